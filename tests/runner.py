@@ -1,0 +1,265 @@
+"""What script/test runs: the builds, ctest on two of them, and the suites of tests/suites.txt; then one sum of it all.
+
+In: the options of script/test. Out: a progress line per step, the end of the log of what failed, the reasons of what was
+skipped, and as the last line `N passed, M failed, S skipped`. Logs land in build/test-logs/.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGS = os.path.join(ROOT, "build", "test-logs")
+MODELS_BUILT = os.path.join(ROOT, "build", "models")
+TIERS = ["fast", "default", "long"]
+SUITE_TIMEOUT_S = 1500
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
+CMOCKA = {"passed": r"^\[  PASSED  \] (\d+) test", "failed": r"^\[  FAILED  \] (\d+) test",
+          "skipped": r"^\[  SKIPPED \] (\d+) test"}
+SANITIZER_ENVIRONMENT = {
+    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+
+Suite = collections.namedtuple("Suite", "name tier alone command")
+
+
+class Counts:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+class Report:
+    """Sums and prints; safe from several threads."""
+
+    def __init__(self):
+        self.start = time.monotonic()
+        self.total = Counts()
+        self.reasons = collections.Counter()
+        self.failures = []
+        self.lock = threading.Lock()
+
+    def say(self, text):
+        with self.lock:
+            print(f"[{time.monotonic() - self.start:5.0f} s] {text}", flush=True)
+
+    def record(self, name, counts, seconds, reasons=(), log=""):
+        with self.lock:
+            self.total.add(counts)
+            self.reasons.update((name, reason) for reason in reasons)
+            if counts.failed:
+                self.failures.append((name, log))
+            print(f"[{time.monotonic() - self.start:5.0f} s] {name}: {counts} ({seconds:.0f} s)", flush=True)
+            if counts.failed:
+                print("\n".join("    " + line for line in log.splitlines()[-60:]), flush=True)
+
+    def finish(self):
+        for name, _ in self.failures:
+            print(f"failed: {name} (build/test-logs/{name}.log)")
+        for (name, reason), count in self.reasons.items():
+            print(f"skipped: {name}: {reason}" + (f" ({count} times)" if count > 1 else ""))
+        print(self.total, flush=True)
+        return 1 if self.total.failed or not self.total.passed else 0
+
+
+class Processes:
+    """Children run in groups of their own, so that an interrupt or a time limit ends all that they started."""
+
+    def __init__(self):
+        self.running = set()
+        self.lock = threading.Lock()
+
+    def run(self, command, log, environment=None, timeout=SUITE_TIMEOUT_S):
+        """Exit status and output (standard error in it); the output is in `log` as well."""
+        with open(log, "wb") as out:
+            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                     env={**os.environ, **(environment or {})}, start_new_session=True)
+            with self.lock:
+                self.running.add(child)
+            try:
+                status = child.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.end(child)
+                status = child.wait()
+                out.write(f"\nended after {timeout} s\n".encode())
+            finally:
+                with self.lock:
+                    self.running.discard(child)
+        with open(log, encoding="utf-8", errors="replace") as f:
+            return status, f.read()
+
+    @staticmethod
+    def end(child):
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def end_all(self):
+        with self.lock:
+            for child in self.running:
+                self.end(child)
+
+
+def read_suites(path):
+    suites = []
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            fields = line.split("#", 1)[0].split()
+            if not fields:
+                continue
+            if len(fields) < 4 or fields[1] not in TIERS or fields[2] not in ("1", "all"):
+                sys.exit(f"{path}:{number}: expected: name, one of {TIERS}, 1 or all, command")
+            suites.append(Suite(fields[0], fields[1], fields[2] == "all", fields[3:]))
+    return suites
+
+
+class Runner:
+    def __init__(self, tier):
+        self.tier = tier
+        self.report = Report()
+        self.processes = Processes()
+
+    def wants(self, tier):
+        return TIERS.index(tier) <= TIERS.index(self.tier)
+
+    def log(self, name):
+        return os.path.join(LOGS, name + ".log")
+
+    def build(self, name, preset, *options):
+        """Configures and builds a preset with warnings as errors; one test. Returns whether it built."""
+        begin = time.monotonic()
+        command = ("cmake --preset {0} -DUIR_WERROR=ON {1} && cmake --build --preset {0}".format(preset, " ".join(options)))
+        status, output = self.processes.run(["sh", "-c", command], self.log(name))
+        self.report.record(name, Counts(int(status == 0), int(status != 0)), time.monotonic() - begin, log=output)
+        return status == 0
+
+    def ctest(self, name, preset, environment):
+        """Runs a build's ctest tests and counts the cmocka cases in their output."""
+        begin = time.monotonic()
+        junit = os.path.join(LOGS, name + ".xml")
+        if os.path.exists(junit):
+            os.remove(junit)
+        command = ["ctest", "--test-dir", f"build/{preset}", "--no-tests=error", "-j", str(os.cpu_count() or 1),
+                   "--timeout", "900", "--output-on-failure", "--output-junit", junit,
+                   "--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000"]
+        excluded = [tier for tier in TIERS[1:] if not self.wants(tier)] + (["release-only"] if preset != "release" else [])
+        if excluded:
+            command += ["-LE", "^(" + "|".join(excluded) + ")$"]
+        status, output = self.processes.run(command, self.log(name), environment)
+        counts, reasons = Counts(), []
+        if os.path.exists(junit):
+            for case in xml.etree.ElementTree.parse(junit).getroot().iter("testcase"):
+                counts.add(self.count_case(case, reasons))
+        if status != 0 and not counts.failed:
+            counts.failed = 1
+        self.report.record(name, counts, time.monotonic() - begin, reasons, output)
+
+    @staticmethod
+    def count_case(case, reasons):
+        """The counts of one ctest test: of its cmocka cases, or of its own closing line, or one."""
+        output = case.findtext("system-out") or ""
+        reasons += re.findall(r"^skip: (.*)$", output, re.M)
+        ok = case.get("status") == "run"
+        counts = Counts(**{key: sum(map(int, re.findall(pattern, output, re.M))) for key, pattern in CMOCKA.items()})
+        own = SUMMARY.findall(output)
+        if own:
+            counts.add(Counts(*(int(n or 0) for n in own[-1])))
+        if ok and not counts.passed and not counts.skipped:
+            counts.passed = 1
+        if not ok and not counts.failed:
+            counts.failed = 1
+        return counts
+
+    def suite(self, suite, environment):
+        begin = time.monotonic()
+        self.report.say(f"{suite.name} ...")
+        command = suite.command
+        if command[0].endswith(".py"):
+            command = [sys.executable, *command]
+        status, output = self.processes.run(command, self.log(suite.name), environment)
+        found = SUMMARY.findall(output)
+        counts = Counts(*(int(n or 0) for n in found[-1])) if found else Counts()
+        if (status != 0 or not found) and not counts.failed:
+            output += f"\nexit status {status}" + ("" if found else ", and no line `N passed, M failed, S skipped`")
+            counts.failed = 1
+        self.report.record(suite.name, counts, time.monotonic() - begin, re.findall(r"^skip: (.*)$", output, re.M), output)
+
+    def suites(self, suites):
+        environment = {"UIR_BIN": os.path.join(ROOT, "build", "release", "bin"), "UIR_MODELS_BUILT": MODELS_BUILT,
+                       "UIR_TIER": self.tier, "PYTHONDONTWRITEBYTECODE": "1"}
+        chosen = [s for s in suites if self.wants(s.tier)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for done in [pool.submit(self.suite, s, environment) for s in chosen if not s.alone]:
+                done.result()
+        for s in chosen:
+            if s.alone:
+                self.suite(s, environment)
+
+    def models(self):
+        """Writes out the given models, once; what is there already is left alone."""
+        given = os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models")
+        if not os.path.isdir(given):
+            self.report.record("models", Counts(skipped=1), 0,
+                               [f"no folder {given}; UIR_MODELS names the one that holds the given models"])
+            return
+        for name, script, options in (("models", "materialize.py", []),
+                                      ("trained-models", "real.py", ["--cache", os.path.join(ROOT, "build", "wheels")])):
+            begin = time.monotonic()
+            command = [sys.executable, "-B", os.path.join(given, script), "--out", MODELS_BUILT, *options]
+            self.report.say(f"{name}: writing them out ...")
+            status, output = self.processes.run(command, self.log(name))
+            reasons = [] if status == 0 else [f"{script} failed (without a network the first time?): "
+                                              f"{output.strip().splitlines()[-1:]}"]
+            self.report.record(name, Counts(skipped=int(status != 0)), time.monotonic() - begin, reasons)
+
+    def run(self, suites):
+        self.report.say(f"building with gcc and clang, warnings as errors; logs in build/test-logs/; tier: {self.tier}")
+        built = self.build("build-gcc", "release")
+        self.build("build-clang", "clang")
+        if built:
+            self.ctest("ctest", "release", {})
+        if self.wants("default"):
+            if self.build("build-asan", "asan"):
+                self.ctest("ctest-asan", "asan", SANITIZER_ENVIRONMENT)
+            self.models()
+        if built:
+            self.suites(suites)
+        return self.report.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="script/test", description="Builds everything and runs the tests.")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--fast", dest="tier", action="store_const", const="fast", help="a few minutes' worth")
+    group.add_argument("--long", dest="tier", action="store_const", const="long", help="the long campaigns as well")
+    parser.set_defaults(tier="default")
+    runner = Runner(parser.parse_args().tier)
+    os.makedirs(LOGS, exist_ok=True)
+
+    def interrupted(number, _frame):
+        runner.processes.end_all()
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGINT, interrupted)
+    signal.signal(signal.SIGTERM, interrupted)
+    sys.exit(runner.run(read_suites(os.path.join(ROOT, "tests", "suites.txt"))))
+
+
+if __name__ == "__main__":
+    main()
