@@ -1,0 +1,33 @@
+/* Interned strings: equal bytes, equal 32-bit handle.
+ *
+ * In: length-delimited bytes (embedded zeros allowed). Out: a handle that compares by value; 0 is the empty string. */
+#ifndef UIR_BASE_INTERN_H
+#define UIR_BASE_INTERN_H
+
+#include "base/vector.h"
+
+typedef struct uir_string {
+    uint32_t id;
+} uir_string;
+
+typedef struct uir_strings {
+    uir_arena *arena;
+    uir_vector(struct uir_string_entry { const char *text; uint32_t length; uint64_t hash; }) entries;
+    uint32_t *table; /* open addressing, 0 = free, else id + 1 */
+    uint32_t table_size;
+} uir_strings;
+
+/* The arena must outlive the table. */
+uir_status uir_strings_init(uir_strings *strings, uir_arena *arena);
+uir_status uir_strings_intern(uir_strings *strings, const char *text, size_t length, uir_string *out_string);
+uir_status uir_strings_intern_format(uir_strings *strings, uir_string *out_string, const char *format, ...)
+    UIR_PRINTF(3, 4);
+/* Looks up without adding; false when absent. */
+bool uir_strings_find(const uir_strings *strings, const char *text, size_t length, uir_string *out_string);
+/* Zero terminated. */
+const char *uir_string_text(const uir_strings *strings, uir_string string);
+uint32_t uir_string_length(const uir_strings *strings, uir_string string);
+/* 64-bit hash (xxh3) for the project's tables. */
+uint64_t uir_hash(const void *data, size_t size, uint64_t seed);
+
+#endif

@@ -1,0 +1,303 @@
+/* uir: a tensor compiler and deployment runtime for ONNX models. The public C API.
+ *
+ * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Anything not in this header
+ * is not API. Nothing here prints, exits or keeps global state; every object belongs to a context.
+ *
+ *   uir_context *context;
+ *   uir_model *model;
+ *   uir_session *session;
+ *   uir_context_create(NULL, &context);
+ *   if (uir_model_load_file(context, "model.onnx", NULL, &model) == UIR_STATUS_OK &&
+ *       uir_session_create(model, NULL, &session) == UIR_STATUS_OK) {
+ *       uir_session_set_input(session, 0, value);
+ *       uir_session_run(session);
+ *       uir_session_get_output(session, 0, &output);
+ *   }
+ *
+ * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
+ * sessions on several threads; one session is used by one thread at a time. */
+#ifndef UIR_UIR_H
+#define UIR_UIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UIR_VERSION_MAJOR 0
+#define UIR_VERSION_MINOR 1
+#define UIR_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define UIR_API __attribute__((visibility("default")))
+#define UIR_WARN_UNUSED __attribute__((warn_unused_result))
+#else
+#define UIR_API
+#define UIR_WARN_UNUSED
+#endif
+
+/* Statuses. UIR_STATUS(constant, value, text, exit code of the command line tools) */
+#define UIR_STATUS_TABLE(UIR_STATUS)                                                                                   \
+    UIR_STATUS(OK, 0, "ok", 0)                                                                                         \
+    UIR_STATUS(DIFFERENT, 1, "outputs differ", 1)                                                                      \
+    UIR_STATUS(INVALID_ARGUMENT, 2, "invalid argument", 2)                                                             \
+    UIR_STATUS(BAD_FILE, 3, "bad file", 3)                                                                             \
+    UIR_STATUS(UNSUPPORTED, 4, "unsupported", 4)                                                                       \
+    UIR_STATUS(DEVICE_FAILED, 5, "device or toolchain failed", 5)                                                      \
+    UIR_STATUS(OUT_OF_MEMORY, 6, "out of memory", 5)                                                                   \
+    UIR_STATUS(NOT_FOUND, 7, "not found", 3)                                                                           \
+    UIR_STATUS(IO_FAILED, 8, "input or output failed", 5)                                                              \
+    UIR_STATUS(BAD_DATA, 9, "data does not fit the model", 3)                                                          \
+    UIR_STATUS(LIMIT, 10, "a limit was reached", 3)                                                                    \
+    UIR_STATUS(CANCELLED, 11, "cancelled", 5)                                                                          \
+    UIR_STATUS(INTERNAL, 12, "internal error", 5)
+
+#define UIR_STATUS_ENUM(constant, value, text, exit_code) UIR_STATUS_##constant = value,
+typedef enum uir_status_code { UIR_STATUS_TABLE(UIR_STATUS_ENUM) UIR_STATUS_COUNT } uir_status_code;
+#undef UIR_STATUS_ENUM
+typedef uir_status_code uir_status;
+
+UIR_API const char *uir_status_text(uir_status status);
+UIR_API int uir_status_exit_code(uir_status status);
+UIR_API const char *uir_version(void);
+
+typedef enum uir_severity { UIR_SEVERITY_NOTE, UIR_SEVERITY_WARNING, UIR_SEVERITY_ERROR } uir_severity;
+
+/* Memory. One function does all: pointer NULL allocates, new_size 0 releases (returns NULL), else resizes. Blocks are
+ * aligned to 64 bytes. It returns NULL on failure, leaving the old block valid, and may be called from several threads. */
+typedef struct uir_allocator {
+    void *(*resize)(void *user, void *pointer, size_t old_size, size_t new_size);
+    void *user;
+} uir_allocator;
+
+/* Element types: ONNX's TensorProto.DataType numbers. */
+typedef enum uir_dtype {
+    UIR_DTYPE_NONE = 0,
+    UIR_DTYPE_F32 = 1,
+    UIR_DTYPE_U8 = 2,
+    UIR_DTYPE_I8 = 3,
+    UIR_DTYPE_U16 = 4,
+    UIR_DTYPE_I16 = 5,
+    UIR_DTYPE_I32 = 6,
+    UIR_DTYPE_I64 = 7,
+    UIR_DTYPE_STRING = 8,
+    UIR_DTYPE_BOOL = 9,
+    UIR_DTYPE_F16 = 10,
+    UIR_DTYPE_F64 = 11,
+    UIR_DTYPE_U32 = 12,
+    UIR_DTYPE_U64 = 13,
+    UIR_DTYPE_C64 = 14,
+    UIR_DTYPE_C128 = 15,
+    UIR_DTYPE_BF16 = 16,
+    UIR_DTYPE_F8E4M3FN = 17,
+    UIR_DTYPE_F8E4M3FNUZ = 18,
+    UIR_DTYPE_F8E5M2 = 19,
+    UIR_DTYPE_F8E5M2FNUZ = 20,
+    UIR_DTYPE_U4 = 21,
+    UIR_DTYPE_I4 = 22,
+    UIR_DTYPE_F4E2M1 = 23,
+    UIR_DTYPE_F8E8M0 = 24,
+    UIR_DTYPE_U2 = 25,
+    UIR_DTYPE_I2 = 26,
+    UIR_DTYPE_COUNT = 27
+} uir_dtype;
+
+UIR_API const char *uir_dtype_get_name(uir_dtype dtype); /* "f32" */
+
+/* A string element; not zero terminated. */
+typedef struct uir_string_view {
+    const char *text;
+    size_t length;
+} uir_string_view;
+
+/* ---- context ------------------------------------------------------------------------------------------------ */
+typedef struct uir_context uir_context;
+typedef struct uir_model uir_model;
+typedef struct uir_session uir_session;
+typedef struct uir_value uir_value;
+
+/* `allocator` may be NULL: the C library's. */
+UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
+/* Models, sessions and values of the context must be destroyed before. */
+UIR_API void uir_context_destroy(uir_context *context);
+
+/* Messages, oldest first: everything that was said since the last clear. The texts live until then. */
+typedef struct uir_message {
+    uir_severity severity;
+    uir_status status;
+    const char *text; /* complete: place, node, what is wrong, hint */
+    const char *node; /* ONNX node name or NULL */
+    const char *op;   /* op or NULL */
+} uir_message;
+UIR_API size_t uir_context_message_count(const uir_context *context);
+UIR_API uir_message uir_context_get_message(const uir_context *context, size_t index);
+UIR_API void uir_context_clear_messages(uir_context *context);
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+typedef enum uir_value_kind { UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL } uir_value_kind;
+
+/* A tensor with zeroed storage. `shape` has `rank` extents >= 0. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32_t rank,
+                                                           const int64_t *shape, uir_value **out_value);
+/* Borrows `data` (row-major, packed), which must outlive the value. `size` in bytes must match exactly. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtype, uint32_t rank,
+                                                                    const int64_t *shape, const void *data, size_t size,
+                                                                    uir_value **out_value);
+UIR_API void uir_value_destroy(uir_value *value);
+UIR_API uir_value_kind uir_value_get_kind(const uir_value *value);
+UIR_API uir_dtype uir_value_get_dtype(const uir_value *value); /* of a sequence: of its elements */
+UIR_API uint32_t uir_value_get_rank(const uir_value *value);
+UIR_API const int64_t *uir_value_get_shape(const uir_value *value);
+UIR_API uint64_t uir_value_get_element_count(const uir_value *value);
+UIR_API size_t uir_value_get_byte_size(const uir_value *value);
+UIR_API void *uir_value_get_data(uir_value *value);
+/* Elements of a sequence, or of an optional (0 or 1). Borrowed from `value`. */
+UIR_API size_t uir_value_get_count(const uir_value *value);
+UIR_API uir_value *uir_value_get_element(const uir_value *value, size_t index);
+/* Element `index` of a tensor (row-major) as a double; booleans 0 or 1; strings and complex give 0. */
+UIR_API double uir_value_get_double(const uir_value *value, uint64_t index);
+/* Copies into element `index` of a string tensor. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *text, size_t length);
+/* Seeded uniform values: floats in [low, high), integers in [low, high], booleans 0 or 1. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, double high);
+
+/* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected` says),
+ * .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels]). `expected_kind` matters
+ * for .pb only. Raw bytes need uir_value_load_raw. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_load_file(uir_context *context, const char *path, const char *member,
+                                                       uir_value_kind expected_kind, uir_value **out_value);
+UIR_API UIR_WARN_UNUSED uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype dtype,
+                                                      uint32_t rank, const int64_t *shape, uir_value **out_value);
+/* The name stored inside a .pb file this value came from; "" when none. */
+UIR_API const char *uir_value_get_name(const uir_value *value);
+/* Writes .pb or .npy by the path's ending; `name` is stored in a .pb. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, const uir_value *value, const char *path,
+                                                       const char *name);
+
+/* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals NaN, an
+ * infinity equals itself; integers, booleans, strings, dtype, kind and shape exactly. */
+typedef struct uir_comparison {
+    bool agree;
+    double max_abs;        /* greatest |actual - expected| over finite pairs */
+    double max_rel;        /* greatest of that over |expected|, where expected is not 0 */
+    uint64_t differing;    /* elements out of tolerance */
+    uint64_t first_index;  /* of those, row-major */
+    char text[256];        /* what differs, "" when they agree */
+} uir_comparison;
+typedef struct uir_tolerance {
+    double rtol, atol, atol_relative_to_max;
+} uir_tolerance;
+UIR_API uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance);
+
+/* ---- models -------------------------------------------------------------------------------------------------- */
+typedef struct uir_dim_binding {
+    const char *name; /* the symbolic dim's name in the model */
+    int64_t value;
+} uir_dim_binding;
+
+typedef struct uir_model_options {
+    size_t struct_size; /* sizeof(uir_model_options) */
+    /* Called with progress 0..1 and a stage name; returning true cancels. May be NULL. */
+    bool (*progress)(void *user, const char *stage, double fraction);
+    void *progress_user;
+} uir_model_options;
+
+/* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
+ * unsupported features. `options` may be NULL. External data is looked for in the file's folder and confined to it. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_load_file(uir_context *context, const char *path,
+                                                       const uir_model_options *options, uir_model **out_model);
+/* The same from memory, which is copied where it is needed. `folder` is where external data lies, or NULL: none allowed. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size,
+                                                         const char *folder, const uir_model_options *options,
+                                                         uir_model **out_model);
+UIR_API void uir_model_destroy(uir_model *model);
+
+/* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
+typedef struct uir_port {
+    const char *name;
+    uir_value_kind kind;
+    uir_dtype dtype;
+    bool rank_known;
+    uint32_t rank;
+    const int64_t *dims;
+    const char *const *dim_names; /* "batch", "past + sequence"; "" for a fixed one */
+} uir_port;
+UIR_API size_t uir_model_input_count(const uir_model *model);
+UIR_API size_t uir_model_output_count(const uir_model *model);
+UIR_API uir_port uir_model_get_input(const uir_model *model, size_t index);
+UIR_API uir_port uir_model_get_output(const uir_model *model, size_t index);
+/* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every other
+ * free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
+                                                             const uir_dim_binding *bindings, size_t binding_count,
+                                                             int64_t *out_dims);
+/* Metadata ("character" -> "...") of the file; NULL when the key is absent. */
+UIR_API const char *uir_model_get_metadata(const uir_model *model, const char *key);
+
+typedef struct uir_model_info {
+    const char *producer;
+    int64_t ir_version;
+    int64_t opset; /* of ai.onnx */
+    uint32_t onnx_node_count;
+    uint32_t primitive_count; /* after decomposition and clean-up */
+    double load_ms;           /* reading and parsing */
+    double compile_ms;        /* decomposition and clean-up */
+} uir_model_info;
+UIR_API uir_model_info uir_model_get_info(const uir_model *model);
+
+/* Ops known to the project: for --list-ops. Returns false past the end. */
+typedef struct uir_op_info {
+    const char *domain, *name;
+    int since_version; /* the newest one supported */
+    bool supported;
+} uir_op_info;
+UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
+
+/* ---- sessions ------------------------------------------------------------------------------------------------ */
+typedef struct uir_session_options {
+    size_t struct_size; /* sizeof(uir_session_options) */
+    const char *device; /* NULL: the default */
+    uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
+} uir_session_options;
+
+UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
+                                                      uir_session **out_session);
+UIR_API void uir_session_destroy(uir_session *session);
+/* Binds an input. The session keeps no copy: `value` must live until the run has ended. dtype and shape are checked here;
+ * dims that several inputs share are checked when the run starts. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
+UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
+/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. */
+UIR_API void uir_session_cancel(uir_session *session);
+/* Borrowed; valid until the next run or the session's end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value);
+
+/* Facts of the last run. */
+typedef struct uir_run_statistics {
+    const char *ran_on; /* "interpreter" */
+    double run_ms;
+    uint64_t peak_bytes; /* of tensors alive at once */
+    uint64_t interpreter_calls;
+} uir_run_statistics;
+UIR_API uir_run_statistics uir_session_get_statistics(const uir_session *session);
+
+/* One executed node of the last run, for --explain and --profile. Returns false past the end. */
+typedef struct uir_node_statistics {
+    const char *name;   /* of the ONNX node it came from */
+    const char *op;     /* the ONNX op */
+    const char *kernel; /* the primitive */
+    const char *by;     /* "interpreter" */
+    const char *why;
+    double ms;
+    uint64_t calls;
+} uir_node_statistics;
+UIR_API bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+/* The device description: what a kernel may assume of the machine it is written for.
+ *
+ * In: filled by a backend's target folder (a CPU's from the machine it runs on, others as data). Out: read by the iGraph's
+ * parser (names of spaces, unit kinds and pipes; capacities), verifier (legality), tactics and emitters. Nothing of one
+ * machine appears in the IR except through this struct. */
+#ifndef UIR_IR_DEVICE_H
+#define UIR_IR_DEVICE_H
+
+#include "base/dtype.h"
+
+#define UIR_DEVICE_MAX_SPACES     8
+#define UIR_DEVICE_MAX_UNIT_KINDS 4
+#define UIR_DEVICE_MAX_PIPES      8
+
+/* Who shares one instance of a space. */
+typedef enum uir_scope { UIR_SCOPE_UNIT, UIR_SCOPE_GROUP, UIR_SCOPE_DEVICE } uir_scope;
+
+typedef struct uir_space {
+    const char *name;     /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
+    uir_scope scope;
+    uint64_t capacity;    /* bytes available to one kernel per instance; 0: not bounded here (dram) */
+    uint32_t alignment;   /* bytes; every buffer is rounded up to it */
+    bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
+    bool is_registers;    /* extents of pointers must be compile-time constants */
+    uint32_t unit_kinds;  /* bit per unit kind that can reach it */
+} uir_space;
+
+/* What one iOp may do here. The verifier looks for a row that allows an op; the first that matches decides. */
+typedef struct uir_legal_row {
+    const char *iop;         /* "binary.add", "unary.*", "mma", "move", "*": names of iops.def, '*' matches the rest */
+    uint32_t dtypes;         /* bit per uir_dtype of the op's (first) dtype */
+    uint32_t spaces_result;  /* bit per space */
+    uint32_t spaces_operand; /* bit per space, each operand */
+    uint32_t unit_kinds;     /* bit per unit kind */
+    int32_t pipe;            /* index into pipes, or -1 */
+    uint32_t constraints;    /* UIR_LEGAL_* */
+} uir_legal_row;
+
+enum {
+    UIR_LEGAL_LAST_CONTIGUOUS = 1u << 0,   /* last dim of every operand has stride 1 */
+    UIR_LEGAL_BLOCK_BROADCAST = 1u << 1,   /* a broadcast operand must be a 32-byte block (`block`) or one whole row */
+    UIR_LEGAL_REDUCE_SCRATCH = 1u << 2,    /* row reductions name a scratch slice */
+    UIR_LEGAL_FRACTAL = 1u << 3,           /* operands in the machine's fractal layouts; extents multiples of the block */
+    UIR_LEGAL_SAME_SPACE = 1u << 4,        /* all operands in one space */
+    UIR_LEGAL_NO_BROADCAST = 1u << 5,
+};
+
+typedef struct uir_device {
+    const char *name;      /* after `on`: "cpu" */
+    const char *chip;      /* "generic", "avx512", "910B1", "sm_90" */
+    uir_space spaces[UIR_DEVICE_MAX_SPACES];
+    uint32_t space_count;
+    const char *unit_kinds[UIR_DEVICE_MAX_UNIT_KINDS]; /* "core"; "cube", "vector"; "warp" */
+    uint32_t unit_kind_count;
+    const char *pipes[UIR_DEVICE_MAX_PIPES]; /* for sync.<pipe>.<pipe>; none where program order is enough */
+    uint32_t pipe_count;
+    uint32_t units_per_group; /* at most; 1: no groups beyond a unit */
+    uint32_t group_count;     /* of the machine (cores); 0 unknown */
+    bool has_device_barrier;  /* phases of one kernel are possible */
+    const uir_legal_row *legal;
+    uint32_t legal_count;
+    uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
+    uint32_t vector_bytes;
+    uint64_t cache_bytes[3];      /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
+    double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */
+} uir_device;
+
+/* Index of a space / unit kind / pipe by name; -1 when absent. */
+int uir_device_find_space(const uir_device *device, const char *name, size_t length);
+int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length);
+int uir_device_find_pipe(const uir_device *device, const char *name, size_t length);
+
+/* The devices that a parser may meet. */
+typedef struct uir_device_list {
+    const uir_device *const *devices;
+    uint32_t count;
+} uir_device_list;
+
+#endif

@@ -1,0 +1,257 @@
+/* The iGraph: a kernel as a dataflow graph of device instructions over memory slices.
+ *
+ * In: parsed from text (docs/igraph.md is the reference) or built by lowering. Out: verified, interpreted, turned into bytecode
+ * or source. An iGraph knows a machine only through its uir_device. Everything is in flat arrays of one struct; expressions are
+ * dims (base/dim.h) over the kernel's symbols. */
+#ifndef UIR_IR_IGRAPH_H
+#define UIR_IR_IGRAPH_H
+
+#include "base/dim.h"
+#include "ir/device.h"
+
+#define UIR_IGRAPH_MAX_RANK  8
+#define UIR_IGRAPH_MAX_MODES 4
+#define UIR_REDUCE_LANES     32
+
+typedef enum uir_iop_family {
+    UIR_IOP_FAMILY_MOVE, UIR_IOP_FAMILY_FILL, UIR_IOP_FAMILY_IOTA, UIR_IOP_FAMILY_UNARY, UIR_IOP_FAMILY_BINARY,
+    UIR_IOP_FAMILY_COMPARE, UIR_IOP_FAMILY_TERNARY, UIR_IOP_FAMILY_CAST, UIR_IOP_FAMILY_BROADCAST, UIR_IOP_FAMILY_REDUCE,
+    UIR_IOP_FAMILY_SCAN, UIR_IOP_FAMILY_MMA, UIR_IOP_FAMILY_SYNC
+} uir_iop_family;
+
+typedef enum uir_iop_code {
+#define UIR_IOP(constant, name, family, results, operands, classes, arithmetic) UIR_IOP_##constant,
+#include "ir/iops.def"
+    UIR_IOP_COUNT
+} uir_iop_code;
+
+typedef struct uir_iop_row {
+    const char *constant, *name;
+    uir_iop_family family;
+    uint32_t results, operands;
+    const char *classes;
+    bool arithmetic;
+} uir_iop_row;
+const uir_iop_row *uir_iop_get_row(uir_iop_code code);
+
+/* ---- symbols: every name an expression may use. Index = uir_symbol.id - first; kept in declaration order ---- */
+typedef enum uir_isymbol_kind {
+    UIR_ISYMBOL_DIM,      /* run-time size: dim M in 1..4096 mult 16 */
+    UIR_ISYMBOL_TILE,     /* set by the tiling function */
+    UIR_ISYMBOL_CONSTANT, /* dim K = 768 */
+    UIR_ISYMBOL_DEVICE,   /* a space's capacity by its name, or "cores" ... (facts min = max = value) */
+    UIR_ISYMBOL_LET,      /* names an expression; header or body */
+    UIR_ISYMBOL_PARALLEL, /* index of a parallel axis */
+    UIR_ISYMBOL_LOOP,     /* index of a loop */
+    UIR_ISYMBOL_INDEX,    /* read from data: index i = %t[...] in 0..D-1 clamp */
+    UIR_ISYMBOL_AXIS      /* an axis of a window slice */
+} uir_isymbol_kind;
+
+typedef struct uir_isymbol {
+    const char *name;
+    uir_isymbol_kind kind;
+    uir_symbol symbol;  /* in igraph->dims */
+    uir_dim definition; /* LET, CONSTANT, DEVICE: the value; PARALLEL, LOOP, AXIS: the extent; INDEX: D */
+} uir_isymbol;
+
+/* ---- pointers ---- */
+typedef enum uir_ipointer_role { UIR_IPOINTER_IN, UIR_IPOINTER_OUT, UIR_IPOINTER_CONST, UIR_IPOINTER_WORK, UIR_IPOINTER_LOCAL } uir_ipointer_role;
+
+/* One dim's layout: index i is i0 + size0*(i1 + size1*(...)); the address gets sum of ik * stride_k elements. */
+typedef struct uir_imode {
+    uir_dim size, stride;
+} uir_imode;
+
+typedef struct uir_ipointer {
+    const char *name;
+    uint32_t space; /* index into the device's spaces */
+    uir_dtype dtype;
+    uint32_t rank;
+    uir_dim extents[UIR_IGRAPH_MAX_RANK];
+    uir_imode modes[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES];
+    uint8_t mode_count[UIR_IGRAPH_MAX_RANK]; /* at least 1 */
+    bool row_major;      /* layout not given: modes are (extent, row-major stride) */
+    bool modes_given;    /* printed as [extents]:(modes):(strides) rather than [extents]:(strides) */
+    uir_ipointer_role role;
+    uint32_t role_index; /* IN, OUT, CONST: argument number */
+    uint32_t instances;  /* 1, or N of xN */
+    uint32_t by_loop;    /* symbol index (into symbols) of the loop of `xN by l`; UINT32_MAX: none */
+    uir_dim element_span; /* elements of storage: 1 + sum (size-1)*stride, of one instance */
+} uir_ipointer;
+
+/* ---- slices ---- */
+typedef struct uir_islice_axis {
+    uint32_t symbol; /* AXIS symbol (index into symbols): 0 <= axis < extent */
+    uir_dim extent;
+    uint32_t dim;    /* which dim of the slice it belongs to; axes of one dim form a group, row-major, last fastest */
+} uir_islice_axis;
+
+typedef struct uir_islice {
+    uint32_t pointer;
+    bool window;         /* coordinates over own axes; else start:count per dim */
+    bool whole;          /* written without brackets */
+    uint32_t rank;       /* of the slice: box: the pointer's; window: number of groups */
+    uir_dim starts[UIR_IGRAPH_MAX_RANK]; /* box: start; window: the coordinate expression, per POINTER dim */
+    uir_dim counts[UIR_IGRAPH_MAX_RANK]; /* extents of the SLICE's dims (window: product of the group's extents) */
+    uir_islice_axis axes[UIR_IGRAPH_MAX_RANK]; /* window only */
+    uint32_t axis_count;
+    bool has_fill;
+    double fill;         /* exact for every dtype's values used (integers up to 2^53) */
+    bool block;          /* repeats along its last dim (32-byte block broadcast) */
+} uir_islice;
+
+/* ---- conditions: a conjunction ---- */
+typedef enum uir_iatom_kind { UIR_IATOM_RELATION, UIR_IATOM_FIRST, UIR_IATOM_LAST } uir_iatom_kind;
+typedef struct uir_iatom {
+    uir_iatom_kind kind;
+    bool negated;            /* FIRST, LAST */
+    uir_condition condition; /* RELATION */
+    uint32_t loop;           /* FIRST, LAST: symbol index of the loop */
+} uir_iatom;
+typedef struct uir_iguard {
+    const uir_iatom *atoms;
+    uint32_t count; /* 0: always */
+} uir_iguard;
+
+/* ---- instructions ---- */
+typedef enum uir_iaxis { UIR_IAXIS_NONE, UIR_IAXIS_ROW, UIR_IAXIS_COL } uir_iaxis;
+#define UIR_IOP_MAX_SLICES 4 /* results first, then operands */
+
+typedef struct uir_iinstruction {
+    uir_iop_code code;
+    uir_dtype dtype;          /* of the instruction (COMPARE: of the operands; CAST: from; MMA: of c) */
+    uir_dtype dtype_b, dtype_c; /* CAST: dtype_b is to; MMA: a and b */
+    uir_iaxis axis;
+    uir_scope scope;          /* UNIT or GROUP */
+    uir_islice slices[UIR_IOP_MAX_SLICES];
+    uint32_t slice_count;
+    bool accumulate;          /* `acc` */
+    bool exclusive;           /* SCAN */
+    bool saturate;            /* CAST */
+    bool stream;              /* results will not be read again soon: stores may bypass caches */
+    double immediate;         /* FILL, and the scalar operand where one slice is replaced by a number */
+    uint32_t immediate_mask;  /* bit k: operand k (0-based among operands) is `immediates[k]` and slices skip it */
+    double immediates[3];
+    uir_dim start;            /* IOTA */
+    bool has_scratch;
+    uir_islice scratch;       /* REDUCE: `scratch %w` */
+    uint32_t sync_from, sync_to; /* SYNC: pipes or unit kinds */
+    uint32_t sync_kind;       /* UIR_SYNC_* */
+    uint32_t sync_pointer;    /* UINT32_MAX: none */
+    uint32_t sync_distance;
+    uint32_t legal_row;       /* set by the verifier: which row of the device allowed it */
+    uint32_t unguarded;       /* set by the verifier: bit k, slice k is proved inside its pointer's extents */
+} uir_iinstruction;
+enum { UIR_SYNC_PIPES, UIR_SYNC_GROUP, UIR_SYNC_DEVICE, UIR_SYNC_KINDS };
+
+typedef enum uir_index_mode { UIR_INDEX_CLAMP, UIR_INDEX_WRAP, UIR_INDEX_SKIP } uir_index_mode;
+
+/* ---- the tree ---- */
+typedef enum uir_iitem_kind { UIR_IITEM_LOOP, UIR_IITEM_IF, UIR_IITEM_LET, UIR_IITEM_INDEX, UIR_IITEM_INSTRUCTION, UIR_IITEM_RUN } uir_iitem_kind;
+typedef struct uir_iitem {
+    uir_iitem_kind kind;
+    uir_iguard guard;       /* `when` of a loop or instruction, the condition of an if */
+    uint32_t symbol;        /* LOOP, LET, INDEX */
+    uir_dim extent;         /* LOOP */
+    bool named_ends;        /* LOOP: first() or last() of it is used: runs max(1, extent) times */
+    struct { uir_islice slice; uir_index_mode mode; uir_dim limit; } index; /* INDEX: slice of one element; 0..limit-1 */
+    uint32_t instruction;   /* INSTRUCTION */
+    uint32_t *dead;         /* RUN: pointers whose contents do not outlive the run */
+    uint32_t dead_count;
+    uint32_t first_child, next; /* item indices; UINT32_MAX: none */
+    uint32_t line;          /* of the source text, 0 when built */
+} uir_iitem;
+
+typedef struct uir_ibody {
+    uint32_t unit_kind;   /* index; a phase without `on` has one body of kind 0 */
+    uint32_t unit_symbol; /* `on vector u:2`: PARALLEL symbol u of that many units, or UINT32_MAX */
+    uint32_t unit_count;
+    uint32_t first_item;
+} uir_ibody;
+
+typedef struct uir_iparallel {
+    uint32_t symbol;
+    uir_dim extent;
+    uir_scope scope; /* GROUP: the index picks the group; UNIT: a unit (within the group when both are present) */
+} uir_iparallel;
+
+typedef struct uir_iphase {
+    uir_iparallel parallel[4];
+    uint32_t parallel_count;
+    uir_ibody bodies[UIR_DEVICE_MAX_UNIT_KINDS];
+    uint32_t body_count;
+    bool has_kinds; /* written with `on kind { }` */
+} uir_iphase;
+
+/* One row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr. */
+typedef struct uir_icandidate {
+    uir_dim *tiles; /* per TILE symbol in declaration order */
+    uir_iguard guard;
+    uir_dim cost;   /* none: 0 */
+} uir_icandidate;
+
+typedef struct uir_igraph {
+    uir_arena arena;
+    uir_allocator allocator;
+    uir_dims *dims; /* owned */
+    const char *name;
+    const uir_device *device; /* borrowed */
+    bool synchronised;        /* `igraph @k on d synchronised`: the verifier demands syncs */
+    uir_vector(uir_isymbol) symbols;
+    uir_vector(uir_condition) requires_;
+    uir_vector(uir_ipointer) pointers;
+    uir_vector(uir_iinstruction) instructions;
+    uir_vector(uir_iitem) items;
+    uir_vector(uir_iphase) phases;
+    uir_vector(uir_icandidate) candidates;
+    const char *file; /* for messages; may be NULL */
+} uir_igraph;
+
+/* ---- life, text ---- */
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device, uir_igraph **out_igraph);
+void uir_igraph_destroy(uir_igraph *igraph);
+/* A text may hold several kernels; `out_igraphs` grows in the caller's arena. */
+uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text, size_t length,
+                            const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph);
+void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
+
+/* Index into symbols of a name / of a uir_symbol; UINT32_MAX when absent. */
+uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length);
+uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
+
+/* ---- verifier (ir/igraph_verify*.c): reports all it finds; sets legal_row, unguarded ---- */
+uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics);
+
+/* ---- the tiling function and sizes ---- */
+/* Values of all DIM symbols in declaration order -> values of the TILE symbols: the cheapest candidate whose guard and the requires
+ * hold. NOT_FOUND when none does; INVALID_ARGUMENT when a dim breaks its facts. */
+uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t *out_tiles, uir_diagnostics *diagnostics);
+/* An environment: `values[symbol.id]` for uir_dim_evaluate with dims, tiles, constants, device values and header lets set; the
+ * array has uir_dims_symbol_count entries. Checks facts and requires. */
+uir_status uir_igraph_bind(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values, int64_t *values,
+                           bool *bound, uir_diagnostics *diagnostics);
+uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kind);
+
+/* ---- passes ---- */
+/* Groups maximal sequences of elementwise instructions into RUN items (see docs/igraph.md) and finds what dies inside. */
+uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
+
+/* ---- running: one interface for the interpreter, the VM and compiled kernels ---- */
+/* A dram pointer's storage: `data` holds element_span elements in the pointer's layout. IN, OUT, CONST, WORK pointers in
+ * declaration order. */
+typedef struct uir_kernel_arguments {
+    const int64_t *dim_values;  /* DIM symbols in declaration order */
+    const int64_t *tile_values; /* TILE symbols in declaration order */
+    void *const *pointers;
+} uir_kernel_arguments;
+
+/* The poisoning interpreter: the meaning of an iGraph. An error for every fault that a machine would not forgive: a read of an
+ * undefined element that reaches a stored one, out of bounds without a guard rule, two units writing one place, a missing sync. */
+uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments, uir_diagnostics *diagnostics);
+
+/* Copies a row-major tensor into a pointer's layout and back. Padding of the layout is zeroed by pack. Sizes from the bound
+ * environment of uir_igraph_bind. */
+uir_status uir_igraph_pack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *row_major, void *packed);
+uir_status uir_igraph_unpack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *packed, void *row_major);
+
+#endif

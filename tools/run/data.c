@@ -1,0 +1,349 @@
+/* Where inputs come from, in order: --input, --data, seeded random values. */
+#define _POSIX_C_SOURCE 200809L
+#include "data.h"
+#include "picture.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static uir_status out_of_memory(void) {
+    fputs("uir-run: error: out of memory\n", stderr);
+    return UIR_STATUS_OUT_OF_MEMORY;
+}
+
+static bool file_exists(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0;
+}
+
+static char *join(const char *folder, const char *name) {
+    size_t n = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(n);
+    if (path) snprintf(path, n, "%s/%s", folder, name);
+    return path;
+}
+
+static int compare_names(const void *a, const void *b) {
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t n = strlen(x), m = strlen(y);
+    return n != m ? (n < m ? -1 : 1) : strcmp(x, y); /* test_data_set_10 after test_data_set_9 */
+}
+
+static bool push(char ***list, size_t *count, char *item) {
+    char **grown = item ? realloc(*list, (*count + 1) * sizeof *grown) : NULL;
+    if (!grown) {
+        free(item);
+        return false;
+    }
+    grown[(*count)++] = item;
+    *list = grown;
+    return true;
+}
+
+static uir_status add_folder(const char *path, char ***list, size_t *count) {
+    DIR *directory = opendir(path);
+    if (!directory) {
+        fprintf(stderr, "uir-run: error: --data '%s': no such folder\n", path);
+        return UIR_STATUS_NOT_FOUND;
+    }
+    size_t before = *count;
+    bool direct = false, failed = false;
+    for (struct dirent *e; !failed && (e = readdir(directory));) {
+        if (!strncmp(e->d_name, "input_", 6) || !strncmp(e->d_name, "output_", 7)) direct = true;
+        if (!strncmp(e->d_name, "test_data_set_", 14)) failed = !push(list, count, join(path, e->d_name));
+    }
+    closedir(directory);
+    if (failed) return out_of_memory();
+    if (direct || *count == before) {
+        while (*count > before) free((*list)[--*count]);
+        return push(list, count, strdup(path)) ? UIR_STATUS_OK : out_of_memory();
+    }
+    qsort(*list + before, *count - before, sizeof **list, compare_names);
+    return UIR_STATUS_OK;
+}
+
+uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count) {
+    *out_folders = NULL;
+    *out_count = 0;
+    for (size_t i = 0; i < options->data.count; i++) {
+        uir_status status = add_folder(options->data.items[i], out_folders, out_count);
+        if (status != UIR_STATUS_OK) return status;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- tolerance ---- */
+static cJSON *read_json(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    char buffer[65536];
+    size_t n = fread(buffer, 1, sizeof buffer, file);
+    fclose(file);
+    return n < sizeof buffer ? cJSON_ParseWithLength(buffer, n) : NULL;
+}
+
+static bool read_tolerance(const char *folder, const char *name, uir_tolerance *tolerance) {
+    char *path = join(folder, name);
+    cJSON *root = path ? read_json(path) : NULL;
+    free(path);
+    const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "tolerance");
+    if (!at) at = root;
+    const cJSON *rtol = cJSON_GetObjectItemCaseSensitive(at, "rtol");
+    const cJSON *atol = cJSON_GetObjectItemCaseSensitive(at, "atol");
+    const cJSON *relative = cJSON_GetObjectItemCaseSensitive(at, "atol_relative_to_max");
+    bool found = cJSON_IsNumber(rtol) || cJSON_IsNumber(atol) || cJSON_IsNumber(relative);
+    if (cJSON_IsNumber(rtol)) tolerance->rtol = rtol->valuedouble;
+    if (cJSON_IsNumber(relative)) tolerance->atol_relative_to_max = relative->valuedouble;
+    if (cJSON_IsNumber(relative)) tolerance->atol = 0;
+    if (cJSON_IsNumber(atol)) tolerance->atol = atol->valuedouble;
+    cJSON_Delete(root);
+    return found;
+}
+
+/* A model may bring its own tolerance in a file beside it, as ONNX's larger test models do. */
+static void find_tolerance(const run_options *options, run_case *c) {
+    c->tolerance = (uir_tolerance){.rtol = 1e-3, .atol = 1e-7};
+    c->tolerance_source = "ONNX's default";
+    if (!options->has_rtol && !options->has_atol && !options->has_atol_relative) {
+        char *folder = strdup(options->model);
+        char *slash = folder ? strrchr(folder, '/') : NULL;
+        if (slash) *slash = 0;
+        static const char *const names[] = {"info.json", "data.json"};
+        for (size_t i = 0; folder && i < sizeof names / sizeof names[0]; i++) {
+            if (read_tolerance(slash ? folder : ".", names[i], &c->tolerance)) {
+                c->tolerance_source = names[i];
+                break;
+            }
+        }
+        free(folder);
+        return;
+    }
+    c->tolerance_source = "command line";
+    if (options->has_rtol) c->tolerance.rtol = options->rtol;
+    if (options->has_atol) c->tolerance.atol = options->atol;
+    if (options->has_atol_relative) c->tolerance.atol_relative_to_max = options->atol_relative;
+}
+
+/* ---- ports ---- */
+static const char *input_name(void *user, size_t index) {
+    uir_model *model = user;
+    return index < uir_model_input_count(model) ? uir_model_get_input(model, index).name : NULL;
+}
+
+/* The input that `name` (of `length` bytes) means, or SIZE_MAX with a message. */
+static size_t find_input(uir_model *model, const char *option, const char *name, size_t length) {
+    for (size_t i = 0; i < uir_model_input_count(model); i++) {
+        const char *have = uir_model_get_input(model, i).name;
+        if (strlen(have) == length && !memcmp(have, name, length)) return i;
+    }
+    char word[128];
+    snprintf(word, sizeof word, "%.*s", (int)(length < 127 ? length : 127), name);
+    const char *meant = nearest(word, input_name, model);
+    fprintf(stderr, "uir-run: error: --%s: the model has no input '%s'%s%s%s\n  its inputs:", option, word,
+            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    for (size_t i = 0; i < uir_model_input_count(model) && i < 32; i++) fprintf(stderr, " %s", uir_model_get_input(model, i).name);
+    fputc('\n', stderr);
+    return SIZE_MAX;
+}
+
+/* "1x3x224x224" into at most `capacity` extents; the rank, or -1. */
+static int parse_shape(const char *text, int64_t *out_dims, int capacity) {
+    int rank = 0;
+    if (!*text) return 0;
+    while (rank < capacity) {
+        const char *end = text + strcspn(text, "x,");
+        char number[24];
+        if (end == text || (size_t)(end - text) >= sizeof number) return -1;
+        memcpy(number, text, (size_t)(end - text));
+        number[end - text] = 0;
+        if (!parse_count(number, &out_dims[rank++])) return -1;
+        if (!*end) return rank;
+        text = end + 1;
+    }
+    return -1;
+}
+
+enum { MAX_RANK = 16 };
+
+typedef struct bindings {
+    uir_dim_binding *items;
+    char *names; /* storage of the names */
+    size_t count;
+} bindings;
+
+static uir_status parse_bindings(const run_options *options, bindings *out_bindings) {
+    size_t n = options->dims.count, bytes = 1;
+    for (size_t i = 0; i < n; i++) bytes += strlen(options->dims.items[i]) + 1;
+    out_bindings->items = calloc(n + 1, sizeof *out_bindings->items);
+    out_bindings->names = calloc(1, bytes);
+    if (!out_bindings->items || !out_bindings->names) return out_of_memory();
+    char *at = out_bindings->names;
+    for (size_t i = 0; i < n; i++) {
+        const char *text = options->dims.items[i];
+        const char *equals = options_split("dim", text);
+        if (!equals) return UIR_STATUS_INVALID_ARGUMENT;
+        uir_dim_binding *b = &out_bindings->items[out_bindings->count++];
+        memcpy(at, text, (size_t)(equals - text));
+        b->name = at;
+        at += (equals - text) + 1;
+        if (!parse_count(equals + 1, &b->value)) {
+            fprintf(stderr, "uir-run: error: --dim %s: a dim is a number of at least 0\n", text);
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The shape of an input that no file gives: --shape, else its declared dims under --dim. */
+static uir_status random_shape(uir_model *model, const run_options *options, const bindings *b, size_t index, const uir_port *port,
+                               int64_t *out_dims, uint32_t *out_rank) {
+    for (size_t i = 0; i < options->shapes.count; i++) {
+        const char *text = options->shapes.items[i];
+        const char *colon = strpbrk(text, "=:");
+        if (!colon || (size_t)(colon - text) != strlen(port->name) || memcmp(text, port->name, (size_t)(colon - text))) continue;
+        int rank = parse_shape(colon + 1, out_dims, MAX_RANK);
+        if (rank < 0) {
+            fprintf(stderr, "uir-run: error: --shape %s: write it as %s=1x3x224x224\n", text, port->name);
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+        *out_rank = (uint32_t)rank;
+        return UIR_STATUS_OK;
+    }
+    if (!port->rank_known) {
+        fprintf(stderr, "uir-run: error: input '%s' has no declared rank: give --shape %s=...\n", port->name, port->name);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    *out_rank = port->rank;
+    return uir_model_get_input_shape(model, index, b->items, b->count, out_dims);
+}
+
+/* Integers are indices more often than not: small ones stay inside most tables. */
+static uir_status make_random(uir_context *context, uir_model *model, const run_options *options, const bindings *b, size_t index,
+                              uir_value **out_value) {
+    uir_port port = uir_model_get_input(model, index);
+    if (port.kind != UIR_VALUE_TENSOR || port.dtype == UIR_DTYPE_STRING || port.dtype == UIR_DTYPE_NONE) {
+        fprintf(stderr, "uir-run: error: input '%s' cannot be made up: give --input %s=FILE\n", port.name, port.name);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    int64_t dims[MAX_RANK];
+    uint32_t rank = 0;
+    uir_status status = random_shape(model, options, b, index, &port, dims, &rank);
+    if (status == UIR_STATUS_OK) status = uir_value_create_tensor(context, port.dtype, rank, dims, out_value);
+    if (status != UIR_STATUS_OK) return status;
+    const char *name = uir_dtype_get_name(port.dtype);
+    bool is_float = name[0] == 'f' || name[0] == 'b';
+    return uir_value_fill_random(*out_value, (uint64_t)options->random * 1000003u + index, is_float ? -1 : 0, 1);
+}
+
+static bool has_ending(const char *text, const char *ending) {
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && !strcmp(text + n - m, ending);
+}
+
+/* --input NAME=FILE[:MEMBER]; .raw takes its shape from --shape or the declared dims. */
+static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b, size_t index,
+                             const char *file, uir_value **out_value) {
+    uir_port port = uir_model_get_input(model, index);
+    if (has_ending(file, ".raw") || has_ending(file, ".bin")) {
+        int64_t dims[MAX_RANK];
+        uint32_t rank = 0;
+        uir_status status = random_shape(model, options, b, index, &port, dims, &rank);
+        return status != UIR_STATUS_OK ? status : uir_value_load_raw(context, file, port.dtype, rank, dims, out_value);
+    }
+    char *path = strdup(file);
+    if (!path) return out_of_memory();
+    char *member = strstr(path, ".npz:");
+    if (member) {
+        member[4] = 0;
+        member += 5;
+    }
+    uir_status status = uir_value_load_file(context, path, member, port.kind, out_value);
+    if (status == UIR_STATUS_OK && picture_is_path(path)) {
+        int64_t dims[MAX_RANK];
+        uint32_t rank = 0;
+        status = random_shape(model, options, b, index, &port, dims, &rank);
+        if (status == UIR_STATUS_OK) status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess);
+    }
+    free(path);
+    return status;
+}
+
+static uir_status load_numbered(uir_context *context, const char *folder, const char *kind, size_t index, const uir_port *port,
+                                uir_value **out_value) {
+    char name[40];
+    snprintf(name, sizeof name, "%s_%zu.pb", kind, index);
+    char *path = join(folder, name);
+    if (!path) return out_of_memory();
+    uir_status status = file_exists(path) ? uir_value_load_file(context, path, NULL, port->kind, out_value) : UIR_STATUS_OK;
+    free(path);
+    return status;
+}
+
+static uir_status load_case(uir_context *context, uir_model *model, const run_options *options, const bindings *b, run_case *c) {
+    for (size_t i = 0; i < options->shapes.count; i++) {
+        const char *text = options->shapes.items[i];
+        const char *at = strpbrk(text, "=:");
+        if (!at) return options_split("shape", text) ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
+        if (find_input(model, "shape", text, (size_t)(at - text)) == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    uir_status status;
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        const char *text = options->inputs.items[i];
+        const char *equals = options_split("input", text);
+        size_t index = equals ? find_input(model, "input", text, (size_t)(equals - text)) : SIZE_MAX;
+        if (index == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
+        uir_value_destroy(c->inputs[index]);
+        c->inputs[index] = NULL;
+        status = load_input(context, model, options, b, index, equals + 1, &c->inputs[index]);
+        if (status != UIR_STATUS_OK) return status;
+        c->sources[index] = SOURCE_FILE;
+    }
+    for (size_t i = 0; i < c->input_count; i++) {
+        if (c->inputs[i]) continue;
+        uir_port port = uir_model_get_input(model, i);
+        c->sources[i] = SOURCE_DATA;
+        status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
+        if (status == UIR_STATUS_OK && !c->inputs[i]) {
+            c->sources[i] = SOURCE_RANDOM;
+            status = make_random(context, model, options, b, i, &c->inputs[i]);
+        }
+        if (status != UIR_STATUS_OK) return status;
+    }
+    for (size_t i = 0; c->folder && i < c->output_count; i++) {
+        uir_port port = uir_model_get_output(model, i);
+        status = load_numbered(context, c->folder, "output", i, &port, &c->expected[i]);
+        if (status != UIR_STATUS_OK) return status;
+        c->has_expected |= c->expected[i] != NULL;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder, run_case *out_case) {
+    memset(out_case, 0, sizeof *out_case);
+    out_case->folder = folder;
+    out_case->input_count = uir_model_input_count(model);
+    out_case->output_count = uir_model_output_count(model);
+    out_case->inputs = calloc(out_case->input_count + 1, sizeof *out_case->inputs);
+    out_case->sources = calloc(out_case->input_count + 1, sizeof *out_case->sources);
+    out_case->expected = calloc(out_case->output_count + 1, sizeof *out_case->expected);
+    if (!out_case->inputs || !out_case->sources || !out_case->expected) return out_of_memory();
+    find_tolerance(options, out_case);
+    bindings b = {0};
+    uir_status status = parse_bindings(options, &b);
+    if (status == UIR_STATUS_OK) status = load_case(context, model, options, &b, out_case);
+    free(b.items);
+    free(b.names);
+    return status;
+}
+
+void case_free(run_case *c) {
+    for (size_t i = 0; c->inputs && i < c->input_count; i++) uir_value_destroy(c->inputs[i]);
+    for (size_t i = 0; c->expected && i < c->output_count; i++) uir_value_destroy(c->expected[i]);
+    free(c->inputs);
+    free(c->sources);
+    free(c->expected);
+    memset(c, 0, sizeof *c);
+}

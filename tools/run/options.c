@@ -1,0 +1,206 @@
+/* Parsing of the command line, driven by options.def: `--name value`, `--name=value`, one model. */
+#include "options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum option_kind { KIND_FLAG, KIND_ACTION, KIND_TEXT, KIND_LIST, KIND_REAL, KIND_COUNT } option_kind;
+
+typedef struct option_row {
+    const char *name, *argument;
+    option_kind kind;
+    size_t offset;     /* of the field */
+    size_t has_offset; /* of has_FIELD; the field itself for kinds without one */
+    const char *help;
+} option_row;
+
+#define HAS_FLAG(field)   offsetof(run_options, field)
+#define HAS_ACTION(field) offsetof(run_options, field)
+#define HAS_TEXT(field)   offsetof(run_options, field)
+#define HAS_LIST(field)   offsetof(run_options, field)
+#define HAS_REAL(field)   offsetof(run_options, has_##field)
+#define HAS_COUNT(field)  offsetof(run_options, has_##field)
+static const option_row rows[] = {
+#define OPTION(long_name, argument, kind, field, help)                                                                 \
+    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help},
+#include "options.def"
+#undef OPTION
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+bool parse_count(const char *text, int64_t *out_value) {
+    if (*text < '0' || *text > '9') return false;
+    int64_t value = 0;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || value > (INT64_MAX - (*text - '0')) / 10) return false;
+        value = value * 10 + (*text - '0');
+    }
+    *out_value = value;
+    return true;
+}
+
+bool parse_real(const char *text, double *out_value) {
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end); /* main never calls setlocale: the C locale holds */
+    if (end == text || *end || value != value) return false;
+    *out_value = value;
+    return true;
+}
+
+/* Levenshtein distance; long words never match. */
+static size_t distance(const char *a, const char *b) {
+    enum { LONGEST = 63 };
+    size_t n = strlen(a), m = strlen(b), row[LONGEST + 1];
+    if (n > LONGEST || m > LONGEST) return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *nearest(const char *text, const char *(*candidate)(void *user, size_t index), void *user) {
+    const char *best = NULL;
+    size_t best_distance = 1 + strlen(text) / 3;
+    for (size_t i = 0;; i++) {
+        const char *name = candidate(user, i);
+        if (!name) return best;
+        size_t d = distance(text, name);
+        if (d <= best_distance) {
+            best = name;
+            best_distance = d ? d - 1 : 0;
+        }
+    }
+}
+
+static const char *option_name(void *user, size_t index) {
+    (void)user;
+    return index < ROW_COUNT ? rows[index].name : NULL;
+}
+
+const char *options_split(const char *option, const char *text) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        fprintf(stderr, "uir-run: error: --%s needs NAME=VALUE, not '%s'\n", option, text);
+        return NULL;
+    }
+    return equals;
+}
+
+static uir_status usage_error(const char *what, const char *text) {
+    fprintf(stderr, "uir-run: error: %s '%s'\n  try: uir-run --help\n", what, text);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static uir_status set_field(run_options *options, const option_row *row, const char *value) {
+    char *field = (char *)options + row->offset;
+    bool *has = (bool *)(void *)((char *)options + row->has_offset);
+    switch (row->kind) {
+    case KIND_FLAG:
+    case KIND_ACTION: *(bool *)(void *)field = true; return UIR_STATUS_OK;
+    case KIND_TEXT: *(const char **)(void *)field = value; return UIR_STATUS_OK;
+    case KIND_LIST: {
+        option_list *list = (option_list *)(void *)field;
+        const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+        if (!items) return UIR_STATUS_OUT_OF_MEMORY;
+        items[list->count++] = value;
+        list->items = items;
+        return UIR_STATUS_OK;
+    }
+    case KIND_REAL:
+        if (!parse_real(value, (double *)(void *)field) || *(double *)(void *)field < 0) break;
+        *has = true;
+        return UIR_STATUS_OK;
+    case KIND_COUNT:
+        if (!parse_count(value, (int64_t *)(void *)field)) break;
+        *has = true;
+        return UIR_STATUS_OK;
+    }
+    fprintf(stderr, "uir-run: error: --%s needs a number that is not negative, not '%s'\n", row->name, value);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static const option_row *find_row(const char *name, size_t length) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length)) return &rows[i];
+    }
+    return NULL;
+}
+
+uir_status options_parse(int argc, char **argv, run_options *out_options) {
+    memset(out_options, 0, sizeof *out_options);
+    bool only_names = false;
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (only_names || argument[0] != '-' || !argument[1]) {
+            if (out_options->model) return usage_error("one model at a time; unexpected", argument);
+            out_options->model = argument;
+            continue;
+        }
+        if (!strcmp(argument, "--")) {
+            only_names = true;
+            continue;
+        }
+        if (!strcmp(argument, "-h")) argument = "--help";
+        const char *name = argument + 2;
+        const char *equals = argument[1] == '-' ? strchr(name, '=') : NULL;
+        size_t length = equals ? (size_t)(equals - name) : strlen(argument) - 1 - (argument[1] == '-');
+        const option_row *row = argument[1] == '-' ? find_row(name, length) : NULL;
+        if (!row) {
+            char word[64];
+            snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), argument[1] == '-' ? name : argument + 1);
+            const char *meant = nearest(word, option_name, NULL);
+            fprintf(stderr, "uir-run: error: unknown option '%s'%s%s%s\n  try: uir-run --help\n", argument,
+                    meant ? "; did you mean --" : "", meant ? meant : "", meant ? "?" : "");
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+        const char *value = equals ? equals + 1 : NULL;
+        if (!row->argument && value) return usage_error("this option takes no value:", argument);
+        if (row->argument && !value) {
+            if (i + 1 >= argc) {
+                fprintf(stderr, "uir-run: error: --%s needs a value: --%s %s\n", row->name, row->name, row->argument);
+                return UIR_STATUS_INVALID_ARGUMENT;
+            }
+            value = argv[++i];
+        }
+        uir_status status = set_field(out_options, row, value);
+        if (status != UIR_STATUS_OK) return status;
+    }
+    return UIR_STATUS_OK;
+}
+
+void options_free(run_options *options) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].kind == KIND_LIST) free(((option_list *)(void *)((char *)options + rows[i].offset))->items);
+    }
+}
+
+void options_print_help(FILE *stream) {
+    fputs("uir-run MODEL.onnx [OPTION...]\n"
+          "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.\n\n",
+          stream);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        char left[40];
+        snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+                 rows[i].argument ? rows[i].argument : "");
+        if (strlen(left) > 22) {
+            fprintf(stream, "  %s\n  %-22s %s\n", left, "", rows[i].help);
+        } else {
+            fprintf(stream, "  %-22s %s\n", left, rows[i].help);
+        }
+    }
+    fputs("\nExit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported,\n"
+          "5 device or machine failed, 130 and 143 interrupted.\n",
+          stream);
+}

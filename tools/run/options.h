@@ -1,0 +1,39 @@
+/* Command line of uir-run. In: argv. Out: a struct with one field per row of options.def. */
+#ifndef UIR_TOOLS_RUN_OPTIONS_H
+#define UIR_TOOLS_RUN_OPTIONS_H
+
+#include "uir/uir.h"
+#include <stdio.h>
+
+typedef struct option_list {
+    const char **items; /* borrowed from argv */
+    size_t count;
+} option_list;
+
+#define FIELD_FLAG(name)   bool name;
+#define FIELD_ACTION(name) bool name;
+#define FIELD_TEXT(name)   const char *name;
+#define FIELD_LIST(name)   option_list name;
+#define FIELD_REAL(name)   double name; bool has_##name;
+#define FIELD_COUNT(name)  int64_t name; bool has_##name;
+typedef struct run_options {
+    const char *model;
+#define OPTION(long_name, argument, kind, field, help) FIELD_##kind(field)
+#include "options.def"
+#undef OPTION
+} run_options;
+
+/* Fills `out_options`. On a wrong command line prints what is wrong to standard error and returns INVALID_ARGUMENT. */
+uir_status options_parse(int argc, char **argv, run_options *out_options);
+void options_free(run_options *options);
+void options_print_help(FILE *stream);
+
+/* "a=b": the position of the '=' or NULL with a message naming the option. */
+const char *options_split(const char *option, const char *text);
+/* Whole-string numbers; false on anything else. */
+bool parse_count(const char *text, int64_t *out_value);
+bool parse_real(const char *text, double *out_value);
+/* The candidate nearest to `text` when it is near enough to be meant, else NULL. */
+const char *nearest(const char *text, const char *(*candidate)(void *user, size_t index), void *user);
+
+#endif

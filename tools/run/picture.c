@@ -1,0 +1,175 @@
+/* A picture becomes a tensor: channels chosen, bilinear resize, (x * scale - mean) / std, layout. */
+#include "picture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CHANNELS = 4 };
+
+typedef struct preprocessing {
+    bool grey, channels_last, has_layout;
+    double width, height; /* 0: the picture's or the input's */
+    double scale;
+    double mean[MAX_CHANNELS], deviation[MAX_CHANNELS];
+} preprocessing;
+
+bool picture_is_path(const char *path) {
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".bmp"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t m = strlen(endings[i]);
+        if (n >= m && !strcmp(path + n - m, endings[i])) return true;
+    }
+    return false;
+}
+
+/* "A/B/C" into up to MAX_CHANNELS numbers; one number serves all channels. */
+static bool parse_numbers(const char *text, size_t length, char separator, double *out_values, int *out_count) {
+    char copy[128];
+    if (length == 0 || length >= sizeof copy) return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    *out_count = 0;
+    for (char *at = copy;;) {
+        char *end;
+        double value = strtod(at, &end);
+        if (end == at || *out_count == MAX_CHANNELS) return false;
+        out_values[(*out_count)++] = value;
+        if (!*end) break;
+        if (*end != separator) return false;
+        at = end + 1;
+    }
+    for (int i = *out_count; i < MAX_CHANNELS; i++) out_values[i] = out_values[0];
+    return true;
+}
+
+static bool parse_item(const char *item, size_t length, preprocessing *p) {
+    const char *equals = memchr(item, '=', length);
+    size_t name = equals ? (size_t)(equals - item) : length;
+    const char *value = equals ? equals + 1 : item + length;
+    size_t value_length = length - (size_t)(value - item);
+    double numbers[MAX_CHANNELS];
+    int count;
+#define IS(word) (name == strlen(word) && !memcmp(item, word, name))
+    if (IS("grey") && !equals) return p->grey = true;
+    if (IS("layout") && value_length == 4) {
+        p->has_layout = true;
+        p->channels_last = !memcmp(value, "nhwc", 4);
+        return p->channels_last || !memcmp(value, "nchw", 4);
+    }
+    if (IS("mean")) return parse_numbers(value, value_length, '/', p->mean, &count);
+    if (IS("std")) return parse_numbers(value, value_length, '/', p->deviation, &count);
+    if (IS("scale") && parse_numbers(value, value_length, '/', numbers, &count) && count == 1) {
+        p->scale = numbers[0];
+        return true;
+    }
+    if (IS("size") && parse_numbers(value, value_length, 'x', numbers, &count) && count == 2) {
+        p->width = numbers[0];
+        p->height = numbers[1];
+        return p->width >= 1 && p->height >= 1 && p->width <= 32768 && p->height <= 32768;
+    }
+#undef IS
+    return false;
+}
+
+static uir_status parse_spec(const char *spec, preprocessing *p) {
+    *p = (preprocessing){.scale = 1};
+    for (int i = 0; i < MAX_CHANNELS; i++) p->deviation[i] = 1;
+    while (spec && *spec) {
+        size_t n = strcspn(spec, ",");
+        if (!parse_item(spec, n, p)) {
+            fprintf(stderr, "uir-run: error: --preprocess: cannot read '%.*s'\n  it takes grey, size=WxH, scale=X, mean=A/B/C, std=A/B/C, "
+                            "layout=nchw or layout=nhwc, separated by commas\n", (int)n, spec);
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+        spec += n + (spec[n] == ',');
+    }
+    return UIR_STATUS_OK;
+}
+
+typedef struct source_picture {
+    const uint8_t *pixels;
+    int64_t height, width, channels;
+    bool grey;
+} source_picture;
+
+static double pixel(const source_picture *s, int64_t y, int64_t x, int64_t channel) {
+    const uint8_t *p = s->pixels + (y * s->width + x) * s->channels;
+    if (s->grey && s->channels >= 3) return 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2]; /* ITU-R BT.601 luma */
+    return p[channel < s->channels ? channel : s->channels - 1];
+}
+
+/* Bilinear with half-pixel centres. */
+static double sample(const source_picture *s, double y, double x, int64_t channel) {
+    double fy = y < 0 ? 0 : y > (double)(s->height - 1) ? (double)(s->height - 1) : y;
+    double fx = x < 0 ? 0 : x > (double)(s->width - 1) ? (double)(s->width - 1) : x;
+    int64_t y0 = (int64_t)fy, x0 = (int64_t)fx;
+    int64_t y1 = y0 + 1 < s->height ? y0 + 1 : y0, x1 = x0 + 1 < s->width ? x0 + 1 : x0;
+    double wy = fy - (double)y0, wx = fx - (double)x0;
+    double top = pixel(s, y0, x0, channel) * (1 - wx) + pixel(s, y0, x1, channel) * wx;
+    double bottom = pixel(s, y1, x0, channel) * (1 - wx) + pixel(s, y1, x1, channel) * wx;
+    return top * (1 - wy) + bottom * wy;
+}
+
+static bool store(uir_value *value, uint64_t index, double v) {
+    void *data = uir_value_get_data(value);
+    switch (uir_value_get_dtype(value)) {
+    case UIR_DTYPE_F32: ((float *)data)[index] = (float)v; return true;
+    case UIR_DTYPE_F64: ((double *)data)[index] = v; return true;
+    case UIR_DTYPE_U8: ((uint8_t *)data)[index] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5); return true;
+    default: return false;
+    }
+}
+
+uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims, uint32_t rank,
+                           const char *spec) {
+    preprocessing p;
+    uir_status status = parse_spec(spec, &p);
+    if (status != UIR_STATUS_OK) return status;
+    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 || (rank != 4 && rank != 3 && rank != 2)) {
+        fprintf(stderr, "uir-run: error: input '%s' takes no picture (its rank is %u)\n", port->name, rank);
+        return UIR_STATUS_BAD_DATA;
+    }
+    const int64_t *shape = uir_value_get_shape(*value);
+    source_picture source = {uir_value_get_data(*value), shape[0], shape[1], shape[2], p.grey};
+    if (source.height < 1 || source.width < 1) return UIR_STATUS_BAD_DATA;
+    int64_t out[4] = {1, 1, 1, 1};
+    memcpy(out + (4 - rank), dims, rank * sizeof *dims);
+    /* Without a word about the layout: the axis that is a usual number of channels says it. */
+    if (!p.has_layout) p.channels_last = rank > 2 && (out[3] == 1 || out[3] == 3 || out[3] == 4) && out[1] != 1 && out[1] != 3;
+    int c = p.channels_last ? 3 : 1, h = p.channels_last ? 1 : 2, w = h + 1;
+#define IS_FREE(axis) ((axis) >= 4 - (int)rank && port->dims[(axis) - (4 - (int)rank)] < 0)
+    if (IS_FREE(h)) out[h] = p.height > 0 ? (int64_t)p.height : source.height;
+    if (IS_FREE(w)) out[w] = p.width > 0 ? (int64_t)p.width : source.width;
+    if (IS_FREE(c)) out[c] = p.grey ? 1 : source.channels;
+#undef IS_FREE
+    if (out[c] == 1 && source.channels > 1) source.grey = true;
+    uir_value *result = NULL;
+    status = uir_value_create_tensor(context, port->dtype, rank, out + (4 - rank), &result);
+    if (status != UIR_STATUS_OK) return status;
+    for (int64_t n = 0; n < out[0]; n++) {
+        for (int64_t y = 0; y < out[h]; y++) {
+            for (int64_t x = 0; x < out[w]; x++) {
+                for (int64_t k = 0; k < out[c]; k++) {
+                    double sy = ((double)y + 0.5) * (double)source.height / (double)out[h] - 0.5;
+                    double sx = ((double)x + 0.5) * (double)source.width / (double)out[w] - 0.5;
+                    double v = sample(&source, sy, sx, k);
+                    int slot = k < MAX_CHANNELS ? (int)k : MAX_CHANNELS - 1;
+                    v = (v * p.scale - p.mean[slot]) / p.deviation[slot];
+                    int64_t index = p.channels_last ? ((n * out[1] + y) * out[2] + x) * out[3] + k
+                                                    : ((n * out[1] + k) * out[2] + y) * out[3] + x;
+                    if (!store(result, (uint64_t)index, v)) {
+                        fprintf(stderr, "uir-run: error: input '%s' takes %s, which a picture cannot be\n", port->name,
+                                uir_dtype_get_name(port->dtype));
+                        uir_value_destroy(result);
+                        return UIR_STATUS_BAD_DATA;
+                    }
+                }
+            }
+        }
+    }
+    uir_value_destroy(*value);
+    *value = result;
+    return UIR_STATUS_OK;
+}
