@@ -1,7 +1,7 @@
 /* What a decomposition rule sees.
  *
- * In: one ONNX node with its operands already mapped to the new module. Out: outputs mapped to values the rule built with
- * ir/build.h. A rule is `uir_status rule(uir_rule_context *context)`; rules.def binds it to its op. */
+ * In: one ONNX node with its operands already mapped to the new module. Out: outputs mapped to values the rule built
+ * with ir/build.h. A rule is `uir_status rule(uir_rule_context *context)`; rules.def binds it to its op. */
 #ifndef UIR_DECOMPOSE_RULES_H
 #define UIR_DECOMPOSE_RULES_H
 
@@ -9,9 +9,10 @@
 #include "ir/build.h"
 
 typedef struct uir_rule_context {
-    uir_builder builder;       /* of the new module and graph; sticky status */
-    const uir_module *source;  /* the module the node is in */
-    const uir_node_info *node; /* op, since_version, attributes (its inputs are the source's handles: use the ones below) */
+    uir_builder builder;      /* of the new module and graph; sticky status */
+    const uir_module *source; /* the module the node is in */
+    const uir_node_info
+        *node; /* op, since_version, attributes (its inputs are the source's handles: use the ones below) */
     uir_op op;
     int since_version;
     const uir_value_id *inputs; /* in the new module; trailing absent ones are none values */
@@ -44,21 +45,24 @@ int64_t uir_rule_ints(const uir_rule_context *context, const char *name, const i
 int64_t uir_rule_axis(uir_rule_context *context, int64_t axis, uint32_t rank);
 
 /* ---- operands that decide the structure ---- */
-/* The value's constant tensor: given as one, or computed here from constants. NULL when it depends on run-time data. Borrowed. */
+/* The value's constant tensor: given as one, or computed here from constants. NULL when it depends on run-time data.
+ * Borrowed. */
 uir_tensor *uir_rule_constant(uir_rule_context *context, uir_value_id value);
-/* The integers of a constant of rank 0 or 1 (any integer dtype or bool); false when it is not constant. Arena memory. */
+/* The integers of a constant of rank 0 or 1 (any integer dtype or bool); false when it is not constant. Arena memory.
+ */
 bool uir_rule_constant_integers(uir_rule_context *context, uir_value_id value, const int64_t **out_values,
                                 uint32_t *out_count);
 /* A constant single number of any numeric dtype; false when it is not constant. */
 bool uir_rule_constant_number(uir_rule_context *context, uir_value_id value, double *out_value);
-/* The elements of an integer value of rank 0 or 1 as dims, folded where they follow from shapes and constants, else bound at
- * run time to symbols that are at least `min`. NULL after a failure. */
+/* The elements of an integer value of rank 0 or 1 as dims, folded where they follow from shapes and constants, else
+ * bound at run time to symbols that are at least `min`. NULL after a failure. */
 const uir_dim *uir_rule_dims(uir_rule_context *context, uir_value_id value, int64_t min, uint32_t *out_count);
-/* Axes from input `input` when it is present, else from the attribute: normalised, sorted, distinct. False when neither is
- * there (or after a failure). An input that is not constant is UNSUPPORTED. */
+/* Axes from input `input` when it is present, else from the attribute: normalised, sorted, distinct. False when neither
+ * is there (or after a failure). An input that is not constant is UNSUPPORTED. */
 bool uir_rule_axes(uir_rule_context *context, const char *attribute, uint32_t input, uint32_t rank,
                    const int64_t **out_axes, uint32_t *out_count);
-/* The integers of input `input` when it is present (it must be constant), else of the attribute; false when neither is there. */
+/* The integers of input `input` when it is present (it must be constant), else of the attribute; false when neither is
+ * there. */
 bool uir_rule_integers(uir_rule_context *context, const char *attribute, uint32_t input, const int64_t **out_values,
                        uint32_t *out_count);
 

@@ -1,0 +1,329 @@
+/* The walk: ONNX nodes in order, each handed to its rule, problems gathered. */
+#include "decompose/decomposer.h"
+
+typedef uir_status (*rule_function)(uir_rule_context *context);
+
+static const rule_function rule_table[UIR_OP_COUNT] = {
+#define UIR_RULE(op, function) [UIR_OP_ONNX_##op] = function,
+#include "decompose/rules.def"
+#undef UIR_RULE
+};
+
+bool uir_decompose_has_rule(uir_op op) {
+    return op > UIR_OP_NONE && op < UIR_OP_COUNT && rule_table[op];
+}
+
+/* Expressions nested deeper than this become a fresh symbol of their own when types are written back to the source. */
+#define DIM_DEPTH_LIMIT 256
+
+static uir_status translate_symbol(uir_dim_translation *t, uir_symbol symbol, uir_dim *out_dim) {
+    if (symbol.id < t->symbols.count && t->symbols.data[symbol.id].id) {
+        *out_dim = t->symbols.data[symbol.id];
+        return UIR_STATUS_OK;
+    }
+    const char *name = uir_dims_symbol_name(t->from, symbol);
+    uir_symbol_facts facts = uir_dims_symbol_facts(t->from, symbol);
+    facts.bound = UIR_DIM_NONE;
+    size_t length = 0;
+    while (name[length]) length++;
+    uir_symbol made;
+    UIR_TRY(uir_dims_add_symbol(t->to, name, length, facts, &made));
+    uir_dim dim = uir_dim_symbol(t->to, made);
+    if (!dim.id) return UIR_STATUS_OUT_OF_MEMORY;
+    *out_dim = dim;
+    return UIR_STATUS_OK;
+}
+
+static uir_status remember(uir_arena *arena, uir_dim_vector *dims, uint32_t index, uir_dim dim) {
+    while (dims->count <= index) UIR_TRY(uir_vector_push(arena, dims, UIR_DIM_NONE));
+    dims->data[index] = dim;
+    return UIR_STATUS_OK;
+}
+
+static uir_status translate_dim(uir_decomposer *d, uir_dim_translation *t, uir_dim dim, int depth, uir_dim *out_dim);
+
+static uir_status translate_nary(uir_decomposer *d, uir_dim_translation *t, const uir_dim_node *node, int depth,
+                                 uir_dim *out_dim) {
+    static uir_dim (*const makers[])(uir_dims *, uir_dim, uir_dim) = {
+        [UIR_DIM_ADD] = uir_dim_add,         [UIR_DIM_MUL] = uir_dim_mul, [UIR_DIM_FLOORDIV] = uir_dim_floordiv,
+        [UIR_DIM_CEILDIV] = uir_dim_ceildiv, [UIR_DIM_MOD] = uir_dim_mod, [UIR_DIM_MIN] = uir_dim_min,
+        [UIR_DIM_MAX] = uir_dim_max,
+    };
+    uir_dim result = UIR_DIM_NONE;
+    for (uint32_t i = 0; i < node->count; i++) {
+        uir_dim operand;
+        UIR_TRY(translate_dim(d, t, node->operands[i], depth + 1, &operand));
+        result = i ? makers[node->kind](t->to, result, operand) : operand;
+        if (!result.id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    *out_dim = result;
+    return UIR_STATUS_OK;
+}
+
+static uir_status translate_dim(uir_decomposer *d, uir_dim_translation *t, uir_dim dim, int depth, uir_dim *out_dim) {
+    if (dim.id < t->memo.count && t->memo.data[dim.id].id) {
+        *out_dim = t->memo.data[dim.id];
+        return UIR_STATUS_OK;
+    }
+    const uir_dim_node *node = uir_dim_get(t->from, dim);
+    uir_dim result = UIR_DIM_NONE;
+    if (node->kind == UIR_DIM_CONST) {
+        result = uir_dim_const(t->to, node->value);
+    } else if (node->kind == UIR_DIM_SYMBOL) {
+        uint32_t symbol = (uint32_t)node->value;
+        UIR_TRY(translate_symbol(t, (uir_symbol){symbol}, &result));
+        UIR_TRY(remember(d->scratch, &t->symbols, symbol, result));
+    } else if (depth >= DIM_DEPTH_LIMIT) {
+        uir_symbol made;
+        UIR_TRY(uir_dims_add_symbol(t->to, "size", 4, UIR_SYMBOL_FACTS_SIZE, &made));
+        result = uir_dim_symbol(t->to, made);
+    } else {
+        UIR_TRY(translate_nary(d, t, node, depth, &result));
+    }
+    if (!result.id) return UIR_STATUS_OUT_OF_MEMORY;
+    UIR_TRY(remember(d->scratch, &t->memo, dim.id, result));
+    *out_dim = result;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation, uir_arena *arena,
+                                         const uir_type *type, uir_type *out_type) {
+    uir_type result = *type;
+    if (type->rank_known && type->rank) {
+        uir_dim *dims;
+        UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(arena, type->rank, sizeof *dims));
+        for (uint32_t i = 0; i < type->rank; i++)
+            UIR_TRY(translate_dim(decomposer, translation, type->dims[i], 0, &dims[i]));
+        result.dims = dims;
+    }
+    *out_type = result;
+    return UIR_STATUS_OK;
+}
+
+/* ---- values ---- */
+
+static uir_status carry_name(uir_decomposer *d, uir_value_id source, uir_value_id target) {
+    uir_string name = uir_value_info_get(d->source, source)->name;
+    if (!name.id || uir_value_info_get(d->target, target)->name.id) return UIR_STATUS_OK;
+    uir_string copy;
+    UIR_TRY(uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, name),
+                               uir_string_length(&d->source->strings, name), &copy));
+    uir_value_info_get(d->target, target)->name = copy;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,
+                              bool *out_poisoned) {
+    uir_decomposer *d = decomposer;
+    *out_target = (uir_value_id){0};
+    if (!source.id) return UIR_STATUS_OK;
+    if (d->poisoned[source.id]) {
+        *out_poisoned = true;
+        return UIR_STATUS_OK;
+    }
+    uir_value_info *info = uir_value_info_get(d->source, source);
+    if (!d->map[source.id].id && info->constant) {
+        uir_value_id made;
+        uir_tensor_retain(info->constant);
+        uir_status status = uir_module_add_constant(d->target, NULL, info->constant, &made);
+        if (status != UIR_STATUS_OK) {
+            uir_tensor_release(info->constant);
+            return status;
+        }
+        d->map[source.id] = made;
+        UIR_TRY(carry_name(d, source, made));
+    }
+    if (!d->map[source.id].id)
+        return uir_error(d->diagnostics, UIR_STATUS_BAD_FILE, NULL, "value '%s' is used before it is made",
+                         uir_string_text(&d->source->strings, info->name));
+    *out_target = d->map[source.id];
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target) {
+    uir_decomposer *d = decomposer;
+    d->map[source.id] = target;
+    UIR_TRY(carry_name(d, source, target));
+    uir_type type;
+    UIR_TRY(uir_decomposer_translate_type(d, &d->back, &d->source->arena, uir_value_type(d->target, target), &type));
+    uir_value_info_get(d->source, source)->type = type;
+    return UIR_STATUS_OK;
+}
+
+void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph) {
+    uir_module *m = decomposer->target;
+    /* Graphs made inside it have higher handles and name it, or one another, as parents. */
+    for (uint32_t g = graph.id; g < m->graphs.count; g++) {
+        uir_graph_info *info = &m->graphs.data[g];
+        bool inside = g == graph.id;
+        for (uint32_t p = info->parent.id; p && !inside; p = m->graphs.data[p].parent.id) inside = p == graph.id;
+        if (!inside) continue;
+        for (uint32_t n = 0; n < info->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(m, info->nodes.data[n]);
+            for (uint32_t i = 0; i < node->output_count; i++)
+                if (node->outputs[i].id) m->values.data[node->outputs[i].id].name = (uir_string){0};
+        }
+        for (uint32_t i = 0; i < info->inputs.count; i++)
+            m->values.data[info->inputs.data[i].id].name = (uir_string){0};
+        info->nodes.count = info->inputs.count = info->outputs.count = 0;
+    }
+}
+
+/* ---- nodes ---- */
+
+static bool ends_everything(uir_status status) {
+    return status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_LIMIT || status == UIR_STATUS_CANCELLED;
+}
+
+static void record_failure(uir_decomposer *d, uir_status status) {
+    if (!d->failures || (d->status == UIR_STATUS_UNSUPPORTED && status != UIR_STATUS_UNSUPPORTED)) d->status = status;
+    d->failures++;
+}
+
+static uir_status poison_outputs(uir_decomposer *d, const uir_node_info *node) {
+    for (uint32_t i = 0; i < node->output_count; i++) d->poisoned[node->outputs[i].id] = true;
+    d->poisoned[0] = false;
+    return UIR_STATUS_OK;
+}
+
+static uir_location node_location(uir_decomposer *d, const uir_node_info *node) {
+    return (uir_location){.node = uir_string_text(&d->source->strings, node->name),
+                          .op = uir_op_get_row(node->op)->name};
+}
+
+static uir_status bind_outputs(uir_decomposer *d, const uir_node_info *node, const uir_value_id *outputs) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (!node->outputs[i].id) continue;
+        if (!outputs[i].id) {
+            uir_location location = node_location(d, node);
+            return uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "output %u is not supported", i);
+        }
+        UIR_TRY(uir_decomposer_bind(d, node->outputs[i], outputs[i]));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph,
+                             const uir_value_id *inputs) {
+    uir_rule_context context = {.source = d->source,
+                                .node = node,
+                                .op = node->op,
+                                .since_version = node->since_version,
+                                .inputs = inputs,
+                                .input_count = node->input_count,
+                                .output_count = node->output_count,
+                                .decomposer = d};
+    UIR_TRY_ALLOCATE(context.outputs,
+                     uir_arena_allocate_array(d->scratch, node->output_count + 1u, sizeof *context.outputs));
+    uir_builder_init(&context.builder, d->target, target_graph);
+    UIR_TRY(uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, node->name),
+                               uir_string_length(&d->source->strings, node->name), &context.builder.node_name));
+    context.builder.origin = node->op;
+    uir_status status = rule_table[node->op](&context);
+    if (status == UIR_STATUS_OK) status = context.builder.status;
+    UIR_TRY(status);
+    UIR_TRY(uir_fold_elements(d));
+    return bind_outputs(d, node, context.outputs);
+}
+
+static uir_status decompose_node(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph) {
+    uir_location location = node_location(d, node);
+    if (++d->work > d->work_limit)
+        return uir_error(d->diagnostics, UIR_STATUS_LIMIT, &location,
+                         "nested subgraphs are decomposed too many times (over %llu nodes)",
+                         (unsigned long long)d->work_limit);
+    if (!uir_decompose_has_rule(node->op)) {
+        uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "the op (version %d) is not supported",
+                  node->since_version);
+        record_failure(d, UIR_STATUS_UNSUPPORTED);
+        return poison_outputs(d, node);
+    }
+    uir_value_id *inputs;
+    UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(d->scratch, node->input_count + 1u, sizeof *inputs));
+    bool poisoned = false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        UIR_TRY(uir_decomposer_map(d, node->inputs[i], &inputs[i], &poisoned));
+    if (poisoned) return poison_outputs(d, node);
+    uint32_t errors = d->diagnostics ? d->diagnostics->error_count : 0;
+    d->quiet = false;
+    uir_status status = apply_rule(d, node, target_graph, inputs);
+    if (status == UIR_STATUS_OK || ends_everything(status)) return status;
+    if (!d->quiet) {
+        if (d->diagnostics && d->diagnostics->error_count == errors)
+            uir_error(d->diagnostics, status, &location, "the node could not be decomposed: %s",
+                      uir_status_text(status));
+        record_failure(d, status);
+    }
+    d->quiet = false;
+    return poison_outputs(d, node);
+}
+
+uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph) {
+    for (uint32_t i = 0; i < uir_graph_get(decomposer->source, source_graph)->nodes.count; i++) {
+        /* A copy: rules of control flow come back here, and the source's arrays may move. */
+        uir_node_info node =
+            *uir_node_get(decomposer->source, uir_graph_get(decomposer->source, source_graph)->nodes.data[i]);
+        UIR_TRY(decompose_node(decomposer, &node, target_graph));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- the whole ---- */
+
+static uir_status decompose_main(uir_decomposer *d) {
+    const uir_graph_info *source_main = uir_graph_get(d->source, d->source->main);
+    UIR_TRY(uir_module_add_graph(d->target, (uir_graph_id){0}, uir_string_text(&d->source->strings, source_main->name),
+                                 &d->target->main));
+    for (uint32_t i = 0; i < source_main->inputs.count; i++) {
+        uir_value_id input = source_main->inputs.data[i], made;
+        uir_type type;
+        UIR_TRY(
+            uir_decomposer_translate_type(d, &d->forth, &d->target->arena, uir_value_type(d->source, input), &type));
+        UIR_TRY(uir_module_add_value(d->target, NULL, type, &made));
+        d->map[input.id] = made;
+        UIR_TRY(carry_name(d, input, made));
+        UIR_TRY(uir_graph_add_input(d->target, d->target->main, made));
+    }
+    UIR_TRY(uir_decomposer_walk(d, d->source->main, d->target->main));
+    for (uint32_t i = 0; i < source_main->outputs.count; i++) {
+        uir_value_id output;
+        bool poisoned = false;
+        UIR_TRY(uir_decomposer_map(d, source_main->outputs.data[i], &output, &poisoned));
+        if (!poisoned) UIR_TRY(uir_graph_add_output(d->target, d->target->main, output));
+    }
+    return d->failures ? d->status : UIR_STATUS_OK;
+}
+
+static uir_status run(uir_decomposer *d) {
+    uint32_t values = d->source->values.count + 1u;
+    UIR_TRY_ALLOCATE(d->map, uir_arena_allocate_array(d->scratch, values, sizeof *d->map));
+    UIR_TRY_ALLOCATE(d->poisoned, uir_arena_allocate_array(d->scratch, values, sizeof *d->poisoned));
+    d->forth = (uir_dim_translation){.from = d->source->dims, .to = d->target->dims};
+    d->back = (uir_dim_translation){.from = d->target->dims, .to = d->source->dims};
+    d->work_limit = 64ull * d->source->nodes.count + 10000;
+    d->target->opset = d->source->opset;
+    return decompose_main(d);
+}
+
+uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                         uir_module **out_module) {
+    *out_module = NULL;
+    uir_module *target;
+    UIR_TRY(uir_module_create(allocator, diagnostics, &target));
+    uir_arena scratch;
+    uir_arena_init(&scratch, allocator);
+    uir_decomposer d = {.source = source, .target = target, .diagnostics = diagnostics, .scratch = &scratch};
+    uir_status status = run(&d);
+    for (uint32_t i = 0; i < d.evaluated.count; i++) uir_tensor_release(d.evaluated.data[i]);
+    uir_arena_deinit(&scratch);
+    if (status != UIR_STATUS_OK) {
+        uir_module_destroy(target);
+        return status;
+    }
+    target->release_storage = source->release_storage;
+    target->storage = source->storage;
+    source->release_storage = NULL;
+    source->storage = NULL;
+    *out_module = target;
+    return UIR_STATUS_OK;
+}

@@ -1,0 +1,60 @@
+/* The state of one decomposition, shared by the walk, the rule helpers and control flow.
+ *
+ * In: a source module of ONNX ops. Out: a target module of primitives, grown node by node. Values of the source map to
+ * values of the target; a value that could not be made is poisoned, and whatever needs it is passed over in silence, so
+ * that each problem is reported once. */
+#ifndef UIR_DECOMPOSE_DECOMPOSER_H
+#define UIR_DECOMPOSE_DECOMPOSER_H
+
+#include "decompose/rules.h"
+
+typedef uir_vector(uir_dim) uir_dim_vector;
+
+/* Carries dims of one context over to another: symbols map to symbols, made on first sight with name and facts. */
+typedef struct uir_dim_translation {
+    uir_dims *from, *to;
+    uir_dim_vector symbols; /* by symbol of `from` */
+    uir_dim_vector memo;    /* by handle of `from` */
+} uir_dim_translation;
+
+typedef struct uir_decomposer {
+    uir_module *source, *target;
+    uir_diagnostics *diagnostics;
+    uir_arena *scratch;
+    uir_value_id *map; /* by source value; none: not made yet */
+    bool *poisoned;    /* by source value */
+    uir_dim_translation forth, back;
+    uint32_t folded_nodes;              /* nodes of the target below this have been through fold_elements */
+    uir_vector(uir_tensor *) evaluated; /* by target value: what constant evaluation gave (owned), or NULL */
+    uint64_t work, work_limit;          /* nodes decomposed, subgraphs again included: hostile nesting is bounded */
+    uint32_t failures;
+    uir_status status; /* what the whole ends with: UNSUPPORTED only when nothing worse was met */
+    bool quiet;        /* the failure at hand follows from one already reported */
+} uir_decomposer;
+
+/* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only for what ends the whole (memory, a
+ * limit); problems of single nodes are recorded in the decomposer. */
+uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph);
+/* The target's value; a constant is carried over on first use. *out_poisoned when it could not be made. */
+uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,
+                              bool *out_poisoned);
+/* Binds a source value to the target's, hands over its name and writes the type back to the source. */
+uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target);
+uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation, uir_arena *arena,
+                                         const uir_type *type, uir_type *out_type);
+/* Empties a graph that turned out not to be wanted (and the graphs inside it). */
+void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
+
+/* Gives the values of nodes added since the last call their symbolic contents, where those follow from the operands',
+ * and computes small ones whose operands are all constant. */
+uir_status uir_fold_elements(uir_decomposer *decomposer);
+/* Computes a node's results when all its operands are constant and the results are small. */
+uir_status uir_evaluate_node(uir_decomposer *decomposer, uir_node_id node);
+/* The constant a target value is or comes to; NULL when it depends on inputs or is large. Borrowed. */
+uir_status uir_evaluate_constant(uir_decomposer *decomposer, uir_value_id value, uir_tensor **out_tensor);
+/* The symbolic contents of an integer value: known, or those of a constant. False when unknown. `limit`: most elements.
+ */
+bool uir_value_elements(uir_module *module, uir_value_id value, uint32_t limit, const uir_dim **out_elements,
+                        uint32_t *out_count);
+
+#endif

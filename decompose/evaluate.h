@@ -1,0 +1,19 @@
+/* Running primitives on constants: what rules need while the graph is built and what the folding pass does afterwards.
+ */
+#ifndef UIR_DECOMPOSE_EVALUATE_H
+#define UIR_DECOMPOSE_EVALUATE_H
+
+#include "ir/graph.h"
+
+/* Whether the node's results follow from its operands alone: no effect, no randomness, no subgraph, no symbolic dims.
+ */
+bool uir_node_is_pure(const uir_module *module, const uir_node_info *node);
+/* The number of elements of a tensor type whose dims are all constant; false otherwise. */
+bool uir_type_element_count(const uir_module *module, const uir_type *type, uint64_t *out_count);
+/* Runs a node on constants (`inputs[i]` NULL where the operand is absent). `out_outputs`, cleared by the caller, hold
+ * owned tensors; they stay NULL when the node cannot be run on these operands (an index out of range: the run will say
+ * so). */
+uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocator *allocator, uir_node_id node,
+                                     uir_tensor *const *inputs, uir_arena *scratch, uir_tensor **out_outputs);
+
+#endif

@@ -1,0 +1,226 @@
+/* What rules ask of their node, of its operands and of the builder. */
+#include "decompose/decomposer.h"
+
+uir_value_id uir_rule_input(const uir_rule_context *context, uint32_t index) {
+    return index < context->input_count ? context->inputs[index] : (uir_value_id){0};
+}
+
+bool uir_rule_has_input(const uir_rule_context *context, uint32_t index) {
+    return uir_rule_input(context, index).id != 0;
+}
+
+bool uir_rule_has_output(const uir_rule_context *context, uint32_t index) {
+    return index < context->output_count && context->node->outputs[index].id != 0;
+}
+
+const uir_type *uir_rule_type(const uir_rule_context *context, uir_value_id value) {
+    return uir_value_type(context->builder.module, value);
+}
+
+uir_dtype uir_rule_dtype(const uir_rule_context *context, uir_value_id value) {
+    return value.id ? uir_rule_type(context, value)->dtype : UIR_DTYPE_NONE;
+}
+
+uint32_t uir_rule_rank(uir_rule_context *context, uir_value_id value) {
+    if (context->builder.status != UIR_STATUS_OK) return 0;
+    const uir_type *type = uir_rule_type(context, value);
+    if (value.id && type->rank_known && type->kind == UIR_VALUE_TENSOR) return type->rank;
+    uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
+                     type->kind == UIR_VALUE_TENSOR ? "an operand's rank is not known"
+                                                    : "an operand is a sequence or optional where a tensor is needed");
+    return 0;
+}
+
+const uir_dim *uir_rule_extents(uir_rule_context *context, uir_value_id value) {
+    static const uir_dim none[1];
+    uint32_t rank = uir_rule_rank(context, value);
+    if (context->builder.status != UIR_STATUS_OK) return NULL;
+    return rank ? uir_rule_type(context, value)->dims : none;
+}
+
+/* ---- attributes ---- */
+
+const uir_attribute *uir_rule_attribute(const uir_rule_context *context, const char *name) {
+    return uir_node_find_attribute(context->source, context->node, name);
+}
+
+int64_t uir_rule_int(const uir_rule_context *context, const char *name, int64_t fallback) {
+    return uir_node_int(context->source, context->node, name, fallback);
+}
+
+double uir_rule_float(const uir_rule_context *context, const char *name, double fallback) {
+    return uir_node_float(context->source, context->node, name, fallback);
+}
+
+const char *uir_rule_string(const uir_rule_context *context, const char *name, const char *fallback) {
+    return uir_node_string(context->source, context->node, name, fallback);
+}
+
+int64_t uir_rule_ints(const uir_rule_context *context, const char *name, const int64_t **out_values) {
+    const uir_attribute *attribute = uir_rule_attribute(context, name);
+    *out_values = NULL;
+    if (!attribute || attribute->kind != UIR_ATTRIBUTE_INTS) return -1;
+    *out_values = attribute->value.integers;
+    return attribute->count;
+}
+
+int64_t uir_rule_axis(uir_rule_context *context, int64_t axis, uint32_t rank) {
+    int64_t normal = axis < 0 ? axis + (int64_t)rank : axis;
+    if (axis >= -(int64_t)rank && normal >= 0 && normal < (int64_t)rank) return normal;
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "axis %lld is not one of a tensor of rank %u",
+                     (long long)axis, rank);
+    return 0;
+}
+
+/* ---- operands that decide the structure ---- */
+
+uir_tensor *uir_rule_constant(uir_rule_context *context, uir_value_id value) {
+    uir_tensor *tensor = NULL;
+    if (!value.id || context->builder.status != UIR_STATUS_OK) return NULL;
+    uir_status status = uir_fold_elements(context->decomposer);
+    if (status == UIR_STATUS_OK) status = uir_evaluate_constant(context->decomposer, value, &tensor);
+    if (status != UIR_STATUS_OK) context->builder.status = status;
+    return tensor;
+}
+
+static bool is_whole(uir_dtype dtype) {
+    return uir_dtype_is_integer(dtype) || dtype == UIR_DTYPE_BOOL;
+}
+
+bool uir_rule_constant_integers(uir_rule_context *context, uir_value_id value, const int64_t **out_values,
+                                uint32_t *out_count) {
+    const uir_tensor *tensor = uir_rule_constant(context, value);
+    if (!tensor || tensor->rank > 1 || !is_whole(tensor->dtype) || tensor->element_count > UINT32_MAX) return false;
+    int64_t *values = uir_rule_allocate(context, tensor->element_count + 1, sizeof *values);
+    if (!values) return false;
+    for (uint64_t i = 0; i < tensor->element_count; i++)
+        values[i] = uir_dtype_load_integer(tensor->dtype, tensor->data, i);
+    *out_values = values;
+    *out_count = (uint32_t)tensor->element_count;
+    return true;
+}
+
+bool uir_rule_constant_number(uir_rule_context *context, uir_value_id value, double *out_value) {
+    const uir_tensor *tensor = uir_rule_constant(context, value);
+    if (!tensor || tensor->element_count != 1) return false;
+    if (!is_whole(tensor->dtype) && !uir_dtype_is_float(tensor->dtype)) return false;
+    *out_value = is_whole(tensor->dtype) ? (double)uir_dtype_load_integer(tensor->dtype, tensor->data, 0)
+                                         : uir_dtype_load_double(tensor->dtype, tensor->data, 0);
+    return true;
+}
+
+const uir_dim *uir_rule_dims(uir_rule_context *context, uir_value_id value, int64_t min, uint32_t *out_count) {
+    *out_count = 0;
+    if (context->builder.status != UIR_STATUS_OK) return NULL;
+    const int64_t *integers;
+    uint32_t count;
+    if (uir_rule_constant_integers(context, value, &integers, &count)) {
+        uir_dim *dims = uir_rule_allocate(context, count + 1u, sizeof *dims);
+        for (uint32_t i = 0; dims && i < count; i++) dims[i] = uir_rule_dim(context, integers[i]);
+        *out_count = count;
+        return context->builder.status == UIR_STATUS_OK ? dims : NULL;
+    }
+    if (context->builder.status != UIR_STATUS_OK) return NULL;
+    const uir_dim *known;
+    if (uir_value_elements(context->builder.module, value, UINT32_MAX, &known, &count)) {
+        *out_count = count;
+        return known;
+    }
+    return uir_build_value_as_dims(&context->builder, value, min, out_count);
+}
+
+bool uir_rule_integers(uir_rule_context *context, const char *attribute, uint32_t input, const int64_t **out_values,
+                       uint32_t *out_count) {
+    uir_value_id value = uir_rule_input(context, input);
+    *out_count = 0;
+    if (!value.id) {
+        int64_t count = attribute ? uir_rule_ints(context, attribute, out_values) : -1;
+        *out_count = count < 0 ? 0 : (uint32_t)count;
+        return count >= 0;
+    }
+    if (uir_rule_constant_integers(context, value, out_values, out_count)) return true;
+    uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
+                     "input %u must be constant: it decides the structure of the result", input);
+    return false;
+}
+
+bool uir_rule_axes(uir_rule_context *context, const char *attribute, uint32_t input, uint32_t rank,
+                   const int64_t **out_axes, uint32_t *out_count) {
+    const int64_t *given;
+    uint32_t count;
+    *out_count = 0;
+    if (!uir_rule_integers(context, attribute, input, &given, &count)) return false;
+    bool seen[UIR_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < count && context->builder.status == UIR_STATUS_OK; i++)
+        seen[uir_rule_axis(context, given[i], rank)] = rank != 0;
+    int64_t *axes = uir_rule_allocate(context, UIR_MAX_RANK, sizeof *axes);
+    if (!axes || context->builder.status != UIR_STATUS_OK) return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (seen[i]) axes[(*out_count)++] = i;
+    *out_axes = axes;
+    return true;
+}
+
+/* ---- small pieces of arithmetic ---- */
+
+void *uir_rule_allocate(uir_rule_context *context, size_t count, size_t element_size) {
+    void *memory = uir_arena_allocate_array(&context->builder.module->arena, count, element_size);
+    if (!memory && context->builder.status == UIR_STATUS_OK) context->builder.status = UIR_STATUS_OUT_OF_MEMORY;
+    return memory;
+}
+
+uir_dim uir_rule_dim(uir_rule_context *context, int64_t value) {
+    uir_dim dim = uir_dim_const(context->builder.module->dims, value);
+    if (!dim.id && context->builder.status == UIR_STATUS_OK) context->builder.status = UIR_STATUS_OUT_OF_MEMORY;
+    return dim;
+}
+
+uir_dim uir_rule_product(uir_rule_context *context, const uir_dim *dims, uint32_t count) {
+    uir_dim product = uir_rule_dim(context, 1);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(context->builder.module->dims, product, dims[i]);
+    return product;
+}
+
+uir_value_id uir_rule_number(uir_rule_context *context, uir_value_id like, double value) {
+    return uir_build_scalar(&context->builder, uir_rule_dtype(context, like), value);
+}
+
+uir_value_id uir_rule_widen(uir_rule_context *context, uir_value_id value) {
+    uir_dtype dtype = uir_rule_dtype(context, value);
+    bool narrow = uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) < 32;
+    return narrow ? uir_build_cast(&context->builder, value, UIR_DTYPE_F32) : value;
+}
+
+uir_value_id uir_rule_binary_number(uir_rule_context *context, uir_op op, uir_value_id a, double value) {
+    return uir_build_binary(&context->builder, op, a, uir_rule_number(context, a, value));
+}
+
+/* Whether every index is known to be one of 0..extent-1's side of zero: then nothing need be added. */
+static bool never_negative(uir_rule_context *context, uir_value_id indices) {
+    const uir_tensor *tensor = uir_rule_constant(context, indices);
+    if (tensor) {
+        for (uint64_t i = 0; i < tensor->element_count; i++)
+            if (uir_dtype_load_integer(tensor->dtype, tensor->data, i) < 0) return false;
+        return true;
+    }
+    const uir_dim *elements;
+    uint32_t count;
+    if (!uir_value_elements(context->builder.module, indices, 64, &elements, &count)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t min, max;
+        uir_dim_bounds(context->builder.module->dims, elements[i], &min, &max);
+        if (min < 0) return false;
+    }
+    return true;
+}
+
+uir_value_id uir_rule_indices(uir_rule_context *context, uir_value_id indices, uir_dim extent) {
+    uir_builder *b = &context->builder;
+    uir_dtype_class class = uir_dtype_get_class(uir_rule_dtype(context, indices));
+    uir_value_id wide = uir_build_cast(b, indices, UIR_DTYPE_I64);
+    if (class == UIR_DTYPE_CLASS_UNSIGNED || class == UIR_DTYPE_CLASS_BOOL || never_negative(context, indices))
+        return wide;
+    uir_value_id bound = uir_build_dim_values(b, &extent, 1, true, UIR_DTYPE_I64);
+    uir_value_id negative = uir_build_binary(b, UIR_OP_LT, wide, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+    return uir_build_select(b, negative, uir_build_binary(b, UIR_OP_ADD, wide, bound), wide);
+}
