@@ -144,7 +144,8 @@ static size_t find_input(uir_model *model, const char *option, const char *name,
     const char *meant = nearest(word, input_name, model);
     fprintf(stderr, "uir-run: error: --%s: the model has no input '%s'%s%s%s\n  its inputs:", option, word,
             meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
-    for (size_t i = 0; i < uir_model_input_count(model) && i < 32; i++) fprintf(stderr, " %s", uir_model_get_input(model, i).name);
+    for (size_t i = 0; i < uir_model_input_count(model) && i < 32; i++)
+        fprintf(stderr, " %s", uir_model_get_input(model, i).name);
     fputc('\n', stderr);
     return SIZE_MAX;
 }
@@ -198,12 +199,13 @@ static uir_status parse_bindings(const run_options *options, bindings *out_bindi
 }
 
 /* The shape of an input that no file gives: --shape, else its declared dims under --dim. */
-static uir_status random_shape(uir_model *model, const run_options *options, const bindings *b, size_t index, const uir_port *port,
-                               int64_t *out_dims, uint32_t *out_rank) {
+static uir_status random_shape(uir_model *model, const run_options *options, const bindings *b, size_t index,
+                               const uir_port *port, int64_t *out_dims, uint32_t *out_rank) {
     for (size_t i = 0; i < options->shapes.count; i++) {
         const char *text = options->shapes.items[i];
         const char *colon = strpbrk(text, "=:");
-        if (!colon || (size_t)(colon - text) != strlen(port->name) || memcmp(text, port->name, (size_t)(colon - text))) continue;
+        if (!colon || (size_t)(colon - text) != strlen(port->name) || memcmp(text, port->name, (size_t)(colon - text)))
+            continue;
         int rank = parse_shape(colon + 1, out_dims, MAX_RANK);
         if (rank < 0) {
             fprintf(stderr, "uir-run: error: --shape %s: write it as %s=1x3x224x224\n", text, port->name);
@@ -213,7 +215,8 @@ static uir_status random_shape(uir_model *model, const run_options *options, con
         return UIR_STATUS_OK;
     }
     if (!port->rank_known) {
-        fprintf(stderr, "uir-run: error: input '%s' has no declared rank: give --shape %s=...\n", port->name, port->name);
+        fprintf(stderr, "uir-run: error: input '%s' has no declared rank: give --shape %s=...\n", port->name,
+                port->name);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     *out_rank = port->rank;
@@ -221,8 +224,8 @@ static uir_status random_shape(uir_model *model, const run_options *options, con
 }
 
 /* Integers are indices more often than not: small ones stay inside most tables. */
-static uir_status make_random(uir_context *context, uir_model *model, const run_options *options, const bindings *b, size_t index,
-                              uir_value **out_value) {
+static uir_status make_random(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
+                              size_t index, uir_value **out_value) {
     uir_port port = uir_model_get_input(model, index);
     if (port.kind != UIR_VALUE_TENSOR || port.dtype == UIR_DTYPE_STRING || port.dtype == UIR_DTYPE_NONE) {
         fprintf(stderr, "uir-run: error: input '%s' cannot be made up: give --input %s=FILE\n", port.name, port.name);
@@ -244,8 +247,8 @@ static bool has_ending(const char *text, const char *ending) {
 }
 
 /* --input NAME=FILE[:MEMBER]; .raw takes its shape from --shape or the declared dims. */
-static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b, size_t index,
-                             const char *file, uir_value **out_value) {
+static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
+                             size_t index, const char *file, uir_value **out_value) {
     uir_port port = uir_model_get_input(model, index);
     if (has_ending(file, ".raw") || has_ending(file, ".bin")) {
         int64_t dims[MAX_RANK];
@@ -265,24 +268,27 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
         int64_t dims[MAX_RANK];
         uint32_t rank = 0;
         status = random_shape(model, options, b, index, &port, dims, &rank);
-        if (status == UIR_STATUS_OK) status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess);
+        if (status == UIR_STATUS_OK)
+            status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess);
     }
     free(path);
     return status;
 }
 
-static uir_status load_numbered(uir_context *context, const char *folder, const char *kind, size_t index, const uir_port *port,
-                                uir_value **out_value) {
+static uir_status load_numbered(uir_context *context, const char *folder, const char *kind, size_t index,
+                                const uir_port *port, uir_value **out_value) {
     char name[40];
     snprintf(name, sizeof name, "%s_%zu.pb", kind, index);
     char *path = join(folder, name);
     if (!path) return out_of_memory();
-    uir_status status = file_exists(path) ? uir_value_load_file(context, path, NULL, port->kind, out_value) : UIR_STATUS_OK;
+    uir_status status =
+        file_exists(path) ? uir_value_load_file(context, path, NULL, port->kind, out_value) : UIR_STATUS_OK;
     free(path);
     return status;
 }
 
-static uir_status load_case(uir_context *context, uir_model *model, const run_options *options, const bindings *b, run_case *c) {
+static uir_status load_case(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
+                            run_case *c) {
     for (size_t i = 0; i < options->shapes.count; i++) {
         const char *text = options->shapes.items[i];
         const char *at = strpbrk(text, "=:");
@@ -321,7 +327,8 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
     return UIR_STATUS_OK;
 }
 
-uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder, run_case *out_case) {
+uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder,
+                     run_case *out_case) {
     memset(out_case, 0, sizeof *out_case);
     out_case->folder = folder;
     out_case->input_count = uir_model_input_count(model);

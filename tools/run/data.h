@@ -1,6 +1,7 @@
 /* Inputs and expected outputs of uir-run: test folders, single files, pictures, seeded random values.
  *
- * In: the options and the model's ports. Out: a value for every input and, where a test folder holds them, expected outputs. */
+ * In: the options and the model's ports. Out: a value for every input and, where a test folder holds them, expected
+ * outputs. */
 #ifndef UIR_TOOLS_RUN_DATA_H
 #define UIR_TOOLS_RUN_DATA_H
 
@@ -9,7 +10,7 @@
 typedef enum input_source { SOURCE_NONE, SOURCE_DATA, SOURCE_FILE, SOURCE_RANDOM } input_source;
 
 typedef struct run_case {
-    const char *folder;   /* of --data, or NULL */
+    const char *folder; /* of --data, or NULL */
     size_t input_count, output_count;
     uir_value **inputs;
     input_source *sources;
@@ -20,10 +21,11 @@ typedef struct run_case {
 } run_case;
 
 /* `folder` may be NULL. Messages go to the context, usage errors to standard error. */
-uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder, run_case *out_case);
+uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder,
+                     run_case *out_case);
 void case_free(run_case *c);
-/* The folders that --data names: each itself when it holds input_0.pb or output_0.pb or no test_data_set_*, else its test_data_set_* in order.
- * *out_folders and its strings are the caller's to free. */
+/* The folders that --data names: each itself when it holds input_0.pb or output_0.pb or no test_data_set_*, else its
+ * test_data_set_* in order. *out_folders and its strings are the caller's to free. */
 uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count);
 
 #endif

@@ -108,8 +108,12 @@ static uir_status set_field(run_options *options, const option_row *row, const c
     bool *has = (bool *)(void *)((char *)options + row->has_offset);
     switch (row->kind) {
     case KIND_FLAG:
-    case KIND_ACTION: *(bool *)(void *)field = true; return UIR_STATUS_OK;
-    case KIND_TEXT: *(const char **)(void *)field = value; return UIR_STATUS_OK;
+    case KIND_ACTION:
+        *(bool *)(void *)field = true;
+        return UIR_STATUS_OK;
+    case KIND_TEXT:
+        *(const char **)(void *)field = value;
+        return UIR_STATUS_OK;
     case KIND_LIST: {
         option_list *list = (option_list *)(void *)field;
         const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
@@ -159,7 +163,8 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
         const option_row *row = argument[1] == '-' ? find_row(name, length) : NULL;
         if (!row) {
             char word[64];
-            snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), argument[1] == '-' ? name : argument + 1);
+            snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63),
+                     argument[1] == '-' ? name : argument + 1);
             const char *meant = nearest(word, option_name, NULL);
             fprintf(stderr, "uir-run: error: unknown option '%s'%s%s%s\n  try: uir-run --help\n", argument,
                     meant ? "; did you mean --" : "", meant ? meant : "", meant ? "?" : "");
@@ -187,9 +192,10 @@ void options_free(run_options *options) {
 }
 
 void options_print_help(FILE *stream) {
-    fputs("uir-run MODEL.onnx [OPTION...]\n"
-          "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.\n\n",
-          stream);
+    fputs(
+        "uir-run MODEL.onnx [OPTION...]\n"
+        "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.\n\n",
+        stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         char left[40];
         snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",

@@ -14,8 +14,12 @@ typedef struct option_list {
 #define FIELD_ACTION(name) bool name;
 #define FIELD_TEXT(name)   const char *name;
 #define FIELD_LIST(name)   option_list name;
-#define FIELD_REAL(name)   double name; bool has_##name;
-#define FIELD_COUNT(name)  int64_t name; bool has_##name;
+#define FIELD_REAL(name)                                                                                               \
+    double name;                                                                                                       \
+    bool has_##name;
+#define FIELD_COUNT(name)                                                                                              \
+    int64_t name;                                                                                                      \
+    bool has_##name;
 typedef struct run_options {
     const char *model;
 #define OPTION(long_name, argument, kind, field, help) FIELD_##kind(field)

@@ -79,8 +79,11 @@ static uir_status parse_spec(const char *spec, preprocessing *p) {
     while (spec && *spec) {
         size_t n = strcspn(spec, ",");
         if (!parse_item(spec, n, p)) {
-            fprintf(stderr, "uir-run: error: --preprocess: cannot read '%.*s'\n  it takes grey, size=WxH, scale=X, mean=A/B/C, std=A/B/C, "
-                            "layout=nchw or layout=nhwc, separated by commas\n", (int)n, spec);
+            fprintf(stderr,
+                    "uir-run: error: --preprocess: cannot read '%.*s'\n  it takes grey, size=WxH, scale=X, mean=A/B/C, "
+                    "std=A/B/C, "
+                    "layout=nchw or layout=nhwc, separated by commas\n",
+                    (int)n, spec);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         spec += n + (spec[n] == ',');
@@ -115,19 +118,27 @@ static double sample(const source_picture *s, double y, double x, int64_t channe
 static bool store(uir_value *value, uint64_t index, double v) {
     void *data = uir_value_get_data(value);
     switch (uir_value_get_dtype(value)) {
-    case UIR_DTYPE_F32: ((float *)data)[index] = (float)v; return true;
-    case UIR_DTYPE_F64: ((double *)data)[index] = v; return true;
-    case UIR_DTYPE_U8: ((uint8_t *)data)[index] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5); return true;
-    default: return false;
+    case UIR_DTYPE_F32:
+        ((float *)data)[index] = (float)v;
+        return true;
+    case UIR_DTYPE_F64:
+        ((double *)data)[index] = v;
+        return true;
+    case UIR_DTYPE_U8:
+        ((uint8_t *)data)[index] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5);
+        return true;
+    default:
+        return false;
     }
 }
 
-uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims, uint32_t rank,
-                           const char *spec) {
+uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims,
+                           uint32_t rank, const char *spec) {
     preprocessing p;
     uir_status status = parse_spec(spec, &p);
     if (status != UIR_STATUS_OK) return status;
-    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 || (rank != 4 && rank != 3 && rank != 2)) {
+    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 ||
+        (rank != 4 && rank != 3 && rank != 2)) {
         fprintf(stderr, "uir-run: error: input '%s' takes no picture (its rank is %u)\n", port->name, rank);
         return UIR_STATUS_BAD_DATA;
     }
@@ -137,7 +148,8 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     int64_t out[4] = {1, 1, 1, 1};
     memcpy(out + (4 - rank), dims, rank * sizeof *dims);
     /* Without a word about the layout: the axis that is a usual number of channels says it. */
-    if (!p.has_layout) p.channels_last = rank > 2 && (out[3] == 1 || out[3] == 3 || out[3] == 4) && out[1] != 1 && out[1] != 3;
+    if (!p.has_layout)
+        p.channels_last = rank > 2 && (out[3] == 1 || out[3] == 3 || out[3] == 4) && out[1] != 1 && out[1] != 3;
     int c = p.channels_last ? 3 : 1, h = p.channels_last ? 1 : 2, w = h + 1;
 #define IS_FREE(axis) ((axis) >= 4 - (int)rank && port->dims[(axis) - (4 - (int)rank)] < 0)
     if (IS_FREE(h)) out[h] = p.height > 0 ? (int64_t)p.height : source.height;

@@ -1,0 +1,295 @@
+/* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
+#define _POSIX_C_SOURCE 200809L
+#include "report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a signal needs: the session to stop, and which signal came. */
+static uir_session *volatile running_session;
+static volatile sig_atomic_t caught_signal;
+
+static void on_signal(int number) {
+    uir_session *session = running_session;
+    if (caught_signal || !session) _exit(128 + number); /* again, or nothing to stop: at once */
+    caught_signal = number;
+    uir_session_cancel(session);
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- progress: on a terminal only, after a second ---- */
+typedef struct progress_state {
+    double start_ms;
+    bool shown;
+} progress_state;
+
+static bool show_progress(void *user, const char *stage, double fraction) {
+    progress_state *p = user;
+    if (caught_signal) return true;
+    if (now_ms() - p->start_ms < 1000) return false;
+    fprintf(stderr, "\r%-24.24s %3d %%", stage, (int)(fraction * 100));
+    p->shown = true;
+    return false;
+}
+
+static void clear_progress(progress_state *p) {
+    if (p->shown) fputs("\r                              \r", stderr);
+    p->shown = false;
+}
+
+/* ---- one case ---- */
+static uir_status run_once(uir_session *session, double *out_ms) {
+    double start = now_ms();
+    running_session = session;
+    uir_status status = uir_session_run(session);
+    running_session = NULL;
+    *out_ms = now_ms() - start;
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uir_status bench(uir_session *session, const run_options *options, run_times *times) {
+    enum { MOST = 100000 };
+    double seconds = options->has_seconds ? options->seconds : 2, ms;
+    int64_t warmup = options->has_warmup ? options->warmup : 1;
+    double *samples = malloc(MOST * sizeof *samples);
+    if (!samples) return UIR_STATUS_OUT_OF_MEMORY;
+    uir_status status = UIR_STATUS_OK;
+    for (int64_t i = 0; i < warmup && status == UIR_STATUS_OK; i++) status = run_once(session, &ms);
+    double end = now_ms() + seconds * 1e3;
+    while (status == UIR_STATUS_OK && times->count < MOST) {
+        status = run_once(session, &samples[times->count]);
+        if (status == UIR_STATUS_OK) times->count++;
+        if (now_ms() >= end) break;
+    }
+    if (times->count) {
+        qsort(samples, times->count, sizeof *samples, compare_doubles);
+        times->p50_ms = samples[(times->count - 1) / 2];
+        times->p90_ms = samples[(times->count - 1) * 9 / 10];
+        times->p99_ms = samples[(times->count - 1) * 99 / 100];
+    }
+    free(samples);
+    return status;
+}
+
+static uir_status compare_outputs(uir_session *session, const run_case *c, case_result *result) {
+    result->agree = true;
+    result->comparisons = calloc(c->output_count + 1, sizeof *result->comparisons);
+    result->compared = calloc(c->output_count + 1, sizeof *result->compared);
+    if (!result->comparisons || !result->compared) return UIR_STATUS_OUT_OF_MEMORY;
+    for (size_t i = 0; i < c->output_count; i++) {
+        uir_value *value = NULL;
+        if (!c->expected[i]) continue;
+        uir_status status = uir_session_get_output(session, i, &value);
+        if (status != UIR_STATUS_OK) return status;
+        result->comparisons[i] = uir_value_compare(value, c->expected[i], c->tolerance);
+        result->compared[i] = true;
+        result->agree &= result->comparisons[i].agree;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* A file name for an output: its own name where that is harmless, else a number. */
+static void output_file_name(const char *name, size_t index, bool npy, char *buffer, size_t capacity) {
+    bool harmless = npy && *name && *name != '.' && strlen(name) < 100;
+    for (const char *s = name; *s; s++) {
+        harmless &=
+            (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("._-", *s);
+    }
+    if (harmless) {
+        snprintf(buffer, capacity, "%s.npy", name);
+    } else {
+        snprintf(buffer, capacity, "output_%zu.%s", index, npy ? "npy" : "pb");
+    }
+}
+
+/* Several cases go to folders of their own below DIR, named after theirs. */
+static uir_status save_outputs(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
+                               const run_case *c, bool several) {
+    char folder[4096];
+    const char *last = c->folder ? strrchr(c->folder, '/') : NULL;
+    int n = snprintf(folder, sizeof folder, "%s", options->save);
+    if (mkdir(options->save, 0777) != 0 && errno != EEXIST) n = -1;
+    if (several && n > 0 && (size_t)n < sizeof folder) {
+        snprintf(folder + n, sizeof folder - (size_t)n, "/%s", last ? last + 1 : c->folder);
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST) n = -1;
+    }
+    if (n < 0 || (size_t)n >= sizeof folder) {
+        fprintf(stderr, "uir-run: error: --save '%s': cannot make the folder: %s\n", options->save, strerror(errno));
+        return UIR_STATUS_IO_FAILED;
+    }
+    bool npy = options->format && !strcmp(options->format, "npy");
+    for (size_t i = 0; i < c->output_count; i++) {
+        uir_value *value = NULL;
+        const char *name = uir_model_get_output(model, i).name;
+        char file[128], path[4300];
+        uir_status status = uir_session_get_output(session, i, &value);
+        output_file_name(name, i, npy && value && uir_value_get_kind(value) == UIR_VALUE_TENSOR, file, sizeof file);
+        snprintf(path, sizeof path, "%s/%s", folder, file);
+        if (status == UIR_STATUS_OK) status = uir_value_save_file(context, value, path, name);
+        if (status != UIR_STATUS_OK) return status;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
+                              run_case *c, bool several, case_result *result) {
+    uir_status status = UIR_STATUS_OK;
+    result->folder = c->folder;
+    for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
+        status = uir_session_set_input(session, i, c->inputs[i]);
+    if (status == UIR_STATUS_OK) status = run_once(session, &result->times.first_ms);
+    if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
+    if (status != UIR_STATUS_OK) return status;
+    result->statistics = uir_session_get_statistics(session);
+    status = compare_outputs(session, c, result);
+    if (status == UIR_STATUS_OK && options->save) status = save_outputs(context, model, session, options, c, several);
+    return status;
+}
+
+static void show_case(uir_model *model, uir_session *session, const run_options *options, const run_case *c,
+                      const case_result *result) {
+    if (options->quiet || options->json) return;
+    report_inputs(model, c);
+    report_outputs(model, session, c, result);
+    report_times(model, result);
+    if (options->explain) report_nodes(session, false);
+    if (options->profile) report_nodes(session, true);
+}
+
+static uir_status run_cases(uir_context *context, uir_model *model, const run_options *options) {
+    char **folders = NULL;
+    size_t count = 0;
+    uir_session *session = NULL;
+    bool agree = true;
+    uir_session_options session_options = {sizeof session_options, options->device,
+                                           (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
+    uir_status status = case_folders(options, &folders, &count);
+    if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
+    size_t cases = count ? count : 1;
+    for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
+        run_case c = {0};
+        case_result result = {0};
+        status = case_load(context, model, options, count ? folders[i] : NULL, &c);
+        if (status == UIR_STATUS_OK) status = run_case_in(context, model, session, options, &c, count > 1, &result);
+        if (status == UIR_STATUS_OK) {
+            agree &= result.agree;
+            show_case(model, session, options, &c, &result);
+            if (options->json && i + 1 == cases &&
+                !report_json(stdout, model, session, &result, agree, cases,
+                             options->device ? options->device : "interpreter")) {
+                status = UIR_STATUS_OUT_OF_MEMORY;
+            }
+            if (!result.agree) {
+                for (size_t k = 0; k < c.output_count; k++) {
+                    if (!result.compared[k] || result.comparisons[k].agree) continue;
+                    fprintf(stderr, "uir-run: error: output %zu of %s: %s\n", k, c.folder, result.comparisons[k].text);
+                }
+            }
+        }
+        free(result.comparisons);
+        free(result.compared);
+        case_free(&c);
+    }
+    uir_session_destroy(session);
+    for (size_t i = 0; i < count; i++) free(folders[i]);
+    free(folders);
+    return status == UIR_STATUS_OK && !agree ? UIR_STATUS_DIFFERENT : status;
+}
+
+/* ---- actions without a run ---- */
+static void list_ops(void) {
+    uir_op_info op;
+    for (size_t i = 0; uir_op_get_info(i, &op); i++) {
+        if (op.supported) printf("%s%s%s %d\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version);
+    }
+}
+
+static uir_status check_options(const run_options *options) {
+    const char *wrong = NULL;
+    if (!options->model)
+        wrong = "no model given";
+    else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
+        wrong = "--format takes npy or pb";
+    else if (options->device && strcmp(options->device, "interpreter"))
+        wrong =
+            "models run on the device 'interpreter' only in this build; kernels run with uir-opt KERNEL.igraph --run";
+    if (!wrong) return UIR_STATUS_OK;
+    fprintf(stderr, "uir-run: error: %s\n  try: uir-run --help\n", wrong);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static uir_status run(const run_options *options) {
+    uir_status status = check_options(options);
+    if (status != UIR_STATUS_OK) return status;
+    uir_context *context = NULL;
+    uir_model *model = NULL;
+    status = uir_context_create(NULL, &context);
+    if (status != UIR_STATUS_OK) {
+        fprintf(stderr, "uir-run: error: %s\n", uir_status_text(status));
+        return status;
+    }
+    progress_state progress = {now_ms(), false};
+    bool wants_progress = isatty(STDERR_FILENO) && !options->quiet && !options->json;
+    uir_model_options model_options = {sizeof model_options, wants_progress ? show_progress : NULL, &progress};
+    status = uir_model_load_file(context, options->model, &model_options, &model);
+    clear_progress(&progress);
+    if (status == UIR_STATUS_OK && options->can_run) {
+        uir_model_info info = uir_model_get_info(model);
+        if (!options->quiet)
+            printf("supported: %u ONNX nodes, %u primitives, opset %lld\n", info.onnx_node_count, info.primitive_count,
+                   (long long)info.opset);
+    } else if (status == UIR_STATUS_OK) {
+        status = run_cases(context, model, options);
+    }
+    bool said = uir_context_message_count(context) > 0 || status == UIR_STATUS_DIFFERENT ||
+                status == UIR_STATUS_INVALID_ARGUMENT;
+    report_messages(context, options->quiet);
+    if (status != UIR_STATUS_OK && !said && !caught_signal)
+        fprintf(stderr, "uir-run: error: %s\n", uir_status_text(status));
+    uir_model_destroy(model);
+    uir_context_destroy(context);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    run_options options;
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    uir_status status = options_parse(argc, argv, &options);
+    if (status == UIR_STATUS_OK) {
+        if (options.help) {
+            options_print_help(stdout);
+        } else if (options.version) {
+            printf("uir %s\n", uir_version());
+        } else if (options.list_devices) {
+            puts("interpreter");
+        } else if (options.list_ops) {
+            list_ops();
+        } else {
+            status = run(&options);
+        }
+    }
+    options_free(&options);
+    if (fflush(stdout) != 0 && errno != EPIPE && status == UIR_STATUS_OK) {
+        fprintf(stderr, "uir-run: error: cannot write the output: %s\n", strerror(errno));
+        status = UIR_STATUS_IO_FAILED;
+    }
+    return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
+}

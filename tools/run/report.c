@@ -1,0 +1,277 @@
+/* Reports of uir-run. Names come from models: control characters and bad UTF-8 never reach a terminal. */
+#include "report.h"
+#include "printable.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void report_messages(uir_context *context, bool quiet) {
+    static const char *const words[] = {"note", "warning", "error"};
+    for (size_t i = 0; i < uir_context_message_count(context); i++) {
+        uir_message m = uir_context_get_message(context, i);
+        if (quiet && m.severity != UIR_SEVERITY_ERROR) continue;
+        bool has_word = strstr(m.text, words[m.severity]) != NULL;
+        fprintf(stderr, "uir-run: %s%s%s\n", has_word ? "" : words[m.severity], has_word ? "" : ": ", m.text);
+    }
+    uir_context_clear_messages(context);
+}
+
+static void print_shape(const int64_t *shape, uint32_t rank) {
+    putchar('[');
+    for (uint32_t i = 0; i < rank; i++) printf("%s%lld", i ? "," : "", (long long)shape[i]);
+    putchar(']');
+}
+
+void report_inputs(uir_model *model, const run_case *c) {
+    bool said = false;
+    for (size_t i = 0; i < c->input_count; i++) {
+        if (c->sources[i] != SOURCE_RANDOM) continue;
+        uir_port port = uir_model_get_input(model, i);
+        char name[80];
+        printf("%s %s ", said ? "  " : "seeded random input:", printable(port.name, name, sizeof name));
+        said = true;
+        printf("%s", uir_dtype_get_name(port.dtype));
+        print_shape(uir_value_get_shape(c->inputs[i]), uir_value_get_rank(c->inputs[i]));
+        putchar('\n');
+    }
+}
+
+typedef struct summary {
+    double min, max, mean;
+    uint64_t nans;
+} summary;
+
+static summary summarise(const uir_value *value) {
+    summary s = {INFINITY, -INFINITY, 0, 0};
+    uint64_t n = uir_value_get_element_count(value), counted = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        double v = uir_value_get_double(value, i);
+        if (isnan(v)) {
+            s.nans++;
+            continue;
+        }
+        if (v < s.min) s.min = v;
+        if (v > s.max) s.max = v;
+        s.mean += (v - s.mean) / (double)++counted;
+    }
+    return s;
+}
+
+static void print_tensor(const uir_value *value) {
+    printf("%s", uir_dtype_get_name(uir_value_get_dtype(value)));
+    print_shape(uir_value_get_shape(value), uir_value_get_rank(value));
+    uint64_t n = uir_value_get_element_count(value);
+    if (n == 0) {
+        fputs("  empty", stdout);
+        return;
+    }
+    if (uir_value_get_dtype(value) == UIR_DTYPE_STRING) {
+        const uir_string_view *strings = uir_value_get_data((uir_value *)value);
+        for (uint64_t i = 0; i < n && i < 4; i++) {
+            char word[64], shown[80];
+            snprintf(word, sizeof word, "%.*s", (int)(strings[i].length < 60 ? strings[i].length : 60),
+                     strings[i].text);
+            printf("  \"%s\"", printable(word, shown, sizeof shown));
+        }
+        return;
+    }
+    summary s = summarise(value);
+    printf("  min %.6g  max %.6g  mean %.6g", s.min, s.max, s.mean);
+    if (s.nans) printf("  NaN %llu", (unsigned long long)s.nans);
+    fputs("  [", stdout);
+    for (uint64_t i = 0; i < n && i < 4; i++) printf("%s%.6g", i ? " " : "", uir_value_get_double(value, i));
+    fputs(n > 4 ? " ...]" : "]", stdout);
+}
+
+void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result) {
+    if (c->folder) {
+        char folder[200];
+        printf("%s\n", printable(c->folder, folder, sizeof folder));
+    }
+    for (size_t i = 0; i < c->output_count; i++) {
+        uir_value *value = NULL;
+        char name[80];
+        if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
+        printf("  %s ", printable(uir_model_get_output(model, i).name, name, sizeof name));
+        if (uir_value_get_kind(value) == UIR_VALUE_TENSOR) {
+            print_tensor(value);
+        } else {
+            printf("%s of %zu", uir_value_get_kind(value) == UIR_VALUE_SEQUENCE ? "sequence" : "optional",
+                   uir_value_get_count(value));
+        }
+        putchar('\n');
+        if (!result->compared[i]) continue;
+        const uir_comparison *d = &result->comparisons[i];
+        if (d->agree) {
+            printf("    agrees: largest difference %.3g, relative %.3g\n", d->max_abs, d->max_rel);
+        } else {
+            printf("    DIFFERS: %s\n", d->text);
+        }
+    }
+    if (c->has_expected) {
+        printf("  tolerance: rtol %g, atol %g + %g of the largest expected value (%s)\n", c->tolerance.rtol,
+               c->tolerance.atol, c->tolerance.atol_relative_to_max, c->tolerance_source);
+    }
+}
+
+void report_times(uir_model *model, const case_result *result) {
+    uir_model_info info = uir_model_get_info(model);
+    printf("  load %.1f ms, compile %.1f ms, first run %.1f ms", info.load_ms, info.compile_ms, result->times.first_ms);
+    if (result->times.count) {
+        printf(", steady P50 %.3f P90 %.3f P99 %.3f ms over %zu runs", result->times.p50_ms, result->times.p90_ms,
+               result->times.p99_ms, result->times.count);
+    }
+    printf(", peak %.1f MB of tensors, by %s\n", (double)result->statistics.peak_bytes / 1e6,
+           result->statistics.ran_on);
+}
+
+typedef struct node_row {
+    uir_node_statistics node;
+    size_t index;
+} node_row;
+
+static int slower_first(const void *a, const void *b) {
+    const node_row *x = a, *y = b;
+    if (x->node.ms != y->node.ms) return x->node.ms < y->node.ms ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int by_kernel_name(const void *a, const void *b) {
+    return strcmp(((const node_row *)a)->node.kernel, ((const node_row *)b)->node.kernel);
+}
+
+static void print_by_kernel(node_row *rows, size_t count, double total) {
+    qsort(rows, count, sizeof *rows, by_kernel_name);
+    size_t groups = 0;
+    for (size_t i = 0; i < count;) { /* sums each kernel's rows into the front of the array */
+        node_row sum = {rows[i].node, groups};
+        size_t j = i + 1;
+        for (; j < count && !strcmp(rows[j].node.kernel, sum.node.kernel); j++) {
+            sum.node.ms += rows[j].node.ms;
+            sum.node.calls += rows[j].node.calls;
+        }
+        rows[groups++] = sum;
+        i = j;
+    }
+    qsort(rows, groups, sizeof *rows, slower_first);
+    printf("  %-20s %8s %10s %6s\n", "primitive", "calls", "ms", "%");
+    for (size_t i = 0; i < groups; i++) {
+        printf("  %-20s %8llu %10.3f %6.1f\n", rows[i].node.kernel, (unsigned long long)rows[i].node.calls,
+               rows[i].node.ms, total > 0 ? 100 * rows[i].node.ms / total : 0);
+    }
+}
+
+void report_nodes(uir_session *session, bool profile) {
+    size_t count = 0;
+    uir_node_statistics node;
+    while (uir_session_get_node_statistics(session, count, &node)) count++;
+    node_row *rows = calloc(count + 1, sizeof *rows);
+    if (!rows) return;
+    double total = 0;
+    for (size_t i = 0; i < count; i++) {
+        (void)!uir_session_get_node_statistics(session, i, &rows[i].node);
+        rows[i].index = i;
+        total += rows[i].node.ms;
+    }
+    if (profile) qsort(rows, count, sizeof *rows, slower_first);
+    size_t shown = profile && count > 20 ? 20 : count;
+    for (size_t i = 0; i < shown; i++) {
+        char name[60];
+        printf("  %-28.60s %-20s %-18s by %s%s%s", printable(rows[i].node.name, name, sizeof name), rows[i].node.op,
+               rows[i].node.kernel, rows[i].node.by, profile ? "" : ": ", profile ? "" : rows[i].node.why);
+        if (profile) printf(" %10.3f ms", rows[i].node.ms);
+        putchar('\n');
+    }
+    if (shown < count) printf("  ... and %zu more\n", count - shown);
+    if (profile) print_by_kernel(rows, count, total);
+    free(rows);
+}
+
+/* ---- JSON ---- */
+static void add_text(cJSON *object, const char *key, const char *text) {
+    char buffer[1024]; /* cJSON writes bytes through: only valid text goes in */
+    cJSON_AddStringToObject(object, key, printable(text, buffer, sizeof buffer));
+}
+
+static void add_number(cJSON *object, const char *key, double value) {
+    if (isfinite(value)) {
+        cJSON_AddNumberToObject(object, key, value);
+    } else {
+        cJSON_AddNullToObject(object, key);
+    }
+}
+
+static void add_outputs(cJSON *root, uir_model *model, uir_session *session, const case_result *result) {
+    cJSON *outputs = cJSON_AddArrayToObject(root, "outputs");
+    for (size_t i = 0; i < uir_model_output_count(model); i++) {
+        uir_value *value = NULL;
+        if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
+        cJSON *o = cJSON_CreateObject();
+        add_text(o, "name", uir_model_get_output(model, i).name);
+        add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
+        cJSON *shape = cJSON_AddArrayToObject(o, "shape");
+        for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
+            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)uir_value_get_shape(value)[d]));
+        if (result->compared[i]) {
+            add_number(o, "max_abs", result->comparisons[i].max_abs);
+            add_number(o, "max_rel", result->comparisons[i].max_rel);
+            cJSON_AddBoolToObject(o, "agree", result->comparisons[i].agree);
+        } else {
+            cJSON_AddNullToObject(o, "max_abs");
+            cJSON_AddNullToObject(o, "max_rel");
+            cJSON_AddNullToObject(o, "agree");
+        }
+        cJSON_AddItemToArray(outputs, o);
+    }
+}
+
+static void add_nodes(cJSON *root, uir_session *session) {
+    cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
+    uir_node_statistics node;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+        cJSON *n = cJSON_CreateObject();
+        add_text(n, "name", node.name);
+        add_text(n, "op", node.op);
+        add_text(n, "by", node.by);
+        add_text(n, "kernel", node.kernel);
+        add_text(n, "why", node.why);
+        cJSON_AddItemToArray(nodes, n);
+    }
+}
+
+bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
+                 size_t cases, const char *device) {
+    cJSON *root = cJSON_CreateObject();
+    uir_model_info info = uir_model_get_info(model);
+    cJSON_AddNumberToObject(root, "version", 1);
+    add_text(root, "device", device);
+    add_text(root, "ran_on", result->statistics.ran_on);
+    cJSON_AddNumberToObject(root, "compiled", 0);
+    cJSON *calls = cJSON_AddObjectToObject(root, "calls");
+    static const char *const none[] = {"native", "vm", "vendor", "host"};
+    for (size_t i = 0; i < 4; i++) cJSON_AddNumberToObject(calls, none[i], 0);
+    cJSON_AddNumberToObject(calls, "interpreter", (double)result->statistics.interpreter_calls);
+    static const char *const later[] = {"groups", "kernels", "phases", "dram_bytes"};
+    for (size_t i = 0; i < 4; i++) cJSON_AddNumberToObject(root, later[i], 0);
+    add_number(root, "load_ms", info.load_ms);
+    add_number(root, "compile_ms", info.compile_ms);
+    add_number(root, "first_ms", result->times.first_ms);
+    cJSON *steady = cJSON_AddObjectToObject(root, "steady_ms");
+    add_number(steady, "p50", result->times.p50_ms);
+    add_number(steady, "p90", result->times.p90_ms);
+    add_number(steady, "p99", result->times.p99_ms);
+    cJSON_AddNumberToObject(steady, "n", (double)result->times.count);
+    cJSON_AddNumberToObject(root, "peak_bytes", (double)result->statistics.peak_bytes);
+    cJSON_AddNumberToObject(root, "cases", (double)cases);
+    cJSON_AddBoolToObject(root, "agree", agree);
+    add_outputs(root, model, session, result);
+    add_nodes(root, session);
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    if (!text) return false;
+    fprintf(stream, "%s\n", text);
+    cJSON_free(text);
+    return true;
+}

@@ -1,0 +1,34 @@
+/* What uir-run tells: text for people, one JSON object (schema 1) for programs. */
+#ifndef UIR_TOOLS_RUN_REPORT_H
+#define UIR_TOOLS_RUN_REPORT_H
+
+#include "data.h"
+
+typedef struct run_times {
+    double first_ms;
+    double p50_ms, p90_ms, p99_ms;
+    size_t count; /* steady runs measured; 0 without --bench */
+} run_times;
+
+/* Result of one case, kept after its values are gone (comparisons NULL where nothing was expected). */
+typedef struct case_result {
+    const char *folder;
+    uir_comparison *comparisons; /* one per output */
+    bool *compared;
+    bool agree;
+    uir_run_statistics statistics;
+    run_times times;
+} case_result;
+
+/* One line per message of the context, to standard error; clears them. */
+void report_messages(uir_context *context, bool quiet);
+void report_inputs(uir_model *model, const run_case *c);
+void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result);
+void report_times(uir_model *model, const case_result *result);
+/* By node in order (explain), or by time and by op (profile). */
+void report_nodes(uir_session *session, bool profile);
+/* Writes the object for the last case; `agree` over all cases. */
+bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
+                 size_t cases, const char *device);
+
+#endif
