@@ -163,9 +163,12 @@ class Runner:
             command += ["-LE", "^(" + "|".join(excluded) + ")$"]
         status, output = self.processes.run(command, self.log(name), environment)
         counts, reasons = Counts(), []
-        if os.path.exists(junit):
+        try:
             for case in xml.etree.ElementTree.parse(junit).getroot().iter("testcase"):
                 counts.add(self.count_case(case, reasons))
+        except (OSError, xml.etree.ElementTree.ParseError) as e:
+            counts.failed += 1
+            output += f"\n{junit}: {e}"
         if status != 0 and not counts.failed:
             counts.failed = 1
         self.report.record(name, counts, time.monotonic() - begin, reasons, output)
