@@ -1,6 +1,7 @@
 /* The graph IR: a DAG of nodes over tensors in device memory.
  *
- * In: built by the frontend (ONNX ops) and by decompose (primitives). Out: read by passes, printed, verified, interpreted.
+ * In: built by the frontend (ONNX ops) and by decompose (primitives). Out: read by passes, printed, verified,
+ * interpreted.
  *
  * A module owns everything: graphs (the main one and the bodies of control flow), nodes, values, types, names, dims,
  * constants. All are 32-bit handles into the module's arrays; handle 0 is "none". A body may use values of the graphs
@@ -37,18 +38,18 @@ typedef enum uir_op_section { UIR_SECTION_NONE, UIR_SECTION_ONNX, UIR_SECTION_PR
 
 /* Traits, or-ed in the op table. */
 enum {
-    UIR_TRAIT_UNARY = 1u << 0,         /* elementwise, one operand */
-    UIR_TRAIT_BINARY = 1u << 1,        /* elementwise, two operands of one dtype */
-    UIR_TRAIT_TERNARY = 1u << 2,       /* elementwise, three operands */
+    UIR_TRAIT_UNARY = 1u << 0,   /* elementwise, one operand */
+    UIR_TRAIT_BINARY = 1u << 1,  /* elementwise, two operands of one dtype */
+    UIR_TRAIT_TERNARY = 1u << 2, /* elementwise, three operands */
     UIR_TRAIT_ELEMENTWISE = UIR_TRAIT_UNARY | UIR_TRAIT_BINARY | UIR_TRAIT_TERNARY,
-    UIR_TRAIT_COMPARISON = 1u << 3,    /* result is bool */
+    UIR_TRAIT_COMPARISON = 1u << 3, /* result is bool */
     UIR_TRAIT_REDUCTION = 1u << 4,
-    UIR_TRAIT_MOVEMENT = 1u << 5,      /* moves elements, computes none */
+    UIR_TRAIT_MOVEMENT = 1u << 5, /* moves elements, computes none */
     UIR_TRAIT_CONTRACTION = 1u << 6,
-    UIR_TRAIT_EFFECT = 1u << 7,        /* binds dims: never removed or reordered before its operands' makers */
-    UIR_TRAIT_RANDOM = 1u << 8,        /* two equal nodes may differ: no CSE, no folding */
-    UIR_TRAIT_CONTROL = 1u << 9,       /* has subgraphs */
-    UIR_TRAIT_HOST = 1u << 10,         /* stays a host or library op (DESIGN section 3) */
+    UIR_TRAIT_EFFECT = 1u << 7,  /* binds dims: never removed or reordered before its operands' makers */
+    UIR_TRAIT_RANDOM = 1u << 8,  /* two equal nodes may differ: no CSE, no folding */
+    UIR_TRAIT_CONTROL = 1u << 9, /* has subgraphs */
+    UIR_TRAIT_HOST = 1u << 10,   /* stays a host or library op (DESIGN section 3) */
     UIR_TRAIT_COMMUTATIVE = 1u << 11,
 };
 
@@ -65,10 +66,10 @@ enum {
 
 typedef struct uir_op_row {
     uir_op_section section;
-    const char *constant;  /* "CONV" */
-    const char *domain;    /* "" for ai.onnx; NULL for a primitive */
-    const char *name;      /* "Conv", "matmul" */
-    const char *versions;  /* ONNX: "1,11,13" since-versions that are understood; NULL for a primitive */
+    const char *constant; /* "CONV" */
+    const char *domain;   /* "" for ai.onnx; NULL for a primitive */
+    const char *name;     /* "Conv", "matmul" */
+    const char *versions; /* ONNX: "1,11,13" since-versions that are understood; NULL for a primitive */
     int min_inputs, max_inputs, min_outputs, max_outputs; /* -1: unlimited */
     uint32_t traits;
     uint32_t dtypes;        /* primitive: UIR_DTYPES_ of its data operands */
@@ -94,7 +95,7 @@ typedef struct uir_type {
 } uir_type;
 
 typedef struct uir_value_info {
-    uir_string name;     /* unique in the module; "" until printed */
+    uir_string name; /* unique in the module; "" until printed */
     uir_type type;
     uir_node_id producer; /* none: an input, or a constant */
     uint32_t output_index;
@@ -145,9 +146,9 @@ typedef struct uir_attribute {
 
 typedef struct uir_node_info {
     uir_op op;
-    int since_version;   /* ONNX ops: the schema version in force */
-    uir_string name;     /* the ONNX node's name, kept through decomposition */
-    uir_op origin;       /* primitive: the ONNX op it came from; else NONE */
+    int since_version; /* ONNX ops: the schema version in force */
+    uir_string name;   /* the ONNX node's name, kept through decomposition */
+    uir_op origin;     /* primitive: the ONNX op it came from; else NONE */
     const uir_value_id *inputs;
     uint32_t input_count;
     const uir_value_id *outputs;
@@ -170,7 +171,7 @@ typedef struct uir_module {
     const uir_allocator *allocator; /* points at arena.allocator */
     uir_dims *dims;
     uir_strings strings;
-    uir_diagnostics *diagnostics; /* borrowed */
+    uir_diagnostics *diagnostics;      /* borrowed */
     uir_vector(uir_graph_info) graphs; /* [0] unused */
     uir_vector(uir_node_info) nodes;   /* [0] unused */
     uir_vector(uir_value_info) values; /* [0] unused */
@@ -195,10 +196,18 @@ uir_status uir_graph_add_output(uir_module *module, uir_graph_id graph, uir_valu
  * ir/build.h, which infers them for primitives). */
 uir_status uir_graph_add_node(uir_module *module, uir_graph_id graph, const uir_node_info *node, uir_node_id *out_node);
 
-static inline uir_graph_info *uir_graph_get(const uir_module *m, uir_graph_id g) { return &m->graphs.data[g.id]; }
-static inline uir_node_info *uir_node_get(const uir_module *m, uir_node_id n) { return &m->nodes.data[n.id]; }
-static inline uir_value_info *uir_value_info_get(const uir_module *m, uir_value_id v) { return &m->values.data[v.id]; }
-static inline const uir_type *uir_value_type(const uir_module *m, uir_value_id v) { return &m->values.data[v.id].type; }
+static inline uir_graph_info *uir_graph_get(const uir_module *m, uir_graph_id g) {
+    return &m->graphs.data[g.id];
+}
+static inline uir_node_info *uir_node_get(const uir_module *m, uir_node_id n) {
+    return &m->nodes.data[n.id];
+}
+static inline uir_value_info *uir_value_info_get(const uir_module *m, uir_value_id v) {
+    return &m->values.data[v.id];
+}
+static inline const uir_type *uir_value_type(const uir_module *m, uir_value_id v) {
+    return &m->values.data[v.id].type;
+}
 
 const char *uir_attribute_kind_name(uir_attribute_kind kind);
 bool uir_attribute_kind_from_name(const char *name, size_t length, uir_attribute_kind *out_kind);
@@ -216,11 +225,14 @@ bool uir_op_find_attribute_spec(uir_op op, const char *name, size_t length, uir_
 const uir_attribute *uir_node_find_attribute(const uir_module *module, const uir_node_info *node, const char *name);
 int64_t uir_node_int(const uir_module *module, const uir_node_info *node, const char *name, int64_t fallback);
 double uir_node_float(const uir_module *module, const uir_node_info *node, const char *name, double fallback);
-const char *uir_node_string(const uir_module *module, const uir_node_info *node, const char *name, const char *fallback);
+const char *uir_node_string(const uir_module *module, const uir_node_info *node, const char *name,
+                            const char *fallback);
 
 /* DIMS attribute; NULL with *out_count 0 when absent. */
-const uir_dim *uir_node_dims(const uir_module *module, const uir_node_info *node, const char *name, uint32_t *out_count);
-const int64_t *uir_node_ints(const uir_module *module, const uir_node_info *node, const char *name, uint32_t *out_count);
+const uir_dim *uir_node_dims(const uir_module *module, const uir_node_info *node, const char *name,
+                             uint32_t *out_count);
+const int64_t *uir_node_ints(const uir_module *module, const uir_node_info *node, const char *name,
+                             uint32_t *out_count);
 uir_dtype uir_node_dtype(const uir_module *module, const uir_node_info *node, const char *name, uir_dtype fallback);
 /* The symbol when the dim is nothing but one. */
 bool uir_dim_is_symbol(const uir_dims *dims, uir_dim dim, uir_symbol *out_symbol);
@@ -230,15 +242,16 @@ uir_location uir_node_location(const uir_module *module, const uir_node_info *no
 /* ---- text, verifier, interpreter ---- */
 /* "f32[N, 3]", "seq(i64[*])": for messages. */
 void uir_type_print(const uir_module *module, const uir_type *type, uir_text *text);
-/* The text names every value, type, attribute and subgraph; constants up to `inline_limit` elements are written out, larger
- * ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can resolve. */
+/* The text names every value, type, attribute and subgraph; constants up to `inline_limit` elements are written out,
+ * larger ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can
+ * resolve. */
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text);
 /* `constants`: a module whose constants the hashes refer to, or NULL. */
-uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text, size_t length,
-                            const char *file, const uir_module *constants, uir_module **out_module);
+uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text,
+                            size_t length, const char *file, const uir_module *constants, uir_module **out_module);
 
-/* Reports everything wrong: arity, dtypes, shapes (each primitive's inference run again and compared), order, unbound dims,
- * uses of values that are not visible, attributes missing or of the wrong kind. */
+/* Reports everything wrong: arity, dtypes, shapes (each primitive's inference run again and compared), order, unbound
+ * dims, uses of values that are not visible, attributes missing or of the wrong kind. */
 uir_status uir_module_verify(const uir_module *module, uir_diagnostics *diagnostics);
 
 /* ---- interpreter (ir/interpret.h has the per-op functions) ---- */
@@ -249,11 +262,13 @@ typedef struct uir_interpreter_options {
     void (*after_node)(void *user, const uir_module *module, uir_node_id node, double ms);
     void *user;
     uint64_t byte_limit; /* of tensors alive at once; 0: none. Over it: UIR_STATUS_LIMIT */
-    uint32_t threads;    /* 1 when 0; big contractions and elementwise ops are cut over them, results do not depend on it */
+    uint32_t
+        threads; /* 1 when 0; big contractions and elementwise ops are cut over them, results do not depend on it */
 } uir_interpreter_options;
 
-/* Runs the main graph of a module of primitives. Inputs in graph order; outputs are owned by the caller. Dims are bound from
- * the inputs' shapes and checked; a mismatch, an index out of range or any other run-time fault is an error naming the node. */
+/* Runs the main graph of a module of primitives. Inputs in graph order; outputs are owned by the caller. Dims are bound
+ * from the inputs' shapes and checked; a mismatch, an index out of range or any other run-time fault is an error naming
+ * the node. */
 uir_status uir_module_interpret(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                 const uir_interpreter_options *options, uir_datum *const *inputs, uint32_t input_count,
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes);

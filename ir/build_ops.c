@@ -1,0 +1,271 @@
+/* Building the primitives that rules use most; trivial ones (a reshape to the same dims) give back their operand. */
+#include "ir/build.h"
+#include "ir/infer.h"
+#include <string.h>
+
+static bool failed(const uir_builder *builder) {
+    return builder->status != UIR_STATUS_OK;
+}
+
+static const uir_type *type_of(const uir_builder *builder, uir_value_id a) {
+    return uir_value_type(builder->module, a);
+}
+
+static uir_value_id build(uir_builder *builder, uir_op op, const uir_value_id *inputs, uint32_t input_count,
+                          const uir_attribute *attributes, uint32_t attribute_count) {
+    uir_value_id result = {0};
+    uir_build_node(builder, op, inputs, input_count, attributes, attribute_count, &result, 1);
+    return result;
+}
+
+/* ---- broadcasting ---- */
+
+static bool equal(uir_builder *builder, uir_dim a, uir_dim b) {
+    return uir_dim_equal(a, b) || uir_dim_compare(builder->module->dims, a, UIR_RELATION_EQ, b) == UIR_TRUE;
+}
+
+/* The extent that two extents broadcast to. A constant other than 1 decides: the other must be it or 1, which is
+ * checked when the broadcast runs. */
+static uir_dim broadcast_extent(uir_builder *builder, uir_dim a, uir_dim b) {
+    uir_dims *dims = builder->module->dims;
+    int64_t x = -1, y = -1;
+    bool a_const = uir_dim_is_const(dims, a, &x), b_const = uir_dim_is_const(dims, b, &y);
+    if (equal(builder, a, b) || (b_const && y == 1)) return a;
+    if (a_const && x == 1) return b;
+    if (a_const && b_const) {
+        uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "extents %lld and %lld do not broadcast", (long long)x,
+                         (long long)y);
+        return UIR_DIM_NONE;
+    }
+    if (a_const) return a;
+    if (b_const) return b;
+    return uir_dim_broadcast(dims, a, b);
+}
+
+/* The dims that the operands broadcast to together. */
+static uint32_t broadcast_dims(uir_builder *builder, const uir_value_id *values, uint32_t count, uint32_t skip_last,
+                               uir_dim *out_dims) {
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_type *type = type_of(builder, values[i]);
+        if (!type->rank_known) {
+            uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "the rank of operand %u is not known", i);
+            return 0;
+        }
+        if (type->rank < skip_last) {
+            uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "operand %u has rank %u", i, type->rank);
+            return 0;
+        }
+        if (type->rank - skip_last > rank) rank = type->rank - skip_last;
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_dim dim = uir_dim_const(builder->module->dims, 1);
+        for (uint32_t i = 0; i < count; i++) {
+            const uir_type *type = type_of(builder, values[i]);
+            uint32_t missing = rank - (type->rank - skip_last);
+            if (d >= missing) dim = broadcast_extent(builder, dim, type->dims[d - missing]);
+        }
+        out_dims[d] = dim;
+    }
+    return rank;
+}
+
+uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank) {
+    if (failed(builder)) return (uir_value_id){0};
+    const uir_type *type = type_of(builder, a);
+    bool same = type->rank_known && type->rank <= rank;
+    for (uint32_t d = 0; same && d < type->rank; d++) same = equal(builder, type->dims[d], dims[rank - type->rank + d]);
+    if (same && type->rank == rank) return a;
+    for (uint32_t d = 0; same && d < rank - type->rank; d++) {
+        int64_t extent;
+        same = uir_dim_is_const(builder->module->dims, dims[d], &extent) && extent == 1;
+    }
+    if (same) return uir_build_reshape(builder, a, dims, rank); /* only extents of 1 are added */
+    uir_attribute attribute = uir_attribute_dims(builder, "dims", dims, rank);
+    return build(builder, UIR_OP_BROADCAST, &a, 1, &attribute, 1);
+}
+
+/* ---- elementwise ---- */
+
+uir_value_id uir_build_unary(uir_builder *builder, uir_op op, uir_value_id a) {
+    return build(builder, op, &a, 1, NULL, 0);
+}
+
+static uir_value_id build_broadcasted(uir_builder *builder, uir_op op, uir_value_id *inputs, uint32_t count) {
+    if (failed(builder)) return (uir_value_id){0};
+    uir_dim dims[UIR_MAX_RANK];
+    uint32_t rank = broadcast_dims(builder, inputs, count, 0, dims);
+    for (uint32_t i = 0; i < count; i++) inputs[i] = uir_build_broadcast(builder, inputs[i], dims, rank);
+    return build(builder, op, inputs, count, NULL, 0);
+}
+
+uir_value_id uir_build_binary(uir_builder *builder, uir_op op, uir_value_id a, uir_value_id b) {
+    return build_broadcasted(builder, op, (uir_value_id[]){a, b}, 2);
+}
+
+uir_value_id uir_build_select(uir_builder *builder, uir_value_id condition, uir_value_id a, uir_value_id b) {
+    return build_broadcasted(builder, UIR_OP_SELECT, (uir_value_id[]){condition, a, b}, 3);
+}
+
+uir_value_id uir_build_cast(uir_builder *builder, uir_value_id a, uir_dtype to) {
+    if (failed(builder)) return (uir_value_id){0};
+    if (type_of(builder, a)->dtype == to) return a;
+    uir_attribute attribute = uir_attribute_dtype(builder, "to", to);
+    return build(builder, UIR_OP_CAST, &a, 1, &attribute, 1);
+}
+
+/* ---- reductions ---- */
+
+uir_value_id uir_build_reduce(uir_builder *builder, uir_op op, uir_value_id a, const int64_t *axes, uint32_t axis_count,
+                              bool keep) {
+    uir_attribute attributes[] = {uir_attribute_ints(builder, "axes", axes, axis_count),
+                                  uir_attribute_int(builder, "keep", keep)};
+    return build(builder, op, &a, 1, attributes, 2);
+}
+
+/* ---- movement ---- */
+
+uir_value_id uir_build_reshape(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank) {
+    if (failed(builder)) return (uir_value_id){0};
+    const uir_type *type = type_of(builder, a);
+    bool same = type->rank_known && type->rank == rank;
+    for (uint32_t d = 0; same && d < rank; d++) same = uir_dim_equal(type->dims[d], dims[d]);
+    if (same) return a;
+    uir_attribute attribute = uir_attribute_dims(builder, "dims", dims, rank);
+    return build(builder, UIR_OP_RESHAPE, &a, 1, &attribute, 1);
+}
+
+uir_value_id uir_build_transpose(uir_builder *builder, uir_value_id a, const int64_t *perm) {
+    if (failed(builder)) return (uir_value_id){0};
+    uint32_t rank = type_of(builder, a)->rank;
+    bool same = type_of(builder, a)->rank_known;
+    for (uint32_t d = 0; same && d < rank; d++) same = perm[d] == d;
+    if (same) return a;
+    uir_attribute attribute = uir_attribute_ints(builder, "perm", perm, rank);
+    return build(builder, UIR_OP_TRANSPOSE, &a, 1, &attribute, 1);
+}
+
+uir_value_id uir_build_slice(uir_builder *builder, uir_value_id a, const uir_dim *starts, const uir_dim *sizes,
+                             const int64_t *steps) {
+    if (failed(builder)) return (uir_value_id){0};
+    const uir_type *type = type_of(builder, a);
+    bool same = type->rank_known;
+    for (uint32_t d = 0; same && d < type->rank; d++) {
+        int64_t start;
+        same = steps[d] == 1 && uir_dim_is_const(builder->module->dims, starts[d], &start) && start == 0 &&
+               uir_dim_equal(sizes[d], type->dims[d]);
+    }
+    if (same) return a;
+    uir_attribute attributes[] = {uir_attribute_dims(builder, "starts", starts, type->rank),
+                                  uir_attribute_dims(builder, "sizes", sizes, type->rank),
+                                  uir_attribute_ints(builder, "steps", steps, type->rank)};
+    return build(builder, UIR_OP_SLICE, &a, 1, attributes, 3);
+}
+
+uir_value_id uir_build_pad(uir_builder *builder, uir_value_id a, uir_value_id pad_value, const uir_dim *low,
+                           const uir_dim *high, const int64_t *interior) {
+    if (failed(builder)) return (uir_value_id){0};
+    const uir_type *type = type_of(builder, a);
+    uir_dim zero = uir_dim_const(builder->module->dims, 0);
+    bool same = type->rank_known;
+    for (uint32_t d = 0; same && d < type->rank; d++)
+        same = !interior[d] && uir_dim_equal(low[d], zero) && uir_dim_equal(high[d], zero);
+    if (same) return a;
+    uir_attribute attributes[] = {uir_attribute_dims(builder, "low", low, type->rank),
+                                  uir_attribute_dims(builder, "high", high, type->rank),
+                                  uir_attribute_ints(builder, "interior", interior, type->rank)};
+    return build(builder, UIR_OP_PAD, (uir_value_id[]){a, pad_value}, 2, attributes, 3);
+}
+
+uir_value_id uir_build_concat(uir_builder *builder, const uir_value_id *values, uint32_t count, int64_t axis) {
+    if (failed(builder)) return (uir_value_id){0};
+    if (count == 1) return values[0];
+    uir_attribute attribute = uir_attribute_int(builder, "axis", axis);
+    return build(builder, UIR_OP_CONCAT, values, count, &attribute, 1);
+}
+
+uir_value_id uir_build_gather(uir_builder *builder, uir_value_id data, uir_value_id indices, int64_t axis) {
+    uir_attribute attribute = uir_attribute_int(builder, "axis", axis);
+    return build(builder, UIR_OP_GATHER, (uir_value_id[]){data, indices}, 2, &attribute, 1);
+}
+
+uir_value_id uir_build_iota(uir_builder *builder, uir_dtype dtype, const uir_dim *dims, uint32_t rank, int64_t axis) {
+    uir_attribute attributes[] = {uir_attribute_dims(builder, "dims", dims, rank),
+                                  uir_attribute_int(builder, "axis", axis),
+                                  uir_attribute_dtype(builder, "dtype", dtype)};
+    return build(builder, UIR_OP_IOTA, NULL, 0, attributes, 3);
+}
+
+/* a [.., M, K] by one matrix b [K, N]: all rows of `a` are one matrix. */
+static uir_value_id matmul_rows(uir_builder *builder, uir_value_id a, uir_value_id b, uir_dtype to) {
+    uir_dims *context = builder->module->dims;
+    uir_type type = *type_of(builder, a);
+    uir_dim dims[UIR_MAX_RANK], flat[2] = {uir_dim_const(context, 1), type.dims[type.rank - 1]};
+    for (uint32_t d = 0; d + 1 < type.rank; d++) {
+        dims[d] = type.dims[d];
+        flat[0] = uir_dim_mul(context, flat[0], dims[d]);
+    }
+    dims[type.rank - 1] = type_of(builder, b)->dims[1];
+    uir_value_id rows[2] = {uir_build_reshape(builder, a, flat, 2), b};
+    uir_attribute attribute = uir_attribute_dtype(builder, "to", to);
+    uir_value_id result = build(builder, UIR_OP_MATMUL, rows, 2, &attribute, 1);
+    return uir_build_reshape(builder, result, dims, type.rank);
+}
+
+uir_value_id uir_build_matmul(uir_builder *builder, uir_value_id a, uir_value_id b, uir_dtype to) {
+    if (failed(builder)) return (uir_value_id){0};
+    if (type_of(builder, a)->rank_known && type_of(builder, a)->rank > 2 && type_of(builder, b)->rank_known &&
+        type_of(builder, b)->rank == 2)
+        return matmul_rows(builder, a, b, to);
+    uir_value_id inputs[2] = {a, b};
+    uir_dim dims[UIR_MAX_RANK + 2];
+    uint32_t rank = broadcast_dims(builder, inputs, 2, 2, dims);
+    for (int i = 0; i < 2 && !failed(builder); i++) {
+        const uir_type *type = type_of(builder, inputs[i]);
+        dims[rank] = type->dims[type->rank - 2];
+        dims[rank + 1] = type->dims[type->rank - 1];
+        inputs[i] = uir_build_broadcast(builder, inputs[i], dims, rank + 2);
+    }
+    uir_attribute attribute = uir_attribute_dtype(builder, "to", to);
+    return build(builder, UIR_OP_MATMUL, inputs, 2, &attribute, 1);
+}
+
+uir_value_id uir_build_unsqueeze(uir_builder *builder, uir_value_id a, const int64_t *axes, uint32_t count) {
+    if (failed(builder) || !count) return a;
+    const uir_type *type = type_of(builder, a);
+    uint32_t rank = type->rank + count, next = 0, from = 0;
+    if (rank > UIR_MAX_RANK) {
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "the result has rank %u; %d is the most", rank, UIR_MAX_RANK);
+        return (uir_value_id){0};
+    }
+    uir_dim dims[UIR_MAX_RANK];
+    for (uint32_t d = 0; d < rank; d++) {
+        bool inserted = next < count && axes[next] == d;
+        if (!inserted && from == type->rank) break;
+        next += inserted;
+        dims[d] = inserted ? uir_dim_const(builder->module->dims, 1) : type->dims[from++];
+    }
+    if (next != count) {
+        uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "the inserted axes are not sorted within 0..%u", rank - 1);
+        return (uir_value_id){0};
+    }
+    return uir_build_reshape(builder, a, dims, rank);
+}
+
+uir_value_id uir_build_squeeze(uir_builder *builder, uir_value_id a, const int64_t *axes, uint32_t count) {
+    if (failed(builder) || !count) return a;
+    const uir_type *type = type_of(builder, a);
+    uir_dim dims[UIR_MAX_RANK];
+    uint32_t rank = 0, next = 0;
+    for (uint32_t d = 0; d < type->rank; d++) {
+        if (next < count && axes[next] == d)
+            next++;
+        else
+            dims[rank++] = type->dims[d];
+    }
+    if (next != count) {
+        uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "the removed axes are not sorted within rank %u", type->rank);
+        return (uir_value_id){0};
+    }
+    return uir_build_reshape(builder, a, dims, rank);
+}
