@@ -1,0 +1,56 @@
+/* The functions of kernel_math.inc for one float at a time.
+ *
+ * In: a float. Out: the bits that every machine's vectors give for it. uir_math_exp, _log, _tanh, _erf, _sigmoid, _sin, _cos. */
+#ifndef UIR_IR_KERNEL_MATH_H
+#define UIR_IR_KERNEL_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline int32_t uir_math_bits(float value) {
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float uir_math_value(int32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float uir_math_clamp(float value, float low, float high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+#define UIR_MATH(name)            uir_math_##name
+#define UIR_MATH_FUNCTION         static inline
+#define UIR_MATH_F                float
+#define UIR_MATH_I                int32_t
+#define UIR_MATH_SET(c)           ((float)(c))
+#define UIR_MATH_SETI(c)          ((int32_t)(c))
+#define UIR_MATH_FMA(a, b, c)     fmaf(a, b, c)
+#define UIR_MATH_SHIFT(i, k)      ((int32_t)((uint32_t)(i) << (k)))
+#define UIR_MATH_BITS(f)          uir_math_bits(f)
+#define UIR_MATH_VALUE(i)         uir_math_value(i)
+#define UIR_MATH_LESS(a, b)       (-(int32_t)((a) < (b)))
+#define UIR_MATH_SELECT(m, a, b)  ((m) ? (a) : (b))
+#define UIR_MATH_CLAMP(x, lo, hi) uir_math_clamp(x, lo, hi)
+#include "ir/kernel_math.inc"
+#undef UIR_MATH
+#undef UIR_MATH_FUNCTION
+#undef UIR_MATH_F
+#undef UIR_MATH_I
+#undef UIR_MATH_SET
+#undef UIR_MATH_SETI
+#undef UIR_MATH_FMA
+#undef UIR_MATH_SHIFT
+#undef UIR_MATH_BITS
+#undef UIR_MATH_VALUE
+#undef UIR_MATH_LESS
+#undef UIR_MATH_SELECT
+#undef UIR_MATH_CLAMP
+#undef UIR_MATH_SCALE
+
+#endif
