@@ -222,7 +222,7 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
     uir_status status = rule_table[node->op](&context);
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);
-    UIR_TRY(uir_fold_elements(d));
+    UIR_TRY(uir_evaluate_pending(d));
     return bind_outputs(d, node, context.outputs);
 }
 

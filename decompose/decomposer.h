@@ -24,7 +24,7 @@ typedef struct uir_decomposer {
     uir_value_id *map; /* by source value; none: not made yet */
     bool *poisoned;    /* by source value */
     uir_dim_translation forth, back;
-    uint32_t folded_nodes;              /* nodes of the target below this have been through fold_elements */
+    uint32_t evaluated_nodes;           /* nodes of the target below this have been looked at by uir_evaluate_pending */
     uir_vector(uir_tensor *) evaluated; /* by target value: what constant evaluation gave (owned), or NULL */
     uint64_t work, work_limit;          /* nodes decomposed, subgraphs again included: hostile nesting is bounded */
     uint32_t failures;
@@ -45,16 +45,9 @@ uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_tra
 /* Empties a graph that turned out not to be wanted (and the graphs inside it). */
 void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
 
-/* Gives the values of nodes added since the last call their symbolic contents, where those follow from the operands',
- * and computes small ones whose operands are all constant. */
-uir_status uir_fold_elements(uir_decomposer *decomposer);
-/* Computes a node's results when all its operands are constant and the results are small. */
-uir_status uir_evaluate_node(uir_decomposer *decomposer, uir_node_id node);
+/* Looks at the nodes added since the last call and computes the small ones whose operands are all constant. */
+uir_status uir_evaluate_pending(uir_decomposer *decomposer);
 /* The constant a target value is or comes to; NULL when it depends on inputs or is large. Borrowed. */
 uir_status uir_evaluate_constant(uir_decomposer *decomposer, uir_value_id value, uir_tensor **out_tensor);
-/* The symbolic contents of an integer value: known, or those of a constant. False when unknown. `limit`: most elements.
- */
-bool uir_value_elements(uir_module *module, uir_value_id value, uint32_t limit, const uir_dim **out_elements,
-                        uint32_t *out_count);
 
 #endif

@@ -106,7 +106,7 @@ uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocat
     return status;
 }
 
-uir_status uir_evaluate_node(uir_decomposer *decomposer, uir_node_id node_id) {
+static uir_status evaluate_node(uir_decomposer *decomposer, uir_node_id node_id) {
     uir_decomposer *d = decomposer;
     const uir_node_info *node = uir_node_get(d->target, node_id);
     if (!uir_node_is_pure(d->target, node) || !is_small(d, node)) return UIR_STATUS_OK;
@@ -126,4 +126,11 @@ uir_status uir_evaluate_node(uir_decomposer *decomposer, uir_node_id node_id) {
         if (status != UIR_STATUS_OK) uir_tensor_release(outputs[i]);
     }
     return status;
+}
+
+uir_status uir_evaluate_pending(uir_decomposer *decomposer) {
+    if (!decomposer->evaluated_nodes) decomposer->evaluated_nodes = 1; /* [0] is none */
+    for (; decomposer->evaluated_nodes < decomposer->target->nodes.count; decomposer->evaluated_nodes++)
+        UIR_TRY(evaluate_node(decomposer, (uir_node_id){decomposer->evaluated_nodes}));
+    return UIR_STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* What rules ask of their node, of its operands and of the builder. */
 #include "decompose/decomposer.h"
+#include <string.h>
 
 uir_value_id uir_rule_input(const uir_rule_context *context, uint32_t index) {
     return index < context->input_count ? context->inputs[index] : (uir_value_id){0};
@@ -56,6 +57,10 @@ const char *uir_rule_string(const uir_rule_context *context, const char *name, c
     return uir_node_string(context->source, context->node, name, fallback);
 }
 
+bool uir_rule_string_is(const uir_rule_context *context, const char *name, const char *fallback, const char *text) {
+    return strcmp(uir_rule_string(context, name, fallback), text) == 0;
+}
+
 int64_t uir_rule_ints(const uir_rule_context *context, const char *name, const int64_t **out_values) {
     const uir_attribute *attribute = uir_rule_attribute(context, name);
     *out_values = NULL;
@@ -77,7 +82,7 @@ int64_t uir_rule_axis(uir_rule_context *context, int64_t axis, uint32_t rank) {
 uir_tensor *uir_rule_constant(uir_rule_context *context, uir_value_id value) {
     uir_tensor *tensor = NULL;
     if (!value.id || context->builder.status != UIR_STATUS_OK) return NULL;
-    uir_status status = uir_fold_elements(context->decomposer);
+    uir_status status = uir_evaluate_pending(context->decomposer);
     if (status == UIR_STATUS_OK) status = uir_evaluate_constant(context->decomposer, value, &tensor);
     if (status != UIR_STATUS_OK) context->builder.status = status;
     return tensor;
@@ -121,11 +126,6 @@ const uir_dim *uir_rule_dims(uir_rule_context *context, uir_value_id value, int6
         return context->builder.status == UIR_STATUS_OK ? dims : NULL;
     }
     if (context->builder.status != UIR_STATUS_OK) return NULL;
-    const uir_dim *known;
-    if (uir_value_elements(context->builder.module, value, UINT32_MAX, &known, &count)) {
-        *out_count = count;
-        return known;
-    }
     return uir_build_value_as_dims(&context->builder, value, min, out_count);
 }
 
@@ -195,6 +195,12 @@ uir_value_id uir_rule_binary_number(uir_rule_context *context, uir_op op, uir_va
     return uir_build_binary(&context->builder, op, a, uir_rule_number(context, a, value));
 }
 
+uir_value_id uir_rule_scalar(uir_rule_context *context, uir_value_id value) {
+    uint32_t rank = uir_rule_rank(context, value);
+    if (!rank || context->builder.status != UIR_STATUS_OK) return value;
+    return uir_build_reshape(&context->builder, value, NULL, 0);
+}
+
 /* Whether every index is known to be one of 0..extent-1's side of zero: then nothing need be added. */
 static bool never_negative(uir_rule_context *context, uir_value_id indices) {
     const uir_tensor *tensor = uir_rule_constant(context, indices);
@@ -203,12 +209,11 @@ static bool never_negative(uir_rule_context *context, uir_value_id indices) {
             if (uir_dtype_load_integer(tensor->dtype, tensor->data, i) < 0) return false;
         return true;
     }
-    const uir_dim *elements;
-    uint32_t count;
-    if (!uir_value_elements(context->builder.module, indices, 64, &elements, &count)) return false;
-    for (uint32_t i = 0; i < count; i++) {
+    const uir_value_info *info = uir_value_info_get(context->builder.module, indices);
+    if (!info->elements_known) return false;
+    for (uint32_t i = 0; i < info->element_count; i++) {
         int64_t min, max;
-        uir_dim_bounds(context->builder.module->dims, elements[i], &min, &max);
+        uir_dim_bounds(context->builder.module->dims, info->elements[i], &min, &max);
         if (min < 0) return false;
     }
     return true;

@@ -81,6 +81,11 @@ uir_value_id uir_rule_binary_number(uir_rule_context *context, uir_op op, uir_va
 /* Index values of -extent..extent-1 become 0..extent-1, as i64, where they are not known to be so already. */
 uir_value_id uir_rule_indices(uir_rule_context *context, uir_value_id indices, uir_dim extent);
 
+/* Whether the string attribute (`fallback` when absent) is `text`. */
+bool uir_rule_string_is(const uir_rule_context *context, const char *name, const char *fallback, const char *text);
+/* A value of one element as rank 0. */
+uir_value_id uir_rule_scalar(uir_rule_context *context, uir_value_id value);
+
 /* ---- control flow ---- */
 /* Decomposes a subgraph of the source into a new graph of the new module whose inputs are `input_types`. */
 uir_status uir_rule_subgraph(uir_rule_context *context, const char *attribute, const uir_type *input_types,

@@ -108,17 +108,12 @@ uir_status uir_rule_mod(uir_rule_context *context) {
     return context->builder.status;
 }
 
-static bool text_is(const char *a, const char *b) {
-    while (*a && *a == *b) a++, b++;
-    return *a == *b;
-}
-
 uir_status uir_rule_bit_shift(uir_rule_context *context) {
-    const char *direction = uir_rule_string(context, "direction", "");
-    bool left = text_is(direction, "LEFT");
-    if (!left && !text_is(direction, "RIGHT"))
+    bool left = uir_rule_string_is(context, "direction", "", "LEFT");
+    if (!left && !uir_rule_string_is(context, "direction", "", "RIGHT"))
         return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                "attribute direction is '%s'; it must be LEFT or RIGHT", direction);
+                                "attribute direction is '%s'; it must be LEFT or RIGHT",
+                                uir_rule_string(context, "direction", ""));
     context->outputs[0] = uir_build_binary(&context->builder, left ? UIR_OP_SHIFT_LEFT : UIR_OP_SHIFT_RIGHT,
                                            uir_rule_input(context, 0), uir_rule_input(context, 1));
     return context->builder.status;
@@ -143,9 +138,9 @@ uir_status uir_rule_cast(uir_rule_context *context) {
     if (complex_type)
         return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "a cast from %s to %s is not supported",
                                 uir_dtype_name(from), uir_dtype_name(to));
-    const char *rounding = uir_rule_string(context, "round_mode", "up");
-    if (to == UIR_DTYPE_F8E8M0 && !text_is(rounding, "up"))
-        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "round_mode '%s' is not supported", rounding);
+    if (to == UIR_DTYPE_F8E8M0 && !uir_rule_string_is(context, "round_mode", "up", "up"))
+        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "round_mode '%s' is not supported",
+                                uir_rule_string(context, "round_mode", ""));
     if (from == to) {
         context->outputs[0] = x;
         return b->status;
