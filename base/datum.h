@@ -10,8 +10,8 @@ typedef struct uir_datum {
     uir_value_kind kind;
     uint32_t references;
     const uir_allocator *allocator;
-    uir_dtype dtype;            /* element dtype, also of an empty sequence or optional; may be NONE when unknown */
-    uir_tensor *tensor;         /* TENSOR: owned reference */
+    uir_dtype dtype;             /* element dtype, also of an empty sequence or optional; may be NONE when unknown */
+    uir_tensor *tensor;          /* TENSOR: owned reference */
     struct uir_datum **elements; /* SEQUENCE: count; OPTIONAL: 0 or 1; owned references */
     uint32_t count, capacity;
 } uir_datum;

@@ -8,8 +8,8 @@
  * A symbol is a run-time size, a tile size, an axis (loop) index or a value read from data. Its facts are inclusive
  * bounds and a divisor; an axis index also has a symbolic exclusive bound (its loop's extent).
  *
- * Subtraction is a + (-1)*b; division and mod by a non-positive value are undefined: evaluation reports it. floordiv and
- * mod round toward minus infinity (mod is in [0, divisor)). */
+ * Subtraction is a + (-1)*b; division and mod by a non-positive value are undefined: evaluation reports it. floordiv
+ * and mod round toward minus infinity (mod is in [0, divisor)). */
 #ifndef UIR_BASE_DIM_H
 #define UIR_BASE_DIM_H
 
@@ -40,8 +40,8 @@ typedef enum uir_dim_kind {
 /* A node. ADD, MUL, MIN, MAX are n-ary, flattened and sorted; the others have two operands. */
 typedef struct uir_dim_node {
     uir_dim_kind kind;
-    int64_t value;   /* CONST: the value; SYMBOL: the symbol's id */
-    uint32_t count;  /* operands */
+    int64_t value;  /* CONST: the value; SYMBOL: the symbol's id */
+    uint32_t count; /* operands */
     const uir_dim *operands;
 } uir_dim_node;
 
@@ -88,9 +88,11 @@ uir_dim uir_dim_align(uir_dims *dims, uir_dim a, uir_dim b);
 /* The extent two extents broadcast to at run time: equal, or one of them 1: max(a,b) * min(1, min(a,b)). */
 uir_dim uir_dim_broadcast(uir_dims *dims, uir_dim a, uir_dim b);
 
-const uir_dim_node *uir_dim_get(const uir_dims *dims, uir_dim dim); /* valid until the next builder call */
+const uir_dim_node *uir_dim_get(const uir_dims *dims, uir_dim dim);           /* valid until the next builder call */
 bool uir_dim_is_const(const uir_dims *dims, uir_dim dim, int64_t *out_value); /* out_value may be NULL */
-static inline bool uir_dim_equal(uir_dim a, uir_dim b) { return a.id == b.id; }
+static inline bool uir_dim_equal(uir_dim a, uir_dim b) {
+    return a.id == b.id;
+}
 
 /* Proving. Bounds are inclusive, INT64_MIN / INT64_MAX when unknown; facts of symbols are used, including `bound`. */
 void uir_dim_bounds(uir_dims *dims, uir_dim dim, int64_t *out_min, int64_t *out_max);
@@ -98,7 +100,14 @@ void uir_dim_bounds(uir_dims *dims, uir_dim dim, int64_t *out_min, int64_t *out_
 int64_t uir_dim_multiple(uir_dims *dims, uir_dim dim);
 
 typedef enum uir_truth { UIR_FALSE, UIR_TRUE, UIR_UNKNOWN } uir_truth;
-typedef enum uir_relation { UIR_RELATION_EQ, UIR_RELATION_NE, UIR_RELATION_LT, UIR_RELATION_LE, UIR_RELATION_GT, UIR_RELATION_GE } uir_relation;
+typedef enum uir_relation {
+    UIR_RELATION_EQ,
+    UIR_RELATION_NE,
+    UIR_RELATION_LT,
+    UIR_RELATION_LE,
+    UIR_RELATION_GT,
+    UIR_RELATION_GE
+} uir_relation;
 
 typedef struct uir_condition {
     uir_relation relation;
@@ -116,19 +125,19 @@ uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replaceme
 /* Calls back for every distinct symbol in the expression. */
 void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void *user, uir_symbol symbol), void *user);
 
-/* Evaluation. `values[symbol.id]`; a symbol at or beyond `count`, or with `bound[symbol.id]` false (bound may be NULL), is
- * unbound. Fails on an unbound symbol, overflow, or division by a value <= 0. */
+/* Evaluation. `values[symbol.id]`; a symbol at or beyond `count`, or with `bound[symbol.id]` false (bound may be NULL),
+ * is unbound. Fails on an unbound symbol, overflow, or division by a value <= 0. */
 typedef enum uir_dim_result { UIR_DIM_EVALUATED, UIR_DIM_UNBOUND, UIR_DIM_OVERFLOW, UIR_DIM_DIVISION } uir_dim_result;
 uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
                                 uint32_t count, int64_t *out_value);
 bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b);
 
-/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1". Printing and parsing give the same handle. Names are resolved by a callback so
- * that each IR scopes symbols its own way; it returns NONE for an unknown name (the parser then reports it). */
+/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1". Printing and parsing give the same handle. Names are resolved by a callback
+ * so that each IR scopes symbols its own way; it returns NONE for an unknown name (the parser then reports it). */
 typedef uir_dim (*uir_dim_resolve)(void *user, const char *name, size_t length);
 void uir_dim_print(const uir_dims *dims, uir_dim dim, uir_text *text);
-/* Parses at the tokenizer's current token: + - * / (exact), floordiv, ceildiv, mod, min, max, align, parentheses. `a / b` is
- * floordiv of which the result must be exact; use floordiv where it may not be. */
+/* Parses at the tokenizer's current token: + - * / (exact), floordiv, ceildiv, mod, min, max, align, parentheses. `a /
+ * b` is floordiv of which the result must be exact; use floordiv where it may not be. */
 uir_status uir_dim_parse(uir_dims *dims, uir_tokenizer *tokenizer, uir_dim_resolve resolve, void *user,
                          uir_dim *out_dim);
 const char *uir_relation_text(uir_relation relation); /* "<=" */

@@ -23,7 +23,9 @@ const char *uir_dtype_name(uir_dtype dtype); /* "f32"; "?" when invalid */
 bool uir_dtype_from_name(const char *name, size_t length, uir_dtype *out_dtype);
 uint32_t uir_dtype_bits(uir_dtype dtype);
 uir_dtype_class uir_dtype_get_class(uir_dtype dtype);
-static inline bool uir_dtype_is_float(uir_dtype dtype) { return uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_FLOAT; }
+static inline bool uir_dtype_is_float(uir_dtype dtype) {
+    return uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_FLOAT;
+}
 static inline bool uir_dtype_is_integer(uir_dtype dtype) {
     uir_dtype_class c = uir_dtype_get_class(dtype);
     return c == UIR_DTYPE_CLASS_SIGNED || c == UIR_DTYPE_CLASS_UNSIGNED;
@@ -37,12 +39,13 @@ bool uir_dtype_storage_size(uir_dtype dtype, uint64_t count, size_t *out_size);
 
 /* How values that the target cannot hold are converted. A set of bits. */
 typedef enum uir_rounding {
-    UIR_ROUND_NEAREST_EVEN = 0, /* overflow gives infinity, NaN where the format has no infinity, the largest value where
-                                   it has neither. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
-    UIR_ROUND_SATURATE = 1,     /* ONNX Cast's saturate=1: 8-bit floats take their largest finite value instead, from
-                                   infinities too; E8M0 takes its least for zero */
-    UIR_ROUND_E8M0_DOWN = 2,    /* ONNX Cast's round_mode "down": E8M0 toward zero */
-    UIR_ROUND_E8M0_NEAREST = 4  /* ONNX Cast's round_mode "nearest": E8M0 to nearest, ties up */
+    UIR_ROUND_NEAREST_EVEN =
+        0,                     /* overflow gives infinity, NaN where the format has no infinity, the largest value where
+                                  it has neither. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
+    UIR_ROUND_SATURATE = 1,    /* ONNX Cast's saturate=1: 8-bit floats take their largest finite value instead, from
+                                  infinities too; E8M0 takes its least for zero */
+    UIR_ROUND_E8M0_DOWN = 2,   /* ONNX Cast's round_mode "down": E8M0 toward zero */
+    UIR_ROUND_E8M0_NEAREST = 4 /* ONNX Cast's round_mode "nearest": E8M0 to nearest, ties up */
 } uir_rounding;
 
 /* Element access by index (packed types included). Floats of any width as double (exact); bool as 0 or 1; integers
@@ -50,10 +53,11 @@ typedef enum uir_rounding {
 double uir_dtype_load_double(uir_dtype dtype, const void *data, uint64_t index);
 int64_t uir_dtype_load_integer(uir_dtype dtype, const void *data, uint64_t index); /* u64 as the same bits */
 /* Storing rounds once, directly from the double, to nearest even. Float to integer: toward zero; out of range and NaN
- * are defined as: NaN -> 0, else the value is saturated to int64 (u64 from a positive value: to uint64) and then wrapped
- * modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN is the largest value, for it has no NaN. */
+ * are defined as: NaN -> 0, else the value is saturated to int64 (u64 from a positive value: to uint64) and then
+ * wrapped modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN is the largest value, for it has no NaN. */
 void uir_dtype_store_double(uir_dtype dtype, void *data, uint64_t index, double value, uir_rounding rounding);
-/* Integers wrap modulo 2^bits; bool is value != 0; to floats rounds once from the integer. `is_unsigned`: value is u64 bits. */
+/* Integers wrap modulo 2^bits; bool is value != 0; to floats rounds once from the integer. `is_unsigned`: value is u64
+ * bits. */
 void uir_dtype_store_integer(uir_dtype dtype, void *data, uint64_t index, int64_t value, bool is_unsigned,
                              uir_rounding rounding);
 

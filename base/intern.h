@@ -12,7 +12,11 @@ typedef struct uir_string {
 
 typedef struct uir_strings {
     uir_arena *arena;
-    uir_vector(struct uir_string_entry { const char *text; uint32_t length; uint64_t hash; }) entries;
+    uir_vector(struct uir_string_entry {
+        const char *text;
+        uint32_t length;
+        uint64_t hash;
+    }) entries;
     uint32_t *table; /* open addressing, 0 = free, else id + 1 */
     uint32_t table_size;
 } uir_strings;

@@ -29,14 +29,14 @@
 
 /* Where in the input a message belongs; unused fields are zero or NULL. Strings are copied by the sink. */
 typedef struct uir_location {
-    const char *file;   /* path or pseudo name ("<memory>") */
-    uint32_t line;      /* 1-based, text formats */
-    uint32_t column;    /* 1-based, text formats */
-    uint64_t offset;    /* byte offset, binary formats */
+    const char *file; /* path or pseudo name ("<memory>") */
+    uint32_t line;    /* 1-based, text formats */
+    uint32_t column;  /* 1-based, text formats */
+    uint64_t offset;  /* byte offset, binary formats */
     bool has_offset;
-    const char *node;   /* ONNX node name, as written in the model */
-    const char *op;     /* "Conv", "com.microsoft::MatMulNBits", "binary.add.f32" */
-    const char *line_text; /* the offending source line for a caret, without newline; may be NULL */
+    const char *node;           /* ONNX node name, as written in the model */
+    const char *op;             /* "Conv", "com.microsoft::MatMulNBits", "binary.add.f32" */
+    const char *line_text;      /* the offending source line for a caret, without newline; may be NULL */
     uint32_t line_text_skipped; /* bytes of the line before line_text, when it is a part of a long one */
 } uir_location;
 

@@ -15,7 +15,7 @@ typedef struct uir_tensor {
     int64_t shape[UIR_MAX_RANK];
     uint64_t element_count;
     size_t byte_size;
-    void *data;              /* 64-byte aligned when owned; NULL only when byte_size is 0 */
+    void *data; /* 64-byte aligned when owned; NULL only when byte_size is 0 */
     bool owned;
     const uir_allocator *allocator;
     uint32_t references;
@@ -24,8 +24,8 @@ typedef struct uir_tensor {
 /* Product of the dims, checked; false when negative, over `INT64_MAX`, or rank too large. */
 bool uir_shape_element_count(const int64_t *shape, uint32_t rank, uint64_t *out_count);
 
-/* Zeroed storage. For STRING, elements are uir_string_view; the bytes they point at are owned by the tensor when set with
- * uir_tensor_set_string. */
+/* Zeroed storage. For STRING, elements are uir_string_view; the bytes they point at are owned by the tensor when set
+ * with uir_tensor_set_string. */
 uir_status uir_tensor_create(const uir_allocator *allocator, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                              uir_tensor **out_tensor);
 /* Borrows `data`, which must outlive the tensor. */

@@ -21,7 +21,8 @@ void uir_text_append(uir_text *text, const char *data, size_t length);
 void uir_text_append_string(uir_text *text, const char *string);
 /* For integers and strings; floating point goes through the functions below, which do not ask the locale. */
 void uir_text_append_format(uir_text *text, const char *format, ...) UIR_PRINTF(2, 3);
-/* Appends "..." with \" \\ \n \r \t escaped and every byte outside printable ASCII as \xNN; the tokenizer reads it back. */
+/* Appends "..." with \" \\ \n \r \t escaped and every byte outside printable ASCII as \xNN; the tokenizer reads it
+ * back. */
 void uir_text_append_quoted(uir_text *text, const char *data, size_t length);
 /* Shortest decimal (or inf, -inf, nan) that reads back to the same double. Locale-free. */
 void uir_text_append_double(uir_text *text, double value);
@@ -79,8 +80,8 @@ uir_status uir_tokenizer_expect_integer(uir_tokenizer *tokenizer, int64_t *out_v
 uir_status uir_tokenizer_expect_double(uir_tokenizer *tokenizer, double *out_value);
 /* Consumes a NAME and copies it, zero terminated, into the arena; `what` says what is named, for the message. */
 uir_status uir_tokenizer_expect_name(uir_tokenizer *tokenizer, const char *what, const char **out_name);
-/* Reports UIR_STATUS_BAD_FILE at the current token, with the source line for the caret. At an ERROR token, which has been reported
- * already, only the status is returned. */
+/* Reports UIR_STATUS_BAD_FILE at the current token, with the source line for the caret. At an ERROR token, which has
+ * been reported already, only the status is returned. */
 uir_status uir_tokenizer_error(uir_tokenizer *tokenizer, const char *format, ...) UIR_PRINTF(2, 3);
 uir_status uir_tokenizer_error_at(uir_tokenizer *tokenizer, const uir_token *token, const char *format, ...)
     UIR_PRINTF(3, 4);

@@ -1,0 +1,59 @@
+#include "base/allocator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_ALIGNMENT = 64 };
+
+/* The contract of uir_allocator.resize reads new_size 0 as "release", so an empty block is one byte. */
+static size_t real_size(size_t size) {
+    return size ? size : 1;
+}
+
+static void *system_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    (void)user;
+    if (new_size == 0) {
+        free(pointer);
+        return NULL;
+    }
+    if (new_size > PTRDIFF_MAX - BLOCK_ALIGNMENT) return NULL;
+    size_t rounded = (new_size + BLOCK_ALIGNMENT - 1) & ~(size_t)(BLOCK_ALIGNMENT - 1);
+    if (pointer && ((old_size + BLOCK_ALIGNMENT - 1) & ~(size_t)(BLOCK_ALIGNMENT - 1)) == rounded) return pointer;
+    /* realloc would not keep the alignment. */
+    void *block = aligned_alloc(BLOCK_ALIGNMENT, rounded);
+    if (block && pointer) {
+        memcpy(block, pointer, old_size < new_size ? old_size : new_size);
+        free(pointer);
+    }
+    return block;
+}
+
+uir_allocator uir_allocator_system(void) {
+    return (uir_allocator){system_resize, NULL};
+}
+
+void *uir_allocate(const uir_allocator *allocator, size_t size) {
+    if (size > PTRDIFF_MAX) return NULL;
+    return allocator->resize(allocator->user, NULL, 0, real_size(size));
+}
+
+void *uir_allocate_zeroed(const uir_allocator *allocator, size_t size) {
+    void *block = uir_allocate(allocator, size);
+    if (block) memset(block, 0, real_size(size));
+    return block;
+}
+
+void *uir_allocate_array(const uir_allocator *allocator, size_t count, size_t element_size) {
+    size_t size;
+    if (__builtin_mul_overflow(count, element_size, &size)) return NULL;
+    return uir_allocate(allocator, size);
+}
+
+void *uir_reallocate(const uir_allocator *allocator, void *pointer, size_t old_size, size_t new_size) {
+    if (new_size > PTRDIFF_MAX) return NULL;
+    return allocator->resize(allocator->user, pointer, pointer ? real_size(old_size) : 0, real_size(new_size));
+}
+
+void uir_release(const uir_allocator *allocator, void *pointer, size_t size) {
+    if (pointer) allocator->resize(allocator->user, pointer, real_size(size), 0);
+}

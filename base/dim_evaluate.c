@@ -1,0 +1,187 @@
+/* Values of dims for bound symbols, and replacement of symbols by dims. */
+#include "base/dim_internal.h"
+
+#include <string.h>
+
+/* Intermediate sums may leave 64 bits where the result does not: a product that was multiplied out, say. */
+__extension__ typedef __int128 wide;
+
+enum { MEMO_SIZE = 128, MEMO_TREE_MIN = 8 };
+
+typedef struct evaluation {
+    const uir_dims *dims;
+    const int64_t *values;
+    const bool *bound;
+    uint32_t count;
+    /* The latest values of larger nodes: an expression is a graph, and shared parts are not worked out twice. */
+    uint32_t memo_ids[MEMO_SIZE];
+    wide memo_values[MEMO_SIZE];
+} evaluation;
+
+static uir_dim_result evaluate(evaluation *e, uir_dim dim, wide *out_value);
+
+static uir_dim_result evaluate_division(uir_dim_kind kind, wide a, wide b, wide *out_value) {
+    if (b <= 0) return UIR_DIM_DIVISION;
+    wide quotient = a / b, rest = a % b;
+    if (kind == UIR_DIM_CEILDIV)
+        *out_value = quotient + (rest > 0);
+    else if (kind == UIR_DIM_FLOORDIV)
+        *out_value = quotient - (rest < 0);
+    else
+        *out_value = rest < 0 ? rest + b : rest;
+    return UIR_DIM_EVALUATED;
+}
+
+static uir_dim_result combine(uir_dim_kind kind, wide a, wide b, wide *out_value) {
+    bool overflow = false;
+    switch (kind) {
+    case UIR_DIM_ADD:
+        overflow = __builtin_add_overflow(a, b, out_value);
+        break;
+    case UIR_DIM_MUL:
+        overflow = __builtin_mul_overflow(a, b, out_value);
+        break;
+    case UIR_DIM_MIN:
+        *out_value = a < b ? a : b;
+        break;
+    case UIR_DIM_MAX:
+        *out_value = a > b ? a : b;
+        break;
+    default:
+        return evaluate_division(kind, a, b, out_value);
+    }
+    return overflow ? UIR_DIM_OVERFLOW : UIR_DIM_EVALUATED;
+}
+
+static uir_dim_result evaluate_node(evaluation *e, const uir_dim_node *node, wide *out_value) {
+    if (node->kind == UIR_DIM_CONST) {
+        *out_value = node->value;
+        return UIR_DIM_EVALUATED;
+    }
+    if (node->kind == UIR_DIM_SYMBOL) {
+        if (node->value >= e->count || (e->bound && !e->bound[node->value])) return UIR_DIM_UNBOUND;
+        *out_value = e->values[node->value];
+        return UIR_DIM_EVALUATED;
+    }
+    wide total = 0;
+    for (uint32_t i = 0; i < node->count; i++) {
+        wide operand;
+        uir_dim_result result = evaluate(e, node->operands[i], &operand);
+        if (result == UIR_DIM_EVALUATED && i) result = combine(node->kind, total, operand, &operand);
+        if (result != UIR_DIM_EVALUATED) return result;
+        total = operand;
+    }
+    *out_value = total;
+    return UIR_DIM_EVALUATED;
+}
+
+static uir_dim_result evaluate(evaluation *e, uir_dim dim, wide *out_value) {
+    const dim_node *node = dim_at(e->dims, dim);
+    uint32_t slot = dim.id % MEMO_SIZE;
+    bool remembered = node->tree_size >= MEMO_TREE_MIN;
+    if (remembered && e->memo_ids[slot] == dim.id) {
+        *out_value = e->memo_values[slot];
+        return UIR_DIM_EVALUATED;
+    }
+    uir_dim_result result = evaluate_node(e, &node->node, out_value);
+    if (remembered && result == UIR_DIM_EVALUATED) {
+        e->memo_ids[slot] = dim.id;
+        e->memo_values[slot] = *out_value;
+    }
+    return result;
+}
+
+uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
+                                uint32_t count, int64_t *out_value) {
+    if (!dim.id) return UIR_DIM_UNBOUND;
+    const dim_node *node = dim_at(dims, dim);
+    evaluation e;
+    e.dims = dims;
+    e.values = values;
+    e.bound = bound;
+    e.count = count;
+    if (node->tree_size >= MEMO_TREE_MIN) memset(e.memo_ids, 0, sizeof e.memo_ids);
+    wide value;
+    uir_dim_result result = evaluate(&e, dim, &value);
+    if (result != UIR_DIM_EVALUATED) return result;
+    if (value < INT64_MIN || value > INT64_MAX) return UIR_DIM_OVERFLOW;
+    *out_value = (int64_t)value;
+    return UIR_DIM_EVALUATED;
+}
+
+bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b) {
+    switch (relation) {
+    case UIR_RELATION_EQ:
+        return a == b;
+    case UIR_RELATION_NE:
+        return a != b;
+    case UIR_RELATION_LT:
+        return a < b;
+    case UIR_RELATION_LE:
+        return a <= b;
+    case UIR_RELATION_GT:
+        return a > b;
+    case UIR_RELATION_GE:
+        return a >= b;
+    }
+    return false;
+}
+
+/* ---- substitution ------------------------------------------------------------------------------------------------ */
+
+typedef struct substitution {
+    uir_dims *dims;
+    const uir_dim *replacements;
+    uint32_t count;
+    uint32_t memo_ids[MEMO_SIZE];
+    uir_dim memo_results[MEMO_SIZE];
+} substitution;
+
+static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
+    switch (kind) {
+    case UIR_DIM_ADD:
+        return uir_dim_add(dims, a, b);
+    case UIR_DIM_MUL:
+        return uir_dim_mul(dims, a, b);
+    case UIR_DIM_FLOORDIV:
+        return uir_dim_floordiv(dims, a, b);
+    case UIR_DIM_CEILDIV:
+        return uir_dim_ceildiv(dims, a, b);
+    case UIR_DIM_MOD:
+        return uir_dim_mod(dims, a, b);
+    case UIR_DIM_MIN:
+        return uir_dim_min(dims, a, b);
+    case UIR_DIM_MAX:
+        return uir_dim_max(dims, a, b);
+    case UIR_DIM_CONST:
+    case UIR_DIM_SYMBOL:
+        break;
+    }
+    return UIR_DIM_NONE;
+}
+
+static uir_dim substitute(substitution *s, uir_dim dim) {
+    const dim_node *node = dim_at(s->dims, dim);
+    bool touched = false;
+    for (uint32_t i = 0; i < node->symbol_count && !touched; i++)
+        touched = node->symbols[i] < s->count && s->replacements[node->symbols[i]].id;
+    if (!touched) return dim;
+    if (node->node.kind == UIR_DIM_SYMBOL) return s->replacements[node->node.value];
+    uint32_t slot = dim.id % MEMO_SIZE;
+    if (s->memo_ids[slot] == dim.id) return s->memo_results[slot];
+    uir_dim result = UIR_DIM_NONE;
+    for (uint32_t i = 0; i < node->node.count; i++) {
+        uir_dim operand = substitute(s, node->node.operands[i]);
+        result = i ? rebuild(s->dims, node->node.kind, result, operand) : operand;
+        if (!result.id) return UIR_DIM_NONE;
+    }
+    s->memo_ids[slot] = dim.id;
+    s->memo_results[slot] = result;
+    return result;
+}
+
+uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count) {
+    if (!dim.id) return UIR_DIM_NONE;
+    substitution s = {.dims = dims, .replacements = replacements, .count = count};
+    return substitute(&s, dim);
+}

@@ -1,0 +1,438 @@
+/* Comparison of dims: is a - b >= 0, whatever the symbols are?
+ *
+ * The difference is a polynomial p over atoms. A proof replaces one atom after another by something that makes p no
+ * larger, until an interval shows p >= 0. An atom is replaced only when it stands in no other atom, so that every
+ * occurrence is seen:
+ *   a symbol       by an end of its range: its least value or, where it has a symbolic bound E, by E - 1
+ *   min, max       by each operand in turn (any one of them where that side suffices)
+ *   floordiv(x, b) by b*q <= x and b*q >= x - b + 1, which may cost a factor b; ceildiv likewise
+ *   mod(x, b)      by 0, b - 1, or x where x >= 0
+ * An assumption s >= 0 is used by proving p - k*s >= 0 for a k >= 0 that cancels a term. Every step is sound by itself;
+ * a failed search says nothing. Bindings for which either side cannot be evaluated do not count. */
+#include "base/dim_internal.h"
+
+enum {
+    COMPARE_STEPS = 300,
+    PROVE_DEPTH = 24,
+    ASSUMPTION_MAX = 32, /* conditions looked at; further ones are not used */
+    ASSUMPTION_USES = 2, /* on one path */
+    SIGN_STEPS = 12,     /* work to find a coefficient's sign */
+    CASES_MAX = 6        /* operands of a min or max told apart */
+};
+
+typedef struct prover {
+    uir_dims *dims;
+    uint32_t steps;
+    polynomial slacks[ASSUMPTION_MAX]; /* each is >= 0 */
+    uint32_t slack_count;
+} prover;
+
+static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth);
+
+static bool add_constant(uir_dims *dims, polynomial p, int64_t value, polynomial *out) {
+    polynomial c;
+    return polynomial_from_const(dims, value, &c) && polynomial_add_scaled(dims, p, c, 1, out);
+}
+
+static bool negate(uir_dims *dims, polynomial p, polynomial *out) {
+    return polynomial_add_scaled(dims, (polynomial){NULL, 0}, p, -1, out);
+}
+
+/* p = coefficient * atom + rest, where neither holds the atom as a factor; false when it occurs squared. */
+static bool split(uir_dims *dims, polynomial p, uir_dim atom, polynomial *out_coefficient, polynomial *out_rest) {
+    *out_coefficient = (polynomial){NULL, 0};
+    polynomial rest = {dim_scratch(dims, p.count, sizeof *rest.terms), 0};
+    if (!rest.terms) return false;
+    for (uint32_t i = 0; i < p.count; i++) {
+        term without, again;
+        if (!term_without(dims, p.terms[i], atom, &without)) {
+            rest.terms[rest.count++] = p.terms[i];
+            continue;
+        }
+        if (term_without(dims, without, atom, &again)) return false;
+        if (!polynomial_add_scaled(dims, *out_coefficient, (polynomial){&without, 1}, 1, out_coefficient)) return false;
+    }
+    *out_rest = rest;
+    return !dims->out_of_memory;
+}
+
+/* -1 when p <= 0, 1 when p >= 0, 0 when unknown. */
+static int sign_of(prover *p, polynomial c, uint32_t depth) {
+    interval range = polynomial_interval(p->dims, c);
+    if (range.min >= 0) return 1;
+    if (range.max <= 0) return -1;
+    polynomial negative;
+    uint32_t kept = p->steps, budget = kept < SIGN_STEPS ? kept : SIGN_STEPS;
+    int sign = 0;
+    p->steps = budget;
+    if (prove(p, c, 0, depth + PROVE_DEPTH / 2))
+        sign = 1;
+    else if (negate(p->dims, c, &negative) && prove(p, negative, 0, depth + PROVE_DEPTH / 2))
+        sign = -1;
+    p->steps = kept - (budget - p->steps);
+    return sign;
+}
+
+/* An elimination under way: goal = coefficient * atom + rest. */
+typedef struct elimination {
+    prover *prover;
+    polynomial coefficient, rest;
+    uint32_t uses, depth;
+} elimination;
+
+/* scale * goal with scale * atom replaced by `value`; the goal, an integer, is >= 0 when scale * goal >= 1 - scale. */
+static bool prove_scaled(elimination *e, polynomial value, polynomial scale) {
+    uir_dims *dims = e->prover->dims;
+    polynomial goal, rest;
+    return polynomial_multiply(dims, e->coefficient, value, &goal) &&
+           polynomial_multiply(dims, e->rest, scale, &rest) && polynomial_add_scaled(dims, goal, rest, 1, &goal) &&
+           polynomial_add_scaled(dims, goal, scale, 1, &goal) && add_constant(dims, goal, -1, &goal) &&
+           prove(e->prover, goal, e->uses, e->depth + 1);
+}
+
+static bool prove_replaced(elimination *e, polynomial value) {
+    polynomial goal;
+    return polynomial_multiply(e->prover->dims, e->coefficient, value, &goal) &&
+           polynomial_add_scaled(e->prover->dims, goal, e->rest, 1, &goal) &&
+           prove(e->prover, goal, e->uses, e->depth + 1);
+}
+
+static bool prove_at_constant(elimination *e, int64_t value) {
+    polynomial constant;
+    return polynomial_from_const(e->prover->dims, value, &constant) && prove_replaced(e, constant);
+}
+
+/* Some upper bound of the atom suffices. */
+static bool prove_at_most(elimination *e, uir_dim atom) {
+    uir_dims *dims = e->prover->dims;
+    const uir_dim_node *node = &dim_at(dims, atom)->node;
+    interval range = dim_interval(dims, atom);
+    polynomial value;
+    uir_dim exclusive = UIR_DIM_NONE;
+    if (node->kind == UIR_DIM_SYMBOL) exclusive = dims->symbols.data[node->value].facts.bound;
+    if (node->kind == UIR_DIM_MOD) exclusive = node->operands[1];
+    if (exclusive.id && polynomial_from_dim(dims, exclusive, &value) && add_constant(dims, value, -1, &value) &&
+        prove_replaced(e, value))
+        return true;
+    if (node->kind == UIR_DIM_MOD && dim_interval(dims, node->operands[0]).min >= 0 &&
+        polynomial_from_dim(dims, node->operands[0], &value) && prove_replaced(e, value))
+        return true;
+    return range.max != INT64_MAX && prove_at_constant(e, range.max);
+}
+
+static bool prove_at_least(elimination *e, uir_dim atom) {
+    interval range = dim_interval(e->prover->dims, atom);
+    return range.min != INT64_MIN && prove_at_constant(e, range.min);
+}
+
+/* Symbols and mods: p is linear in the atom, so its least value lies at an end of the range. */
+static bool eliminate_by_range(elimination *e, uir_dim atom, int sign) {
+    if (sign > 0) return prove_at_least(e, atom);
+    if (sign < 0) return prove_at_most(e, atom);
+    return prove_at_least(e, atom) && prove_at_most(e, atom);
+}
+
+/* quotient with p = quotient * divisor exactly. */
+static bool divide_exactly(uir_dims *dims, polynomial p, polynomial divisor, polynomial *out_quotient) {
+    *out_quotient = (polynomial){NULL, 0};
+    for (uint32_t round = 0; p.count && round < 16; round++) {
+        term quotient;
+        polynomial product;
+        if (!term_divide(dims, p.terms[0], divisor.terms[0], &quotient) ||
+            !polynomial_multiply_term(dims, divisor, quotient, &product) ||
+            !polynomial_add_scaled(dims, p, product, -1, &p) ||
+            !polynomial_add_scaled(dims, *out_quotient, (polynomial){&quotient, 1}, 1, out_quotient))
+            return false;
+    }
+    return p.count == 0;
+}
+
+static bool eliminate_division(elimination *e, uir_dim atom, int sign) {
+    uir_dims *dims = e->prover->dims;
+    const uir_dim_node *node = &dim_at(dims, atom)->node;
+    polynomial x, b, value, quotient;
+    if (sign == 0 || !polynomial_from_dim(dims, node->operands[0], &x) ||
+        !polynomial_from_dim(dims, node->operands[1], &b) || b.count == 0)
+        return eliminate_by_range(e, atom, sign);
+    /* b * atom lies within [x - b + 1, x] for floordiv, [x, x + b - 1] for ceildiv. */
+    value = x;
+    bool fits = true;
+    if (node->kind == UIR_DIM_FLOORDIV && sign > 0)
+        fits = polynomial_add_scaled(dims, x, b, -1, &value) && add_constant(dims, value, 1, &value);
+    if (node->kind == UIR_DIM_CEILDIV && sign < 0)
+        fits = polynomial_add_scaled(dims, x, b, 1, &value) && add_constant(dims, value, -1, &value);
+    if (fits) {
+        polynomial one;
+        elimination whole = *e;
+        if (divide_exactly(dims, e->coefficient, b, &quotient)) {
+            whole.coefficient = quotient;
+            if (prove_replaced(&whole, value)) return true;
+        } else if (polynomial_from_const(dims, 1, &one) && prove_scaled(e, value, b)) {
+            return true;
+        }
+    }
+    return eliminate_by_range(e, atom, sign);
+}
+
+static bool eliminate_extreme(elimination *e, uir_dim atom, int sign) {
+    prover *p = e->prover;
+    uir_dims *dims = p->dims;
+    const uir_dim_node *node = &dim_at(dims, atom)->node;
+    int smaller_side = node->kind == UIR_DIM_MIN ? -1 : 1;
+    polynomial operands[CASES_MAX];
+    for (uint32_t i = 0; i < node->count && sign == smaller_side; i++) {
+        polynomial value;
+        if (polynomial_from_dim(dims, node->operands[i], &value) && prove_replaced(e, value)) return true;
+    }
+    if (node->count > CASES_MAX) return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!polynomial_from_dim(dims, node->operands[i], &operands[i])) return false;
+    /* In case i the atom is operand i, which is on the right side of all others. */
+    for (uint32_t i = 0; i < node->count; i++) {
+        uint32_t kept = p->slack_count;
+        for (uint32_t j = 0; j < node->count && p->slack_count < ASSUMPTION_MAX; j++) {
+            if (i == j) continue;
+            polynomial slack;
+            bool minimum = node->kind == UIR_DIM_MIN;
+            if (!polynomial_add_scaled(dims, operands[minimum ? j : i], operands[minimum ? i : j], -1, &slack))
+                continue;
+            p->slacks[p->slack_count++] = slack;
+        }
+        elimination one = *e;
+        if (one.uses == 0) one.uses = 1;
+        bool proved = prove_replaced(&one, operands[i]);
+        p->slack_count = kept;
+        if (!proved) return false;
+    }
+    return true;
+}
+
+/* ---- the choice of an atom --------------------------------------------------------------------------------------- */
+
+/* Axis indices before the sizes in their bounds, composite atoms before the symbols inside them, sizes last. */
+static int rank_of(const uir_dims *dims, uir_dim atom) {
+    const uir_dim_node *node = &dim_at(dims, atom)->node;
+    if (node->kind == UIR_DIM_SYMBOL) return dims->symbols.data[node->value].facts.bound.id ? 4 : 1;
+    return node->kind == UIR_DIM_MIN || node->kind == UIR_DIM_MAX ? 3 : 2;
+}
+
+static bool contains(const uir_dims *dims, uir_dim whole, uir_dim part) {
+    if (whole.id == part.id) return true;
+    const dim_node *node = dim_at(dims, whole), *inner = dim_at(dims, part);
+    if (inner->node.kind == UIR_DIM_SYMBOL) return dim_has_symbol(node, (uint32_t)inner->node.value);
+    if (node->tree_size <= inner->tree_size) return false;
+    for (uint32_t i = 0; i < node->node.count; i++)
+        if (contains(dims, node->node.operands[i], part)) return true;
+    return false;
+}
+
+/* A bound may mention the symbol itself only by a caller's mistake; replacing would then not end. */
+static bool is_eliminable(const uir_dims *dims, polynomial p, uir_dim atom) {
+    for (uint32_t i = 0; i < p.count; i++) {
+        for (uint32_t j = 0; j < p.terms[i].degree; j++) {
+            uir_dim other = p.terms[i].atoms[j];
+            if (other.id != atom.id && dim_at(dims, other)->node.kind != UIR_DIM_SYMBOL && contains(dims, other, atom))
+                return false;
+            if (other.id == atom.id && j + 1 < p.terms[i].degree && p.terms[i].atoms[j + 1].id == atom.id) return false;
+        }
+    }
+    return true;
+}
+
+static uir_dim choose_atom(const uir_dims *dims, polynomial p) {
+    uir_dim best = UIR_DIM_NONE;
+    int best_rank = 0;
+    for (uint32_t i = 0; i < p.count; i++) {
+        for (uint32_t j = 0; j < p.terms[i].degree; j++) {
+            uir_dim atom = p.terms[i].atoms[j];
+            int rank = rank_of(dims, atom);
+            if (rank < best_rank || (rank == best_rank && atom.id <= best.id)) continue;
+            if (!is_eliminable(dims, p, atom)) continue;
+            best = atom;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+static bool eliminate(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
+    uir_dim atom = choose_atom(p->dims, goal);
+    elimination e = {.prover = p, .uses = uses, .depth = depth};
+    if (!atom.id || !split(p->dims, goal, atom, &e.coefficient, &e.rest)) return false;
+    int sign = sign_of(p, e.coefficient, depth);
+    switch (dim_at(p->dims, atom)->node.kind) {
+    case UIR_DIM_MIN:
+    case UIR_DIM_MAX:
+        return eliminate_extreme(&e, atom, sign);
+    case UIR_DIM_FLOORDIV:
+    case UIR_DIM_CEILDIV:
+        return eliminate_division(&e, atom, sign);
+    default:
+        return eliminate_by_range(&e, atom, sign);
+    }
+}
+
+/* ---- assumptions ------------------------------------------------------------------------------------------------- */
+
+/* Proves scale*goal - factor*slack >= 0 where the two cancel a negative term of the goal against one of the slack. */
+static bool use_slack(prover *p, polynomial goal, polynomial slack, term negative, term partner, uint32_t uses,
+                      uint32_t depth) {
+    uir_dims *dims = p->dims;
+    int64_t gcd = integer_gcd(negative.coefficient, partner.coefficient);
+    if (gcd < 1 || partner.coefficient == INT64_MIN) return false;
+    int64_t scale = -(partner.coefficient / gcd);
+    term factor, unit = {1, partner.degree, partner.atoms}, scaled_term = {1, negative.degree, negative.atoms};
+    if (negative.coefficient == INT64_MIN || !term_divide(dims, scaled_term, unit, &factor)) return false;
+    factor.coefficient = -(negative.coefficient / gcd);
+    polynomial product, next;
+    if (term_interval(dims, factor).min < 0) return false;
+    return polynomial_multiply_term(dims, slack, factor, &product) &&
+           polynomial_add_scaled(dims, (polynomial){NULL, 0}, goal, scale, &next) &&
+           polynomial_add_scaled(dims, next, product, -1, &next) && prove(p, next, uses - 1, depth + 1);
+}
+
+static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
+    for (uint32_t s = 0; s < p->slack_count; s++) {
+        for (uint32_t i = 0; i < goal.count; i++) {
+            if (goal.terms[i].degree == 0 || goal.terms[i].coefficient > 0) continue;
+            for (uint32_t k = 0; k < p->slacks[s].count; k++) {
+                term partner = p->slacks[s].terms[k];
+                if (partner.degree == 0 || partner.coefficient > 0) continue;
+                if (use_slack(p, goal, p->slacks[s], goal.terms[i], partner, uses, depth)) return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
+    if (polynomial_is_const(goal)) return polynomial_constant(goal) >= 0;
+    if (p->steps == 0 || depth > PROVE_DEPTH) return false;
+    p->steps--;
+    interval range = polynomial_interval(p->dims, goal);
+    if (range.min >= 0) return true;
+    if (range.max < 0) return false;
+    uir_arena_mark mark = uir_arena_get_mark(&p->dims->scratch);
+    bool proved = (uses && use_assumptions(p, goal, uses, depth)) || eliminate(p, goal, uses, depth);
+    uir_arena_return_to(&p->dims->scratch, mark);
+    return proved;
+}
+
+bool prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps) {
+    prover prover;
+    prover.dims = dims;
+    prover.steps = steps;
+    prover.slack_count = 0;
+    return prove(&prover, p, 0, 0);
+}
+
+/* ---- comparison -------------------------------------------------------------------------------------------------- */
+
+static void add_slack(prover *p, polynomial slack) {
+    if (p->slack_count < ASSUMPTION_MAX && !polynomial_is_const(slack)) p->slacks[p->slack_count++] = slack;
+}
+
+/* What a condition says, as differences that are >= 0. */
+static void add_assumption(prover *p, uir_condition condition) {
+    polynomial left, right, up, down, strict;
+    uir_dims *dims = p->dims;
+    if (!condition.left.id || !condition.right.id || !polynomial_from_dim(dims, condition.left, &left) ||
+        !polynomial_from_dim(dims, condition.right, &right) || !polynomial_add_scaled(dims, right, left, -1, &up) ||
+        !polynomial_add_scaled(dims, left, right, -1, &down))
+        return;
+    switch (condition.relation) {
+    case UIR_RELATION_EQ:
+        add_slack(p, up);
+        add_slack(p, down);
+        break;
+    case UIR_RELATION_NE:
+        break;
+    case UIR_RELATION_LT:
+        if (add_constant(dims, up, -1, &strict)) add_slack(p, strict);
+        break;
+    case UIR_RELATION_LE:
+        add_slack(p, up);
+        break;
+    case UIR_RELATION_GT:
+        if (add_constant(dims, down, -1, &strict)) add_slack(p, strict);
+        break;
+    case UIR_RELATION_GE:
+        add_slack(p, down);
+        break;
+    }
+}
+
+/* difference + offset >= 0, with more and more uses of the assumptions. */
+static bool proves(prover *p, polynomial difference, int64_t offset) {
+    polynomial goal;
+    if (!add_constant(p->dims, difference, offset, &goal)) return false;
+    uint32_t most = p->slack_count ? ASSUMPTION_USES : 0;
+    for (uint32_t uses = 0; uses <= most; uses++) {
+        p->steps = COMPARE_STEPS;
+        if (prove(p, goal, uses, 0)) return true;
+    }
+    return false;
+}
+
+/* d = g*x + k where g does not divide k: never 0. */
+static bool never_zero(uir_dims *dims, polynomial d) {
+    int64_t gcd = 0;
+    for (uint32_t i = 0; i < d.count; i++)
+        if (d.terms[i].degree) gcd = integer_gcd(gcd, term_multiple(dims, d.terms[i]));
+    return gcd > 0 ? polynomial_constant(d) % gcd != 0 : polynomial_constant(d) != 0;
+}
+
+static uir_truth decide(prover *p, polynomial a_minus_b, uir_relation relation) {
+    uir_dims *dims = p->dims;
+    polynomial b_minus_a;
+    if (!negate(dims, a_minus_b, &b_minus_a)) return UIR_UNKNOWN;
+    switch (relation) {
+    case UIR_RELATION_LE:
+        if (proves(p, b_minus_a, 0)) return UIR_TRUE;
+        return proves(p, a_minus_b, -1) ? UIR_FALSE : UIR_UNKNOWN;
+    case UIR_RELATION_LT:
+        if (proves(p, b_minus_a, -1)) return UIR_TRUE;
+        return proves(p, a_minus_b, 0) ? UIR_FALSE : UIR_UNKNOWN;
+    case UIR_RELATION_GE:
+        return decide(p, b_minus_a, UIR_RELATION_LE);
+    case UIR_RELATION_GT:
+        return decide(p, b_minus_a, UIR_RELATION_LT);
+    case UIR_RELATION_EQ: {
+        if (a_minus_b.count == 0) return UIR_TRUE;
+        if (never_zero(dims, a_minus_b)) return UIR_FALSE;
+        bool not_less = proves(p, a_minus_b, 0), not_greater = proves(p, b_minus_a, 0);
+        if (not_less && not_greater) return UIR_TRUE;
+        if (not_less && proves(p, a_minus_b, -1)) return UIR_FALSE;
+        if (not_greater && proves(p, b_minus_a, -1)) return UIR_FALSE;
+        return UIR_UNKNOWN;
+    }
+    case UIR_RELATION_NE: {
+        uir_truth equal = decide(p, a_minus_b, UIR_RELATION_EQ);
+        return equal == UIR_TRUE ? UIR_FALSE : equal == UIR_FALSE ? UIR_TRUE : UIR_UNKNOWN;
+    }
+    }
+    return UIR_UNKNOWN;
+}
+
+uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions, uint32_t assumption_count, uir_dim a,
+                                uir_relation relation, uir_dim b) {
+    if (!a.id || !b.id) return UIR_UNKNOWN;
+    dims->out_of_memory = false;
+    uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
+    prover prover;
+    polynomial left, right, difference;
+    uir_truth truth = UIR_UNKNOWN;
+    prover.dims = dims;
+    prover.slack_count = 0;
+    if (polynomial_from_dim(dims, a, &left) && polynomial_from_dim(dims, b, &right) &&
+        polynomial_add_scaled(dims, left, right, -1, &difference)) {
+        for (uint32_t i = 0; i < assumption_count; i++) add_assumption(&prover, assumptions[i]);
+        truth = decide(&prover, difference, relation);
+    }
+    uir_arena_return_to(&dims->scratch, mark);
+    return truth;
+}
+
+uir_truth uir_dim_compare(uir_dims *dims, uir_dim a, uir_relation relation, uir_dim b) {
+    return uir_dim_compare_given(dims, NULL, 0, a, relation, b);
+}
