@@ -1,0 +1,346 @@
+/* Graphs and nodes. */
+#include "frontend/import.h"
+
+#include <string.h>
+
+uir_status uir_import_spend(uir_importer *importer, uint64_t amount) {
+    if (!importer->frame) return UIR_STATUS_OK;
+    importer->inlined_work += amount;
+    if (importer->inlined_work <= UIR_IMPORT_MAX_INLINED_WORK) return UIR_STATUS_OK;
+    return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = importer->file},
+                     "inlining the model's functions makes too large a graph");
+}
+
+uir_status uir_import_place(uir_importer *importer, const Onnx__NodeProto *node, uir_location *out_place) {
+    *out_place = (uir_location){.file = importer->file};
+    uir_bytes name = UIR_PROTO_BYTES(node, name);
+    for (size_t i = 0; i < node->n_output && !name.length; i++) name = uir_proto_bytes(true, node->output[i]);
+    UIR_TRY(uir_import_text(importer, name, &importer->scratch, &out_place->node));
+    const char *op, *domain;
+    UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(node, op_type), &importer->scratch, &op));
+    UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(node, domain), &importer->scratch, &domain));
+    out_place->op = op;
+    if (*domain && strcmp(domain, "ai.onnx") != 0) {
+        size_t domain_length = strlen(domain), op_length = strlen(op);
+        char *full;
+        UIR_TRY_ALLOCATE(full, uir_arena_allocate(&importer->scratch, domain_length + op_length + 3));
+        memcpy(full, domain, domain_length);
+        memcpy(full + domain_length, "::", 2);
+        memcpy(full + domain_length + 2, op, op_length + 1);
+        out_place->op = full;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_location *place, const char *what,
+                          uir_value_id *out_value) {
+    uir_name name;
+    *out_value = (uir_value_id){0};
+    UIR_TRY(uir_import_name(importer, bytes, &name));
+    if (!name.id) return UIR_STATUS_OK;
+    const uir_import_binding *binding = uir_import_find(importer, name);
+    if (!binding) {
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "%s '%.*s' is defined nowhere", what,
+                                  UIR_BYTES_FORMAT(bytes));
+    }
+    *out_value = binding->value;
+    return UIR_STATUS_OK;
+}
+
+/* ---- one node ---- */
+
+/* The op that the node names, or NONE with the reason reported. */
+static uir_status find_op(uir_importer *importer, const Onnx__NodeProto *node, const uir_location *place,
+                          uir_op *out_op, int *out_since) {
+    uir_bytes domain = UIR_PROTO_BYTES(node, domain), type = UIR_PROTO_BYTES(node, op_type);
+    if (uir_bytes_equal(domain, (uir_bytes){"ai.onnx", 7})) domain.length = 0;
+    uir_name domain_name, type_name;
+    UIR_TRY(uir_import_name(importer, domain, &domain_name));
+    UIR_TRY(uir_import_name(importer, type, &type_name));
+    *out_op = UIR_OP_NONE;
+    int64_t opset = uir_import_opset_version(importer, domain_name);
+    uir_op op = domain_name.id ? UIR_OP_NONE : importer->ops.data[type_name.id];
+    if (op == UIR_OP_NONE && !memchr(type.data, 0, type.length) && !memchr(domain.data, 0, domain.length)) {
+        op = uir_op_find_onnx(uir_string_text(&importer->names, domain_name),
+                              uir_string_text(&importer->names, type_name));
+        if (!domain_name.id) importer->ops.data[type_name.id] = op;
+    }
+    if (op == UIR_OP_NONE) {
+        return uir_import_gap_found(importer, place, "--list-ops shows what is known",
+                                    "the op '%.*s' of domain '%.*s', version %lld, is not known",
+                                    UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
+    }
+    const uir_op_row *row = uir_op_get_row(op);
+    if (opset == 0) {
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
+                                  "the domain '%s' is used but not in opset_import",
+                                  domain.length ? row->domain : "ai.onnx");
+    }
+    *out_since = uir_op_since_version(op, opset > INT32_MAX ? INT32_MAX : (int)opset);
+    if (*out_since == 0) {
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
+                                  "the op did not exist in opset %lld, which the model imports (its versions are %s)",
+                                  (long long)opset, row->versions);
+    }
+    if (importer->source->is_supported && !importer->source->is_supported(op)) {
+        return uir_import_gap_found(importer, place, "--list-ops shows what is supported",
+                                    "the op '%s', version %d, is not supported", row->name, *out_since);
+    }
+    *out_op = op;
+    return UIR_STATUS_OK;
+}
+
+/* Given and needed: `given` counts the last non-empty name, `listed` all. */
+static uir_status check_arity(uir_importer *importer, const uir_location *place, const char *what, size_t given,
+                              size_t listed, int min, int max, bool *good) {
+    if (max >= 0 && given > (size_t)max) {
+        *good = false;
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "%zu %ss; the op has at most %d", given,
+                                  what, max);
+    }
+    if (listed < (size_t)min) {
+        *good = false;
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "%zu %ss; the op needs at least %d",
+                                  listed, what, min);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uint32_t given_count(const ProtobufCBinaryData *names, size_t count) {
+    while (count && names[count - 1].len == 0) count--;
+    return (uint32_t)count;
+}
+
+static uint64_t attribute_work(const Onnx__NodeProto *node) {
+    uint64_t work = node->n_attribute;
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const Onnx__AttributeProto *a = node->attribute[i];
+        work += a->n_ints + a->n_floats + a->n_strings;
+        if (a->t) work += 1 + (a->t->has_raw_data ? uir_proto_raw_span(a->t).length / 64 : 0) + a->t->n_dims;
+    }
+    return work;
+}
+
+static void release_tensors(const uir_attribute *attributes, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (attributes[i].kind == UIR_ATTRIBUTE_TENSOR) uir_tensor_release(attributes[i].value.tensor);
+    }
+}
+
+static uir_status bind_outputs(uir_importer *importer, const Onnx__NodeProto *node, const uir_location *place,
+                               uir_value_id *outputs, uint32_t count) {
+    uir_type unknown = {.kind = UIR_VALUE_TENSOR};
+    for (uint32_t i = 0; i < count; i++) {
+        uir_name name;
+        UIR_TRY(uir_import_name(importer, uir_proto_bytes(true, node->output[i]), &name));
+        if (!name.id) continue;
+        UIR_TRY(uir_import_new_value(importer, name, &unknown, NULL, &outputs[i]));
+        UIR_TRY(uir_import_bind(importer, name, outputs[i], place));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status import_node(uir_importer *importer, uir_graph_id graph, const Onnx__NodeProto *node) {
+    uir_location place;
+    uir_import_function *function;
+    uir_node_info info = {0};
+    bool good = true;
+    UIR_TRY(uir_import_spend(importer, 1 + node->n_input + node->n_output + attribute_work(node)));
+    UIR_TRY(uir_import_place(importer, node, &place));
+    UIR_TRY(uir_import_find_function(importer, node, &function));
+    if (function) return uir_import_call(importer, graph, node, function, &place);
+    if (node->n_input > UINT32_MAX || node->n_output > UINT32_MAX) return UIR_STATUS_LIMIT;
+
+    UIR_TRY(find_op(importer, node, &place, &info.op, &info.since_version));
+    info.input_count = given_count(node->input, node->n_input);
+    info.output_count = given_count(node->output, node->n_output);
+    uir_value_id *inputs, *outputs;
+    UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&importer->scratch, info.input_count + 1, sizeof *inputs));
+    UIR_TRY_ALLOCATE(outputs, uir_arena_allocate_array(&importer->scratch, info.output_count + 1, sizeof *outputs));
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        UIR_TRY(uir_import_use(importer, uir_proto_bytes(true, node->input[i]), &place, "the input", &inputs[i]));
+    }
+    uir_attribute *attributes = NULL;
+    uir_status status = UIR_STATUS_OK;
+    if (info.op != UIR_OP_NONE) {
+        const uir_op_row *row = uir_op_get_row(info.op);
+        UIR_TRY(check_arity(importer, &place, "input", info.input_count, node->n_input, row->min_inputs,
+                            row->max_inputs, &good));
+        UIR_TRY(check_arity(importer, &place, "output", info.output_count, node->n_output, row->min_outputs,
+                            row->max_outputs, &good));
+        bool attributes_good;
+        status = uir_import_attributes(importer, graph, info.op, info.since_version, node, &place, &attributes,
+                                       &info.attribute_count, &attributes_good);
+        good = good && attributes_good;
+    }
+    if (status == UIR_STATUS_OK) status = bind_outputs(importer, node, &place, outputs, info.output_count);
+    if (status == UIR_STATUS_OK && good && info.op != UIR_OP_NONE) {
+        uir_node_id id;
+        info.inputs = inputs;
+        info.outputs = outputs;
+        info.attributes = attributes;
+        status = uir_strings_intern(&importer->module->strings, place.node, strlen(place.node), &info.name);
+        if (status == UIR_STATUS_OK) status = uir_graph_add_node(importer->module, graph, &info, &id);
+        if (status == UIR_STATUS_OK) importer->node_count++;
+    } else {
+        good = false;
+    }
+    if (status != UIR_STATUS_OK || !good) release_tensors(attributes, info.attribute_count);
+    return status;
+}
+
+uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, Onnx__NodeProto *const *nodes, size_t count) {
+    const uint32_t *order;
+    UIR_TRY(uir_import_order(importer, nodes, count, &order));
+    for (size_t i = 0; i < count; i++) UIR_TRY(import_node(importer, graph, nodes[order ? order[i] : i]));
+    return UIR_STATUS_OK;
+}
+
+/* ---- graphs ---- */
+
+static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_tensor *tensor,
+                                  const uir_location *place) {
+    uir_name name;
+    uir_value_id value;
+    uir_status status = uir_import_name(importer, bytes, &name);
+    if (status == UIR_STATUS_OK && !name.id) {
+        uir_tensor_release(tensor);
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "an initializer has no name");
+    }
+    if (status == UIR_STATUS_OK) status = uir_import_new_value(importer, name, NULL, tensor, &value);
+    if (status != UIR_STATUS_OK) {
+        uir_tensor_release(tensor);
+        return status;
+    }
+    return uir_import_bind(importer, name, value, place);
+}
+
+static uir_status import_initializers(uir_importer *importer, const Onnx__GraphProto *proto,
+                                      const uir_location *place) {
+    for (size_t i = 0; i < proto->n_initializer; i++) {
+        const Onnx__TensorProto *t = proto->initializer[i];
+        uir_tensor *tensor;
+        UIR_TRY(uir_import_spend(importer, 1 + (t->has_raw_data ? uir_proto_raw_span(t).length / 64 : 0)));
+        uir_status status = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
+        UIR_TRY(uir_import_absorb(importer, status));
+        if (status != UIR_STATUS_OK) {
+            /* Its users are not to be told that it does not exist. */
+            uir_name name;
+            UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(t, name), &name));
+            if (name.id) UIR_TRY(uir_import_bind(importer, name, (uir_value_id){0}, place));
+            continue;
+        }
+        UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t, name), tensor, place));
+    }
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        const Onnx__SparseTensorProto *t = proto->sparse_initializer[i];
+        uir_tensor *tensor;
+        UIR_TRY(uir_import_spend(importer, 1 + UIR_IMPORT_MAX_INLINED_WORK / 100));
+        uir_status status = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
+        UIR_TRY(uir_import_absorb(importer, status));
+        if (status == UIR_STATUS_OK) {
+            UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t->values, name), tensor, place));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* An input whose name an initializer has: that is its default, and it is used as the constant that it nearly always is.
+ */
+static uir_status check_default(uir_importer *importer, uir_value_id value, const uir_type *type, uir_name name,
+                                bool is_main, const uir_location *place) {
+    const uir_tensor *constant = uir_value_info_get(importer->module, value)->constant;
+    uir_bytes bytes = uir_import_bytes(importer, name);
+    if (!is_main) {
+        return uir_import_problem(importer, UIR_STATUS_UNSUPPORTED, place, NULL,
+                                  "the input '%.*s' of a subgraph is also an initializer", UIR_BYTES_FORMAT(bytes));
+    }
+    if (constant && type->dtype != UIR_DTYPE_NONE && type->dtype != constant->dtype) {
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
+                                  "the input '%.*s' is declared %s, but its initializer is %s", UIR_BYTES_FORMAT(bytes),
+                                  uir_dtype_name(type->dtype), uir_dtype_name(constant->dtype));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto,
+                                const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
+    const char **names = NULL;
+    uint32_t count = 0;
+    if (info) UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *names));
+    for (size_t i = 0; i < proto->n_input; i++) {
+        uir_type type;
+        uir_name name;
+        uir_value_id value;
+        UIR_TRY(uir_import_type(importer, place, proto->input[i]->type, &type));
+        UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(proto->input[i], name), &name));
+        if (!name.id) {
+            UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph input has no name"));
+            continue;
+        }
+        const uir_import_binding *binding = &importer->bindings.data[name.id];
+        if (binding->bound && binding->scope == importer->scope && !binding->value.id) continue; /* reported */
+        if (binding->bound && binding->scope == importer->scope &&
+            uir_value_info_get(importer->module, binding->value)->constant) {
+            UIR_TRY(check_default(importer, binding->value, &type, name, info != NULL, place));
+            continue;
+        }
+        if (info && type.dtype == UIR_DTYPE_NONE) {
+            UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
+                                       "the graph input '%.*s' has no element type",
+                                       UIR_BYTES_FORMAT(uir_import_bytes(importer, name))));
+        }
+        UIR_TRY(uir_import_new_value(importer, name, &type, NULL, &value));
+        UIR_TRY(uir_import_bind(importer, name, value, place));
+        UIR_TRY(uir_graph_add_input(importer->module, graph, value));
+        if (info) UIR_TRY(uir_import_text(importer, uir_import_bytes(importer, name), arena, &names[count++]));
+    }
+    if (info) info->input_names = names;
+    return UIR_STATUS_OK;
+}
+
+static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto,
+                                 const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
+    const char **names = NULL;
+    if (info) UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_output + 1, sizeof *names));
+    for (size_t i = 0; i < proto->n_output; i++) {
+        uir_bytes name = UIR_PROTO_BYTES(proto->output[i], name);
+        uir_value_id value;
+        uir_type type;
+        UIR_TRY(uir_import_type(importer, place, proto->output[i]->type, &type));
+        if (info) UIR_TRY(uir_import_text(importer, name, arena, &names[i]));
+        if (!name.length) {
+            UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph output has no name"));
+            continue;
+        }
+        UIR_TRY(uir_import_use(importer, name, place, "the graph output", &value));
+        if (!value.id) continue;
+        UIR_TRY(uir_graph_add_output(importer->module, graph, value));
+        uir_value_info *made = uir_value_info_get(importer->module, value);
+        if (made->type.dtype == UIR_DTYPE_NONE && !made->type.rank_known) {
+            const uir_dim *dims = NULL;
+            if (type.rank) {
+                UIR_TRY_ALLOCATE(dims, uir_arena_copy(&importer->module->arena, type.dims, type.rank * sizeof *dims));
+            }
+            type.dims = dims;
+            made->type = type;
+        }
+    }
+    if (info) info->output_names = names;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto, uir_arena *arena,
+                            uir_onnx_info *info) {
+    const char *name;
+    UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(proto, name), &importer->scratch, &name));
+    uir_location place = {.file = importer->file};
+    UIR_TRY(uir_import_spend(importer, 1 + proto->n_input + proto->n_output));
+    uir_import_scope saved = uir_import_enter(importer, false);
+    UIR_TRY(import_initializers(importer, proto, &place));
+    UIR_TRY(import_inputs(importer, graph, proto, &place, arena, info));
+    UIR_TRY(uir_import_nodes(importer, graph, proto->node, proto->n_node));
+    UIR_TRY(import_outputs(importer, graph, proto, &place, arena, info));
+    uir_import_leave(importer, saved);
+    return UIR_STATUS_OK;
+}

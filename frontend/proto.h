@@ -1,0 +1,48 @@
+/* From a file's bytes to protobuf-c's structs, without harm.
+ *
+ * In: the bytes of a ModelProto or a TensorProto. Out: the unpacked message in a caller's arena. Before protobuf-c sees
+ * anything the bytes are walked against the schema with a bound on nesting (protobuf-c recurses without one), and
+ * copied into a "shadow" from which two things are left out: fields that the schema does not know, and the contents of
+ * every TensorProto.raw_data, whose place in the shadow is taken by a uir_raw_span. So weights are never copied here.
+ */
+#ifndef UIR_FRONTEND_PROTO_H
+#define UIR_FRONTEND_PROTO_H
+
+#include "base/status.h"
+#include "onnx.pb-c.h"
+
+/* Message levels, the outermost being 1; three of them make one level of If or Loop. Other readers of the format stop
+ * at 100. */
+#define UIR_PROTO_MAX_DEPTH 100
+
+/* What raw_data holds after unpacking: where the bytes are in the file. */
+typedef struct uir_raw_span {
+    uint64_t offset, length;
+} uir_raw_span;
+
+typedef struct uir_bytes {
+    const char *data; /* not zero terminated, zeros allowed */
+    size_t length;
+} uir_bytes;
+
+/* Unpacks; `file` names the source in messages. The message and all it points at live in `arena`. */
+uir_status uir_proto_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data, uint64_t size,
+                            const char *file, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                            uir_arena *arena, ProtobufCMessage **out_message);
+
+/* The span of a tensor whose has_raw_data is set. */
+uir_raw_span uir_proto_raw_span(const Onnx__TensorProto *tensor);
+
+static inline uir_bytes uir_proto_bytes(bool has, ProtobufCBinaryData data) {
+    return has && data.len ? (uir_bytes){(const char *)data.data, data.len} : (uir_bytes){"", 0};
+}
+/* An optional string field or "". */
+#define UIR_PROTO_BYTES(message, field) uir_proto_bytes((message)->has_##field, (message)->field)
+
+/* Fields that older onnx.proto files lack, by name: "" or NULL and 0 when this build's schema has no such field. */
+uir_bytes uir_proto_find_bytes(const ProtobufCMessage *message, const char *field);
+ProtobufCMessage **uir_proto_find_messages(const ProtobufCMessage *message, const char *field, size_t *out_count);
+
+bool uir_bytes_equal(uir_bytes a, uir_bytes b);
+
+#endif

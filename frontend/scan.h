@@ -1,0 +1,12 @@
+/* The walk before unpacking: see proto.h. */
+#ifndef UIR_FRONTEND_SCAN_H
+#define UIR_FRONTEND_SCAN_H
+
+#include "base/text.h"
+#include "frontend/proto.h"
+
+/* Appends the shadow of the message to `shadow`. Everything wrong is an error naming field and offset. */
+uir_status uir_proto_scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data, uint64_t size,
+                          const char *file, uir_diagnostics *diagnostics, uir_text *shadow);
+
+#endif
