@@ -25,7 +25,8 @@ typedef struct uir_space {
     uint32_t unit_kinds;  /* bit per unit kind that can reach it */
 } uir_space;
 
-/* What one iOp may do here. The verifier looks for a row that allows an op; the first that matches decides. */
+/* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit; then its
+ * constraints must hold. */
 typedef struct uir_legal_row {
     const char *iop;         /* "binary.add", "unary.*", "mma", "move", "*": names of iops.def, '*' matches the rest */
     uint32_t dtypes;         /* bit per uir_dtype of the op's (first) dtype */
@@ -34,6 +35,7 @@ typedef struct uir_legal_row {
     uint32_t unit_kinds;     /* bit per unit kind */
     int32_t pipe;            /* index into pipes, or -1 */
     uint32_t constraints;    /* UIR_LEGAL_* */
+    uint32_t dtypes_other;   /* cast: bit per dtype cast to; mma: bit per dtype of a and b; 0: those in `dtypes` */
 } uir_legal_row;
 
 enum {
@@ -69,6 +71,12 @@ typedef struct uir_device {
 int uir_device_find_space(const uir_device *device, const char *name, size_t length);
 int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length);
 int uir_device_find_pipe(const uir_device *device, const char *name, size_t length);
+/* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the dtype cast
+ * to, or mma's a or b; NONE elsewhere. */
+int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other, uint32_t space_result,
+                          uint32_t spaces_operand, uint32_t unit_kind);
+/* Does a row's name ("unary.*", "*") match an iop's? */
+bool uir_legal_name_matches(const char *pattern, const char *iop);
 
 /* The devices that a parser may meet. */
 typedef struct uir_device_list {

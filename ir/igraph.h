@@ -33,6 +33,7 @@ typedef struct uir_iop_row {
     bool arithmetic;
 } uir_iop_row;
 const uir_iop_row *uir_iop_get_row(uir_iop_code code);
+const char *uir_iop_family_name(uir_iop_family family); /* "binary" */
 
 /* ---- symbols: every name an expression may use. Index = uir_symbol.id - first; kept in declaration order ---- */
 typedef enum uir_isymbol_kind {
@@ -76,7 +77,9 @@ typedef struct uir_ipointer {
     uint32_t role_index; /* IN, OUT, CONST: argument number */
     uint32_t instances;  /* 1, or N of xN */
     uint32_t by_loop;    /* symbol index (into symbols) of the loop of `xN by l`; UINT32_MAX: none */
-    uir_dim element_span; /* elements of storage: 1 + sum (size-1)*stride, of one instance */
+    uir_dim element_span; /* elements of storage: 1 + sum (size-1)*stride, of one instance; below 0 counts as 0 */
+    uint32_t tied;        /* OUT: the IN pointer whose storage it is and whose contents it starts with; UINT32_MAX: none */
+    uint32_t line;        /* of the source text, 0 when built */
 } uir_ipointer;
 
 /* ---- slices ---- */
@@ -192,7 +195,7 @@ typedef struct uir_icandidate {
 
 typedef struct uir_igraph {
     uir_arena arena;
-    uir_allocator allocator;
+    uir_allocator allocator; /* of everything below */
     uir_dims *dims; /* owned */
     const char *name;
     const uir_device *device; /* borrowed */
@@ -209,13 +212,36 @@ typedef struct uir_igraph {
 
 /* ---- life, text ---- */
 uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device, uir_igraph **out_igraph);
-void uir_igraph_destroy(uir_igraph *igraph);
-/* A text may hold several kernels; `out_igraphs` grows in the caller's arena. */
+void uir_igraph_destroy(uir_igraph *igraph); /* NULL is fine */
+/* Exactly one kernel. BAD_FILE with messages that give line, column and caret. */
 uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text, size_t length,
                             const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph);
+/* All kernels of a text: the variants of one kernel, or several. */
+typedef struct uir_igraph_list {
+    uir_igraph **igraphs;
+    uint32_t count, capacity;
+    uir_allocator allocator;
+} uir_igraph_list;
+uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+                                 size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph_list *out_list);
+void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
 
-/* Index into symbols of a name / of a uir_symbol; UINT32_MAX when absent. */
+/* ---- building ---- */
+/* Adds a symbol to the kernel and to its dims. `facts` NULL: those of the kind and of `definition` (an axis has its extent as
+ * bound). Symbols of the kernel are made only here, so that index and uir_symbol.id agree. */
+uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t length, uir_isymbol_kind kind,
+                                 const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_index);
+/* The dim that is the symbol. */
+uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
+/* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
+bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
+/* Fills in the row-major modes when row_major, and element_span; INVALID_ARGUMENT when an expression overflows. */
+uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
+/* A slice of the whole pointer. */
+void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);
+
+/* Index into symbols of a name (the first so named) / of a uir_symbol; UINT32_MAX when absent. */
 uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length);
 uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
 

@@ -1,0 +1,44 @@
+#include "ir/device.h"
+
+#include <string.h>
+
+static bool name_is(const char *name, const char *text, size_t length) {
+    return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+int uir_device_find_space(const uir_device *device, const char *name, size_t length) {
+    for (uint32_t i = 0; i < device->space_count; i++)
+        if (name_is(device->spaces[i].name, name, length)) return (int)i;
+    return -1;
+}
+
+int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length) {
+    for (uint32_t i = 0; i < device->unit_kind_count; i++)
+        if (name_is(device->unit_kinds[i], name, length)) return (int)i;
+    return -1;
+}
+
+int uir_device_find_pipe(const uir_device *device, const char *name, size_t length) {
+    for (uint32_t i = 0; i < device->pipe_count; i++)
+        if (name_is(device->pipes[i], name, length)) return (int)i;
+    return -1;
+}
+
+bool uir_legal_name_matches(const char *pattern, const char *iop) {
+    const char *star = strchr(pattern, '*');
+    if (!star) return strcmp(pattern, iop) == 0;
+    return strncmp(pattern, iop, (size_t)(star - pattern)) == 0;
+}
+
+int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
+                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind) {
+    for (uint32_t i = 0; i < device->legal_count; i++) {
+        const uir_legal_row *row = &device->legal[i];
+        uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
+        if (uir_legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
+            (other == UIR_DTYPE_NONE || (others >> other & 1)) && (row->spaces_result >> space_result & 1) &&
+            (spaces_operand & ~row->spaces_operand) == 0 && (row->unit_kinds >> unit_kind & 1))
+            return (int)i;
+    }
+    return -1;
+}

@@ -1,0 +1,169 @@
+#include "ir/igraph.h"
+
+#include <string.h>
+
+static const uir_iop_row rows[UIR_IOP_COUNT] = {
+#define UIR_IOP(constant, name, family, results, operands, classes, arithmetic)                                        \
+    {#constant, name, UIR_IOP_FAMILY_##family, results, operands, classes, arithmetic},
+#include "ir/iops.def"
+};
+
+const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
+    return &rows[code];
+}
+
+const char *uir_iop_family_name(uir_iop_family family) {
+    static const char *const names[] = {[UIR_IOP_FAMILY_MOVE] = "move",
+                                        [UIR_IOP_FAMILY_FILL] = "fill",
+                                        [UIR_IOP_FAMILY_IOTA] = "iota",
+                                        [UIR_IOP_FAMILY_UNARY] = "unary",
+                                        [UIR_IOP_FAMILY_BINARY] = "binary",
+                                        [UIR_IOP_FAMILY_COMPARE] = "compare",
+                                        [UIR_IOP_FAMILY_TERNARY] = "ternary",
+                                        [UIR_IOP_FAMILY_CAST] = "cast",
+                                        [UIR_IOP_FAMILY_BROADCAST] = "broadcast",
+                                        [UIR_IOP_FAMILY_REDUCE] = "reduce",
+                                        [UIR_IOP_FAMILY_SCAN] = "scan",
+                                        [UIR_IOP_FAMILY_MMA] = "mma",
+                                        [UIR_IOP_FAMILY_SYNC] = "sync"};
+    return names[family];
+}
+
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device,
+                             uir_igraph **out_igraph) {
+    *out_igraph = NULL;
+    uir_igraph *igraph;
+    UIR_TRY_ALLOCATE(igraph, uir_allocate_zeroed(allocator, sizeof *igraph));
+    igraph->allocator = *allocator;
+    uir_arena_init(&igraph->arena, allocator);
+    igraph->device = device;
+    uir_status status = uir_dims_create(allocator, &igraph->dims);
+    if (status == UIR_STATUS_OK) {
+        igraph->name = uir_arena_copy_string(&igraph->arena, name, strlen(name));
+        if (!igraph->name) status = UIR_STATUS_OUT_OF_MEMORY;
+    }
+    if (status != UIR_STATUS_OK) {
+        uir_igraph_destroy(igraph);
+        return status;
+    }
+    *out_igraph = igraph;
+    return UIR_STATUS_OK;
+}
+
+void uir_igraph_destroy(uir_igraph *igraph) {
+    if (!igraph) return;
+    uir_allocator allocator = igraph->allocator;
+    if (igraph->dims) uir_dims_destroy(igraph->dims);
+    uir_arena_deinit(&igraph->arena);
+    uir_release(&allocator, igraph, sizeof *igraph);
+}
+
+void uir_igraph_list_deinit(uir_igraph_list *list) {
+    for (uint32_t i = 0; i < list->count; i++) uir_igraph_destroy(list->igraphs[i]);
+    if (list->igraphs) uir_release(&list->allocator, list->igraphs, list->capacity * sizeof(uir_igraph *));
+    list->igraphs = NULL;
+    list->count = list->capacity = 0;
+}
+
+static uir_symbol_facts default_facts(uir_igraph *igraph, uir_isymbol_kind kind, uir_dim definition) {
+    uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
+    int64_t value;
+    switch (kind) {
+    case UIR_ISYMBOL_DIM:
+        break;
+    case UIR_ISYMBOL_TILE:
+        facts.min = 1;
+        break;
+    case UIR_ISYMBOL_CONSTANT:
+    case UIR_ISYMBOL_DEVICE:
+    case UIR_ISYMBOL_LET: {
+        /* A let's range is that of its expression; it may be below zero. */
+        uir_dim_bounds(igraph->dims, definition, &facts.min, &facts.max);
+        if (uir_dim_is_const(igraph->dims, definition, &value)) facts.min = facts.max = value;
+        break;
+    }
+    case UIR_ISYMBOL_PARALLEL:
+    case UIR_ISYMBOL_LOOP:
+    case UIR_ISYMBOL_INDEX:
+    case UIR_ISYMBOL_AXIS:
+        facts.bound = definition;
+        break;
+    }
+    return facts;
+}
+
+uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t length, uir_isymbol_kind kind,
+                                 const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_index) {
+    uir_symbol symbol;
+    uir_symbol_facts given = facts ? *facts : default_facts(igraph, kind, definition);
+    UIR_TRY(uir_dims_add_symbol(igraph->dims, name, length, given, &symbol));
+    const char *copy;
+    UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(&igraph->arena, name, length));
+    if (symbol.id != igraph->symbols.count) return UIR_STATUS_INTERNAL;
+    UIR_TRY(uir_vector_push(&igraph->arena, &igraph->symbols, ((uir_isymbol){copy, kind, symbol, definition})));
+    *out_index = igraph->symbols.count - 1;
+    return UIR_STATUS_OK;
+}
+
+uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol) {
+    return uir_dim_symbol(igraph->dims, igraph->symbols.data[symbol].symbol);
+}
+
+uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length) {
+    for (uint32_t i = 0; i < igraph->symbols.count; i++) {
+        const char *other = igraph->symbols.data[i].name;
+        if (strlen(other) == length && memcmp(other, name, length) == 0) return i;
+    }
+    return UINT32_MAX;
+}
+
+uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol) {
+    return symbol.id < igraph->symbols.count ? symbol.id : UINT32_MAX;
+}
+
+uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kind) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < igraph->symbols.count; i++) count += igraph->symbols.data[i].kind == kind;
+    return count;
+}
+
+bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value) {
+    int space = uir_device_find_space(device, name, length);
+    if (space >= 0 && device->spaces[space].capacity > 0 && device->spaces[space].capacity <= INT64_MAX) {
+        *out_value = (int64_t)device->spaces[space].capacity;
+        return true;
+    }
+    if (length == 5 && memcmp(name, "cores", 5) == 0 && device->group_count > 0) {
+        *out_value = device->group_count;
+        return true;
+    }
+    return false;
+}
+
+uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) {
+    uir_dims *dims = igraph->dims;
+    uir_dim one = uir_dim_const(dims, 1), stride = one, span = one;
+    if (pointer->row_major) {
+        for (uint32_t d = pointer->rank; d-- > 0;) {
+            pointer->mode_count[d] = 1;
+            pointer->modes[d][0] = (uir_imode){pointer->extents[d], stride};
+            stride = uir_dim_mul(dims, stride, pointer->extents[d]);
+        }
+    }
+    for (uint32_t d = 0; d < pointer->rank; d++)
+        for (uint32_t m = 0; m < pointer->mode_count[d]; m++)
+            span = uir_dim_add(
+                dims, span,
+                uir_dim_mul(dims, uir_dim_sub(dims, pointer->modes[d][m].size, one), pointer->modes[d][m].stride));
+    pointer->element_span = span;
+    return span.id ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
+}
+
+void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice) {
+    const uir_ipointer *p = &igraph->pointers.data[pointer];
+    *out_slice = (uir_islice){.pointer = pointer, .whole = true, .rank = p->rank};
+    for (uint32_t d = 0; d < p->rank; d++) {
+        out_slice->starts[d] = uir_dim_const(igraph->dims, 0);
+        out_slice->counts[d] = p->extents[d];
+    }
+}

@@ -1,0 +1,729 @@
+/* Reads the text of an iGraph: the header, the phases and their trees. docs/igraph.md has the grammar. */
+#include "ir/igraph_parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- names ---- */
+const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(const void *user, uint32_t index),
+                               const void *user, uint32_t count) {
+    char name[65];
+    if (token->length >= sizeof name) return NULL;
+    memcpy(name, token->text, token->length);
+    name[token->length] = 0;
+    const char *best = NULL;
+    uint32_t best_distance = (uint32_t)token->length / 3 + 2;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *other = candidate(user, i);
+        uint32_t distance = other ? uir_edit_distance(name, other) : UINT32_MAX;
+        if (distance < best_distance) {
+            best = other;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+static const char *visible_name(const void *user, uint32_t index) {
+    const uir_iparser *p = user;
+    return p->igraph->symbols.data[p->visible.data[index]].name;
+}
+
+uint32_t uir_iparse_find(const uir_iparser *p, const char *name, size_t length) {
+    for (uint32_t i = p->visible.count; i-- > 0;) {
+        const char *other = visible_name(p, i);
+        if (strlen(other) == length && memcmp(other, name, length) == 0) return p->visible.data[i];
+    }
+    return UINT32_MAX;
+}
+
+static uir_status make_visible(uir_iparser *p, uint32_t symbol) {
+    return uir_vector_push(p->scratch, &p->visible, symbol);
+}
+
+/* A name of the device that the kernel has used already. */
+static uint32_t find_device_symbol(const uir_iparser *p, const char *name, size_t length) {
+    const uir_igraph *g = p->igraph;
+    for (uint32_t i = 0; i < g->symbols.count; i++) {
+        const uir_isymbol *symbol = &g->symbols.data[i];
+        if (symbol->kind == UIR_ISYMBOL_DEVICE && strlen(symbol->name) == length &&
+            memcmp(symbol->name, name, length) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+static uir_dim resolve(void *user, const char *name, size_t length) {
+    uir_iparser *p = user;
+    uint32_t symbol = uir_iparse_find(p, name, length);
+    int64_t value;
+    if (symbol == UINT32_MAX && uir_igraph_device_value(p->igraph->device, name, length, &value)) {
+        symbol = find_device_symbol(p, name, length);
+        uir_dim definition = uir_dim_const(p->igraph->dims, value);
+        if (symbol == UINT32_MAX && uir_igraph_add_symbol(p->igraph, name, length, UIR_ISYMBOL_DEVICE, NULL, definition,
+                                                          &symbol) != UIR_STATUS_OK)
+            return UIR_DIM_NONE;
+    }
+    if (symbol != UINT32_MAX) return uir_igraph_symbol_dim(p->igraph, symbol);
+    p->unknown = (uir_token){.kind = UIR_TOKEN_NAME, .text = name, .length = length};
+    return UIR_DIM_NONE;
+}
+
+uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim) {
+    p->unknown.kind = UIR_TOKEN_END;
+    uir_status status = uir_dim_parse(p->igraph->dims, p->tokens, resolve, p, out_dim);
+    if (status == UIR_STATUS_OK && !out_dim->id)
+        return uir_tokenizer_error(p->tokens, "the expression before this overflows 64 bits");
+    if (status != UIR_STATUS_OK && p->unknown.kind == UIR_TOKEN_NAME) {
+        const char *near = uir_iparse_nearest(&p->unknown, visible_name, p, p->visible.count);
+        if (near)
+            uir_error(p->diagnostics, status, NULL, "no name '%.*s' is known there; did you mean '%s'?",
+                      (int)(p->unknown.length > 64 ? 64 : p->unknown.length), p->unknown.text, near);
+    }
+    return status;
+}
+
+static uir_status expect_new_name(uir_iparser *p, const char *what, uir_token *out_name) {
+    uir_token *token = &p->tokens->current;
+    if (token->kind != UIR_TOKEN_NAME) return uir_tokenizer_error(p->tokens, "expected the name of %s", what);
+    if (uir_iparse_find(p, token->text, token->length) != UINT32_MAX ||
+        find_device_symbol(p, token->text, token->length) != UINT32_MAX)
+        return uir_tokenizer_error(p->tokens, "'%.*s' already names something here", (int)token->length, token->text);
+    *out_name = *token;
+    uir_tokenizer_advance(p->tokens);
+    return UIR_STATUS_OK;
+}
+
+static uir_status add_symbol(uir_iparser *p, const uir_token *name, uir_isymbol_kind kind,
+                             const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_symbol) {
+    UIR_TRY(uir_igraph_add_symbol(p->igraph, name->text, name->length, kind, facts, definition, out_symbol));
+    return make_visible(p, *out_symbol);
+}
+
+/* ---- conditions ---- */
+static bool at_call(const uir_iparser *p, const char *name) {
+    return uir_tokenizer_is(p->tokens, name) && p->tokens->at < p->tokens->end && *p->tokens->at == '(';
+}
+
+static uir_status parse_end_atom(uir_iparser *p, uir_iatom *atom) {
+    atom->kind = uir_tokenizer_is(p->tokens, "first") ? UIR_IATOM_FIRST : UIR_IATOM_LAST;
+    uir_tokenizer_advance(p->tokens);
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
+    const uir_token *name = &p->tokens->current;
+    uint32_t symbol = name->kind == UIR_TOKEN_NAME ? uir_iparse_find(p, name->text, name->length) : UINT32_MAX;
+    if (symbol == UINT32_MAX || p->igraph->symbols.data[symbol].kind != UIR_ISYMBOL_LOOP)
+        return uir_tokenizer_error(p->tokens, "first() and last() take the name of a loop around this place");
+    atom->loop = symbol;
+    uir_tokenizer_advance(p->tokens);
+    return uir_tokenizer_expect(p->tokens, ")");
+}
+
+static uir_status parse_relation(uir_iparser *p, uir_condition *out) {
+    UIR_TRY(uir_iparse_dim(p, &out->left));
+    for (int r = UIR_RELATION_EQ; r <= UIR_RELATION_GE; r++) {
+        if (!uir_tokenizer_accept(p->tokens, uir_relation_text((uir_relation)r))) continue;
+        out->relation = (uir_relation)r;
+        return uir_iparse_dim(p, &out->right);
+    }
+    return uir_tokenizer_error(p->tokens, "expected a relation: == != < <= > >=");
+}
+
+uir_status uir_iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
+    uir_iatom atoms[16] = {{0}};
+    uint32_t count = 0;
+    do {
+        if (count == 16) return uir_tokenizer_error(p->tokens, "a condition has at most 16 parts");
+        uir_iatom *atom = &atoms[count++];
+        atom->negated = uir_tokenizer_accept(p->tokens, "not");
+        if (at_call(p, "first") || at_call(p, "last"))
+            UIR_TRY(parse_end_atom(p, atom));
+        else if (atom->negated)
+            return uir_tokenizer_error(p->tokens,
+                                       "'not' stands before first() or last(); turn a relation round instead");
+        else
+            UIR_TRY(parse_relation(p, &atom->condition));
+    } while (uir_tokenizer_accept(p->tokens, "and"));
+    out_guard->count = count;
+    UIR_TRY_ALLOCATE(out_guard->atoms, uir_arena_copy(&p->igraph->arena, atoms, count * sizeof *atoms));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_iparse_when(uir_iparser *p, uir_iguard *out_guard) {
+    *out_guard = (uir_iguard){0};
+    return uir_tokenizer_accept(p->tokens, "when") ? uir_iparse_guard(p, out_guard) : UIR_STATUS_OK;
+}
+
+/* ---- header ---- */
+static uir_status parse_facts(uir_iparser *p, uir_symbol_facts *facts) {
+    if (uir_tokenizer_accept(p->tokens, "in")) {
+        UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->min));
+        UIR_TRY(uir_tokenizer_expect(p->tokens, ".."));
+        if (p->tokens->current.kind == UIR_TOKEN_INTEGER) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->max));
+    }
+    if (uir_tokenizer_accept(p->tokens, "mult")) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->multiple_of));
+    if (facts->min < 0 || facts->max < facts->min || facts->multiple_of < 1)
+        return uir_tokenizer_error(p->tokens,
+                                   "the facts before this leave no size: a range is LEAST..GREATEST, 0 or more; "
+                                   "mult is at least 1");
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_sizes(uir_iparser *p, uir_isymbol_kind kind) {
+    do {
+        uir_token name;
+        uint32_t symbol;
+        UIR_TRY(expect_new_name(p, kind == UIR_ISYMBOL_DIM ? "a dim" : "a tile", &name));
+        if (kind == UIR_ISYMBOL_DIM && uir_tokenizer_accept(p->tokens, "=")) {
+            uir_dim value;
+            UIR_TRY(uir_iparse_dim(p, &value));
+            UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_CONSTANT, NULL, value, &symbol));
+            continue;
+        }
+        uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
+        if (kind == UIR_ISYMBOL_TILE) facts.min = 1;
+        UIR_TRY(parse_facts(p, &facts));
+        if (kind == UIR_ISYMBOL_TILE && facts.min < 1) return uir_tokenizer_error(p->tokens, "a tile is at least 1");
+        UIR_TRY(add_symbol(p, &name, kind, &facts, UIR_DIM_NONE, &symbol));
+    } while (uir_tokenizer_accept(p->tokens, ","));
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_let(uir_iparser *p, uint32_t *out_symbol) {
+    uir_token name;
+    uir_dim value;
+    UIR_TRY(expect_new_name(p, "an expression", &name));
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
+    UIR_TRY(uir_iparse_dim(p, &value));
+    return add_symbol(p, &name, UIR_ISYMBOL_LET, NULL, value, out_symbol);
+}
+
+static uir_status parse_candidate(uir_iparser *p) {
+    uir_igraph *g = p->igraph;
+    uir_icandidate candidate = {0};
+    uint32_t tile_count = uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE), given = 0;
+    UIR_TRY_ALLOCATE(candidate.tiles, uir_arena_allocate_array(&g->arena, tile_count + 1, sizeof(uir_dim)));
+    do {
+        const uir_token *name = &p->tokens->current;
+        uint32_t symbol = name->kind == UIR_TOKEN_NAME ? uir_iparse_find(p, name->text, name->length) : UINT32_MAX;
+        if (symbol == UINT32_MAX || g->symbols.data[symbol].kind != UIR_ISYMBOL_TILE)
+            return uir_tokenizer_error(p->tokens, "expected the name of a tile");
+        uint32_t tile = 0;
+        for (uint32_t i = 0; i < symbol; i++) tile += g->symbols.data[i].kind == UIR_ISYMBOL_TILE;
+        if (candidate.tiles[tile].id) return uir_tokenizer_error(p->tokens, "this tile is set twice");
+        uir_tokenizer_advance(p->tokens);
+        UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
+        UIR_TRY(uir_iparse_dim(p, &candidate.tiles[tile]));
+        given++;
+    } while (uir_tokenizer_accept(p->tokens, ","));
+    if (given != tile_count)
+        return uir_tokenizer_error(p->tokens, "a candidate sets every tile; declare tiles before it");
+    UIR_TRY(uir_iparse_when(p, &candidate.guard));
+    if (uir_tokenizer_accept(p->tokens, "cost")) UIR_TRY(uir_iparse_dim(p, &candidate.cost));
+    return uir_vector_push(&g->arena, &g->candidates, candidate);
+}
+
+/* One half of a layout after ':': for each dim an expression, or several in parentheses where the dim is split.
+ * "(a+b)*c" is an expression too, so a parenthesis opens a split dim only when a comma follows at its own level. */
+static bool at_split_dim(const uir_iparser *p) {
+    if (!uir_tokenizer_is(p->tokens, "(")) return false;
+    uint32_t depth = 1;
+    for (const char *at = p->tokens->at; at < p->tokens->end && depth > 0 && *at != '\n'; at++) {
+        if (*at == '(') depth++;
+        if (*at == ')') depth--;
+        if (*at == ',' && depth == 1) return true;
+    }
+    return false;
+}
+
+static uir_status parse_modes(uir_iparser *p, uint32_t rank, uir_dim out[][UIR_IGRAPH_MAX_MODES], uint8_t *counts) {
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d) UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
+        counts[d] = 0;
+        bool split = at_split_dim(p);
+        if (split) UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
+        do {
+            if (counts[d] == UIR_IGRAPH_MAX_MODES)
+                return uir_tokenizer_error(p->tokens, "a dim splits into at most %d", UIR_IGRAPH_MAX_MODES);
+            UIR_TRY(uir_iparse_dim(p, &out[d][counts[d]++]));
+        } while (split && uir_tokenizer_accept(p->tokens, ","));
+        if (split) UIR_TRY(uir_tokenizer_expect(p->tokens, ")"));
+    }
+    return uir_tokenizer_expect(p->tokens, ")");
+}
+
+static uir_status parse_layout(uir_iparser *p, uir_ipointer *pointer) {
+    uir_dim first[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES], second[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES];
+    uint8_t first_counts[UIR_IGRAPH_MAX_RANK], second_counts[UIR_IGRAPH_MAX_RANK];
+    pointer->row_major = true;
+    if (!uir_tokenizer_accept(p->tokens, ":")) return UIR_STATUS_OK;
+    pointer->row_major = false;
+    UIR_TRY(parse_modes(p, pointer->rank, first, first_counts));
+    pointer->modes_given = uir_tokenizer_accept(p->tokens, ":");
+    if (pointer->modes_given) UIR_TRY(parse_modes(p, pointer->rank, second, second_counts));
+    for (uint32_t d = 0; d < pointer->rank; d++) {
+        if (pointer->modes_given ? first_counts[d] != second_counts[d] : first_counts[d] != 1)
+            return uir_tokenizer_error(p->tokens,
+                                       "dim %u of the layout before this: its sizes and strides differ in number", d);
+        pointer->mode_count[d] = first_counts[d];
+        for (uint32_t m = 0; m < first_counts[d]; m++)
+            pointer->modes[d][m] = pointer->modes_given ? (uir_imode){first[d][m], second[d][m]}
+                                                        : (uir_imode){pointer->extents[d], first[d][m]};
+    }
+    return UIR_STATUS_OK;
+}
+
+/* x2 by l */
+static bool parse_instances(const uir_token *token, uint32_t *out) {
+    if (token->kind != UIR_TOKEN_NAME || token->length < 2 || token->length > 3 || token->text[0] != 'x') return false;
+    *out = 0;
+    for (size_t i = 1; i < token->length; i++) {
+        if (token->text[i] < '0' || token->text[i] > '9') return false;
+        *out = *out * 10 + (uint32_t)(token->text[i] - '0');
+    }
+    return true;
+}
+
+static uir_status parse_pointer_options(uir_iparser *p, uir_ipointer *pointer, bool *out_by, uir_token *out_loop) {
+    static const struct {
+        const char *text;
+        uir_ipointer_role role;
+    } roles[] = {
+        {"in", UIR_IPOINTER_IN}, {"out", UIR_IPOINTER_OUT}, {"const", UIR_IPOINTER_CONST}, {"work", UIR_IPOINTER_WORK}};
+    *out_by = false;
+    for (bool again = true; again;) {
+        again = false;
+        if (!*out_by && parse_instances(&p->tokens->current, &pointer->instances)) {
+            if (pointer->instances < 1) return uir_tokenizer_error(p->tokens, "a buffer has at least one instance");
+            uir_tokenizer_advance(p->tokens);
+            UIR_TRY(uir_tokenizer_expect(p->tokens, "by"));
+            if (p->tokens->current.kind != UIR_TOKEN_NAME)
+                return uir_tokenizer_error(p->tokens, "expected the name of a loop");
+            *out_loop = p->tokens->current;
+            *out_by = again = true;
+            uir_tokenizer_advance(p->tokens);
+        }
+        for (size_t i = 0; pointer->role == UIR_IPOINTER_LOCAL && i < sizeof roles / sizeof *roles; i++) {
+            if (!uir_tokenizer_accept(p->tokens, roles[i].text)) continue;
+            pointer->role = roles[i].role;
+            again = true;
+            if (pointer->role == UIR_IPOINTER_WORK) continue;
+            int64_t index;
+            UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &index));
+            if (index < 0 || index > 1023) return uir_tokenizer_error(p->tokens, "an argument's number is 0..1023");
+            pointer->role_index = (uint32_t)index;
+        }
+        if (pointer->role == UIR_IPOINTER_OUT && pointer->tied == UINT32_MAX &&
+            uir_tokenizer_accept(p->tokens, "tied")) {
+            UIR_TRY(uir_iparse_pointer(p, &pointer->tied));
+            again = true;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_pointers(uir_iparser *p) {
+    uir_token names[16];
+    uint32_t count = 0;
+    uir_igraph *g = p->igraph;
+    do {
+        if (p->tokens->current.kind != UIR_TOKEN_PERCENT) return uir_tokenizer_error(p->tokens, "expected %%name");
+        if (count == 16) return uir_tokenizer_error(p->tokens, "a row declares at most 16 pointers");
+        names[count++] = p->tokens->current;
+        uir_tokenizer_advance(p->tokens);
+    } while (uir_tokenizer_accept(p->tokens, ","));
+    UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
+    uir_ipointer pointer = {.role = UIR_IPOINTER_LOCAL, .instances = 1, .by_loop = UINT32_MAX, .tied = UINT32_MAX};
+    pointer.line = names[0].line;
+
+    const uir_token *token = &p->tokens->current;
+    int space = token->kind == UIR_TOKEN_NAME ? uir_device_find_space(g->device, token->text, token->length) : -1;
+    if (space < 0) return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->device->name);
+    pointer.space = (uint32_t)space;
+    uir_tokenizer_advance(p->tokens);
+    if (token->kind != UIR_TOKEN_NAME || !uir_dtype_from_name(token->text, token->length, &pointer.dtype))
+        return uir_tokenizer_error(p->tokens, "expected a dtype such as f32");
+    uir_tokenizer_advance(p->tokens);
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "["));
+    while (!uir_tokenizer_accept(p->tokens, "]")) {
+        if (pointer.rank) UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
+        if (pointer.rank == UIR_IGRAPH_MAX_RANK)
+            return uir_tokenizer_error(p->tokens, "a pointer has at most %d dims", UIR_IGRAPH_MAX_RANK);
+        UIR_TRY(uir_iparse_dim(p, &pointer.extents[pointer.rank++]));
+    }
+    UIR_TRY(parse_layout(p, &pointer));
+    bool by;
+    uir_token loop;
+    UIR_TRY(parse_pointer_options(p, &pointer, &by, &loop));
+    if (uir_igraph_finish_pointer(g, &pointer) != UIR_STATUS_OK)
+        return uir_tokenizer_error_at(p->tokens, &names[0], "the size of %%%.*s overflows 64 bits",
+                                      (int)names[0].length, names[0].text);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < g->pointers.count; k++)
+            if (uir_iparse_token_is(&names[i], g->pointers.data[k].name, strlen(g->pointers.data[k].name)))
+                return uir_tokenizer_error_at(p->tokens, &names[i], "%%%s is declared twice", g->pointers.data[k].name);
+        UIR_TRY_ALLOCATE(pointer.name, uir_arena_copy_string(&g->arena, names[i].text, names[i].length));
+        if (by) UIR_TRY(uir_vector_push(p->scratch, &p->by, ((struct uir_iparse_by){g->pointers.count, loop})));
+        UIR_TRY(uir_vector_push(&g->arena, &g->pointers, pointer));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_header(uir_iparser *p) {
+    for (;;) {
+        if (uir_tokenizer_accept(p->tokens, "dim")) {
+            UIR_TRY(parse_sizes(p, UIR_ISYMBOL_DIM));
+        } else if (uir_tokenizer_accept(p->tokens, "tile")) {
+            UIR_TRY(parse_sizes(p, UIR_ISYMBOL_TILE));
+        } else if (uir_tokenizer_accept(p->tokens, "let")) {
+            uint32_t symbol;
+            UIR_TRY(parse_let(p, &symbol));
+        } else if (uir_tokenizer_accept(p->tokens, "require")) {
+            do {
+                uir_condition condition;
+                UIR_TRY(parse_relation(p, &condition));
+                UIR_TRY(uir_vector_push(&p->igraph->arena, &p->igraph->requires_, condition));
+            } while (uir_tokenizer_accept(p->tokens, "and"));
+        } else if (uir_tokenizer_accept(p->tokens, "candidate")) {
+            UIR_TRY(parse_candidate(p));
+        } else if (uir_tokenizer_accept(p->tokens, "ptr")) {
+            UIR_TRY(parse_pointers(p));
+        } else {
+            return UIR_STATUS_OK;
+        }
+    }
+}
+
+/* ---- the tree ---- */
+static uir_status parse_block(uir_iparser *p, uint32_t *out_first);
+
+static bool has_named_ends(const uir_iparser *p, const uir_token *name) {
+    for (uint32_t i = 0; i < p->ends.count; i++)
+        if (uir_iparse_token_is(name, p->ends.data[i].text, p->ends.data[i].length)) return true;
+    return false;
+}
+
+static uir_status parse_loop(uir_iparser *p, uir_iitem *item) {
+    uir_token name;
+    uir_igraph *g = p->igraph;
+    UIR_TRY(expect_new_name(p, "a loop", &name));
+    for (uint32_t i = 0; i < g->symbols.count; i++)
+        if (g->symbols.data[i].kind == UIR_ISYMBOL_LOOP &&
+            uir_iparse_token_is(&name, g->symbols.data[i].name, strlen(g->symbols.data[i].name)))
+            return uir_tokenizer_error_at(p->tokens, &name,
+                                          "another loop is called '%s'; names of loops are unique in a kernel",
+                                          g->symbols.data[i].name);
+    UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
+    UIR_TRY(uir_iparse_dim(p, &item->extent));
+    item->named_ends = has_named_ends(p, &name);
+    uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
+    facts.bound = item->named_ends ? uir_dim_max(g->dims, uir_dim_const(g->dims, 1), item->extent) : item->extent;
+    UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_LOOP, &facts, item->extent, &item->symbol));
+    UIR_TRY(uir_iparse_when(p, &item->guard));
+    return parse_block(p, &item->first_child);
+}
+
+static uir_status parse_index(uir_iparser *p, uir_iitem *item) {
+    static const char *const modes[] = {"clamp", "wrap", "skip"};
+    uir_token name;
+    uir_dim last;
+    uir_dims *dims = p->igraph->dims;
+    UIR_TRY(expect_new_name(p, "an index", &name));
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
+    UIR_TRY(uir_iparse_slice(p, &item->index.slice));
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "in"));
+    int64_t zero;
+    UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &zero));
+    if (zero != 0) return uir_tokenizer_error(p->tokens, "an index is in 0..LAST");
+    UIR_TRY(uir_tokenizer_expect(p->tokens, ".."));
+    UIR_TRY(uir_iparse_dim(p, &last));
+    item->index.limit = uir_dim_add(dims, last, uir_dim_const(dims, 1));
+    if (!item->index.limit.id) return uir_tokenizer_error(p->tokens, "the range before this overflows 64 bits");
+    for (int mode = UIR_INDEX_CLAMP; mode <= UIR_INDEX_SKIP; mode++) {
+        if (!uir_tokenizer_accept(p->tokens, modes[mode])) continue;
+        item->index.mode = (uir_index_mode)mode;
+        return add_symbol(p, &name, UIR_ISYMBOL_INDEX, NULL, item->index.limit, &item->symbol);
+    }
+    return uir_tokenizer_error(p->tokens, "expected clamp, wrap or skip");
+}
+
+static uir_status parse_run(uir_iparser *p, uir_iitem *item) {
+    uir_vector(uint32_t) dead = {0};
+    if (uir_tokenizer_accept(p->tokens, "dead")) {
+        do {
+            uint32_t pointer;
+            UIR_TRY(uir_iparse_pointer(p, &pointer));
+            UIR_TRY(uir_vector_push(&p->igraph->arena, &dead, pointer));
+        } while (uir_tokenizer_accept(p->tokens, ","));
+    }
+    item->dead = dead.data;
+    item->dead_count = dead.count;
+    return parse_block(p, &item->first_child);
+}
+
+static uir_status parse_item(uir_iparser *p, uir_iitem *item) {
+    item->line = p->tokens->current.line;
+    if (uir_tokenizer_accept(p->tokens, "loop")) {
+        item->kind = UIR_IITEM_LOOP;
+        return parse_loop(p, item);
+    }
+    if (uir_tokenizer_accept(p->tokens, "if")) {
+        item->kind = UIR_IITEM_IF;
+        UIR_TRY(uir_iparse_guard(p, &item->guard));
+        return parse_block(p, &item->first_child);
+    }
+    if (uir_tokenizer_accept(p->tokens, "let")) {
+        item->kind = UIR_IITEM_LET;
+        return parse_let(p, &item->symbol);
+    }
+    if (uir_tokenizer_accept(p->tokens, "index")) {
+        item->kind = UIR_IITEM_INDEX;
+        return parse_index(p, item);
+    }
+    if (uir_tokenizer_accept(p->tokens, "run")) {
+        item->kind = UIR_IITEM_RUN;
+        return parse_run(p, item);
+    }
+    item->kind = UIR_IITEM_INSTRUCTION;
+    uir_iinstruction instruction;
+    UIR_TRY(uir_iparse_instruction(p, &instruction));
+    UIR_TRY(uir_iparse_when(p, &item->guard));
+    item->instruction = p->igraph->instructions.count;
+    return uir_vector_push(&p->igraph->arena, &p->igraph->instructions, instruction);
+}
+
+/* Items up to `end` ("}", or "on" for the bodies of a phase); names end with their block. */
+static uir_status parse_items(uir_iparser *p, uint32_t *out_first) {
+    uir_igraph *g = p->igraph;
+    uint32_t previous = UINT32_MAX, visible = p->visible.count;
+    *out_first = UINT32_MAX;
+    if (++p->depth > UIR_IPARSE_MAX_DEPTH)
+        return uir_tokenizer_error(p->tokens, "blocks nest at most %d deep", UIR_IPARSE_MAX_DEPTH);
+    while (!uir_tokenizer_is(p->tokens, "}")) {
+        if (g->items.count >= UIR_IPARSE_MAX_ITEMS)
+            return uir_tokenizer_error(p->tokens, "a kernel has at most %d items", UIR_IPARSE_MAX_ITEMS);
+        uint32_t at = g->items.count;
+        uir_iitem item = {.first_child = UINT32_MAX, .next = UINT32_MAX, .symbol = UINT32_MAX};
+        UIR_TRY(uir_vector_push(&g->arena, &g->items, item));
+        uint32_t known = p->visible.count;
+        UIR_TRY(parse_item(p, &item));
+        if (item.kind == UIR_IITEM_LOOP) p->visible.count = known; /* its index is known in its body alone */
+        g->items.data[at] = item;
+        if (previous == UINT32_MAX)
+            *out_first = at;
+        else
+            g->items.data[previous].next = at;
+        previous = at;
+    }
+    p->visible.count = visible;
+    p->depth--;
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_block(uir_iparser *p, uint32_t *out_first) {
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "{"));
+    UIR_TRY(parse_items(p, out_first));
+    return uir_tokenizer_expect(p->tokens, "}");
+}
+
+static uir_status parse_parallel(uir_iparser *p, uir_iphase *phase) {
+    uint32_t without_scope = 0;
+    do {
+        uir_token name;
+        if (phase->parallel_count == 4) return uir_tokenizer_error(p->tokens, "a phase has at most 4 parallel axes");
+        uir_iparallel *parallel = &phase->parallel[phase->parallel_count++];
+        UIR_TRY(expect_new_name(p, "a parallel axis", &name));
+        UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
+        UIR_TRY(uir_iparse_dim(p, &parallel->extent));
+        UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_PARALLEL, NULL, parallel->extent, &parallel->symbol));
+        bool unit = uir_tokenizer_is(p->tokens, "unit"), group = uir_tokenizer_is(p->tokens, "group");
+        if (!unit && !group) continue;
+        uir_tokenizer_advance(p->tokens);
+        while (without_scope < phase->parallel_count)
+            phase->parallel[without_scope++].scope = group ? UIR_SCOPE_GROUP : UIR_SCOPE_UNIT;
+    } while (uir_tokenizer_accept(p->tokens, ","));
+    if (without_scope < phase->parallel_count)
+        return uir_tokenizer_error(p->tokens, "expected 'group' or 'unit' after the parallel axes");
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
+    const uir_device *device = p->igraph->device;
+    if (phase->body_count == UIR_DEVICE_MAX_UNIT_KINDS)
+        return uir_tokenizer_error(p->tokens, "too many bodies in a phase");
+    uir_ibody *body = &phase->bodies[phase->body_count++];
+    *body = (uir_ibody){.unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
+    const uir_token *token = &p->tokens->current;
+    int kind = token->kind == UIR_TOKEN_NAME ? uir_device_find_unit_kind(device, token->text, token->length) : -1;
+    if (kind < 0) return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", device->name);
+    body->unit_kind = (uint32_t)kind;
+    uir_tokenizer_advance(p->tokens);
+    uint32_t visible = p->visible.count;
+    if (!uir_tokenizer_is(p->tokens, "{")) {
+        uir_token name;
+        int64_t count;
+        UIR_TRY(expect_new_name(p, "a unit's index", &name));
+        UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
+        UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &count));
+        if (count < 1 || count > 1024) return uir_tokenizer_error(p->tokens, "a group has 1..1024 units");
+        body->unit_count = (uint32_t)count;
+        UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_PARALLEL, NULL, uir_dim_const(p->igraph->dims, count),
+                           &body->unit_symbol));
+    }
+    UIR_TRY(parse_block(p, &body->first_item));
+    p->visible.count = visible;
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_phase(uir_iparser *p) {
+    uir_iphase phase = {0};
+    uint32_t visible = p->visible.count;
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "{"));
+    if (uir_tokenizer_accept(p->tokens, "parallel")) UIR_TRY(parse_parallel(p, &phase));
+    phase.has_kinds = uir_tokenizer_is(p->tokens, "on");
+    if (phase.has_kinds) {
+        while (uir_tokenizer_accept(p->tokens, "on")) UIR_TRY(parse_body(p, &phase));
+    } else {
+        phase.body_count = 1;
+        phase.bodies[0] = (uir_ibody){.unit_symbol = UINT32_MAX, .unit_count = 1};
+        UIR_TRY(parse_items(p, &phase.bodies[0].first_item));
+    }
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "}"));
+    p->visible.count = visible;
+    return uir_vector_push(&p->igraph->arena, &p->igraph->phases, phase);
+}
+
+/* ---- the kernel ---- */
+/* Loops whose ends are named run at least once, which their index's range must know before their bodies are read. */
+static uir_status find_named_ends(uir_iparser *p) {
+    uir_tokenizer ahead = *p->tokens;
+    ahead.diagnostics = NULL;
+    while (ahead.current.kind != UIR_TOKEN_END && ahead.current.kind != UIR_TOKEN_ERROR &&
+           !uir_tokenizer_is(&ahead, "igraph")) {
+        bool end = uir_tokenizer_accept(&ahead, "first") || uir_tokenizer_accept(&ahead, "last");
+        if (!end) {
+            uir_tokenizer_advance(&ahead);
+            continue;
+        }
+        if (!uir_tokenizer_accept(&ahead, "(") || ahead.current.kind != UIR_TOKEN_NAME) continue;
+        bool known = has_named_ends(p, &ahead.current);
+        if (!known)
+            UIR_TRY(uir_vector_push(p->scratch, &p->ends,
+                                    ((struct uir_iparse_name){ahead.current.text, ahead.current.length})));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status resolve_buffers(uir_iparser *p) {
+    uir_igraph *g = p->igraph;
+    for (uint32_t i = 0; i < p->by.count; i++) {
+        uir_ipointer *pointer = &g->pointers.data[p->by.data[i].pointer];
+        const uir_token *name = &p->by.data[i].loop;
+        for (uint32_t s = 0; s < g->symbols.count; s++)
+            if (g->symbols.data[s].kind == UIR_ISYMBOL_LOOP &&
+                uir_iparse_token_is(name, g->symbols.data[s].name, strlen(g->symbols.data[s].name)))
+                pointer->by_loop = s;
+        if (pointer->by_loop == UINT32_MAX)
+            return uir_tokenizer_error_at(p->tokens, name, "no loop is called '%.*s'", (int)name->length, name->text);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status parse_kernel_body(uir_iparser *p) {
+    UIR_TRY(find_named_ends(p));
+    UIR_TRY(uir_tokenizer_expect(p->tokens, "{"));
+    UIR_TRY(parse_header(p));
+    while (uir_tokenizer_accept(p->tokens, "phase")) UIR_TRY(parse_phase(p));
+    if (!uir_tokenizer_is(p->tokens, "}"))
+        return uir_tokenizer_error(p->tokens, "expected dim, tile, let, require, candidate, ptr, phase or '}'");
+    uir_tokenizer_advance(p->tokens);
+    return resolve_buffers(p);
+}
+
+static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_list *devices, uir_tokenizer *tokens,
+                               uir_arena *scratch, uir_igraph **out_igraph) {
+    UIR_TRY(uir_tokenizer_expect(tokens, "igraph"));
+    if (tokens->current.kind != UIR_TOKEN_AT) return uir_tokenizer_error(tokens, "expected @name");
+    const char *name;
+    UIR_TRY_ALLOCATE(name, uir_arena_copy_string(scratch, tokens->current.text, tokens->current.length));
+    uir_tokenizer_advance(tokens);
+    UIR_TRY(uir_tokenizer_expect(tokens, "on"));
+    const uir_device *device = NULL;
+    for (uint32_t i = 0; i < devices->count && !device; i++)
+        if (uir_tokenizer_is(tokens, devices->devices[i]->name)) device = devices->devices[i];
+    if (!device) {
+        char known[256] = "";
+        size_t length = 0;
+        for (uint32_t i = 0; i < devices->count && length < sizeof known; i++)
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                       devices->devices[i]->name);
+        return uir_tokenizer_error(tokens, "unknown device; known are: %s", known);
+    }
+    uir_tokenizer_advance(tokens);
+    uir_igraph *igraph;
+    UIR_TRY(uir_igraph_create(allocator, name, device, &igraph));
+    igraph->synchronised = uir_tokenizer_accept(tokens, "synchronised");
+    if (tokens->file) igraph->file = uir_arena_copy_string(&igraph->arena, tokens->file, strlen(tokens->file));
+    uir_iparser parser = {.igraph = igraph, .tokens = tokens, .diagnostics = tokens->diagnostics, .scratch = scratch};
+    uir_status status = parse_kernel_body(&parser);
+    if (status != UIR_STATUS_OK) {
+        uir_igraph_destroy(igraph);
+        return status;
+    }
+    *out_igraph = igraph;
+    return UIR_STATUS_OK;
+}
+
+static uir_status append(uir_igraph_list *list, uir_igraph *igraph) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
+        uir_igraph **grown;
+        grown =
+            uir_reallocate(&list->allocator, list->igraphs, list->capacity * sizeof *grown, capacity * sizeof *grown);
+        if (!grown) {
+            uir_igraph_destroy(igraph);
+            return UIR_STATUS_OUT_OF_MEMORY;
+        }
+        list->igraphs = grown;
+        list->capacity = capacity;
+    }
+    list->igraphs[list->count++] = igraph;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+                                 size_t length, const char *file, uir_diagnostics *diagnostics,
+                                 uir_igraph_list *out_list) {
+    *out_list = (uir_igraph_list){.allocator = *allocator};
+    uir_arena scratch;
+    uir_tokenizer tokens;
+    uir_arena_init(&scratch, allocator);
+    uir_tokenizer_init(&tokens, text, length, file, &scratch, diagnostics);
+    uir_status status = UIR_STATUS_OK;
+    do {
+        uir_igraph *igraph = NULL;
+        status = parse_kernel(allocator, devices, &tokens, &scratch, &igraph);
+        if (status == UIR_STATUS_OK) status = append(out_list, igraph);
+    } while (status == UIR_STATUS_OK && tokens.current.kind != UIR_TOKEN_END);
+    uir_arena_deinit(&scratch);
+    if (status != UIR_STATUS_OK) uir_igraph_list_deinit(out_list);
+    return status;
+}
+
+uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+                            size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
+    uir_igraph_list list;
+    *out_igraph = NULL;
+    UIR_TRY(uir_igraph_parse_list(allocator, devices, text, length, file, diagnostics, &list));
+    uir_status status = UIR_STATUS_OK;
+    if (list.count != 1) {
+        uir_location location = {.file = file};
+        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "the text holds %u kernels; one is wanted here",
+                           list.count);
+    } else {
+        *out_igraph = list.igraphs[0];
+        list.count = 0;
+    }
+    uir_igraph_list_deinit(&list);
+    return status;
+}
