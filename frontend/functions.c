@@ -14,11 +14,11 @@ uir_status uir_import_read_opsets(uir_importer *importer, Onnx__OperatorSetIdPro
         if (uir_bytes_equal(domain, (uir_bytes){"ai.onnx", 7})) domain.length = 0;
         uir_import_opset opset = {.version = protos[i]->version};
         UIR_TRY(uir_import_name(importer, domain, &opset.domain));
-        if (opset.domain.id == 0 && (opset.version < UIR_ONNX_MIN_OPSET || opset.version > UIR_ONNX_MAX_OPSET)) {
-            UIR_TRY(uir_import_problem(importer, UIR_STATUS_UNSUPPORTED, &place,
-                                       "onnx.version_converter can change a model's opset",
-                                       "opset %lld of ai.onnx; %d to %d are supported", (long long)opset.version,
-                                       UIR_ONNX_MIN_OPSET, UIR_ONNX_MAX_OPSET));
+        if (opset.domain.id == 0 && (opset.version < 1 || opset.version > UIR_ONNX_MAX_OPSET)) {
+            return uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place,
+                                  "onnx.version_converter can change a model's opset",
+                                  "opset %lld of ai.onnx; up to %d are supported", (long long)opset.version,
+                                  UIR_ONNX_MAX_OPSET);
         }
         uint32_t same = 0;
         while (same < out_opsets->count && out_opsets->data[same].domain.id != opset.domain.id) same++;
