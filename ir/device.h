@@ -45,6 +45,7 @@ enum {
     UIR_LEGAL_FRACTAL = 1u << 3,           /* operands in the machine's fractal layouts; extents multiples of the block */
     UIR_LEGAL_SAME_SPACE = 1u << 4,        /* all operands in one space */
     UIR_LEGAL_NO_BROADCAST = 1u << 5,
+    UIR_LEGAL_EQUAL_OPERANDS = 1u << 6,    /* mma: a and b have one dtype */
 };
 
 typedef struct uir_device {
