@@ -1,0 +1,112 @@
+/* The state of the iGraph interpreter, shared by its two files: igraph_interpret.c (control) and igraph_interpret_ops.c
+ * (one instruction). Private to them.
+ *
+ * A group's units take turns: each runs until it waits for another (a barrier, a flag, a reduction over the group) or
+ * has ended. Every stored element carries a shadow that says whether it is defined and who wrote and read it last, and
+ * when. */
+#ifndef UIR_IR_IGRAPH_MACHINE_H
+#define UIR_IR_IGRAPH_MACHINE_H
+
+#include "ir/igraph.h"
+
+/* Who touched an element last, and when: units of one group are ordered by the group's epoch (its barriers so far), all
+ * units by the phase. A unit number is never 0. */
+typedef struct itouch {
+    uint32_t unit, epoch, phase;
+} itouch;
+typedef struct ishadow {
+    itouch writer, reader;
+    bool defined;
+} ishadow;
+
+/* One instance (or all instances of xN, one after the other) of a pointer. */
+typedef struct istorage {
+    char *data;
+    ishadow *shadow;
+    int64_t span; /* elements of one instance */
+    int64_t instances;
+    bool owned;
+} istorage;
+
+typedef struct iframe {
+    uint32_t item; /* LOOP whose children run, or the IF / RUN / body around them (UINT32_MAX: the body) */
+    int64_t index, trips;
+    uint32_t next; /* the child to run next; UINT32_MAX: none left */
+} iframe;
+
+typedef struct iunit {
+    uint32_t number; /* 1.. over the whole phase */
+    uint32_t kind;   /* of its body */
+    int64_t *values; /* per symbol */
+    bool *bound;
+    bool *outside;     /* per symbol: an index that put its slices outside */
+    int64_t *trips;    /* per symbol: of the running loops */
+    istorage *storage; /* per pointer: LOCAL of unit scope */
+    iframe *frames;
+    uint32_t depth;
+    bool ended;
+    uint32_t waiting;  /* instruction it waits at, UINT32_MAX: none */
+    uint32_t *signals; /* per (from kind): signals taken so far */
+} iunit;
+
+typedef struct igroup {
+    iunit *units;
+    uint32_t unit_count;
+    istorage *storage; /* per pointer: LOCAL of group scope */
+    uint32_t epoch;
+    uint32_t raised[UIR_DEVICE_MAX_UNIT_KINDS][UIR_DEVICE_MAX_UNIT_KINDS]; /* signals from kind to kind */
+} igroup;
+
+typedef struct imachine {
+    const uir_igraph *igraph;
+    uir_diagnostics *diagnostics;
+    uir_arena arena;   /* of the whole run */
+    uir_arena scratch; /* of one instruction */
+    istorage *storage; /* per pointer: dram */
+    uint32_t symbol_count;
+    uint32_t phase;
+    igroup group;  /* the one that runs */
+    uint32_t line; /* of the instruction that runs */
+} imachine;
+
+/* A slice at one place: for every element, row-major over the slice's dims, its offset in the storage or -1 outside. */
+typedef struct iview {
+    const istorage *storage;
+    char *data; /* of the live instance */
+    ishadow *shadow;
+    uir_dtype dtype;
+    uint32_t pointer;
+    uint32_t rank;
+    int64_t counts[UIR_IGRAPH_MAX_RANK];
+    int64_t total;
+    const int64_t *offsets;
+    bool has_fill;
+    double fill;
+    bool block;
+} iview;
+
+uir_status imachine_fail(imachine *machine, const char *format, ...) UIR_PRINTF(2, 3);
+uir_status imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value);
+/* The storage a unit means by a pointer. */
+const istorage *imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer);
+/* Lives until the scratch arena is reset. */
+uir_status imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *out_view);
+
+/* One element's value, exact for every dtype: floats in `real`, integers and bool in `integer` (u64 as the same bits).
+ */
+typedef struct icell {
+    double real;
+    int64_t integer;
+    bool defined;
+} icell;
+/* Offset -1 gives the fill or an undefined cell. */
+uir_status imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out_cell);
+/* Offset -1 drops it. */
+uir_status imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell);
+
+/* igraph_interpret_ops.c: executes one instruction for one unit (group reductions: for all units of the group at once).
+ */
+uir_status imachine_execute(imachine *machine, iunit *unit, const uir_iinstruction *instruction);
+uir_status imachine_execute_group(imachine *machine, const uir_iinstruction *instruction);
+
+#endif
