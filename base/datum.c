@@ -41,12 +41,13 @@ uir_status uir_datum_append(uir_datum *list, uir_datum *element) {
     return UIR_STATUS_OK;
 }
 
+/* Counted atomically, as tensors are: a value may be bound to sessions on several threads. */
 void uir_datum_retain(uir_datum *datum) {
-    datum->references++;
+    __atomic_add_fetch(&datum->references, 1, __ATOMIC_RELAXED);
 }
 
 void uir_datum_release(uir_datum *datum) {
-    if (!datum || --datum->references) return;
+    if (!datum || __atomic_sub_fetch(&datum->references, 1, __ATOMIC_ACQ_REL) != 0) return;
     uir_tensor_release(datum->tensor);
     for (uint32_t i = 0; i < datum->count; i++) uir_datum_release(datum->elements[i]);
     if (datum->capacity) uir_release(datum->allocator, datum->elements, datum->capacity * sizeof(uir_datum *));

@@ -32,6 +32,8 @@ static bool cancel_exact_division(uir_dims *dims, polynomial *p, bool *out_chang
     return true;
 }
 
+static uint32_t count_without_constant(polynomial p) { return p.count - (polynomial_constant(p) != 0); }
+
 /* b*floordiv(x, b) + mod(x, b) is x. Tried for each mod atom, kept when the sum gets shorter. */
 static bool join_quotient_and_rest(uir_dims *dims, polynomial *p, bool *out_changed) {
     for (uint32_t i = 0; i < p->count; i++) {
@@ -53,7 +55,7 @@ static bool join_quotient_and_rest(uir_dims *dims, polynomial *p, bool *out_chan
                 if (dims->out_of_memory) return false;
                 continue;
             }
-            if (candidate.count < p->count) {
+            if (count_without_constant(candidate) < count_without_constant(*p)) {
                 *p = candidate;
                 *out_changed = true;
                 return true;
@@ -519,11 +521,12 @@ static int operand_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     return a_const != b_const ? a_const - b_const : dim_order(dims, a, b);
 }
 
-static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
+static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, uint32_t count) {
     operand_list list = {.count = 0};
     polynomial common;
-    if (!collect(dims, kind, a, &list) || !collect(dims, kind, b, &list) || !drop_dominated(dims, kind, &list))
-        return UIR_DIM_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        if (!collect(dims, kind, from[i], &list)) return UIR_DIM_NONE;
+    if (!drop_dominated(dims, kind, &list)) return UIR_DIM_NONE;
     if (list.count == 1) return polynomial_to_dim(dims, list.items[0]);
     if (!take_common(dims, &list, &common)) return UIR_DIM_NONE;
     uir_dim operands[DIM_OPERANDS_MAX];
@@ -544,21 +547,22 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) 
     return finish_sum(dims, p);
 }
 
-static uir_dim build_extreme(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
-    if (!a.id || !b.id) return UIR_DIM_NONE;
+uir_dim dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!operands[i].id) return UIR_DIM_NONE;
     dims->out_of_memory = false;
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
-    uir_dim result = extreme(dims, kind, a, b);
+    uir_dim result = extreme(dims, kind, operands, count);
     uir_arena_return_to(&dims->scratch, mark);
     return result;
 }
 
 uir_dim uir_dim_min(uir_dims *dims, uir_dim a, uir_dim b) {
-    return build_extreme(dims, UIR_DIM_MIN, a, b);
+    return dim_extreme(dims, UIR_DIM_MIN, (uir_dim[]){a, b}, 2);
 }
 
 uir_dim uir_dim_max(uir_dims *dims, uir_dim a, uir_dim b) {
-    return build_extreme(dims, UIR_DIM_MAX, a, b);
+    return dim_extreme(dims, UIR_DIM_MAX, (uir_dim[]){a, b}, 2);
 }
 
 /* ---- compounds --------------------------------------------------------------------------------------------------- */

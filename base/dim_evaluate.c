@@ -137,25 +137,22 @@ typedef struct substitution {
     uir_dim memo_results[MEMO_SIZE];
 } substitution;
 
-static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
+static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count) {
+    uir_dim result = operands[0];
     switch (kind) {
     case UIR_DIM_ADD:
-        return uir_dim_add(dims, a, b);
+        for (uint32_t i = 1; i < count; i++) result = uir_dim_add(dims, result, operands[i]);
+        return result;
     case UIR_DIM_MUL:
-        return uir_dim_mul(dims, a, b);
-    case UIR_DIM_FLOORDIV:
-        return uir_dim_floordiv(dims, a, b);
-    case UIR_DIM_CEILDIV:
-        return uir_dim_ceildiv(dims, a, b);
-    case UIR_DIM_MOD:
-        return uir_dim_mod(dims, a, b);
+        for (uint32_t i = 1; i < count; i++) result = uir_dim_mul(dims, result, operands[i]);
+        return result;
+    case UIR_DIM_FLOORDIV: return uir_dim_floordiv(dims, operands[0], operands[1]);
+    case UIR_DIM_CEILDIV: return uir_dim_ceildiv(dims, operands[0], operands[1]);
+    case UIR_DIM_MOD: return uir_dim_mod(dims, operands[0], operands[1]);
     case UIR_DIM_MIN:
-        return uir_dim_min(dims, a, b);
-    case UIR_DIM_MAX:
-        return uir_dim_max(dims, a, b);
+    case UIR_DIM_MAX: return dim_extreme(dims, kind, operands, count);
     case UIR_DIM_CONST:
-    case UIR_DIM_SYMBOL:
-        break;
+    case UIR_DIM_SYMBOL: break;
     }
     return UIR_DIM_NONE;
 }
@@ -169,12 +166,16 @@ static uir_dim substitute(substitution *s, uir_dim dim) {
     if (node->node.kind == UIR_DIM_SYMBOL) return s->replacements[node->node.value];
     uint32_t slot = dim.id % MEMO_SIZE;
     if (s->memo_ids[slot] == dim.id) return s->memo_results[slot];
-    uir_dim result = UIR_DIM_NONE;
-    for (uint32_t i = 0; i < node->node.count; i++) {
-        uir_dim operand = substitute(s, node->node.operands[i]);
-        result = i ? rebuild(s->dims, node->node.kind, result, operand) : operand;
-        if (!result.id) return UIR_DIM_NONE;
+    uir_arena_mark mark = uir_arena_get_mark(&s->dims->scratch);
+    uir_dim *operands = dim_scratch(s->dims, node->node.count, sizeof *operands), result = UIR_DIM_NONE;
+    bool complete = operands != NULL;
+    for (uint32_t i = 0; i < node->node.count && complete; i++) {
+        operands[i] = substitute(s, node->node.operands[i]);
+        complete = operands[i].id != 0;
     }
+    if (complete) result = rebuild(s->dims, node->node.kind, operands, node->node.count);
+    uir_arena_return_to(&s->dims->scratch, mark);
+    if (!result.id) return result;
     s->memo_ids[slot] = dim.id;
     s->memo_results[slot] = result;
     return result;

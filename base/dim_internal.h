@@ -70,6 +70,8 @@ static inline dim_node *dim_at(const uir_dims *dims, uir_dim dim) {
 
 /* The node, found or made. Operands are canonical already. */
 uir_dim dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count);
+/* MIN or MAX of all operands at once; in pairs they might share terms that all of them do not. */
+uir_dim dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count);
 /* A total order by structure and names, so that text does not depend on the order of creation. */
 int dim_order(const uir_dims *dims, uir_dim a, uir_dim b);
 bool dim_has_symbol(const dim_node *node, uint32_t symbol);

@@ -14,21 +14,20 @@ const char *uir_relation_text(uir_relation relation) {
     return relation_texts[relation];
 }
 
-/* The kinds written as calls; min and max take one operand or more, the others two. */
+/* The kinds written as calls. Those with a builder take two operands, min and max one or more. */
 typedef struct call_row {
     const char *name;
     uir_dim_kind kind;
     uir_dim (*build)(uir_dims *dims, uir_dim a, uir_dim b);
-    bool is_list;
 } call_row;
 
 static const call_row calls[] = {
-    {"floordiv", UIR_DIM_FLOORDIV, uir_dim_floordiv, false},
-    {"ceildiv", UIR_DIM_CEILDIV, uir_dim_ceildiv, false},
-    {"mod", UIR_DIM_MOD, uir_dim_mod, false},
-    {"min", UIR_DIM_MIN, uir_dim_min, true},
-    {"max", UIR_DIM_MAX, uir_dim_max, true},
-    {"align", UIR_DIM_MUL, uir_dim_align, false}, /* read only: what it builds prints as a product */
+    {"floordiv", UIR_DIM_FLOORDIV, uir_dim_floordiv},
+    {"ceildiv", UIR_DIM_CEILDIV, uir_dim_ceildiv},
+    {"mod", UIR_DIM_MOD, uir_dim_mod},
+    {"min", UIR_DIM_MIN, NULL},
+    {"max", UIR_DIM_MAX, NULL},
+    {"align", UIR_DIM_MUL, uir_dim_align}, /* read only: what it builds prints as a product */
 };
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
@@ -89,13 +88,28 @@ static void print_term(const uir_dims *dims, uir_dim dim, bool first, uir_text *
         uir_text_append_format(text, "%s%llu", product ? "*" : "", (unsigned long long)magnitude);
 }
 
+/* "M - p*tr" rather than "-p*tr + M": the first positive term, if it is no constant, goes before all others. */
+static uint32_t leading_term(const uir_dims *dims, const uir_dim_node *sum) {
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const uir_dim_node *node = &dim_at(dims, sum->operands[i])->node;
+        int64_t coefficient = 1;
+        if (node->kind == UIR_DIM_CONST) break;
+        if (node->kind == UIR_DIM_MUL) uir_dim_is_const(dims, node->operands[node->count - 1], &coefficient);
+        if (coefficient > 0) return i;
+    }
+    return 0;
+}
+
 static void print_sum(const uir_dims *dims, uir_dim dim, uir_text *text) {
     const uir_dim_node *node = &dim_at(dims, dim)->node;
     if (node->kind != UIR_DIM_ADD) {
         print_term(dims, dim, true, text);
         return;
     }
-    for (uint32_t i = 0; i < node->count; i++) print_term(dims, node->operands[i], i == 0, text);
+    uint32_t first = leading_term(dims, node);
+    print_term(dims, node->operands[first], true, text);
+    for (uint32_t i = 0; i < node->count; i++)
+        if (i != first) print_term(dims, node->operands[i], false, text);
 }
 
 void uir_dim_print(const uir_dims *dims, uir_dim dim, uir_text *text) {
@@ -127,19 +141,18 @@ static uir_status check_built(parser *p, const uir_token *token, uir_dim dim) {
 
 static uir_status parse_call(parser *p, const call_row *call, uir_dim *out_dim) {
     uir_token name = p->tokenizer->previous;
+    uir_dim operands[DIM_OPERANDS_MAX];
+    uint32_t count = 0, most = call->build ? 2 : DIM_OPERANDS_MAX;
     UIR_TRY(uir_tokenizer_expect(p->tokenizer, "("));
-    UIR_TRY(parse_sum(p, out_dim));
-    uint32_t count = 1;
-    while (uir_tokenizer_accept(p->tokenizer, ",")) {
-        uir_dim operand;
-        UIR_TRY(parse_sum(p, &operand));
-        if (++count > 2 && !call->is_list) break;
-        *out_dim = call->build(p->dims, *out_dim, operand);
-        UIR_TRY(check_built(p, &name, *out_dim));
-    }
-    if (!call->is_list && count != 2)
-        return uir_tokenizer_error_at(p->tokenizer, &name, "%s takes two operands", call->name);
-    return uir_tokenizer_expect(p->tokenizer, ")");
+    do {
+        if (count == most) return uir_tokenizer_error(p->tokenizer, "%s takes at most %u operands", call->name, most);
+        UIR_TRY(parse_sum(p, &operands[count++]));
+    } while (uir_tokenizer_accept(p->tokenizer, ","));
+    if (call->build && count != 2) return uir_tokenizer_error(p->tokenizer, "%s takes two operands", call->name);
+    UIR_TRY(uir_tokenizer_expect(p->tokenizer, ")"));
+    *out_dim = call->build ? call->build(p->dims, operands[0], operands[1])
+                           : dim_extreme(p->dims, call->kind, operands, count);
+    return check_built(p, &name, *out_dim);
 }
 
 static uir_status parse_name(parser *p, uir_dim *out_dim) {
