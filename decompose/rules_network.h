@@ -1,0 +1,255 @@
+/* What the network rules (rules_network_*.c) share: short forms of the builder, and the pieces that several ops are
+ * made of.
+ *
+ * In: a builder or a rule's context. Out: values of the new module. Like the builder itself everything here is sticky:
+ * after a failure each call does nothing and gives the none value, so a rule returns `context->builder.status` at its
+ * end. */
+#ifndef UIR_DECOMPOSE_RULES_NETWORK_H
+#define UIR_DECOMPOSE_RULES_NETWORK_H
+
+#include "decompose/rules.h"
+
+/* Room for a tensor's axes plus those that a rule inserts for a moment. */
+#define UIR_NETWORK_AXES (UIR_MAX_RANK + 8)
+
+typedef struct uir_shape {
+    uint32_t rank;
+    uir_dim dims[UIR_NETWORK_AXES];
+} uir_shape;
+
+/* ---- short forms ---- */
+#define UIR_SHORT_UNARY(name, op)                                                                                      \
+    static inline uir_value_id name(uir_builder *b, uir_value_id x) {                                                  \
+        return uir_build_unary(b, UIR_OP_##op, x);                                                                     \
+    }
+#define UIR_SHORT_BINARY(name, op)                                                                                     \
+    static inline uir_value_id name(uir_builder *b, uir_value_id x, uir_value_id y) {                                  \
+        return uir_build_binary(b, UIR_OP_##op, x, y);                                                                 \
+    }
+UIR_SHORT_UNARY(negate, NEG)
+UIR_SHORT_UNARY(absolute, ABS)
+UIR_SHORT_UNARY(floor_of, FLOOR)
+UIR_SHORT_UNARY(ceil_of, CEIL)
+UIR_SHORT_UNARY(round_even, ROUND)
+UIR_SHORT_UNARY(square_root, SQRT)
+UIR_SHORT_UNARY(exponential, EXP)
+UIR_SHORT_UNARY(logarithm, LOG)
+UIR_SHORT_UNARY(sigmoid, SIGMOID)
+UIR_SHORT_UNARY(tangent_hyperbolic, TANH)
+UIR_SHORT_UNARY(sine, SIN)
+UIR_SHORT_UNARY(cosine, COS)
+UIR_SHORT_UNARY(negation, NOT)
+UIR_SHORT_BINARY(add, ADD)
+UIR_SHORT_BINARY(subtract, SUB)
+UIR_SHORT_BINARY(multiply, MUL)
+UIR_SHORT_BINARY(divide, DIV)
+UIR_SHORT_BINARY(modulo, MOD)
+UIR_SHORT_BINARY(power, POW)
+UIR_SHORT_BINARY(minimum, MIN)
+UIR_SHORT_BINARY(maximum, MAX)
+UIR_SHORT_BINARY(both, AND)
+UIR_SHORT_BINARY(either, OR)
+UIR_SHORT_BINARY(equal, EQ)
+UIR_SHORT_BINARY(different, NE)
+UIR_SHORT_BINARY(less, LT)
+UIR_SHORT_BINARY(less_equal, LE)
+UIR_SHORT_BINARY(greater, GT)
+UIR_SHORT_BINARY(greater_equal, GE)
+#undef UIR_SHORT_UNARY
+#undef UIR_SHORT_BINARY
+
+static inline bool is_none(uir_value_id v) {
+    return v.id == 0;
+}
+/* NONE for the none value. */
+static inline uir_dtype dtype_of(const uir_builder *b, uir_value_id v) {
+    return is_none(v) ? UIR_DTYPE_NONE : uir_value_type(b->module, v)->dtype;
+}
+/* The none value stays none. */
+static inline uir_value_id cast_present(uir_builder *b, uir_value_id x, uir_dtype to) {
+    return is_none(x) ? x : uir_build_cast(b, x, to);
+}
+static inline uint32_t rank_of(const uir_builder *b, uir_value_id v) {
+    return is_none(v) ? 0 : uir_value_type(b->module, v)->rank;
+}
+/* A rank-0 constant of x's dtype. */
+static inline uir_value_id scalar_like(uir_builder *b, uir_value_id x, double value) {
+    return uir_build_scalar(b, dtype_of(b, x), value);
+}
+static inline uir_value_id add_scalar(uir_builder *b, uir_value_id x, double value) {
+    return add(b, x, scalar_like(b, x, value));
+}
+static inline uir_value_id multiply_scalar(uir_builder *b, uir_value_id x, double value) {
+    return multiply(b, x, scalar_like(b, x, value));
+}
+static inline uir_value_id divide_scalar(uir_builder *b, uir_value_id x, double value) {
+    return divide(b, x, scalar_like(b, x, value));
+}
+static inline uir_value_id square(uir_builder *b, uir_value_id x) {
+    return multiply(b, x, x);
+}
+static inline uir_value_id reduce_sum(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count) {
+    return uir_build_reduce(b, UIR_OP_REDUCE_SUM, x, axes, count, true);
+}
+static inline uir_value_id reduce_max(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count) {
+    return uir_build_reduce(b, UIR_OP_REDUCE_MAX, x, axes, count, true);
+}
+static inline uir_dim dim_int(const uir_builder *b, int64_t value) {
+    return uir_dim_const(b->module->dims, value);
+}
+static inline uir_dim dim_add(const uir_builder *b, uir_dim x, uir_dim y) {
+    return uir_dim_add(b->module->dims, x, y);
+}
+static inline uir_dim dim_sub(const uir_builder *b, uir_dim x, uir_dim y) {
+    return uir_dim_sub(b->module->dims, x, y);
+}
+static inline uir_dim dim_mul(const uir_builder *b, uir_dim x, uir_dim y) {
+    return uir_dim_mul(b->module->dims, x, y);
+}
+static inline uir_dim dim_plus(const uir_builder *b, uir_dim x, int64_t y) {
+    return dim_add(b, x, dim_int(b, y));
+}
+static inline uir_dim dim_times(const uir_builder *b, uir_dim x, int64_t y) {
+    return dim_mul(b, x, dim_int(b, y));
+}
+static inline uir_dim dim_over(const uir_builder *b, uir_dim x, int64_t y) {
+    return uir_dim_floordiv(b->module->dims, x, dim_int(b, y));
+}
+
+/* ---- types and shapes ---- */
+/* The dtype composite arithmetic happens in: f32 for every float narrower than that, else the dtype itself. */
+uir_dtype uir_network_working_dtype(uir_dtype dtype);
+/* The value cast to its working dtype. */
+uir_value_id uir_network_widen(uir_builder *b, uir_value_id x);
+/* The shape of a value of known rank; fails the builder (and gives rank 0) otherwise. */
+uir_shape uir_network_shape(uir_rule_context *context, uir_value_id value);
+/* The same, and fails with a message that names the input unless minimum <= rank <= maximum. */
+uir_shape uir_network_shape_between(uir_rule_context *context, uir_value_id value, const char *name, uint32_t minimum,
+                                    uint32_t maximum);
+uir_value_id uir_network_reshape(uir_builder *b, uir_value_id x, const uir_shape *shape);
+uir_value_id uir_network_broadcast(uir_builder *b, uir_value_id x, const uir_shape *shape);
+/* A constant `value` of a shape. */
+uir_value_id uir_network_full(uir_builder *b, uir_dtype dtype, double value, const uir_shape *shape);
+/* Product of dims [first, last). */
+uir_dim uir_network_dim_product(const uir_builder *b, const uir_shape *shape, uint32_t first, uint32_t last);
+/* A dim as a rank-0 value of any numeric dtype. */
+uir_value_id uir_network_dim_value(uir_builder *b, uir_dim dim, uir_dtype dtype);
+
+/* ---- movement ---- */
+/* A value of rank 1 laid along `axis` of a rank-`rank` tensor: extent-1 axes follow it. A rank-0 value stays as it is.
+ */
+uir_value_id uir_network_along(uir_builder *b, uir_value_id vector, uint32_t axis, uint32_t rank);
+/* One axis cut to start .. start + size*step, the others whole. */
+uir_value_id uir_network_slice(uir_builder *b, uir_value_id x, uint32_t axis, uir_dim start, uir_dim size,
+                               int64_t step);
+uir_value_id uir_network_flip(uir_builder *b, uir_value_id x, uint32_t axis);
+uir_value_id uir_network_swap(uir_builder *b, uir_value_id x, uint32_t axis, uint32_t other);
+/* Moves axis `from` to position `to`, the others keep their order. */
+uir_value_id uir_network_move_axis(uir_builder *b, uir_value_id x, uint32_t from, uint32_t to);
+/* Each element `times` times in a row along an axis (numpy.repeat). */
+uir_value_id uir_network_repeat(uir_rule_context *context, uir_value_id x, uint32_t axis, uir_dim times);
+/* A value of one element as rank 0; fails with a message that names the input when it has a rank above 1. */
+uir_value_id uir_network_as_scalar(uir_rule_context *context, uir_value_id value, const char *name);
+/* 0, 1, .. extent-1. */
+uir_value_id uir_network_range(uir_builder *b, uir_dtype dtype, uir_dim extent);
+
+/* ---- arithmetic ---- */
+/* Mean over axes, which stay with extent 1; NaN over none at all. */
+uir_value_id uir_network_mean(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count);
+/* Two-pass, never below 0: the mean and the mean square of the differences to it. */
+void uir_network_moments(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count,
+                         uir_value_id *out_difference, uir_value_id *out_mean, uir_value_id *out_variance);
+uir_value_id uir_network_softmax(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count);
+uir_value_id uir_network_log_softmax(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count);
+/* 1 / x. */
+uir_value_id uir_network_reciprocal(uir_builder *b, uir_value_id x);
+uir_value_id uir_network_clamp(uir_builder *b, uir_value_id x, double low, double high);
+
+/* ---- constants and attributes ---- */
+/* Whether the value is a constant of zeros alone. */
+bool uir_network_is_zero(uir_rule_context *context, uir_value_id value);
+/* Element `index` of a constant number; false when the value is no constant. */
+bool uir_network_constant_number(uir_rule_context *context, uir_value_id value, uint64_t index, double *out_value);
+/* The attribute as a dtype; `fallback` when absent; fails when it is none of ONNX's. */
+uir_dtype uir_network_dtype_attribute(uir_rule_context *context, const char *name, uir_dtype fallback);
+/* Element `index` of a string or float list; NULL / false when the list is shorter. */
+const char *uir_network_string_at(const uir_rule_context *context, const char *name, uint32_t index);
+bool uir_network_float_at(const uir_rule_context *context, const char *name, uint32_t index, double *out_value);
+/* Fails unless the string is one of the NULL-terminated choices; returns its index, 0 after a failure. */
+uint32_t uir_network_choice(uir_rule_context *context, const char *name, const char *fallback,
+                            const char *const *choices);
+/* A rank 0 or 1 integer input of `count` elements as dims; NULL after a failure. */
+const uir_dim *uir_network_input_dims(uir_rule_context *context, uir_value_id value, const char *name, uint32_t count);
+
+/* ---- windows: what convolutions and pools have in common ---- */
+typedef struct uir_window {
+    uint32_t rank;                /* spatial axes */
+    uir_dim kernel[UIR_MAX_RANK]; /* extents of the window */
+    uir_dim span[UIR_MAX_RANK];   /* with dilation: (kernel - 1) * dilation + 1 */
+    int64_t strides[UIR_MAX_RANK];
+    int64_t dilations[UIR_MAX_RANK];
+    uir_dim low[UIR_MAX_RANK]; /* padding as given by pads or auto_pad */
+    uir_dim high[UIR_MAX_RANK];
+    uir_dim ceil_high[UIR_MAX_RANK]; /* high, and what ceil_mode reads beyond it: gives the number of positions */
+    uir_dim out[UIR_MAX_RANK];       /* positions */
+} uir_window;
+
+/* Reads kernel_shape (absent: `kernel`), strides, dilations, pads, auto_pad and ceil_mode for an input [N, C,
+ * spatial..]. Checks lengths and signs. `kernel` may be NULL (then kernel_shape is required). */
+bool uir_network_window(uir_rule_context *context, const uir_shape *input, const uir_dim *kernel,
+                        uir_window *out_window);
+/* strides, dilations or another list of `count` integers >= minimum, all 1 (or `fallback`) when absent. */
+bool uir_network_int_list(uir_rule_context *context, const char *name, uint32_t count, int64_t minimum,
+                          int64_t fallback, int64_t *out_values);
+uir_value_id uir_network_conv_node(uir_builder *b, uir_value_id x, uir_value_id w, int64_t groups,
+                                   const uir_window *window, const uir_dim *low, const uir_dim *high, uir_dtype to);
+/* A window reduction; `high` as ceil_high where the mode is used. */
+uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, const uir_window *window,
+                                     const uir_dim *low, const uir_dim *high);
+
+/* ---- products and quantisation ---- */
+/* numpy's matmul of any ranks >= 1, result dtype `to`. */
+uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id a, uir_value_id b, uir_dtype to);
+/* The i32 product of 8-bit integers less their zero points (none: 0). Zero points are rank 0, or shaped to broadcast
+ * against
+ * [.., M, 1] (a) and [.., 1, N] (b). */
+uir_value_id uir_network_matmul_integer(uir_rule_context *context, uir_value_id a, uir_value_id b, uir_value_id a_zero,
+                                        uir_value_id b_zero);
+/* A real value (already divided by its scale) to a quantised dtype: rounds to even, adds the zero point (none: 0),
+ * saturates. */
+uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value_id zero_point, uir_dtype to,
+                                  bool saturate);
+/* (x - zero_point) * scale in f32 (f64 stays). Operands already broadcast against x. */
+uir_value_id uir_network_dequantize(uir_builder *b, uir_value_id x, uir_value_id scale, uir_value_id zero_point);
+
+/* ---- sampling ---- */
+/* Elements of x [N, C, spatial..] at coordinates: indices[a] are i64 [N, positions..] per spatial axis, in range.
+ * Result [N, C, positions..]. */
+uir_value_id uir_network_sample(uir_rule_context *context, uir_value_id x, const uir_value_id *indices);
+/* Linear interpolation at real coordinates [N, positions..] per spatial axis; what lies outside counts as zero. */
+uir_value_id uir_network_sample_linear(uir_rule_context *context, uir_value_id x, const uir_value_id *coordinates);
+
+/* ---- bodies of loops ---- */
+/* A graph inside the builder's, and a builder for it. */
+bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body);
+uir_value_id uir_network_body_input(uir_builder *body, uir_dtype dtype, const uir_shape *shape);
+void uir_network_body_output(uir_builder *body, uir_value_id value);
+/* Gives a value whose inferred dims are fresh symbols the dims that the caller knows. */
+void uir_network_refine(uir_builder *b, uir_value_id value, const uir_shape *shape);
+/* A loop of `trips` steps without an exit condition. The body was made with inputs iteration (i64), condition (bool),
+ * carried..., and has the outputs carried..., scanned... only: the condition is passed through here. */
+typedef struct uir_loop {
+    uir_builder body;
+    uir_value_id iteration;
+    uir_value_id carried[8];
+    uint32_t carried_count;
+} uir_loop;
+/* Starts a body; `initial` are values of the outer graph whose types the carried ones get. */
+bool uir_network_loop_begin(uir_builder *b, const uir_value_id *initial, uint32_t count, uir_loop *out_loop);
+/* Ends it: `next` has carried_count values, `scanned` are stacked along a new axis 0. Outputs: carried..., scanned...
+ */
+void uir_network_loop_end(uir_builder *b, uir_loop *loop, uir_dim trips, const uir_value_id *initial,
+                          const uir_value_id *next, const uir_value_id *scanned, uint32_t scanned_count,
+                          uir_value_id *out_outputs);
+
+#endif

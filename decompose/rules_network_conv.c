@@ -1,0 +1,258 @@
+/* Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, CausalConvWithState.
+ *
+ * All become `conv`, whose padding reads zeros. A transposed convolution is a convolution of the input with zeros
+ * between its elements by the weights turned round; an integer one corrects for zero points by sums, so that the
+ * contraction itself stays one of 8-bit operands. */
+#include "decompose/rules_network.h"
+
+#include <string.h>
+
+typedef struct convolution {
+    uir_value_id x, w;
+    uir_shape x_shape, w_shape;
+    int64_t groups;
+    uir_window window;
+} convolution;
+
+static bool begin(uir_rule_context *context, uint32_t x_index, uint32_t w_index, convolution *c) {
+    uir_builder *b = &context->builder;
+    c->x = uir_rule_input(context, x_index);
+    c->w = uir_rule_input(context, w_index);
+    c->x_shape = uir_network_shape_between(context, c->x, "X", 3, UIR_MAX_RANK);
+    if (b->status != UIR_STATUS_OK) return false;
+    c->w_shape = uir_network_shape_between(context, c->w, "W", c->x_shape.rank, c->x_shape.rank);
+    if (b->status != UIR_STATUS_OK) return false;
+    c->groups = uir_rule_int(context, "group", 1);
+    if (c->groups < 1 || c->groups > INT32_MAX) {
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute group is %lld; at least 1 is wanted",
+                               (long long)c->groups);
+        return false;
+    }
+    return uir_network_window(context, &c->x_shape, c->w_shape.dims + 2, &c->window);
+}
+
+/* y + bias along the channels; in the working dtype, then cast. */
+static uir_value_id add_bias(uir_builder *b, uir_value_id y, uir_value_id bias, uint32_t rank, uir_dtype to) {
+    if (!is_none(bias)) y = add(b, y, uir_network_along(b, uir_build_cast(b, bias, dtype_of(b, y)), 1, rank));
+    return uir_build_cast(b, y, to);
+}
+
+uir_status uir_rule_conv(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    convolution c;
+    if (!begin(context, 0, 1, &c)) return b->status;
+    uir_value_id bias = uir_rule_input(context, 2);
+    uir_dtype dtype = dtype_of(b, c.x);
+    uir_dtype to = is_none(bias) ? dtype : uir_network_working_dtype(dtype);
+    uir_value_id y = uir_network_conv_node(b, c.x, c.w, c.groups, &c.window, c.window.low, c.window.high, to);
+    context->outputs[0] = add_bias(b, y, bias, c.x_shape.rank, dtype);
+    return b->status;
+}
+
+/* ---- transposed ---- */
+
+/* [C, OC/groups, kernel..] to [OC, C/groups, kernel..], kernel axes reversed. */
+static uir_value_id turn_weights(uir_rule_context *context, const convolution *c) {
+    uir_builder *b = &context->builder;
+    uir_value_id w = c->w;
+    for (uint32_t i = 0; i < c->window.rank; i++) w = uir_network_flip(b, w, i + 2);
+    if (c->groups == 1) return uir_network_swap(b, w, 0, 1);
+    uir_shape split = {c->w_shape.rank + 1, {{0}}}, joined = c->w_shape;
+    split.dims[0] = dim_int(b, c->groups);
+    split.dims[1] = dim_over(b, c->w_shape.dims[0], c->groups);
+    for (uint32_t i = 1; i < c->w_shape.rank; i++) split.dims[i + 1] = c->w_shape.dims[i];
+    joined.dims[0] = dim_times(b, c->w_shape.dims[1], c->groups);
+    joined.dims[1] = split.dims[1];
+    return uir_network_reshape(b, uir_network_swap(b, uir_network_reshape(b, w, &split), 1, 2), &joined);
+}
+
+/* Padding of the result (what is cut from its full extent) on one axis. */
+static void transposed_padding(uir_rule_context *context, const convolution *c, uint32_t axis, int64_t extra,
+                               const int64_t *output_shape, uir_dim *out_low, uir_dim *out_high) {
+    uir_builder *b = &context->builder;
+    uir_dims *dims = b->module->dims;
+    const char *mode = uir_rule_string(context, "auto_pad", "NOTSET");
+    bool same = strncmp(mode, "SAME", 4) == 0, upper = strcmp(mode, "SAME_UPPER") == 0;
+    uir_dim in = c->x_shape.dims[axis + 2];
+    uir_dim full = dim_add(b, dim_times(b, dim_plus(b, in, -1), c->window.strides[axis]),
+                           dim_plus(b, c->window.span[axis], extra));
+    if (!output_shape && !same) {
+        *out_low = c->window.low[axis];
+        *out_high = dim_plus(b, c->window.high[axis], -extra);
+        return;
+    }
+    uir_dim out = output_shape ? dim_int(b, output_shape[axis]) : dim_times(b, in, c->window.strides[axis]);
+    uir_dim total = uir_dim_max(dims, dim_sub(b, full, out), dim_int(b, 0));
+    uir_dim half = dim_over(b, total, 2);
+    *out_low = upper ? half : dim_sub(b, total, half);
+    *out_high = dim_plus(b, dim_sub(b, dim_sub(b, full, out), *out_low), -extra);
+}
+
+uir_status uir_rule_conv_transpose(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    convolution c;
+    if (!begin(context, 0, 1, &c)) return b->status;
+    uint32_t n = c.window.rank;
+    int64_t extra[UIR_MAX_RANK];
+    if (!uir_network_int_list(context, "output_padding", n, 0, 0, extra)) return b->status;
+    const int64_t *output_shape = NULL;
+    int64_t given = uir_rule_ints(context, "output_shape", &output_shape);
+    if (given <= 0)
+        output_shape = NULL;
+    else if (given == n + 2)
+        output_shape += 2; /* some exporters write batch and channels too */
+    else if (given != n)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "attribute output_shape has %lld elements; the input has %u spatial axes",
+                                (long long)given, n);
+    uir_dim low[UIR_NETWORK_AXES], high[UIR_NETWORK_AXES], none[UIR_MAX_RANK];
+    int64_t interior[UIR_NETWORK_AXES];
+    uir_window step = c.window;
+    for (uint32_t i = 0; i < c.x_shape.rank; i++) {
+        low[i] = high[i] = dim_int(b, 0);
+        interior[i] = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uir_dim cut_low, cut_high, reach = dim_plus(b, c.window.span[i], -1);
+        transposed_padding(context, &c, i, extra[i], output_shape, &cut_low, &cut_high);
+        low[i + 2] = dim_sub(b, reach, cut_low);
+        high[i + 2] = dim_sub(b, reach, cut_high);
+        interior[i + 2] = c.window.strides[i] - 1;
+        step.strides[i] = 1;
+        none[i] = dim_int(b, 0);
+    }
+    uir_value_id bias = uir_rule_input(context, 2);
+    uir_dtype dtype = dtype_of(b, c.x);
+    uir_value_id x = uir_build_pad(b, c.x, scalar_like(b, c.x, 0), low, high, interior);
+    uir_value_id y = uir_network_conv_node(b, x, turn_weights(context, &c), c.groups, &step, none, none,
+                                           is_none(bias) ? dtype : uir_network_working_dtype(dtype));
+    context->outputs[0] = add_bias(b, y, bias, c.x_shape.rank, dtype);
+    return b->status;
+}
+
+/* ---- integer ---- */
+
+/* Sum over each window of x (already padded) and the channels of its group: [N, groups, out..], as [N, OC, out..]. */
+static uir_value_id window_sums(uir_rule_context *context, const convolution *c, uir_value_id x, const uir_dim *none) {
+    uir_builder *b = &context->builder;
+    uir_shape ones = c->w_shape;
+    ones.dims[0] = dim_int(b, c->groups);
+    uir_value_id w = uir_network_full(b, dtype_of(b, c->w), 1, &ones);
+    uir_value_id sums = uir_network_conv_node(b, x, w, c->groups, &c->window, none, none, UIR_DTYPE_I32);
+    return c->groups == 1 ? sums : uir_network_repeat(context, sums, 1, dim_over(b, c->w_shape.dims[0], c->groups));
+}
+
+/* The i32 convolution of (x - x_zero) by (w - w_zero): sum xw - x_zero*sum w - w_zero*sum x + count*x_zero*w_zero.
+ * Padding is x_zero, which stands for zero. x_zero has rank 0, w_zero rank 0 or 1 (per output channel). */
+static uir_value_id integer_conv(uir_rule_context *context, const convolution *c, uir_value_id x_zero,
+                                 uir_value_id w_zero) {
+    uir_builder *b = &context->builder;
+    uint32_t n = c->window.rank;
+    uir_dim low[UIR_NETWORK_AXES], high[UIR_NETWORK_AXES], none[UIR_MAX_RANK];
+    int64_t interior[UIR_NETWORK_AXES] = {0};
+    if (uir_network_is_zero(context, x_zero)) x_zero = (uir_value_id){0};
+    if (uir_network_is_zero(context, w_zero)) w_zero = (uir_value_id){0};
+    if (is_none(x_zero) && is_none(w_zero))
+        return uir_network_conv_node(b, c->x, c->w, c->groups, &c->window, c->window.low, c->window.high,
+                                     UIR_DTYPE_I32);
+    low[0] = low[1] = high[0] = high[1] = dim_int(b, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        low[i + 2] = c->window.low[i];
+        high[i + 2] = c->window.high[i];
+        none[i] = dim_int(b, 0);
+    }
+    uir_value_id x = uir_build_pad(b, c->x, is_none(x_zero) ? scalar_like(b, c->x, 0) : x_zero, low, high, interior);
+    uir_value_id y = uir_network_conv_node(b, x, c->w, c->groups, &c->window, none, none, UIR_DTYPE_I32);
+    uir_value_id zx = cast_present(b, x_zero, UIR_DTYPE_I32);
+    uir_value_id zw = uir_network_along(b, cast_present(b, w_zero, UIR_DTYPE_I32), 1, n + 2);
+    if (!is_none(x_zero)) {
+        int64_t axes[UIR_NETWORK_AXES];
+        for (uint32_t i = 0; i <= n; i++) axes[i] = i + 1;
+        uir_value_id sums =
+            uir_build_reduce(b, UIR_OP_REDUCE_SUM, uir_build_cast(b, c->w, UIR_DTYPE_I32), axes, n + 1, false);
+        y = subtract(b, y, multiply(b, uir_network_along(b, sums, 1, n + 2), zx));
+    }
+    if (!is_none(w_zero)) {
+        y = subtract(b, y, multiply(b, window_sums(context, c, x, none), zw));
+        if (!is_none(x_zero)) {
+            uir_value_id count =
+                uir_network_dim_value(b, uir_network_dim_product(b, &c->w_shape, 1, n + 2), UIR_DTYPE_I32);
+            y = add(b, y, multiply(b, multiply(b, count, zx), zw));
+        }
+    }
+    return y;
+}
+
+/* A zero point or scale of the weights: rank 0, or rank 1 of one element as rank 0, or per output channel. */
+static uir_value_id per_channel(uir_rule_context *context, uir_value_id value, const char *name) {
+    if (is_none(value)) return value;
+    uir_shape shape = uir_network_shape_between(context, value, name, 0, 1);
+    int64_t extent;
+    if (shape.rank == 1 && uir_dim_is_const(context->builder.module->dims, shape.dims[0], &extent) && extent == 1)
+        return uir_build_reshape(&context->builder, value, NULL, 0);
+    return value;
+}
+
+uir_status uir_rule_conv_integer(uir_rule_context *context) {
+    convolution c;
+    if (!begin(context, 0, 1, &c)) return context->builder.status;
+    uir_value_id x_zero = uir_network_as_scalar(context, uir_rule_input(context, 2), "x_zero_point");
+    uir_value_id w_zero = per_channel(context, uir_rule_input(context, 3), "w_zero_point");
+    context->outputs[0] = integer_conv(context, &c, x_zero, w_zero);
+    return context->builder.status;
+}
+
+uir_status uir_rule_qlinear_conv(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    convolution c;
+    if (!begin(context, 0, 3, &c)) return b->status;
+    uint32_t rank = c.x_shape.rank;
+    uir_value_id x_scale = uir_network_as_scalar(context, uir_rule_input(context, 1), "x_scale");
+    uir_value_id x_zero = uir_network_as_scalar(context, uir_rule_input(context, 2), "x_zero_point");
+    uir_value_id w_scale = per_channel(context, uir_rule_input(context, 4), "w_scale");
+    uir_value_id w_zero = per_channel(context, uir_rule_input(context, 5), "w_zero_point");
+    uir_value_id y_scale = uir_network_as_scalar(context, uir_rule_input(context, 6), "y_scale");
+    uir_value_id y_zero = uir_network_as_scalar(context, uir_rule_input(context, 7), "y_zero_point");
+    uir_value_id bias = uir_rule_input(context, 8);
+    uir_value_id sum = integer_conv(context, &c, x_zero, w_zero);
+    if (!is_none(bias)) sum = add(b, sum, uir_network_along(b, bias, 1, rank));
+    uir_value_id factor = divide(b, multiply(b, x_scale, w_scale), y_scale);
+    uir_value_id scaled = multiply(b, uir_build_cast(b, sum, UIR_DTYPE_F32), uir_network_along(b, factor, 1, rank));
+    context->outputs[0] = uir_network_quantize(b, scaled, y_zero, dtype_of(b, y_zero), true);
+    return b->status;
+}
+
+/* ---- with state (ai.onnx 27): a depthwise convolution over time that sees the past alone ---- */
+
+uir_status uir_rule_causal_conv_with_state(uir_rule_context *context) {
+    static const char *const activations[] = {"none", "silu", "swish", NULL};
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0), w = uir_rule_input(context, 1), bias = uir_rule_input(context, 2);
+    uir_value_id past = uir_rule_input(context, 3);
+    uir_shape shape = uir_network_shape_between(context, x, "input", 3, 3);
+    uir_shape kernel = uir_network_shape_between(context, w, "weight", 3, 3);
+    uint32_t activation = uir_network_choice(context, "activation", "none", activations);
+    int64_t channels;
+    if (b->status != UIR_STATUS_OK) return b->status;
+    if (!uir_dim_is_const(b->module->dims, shape.dims[1], &channels) &&
+        !uir_dim_is_const(b->module->dims, kernel.dims[0], &channels))
+        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
+                                "the number of channels is unknown; give input or weight a fixed one");
+    uir_dtype dtype = dtype_of(b, x);
+    uir_shape state = {3, {shape.dims[0], shape.dims[1], dim_plus(b, kernel.dims[2], -1)}};
+    uir_value_id parts[2] = {is_none(past) ? uir_network_full(b, dtype, 0, &state) : past, x};
+    uir_value_id padded = uir_build_concat(b, parts, 2, 2);
+    uir_window window = {.rank = 1, .kernel = {kernel.dims[2]}, .strides = {1}, .dilations = {1}};
+    uir_dim none = dim_int(b, 0);
+    uir_value_id y =
+        uir_network_conv_node(b, padded, w, channels, &window, &none, &none, uir_network_working_dtype(dtype));
+    y = add_bias(b, y, bias, 3, dtype);
+    if (activation > 0) {
+        uir_value_id wide = uir_network_widen(b, y);
+        y = uir_build_cast(b, multiply(b, wide, sigmoid(b, wide)), dtype);
+    }
+    context->outputs[0] = y;
+    if (uir_rule_has_output(context, 1))
+        context->outputs[1] = uir_network_slice(b, padded, 2, shape.dims[2], state.dims[2], 1);
+    return b->status;
+}

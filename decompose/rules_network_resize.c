@@ -1,0 +1,474 @@
+/* Resize and Upsample: axis by axis, source coordinates made from an iota, gathers, and weights.
+ *
+ * Interpolation is separable, so an axis that keeps its extent costs nothing. Coordinates are computed in f32, as the
+ * exporters' own runtimes do. Formulas: the operator's text in ONNX; antialiasing widens the filter by 1/scale and
+ * normalises it. */
+#include "decompose/rules_network.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NEAREST, LINEAR, CUBIC };
+enum { HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, CROP };
+enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, LEGACY }; /* LEGACY (Resize-10): floor growing, ceil shrinking */
+
+typedef struct resize {
+    uir_rule_context *context;
+    uint32_t mode, transform, nearest;
+    bool antialias, exclude_outside;
+    double cubic_a, extrapolation;
+} resize;
+
+/* One axis of it. */
+typedef struct resize_axis {
+    uir_dim in, out;
+    uir_value_id scale; /* f32, rank 0 */
+    bool scale_known;
+    double scale_number;
+    bool from_size;                  /* the scale is out / in */
+    uir_value_id roi_start, roi_end; /* f32, rank 0; for CROP */
+} resize_axis;
+
+/* ---- coordinates ---- */
+
+static uir_value_id number(uir_builder *b, double value) {
+    return uir_build_scalar(b, UIR_DTYPE_F32, value);
+}
+static uir_value_id extent_number(uir_builder *b, uir_dim dim) {
+    return uir_network_dim_value(b, dim, UIR_DTYPE_F32);
+}
+
+/* x * span / (length - 1), 0 where length is 1. */
+static uir_value_id spread(uir_builder *b, uir_value_id x, uir_value_id span, uir_value_id length,
+                           uir_value_id when_one) {
+    uir_value_id one = number(b, 1), single = equal(b, length, one);
+    uir_value_id steps = uir_build_select(b, single, one, subtract(b, length, one));
+    return uir_build_select(b, single, when_one, divide(b, multiply(b, x, span), steps));
+}
+
+/* The source coordinate of each output element: f32 [out]. */
+static uir_value_id coordinates(uir_builder *b, const resize *r, const resize_axis *a) {
+    uir_value_id x = uir_network_range(b, UIR_DTYPE_F32, a->out), half = number(b, 0.5), one = number(b, 1);
+    uir_value_id in = extent_number(b, a->in), out = extent_number(b, a->out);
+    /* The length that the scale asks for; not rounded. */
+    uir_value_id length = a->from_size ? out : multiply(b, in, a->scale);
+    uir_value_id centred = subtract(b, divide(b, add(b, x, half), a->scale), half);
+    switch (r->transform) {
+    case HALF_PIXEL:
+        return centred;
+    case HALF_PIXEL_SYMMETRIC: {
+        uir_value_id adjustment = divide(b, out, length);
+        return add(b, multiply(b, multiply(b, in, half), subtract(b, one, adjustment)), centred);
+    }
+    case PYTORCH_HALF_PIXEL:
+        return uir_build_select(b, greater(b, out, one), centred, number(b, 0));
+    case ALIGN_CORNERS:
+        return spread(b, x, subtract(b, in, one), length, number(b, 0));
+    case ASYMMETRIC:
+        return divide(b, x, a->scale);
+    default: { /* CROP */
+        uir_value_id last = subtract(b, in, one), span = multiply(b, subtract(b, a->roi_end, a->roi_start), last);
+        return add(b, spread(b, x, span, length, multiply(b, span, half)), multiply(b, a->roi_start, last));
+    }
+    }
+}
+
+static uir_value_id clamp_index(uir_builder *b, uir_value_id index, uir_dim extent) {
+    uir_value_id last = uir_network_dim_value(b, dim_plus(b, extent, -1), UIR_DTYPE_I64);
+    return maximum(b, minimum(b, index, last), uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+}
+
+static uir_value_id to_index(uir_builder *b, uir_value_id x) {
+    return uir_build_cast(b, x, UIR_DTYPE_I64);
+}
+
+static uir_value_id nearest_index(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x) {
+    uir_value_id half = number(b, 0.5);
+    switch (r->nearest) {
+    case PREFER_FLOOR:
+        x = ceil_of(b, subtract(b, x, half));
+        break;
+    case PREFER_CEIL:
+        x = floor_of(b, add(b, x, half));
+        break;
+    case CEIL:
+        x = ceil_of(b, x);
+        break;
+    case LEGACY:
+        x = uir_build_select(b, less(b, a->scale, number(b, 1)), ceil_of(b, x), floor_of(b, x));
+        break;
+    default:
+        x = floor_of(b, x);
+        break;
+    }
+    return clamp_index(b, to_index(b, x), a->in);
+}
+
+/* ---- weights ---- */
+
+/* Keys' cubic at distance |d|: (a+2)d^3 - (a+3)d^2 + 1 up to 1, a d^3 - 5a d^2 + 8a d - 4a up to 2, then 0. */
+static uir_value_id cubic_weight(uir_builder *b, uir_value_id d, double a) {
+    d = absolute(b, d);
+    uir_value_id inner = multiply_scalar(b, d, a + 2);
+    inner = add_scalar(b, multiply(b, multiply(b, add_scalar(b, inner, -(a + 3)), d), d), 1);
+    uir_value_id outer = add_scalar(b, multiply_scalar(b, d, a), -5 * a);
+    outer = add_scalar(b, multiply(b, add_scalar(b, multiply(b, outer, d), 8 * a), d), -4 * a);
+    uir_value_id zero = number(b, 0);
+    return uir_build_select(b, less_equal(b, d, number(b, 1)), inner,
+                            uir_build_select(b, less(b, d, number(b, 2)), outer, zero));
+}
+
+static uir_value_id linear_weight(uir_builder *b, uir_value_id d) {
+    return maximum(b, subtract(b, number(b, 1), absolute(b, d)), number(b, 0));
+}
+
+/* Weights of source elements outside become 0. */
+static uir_value_id without_outside(uir_builder *b, uir_value_id weights, uir_value_id index, uir_dim extent) {
+    uir_value_id zero = uir_build_integer_scalar(b, UIR_DTYPE_I64, 0);
+    uir_value_id inside =
+        both(b, greater_equal(b, index, zero), less(b, index, uir_network_dim_value(b, extent, UIR_DTYPE_I64)));
+    return uir_build_select(b, inside, weights, number(b, 0));
+}
+
+/* ---- one axis ---- */
+
+/* x [.., in, ..] f32 summed over taps whose number is fixed: 2 or 4 gathers. */
+static uir_value_id interpolate(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x, uint32_t axis,
+                                uir_value_id at) {
+    uint32_t rank = rank_of(b, x), taps = r->mode == CUBIC ? 4 : 2;
+    int first = r->mode == CUBIC ? -1 : 0;
+    uir_value_id base = floor_of(b, at), fraction = subtract(b, at, base), start = to_index(b, base);
+    uir_value_id weights[4], indices[4], total = {0}, sum = {0};
+    for (uint32_t i = 0; i < taps; i++) {
+        int offset = first + (int)i;
+        uir_value_id distance = add_scalar(b, fraction, -(double)offset);
+        weights[i] = r->mode == CUBIC ? cubic_weight(b, distance, r->cubic_a) : linear_weight(b, distance);
+        indices[i] = add(b, start, uir_build_integer_scalar(b, UIR_DTYPE_I64, offset));
+        if (r->exclude_outside) {
+            weights[i] = without_outside(b, weights[i], indices[i], a->in);
+            total = i == 0 ? weights[i] : add(b, total, weights[i]);
+        }
+    }
+    for (uint32_t i = 0; i < taps; i++) {
+        if (r->exclude_outside) {
+            uir_value_id none = equal(b, total, number(b, 0));
+            weights[i] = divide(b, weights[i], uir_build_select(b, none, number(b, 1), total));
+        }
+        uir_value_id tap = uir_build_gather(b, x, clamp_index(b, indices[i], a->in), axis);
+        tap = multiply(b, tap, uir_network_along(b, uir_build_cast(b, weights[i], dtype_of(b, x)), axis, rank));
+        sum = i == 0 ? tap : add(b, sum, tap);
+    }
+    return sum;
+}
+
+/* Half of the antialiasing filter's taps: ceil(radius / min(scale, 1)). */
+static uir_dim half_footprint(uir_builder *b, const resize *r, const resize_axis *a) {
+    int64_t radius = r->mode == CUBIC ? 2 : 1;
+    if (a->scale_known) return dim_int(b, (int64_t)ceil((double)radius / fmin(a->scale_number, 1)));
+    if (a->from_size)
+        return uir_dim_max(b->module->dims, dim_int(b, radius),
+                           uir_dim_ceildiv(b->module->dims, dim_times(b, a->in, radius), a->out));
+    (void)uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
+                           "antialias with scales known only at run time; give sizes, or constant scales");
+    return dim_int(b, radius);
+}
+
+static uir_value_id interpolate_widened(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x,
+                                        uint32_t axis, uir_value_id at) {
+    const int64_t second = 1, reduced = axis + 1;
+    uir_dim half = half_footprint(b, r, a);
+    uir_value_id base = floor_of(b, at), narrow = minimum(b, a->scale, number(b, 1));
+    uir_value_id offsets = uir_network_range(b, UIR_DTYPE_I64, dim_times(b, half, 2));
+    offsets = add(b, offsets, uir_network_dim_value(b, dim_sub(b, dim_int(b, 1), half), UIR_DTYPE_I64));
+    uir_value_id indices = add(b, uir_build_unsqueeze(b, to_index(b, base), &second, 1), offsets);
+    uir_value_id fraction = uir_build_unsqueeze(b, subtract(b, at, base), &second, 1);
+    uir_value_id distance = multiply(b, subtract(b, uir_build_cast(b, offsets, UIR_DTYPE_F32), fraction), narrow);
+    uir_value_id weights = r->mode == CUBIC ? cubic_weight(b, distance, r->cubic_a) : linear_weight(b, distance);
+    if (r->exclude_outside) weights = without_outside(b, weights, indices, a->in);
+    weights = divide(b, weights, reduce_sum(b, weights, &second, 1));
+    uir_value_id taps = uir_build_gather(b, x, clamp_index(b, indices, a->in), axis); /* [.., out, taps, ..] */
+    uir_value_id factors = weights;
+    uint32_t after = rank_of(b, x) - axis - 1;
+    if (after > 0) {
+        int64_t axes[UIR_NETWORK_AXES];
+        for (uint32_t i = 0; i < after; i++) axes[i] = 2 + i;
+        factors = uir_build_unsqueeze(b, weights, axes, after);
+    }
+    taps = multiply(b, taps, uir_build_cast(b, factors, dtype_of(b, taps)));
+    return uir_build_reduce(b, UIR_OP_REDUCE_SUM, taps, &reduced, 1, false);
+}
+
+/* Whether each element simply comes `times` times in a row. */
+static bool repeats(uir_builder *b, const resize *r, const resize_axis *a, int64_t *out_times) {
+    if (r->mode != NEAREST || !a->scale_known || a->scale_number < 1 || a->scale_number != floor(a->scale_number) ||
+        a->scale_number > 64)
+        return false;
+    *out_times = (int64_t)a->scale_number;
+    if (!uir_dim_equal(a->out, dim_times(b, a->in, *out_times))) return false;
+    if (r->transform == ASYMMETRIC) return r->nearest == FLOOR || r->nearest == LEGACY;
+    return r->transform == HALF_PIXEL && (r->nearest == PREFER_FLOOR || r->nearest == PREFER_CEIL);
+}
+
+static uir_value_id resize_along(const resize *r, const resize_axis *a, uir_value_id x, uint32_t axis) {
+    uir_builder *b = &r->context->builder;
+    int64_t times;
+    bool same = uir_dim_equal(a->in, a->out) && (a->from_size || (a->scale_known && a->scale_number == 1));
+    if (same && r->transform != CROP) return x;
+    if (repeats(b, r, a, &times)) return uir_network_repeat(r->context, x, axis, dim_int(b, times));
+    uir_value_id at = coordinates(b, r, a), y;
+    if (r->mode == NEAREST)
+        y = uir_build_gather(b, x, nearest_index(b, r, a, at), axis);
+    else if (r->antialias)
+        y = interpolate_widened(b, r, a, x, axis, at);
+    else
+        y = interpolate(b, r, a, x, axis, at);
+    if (r->transform != CROP) return y;
+    uir_value_id last = subtract(b, extent_number(b, a->in), number(b, 1));
+    uir_value_id outside = either(b, less(b, at, number(b, 0)), greater(b, at, last));
+    return uir_build_select(b, uir_network_along(b, outside, axis, rank_of(b, y)), scalar_like(b, y, r->extrapolation),
+                            y);
+}
+
+/* ---- scales and sizes ---- */
+
+/* floor(in * scale), the product rounded to f32. Exact arithmetic on dims where the scale is a short binary fraction.
+ */
+static uir_dim scaled_extent(uir_rule_context *context, const resize_axis *a) {
+    uir_builder *b = &context->builder;
+    int64_t in;
+    if (a->scale_known && uir_dim_is_const(b->module->dims, a->in, &in)) {
+        float product = (float)in * (float)a->scale_number;
+        return dim_int(b, (int64_t)floorf(product));
+    }
+    double scaled = a->scale_number * 4096;
+    if (a->scale_known && scaled == floor(scaled) && scaled <= 1 << 24) {
+        int64_t numerator = (int64_t)scaled, denominator = 4096;
+        while (numerator % 2 == 0 && denominator > 1) numerator /= 2, denominator /= 2;
+        return dim_over(b, dim_times(b, a->in, numerator), denominator);
+    }
+    uir_value_id extent = to_index(b, floor_of(b, multiply(b, extent_number(b, a->in), a->scale)));
+    uint32_t count = 0;
+    const uir_dim *dims = uir_rule_dims(context, extent, 0, &count);
+    return dims && count == 1 ? dims[0] : dim_int(b, 0);
+}
+
+/* Element `index` of a float tensor of rank 1 as f32, rank 0. */
+static uir_value_id element(uir_builder *b, uir_value_id values, uint32_t index) {
+    uir_value_id one = uir_network_slice(b, values, 0, dim_int(b, index), dim_int(b, 1), 1);
+    return uir_build_cast(b, uir_build_reshape(b, one, NULL, 0), UIR_DTYPE_F32);
+}
+
+/* The extent of a rank-1 input; -1 when it is absent, not rank 1, or unknown. */
+static int64_t list_length(uir_rule_context *context, uir_value_id value) {
+    int64_t extent = -1;
+    if (is_none(value)) return -1;
+    uir_shape shape = uir_network_shape(context, value);
+    if (shape.rank == 1) (void)uir_dim_is_const(context->builder.module->dims, shape.dims[0], &extent);
+    return extent;
+}
+
+static bool known_scale(uir_rule_context *context, resize_axis *a, double value) {
+    a->scale_known = true;
+    a->scale_number = value;
+    a->scale = number(&context->builder, value);
+    if (value > 0 && value <= 1e6) return true;
+    (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "a scale is %g; values above 0 are wanted", value);
+    return false;
+}
+
+static bool axes_from_scales(uir_rule_context *context, uir_value_id scales, resize_axis *axes, const uint32_t *which,
+                             uint32_t count) {
+    uir_builder *b = &context->builder;
+    for (uint32_t i = 0; i < count; i++) {
+        resize_axis *a = &axes[which[i]];
+        double value;
+        if (uir_network_constant_number(context, scales, i, &value)) {
+            if (!known_scale(context, a, value)) return false;
+        } else {
+            a->scale = element(b, scales, i);
+            a->scale_known = false;
+        }
+        a->out = scaled_extent(context, a);
+    }
+    return b->status == UIR_STATUS_OK;
+}
+
+/* One scale for all axes, the least or greatest of sizes/extents; extents are that scale's, rounded half up. */
+static void keep_aspect_ratio(uir_rule_context *context, bool larger, const uir_dim *sizes, resize_axis *axes,
+                              const uint32_t *which, uint32_t count) {
+    uir_builder *b = &context->builder;
+    uir_value_id scale = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        uir_value_id one = divide(b, extent_number(b, sizes[i]), extent_number(b, axes[which[i]].in));
+        scale = i == 0 ? one : larger ? maximum(b, scale, one) : minimum(b, scale, one);
+    }
+    double value = 0;
+    bool known = uir_network_constant_number(context, scale, 0, &value);
+    for (uint32_t i = 0; i < count && b->status == UIR_STATUS_OK; i++) {
+        resize_axis *a = &axes[which[i]];
+        a->scale = scale;
+        a->from_size = false;
+        a->scale_known = known;
+        a->scale_number = value;
+        uir_value_id extent = floor_of(b, add_scalar(b, multiply(b, scale, extent_number(b, a->in)), 0.5));
+        uint32_t found = 0;
+        const uir_dim *dims = uir_rule_dims(context, to_index(b, extent), 0, &found);
+        if (dims && found == 1) a->out = dims[0];
+    }
+}
+
+static bool axes_from_sizes(uir_rule_context *context, uir_value_id sizes, resize_axis *axes, const uint32_t *which,
+                            uint32_t count) {
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
+    uir_builder *b = &context->builder;
+    const uir_dim *dims = uir_network_input_dims(context, sizes, "sizes", count);
+    uint32_t policy = uir_network_choice(context, "keep_aspect_ratio_policy", "stretch", policies);
+    if (!dims || b->status != UIR_STATUS_OK) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        resize_axis *a = &axes[which[i]];
+        int64_t in, out;
+        a->out = dims[i];
+        a->from_size = true;
+        a->scale_known = uir_dim_is_const(b->module->dims, a->in, &in) &&
+                         uir_dim_is_const(b->module->dims, a->out, &out) && in > 0 && out > 0;
+        if (a->scale_known) a->scale_number = (float)out / (float)in;
+        a->scale =
+            a->scale_known ? number(b, a->scale_number) : divide(b, extent_number(b, a->out), extent_number(b, a->in));
+    }
+    if (policy > 0) keep_aspect_ratio(context, policy == 2, dims, axes, which, count);
+    return b->status == UIR_STATUS_OK;
+}
+
+/* ---- the ops ---- */
+
+static uir_value_id resize_all(const resize *r, const resize_axis *axes, uir_value_id x, uint32_t rank) {
+    uir_builder *b = &r->context->builder;
+    uir_dtype dtype = dtype_of(b, x);
+    bool computes = r->mode != NEAREST;
+    uir_value_id y = computes ? uir_build_cast(b, x, dtype == UIR_DTYPE_F64 ? dtype : UIR_DTYPE_F32) : x;
+    for (uint32_t i = 0; i < rank; i++) y = resize_along(r, &axes[i], y, i);
+    if (computes && uir_dtype_is_integer(dtype))
+        y = uir_network_clamp(b, y, (double)uir_dtype_integer_min(dtype), (double)uir_dtype_integer_max(dtype));
+    return uir_build_cast(b, y, dtype);
+}
+
+static bool begin_axes(uir_rule_context *context, const uir_shape *shape, resize_axis *axes, uint32_t *which,
+                       uint32_t *out_count) {
+    uir_builder *b = &context->builder;
+    const int64_t *given = NULL;
+    int64_t count = uir_rule_ints(context, "axes", &given);
+    bool taken[UIR_MAX_RANK] = {false};
+    memset(axes, 0, sizeof *axes * UIR_MAX_RANK);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        axes[i].in = axes[i].out = shape->dims[i];
+        if (!known_scale(context, &axes[i], 1)) return false;
+        which[i] = i;
+    }
+    *out_count = shape->rank;
+    if (count <= 0) return true;
+    if (count > shape->rank) {
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute axes has %lld elements for an input of rank %u",
+                               (long long)count, shape->rank);
+        return false;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t axis = uir_rule_axis(context, given[i], shape->rank);
+        if (b->status != UIR_STATUS_OK) return false;
+        if (taken[axis]) {
+            (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute axes names axis %lld twice", (long long)axis);
+            return false;
+        }
+        taken[axis] = true;
+        which[i] = (uint32_t)axis;
+    }
+    *out_count = (uint32_t)count;
+    return true;
+}
+
+/* roi: starts of all axes, then ends. */
+static bool read_roi(uir_rule_context *context, uir_value_id roi, resize_axis *axes, const uint32_t *which,
+                     uint32_t count, uint32_t rank) {
+    uir_builder *b = &context->builder;
+    if (list_length(context, roi) != 2 * (int64_t)count) {
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                               "input roi must have %u elements for coordinate_transformation_mode tf_crop_and_resize",
+                               2 * count);
+        return false;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        axes[i].roi_start = number(b, 0);
+        axes[i].roi_end = number(b, 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        axes[which[i]].roi_start = element(b, roi, i);
+        axes[which[i]].roi_end = element(b, roi, count + i);
+    }
+    return b->status == UIR_STATUS_OK;
+}
+
+uir_status uir_rule_resize(uir_rule_context *context) {
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const transforms[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
+        NULL};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0);
+    uir_shape shape = uir_network_shape_between(context, x, "X", 1, UIR_MAX_RANK);
+    bool old = context->since_version < 11;
+    resize r = {.context = context};
+    r.mode = uir_network_choice(context, "mode", "nearest", modes);
+    r.transform =
+        old ? ASYMMETRIC : uir_network_choice(context, "coordinate_transformation_mode", "half_pixel", transforms);
+    r.nearest = old ? LEGACY : uir_network_choice(context, "nearest_mode", "round_prefer_floor", roundings);
+    r.antialias = uir_rule_int(context, "antialias", 0) != 0;
+    r.exclude_outside = uir_rule_int(context, "exclude_outside", 0) != 0;
+    r.cubic_a = uir_rule_float(context, "cubic_coeff_a", -0.75);
+    r.extrapolation = uir_rule_float(context, "extrapolation_value", 0);
+    resize_axis axes[UIR_MAX_RANK];
+    uint32_t which[UIR_MAX_RANK], count = 0;
+    if (b->status != UIR_STATUS_OK || !begin_axes(context, &shape, axes, which, &count)) return b->status;
+    uir_value_id roi = old ? (uir_value_id){0} : uir_rule_input(context, 1);
+    uir_value_id scales = uir_rule_input(context, old ? 1 : 2);
+    uir_value_id sizes = old ? (uir_value_id){0} : uir_rule_input(context, 3);
+    /* Before opset 13 an input that is not meant is an empty tensor. */
+    if (list_length(context, scales) == 0) scales = (uir_value_id){0};
+    if (!is_none(sizes) && list_length(context, sizes) == 0) sizes = (uir_value_id){0};
+    if (b->status != UIR_STATUS_OK) return b->status;
+    if (is_none(scales) == is_none(sizes))
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "exactly one of the inputs scales and sizes must be given");
+    if (!is_none(scales) && list_length(context, scales) != (int64_t)count)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input scales must have %u elements", count);
+    bool ok = is_none(sizes) ? axes_from_scales(context, scales, axes, which, count)
+                             : axes_from_sizes(context, sizes, axes, which, count);
+    if (ok && r.transform == CROP) ok = read_roi(context, roi, axes, which, count, shape.rank);
+    if (ok) context->outputs[0] = resize_all(&r, axes, x, shape.rank);
+    return b->status;
+}
+
+uir_status uir_rule_upsample(uir_rule_context *context) {
+    static const char *const modes[] = {"nearest", "linear", NULL};
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0), scales = uir_rule_input(context, 1);
+    uir_shape shape = uir_network_shape_between(context, x, "X", 1, UIR_MAX_RANK);
+    resize r = {.context = context, .transform = ASYMMETRIC, .nearest = FLOOR};
+    r.mode = uir_network_choice(context, "mode", "nearest", modes);
+    resize_axis axes[UIR_MAX_RANK];
+    uint32_t which[UIR_MAX_RANK], count = 0;
+    if (b->status != UIR_STATUS_OK || !begin_axes(context, &shape, axes, which, &count)) return b->status;
+    if (!is_none(scales)) {
+        if (list_length(context, scales) != (int64_t)count)
+            return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input scales must have %u elements", count);
+        if (!axes_from_scales(context, scales, axes, which, count)) return b->status;
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            double value = 0;
+            if (!uir_network_float_at(context, "scales", i, &value))
+                return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute scales must have %u elements", count);
+            if (!known_scale(context, &axes[i], value)) return b->status;
+            axes[i].out = scaled_extent(context, &axes[i]);
+        }
+    }
+    context->outputs[0] = resize_all(&r, axes, x, shape.rank);
+    return b->status;
+}
