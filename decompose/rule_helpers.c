@@ -25,7 +25,16 @@ uir_dtype uir_rule_dtype(const uir_rule_context *context, uir_value_id value) {
 uint32_t uir_rule_rank(uir_rule_context *context, uir_value_id value) {
     if (context->builder.status != UIR_STATUS_OK) return 0;
     const uir_type *type = uir_rule_type(context, value);
-    if (value.id && type->rank_known && type->kind == UIR_VALUE_TENSOR) return type->rank;
+    if (!value.id) {
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "a required operand is absent");
+        return 0;
+    }
+    if (type->rank_known && type->kind == UIR_VALUE_TENSOR) {
+        if (type->rank <= UIR_MAX_RANK) return type->rank;
+        uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED, "an operand has rank %u; %d is the most",
+                         type->rank, UIR_MAX_RANK);
+        return 0;
+    }
     uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
                      type->kind == UIR_VALUE_TENSOR ? "an operand's rank is not known"
                                                     : "an operand is a sequence or optional where a tensor is needed");

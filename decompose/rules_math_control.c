@@ -4,6 +4,7 @@
  * Which ones those are is found by decomposing: the body is built with the types at hand, and when it gives back other
  * ones, it is thrown away and built again with those dims made symbols. Each dim changes at most once, so this ends. */
 #include "decompose/decomposer.h"
+#include "decompose/rules_math.h"
 
 static uint32_t graph_output_count(uir_rule_context *context, const char *attribute) {
     const uir_attribute *found = uir_rule_attribute(context, attribute);
@@ -40,11 +41,6 @@ uir_status uir_rule_if(uir_rule_context *context) {
 
 /* ---- loops ---- */
 
-/* A body being made: given the types of the carried values, builds the graph with inputs iteration, condition,
- * carried... */
-typedef uir_status (*body_maker)(uir_rule_context *context, void *user, const uir_type *types, uint32_t type_count,
-                                 uir_graph_id *out_graph);
-
 static uir_type scalar_type(uir_dtype dtype) {
     return (uir_type){.kind = UIR_VALUE_TENSOR, .dtype = dtype, .rank_known = true};
 }
@@ -76,7 +72,7 @@ static uir_status widen_type(uir_rule_context *context, uir_type *type, const ui
     return UIR_STATUS_OK;
 }
 
-static uir_status make_body(uir_rule_context *context, body_maker maker, void *user, uir_type *types,
+static uir_status make_body(uir_rule_context *context, uir_math_body maker, void *user, uir_type *types,
                             uint32_t type_count, uir_graph_id *out_graph) {
     uir_module *m = context->builder.module;
     uint32_t carried = type_count - 2;
@@ -110,7 +106,7 @@ static uir_status make_scalar_output(uir_rule_context *context, uir_graph_id gra
 
 /* When nothing but the count ends the loop, the first dim of what it stacks is that count. */
 static void refine_counts(uir_rule_context *context, uir_value_id trips, uir_value_id condition, uir_graph_id body,
-                          uint32_t carried) {
+                          const uir_value_id *stacked, uint32_t stacked_count) {
     uir_builder *b = &context->builder;
     const uir_graph_info *graph = uir_graph_get(b->module, body);
     double known;
@@ -121,20 +117,19 @@ static void refine_counts(uir_rule_context *context, uir_value_id trips, uir_val
     const uir_value_info *count = uir_value_info_get(b->module, trips);
     if (!count->elements_known || count->element_count != 1) return;
     uir_dim trip_count = uir_dim_max(b->module->dims, count->elements[0], uir_rule_dim(context, 0));
-    for (uint32_t i = carried; i < context->output_count && trip_count.id; i++) {
-        if (!context->outputs[i].id) continue;
-        const uir_type *type = uir_value_type(b->module, context->outputs[i]);
+    for (uint32_t i = 0; i < stacked_count && trip_count.id; i++) {
+        const uir_type *type = uir_value_type(b->module, stacked[i]);
         if (!type->rank_known || !type->rank) continue;
         uir_dim *dims = uir_arena_copy(&b->module->arena, type->dims, type->rank * sizeof *dims);
         if (!dims) return;
         dims[0] = trip_count;
-        uir_value_info_get(b->module, context->outputs[i])->type.dims = dims;
+        uir_value_info_get(b->module, stacked[i])->type.dims = dims;
     }
 }
 
-/* The loop node over a body; `initial` are the carried values. */
-static uir_status build_loop(uir_rule_context *context, uir_value_id trips, uir_value_id condition,
-                             const uir_value_id *initial, uint32_t carried, body_maker maker, void *user) {
+uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_value_id condition,
+                         const uir_value_id *initial, uint32_t carried, uir_math_body maker, void *user,
+                         uir_value_id *out_outputs, uint32_t output_count) {
     uir_builder *b = &context->builder;
     uir_type *types = uir_rule_allocate(context, carried + 2u, sizeof *types);
     uir_value_id *operands = uir_rule_allocate(context, carried + 2u, sizeof *operands);
@@ -152,13 +147,14 @@ static uir_status build_loop(uir_rule_context *context, uir_value_id trips, uir_
     uir_graph_id body;
     UIR_TRY(make_body(context, maker, user, types, carried + 2, &body));
     uint32_t outputs = uir_graph_get(b->module, body)->outputs.count;
-    if (outputs != context->output_count + 1)
+    if (outputs != output_count + 1)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body gives %u values; %u are needed", outputs,
-                                context->output_count + 1);
+                                output_count + 1);
     UIR_TRY(make_scalar_output(context, body, 0));
     uir_attribute attribute = uir_attribute_graph(b, "body", body);
-    uir_build_node(b, UIR_OP_LOOP, operands, carried + 2, &attribute, 1, context->outputs, context->output_count);
-    if (b->status == UIR_STATUS_OK) refine_counts(context, operands[0], operands[1], body, carried);
+    uir_build_node(b, UIR_OP_LOOP, operands, carried + 2, &attribute, 1, out_outputs, output_count);
+    if (b->status == UIR_STATUS_OK)
+        refine_counts(context, operands[0], operands[1], body, out_outputs + carried, output_count - carried);
     return b->status;
 }
 
@@ -170,16 +166,16 @@ static uir_status make_onnx_body(uir_rule_context *context, void *user, const ui
 
 uir_status uir_rule_loop(uir_rule_context *context) {
     uint32_t carried = context->input_count > 2 ? context->input_count - 2 : 0;
-    return build_loop(context, uir_rule_input(context, 0), uir_rule_input(context, 1), context->inputs + 2, carried,
-                      make_onnx_body, NULL);
+    return uir_math_loop(context, uir_rule_input(context, 0), uir_rule_input(context, 1), context->inputs + 2, carried,
+                         make_onnx_body, NULL, context->outputs, context->output_count);
 }
 
 /* ---- bodies made here: Scan and SequenceMap ---- */
 
 /* A graph with inputs of the types, and the context's builder pointed at it; *out_saved is the builder to go back to.
  */
-static uir_status begin_body(uir_rule_context *context, const uir_type *types, uint32_t count, uir_graph_id *out_graph,
-                             uir_builder *out_saved) {
+uir_status uir_math_begin_body(uir_rule_context *context, const uir_type *types, uint32_t count,
+                               uir_graph_id *out_graph, uir_builder *out_saved) {
     uir_module *m = context->builder.module;
     UIR_TRY(uir_module_add_graph(m, context->builder.graph, "body", out_graph));
     for (uint32_t i = 0; i < count; i++) {
@@ -192,7 +188,8 @@ static uir_status begin_body(uir_rule_context *context, const uir_type *types, u
     return UIR_STATUS_OK;
 }
 
-static uir_status end_body(uir_rule_context *context, uir_builder saved, const uir_value_id *outputs, uint32_t count) {
+uir_status uir_math_end_body(uir_rule_context *context, uir_builder saved, const uir_value_id *outputs,
+                             uint32_t count) {
     uir_status status = context->builder.status;
     for (uint32_t i = 0; i < count && status == UIR_STATUS_OK; i++)
         status = uir_graph_add_output(saved.module, context->builder.graph, outputs[i]);
@@ -212,7 +209,7 @@ static uir_status make_scan_body(uir_rule_context *context, void *user, const ui
                                  uir_graph_id *out_graph) {
     const scan *s = user;
     uir_builder saved, *b = &context->builder;
-    UIR_TRY(begin_body(context, types, type_count, out_graph, &saved));
+    UIR_TRY(uir_math_begin_body(context, types, type_count, out_graph, &saved));
     uint32_t output_count = graph_output_count(context, "body");
     uir_value_id *operands = uir_rule_allocate(context, s->states + s->scanned + 1u, sizeof *operands);
     uir_value_id *outputs = uir_rule_allocate(context, output_count + 1u, sizeof *outputs);
@@ -231,7 +228,7 @@ static uir_status make_scan_body(uir_rule_context *context, void *user, const ui
         outputs[0] = uir_graph_get(b->module, *out_graph)->inputs.data[1];
         uir_rule_inline(context, "body", operands, s->states + s->scanned, outputs + 1, output_count);
     }
-    return end_body(context, saved, outputs, output_count + 1);
+    return uir_math_end_body(context, saved, outputs, output_count + 1);
 }
 
 /* Scanned outputs come stacked along axis 0: reversed and moved as the attributes say. */
@@ -290,7 +287,8 @@ uir_status uir_rule_scan(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     s.axes = axes;
     uir_value_id trips = uir_build_dim_values(b, &s.trips, 1, true, UIR_DTYPE_I64);
-    UIR_TRY(build_loop(context, trips, (uir_value_id){0}, context->inputs, s.states, make_scan_body, &s));
+    UIR_TRY(uir_math_loop(context, trips, (uir_value_id){0}, context->inputs, s.states, make_scan_body, &s,
+                          context->outputs, context->output_count));
     return place_scanned_outputs(context, &s);
 }
 
@@ -299,7 +297,7 @@ static uir_status make_map_body(uir_rule_context *context, void *user, const uir
                                 uir_graph_id *out_graph) {
     (void)user;
     uir_builder saved, *b = &context->builder;
-    UIR_TRY(begin_body(context, types, type_count, out_graph, &saved));
+    UIR_TRY(uir_math_begin_body(context, types, type_count, out_graph, &saved));
     uint32_t output_count = context->output_count;
     uir_value_id *operands = uir_rule_allocate(context, context->input_count + 1u, sizeof *operands);
     uir_value_id *outputs = uir_rule_allocate(context, output_count + 1u, sizeof *outputs);
@@ -318,7 +316,7 @@ static uir_status make_map_body(uir_rule_context *context, void *user, const uir
         uir_value_id pair[] = {uir_graph_get(b->module, *out_graph)->inputs.data[2 + i], outputs[i + 1]};
         uir_build_node(b, UIR_OP_SEQUENCE_INSERT, pair, 2, NULL, 0, &outputs[i + 1], 1);
     }
-    return end_body(context, saved, outputs, output_count + 1);
+    return uir_math_end_body(context, saved, outputs, output_count + 1);
 }
 
 uir_status uir_rule_sequence_map(uir_rule_context *context) {
@@ -337,5 +335,6 @@ uir_status uir_rule_sequence_map(uir_rule_context *context) {
     uir_value_id trips, sequence = uir_rule_input(context, 0);
     uir_build_node(b, UIR_OP_SEQUENCE_LENGTH, &sequence, 1, NULL, 0, &trips, 1);
     if (b->status != UIR_STATUS_OK) return b->status;
-    return build_loop(context, trips, (uir_value_id){0}, initial, context->output_count, make_map_body, NULL);
+    return uir_math_loop(context, trips, (uir_value_id){0}, initial, context->output_count, make_map_body, NULL,
+                         context->outputs, context->output_count);
 }
