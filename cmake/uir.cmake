@@ -27,6 +27,13 @@ function(uir_layer_row target folder out_row)
   set(${out_row} "${best}" PARENT_SCOPE)
 endfunction()
 
+# Sets out_folders to the folders of the table's rows whose library is a stage's (uir_*), in the table's order.
+function(uir_layer_stages out_folders)
+  file(STRINGS ${UIR_LAYERS_FILE} lines REGEX "^[^#]+ uir_")
+  list(TRANSFORM lines REPLACE " .*" "")
+  set(${out_folders} "${lines}" PARENT_SCOPE)
+endfunction()
+
 # Sets out_targets to every library that the folder may link, itself included; "*" for all.
 function(uir_layer_closure folder out_targets)
   uir_layer_row("" ${folder} row)
@@ -117,7 +124,7 @@ function(uir_add_test name)
   add_executable(${name} ${arg_SOURCES})
   uir_target_settings(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
-  target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
+  target_compile_definitions(${name} PRIVATE _POSIX_C_SOURCE=200809L ${arg_DEFINITIONS})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
