@@ -203,6 +203,8 @@ bool uir_network_int_list(uir_rule_context *context, const char *name, uint32_t 
                           int64_t fallback, int64_t *out_values);
 uir_value_id uir_network_conv_node(uir_builder *b, uir_value_id x, uir_value_id w, int64_t groups,
                                    const uir_window *window, const uir_dim *low, const uir_dim *high, uir_dtype to);
+/* Coordinates that windows read on one axis: i64 [out, kernel], o*stride + k*dilation - low. */
+uir_value_id uir_network_window_coordinates(uir_builder *b, const uir_window *window, uint32_t axis);
 /* A window reduction; `high` as ceil_high where the mode is used. */
 uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, const uir_window *window,
                                      const uir_dim *low, const uir_dim *high);
@@ -223,11 +225,20 @@ uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value
 uir_value_id uir_network_dequantize(uir_builder *b, uir_value_id x, uir_value_id scale, uir_value_id zero_point);
 
 /* ---- sampling ---- */
-/* Elements of x [N, C, spatial..] at coordinates: indices[a] are i64 [N, positions..] per spatial axis, in range.
- * Result [N, C, positions..]. */
-uir_value_id uir_network_sample(uir_rule_context *context, uir_value_id x, const uir_value_id *indices);
-/* Linear interpolation at real coordinates [N, positions..] per spatial axis; what lies outside counts as zero. */
-uir_value_id uir_network_sample_linear(uir_rule_context *context, uir_value_id x, const uir_value_id *coordinates);
+
+/* Images whose pixels are taken at computed coordinates: x [N, C, spatial..] as rows of channels. */
+typedef struct uir_sampler {
+    uir_rule_context *context;
+    uir_value_id rows;  /* [N * pixels, C] */
+    uir_value_id batch; /* i64 [M]: the image that each line of coordinates reads; M = N and 0, 1, .. unless replaced */
+    uir_shape shape;    /* of x */
+    uint32_t axes;      /* spatial ones */
+} uir_sampler;
+uir_sampler uir_network_sampler(uir_rule_context *context, uir_value_id x);
+/* Pixels [M, P, C] at i64 indices [M, P] per spatial axis, which must be in range. */
+uir_value_id uir_network_sampler_take(uir_sampler *sampler, const uir_value_id *indices);
+/* Linear interpolation [M, P, C] at real coordinates [M, P] per spatial axis; pixels outside count as zeros. */
+uir_value_id uir_network_sampler_linear(uir_sampler *sampler, const uir_value_id *coordinates);
 
 /* ---- bodies of loops ---- */
 /* A graph inside the builder's, and a builder for it. */

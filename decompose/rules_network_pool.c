@@ -15,17 +15,6 @@ static bool begin_pool(uir_rule_context *context, uir_value_id *out_x, uir_shape
 
 /* ---- MaxPool's indices ---- */
 
-/* Coordinates that windows read on one axis: [out, kernel], as i64: o*stride + k*dilation - low. */
-static uir_value_id window_coordinates(uir_builder *b, const uir_window *window, uint32_t axis) {
-    const int64_t second = 1;
-    uir_value_id o = uir_network_range(b, UIR_DTYPE_I64, window->out[axis]);
-    uir_value_id k = uir_network_range(b, UIR_DTYPE_I64, window->kernel[axis]);
-    o = multiply(b, o, uir_build_integer_scalar(b, UIR_DTYPE_I64, window->strides[axis]));
-    o = subtract(b, o, uir_network_dim_value(b, window->low[axis], UIR_DTYPE_I64));
-    k = multiply(b, k, uir_build_integer_scalar(b, UIR_DTYPE_I64, window->dilations[axis]));
-    return add(b, uir_build_unsqueeze(b, o, &second, 1), k);
-}
-
 /* Flat position (row-major over the spatial axes) that each window element reads, [positions, elements], and whether it
  * lies inside. Outside ones read position 0. */
 static void window_positions(uir_builder *b, const uir_shape *shape, const uir_window *window, bool column_major,
@@ -44,7 +33,7 @@ static void window_positions(uir_builder *b, const uir_shape *shape, const uir_w
     }
     for (uint32_t i = 0; i < n; i++) {
         /* [out, kernel] laid out as [1.., out, 1.., kernel, 1..] over n output axes, then n window axes. */
-        uir_value_id at = window_coordinates(b, window, i);
+        uir_value_id at = uir_network_window_coordinates(b, window, i);
         uir_shape spread = {2 * n, {{0}}};
         for (uint32_t j = 0; j < 2 * n; j++) spread.dims[j] = dim_int(b, 1);
         spread.dims[i] = window->out[i];

@@ -134,3 +134,13 @@ uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, 
     uir_build_node(b, op, &x, 1, attributes, n, &output, 1);
     return output;
 }
+
+uir_value_id uir_network_window_coordinates(uir_builder *b, const uir_window *window, uint32_t axis) {
+    const int64_t second = 1;
+    uir_value_id o = uir_network_range(b, UIR_DTYPE_I64, window->out[axis]);
+    uir_value_id k = uir_network_range(b, UIR_DTYPE_I64, window->kernel[axis]);
+    o = multiply(b, o, uir_build_integer_scalar(b, UIR_DTYPE_I64, window->strides[axis]));
+    o = subtract(b, o, uir_network_dim_value(b, window->low[axis], UIR_DTYPE_I64));
+    k = multiply(b, k, uir_build_integer_scalar(b, UIR_DTYPE_I64, window->dilations[axis]));
+    return add(b, uir_build_unsqueeze(b, o, &second, 1), k);
+}
