@@ -61,7 +61,7 @@ static const schema *find_schema(uir_op op, int since_version, uir_bytes name) {
 }
 
 /* The fields that are set, as bits by kind number. */
-static uint32_t set_kinds(const Onnx__AttributeProto *a) {
+static uint32_t set_kinds(const UirOnnx__AttributeProto *a) {
     uint32_t set = 0;
 #define KIND_SET(constant, number, is_set) set |= (is_set) ? 1u << (number) : 0;
     KINDS(KIND_SET)
@@ -70,7 +70,7 @@ static uint32_t set_kinds(const Onnx__AttributeProto *a) {
 
 /* The kind of an attribute: its type, or, where old files leave that out, the one field that is set. UNDEFINED after a
  * problem. */
-static uir_status kind_of(uir_importer *importer, const Onnx__AttributeProto *attribute, const schema *schema,
+static uir_status kind_of(uir_importer *importer, const UirOnnx__AttributeProto *attribute, const schema *schema,
                           const uir_location *place, kind *out_kind) {
     uir_bytes name = UIR_PROTO_BYTES(attribute, name);
     uint32_t set = set_kinds(attribute);
@@ -100,8 +100,8 @@ static uir_status kind_of(uir_importer *importer, const Onnx__AttributeProto *at
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_resolve_attribute(uir_importer *importer, const Onnx__AttributeProto *attribute,
-                                        const uir_location *place, const Onnx__AttributeProto **out_attribute) {
+uir_status uir_import_resolve_attribute(uir_importer *importer, const UirOnnx__AttributeProto *attribute,
+                                        const uir_location *place, const UirOnnx__AttributeProto **out_attribute) {
     *out_attribute = attribute;
     uir_bytes reference = UIR_PROTO_BYTES(attribute, ref_attr_name);
     if (!reference.length) return UIR_STATUS_OK;
@@ -124,7 +124,7 @@ static uir_status intern(uir_importer *importer, uir_bytes bytes, uir_string *ou
     return uir_strings_intern(&importer->module->strings, bytes.data, bytes.length, out_string);
 }
 
-static uir_status read_strings(uir_importer *importer, const Onnx__AttributeProto *proto, uir_attribute *out) {
+static uir_status read_strings(uir_importer *importer, const UirOnnx__AttributeProto *proto, uir_attribute *out) {
     uir_string *strings;
     UIR_TRY_ALLOCATE(strings, uir_arena_allocate_array(&importer->scratch, proto->n_strings + 1, sizeof *strings));
     for (size_t i = 0; i < proto->n_strings; i++) {
@@ -135,7 +135,7 @@ static uir_status read_strings(uir_importer *importer, const Onnx__AttributeProt
     return UIR_STATUS_OK;
 }
 
-static uir_status read_floats(uir_importer *importer, const Onnx__AttributeProto *proto, uir_attribute *out) {
+static uir_status read_floats(uir_importer *importer, const UirOnnx__AttributeProto *proto, uir_attribute *out) {
     double *reals;
     UIR_TRY_ALLOCATE(reals, uir_arena_allocate_array(&importer->scratch, proto->n_floats + 1, sizeof *reals));
     for (size_t i = 0; i < proto->n_floats; i++) reals[i] = (double)proto->floats[i];
@@ -144,7 +144,7 @@ static uir_status read_floats(uir_importer *importer, const Onnx__AttributeProto
     return UIR_STATUS_OK;
 }
 
-static uir_status read_graph(uir_importer *importer, uir_graph_id parent, const Onnx__GraphProto *proto,
+static uir_status read_graph(uir_importer *importer, uir_graph_id parent, const UirOnnx__GraphProto *proto,
                              uir_attribute *out) {
     const char *name;
     UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(proto, name), &importer->scratch, &name));
@@ -152,7 +152,7 @@ static uir_status read_graph(uir_importer *importer, uir_graph_id parent, const 
     return uir_import_graph(importer, out->value.graph, proto, NULL, NULL);
 }
 
-static uir_status read_type(uir_importer *importer, const Onnx__TypeProto *proto, uir_attribute *out) {
+static uir_status read_type(uir_importer *importer, const UirOnnx__TypeProto *proto, uir_attribute *out) {
     uir_text text;
     uir_text_init(&text, importer->allocator);
     uir_status status = uir_import_type_text(importer, proto, &text);
@@ -164,7 +164,7 @@ static uir_status read_type(uir_importer *importer, const Onnx__TypeProto *proto
 }
 
 /* One attribute. A tensor that cannot be read leaves *out_good false, its message given. */
-static uir_status read_attribute(uir_importer *importer, uir_graph_id graph, const Onnx__AttributeProto *proto,
+static uir_status read_attribute(uir_importer *importer, uir_graph_id graph, const UirOnnx__AttributeProto *proto,
                                  kind kind, const uir_location *place, uir_attribute *out, bool *out_good) {
     uir_status status = UIR_STATUS_OK;
     if (proto->n_ints > UINT32_MAX || proto->n_floats > UINT32_MAX || proto->n_strings > UINT32_MAX)
@@ -230,7 +230,7 @@ static uir_bytes target_name(uir_bytes name, kind kind) {
     return name;
 }
 
-static uir_status check_required(uir_importer *importer, uir_op op, int since_version, const Onnx__NodeProto *node,
+static uir_status check_required(uir_importer *importer, uir_op op, int since_version, const UirOnnx__NodeProto *node,
                                  const uir_location *place, bool *out_good) {
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         if (!schemas[i].required || !in_force(&schemas[i], op, since_version)) continue;
@@ -247,8 +247,8 @@ static uir_status check_required(uir_importer *importer, uir_op op, int since_ve
 }
 
 uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir_op op, int since_version,
-                                 const Onnx__NodeProto *node, const uir_location *place, uir_attribute **out_attributes,
-                                 uint32_t *out_count, bool *out_good) {
+                                 const UirOnnx__NodeProto *node, const uir_location *place,
+                                 uir_attribute **out_attributes, uint32_t *out_count, bool *out_good) {
     uir_attribute *attributes;
     *out_count = 0;
     *out_good = true;
@@ -266,7 +266,7 @@ uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir
                                          uir_op_get_row(op)->name, UIR_BYTES_FORMAT(name)));
             continue;
         }
-        const Onnx__AttributeProto *meant;
+        const UirOnnx__AttributeProto *meant;
         UIR_TRY(uir_import_resolve_attribute(importer, node->attribute[i], place, &meant));
         if (!meant) {
             if (!schema->required) continue;

@@ -47,10 +47,10 @@ static uir_status read_tensor(const reader *reader, const uint8_t *data, uint64_
     uir_arena_init(&scratch, reader->allocator);
     ProtobufCMessage *message;
     uir_location place = {.file = reader->file};
-    uir_status status = uir_proto_unpack(&onnx__tensor_proto__descriptor, data, size, reader->file, reader->allocator,
-                                         reader->diagnostics, &scratch, &message);
+    uir_status status = uir_proto_unpack(&uir_onnx__tensor_proto__descriptor, data, size, reader->file,
+                                         reader->allocator, reader->diagnostics, &scratch, &message);
     if (status == UIR_STATUS_OK) {
-        const Onnx__TensorProto *proto = (const Onnx__TensorProto *)message;
+        const UirOnnx__TensorProto *proto = (const UirOnnx__TensorProto *)message;
         uir_tensor_source source = {
             .allocator = reader->allocator, .diagnostics = reader->diagnostics, .data = data, .size = size};
         uir_tensor *tensor = NULL;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-uir_status uir_import_read_opsets(uir_importer *importer, Onnx__OperatorSetIdProto *const *protos, size_t count,
+uir_status uir_import_read_opsets(uir_importer *importer, UirOnnx__OperatorSetIdProto *const *protos, size_t count,
                                   uir_import_opsets *out_opsets) {
     uir_location place = {.file = importer->file};
     UIR_TRY_ALLOCATE(out_opsets->data,
@@ -61,10 +61,10 @@ static uir_status function_key(uir_importer *importer, uir_bytes domain, uir_byt
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_read_functions(uir_importer *importer, const Onnx__ModelProto *model) {
+uir_status uir_import_read_functions(uir_importer *importer, const UirOnnx__ModelProto *model) {
     uir_location place = {.file = importer->file};
     for (size_t i = 0; i < model->n_functions; i++) {
-        const Onnx__FunctionProto *proto = model->functions[i];
+        const UirOnnx__FunctionProto *proto = model->functions[i];
         uir_bytes key;
         uir_name name;
         uir_bytes function_name = UIR_PROTO_BYTES(proto, name);
@@ -82,7 +82,7 @@ uir_status uir_import_read_functions(uir_importer *importer, const Onnx__ModelPr
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_find_function(uir_importer *importer, const Onnx__NodeProto *node,
+uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeProto *node,
                                     uir_import_function **out_function) {
     *out_function = NULL;
     if (!importer->functions.count) return UIR_STATUS_OK;
@@ -99,7 +99,7 @@ uir_status uir_import_find_function(uir_importer *importer, const Onnx__NodeProt
 /* ---- calls ---- */
 
 /* The attributes that the body sees: those of the call, then defaults of those not given. */
-static uir_status call_attributes(uir_importer *importer, const Onnx__NodeProto *node, const uir_location *place,
+static uir_status call_attributes(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                                   uir_import_frame *frame) {
     size_t default_count;
     ProtobufCMessage **defaults =
@@ -109,14 +109,14 @@ static uir_status call_attributes(uir_importer *importer, const Onnx__NodeProto 
                          UIR_IMPORT_MAX_ATTRIBUTES);
     }
     size_t total = node->n_attribute + default_count;
-    const Onnx__AttributeProto **attributes;
+    const UirOnnx__AttributeProto **attributes;
     uir_name *names;
     UIR_TRY_ALLOCATE(attributes, uir_arena_allocate_array(&importer->scratch, total + 1, sizeof *attributes));
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&importer->scratch, total + 1, sizeof *names));
     for (size_t i = 0; i < total; i++) {
         bool given = i < node->n_attribute;
-        const Onnx__AttributeProto *attribute =
-            given ? node->attribute[i] : (const Onnx__AttributeProto *)defaults[i - node->n_attribute];
+        const UirOnnx__AttributeProto *attribute =
+            given ? node->attribute[i] : (const UirOnnx__AttributeProto *)defaults[i - node->n_attribute];
         uir_name name;
         UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(attribute, name), &name));
         if (given) UIR_TRY(uir_import_resolve_attribute(importer, attribute, place, &attribute));
@@ -145,9 +145,9 @@ static uir_status call_attributes(uir_importer *importer, const Onnx__NodeProto 
 }
 
 /* Whether the call may go ahead: no cycle, not too deep, not too many operands. */
-static uir_status check_call(uir_importer *importer, const Onnx__NodeProto *node, const uir_import_function *function,
-                             const uir_location *place, bool *out_good) {
-    const Onnx__FunctionProto *proto = function->proto;
+static uir_status check_call(uir_importer *importer, const UirOnnx__NodeProto *node,
+                             const uir_import_function *function, const uir_location *place, bool *out_good) {
+    const UirOnnx__FunctionProto *proto = function->proto;
     *out_good = false;
     for (const uir_import_frame *frame = importer->frame; frame; frame = frame->caller) {
         if (frame->function == function) {
@@ -168,7 +168,7 @@ static uir_status check_call(uir_importer *importer, const Onnx__NodeProto *node
 }
 
 /* The function's inputs are bound to the call's; those not given are absent, as in an op. */
-static uir_status bind_inputs(uir_importer *importer, const Onnx__FunctionProto *proto, const uir_value_id *inputs,
+static uir_status bind_inputs(uir_importer *importer, const UirOnnx__FunctionProto *proto, const uir_value_id *inputs,
                               size_t input_count, const uir_location *place) {
     for (size_t i = 0; i < proto->n_input; i++) {
         uir_name name;
@@ -179,8 +179,8 @@ static uir_status bind_inputs(uir_importer *importer, const Onnx__FunctionProto 
 }
 
 /* In the body's scope: its outputs are shown under the names that the caller gives them. */
-static uir_status alias_outputs(uir_importer *importer, const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                                uint32_t caller_scope) {
+static uir_status alias_outputs(uir_importer *importer, const UirOnnx__NodeProto *node,
+                                const UirOnnx__FunctionProto *proto, uint32_t caller_scope) {
     for (size_t i = 0; i < node->n_output; i++) {
         uir_name inner, outer;
         UIR_TRY(uir_import_name(importer, uir_proto_bytes(true, proto->output[i]), &inner));
@@ -193,9 +193,9 @@ static uir_status alias_outputs(uir_importer *importer, const Onnx__NodeProto *n
     return UIR_STATUS_OK;
 }
 
-static uir_status inline_body(uir_importer *importer, uir_graph_id graph, const Onnx__NodeProto *node,
+static uir_status inline_body(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node,
                               uir_import_frame *frame, const uir_location *place, uir_value_id *outputs) {
-    const Onnx__FunctionProto *proto = frame->function->proto;
+    const UirOnnx__FunctionProto *proto = frame->function->proto;
     uir_value_id *inputs;
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&importer->scratch, node->n_input + 1, sizeof *inputs));
     for (size_t i = 0; i < node->n_input; i++) {
@@ -223,7 +223,7 @@ static uir_status inline_body(uir_importer *importer, uir_graph_id graph, const 
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const Onnx__NodeProto *node,
+uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node,
                            uir_import_function *function, const uir_location *place) {
     bool good;
     uir_value_id *outputs;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static uir_status check_ir_version(uir_importer *importer, const Onnx__ModelProto *model) {
+static uir_status check_ir_version(uir_importer *importer, const UirOnnx__ModelProto *model) {
     uir_location place = {.file = importer->file};
     if (!model->has_ir_version) {
         return uir_error_hint(importer->diagnostics, UIR_STATUS_BAD_FILE, &place, "is this an ONNX model?",
@@ -18,14 +18,14 @@ static uir_status check_ir_version(uir_importer *importer, const Onnx__ModelProt
     return UIR_STATUS_OK;
 }
 
-static uir_status read_metadata(uir_importer *importer, const Onnx__ModelProto *model, uir_arena *arena,
+static uir_status read_metadata(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
                                 uir_onnx_info *info) {
     uir_onnx_pair *pairs;
     uint32_t count = 0;
     UIR_TRY_ALLOCATE(pairs, uir_arena_allocate_array(arena, model->n_metadata_props + 1, sizeof *pairs));
     uir_import_scope saved = uir_import_enter(importer, true); /* keys as names: tells those that occur twice */
     for (size_t i = 0; i < model->n_metadata_props; i++) {
-        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+        const UirOnnx__StringStringEntryProto *entry = model->metadata_props[i];
         uir_bytes key = UIR_PROTO_BYTES(entry, key);
         uir_name name;
         UIR_TRY(uir_import_name(importer, key, &name));
@@ -45,7 +45,7 @@ static uir_status read_metadata(uir_importer *importer, const Onnx__ModelProto *
     return UIR_STATUS_OK;
 }
 
-static uir_status import_model(uir_importer *importer, const Onnx__ModelProto *model, uir_arena *arena,
+static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
                                uir_onnx_info *info) {
     UIR_TRY(check_ir_version(importer, model));
     if (!model->graph) {
@@ -116,9 +116,9 @@ static uir_status run(uir_importer *importer, const uir_onnx_source *source, uir
         return uir_error(importer->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = importer->file},
                          "the file is empty");
     }
-    UIR_TRY(uir_proto_unpack(&onnx__model_proto__descriptor, importer->tensors.data, importer->tensors.size,
+    UIR_TRY(uir_proto_unpack(&uir_onnx__model_proto__descriptor, importer->tensors.data, importer->tensors.size,
                              importer->file, importer->allocator, importer->diagnostics, &importer->scratch, &message));
-    uir_status status = import_model(importer, (const Onnx__ModelProto *)message, arena, info);
+    uir_status status = import_model(importer, (const UirOnnx__ModelProto *)message, arena, info);
     uir_import_report_gaps(importer);
     return status != UIR_STATUS_OK ? status : importer->worst;
 }

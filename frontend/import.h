@@ -43,7 +43,7 @@ typedef struct uir_import_opsets {
 
 typedef struct uir_import_function {
     uir_name domain, name, overload;
-    const Onnx__FunctionProto *proto;
+    const UirOnnx__FunctionProto *proto;
     uir_import_opsets opsets; /* read at the first call */
     bool opsets_read;
 } uir_import_function;
@@ -53,7 +53,7 @@ typedef struct uir_import_frame {
     const struct uir_import_frame *caller;
     uir_import_function *function;
     uint32_t depth;
-    const Onnx__AttributeProto **attributes; /* by position in attribute_names */
+    const UirOnnx__AttributeProto **attributes; /* by position in attribute_names */
     const uir_name *attribute_names;
     uint32_t attribute_count;
 } uir_import_frame;
@@ -134,41 +134,41 @@ uir_status uir_import_new_value(uir_importer *importer, uir_name name, const uir
 
 /* ---- types.c ---- */
 /* Makes the symbols of plain dim_params of the graph's inputs, which expressions may then use. */
-uir_status uir_import_declare_dims(uir_importer *importer, const Onnx__GraphProto *graph);
-/* The declared type; NULL or an incomplete one gives unknown parts. */
-uir_status uir_import_type(uir_importer *importer, const uir_location *place, const Onnx__TypeProto *proto,
-                           uir_type *out_type);
+uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph);
+/* The declared type of the value called `owner`; NULL or an incomplete one gives unknown parts. */
+uir_status uir_import_type(uir_importer *importer, const uir_location *place, uir_bytes owner,
+                           const UirOnnx__TypeProto *proto, uir_type *out_type);
 /* "seq(tensor(f32))". */
-uir_status uir_import_type_text(uir_importer *importer, const Onnx__TypeProto *proto, uir_text *text);
+uir_status uir_import_type_text(uir_importer *importer, const UirOnnx__TypeProto *proto, uir_text *text);
 
 /* ---- attributes.c ---- */
 /* The node's attributes, resolved in the current frame, checked against attributes.def. Graphs are read with
  * uir_import_graph into `graph`'s children. In case of a problem the list is incomplete and *out_good false. Tensors in
  * the list are owned. */
 uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir_op op, int since_version,
-                                 const Onnx__NodeProto *node, const uir_location *place, uir_attribute **out_attributes,
-                                 uint32_t *out_count, bool *out_good);
+                                 const UirOnnx__NodeProto *node, const uir_location *place,
+                                 uir_attribute **out_attributes, uint32_t *out_count, bool *out_good);
 /* The attribute proto that is meant: itself, or what its ref_attr_name stands for in the current frame; NULL: absent.
  */
-uir_status uir_import_resolve_attribute(uir_importer *importer, const Onnx__AttributeProto *attribute,
-                                        const uir_location *place, const Onnx__AttributeProto **out_attribute);
+uir_status uir_import_resolve_attribute(uir_importer *importer, const UirOnnx__AttributeProto *attribute,
+                                        const uir_location *place, const UirOnnx__AttributeProto **out_attribute);
 
 /* ---- order.c ---- */
 /* The order in which nodes can be read: NULL when it is the given one. A cycle is a problem, and gives the given order.
  */
-uir_status uir_import_order(uir_importer *importer, Onnx__NodeProto *const *nodes, size_t count,
+uir_status uir_import_order(uir_importer *importer, UirOnnx__NodeProto *const *nodes, size_t count,
                             const uint32_t **out_order);
 
 /* ---- nodes.c, functions.c ---- */
-uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, Onnx__NodeProto *const *nodes, size_t count);
+uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, UirOnnx__NodeProto *const *nodes, size_t count);
 /* Inputs, initializers, nodes and outputs of a graph, in a scope of its own. `info` of the main graph, else NULL. */
-uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto, uir_arena *arena,
-                            uir_onnx_info *info);
-uir_status uir_import_read_functions(uir_importer *importer, const Onnx__ModelProto *model);
+uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
+                            uir_arena *arena, uir_onnx_info *info);
+uir_status uir_import_read_functions(uir_importer *importer, const UirOnnx__ModelProto *model);
 /* NULL when no local function is meant. */
-uir_status uir_import_find_function(uir_importer *importer, const Onnx__NodeProto *node,
+uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeProto *node,
                                     uir_import_function **out_function);
-uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const Onnx__NodeProto *node,
+uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node,
                            uir_import_function *function, const uir_location *place);
 /* Counts work done inside functions; over the limit the import ends. */
 uir_status uir_import_spend(uir_importer *importer, uint64_t amount);
@@ -177,8 +177,8 @@ uir_status uir_import_spend(uir_importer *importer, uint64_t amount);
 uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_location *place, const char *what,
                           uir_value_id *out_value);
 /* Where a node is: file, its name, its op, in texts of the scratch arena. */
-uir_status uir_import_place(uir_importer *importer, const Onnx__NodeProto *node, uir_location *out_place);
-uir_status uir_import_read_opsets(uir_importer *importer, Onnx__OperatorSetIdProto *const *protos, size_t count,
+uir_status uir_import_place(uir_importer *importer, const UirOnnx__NodeProto *node, uir_location *out_place);
+uir_status uir_import_read_opsets(uir_importer *importer, UirOnnx__OperatorSetIdProto *const *protos, size_t count,
                                   uir_import_opsets *out_opsets);
 /* The version imported for a domain in the current body; 0: none. */
 int64_t uir_import_opset_version(const uir_importer *importer, uir_name domain);

@@ -11,7 +11,7 @@ uir_status uir_import_spend(uir_importer *importer, uint64_t amount) {
                      "inlining the model's functions makes too large a graph");
 }
 
-uir_status uir_import_place(uir_importer *importer, const Onnx__NodeProto *node, uir_location *out_place) {
+uir_status uir_import_place(uir_importer *importer, const UirOnnx__NodeProto *node, uir_location *out_place) {
     *out_place = (uir_location){.file = importer->file};
     uir_bytes name = UIR_PROTO_BYTES(node, name);
     for (size_t i = 0; i < node->n_output && !name.length; i++) name = uir_proto_bytes(true, node->output[i]);
@@ -50,7 +50,7 @@ uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_loc
 /* ---- one node ---- */
 
 /* The op that the node names, or NONE with the reason reported. */
-static uir_status find_op(uir_importer *importer, const Onnx__NodeProto *node, const uir_location *place,
+static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                           uir_op *out_op, int *out_since) {
     uir_bytes domain = UIR_PROTO_BYTES(node, domain), type = UIR_PROTO_BYTES(node, op_type);
     if (uir_bytes_equal(domain, (uir_bytes){"ai.onnx", 7})) domain.length = 0;
@@ -117,10 +117,10 @@ static uint32_t given_count(const ProtobufCBinaryData *names, size_t count) {
     return (uint32_t)count;
 }
 
-static uint64_t attribute_work(const Onnx__NodeProto *node) {
+static uint64_t attribute_work(const UirOnnx__NodeProto *node) {
     uint64_t work = node->n_attribute;
     for (size_t i = 0; i < node->n_attribute; i++) {
-        const Onnx__AttributeProto *a = node->attribute[i];
+        const UirOnnx__AttributeProto *a = node->attribute[i];
         work += a->n_ints + a->n_floats + a->n_strings;
         if (a->t) work += 1 + (a->t->has_raw_data ? uir_proto_raw_span(a->t).length / 64 : 0) + a->t->n_dims;
     }
@@ -133,7 +133,7 @@ static void release_tensors(const uir_attribute *attributes, uint32_t count) {
     }
 }
 
-static uir_status bind_outputs(uir_importer *importer, const Onnx__NodeProto *node, const uir_location *place,
+static uir_status bind_outputs(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                                uir_value_id *outputs, uint32_t count) {
     uir_type unknown = {.kind = UIR_VALUE_TENSOR};
     for (uint32_t i = 0; i < count; i++) {
@@ -146,7 +146,7 @@ static uir_status bind_outputs(uir_importer *importer, const Onnx__NodeProto *no
     return UIR_STATUS_OK;
 }
 
-static uir_status import_node(uir_importer *importer, uir_graph_id graph, const Onnx__NodeProto *node) {
+static uir_status import_node(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node) {
     uir_location place;
     uir_import_function *function;
     uir_node_info info = {0};
@@ -195,7 +195,8 @@ static uir_status import_node(uir_importer *importer, uir_graph_id graph, const 
     return status;
 }
 
-uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, Onnx__NodeProto *const *nodes, size_t count) {
+uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, UirOnnx__NodeProto *const *nodes,
+                            size_t count) {
     const uint32_t *order;
     UIR_TRY(uir_import_order(importer, nodes, count, &order));
     for (size_t i = 0; i < count; i++) UIR_TRY(import_node(importer, graph, nodes[order ? order[i] : i]));
@@ -221,10 +222,10 @@ static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_t
     return uir_import_bind(importer, name, value, place);
 }
 
-static uir_status import_initializers(uir_importer *importer, const Onnx__GraphProto *proto,
+static uir_status import_initializers(uir_importer *importer, const UirOnnx__GraphProto *proto,
                                       const uir_location *place) {
     for (size_t i = 0; i < proto->n_initializer; i++) {
-        const Onnx__TensorProto *t = proto->initializer[i];
+        const UirOnnx__TensorProto *t = proto->initializer[i];
         uir_tensor *tensor;
         UIR_TRY(uir_import_spend(importer, 1 + (t->has_raw_data ? uir_proto_raw_span(t).length / 64 : 0)));
         uir_status status = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
@@ -239,7 +240,7 @@ static uir_status import_initializers(uir_importer *importer, const Onnx__GraphP
         UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t, name), tensor, place));
     }
     for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
-        const Onnx__SparseTensorProto *t = proto->sparse_initializer[i];
+        const UirOnnx__SparseTensorProto *t = proto->sparse_initializer[i];
         uir_tensor *tensor;
         UIR_TRY(uir_import_spend(importer, 1 + UIR_IMPORT_MAX_INLINED_WORK / 100));
         uir_status status = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
@@ -269,7 +270,7 @@ static uir_status check_default(uir_importer *importer, uir_value_id value, cons
     return UIR_STATUS_OK;
 }
 
-static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto,
+static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                                 const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
     const char **names = NULL;
     uint32_t count = 0;
@@ -278,7 +279,7 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         uir_type type;
         uir_name name;
         uir_value_id value;
-        UIR_TRY(uir_import_type(importer, place, proto->input[i]->type, &type));
+        UIR_TRY(uir_import_type(importer, place, UIR_PROTO_BYTES(proto->input[i], name), proto->input[i]->type, &type));
         UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(proto->input[i], name), &name));
         if (!name.id) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph input has no name"));
@@ -305,7 +306,7 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
     return UIR_STATUS_OK;
 }
 
-static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto,
+static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                                  const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
     const char **names = NULL;
     if (info) UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_output + 1, sizeof *names));
@@ -313,7 +314,7 @@ static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, con
         uir_bytes name = UIR_PROTO_BYTES(proto->output[i], name);
         uir_value_id value;
         uir_type type;
-        UIR_TRY(uir_import_type(importer, place, proto->output[i]->type, &type));
+        UIR_TRY(uir_import_type(importer, place, name, proto->output[i]->type, &type));
         if (info) UIR_TRY(uir_import_text(importer, name, arena, &names[i]));
         if (!name.length) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph output has no name"));
@@ -336,8 +337,8 @@ static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, con
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Onnx__GraphProto *proto, uir_arena *arena,
-                            uir_onnx_info *info) {
+uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
+                            uir_arena *arena, uir_onnx_info *info) {
     const char *name;
     UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(proto, name), &importer->scratch, &name));
     uir_location place = {.file = importer->file};

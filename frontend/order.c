@@ -24,10 +24,10 @@ static uir_status add_use(ordering *ordering, ProtobufCBinaryData bytes) {
 }
 
 /* Nesting is bounded by the scan. */
-static uir_status add_uses(ordering *ordering, const Onnx__NodeProto *node) {
+static uir_status add_uses(ordering *ordering, const UirOnnx__NodeProto *node) {
     for (size_t i = 0; i < node->n_input; i++) UIR_TRY(add_use(ordering, node->input[i]));
     for (size_t a = 0; a < node->n_attribute; a++) {
-        const Onnx__GraphProto *graph = node->attribute[a]->g;
+        const UirOnnx__GraphProto *graph = node->attribute[a]->g;
         if (!graph) continue;
         for (size_t i = 0; i < graph->n_node; i++) UIR_TRY(add_uses(ordering, graph->node[i]));
         for (size_t i = 0; i < graph->n_output; i++) {
@@ -37,7 +37,7 @@ static uir_status add_uses(ordering *ordering, const Onnx__NodeProto *node) {
     return UIR_STATUS_OK;
 }
 
-static uir_status set_makers(uir_importer *importer, Onnx__NodeProto *const *nodes, size_t count, bool clear) {
+static uir_status set_makers(uir_importer *importer, UirOnnx__NodeProto *const *nodes, size_t count, bool clear) {
     for (size_t n = 0; n < count; n++) {
         for (size_t i = 0; i < nodes[n]->n_output; i++) {
             uir_name name;
@@ -50,13 +50,14 @@ static uir_status set_makers(uir_importer *importer, Onnx__NodeProto *const *nod
 
 enum { UNSEEN, OPEN, DONE };
 
-static uir_status report_cycle(uir_importer *importer, const Onnx__NodeProto *node) {
+static uir_status report_cycle(uir_importer *importer, const UirOnnx__NodeProto *node) {
     uir_location place;
     UIR_TRY(uir_import_place(importer, node, &place));
     return uir_import_problem(importer, UIR_STATUS_BAD_FILE, &place, NULL, "the node depends on its own output");
 }
 
-static uir_status sort(ordering *ordering, Onnx__NodeProto *const *nodes, uint32_t count, const uint32_t **out_order) {
+static uir_status sort(ordering *ordering, UirOnnx__NodeProto *const *nodes, uint32_t count,
+                       const uint32_t **out_order) {
     uir_arena *scratch = &ordering->importer->scratch;
     uint8_t *states;
     uint32_t *order, *stack, *next, done = 0;
@@ -90,7 +91,7 @@ static uir_status sort(ordering *ordering, Onnx__NodeProto *const *nodes, uint32
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_order(uir_importer *importer, Onnx__NodeProto *const *nodes, size_t count,
+uir_status uir_import_order(uir_importer *importer, UirOnnx__NodeProto *const *nodes, size_t count,
                             const uint32_t **out_order) {
     ordering ordering = {.importer = importer, .sorted = true};
     *out_order = NULL;

@@ -68,7 +68,7 @@ uir_status uir_proto_unpack(const ProtobufCMessageDescriptor *descriptor, const 
     return status;
 }
 
-uir_raw_span uir_proto_raw_span(const Onnx__TensorProto *tensor) {
+uir_raw_span uir_proto_raw_span(const UirOnnx__TensorProto *tensor) {
     uir_raw_span span = {0, 0};
     if (tensor->raw_data.len == sizeof span) memcpy(&span, tensor->raw_data.data, sizeof span);
     return span;

@@ -31,7 +31,7 @@ uir_status uir_proto_unpack(const ProtobufCMessageDescriptor *descriptor, const 
                             uir_arena *arena, ProtobufCMessage **out_message);
 
 /* The span of a tensor whose has_raw_data is set. */
-uir_raw_span uir_proto_raw_span(const Onnx__TensorProto *tensor);
+uir_raw_span uir_proto_raw_span(const UirOnnx__TensorProto *tensor);
 
 static inline uir_bytes uir_proto_bytes(bool has, ProtobufCBinaryData data) {
     return has && data.len ? (uir_bytes){(const char *)data.data, data.len} : (uir_bytes){"", 0};

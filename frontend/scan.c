@@ -102,7 +102,7 @@ uir_status uir_proto_scan(const ProtobufCMessageDescriptor *descriptor, const ui
             levels[depth++] = (struct level){known->descriptor, field.data + field.length, shadow->length};
             uir_text_append(shadow, "\0\0\0\0\0", LENGTH_RESERVED);
             reader = (uir_wire_reader){field.data, field.data + field.length};
-        } else if (level->descriptor == &onnx__tensor_proto__descriptor && field.number == RAW_DATA_FIELD) {
+        } else if (level->descriptor == &uir_onnx__tensor_proto__descriptor && field.number == RAW_DATA_FIELD) {
             uir_raw_span span = {(uint64_t)(field.data - data), field.length};
             uir_wire_write_bytes(shadow, RAW_DATA_FIELD, &span, sizeof span);
         } else {

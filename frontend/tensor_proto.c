@@ -9,7 +9,7 @@
 typedef struct reading {
     const uir_tensor_source *source;
     const uir_location *place;
-    const Onnx__TensorProto *proto;
+    const UirOnnx__TensorProto *proto;
     uir_bytes name;
     uir_dtype dtype;
     uint32_t rank;
@@ -125,7 +125,7 @@ static const char *const external_keys[KEY_COUNT] = {"location", "offset", "leng
 static uir_status read_external(const reading *reading, uir_tensor **out_tensor) {
     uir_bytes values[KEY_COUNT] = {{0}};
     for (size_t i = 0; i < reading->proto->n_external_data; i++) {
-        const Onnx__StringStringEntryProto *entry = reading->proto->external_data[i];
+        const UirOnnx__StringStringEntryProto *entry = reading->proto->external_data[i];
         uir_bytes key = UIR_PROTO_BYTES(entry, key);
         int which = 0;
         while (which < KEY_COUNT &&
@@ -211,7 +211,7 @@ static uir_status count_error(const reading *reading, size_t found, uint64_t exp
 }
 
 static uir_status read_strings(const reading *reading, uir_tensor **out_tensor) {
-    const Onnx__TensorProto *proto = reading->proto;
+    const UirOnnx__TensorProto *proto = reading->proto;
     if (proto->n_string_data != reading->count) return count_error(reading, proto->n_string_data, reading->count);
     UIR_TRY(uir_tensor_create(reading->source->allocator, UIR_DTYPE_STRING, reading->rank, reading->shape, out_tensor));
     for (size_t i = 0; i < proto->n_string_data; i++) {
@@ -227,7 +227,7 @@ static uir_status read_strings(const reading *reading, uir_tensor **out_tensor) 
 
 /* Elements of up to 32 bits, one to an int32, several when they are packed: the low bits are what is stored. */
 static uir_status read_int32(const reading *reading, uir_tensor **out_tensor) {
-    const Onnx__TensorProto *proto = reading->proto;
+    const UirOnnx__TensorProto *proto = reading->proto;
     size_t width = element_alignment(reading->dtype);
     uint64_t units = reading->size / width;
     if (proto->n_int32_data != units) return count_error(reading, proto->n_int32_data, units);
@@ -251,7 +251,7 @@ static uir_status read_int32(const reading *reading, uir_tensor **out_tensor) {
 }
 
 static uir_status read_uint64(const reading *reading, uir_tensor **out_tensor) {
-    const Onnx__TensorProto *proto = reading->proto;
+    const UirOnnx__TensorProto *proto = reading->proto;
     if (proto->n_uint64_data != reading->count) return count_error(reading, proto->n_uint64_data, reading->count);
     bool narrow = uir_dtype_bits(reading->dtype) == 32;
     for (size_t i = 0; narrow && i < proto->n_uint64_data; i++) {
@@ -279,7 +279,7 @@ static uir_status read_same(const reading *reading, const void *data, size_t cou
 }
 
 static uir_status read_typed(const reading *reading, uir_tensor **out_tensor) {
-    const Onnx__TensorProto *p = reading->proto;
+    const UirOnnx__TensorProto *p = reading->proto;
     switch (field_of(reading->dtype)) {
     case FIELD_FLOAT:
         return read_same(reading, p->float_data, p->n_float_data, sizeof(float), out_tensor);
@@ -299,12 +299,13 @@ static uir_status read_typed(const reading *reading, uir_tensor **out_tensor) {
 }
 
 uir_status uir_tensor_from_proto(const uir_tensor_source *source, const uir_location *place,
-                                 const Onnx__TensorProto *proto, uir_tensor **out_tensor) {
+                                 const UirOnnx__TensorProto *proto, uir_tensor **out_tensor) {
     reading reading = {.source = source, .place = place, .proto = proto, .name = UIR_PROTO_BYTES(proto, name)};
     UIR_TRY(read_header(&reading, proto->data_type, proto->n_dims, proto->dims));
     if (proto->segment) return tensor_error(&reading, UIR_STATUS_UNSUPPORTED, "tensors in segments are not supported");
-    bool external = proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (proto->has_data_location && !external && proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
+    bool external = proto->has_data_location && proto->data_location == UIR_ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (proto->has_data_location && !external &&
+        proto->data_location != UIR_ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
         return tensor_error(&reading, UIR_STATUS_BAD_FILE, "the data location %d is unknown",
                             (int)proto->data_location);
     }
@@ -366,7 +367,7 @@ static uir_status scatter(const reading *dense, const uir_tensor *values, const 
 }
 
 uir_status uir_tensor_from_sparse_proto(const uir_tensor_source *source, const uir_location *place,
-                                        const Onnx__SparseTensorProto *proto, uir_tensor **out_tensor) {
+                                        const UirOnnx__SparseTensorProto *proto, uir_tensor **out_tensor) {
     reading dense = {.source = source, .place = place};
     if (!proto->values || !proto->indices) {
         return tensor_error(&dense, UIR_STATUS_BAD_FILE, "a sparse tensor without values or indices");

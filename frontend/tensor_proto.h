@@ -23,10 +23,10 @@ typedef struct uir_tensor_source {
 
 /* `place` goes into messages, with the tensor's own name. */
 uir_status uir_tensor_from_proto(const uir_tensor_source *source, const uir_location *place,
-                                 const Onnx__TensorProto *proto, uir_tensor **out_tensor);
+                                 const UirOnnx__TensorProto *proto, uir_tensor **out_tensor);
 /* Made dense. */
 uir_status uir_tensor_from_sparse_proto(const uir_tensor_source *source, const uir_location *place,
-                                        const Onnx__SparseTensorProto *proto, uir_tensor **out_tensor);
+                                        const UirOnnx__SparseTensorProto *proto, uir_tensor **out_tensor);
 
 /* For "%.*s": a name from a file, cut where it gets too long to read. */
 #define UIR_BYTES_FORMAT(bytes) (int)((bytes).length > 200 ? 200 : (bytes).length), (bytes).data

@@ -6,6 +6,12 @@
 /* Longer texts are names, not expressions. */
 enum { MAX_EXPRESSION = 200 };
 
+/* Which value's type is read, and where. */
+typedef struct place_of_type {
+    const uir_location *place;
+    uir_bytes owner;
+} place_of_type;
+
 static bool is_plain(uir_bytes text) {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.data[i];
@@ -53,7 +59,6 @@ static uir_dim parse_expression(uir_importer *importer, uir_bytes text) {
 
 static uir_status dim_from_text(uir_importer *importer, uir_bytes text, uir_dim *out_dim) {
     uir_name name;
-    if (text.length == 0) return add_symbol(importer, (uir_bytes){"?", 1}, out_dim);
     UIR_TRY(uir_import_name(importer, text, &name));
     if (!importer->symbols.data[name.id].id && !is_plain(text)) {
         *out_dim = parse_expression(importer, text);
@@ -63,13 +68,13 @@ static uir_status dim_from_text(uir_importer *importer, uir_bytes text, uir_dim 
     return named_symbol(importer, name, out_dim);
 }
 
-uir_status uir_import_declare_dims(uir_importer *importer, const Onnx__GraphProto *graph) {
+uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph) {
     for (size_t i = 0; i < graph->n_input; i++) {
-        const Onnx__TypeProto *type = graph->input[i]->type;
-        if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape) continue;
-        const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+        const UirOnnx__TypeProto *type = graph->input[i]->type;
+        if (!type || type->value_case != UIR_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape) continue;
+        const UirOnnx__TensorShapeProto *shape = type->tensor_type->shape;
         for (size_t d = 0; d < shape->n_dim; d++) {
-            if (shape->dim[d]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) continue;
+            if (shape->dim[d]->value_case != UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) continue;
             uir_bytes text = uir_proto_bytes(true, shape->dim[d]->dim_param);
             uir_name name;
             uir_dim dim;
@@ -81,67 +86,81 @@ uir_status uir_import_declare_dims(uir_importer *importer, const Onnx__GraphProt
     return UIR_STATUS_OK;
 }
 
-static uir_status read_dim(uir_importer *importer, const uir_location *place,
-                           const Onnx__TensorShapeProto__Dimension *proto, uir_dim *out_dim) {
+/* A dim of which nothing is known is called after its value and axis: a caller can then bind it. */
+static uir_status unnamed_dim(uir_importer *importer, const place_of_type *of, uint32_t axis, uir_dim *out_dim) {
+    uir_text text;
+    uir_text_init(&text, importer->allocator);
+    uir_text_append(&text, of->owner.data, of->owner.length);
+    uir_text_append_format(&text, "_%u", (unsigned)axis);
+    uir_status status = uir_text_status(&text);
+    if (status == UIR_STATUS_OK) status = add_symbol(importer, (uir_bytes){text.data, text.length}, out_dim);
+    uir_text_deinit(&text);
+    return status;
+}
+
+static uir_status read_dim(uir_importer *importer, const place_of_type *of, uint32_t axis,
+                           const UirOnnx__TensorShapeProto__Dimension *proto, uir_dim *out_dim) {
     switch (proto->value_case) {
-    case ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE:
+    case UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE:
         if (proto->dim_value >= 0) {
             *out_dim = uir_dim_const(importer->module->dims, proto->dim_value);
             return out_dim->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
         }
         if (proto->dim_value != -1) { /* exporters write -1 for "any" */
-            UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a declared dim is negative: %lld",
-                                       (long long)proto->dim_value));
+            UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, of->place, NULL,
+                                       "a declared dim is negative: %lld", (long long)proto->dim_value));
         }
-        return add_symbol(importer, (uir_bytes){"?", 1}, out_dim);
-    case ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM:
+        return unnamed_dim(importer, of, axis, out_dim);
+    case UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM:
+        if (proto->dim_param.len == 0) return unnamed_dim(importer, of, axis, out_dim);
         return dim_from_text(importer, uir_proto_bytes(true, proto->dim_param), out_dim);
     default:
         return add_symbol(importer, (uir_bytes){"?", 1}, out_dim);
     }
 }
 
-static uir_status read_tensor_type(uir_importer *importer, const uir_location *place,
-                                   const Onnx__TypeProto__Tensor *proto, uir_type *type) {
+static uir_status read_tensor_type(uir_importer *importer, const place_of_type *of,
+                                   const UirOnnx__TypeProto__Tensor *proto, uir_type *type) {
     if (proto->has_elem_type && proto->elem_type != 0) {
         if (!uir_dtype_is_valid(proto->elem_type)) {
-            return uir_import_gap_found(importer, place, NULL, "the declared element type number %d is unknown",
+            return uir_import_gap_found(importer, of->place, NULL, "the declared element type number %d is unknown",
                                         (int)proto->elem_type);
         }
         type->dtype = (uir_dtype)proto->elem_type;
     }
     if (!proto->shape) return UIR_STATUS_OK;
     if (proto->shape->n_dim > UIR_MAX_RANK) {
-        return uir_import_gap_found(importer, place, NULL, "a declared rank of %zu; at most %d is supported",
+        return uir_import_gap_found(importer, of->place, NULL, "a declared rank of %zu; at most %d is supported",
                                     proto->shape->n_dim, UIR_MAX_RANK);
     }
     uir_dim *dims;
     uint32_t rank = (uint32_t)proto->shape->n_dim;
     UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(&importer->scratch, rank + 1, sizeof *dims));
-    for (uint32_t i = 0; i < rank; i++) UIR_TRY(read_dim(importer, place, proto->shape->dim[i], &dims[i]));
+    for (uint32_t i = 0; i < rank; i++) UIR_TRY(read_dim(importer, of, i, proto->shape->dim[i], &dims[i]));
     type->rank_known = true;
     type->rank = rank;
     type->dims = dims;
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_type(uir_importer *importer, const uir_location *place, const Onnx__TypeProto *proto,
-                           uir_type *out_type) {
+uir_status uir_import_type(uir_importer *importer, const uir_location *place, uir_bytes owner,
+                           const UirOnnx__TypeProto *proto, uir_type *out_type) {
+    place_of_type of = {place, owner};
     *out_type = (uir_type){.kind = UIR_VALUE_TENSOR};
     bool outermost = true;
     while (proto) {
         switch (proto->value_case) {
-        case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
-            return read_tensor_type(importer, place, proto->tensor_type, out_type);
-        case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+        case UIR_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+            return read_tensor_type(importer, &of, proto->tensor_type, out_type);
+        case UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
             if (outermost) out_type->kind = UIR_VALUE_SEQUENCE;
             proto = proto->sequence_type->elem_type;
             break;
-        case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+        case UIR_ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
             if (outermost) out_type->kind = UIR_VALUE_OPTIONAL;
             proto = proto->optional_type->elem_type;
             break;
-        case ONNX__TYPE_PROTO__VALUE__NOT_SET:
+        case UIR_ONNX__TYPE_PROTO__VALUE__NOT_SET:
             return UIR_STATUS_OK;
         default:
             return uir_import_gap_found(importer, place, "tensors, sequences and optionals are supported",
@@ -152,17 +171,17 @@ uir_status uir_import_type(uir_importer *importer, const uir_location *place, co
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_type_text(uir_importer *importer, const Onnx__TypeProto *proto, uir_text *text) {
+uir_status uir_import_type_text(uir_importer *importer, const UirOnnx__TypeProto *proto, uir_text *text) {
     uint32_t open = 0;
-    while (proto && (proto->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ||
-                     proto->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)) {
-        bool sequence = proto->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE;
+    while (proto && (proto->value_case == UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ||
+                     proto->value_case == UIR_ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)) {
+        bool sequence = proto->value_case == UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE;
         uir_text_append_string(text, sequence ? "seq(" : "optional(");
         proto = sequence ? proto->sequence_type->elem_type : proto->optional_type->elem_type;
         open++;
     }
     uir_type type;
-    UIR_TRY(uir_import_type(importer, &(uir_location){.file = importer->file}, proto, &type));
+    UIR_TRY(uir_import_type(importer, &(uir_location){.file = importer->file}, (uir_bytes){"", 0}, proto, &type));
     uir_text_append_format(text, "tensor(%s)", type.dtype == UIR_DTYPE_NONE ? "?" : uir_dtype_name(type.dtype));
     while (open--) uir_text_append_string(text, ")");
     return uir_text_status(text);

@@ -1,0 +1,46 @@
+/* Pictures, and the inflating of .npz members: both from stb_image.
+ *
+ * stb's own allocations come from the C library: its hooks carry no context through which a uir_allocator could be
+ * reached. */
+#include "api/internal.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_PNG
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_BMP
+#define STBI_ONLY_PNM
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_NO_HDR
+#define STBI_NO_FAILURE_STRINGS /* they would be kept in a static variable */
+#define STBI_NO_THREAD_LOCALS   /* its per-thread settings are not used */
+#define STBI_MAX_DIMENSIONS     16384
+#include <stb/stb_image.h>
+
+uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
+                          const uint8_t *data, size_t size, uir_tensor **out_tensor) {
+    uir_location place = {.file = file};
+    int width, height, channels;
+    unsigned char *pixels =
+        size > INT_MAX ? NULL : stbi_load_from_memory(data, (int)size, &width, &height, &channels, 0);
+    if (!pixels) {
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &place,
+                              "PNG, JPEG, BMP and binary PPM pictures of up to 16384 by 16384 can be read",
+                              "the file is no picture that can be read");
+    }
+    int64_t shape[3] = {height, width, channels};
+    uir_status status = uir_tensor_create(allocator, UIR_DTYPE_U8, 3, shape, out_tensor);
+    if (status == UIR_STATUS_OK) memcpy((*out_tensor)->data, pixels, (*out_tensor)->byte_size);
+    stbi_image_free(pixels);
+    return status;
+}
+
+bool uir_inflate(const uint8_t *data, size_t size, uint8_t *target, size_t target_size) {
+    if (size > INT_MAX || target_size > INT_MAX) return false;
+    return stbi_zlib_decode_noheader_buffer((char *)target, (int)target_size, (const char *)data, (int)size) ==
+           (int)target_size;
+}

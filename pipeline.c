@@ -1,0 +1,71 @@
+#include "pipeline.h"
+#include "decompose/decompose.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static uir_status advance(const uir_pipeline_options *options, const char *stage, double fraction) {
+    bool cancelled = options->progress && options->progress(options->progress_user, stage, fraction);
+    return cancelled ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
+}
+
+static uir_status dump(const uir_pipeline_options *options, const uir_allocator *allocator, const char *stage,
+                       const uir_module *module) {
+    if (!options->dump || !options->dump_text || strcmp(options->dump, stage) != 0) return UIR_STATUS_OK;
+    uir_text text;
+    uir_text_init(&text, allocator);
+    uir_status status = uir_module_print(module, 16, &text);
+    if (status == UIR_STATUS_OK) status = uir_text_status(&text);
+    if (status == UIR_STATUS_OK) options->dump_text(options->dump_user, stage, text.data ? text.data : "", text.length);
+    uir_text_deinit(&text);
+    return status;
+}
+
+static uir_status compile(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                          uir_arena *arena, const uir_pipeline_options *options, uir_compiled *out) {
+    uir_pass_options passes = {.check_text = options->check_text,
+                               .dump = options->dump,
+                               .dump_text = options->dump_text,
+                               .user = options->dump_user};
+    double start = now_ms();
+    UIR_TRY(advance(options, "reading", 0.0));
+    UIR_TRY(uir_onnx_load(source, allocator, diagnostics, arena, &out->info, &out->onnx));
+    out->load_ms = now_ms() - start;
+
+    start = now_ms();
+    UIR_TRY(advance(options, "decomposing", 0.3));
+    UIR_TRY(uir_decompose(out->onnx, allocator, diagnostics, &out->primitives));
+    UIR_TRY(dump(options, allocator, "onnx", out->onnx));
+    UIR_TRY(dump(options, allocator, "primitives", out->primitives));
+
+    UIR_TRY(advance(options, "cleaning up", 0.6));
+    UIR_TRY(uir_passes_run(out->primitives, uir_cleanup_passes, uir_cleanup_pass_count, &passes));
+    UIR_TRY(uir_module_verify(out->primitives, diagnostics));
+    out->compile_ms = now_ms() - start;
+    return advance(options, "ready", 1.0);
+}
+
+uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_pipeline_options *options,
+                                uir_compiled *out_compiled) {
+    uir_onnx_source supported = *source;
+    supported.is_supported = uir_decompose_has_rule;
+    *out_compiled = (uir_compiled){0};
+    uir_status status = compile(&supported, allocator, diagnostics, arena,
+                                options ? options : &(uir_pipeline_options){0}, out_compiled);
+    if (status != UIR_STATUS_OK) uir_compiled_deinit(out_compiled);
+    return status;
+}
+
+void uir_compiled_deinit(uir_compiled *compiled) {
+    /* The source first: its constants may lie in what the primitives own. */
+    uir_module_destroy(compiled->onnx);
+    uir_module_destroy(compiled->primitives);
+    *compiled = (uir_compiled){0};
+}

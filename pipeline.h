@@ -1,0 +1,35 @@
+/* The whole compile: an ONNX file to a checked module of primitives.
+ *
+ * In: where the model is. Out: two modules, the ONNX ops with the types that were inferred and the primitives that run,
+ * with the facts of the file. The only code that sees every stage. */
+#ifndef UIR_PIPELINE_H
+#define UIR_PIPELINE_H
+
+#include "frontend/frontend.h"
+
+typedef struct uir_pipeline_options {
+    /* As in uir_model_options: progress may cancel. */
+    bool (*progress)(void *user, const char *stage, double fraction);
+    void *progress_user;
+    /* After the stage or clean-up pass called `dump` ("onnx", "primitives", or a pass's name) the text is handed over.
+     */
+    const char *dump;
+    void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
+    void *dump_user;
+    bool check_text; /* print, parse and compare after each pass */
+} uir_pipeline_options;
+
+typedef struct uir_compiled {
+    uir_module *onnx;       /* as the frontend made it, types filled in by decompose */
+    uir_module *primitives; /* cleaned; owns what both borrow (mapped files) */
+    uir_onnx_info info;
+    double load_ms, compile_ms;
+} uir_compiled;
+
+/* `arena` holds the texts of the info. `options` may be NULL. On failure nothing is owed. */
+uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_pipeline_options *options,
+                                uir_compiled *out_compiled);
+void uir_compiled_deinit(uir_compiled *compiled);
+
+#endif
