@@ -1,0 +1,183 @@
+/* The inner loops of contractions, once per element type. Included with
+ *   T         the element type (unsigned integers: products and sums modulo 2^bits)
+ *   TYPED(x)  the name x for this type
+ *   WIDTH     columns of a panel: a register block is ROWS x WIDTH
+ * A panel holds WIDTH columns of the right operand, row after row, so that the block's loads are consecutive. */
+
+/* c[ROWS][WIDTH] (+)= a[ROWS][k] * panel[k][WIDTH]. Sums run over k in order; blocks of k are added to what is there.
+ */
+static void TYPED(block)(const T *restrict a, int64_t a_stride, const T *restrict panel, int64_t k, T *restrict sums) {
+    T s0[WIDTH] = {0}, s1[WIDTH] = {0}, s2[WIDTH] = {0}, s3[WIDTH] = {0};
+    const T *a0 = a, *a1 = a + a_stride, *a2 = a1 + a_stride, *a3 = a2 + a_stride;
+    for (int64_t p = 0; p < k; p++) {
+        const T *row = panel + p * WIDTH;
+        T x0 = a0[p], x1 = a1[p], x2 = a2[p], x3 = a3[p];
+        for (int j = 0; j < WIDTH; j++) s0[j] += x0 * row[j];
+        for (int j = 0; j < WIDTH; j++) s1[j] += x1 * row[j];
+        for (int j = 0; j < WIDTH; j++) s2[j] += x2 * row[j];
+        for (int j = 0; j < WIDTH; j++) s3[j] += x3 * row[j];
+    }
+    for (int j = 0; j < WIDTH; j++) sums[j] = s0[j];
+    for (int j = 0; j < WIDTH; j++) sums[WIDTH + j] = s1[j];
+    for (int j = 0; j < WIDTH; j++) sums[2 * WIDTH + j] = s2[j];
+    for (int j = 0; j < WIDTH; j++) sums[3 * WIDTH + j] = s3[j];
+}
+
+/* The same for 1 to 3 rows that are left over. */
+static void TYPED(rest)(const T *restrict a, int64_t a_stride, int rows, const T *restrict panel, int64_t k,
+                        T *restrict sums) {
+    for (int i = 0; i < rows; i++) {
+        T s[WIDTH] = {0};
+        for (int64_t p = 0; p < k; p++) {
+            T x = a[i * a_stride + p];
+            for (int j = 0; j < WIDTH; j++) s[j] += x * panel[p * WIDTH + j];
+        }
+        for (int j = 0; j < WIDTH; j++) sums[i * WIDTH + j] = s[j];
+    }
+}
+
+/* Rows m0..m1-1 of `columns` columns: c = a * b, with b as packed panels of k rows. */
+static void TYPED(multiply)(const T *a, int64_t m0, int64_t m1, int64_t k, const T *panels, int64_t columns, T *c,
+                            int64_t c_stride) {
+    for (int64_t k0 = 0; k0 < k || k0 == 0; k0 += DEPTH) {
+        int64_t depth = k - k0 < DEPTH ? k - k0 : DEPTH;
+        for (int64_t j0 = 0; j0 < columns; j0 += WIDTH) {
+            const T *panel = panels + j0 * k + k0 * WIDTH;
+            int64_t width = columns - j0 < WIDTH ? columns - j0 : WIDTH;
+            for (int64_t i = m0; i < m1; i += ROWS) {
+                T sums[ROWS * WIDTH];
+                int rows = m1 - i < ROWS ? (int)(m1 - i) : ROWS;
+                if (rows == ROWS)
+                    TYPED(block)(a + i * k + k0, k, panel, depth, sums);
+                else
+                    TYPED(rest)(a + i * k + k0, k, rows, panel, depth, sums);
+                for (int r = 0; r < rows; r++) {
+                    T *target = c + (i + r) * c_stride + j0;
+                    for (int64_t j = 0; j < width; j++)
+                        target[j] = k0 ? (T)(target[j] + sums[r * WIDTH + j]) : sums[r * WIDTH + j];
+                }
+            }
+        }
+    }
+}
+
+/* Columns j0..j0+columns-1 of b [k][n] as panels; columns past the end are 0. */
+static void TYPED(pack_matrix)(const contraction *t, int64_t batch, int64_t j0, int64_t columns, void *out_panels) {
+    const T *b = (const T *)t->b + batch * t->b_stride;
+    T *panels = out_panels;
+    for (int64_t j = 0; j < columns; j += WIDTH) {
+        int64_t width = columns - j < WIDTH ? columns - j : WIDTH;
+        for (int64_t p = 0; p < t->k; p++) {
+            const T *row = b + p * t->n + j0 + j;
+            T *target = panels + j * t->k + p * WIDTH;
+            for (int64_t l = 0; l < width; l++) target[l] = row[l];
+            for (int64_t l = width; l < WIDTH; l++) target[l] = 0;
+        }
+    }
+}
+
+/* Elements of one row of b (one channel and kernel position) for `count` output positions from column j on. */
+static void TYPED(put_run)(T *panels, int64_t k, int64_t p, int64_t j, int64_t count, const T *source, int64_t stride) {
+    while (count > 0) {
+        int64_t lane = j % WIDTH, n = WIDTH - lane < count ? WIDTH - lane : count;
+        T *target = panels + (j - lane) * k + p * WIDTH + lane;
+        for (int64_t l = 0; l < n; l++) target[l] = source[l * stride];
+        source += n * stride;
+        j += n;
+        count -= n;
+    }
+}
+
+/* What the windows of output positions j0..j0+columns-1 see, as panels. */
+static void TYPED(pack_windows)(const contraction *t, int64_t batch, int64_t j0, int64_t columns, void *out_panels) {
+    const window_map *map = t->map;
+    T *panels = out_panels;
+    int64_t padded = (columns + WIDTH - 1) / WIDTH * WIDTH;
+    memset(panels, 0, (size_t)(padded * t->k) * sizeof(T));
+    const T *image = (const T *)t->b + batch * t->b_stride;
+    for (int64_t j = 0; j < columns;) {
+        int64_t row = (j0 + j) / map->row_length, first = (j0 + j) % map->row_length;
+        int64_t count = map->row_length - first < columns - j ? map->row_length - first : columns - j;
+        for (int64_t w = 0; w < map->window_size; w++) {
+            row_view view;
+            if (!view_row(map, row, w, first, first + count, &view)) continue;
+            const T *source = image + view.source;
+            for (int64_t channel = 0; channel < map->channels; channel++, source += map->image_size)
+                TYPED(put_run)
+                (panels, t->k, channel * map->window_size + w, j + view.first - first, view.count, source,
+                 map->row_stride);
+        }
+        j += count;
+    }
+}
+
+/* Few rows: rows m0..m1-1, columns j0.. of a matrix product without packing. */
+static void TYPED(direct_matrix)(const contraction *t, int64_t batch, int64_t m0, int64_t m1, int64_t j0,
+                                 int64_t columns) {
+    const T *b = (const T *)t->b + batch * t->b_stride + j0;
+    for (int64_t i = m0; i < m1; i++) {
+        const T *a = (const T *)t->a + batch * t->a_stride + i * t->k;
+        T *c = (T *)t->c + batch * t->c_stride + i * t->n + j0;
+        for (int64_t k0 = 0; k0 < t->k; k0 += DEPTH) {
+            T sums[DIRECT_COLUMNS] = {0};
+            int64_t end = k0 + DEPTH < t->k ? k0 + DEPTH : t->k;
+            for (int64_t p = k0; p < end; p++) {
+                T x = a[p];
+                const T *row = b + p * t->n;
+                for (int64_t j = 0; j < columns; j++) sums[j] += x * row[j];
+            }
+            for (int64_t j = 0; j < columns; j++) c[j] += sums[j];
+        }
+    }
+}
+
+/* Few filters in a group (depthwise: one): rows of output positions, a kernel position at a time. */
+static void TYPED(direct_windows)(const contraction *t, int64_t batch, int64_t m0, int64_t m1, int64_t j0,
+                                  int64_t columns) {
+    const window_map *map = t->map;
+    const T *image = (const T *)t->b + batch * t->b_stride;
+    for (int64_t i = m0; i < m1; i++) {
+        const T *filter = (const T *)t->a + batch % t->a_batches * t->a_stride + i * t->k;
+        T *c = (T *)t->c + batch * t->c_stride + i * t->n;
+        for (int64_t j = j0; j < j0 + columns;) {
+            int64_t row = j / map->row_length, first = j % map->row_length;
+            int64_t count = map->row_length - first < j0 + columns - j ? map->row_length - first : j0 + columns - j;
+            for (int64_t w = 0; w < map->window_size; w++) {
+                row_view view;
+                if (!view_row(map, row, w, first, first + count, &view)) continue;
+                T *restrict target = c + j + view.first - first;
+                for (int64_t channel = 0; channel < map->channels; channel++) {
+                    const T *restrict source = image + view.source + channel * map->image_size;
+                    T x = filter[channel * map->window_size + w];
+                    if (map->row_stride == 1)
+                        for (int64_t l = 0; l < view.count; l++) target[l] += x * source[l];
+                    else
+                        for (int64_t l = 0; l < view.count; l++) target[l] += x * source[l * map->row_stride];
+                }
+            }
+            j += count;
+        }
+    }
+}
+
+static void TYPED(run)(const contraction *t, int64_t batch, int64_t m0, int64_t m1, int64_t j0, int64_t columns,
+                       void *scratch) {
+    if (t->direct) {
+        if (t->map)
+            TYPED(direct_windows)(t, batch, m0, m1, j0, columns);
+        else
+            TYPED(direct_matrix)(t, batch, m0, m1, j0, columns);
+        return;
+    }
+    if (t->map)
+        TYPED(pack_windows)(t, batch, j0, columns, scratch);
+    else
+        TYPED(pack_matrix)(t, batch, j0, columns, scratch);
+    TYPED(multiply)
+    ((const T *)t->a + batch % t->a_batches * t->a_stride, m0, m1, t->k, scratch, columns,
+     (T *)t->c + batch * t->c_stride + j0, t->n);
+}
+
+#undef T
+#undef TYPED
+#undef WIDTH
