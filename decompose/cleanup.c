@@ -1,0 +1,111 @@
+/* The table of clean-up passes and their shared tools. */
+#include "decompose/cleanup.h"
+#include "decompose/decompose.h"
+#include <string.h>
+
+#define UIR_PASS(name, function, purpose) {name, function, purpose},
+const uir_pass uir_cleanup_passes[] = {
+#include "decompose/cleanup.def"
+};
+#undef UIR_PASS
+const size_t uir_cleanup_pass_count = sizeof uir_cleanup_passes / sizeof *uir_cleanup_passes;
+
+uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *module, uir_arena *scratch) {
+    replacement->count = module->values.count;
+    UIR_TRY_ALLOCATE(replacement->to,
+                     uir_arena_allocate_array(scratch, replacement->count + 1u, sizeof *replacement->to));
+    return UIR_STATUS_OK;
+}
+
+uir_value_id uir_replacement_get(const uir_replacement *replacement, uir_value_id value) {
+    while (value.id < replacement->count && replacement->to[value.id].id) value = replacement->to[value.id];
+    return value;
+}
+
+void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to) {
+    to = uir_replacement_get(replacement, to);
+    if (from.id < replacement->count && from.id != to.id) replacement->to[from.id] = to;
+}
+
+uir_status uir_replacement_apply_node(const uir_replacement *replacement, uir_module *module, uir_node_id id) {
+    uir_node_info *node = uir_node_get(module, id);
+    uir_value_id *inputs = NULL;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        uir_value_id value = uir_replacement_get(replacement, node->inputs[i]);
+        if (value.id == node->inputs[i].id) continue;
+        if (!inputs)
+            UIR_TRY_ALLOCATE(inputs, uir_arena_copy(&module->arena, node->inputs, node->input_count * sizeof *inputs));
+        inputs[i] = value;
+    }
+    if (inputs) node->inputs = inputs;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_replacement_apply(const uir_replacement *replacement, uir_module *module) {
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        uir_graph_info *graph = &module->graphs.data[g];
+        for (uint32_t n = 0; n < graph->nodes.count; n++)
+            UIR_TRY(uir_replacement_apply_node(replacement, module, graph->nodes.data[n]));
+        for (uint32_t i = 0; i < graph->outputs.count; i++)
+            graph->outputs.data[i] = uir_replacement_get(replacement, graph->outputs.data[i]);
+    }
+    return UIR_STATUS_OK;
+}
+
+bool uir_types_interchangeable(const uir_module *module, const uir_type *a, const uir_type *b) {
+    if (a->kind != b->kind || a->dtype != b->dtype || a->rank_known != b->rank_known) return false;
+    if (!a->rank_known) return true;
+    if (a->rank != b->rank) return false;
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (uir_dim_compare(module->dims, a->dims[d], UIR_RELATION_EQ, b->dims[d]) != UIR_TRUE) return false;
+    return true;
+}
+
+void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *keep) {
+    uir_graph_info *info = uir_graph_get(module, graph);
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < info->nodes.count; n++)
+        if (keep[info->nodes.data[n].id]) info->nodes.data[kept++] = info->nodes.data[n];
+    info->nodes.count = kept;
+}
+
+void uir_builder_init_for(uir_builder *builder, uir_module *module, uir_node_id node) {
+    const uir_node_info *info = uir_node_get(module, node);
+    uir_builder_init(builder, module, info->graph);
+    builder->node_name = info->name;
+    builder->origin = info->origin;
+}
+
+uir_status uir_graph_place_new_nodes(uir_module *module, uir_graph_id graph, uint32_t old_count, uint32_t position,
+                                     uir_arena *scratch) {
+    uir_graph_info *info = uir_graph_get(module, graph);
+    uint32_t added = info->nodes.count - old_count;
+    if (!added) return UIR_STATUS_OK;
+    uir_node_id *list = info->nodes.data, *fresh;
+    UIR_TRY_ALLOCATE(fresh, uir_arena_copy(scratch, list + old_count, added * sizeof *list));
+    memmove(list + position + added, list + position, (old_count - position) * sizeof *list);
+    memcpy(list + position, fresh, added * sizeof *list);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t **out_uses) {
+    uint32_t *uses;
+    UIR_TRY_ALLOCATE(uses, uir_arena_allocate_array(scratch, module->values.count + 1u, sizeof *uses));
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = &module->graphs.data[g];
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            for (uint32_t i = 0; i < node->input_count; i++) uses[node->inputs[i].id]++;
+        }
+        for (uint32_t i = 0; i < graph->outputs.count; i++) uses[graph->outputs.data[i].id]++;
+    }
+    *out_uses = uses;
+    return UIR_STATUS_OK;
+}
+
+const uir_node_info *uir_value_made_by(const uir_module *module, uir_value_id value, uir_op op) {
+    uir_node_id producer = uir_value_info_get(module, value)->producer;
+    if (!producer.id) return NULL;
+    const uir_node_info *node = uir_node_get(module, producer);
+    return node->op == op ? node : NULL;
+}

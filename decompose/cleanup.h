@@ -1,0 +1,44 @@
+/* The clean-up passes' shared tools: replacing values, dropping nodes, walking graphs.
+ *
+ * In: a module of primitives that verifies. Out: a smaller one with the same results. Nodes are dropped from their
+ * graph's list; handles stay valid, so a pass may keep tables by handle. */
+#ifndef UIR_DECOMPOSE_CLEANUP_H
+#define UIR_DECOMPOSE_CLEANUP_H
+
+#include "ir/build.h"
+
+/* Values to be replaced by others, by handle. Chains are followed. */
+typedef struct uir_replacement {
+    uir_value_id *to; /* none: stays */
+    uint32_t count;   /* values made later are never replaced */
+} uir_replacement;
+
+uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *module, uir_arena *scratch);
+uir_value_id uir_replacement_get(const uir_replacement *replacement, uir_value_id value);
+/* Only between values of one type (see uir_types_interchangeable). */
+void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to);
+/* Rewrites a node's operands. */
+uir_status uir_replacement_apply_node(const uir_replacement *replacement, uir_module *module, uir_node_id node);
+/* Rewrites the operands of all nodes and the outputs of all graphs. */
+uir_status uir_replacement_apply(const uir_replacement *replacement, uir_module *module);
+
+/* Whether a value of one type may stand where the other is expected: kind, dtype, rank, provably equal dims. */
+bool uir_types_interchangeable(const uir_module *module, const uir_type *a, const uir_type *b);
+/* Keeps the nodes for which `keep` (by node handle) is true. */
+void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *keep);
+/* A builder that appends to the graph with the node's name and origin, for a node that takes the place of `node`. New
+ * nodes must then be moved to where `node` stands: see uir_graph_place_new_nodes. */
+void uir_builder_init_for(uir_builder *builder, uir_module *module, uir_node_id node);
+/* Moves the nodes that were appended since the graph had `old_count` nodes to right before position `position`. */
+uir_status uir_graph_place_new_nodes(uir_module *module, uir_graph_id graph, uint32_t old_count, uint32_t position,
+                                     uir_arena *scratch);
+/* How often each value is used, by handle: operands of nodes and outputs of graphs. */
+uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t **out_uses);
+/* The value's maker when it is this primitive, else NULL. */
+const uir_node_info *uir_value_made_by(const uir_module *module, uir_value_id value, uir_op op);
+
+#define UIR_PASS(name, function, purpose) uir_status function(uir_module *module, uir_pass_context *context);
+#include "decompose/cleanup.def"
+#undef UIR_PASS
+
+#endif

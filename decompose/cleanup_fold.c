@@ -1,0 +1,108 @@
+/* Constant folding: nodes whose operands are all constant are run now.
+ *
+ * A constant that is much larger than what it came from (a scalar broadcast to a feature map) is not made: it would
+ * cost memory and reading it costs more than making it. */
+#include "decompose/cleanup.h"
+#include "decompose/evaluate.h"
+
+#define SMALL_BYTES (64u << 10)  /* results up to this size are always made */
+#define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
+#define MOST_BYTES  (256u << 20) /* and never more than this each */
+
+static bool worth_folding(const uir_module *module, const uir_node_info *node, uir_tensor *const *inputs) {
+    uint64_t bytes_in = 0, bytes_out = 0;
+    for (uint32_t i = 0; i < node->input_count; i++) bytes_in += inputs[i] ? inputs[i]->byte_size : 0;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uir_type *type = uir_value_type(module, node->outputs[i]);
+        uint64_t count;
+        size_t size;
+        if (!uir_type_element_count(module, type, &count)) return false;
+        if (!uir_dtype_storage_size(type->dtype, count, &size) || size > MOST_BYTES) return false;
+        bytes_out += size;
+    }
+    return bytes_out <= SMALL_BYTES || (bytes_out <= MOST_BYTES && bytes_out / MOST_GROWTH <= bytes_in);
+}
+
+static bool known_elements(const uir_module *module, const uir_value_info *info) {
+    if (!info->elements_known || info->element_count > 4096) return false;
+    for (uint32_t i = 0; i < info->element_count; i++)
+        if (!uir_dim_is_const(module->dims, info->elements[i], NULL)) return false;
+    return true;
+}
+
+/* A value whose symbolic contents came out as numbers is one, whatever it was computed from. */
+static uir_status tensor_of_elements(const uir_module *module, const uir_value_info *info, uir_tensor **out_tensor) {
+    int64_t count = info->element_count, number;
+    uir_tensor *tensor;
+    UIR_TRY(uir_tensor_create(module->allocator, info->type.dtype, info->type.rank, &count, &tensor));
+    for (uint32_t i = 0; i < info->element_count; i++) {
+        if (!uir_dim_is_const(module->dims, info->elements[i], &number)) continue;
+        uir_dtype_store_integer(tensor->dtype, tensor->data, i, number, false, UIR_ROUND_NEAREST_EVEN);
+    }
+    *out_tensor = tensor;
+    return UIR_STATUS_OK;
+}
+
+static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, uir_tensor **outputs) {
+    const uir_node_info *node = uir_node_get(module, id);
+    if (node->op == UIR_OP_BIND_DIMS) return UIR_STATUS_OK;
+    if (node->output_count == 1 && known_elements(module, uir_value_info_get(module, node->outputs[0])))
+        return tensor_of_elements(module, uir_value_info_get(module, node->outputs[0]), &outputs[0]);
+    if (!node->output_count || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
+    uir_tensor **inputs;
+    UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *inputs));
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!node->inputs[i].id) continue;
+        inputs[i] = uir_value_info_get(module, node->inputs[i])->constant;
+        if (!inputs[i]) return UIR_STATUS_OK;
+    }
+    if (!worth_folding(module, node, inputs)) return UIR_STATUS_OK;
+    return uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
+}
+
+/* Makes constants of what a node gave; *out_folded when all of it is there. */
+static uir_status replace_outputs(uir_module *module, uir_replacement *replacement, uir_node_id id,
+                                  uir_tensor **outputs, bool *out_folded) {
+    uint32_t count = uir_node_get(module, id)->output_count;
+    uir_status status = UIR_STATUS_OK;
+    *out_folded = count != 0;
+    for (uint32_t i = 0; i < count; i++) *out_folded = *out_folded && outputs[i];
+    for (uint32_t i = 0; i < count; i++) {
+        uir_value_id made, old = uir_node_get(module, id)->outputs[i];
+        if (status == UIR_STATUS_OK && *out_folded) {
+            status = uir_module_add_constant(module, NULL, outputs[i], &made);
+            if (status == UIR_STATUS_OK) {
+                uir_replacement_set(replacement, old, made);
+                continue;
+            }
+        }
+        uir_tensor_release(outputs[i]);
+    }
+    return status;
+}
+
+uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *context) {
+    uir_replacement replacement;
+    bool *keep;
+    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
+    UIR_TRY_ALLOCATE(keep, uir_arena_allocate_array(context->scratch, module->nodes.count + 1u, sizeof *keep));
+    for (uint32_t n = 0; n < module->nodes.count; n++) keep[n] = true;
+    /* Bodies come after the graphs around them, so that what an outer graph made constant is known inside. */
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        for (uint32_t n = 0; n < module->graphs.data[g].nodes.count; n++) {
+            uir_node_id id = module->graphs.data[g].nodes.data[n];
+            uir_tensor **outputs;
+            bool folded;
+            UIR_TRY(uir_replacement_apply_node(&replacement, module, id));
+            UIR_TRY_ALLOCATE(outputs,
+                             uir_arena_allocate_array(context->scratch, uir_node_get(module, id)->output_count + 1u,
+                                                      sizeof *outputs));
+            UIR_TRY(run(module, context, id, outputs));
+            UIR_TRY(replace_outputs(module, &replacement, id, outputs, &folded));
+            keep[id.id] = !folded;
+            context->changes += folded;
+        }
+        uir_graph_keep_nodes(module, (uir_graph_id){g}, keep);
+    }
+    return uir_replacement_apply(&replacement, module);
+}

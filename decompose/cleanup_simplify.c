@@ -1,0 +1,263 @@
+/* Local rewrites: movements, casts and arithmetic that change nothing go away, pairs of one kind become one.
+ *
+ * One small function per primitive, in a table by op. Each gives the value that stands for the node's result: one that
+ * was there, or one built right before the node; or none when there is nothing to do. All are exact: bits do not
+ * change. */
+#include "decompose/cleanup.h"
+#include <string.h>
+
+typedef struct simplifier {
+    uir_builder builder; /* places nodes before `node` */
+    uir_module *module;
+    const uir_node_info *node;
+} simplifier;
+
+static uir_value_id operand(const simplifier *s, uint32_t index) {
+    return s->node->inputs[index];
+}
+static const uir_type *type_of(const simplifier *s, uir_value_id value) {
+    return uir_value_type(s->module, value);
+}
+static const uir_type *result_type(const simplifier *s) {
+    return type_of(s, s->node->outputs[0]);
+}
+static bool stands_for_result(const simplifier *s, uir_value_id value) {
+    return uir_types_interchangeable(s->module, type_of(s, value), result_type(s));
+}
+static const uir_value_id none = {0};
+
+/* ---- movement ---- */
+
+static uir_value_id reshape(simplifier *s) {
+    if (stands_for_result(s, operand(s, 0))) return operand(s, 0);
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_RESHAPE);
+    if (!inner) return none;
+    uir_value_id origin = inner->inputs[0];
+    if (stands_for_result(s, origin)) return origin;
+    const uir_type *type = result_type(s);
+    return uir_build_reshape(&s->builder, origin, type->dims, type->rank);
+}
+
+static uir_value_id broadcast(simplifier *s) {
+    if (stands_for_result(s, operand(s, 0))) return operand(s, 0);
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_BROADCAST);
+    if (!inner) return none;
+    uir_value_id origin = inner->inputs[0];
+    const uir_type *type = result_type(s);
+    return uir_build_broadcast(&s->builder, origin, type->dims, type->rank);
+}
+
+static uir_value_id transpose(simplifier *s) {
+    uint32_t rank;
+    const int64_t *perm = uir_node_ints(s->module, s->node, "perm", &rank), *first;
+    bool same = true;
+    for (uint32_t d = 0; d < rank; d++) same = same && perm[d] == d;
+    if (same) return operand(s, 0);
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_TRANSPOSE);
+    if (!inner || rank > UIR_MAX_RANK) return none;
+    first = uir_node_ints(s->module, inner, "perm", &rank);
+    int64_t joined[UIR_MAX_RANK];
+    for (uint32_t d = 0; d < rank; d++) joined[d] = first[perm[d]];
+    return uir_build_transpose(&s->builder, inner->inputs[0], joined);
+}
+
+/* Element i of the outer slice is element a0 + (b0 + i*bs)*as of the inner one's operand. */
+static uir_value_id slice(simplifier *s) {
+    uint32_t rank;
+    uir_dims *dims = s->module->dims;
+    const uir_dim *starts = uir_node_dims(s->module, s->node, "starts", &rank);
+    const int64_t *steps = uir_node_ints(s->module, s->node, "steps", &rank);
+    bool whole = stands_for_result(s, operand(s, 0));
+    for (uint32_t d = 0; d < rank && whole; d++) {
+        int64_t start;
+        whole = steps[d] == 1 && uir_dim_is_const(dims, starts[d], &start) && start == 0;
+    }
+    if (whole) return operand(s, 0);
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_SLICE);
+    if (!inner || rank > UIR_MAX_RANK) return none;
+    const uir_dim *inner_starts = uir_node_dims(s->module, inner, "starts", &rank);
+    const int64_t *inner_steps = uir_node_ints(s->module, inner, "steps", &rank);
+    const uir_dim *sizes = uir_node_dims(s->module, s->node, "sizes", &rank);
+    uir_dim joined[UIR_MAX_RANK];
+    int64_t strides[UIR_MAX_RANK];
+    for (uint32_t d = 0; d < rank; d++) {
+        if (__builtin_mul_overflow(inner_steps[d], steps[d], &strides[d])) return none;
+        joined[d] = uir_dim_mul(dims, starts[d], uir_dim_const(dims, inner_steps[d]));
+        joined[d] = uir_dim_add(dims, joined[d], inner_starts[d]);
+        if (!joined[d].id) return none;
+    }
+    return uir_build_slice(&s->builder, inner->inputs[0], joined, sizes, strides);
+}
+
+static uir_value_id concat(simplifier *s) {
+    return s->node->input_count == 1 ? operand(s, 0) : none;
+}
+
+static uir_value_id reduce(simplifier *s) {
+    uint32_t count;
+    uir_node_ints(s->module, s->node, "axes", &count);
+    return count ? none : operand(s, 0);
+}
+
+static uir_value_id pad(simplifier *s) {
+    uint32_t rank;
+    const uir_dim *low = uir_node_dims(s->module, s->node, "low", &rank);
+    const uir_dim *high = uir_node_dims(s->module, s->node, "high", &rank);
+    const int64_t *interior = uir_node_ints(s->module, s->node, "interior", &rank);
+    for (uint32_t d = 0; d < rank; d++) {
+        int64_t before, after;
+        bool fixed =
+            uir_dim_is_const(s->module->dims, low[d], &before) && uir_dim_is_const(s->module->dims, high[d], &after);
+        if (!fixed || before || after || interior[d]) return none;
+    }
+    return operand(s, 0);
+}
+
+/* ---- casts ---- */
+
+/* Bits of an integer that a float type holds exactly; 0 for types that are not followed. */
+static uint32_t exact_bits(uir_dtype dtype) {
+    switch (dtype) {
+    case UIR_DTYPE_BF16:
+        return 8;
+    case UIR_DTYPE_F16:
+        return 11;
+    case UIR_DTYPE_F32:
+        return 24;
+    case UIR_DTYPE_F64:
+        return 53;
+    default:
+        return 0;
+    }
+}
+
+/* Whether every value of `from` is one of `to`. */
+static bool holds(uir_dtype to, uir_dtype from) {
+    uir_dtype_class a = uir_dtype_get_class(from), b = uir_dtype_get_class(to);
+    uint32_t a_bits = uir_dtype_bits(from), b_bits = uir_dtype_bits(to);
+    if (to == from || (a == UIR_DTYPE_CLASS_BOOL && (uir_dtype_is_integer(to) || exact_bits(to)))) return true;
+    if (uir_dtype_is_integer(from)) {
+        if (exact_bits(to)) return a_bits - (a == UIR_DTYPE_CLASS_SIGNED) <= exact_bits(to);
+        if (a == b) return b_bits >= a_bits;
+        return a == UIR_DTYPE_CLASS_UNSIGNED && b == UIR_DTYPE_CLASS_SIGNED && b_bits > a_bits;
+    }
+    return exact_bits(from) && ((to == UIR_DTYPE_F64) || (to == UIR_DTYPE_F32 && from != UIR_DTYPE_F64));
+}
+
+static uir_value_id cast(simplifier *s) {
+    if (stands_for_result(s, operand(s, 0))) return operand(s, 0);
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_CAST);
+    if (!inner || s->node->attribute_count != 1 || inner->attribute_count != 1) return none;
+    uir_value_id origin = inner->inputs[0];
+    if (!holds(type_of(s, operand(s, 0))->dtype, type_of(s, origin)->dtype)) return none;
+    return uir_build_cast(&s->builder, origin, result_type(s)->dtype);
+}
+
+/* ---- arithmetic ---- */
+
+/* The one number that all elements of a constant are: a constant of one element, broadcast or not. */
+static bool uniform_number(const simplifier *s, uir_value_id value, double *out_number) {
+    for (;;) {
+        const uir_node_info *maker = uir_value_made_by(s->module, value, UIR_OP_BROADCAST);
+        if (!maker) maker = uir_value_made_by(s->module, value, UIR_OP_RESHAPE);
+        if (!maker) break;
+        value = maker->inputs[0];
+    }
+    const uir_tensor *tensor = uir_value_info_get(s->module, value)->constant;
+    if (!tensor || tensor->element_count != 1) return false;
+    bool whole = uir_dtype_is_integer(tensor->dtype);
+    if (!whole && !uir_dtype_is_float(tensor->dtype)) return false;
+    *out_number = whole ? (double)uir_dtype_load_integer(tensor->dtype, tensor->data, 0)
+                        : uir_dtype_load_double(tensor->dtype, tensor->data, 0);
+    return true;
+}
+
+static uir_value_id multiply(simplifier *s) {
+    double number;
+    if (uniform_number(s, operand(s, 1), &number) && number == 1) return operand(s, 0);
+    if (uniform_number(s, operand(s, 0), &number) && number == 1) return operand(s, 1);
+    return none;
+}
+
+static uir_value_id divide(simplifier *s) {
+    double number;
+    return uniform_number(s, operand(s, 1), &number) && number == 1 ? operand(s, 0) : none;
+}
+
+/* x + 0 turns -0 into 0, so that floats are left alone. */
+static uir_value_id add(simplifier *s) {
+    double number;
+    if (!uir_dtype_is_integer(result_type(s)->dtype)) return none;
+    if (uniform_number(s, operand(s, 1), &number) && number == 0) return operand(s, 0);
+    if (uniform_number(s, operand(s, 0), &number) && number == 0) return operand(s, 1);
+    return none;
+}
+
+static uir_value_id subtract(simplifier *s) {
+    double number;
+    bool zero = uniform_number(s, operand(s, 1), &number) && number == 0;
+    return zero && uir_dtype_is_integer(result_type(s)->dtype) ? operand(s, 0) : none;
+}
+
+static uir_value_id power(simplifier *s) {
+    double number;
+    if (!uniform_number(s, operand(s, 1), &number)) return none;
+    if (number == 1) return operand(s, 0);
+    if (number != 2) return none;
+    return uir_build_binary(&s->builder, UIR_OP_MUL, operand(s, 0), operand(s, 0));
+}
+
+/* Ops that undo themselves. */
+static uir_value_id involution(simplifier *s) {
+    const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), s->node->op);
+    return inner ? inner->inputs[0] : none;
+}
+
+static uir_value_id choose_same(simplifier *s) {
+    return operand(s, 1).id == operand(s, 2).id ? operand(s, 1) : none;
+}
+
+typedef uir_value_id (*rewrite)(simplifier *s);
+static const rewrite rewrites[UIR_OP_COUNT] = {
+    [UIR_OP_RESHAPE] = reshape,     [UIR_OP_BROADCAST] = broadcast,
+    [UIR_OP_TRANSPOSE] = transpose, [UIR_OP_SLICE] = slice,
+    [UIR_OP_CONCAT] = concat,       [UIR_OP_PAD] = pad,
+    [UIR_OP_CAST] = cast,           [UIR_OP_MUL] = multiply,
+    [UIR_OP_DIV] = divide,          [UIR_OP_ADD] = add,
+    [UIR_OP_SUB] = subtract,        [UIR_OP_POW] = power,
+    [UIR_OP_NEG] = involution,      [UIR_OP_NOT] = involution,
+    [UIR_OP_BIT_NOT] = involution,  [UIR_OP_SELECT] = choose_same,
+    [UIR_OP_REDUCE_SUM] = reduce,   [UIR_OP_REDUCE_PROD] = reduce,
+    [UIR_OP_REDUCE_MAX] = reduce,   [UIR_OP_REDUCE_MIN] = reduce,
+};
+
+static uir_status simplify_graph(uir_module *module, uir_pass_context *context, uir_replacement *replacement,
+                                 uir_graph_id graph) {
+    for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
+        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
+        UIR_TRY(uir_replacement_apply_node(replacement, module, id));
+        uir_node_info node = *uir_node_get(module, id); /* a copy: building may move the array */
+        if (!rewrites[node.op] || node.output_count != 1) continue;
+        simplifier s = {.module = module, .node = &node};
+        uint32_t count = uir_graph_get(module, graph)->nodes.count;
+        uir_builder_init_for(&s.builder, module, id);
+        uir_value_id value = rewrites[node.op](&s);
+        UIR_TRY(s.builder.status);
+        UIR_TRY(uir_graph_place_new_nodes(module, graph, count, n, context->scratch));
+        n += uir_graph_get(module, graph)->nodes.count - count;
+        if (!value.id || value.id == node.outputs[0].id) continue;
+        if (!uir_types_interchangeable(module, uir_value_type(module, value), uir_value_type(module, node.outputs[0])))
+            continue;
+        uir_replacement_set(replacement, node.outputs[0], value);
+        context->changes++;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_cleanup_simplify(uir_module *module, uir_pass_context *context) {
+    uir_replacement replacement;
+    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
+    for (uint32_t g = 1; g < module->graphs.count; g++)
+        UIR_TRY(simplify_graph(module, context, &replacement, (uir_graph_id){g}));
+    return uir_replacement_apply(&replacement, module);
+}
