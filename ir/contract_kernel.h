@@ -116,7 +116,7 @@ static void TYPED(direct_matrix)(const contraction *t, int64_t batch, int64_t m0
                                  int64_t columns) {
     const T *b = (const T *)t->b + batch * t->b_stride + j0;
     for (int64_t i = m0; i < m1; i++) {
-        const T *a = (const T *)t->a + batch * t->a_stride + i * t->k;
+        const T *a = (const T *)t->a + batch % t->a_batches * t->a_stride + i * t->k;
         T *c = (T *)t->c + batch * t->c_stride + i * t->n + j0;
         for (int64_t k0 = 0; k0 < t->k; k0 += DEPTH) {
             T sums[DIRECT_COLUMNS] = {0};
