@@ -162,21 +162,24 @@ static uir_value_id interpolate(uir_builder *b, const resize *r, const resize_ax
 }
 
 /* Half of the antialiasing filter's taps: ceil(radius / min(scale, 1)). */
-static uir_dim half_footprint(uir_builder *b, const resize *r, const resize_axis *a) {
+static uir_dim half_footprint(const resize *r, const resize_axis *a) {
+    uir_builder *b = &r->context->builder;
     int64_t radius = r->mode == CUBIC ? 2 : 1;
     if (a->scale_known) return dim_int(b, (int64_t)ceil((double)radius / fmin(a->scale_number, 1)));
     if (a->from_size)
         return uir_dim_max(b->module->dims, dim_int(b, radius),
                            uir_dim_ceildiv(b->module->dims, dim_times(b, a->in, radius), a->out));
-    (void)uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
-                           "antialias with scales known only at run time; give sizes, or constant scales");
-    return dim_int(b, radius);
+    uir_value_id narrow = minimum(b, a->scale, number(b, 1));
+    uir_value_id reach = to_index(b, ceil_of(b, divide(b, number(b, (double)radius), narrow)));
+    uint32_t count = 0;
+    const uir_dim *dims = uir_rule_dims(r->context, reach, 1, &count);
+    return dims && count == 1 ? dims[0] : dim_int(b, radius);
 }
 
 static uir_value_id interpolate_widened(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x,
                                         uint32_t axis, uir_value_id at) {
     const int64_t second = 1, reduced = axis + 1;
-    uir_dim half = half_footprint(b, r, a);
+    uir_dim half = half_footprint(r, a);
     uir_value_id base = floor_of(b, at), narrow = minimum(b, a->scale, number(b, 1));
     uir_value_id offsets = uir_network_range(b, UIR_DTYPE_I64, dim_times(b, half, 2));
     offsets = add(b, offsets, uir_network_dim_value(b, dim_sub(b, dim_int(b, 1), half), UIR_DTYPE_I64));
@@ -188,6 +191,7 @@ static uir_value_id interpolate_widened(uir_builder *b, const resize *r, const r
     weights = divide(b, weights, reduce_sum(b, weights, &second, 1));
     uir_value_id taps = uir_build_gather(b, x, clamp_index(b, indices, a->in), axis); /* [.., out, taps, ..] */
     uir_value_id factors = weights;
+    if (b->status != UIR_STATUS_OK) return x;
     uint32_t after = rank_of(b, x) - axis - 1;
     if (after > 0) {
         int64_t axes[UIR_NETWORK_AXES];

@@ -106,19 +106,76 @@ static uir_dim input_dim(uir_rule_context *context, uint32_t index, const char *
     return dims ? dims[0] : dim_int(&context->builder, 1);
 }
 
+/* The transform's length along an axis: dft_length, or what the input's extent implies. */
+static uir_dim dft_length(uir_rule_context *context, const uir_shape *shape, const fourier *f) {
+    uir_builder *b = &context->builder;
+    if (uir_rule_has_input(context, 1)) return input_dim(context, 1, "dft_length");
+    uir_dim extent = shape->dims[f->axis];
+    return f->inverse && f->onesided ? dim_times(b, dim_plus(b, extent, -1), 2) : extent;
+}
+
+/* A body that is only a transform along f's axis: a branch of an `if`. */
+static bool dft_branch(uir_rule_context *context, uir_value_id x, const uir_shape *shape, fourier f,
+                       uir_value_id (*make)(uir_rule_context *, uir_value_id, const uir_shape *, const fourier *,
+                                            uir_value_id),
+                       uir_value_id axis, uir_graph_id *out_graph) {
+    uir_builder outer = context->builder, body;
+    if (!uir_network_body(&context->builder, "axis", &body)) return false;
+    *out_graph = body.graph;
+    context->builder = body;
+    uir_value_id y = make(context, x, shape, &f, axis);
+    uir_network_body_output(&context->builder, y);
+    uir_status status = context->builder.status;
+    context->builder = outer;
+    if (status != UIR_STATUS_OK) context->builder.status = status;
+    return status == UIR_STATUS_OK;
+}
+
+static uir_value_id dft_along(uir_rule_context *context, uir_value_id x, const uir_shape *shape, const fourier *f,
+                              uir_value_id axis) {
+    (void)axis;
+    fourier known = *f;
+    known.length = dft_length(context, shape, f);
+    return transform(context, x, &known);
+}
+
+/* The axis is known only at run time: whether it is f's, else one of those before it. */
+static uir_value_id dft_choose(uir_rule_context *context, uir_value_id x, const uir_shape *shape, const fourier *f,
+                               uir_value_id axis) {
+    uir_builder *b = &context->builder;
+    if (f->axis == 0) return dft_along(context, x, shape, f, axis);
+    fourier earlier = *f;
+    earlier.axis--;
+    uir_graph_id graphs[2];
+    if (!dft_branch(context, x, shape, *f, dft_along, axis, &graphs[0]) ||
+        !dft_branch(context, x, shape, earlier, dft_choose, axis, &graphs[1]))
+        return x;
+    uir_value_id here = uir_build_integer_scalar(b, UIR_DTYPE_I64, f->axis), y = {0};
+    uir_value_id condition = equal(b, axis, here);
+    uir_attribute attributes[2] = {uir_attribute_graph(b, "then", graphs[0]),
+                                   uir_attribute_graph(b, "else", graphs[1])};
+    uir_build_node(b, UIR_OP_IF, &condition, 1, attributes, 2, &y, 1);
+    return y;
+}
+
 uir_status uir_rule_dft(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id x = uir_rule_input(context, 0);
+    uir_value_id x = uir_rule_input(context, 0), axis_input = uir_rule_input(context, 2);
     uir_shape shape = uir_network_shape_between(context, x, "input", 2, UIR_MAX_RANK);
     fourier f = {.inverse = uir_rule_int(context, "inverse", 0) != 0,
                  .onesided = uir_rule_int(context, "onesided", 0) != 0};
     if (b->status != UIR_STATUS_OK) return b->status;
-    int64_t axis = context->since_version < 20 ? uir_rule_int(context, "axis", 1) : -2;
+    bool by_input = context->since_version >= 20;
+    int64_t axis = by_input ? -2 : uir_rule_int(context, "axis", 1);
     double given;
-    if (context->since_version >= 20 && uir_rule_has_input(context, 2)) {
-        if (!uir_network_constant_number(context, uir_rule_input(context, 2), 0, &given))
-            return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
-                                    "input axis is known only at run time; make it constant");
+    if (by_input && !is_none(axis_input)) {
+        if (!uir_network_constant_number(context, axis_input, 0, &given)) {
+            axis_input = uir_build_cast(b, uir_network_as_scalar(context, axis_input, "axis"), UIR_DTYPE_I64);
+            axis_input = modulo(b, axis_input, uir_build_integer_scalar(b, UIR_DTYPE_I64, shape.rank));
+            f.axis = shape.rank - 2;
+            context->outputs[0] = dft_choose(context, x, &shape, &f, axis_input);
+            return b->status;
+        }
         axis = (int64_t)given;
     }
     axis = uir_rule_axis(context, axis, shape.rank);
@@ -127,13 +184,7 @@ uir_status uir_rule_dft(uir_rule_context *context) {
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
                                 "axis names the last axis, which holds the real and imaginary parts");
     f.axis = (uint32_t)axis;
-    if (uir_rule_has_input(context, 1))
-        f.length = input_dim(context, 1, "dft_length");
-    else if (f.inverse && f.onesided)
-        f.length = dim_times(b, dim_plus(b, shape.dims[axis], -1), 2);
-    else
-        f.length = shape.dims[axis];
-    context->outputs[0] = transform(context, x, &f);
+    context->outputs[0] = dft_along(context, x, &shape, &f, axis_input);
     return b->status;
 }
 
