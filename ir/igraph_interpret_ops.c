@@ -508,7 +508,7 @@ static uir_status line_geometry(imachine *machine, const iview *to, const iview 
 
 static uir_status reduce(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     iview to, from;
-    int64_t lines, count, inner;
+    int64_t lines = 0, count = 0, inner = 0;
     scalar_type t = type_of(in->dtype);
     UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
     UIR_TRY(imachine_view(machine, unit, &in->slices[1], &from));
@@ -527,7 +527,7 @@ static uir_status reduce(imachine *machine, iunit *unit, const uir_iinstruction 
 
 static uir_status scan(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     iview to, from, carry;
-    int64_t lines, count, inner;
+    int64_t lines = 0, count = 0, inner = 0;
     scalar_type t = type_of(in->dtype);
     UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
     UIR_TRY(imachine_view(machine, unit, &in->slices[1], &from));
@@ -565,7 +565,7 @@ static uir_status matrix_of(imachine *machine, const iview *view, int64_t *rows,
 
 static uir_status mma(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     iview c, a, b;
-    int64_t m, n, k, am, bn, bk;
+    int64_t m = 0, n = 0, k = 0, am = 0, bn = 0, bk = 0;
     scalar_type t = type_of(in->dtype);
     UIR_TRY(imachine_view(machine, unit, &in->slices[0], &c));
     UIR_TRY(imachine_view(machine, unit, &in->slices[1], &a));
@@ -629,7 +629,7 @@ static uir_status reduce_over_group(imachine *machine, const uir_iinstruction *i
     icell *sums = NULL;
     for (uint32_t u = 0; u < group->unit_count; u++) {
         iview to, from;
-        int64_t lines, count, inner;
+        int64_t lines = 0, count = 0, inner = 0;
         UIR_TRY(imachine_view(machine, &group->units[u], &in->slices[0], &to));
         UIR_TRY(imachine_view(machine, &group->units[u], &in->slices[1], &from));
         UIR_TRY(line_geometry(machine, &to, &from, in->axis, &lines, &count, &inner));

@@ -1,0 +1,170 @@
+/* The loop AST: how a group is computed, as loops over blocks (CINN's AST IR, seed 002).
+ *
+ * In: parsed from text or built by lowering. Out: shaped by schedules, verified, interpreted, turned into iGraphs.
+ *
+ *   func @row_sum {
+ *     dim M, N in 1..4096
+ *     tensor X : f32 [M, N] in 0
+ *     tensor Y : f32 [M] out 0
+ *     monoid sum (a : f32) {
+ *       identity f32(0)
+ *       update (x : f32) add(a, x)
+ *       combine (b : f32) add(a, b)
+ *       finish a
+ *     }
+ *     parallel for (i, 0, M) {
+ *       ScheduleBlock(Y_init) { vi = axis.bind(i) : M   init sum (Y[vi]) }
+ *       serial for (k, 0, N) {
+ *         ScheduleBlock(Y) { vi, vk = axis.bind(i, k) : M, reduce N   update sum (Y[vi]) with (X[vi, vk]) }
+ *       }
+ *     }
+ *   }
+ *
+ * Expressions and indices see iteration variables (vi, vk) and sizes only; loop variables occur only in axis.bind
+ * values and in `where` guards, so that split and fuse touch nothing else. A reduction carries a monoid: a tuple of
+ * state values with an identity, an update by one element, a combination of two states and a finish; two-step and
+ * streaming forms follow from it. */
+#ifndef UIR_IR_LOOP_H
+#define UIR_IR_LOOP_H
+
+#include "ir/graph.h"
+
+#define UIR_LOOP_MAX_RANK  8
+#define UIR_LOOP_MAX_ITERS 8
+#define UIR_LOOP_MAX_STATE 4
+#define UIR_LOOP_NONE      UINT32_MAX
+
+typedef enum uir_loop_kind {
+#define UIR_LOOP_KIND(constant, word) UIR_LOOP_##constant,
+#include "ir/loop.def"
+    UIR_LOOP_KIND_COUNT
+} uir_loop_kind;
+typedef enum uir_loop_statement_kind {
+#define UIR_LOOP_STATEMENT(constant, word, children, place) UIR_LOOP_STATEMENT_##constant,
+#include "ir/loop.def"
+    UIR_LOOP_STATEMENT_COUNT
+} uir_loop_statement_kind;
+
+typedef struct uir_loop_statement_row {
+    const char *word;
+    bool children;
+    char place;
+} uir_loop_statement_row;
+const char *uir_loop_kind_word(uir_loop_kind kind);
+const uir_loop_statement_row *uir_loop_statement_get_row(uir_loop_statement_kind kind);
+
+typedef enum uir_loop_role { UIR_LOOP_ROLE_IN, UIR_LOOP_ROLE_OUT, UIR_LOOP_ROLE_TEMP } uir_loop_role;
+
+typedef struct uir_loop_tensor {
+    const char *name;
+    uir_dtype dtype;
+    uint32_t rank;
+    uir_dim extents[UIR_LOOP_MAX_RANK];
+    uir_loop_role role;
+    uint32_t index;    /* IN, OUT: argument number */
+    const char *space; /* TEMP: "dram", "sram", "reg": names of the device's description */
+} uir_loop_tensor;
+
+typedef enum uir_loop_expression_kind {
+    UIR_LOOP_CONSTANT, /* f32(1.5) */
+    UIR_LOOP_INDEX,    /* index(vi*4 + 1): an i64 */
+    UIR_LOOP_LOAD,     /* X[vi, vj] */
+    UIR_LOOP_CALL,     /* an elementwise primitive: add(a, b), cast.f16(x) */
+    UIR_LOOP_PARAMETER /* of a monoid */
+} uir_loop_expression_kind;
+
+typedef struct uir_loop_access {
+    uint32_t tensor;
+    uir_dim indices[UIR_LOOP_MAX_RANK];
+} uir_loop_access;
+
+typedef struct uir_loop_expression {
+    uir_loop_expression_kind kind;
+    uir_dtype dtype;       /* of its value */
+    double real;           /* CONSTANT of a float */
+    int64_t integer;       /* CONSTANT of an integer or bool; PARAMETER: number (state first, then the others) */
+    uir_dim index;         /* INDEX */
+    uir_loop_access load;  /* LOAD */
+    uir_op op;             /* CALL */
+    uint32_t arguments[3]; /* CALL: expressions */
+    uint32_t argument_count;
+} uir_loop_expression;
+
+/* Parameters 0..state-1 are the state; update's elements and combine's other state come after. */
+typedef struct uir_loop_monoid {
+    const char *name;
+    uint32_t state_count, element_count, finish_count;
+    uir_dtype state_dtypes[UIR_LOOP_MAX_STATE], element_dtypes[UIR_LOOP_MAX_STATE];
+    const char *state_names[UIR_LOOP_MAX_STATE], *element_names[UIR_LOOP_MAX_STATE], *other_names[UIR_LOOP_MAX_STATE];
+    uint32_t identity[UIR_LOOP_MAX_STATE], update[UIR_LOOP_MAX_STATE], combine[UIR_LOOP_MAX_STATE],
+        finish[UIR_LOOP_MAX_STATE];
+} uir_loop_monoid;
+
+typedef struct uir_loop_iter {
+    uir_symbol symbol;
+    const char *name;
+    bool reduce;
+    uir_dim extent; /* domain 0..extent-1 */
+    uir_dim value;  /* axis.bind: over loop variables and sizes */
+} uir_loop_iter;
+
+typedef struct uir_loop_statement {
+    uir_loop_statement_kind kind;
+    uint32_t first_child, next; /* UIR_LOOP_NONE: none */
+    const char *name;           /* FOR: loop variable; BLOCK: its name; FOR BOUND: see bound_to */
+    /* FOR */
+    uir_loop_kind loop_kind;
+    uir_symbol symbol;
+    uir_dim min, extent;
+    const char *bound_to;
+    /* BLOCK */
+    uir_loop_iter iters[UIR_LOOP_MAX_ITERS];
+    uint32_t iter_count;
+    /* BLOCK: `where`, over loop variables; IF: over loop variables outside a block */
+    const uir_condition *conditions;
+    uint32_t condition_count;
+    /* STORE and the monoid's statements */
+    uint32_t monoid;
+    uir_loop_access targets[UIR_LOOP_MAX_STATE];
+    uint32_t target_count;
+    uint32_t values[UIR_LOOP_MAX_STATE]; /* expressions */
+    uint32_t value_count;
+    uint32_t line;
+} uir_loop_statement;
+
+typedef struct uir_loop_size {
+    const char *name;
+    uir_symbol symbol;
+} uir_loop_size;
+
+typedef struct uir_loop_function {
+    uir_arena arena;
+    uir_allocator allocator;
+    uir_dims *dims; /* owned */
+    const char *name;
+    const char *file;
+    uir_vector(uir_loop_size) sizes;
+    uir_vector(uir_loop_tensor) tensors;
+    uir_vector(uir_loop_monoid) monoids;
+    uir_vector(uir_loop_expression) expressions;
+    uir_vector(uir_loop_statement) statements;
+    uint32_t first; /* top statement list */
+} uir_loop_function;
+
+uir_status uir_loop_function_create(const uir_allocator *allocator, const char *name, uir_loop_function **out_function);
+void uir_loop_function_destroy(uir_loop_function *function);
+
+uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size_t length, const char *file,
+                          uir_diagnostics *diagnostics, uir_loop_function **out_function);
+void uir_loop_print(const uir_loop_function *function, uir_text *text);
+
+/* Reports all it finds: dtypes, arity, scopes of variables, reduce iteration variables in stores, bind values outside
+ * their domain, accesses not proved inside, reads of what nothing wrote before, outputs without a store. */
+uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics);
+
+/* The meaning. `sizes` in declaration order; `tensors` holds row-major data of every IN and OUT tensor in declaration
+ * order. An access outside the extents or a read of an element never written is an error naming block and element. */
+uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
+                              uir_diagnostics *diagnostics);
+
+#endif

@@ -1,0 +1,285 @@
+/* The loop AST's interpreter: every block instance in order, every element with a mark that says whether it was
+ * written. */
+#include "ir/interpret.h"
+#include "ir/loop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An element of any dtype, stored as the dtype's bytes (packed dtypes: element 0 of a byte). */
+typedef union cell {
+    uint64_t bits;
+    uint8_t bytes[16];
+} cell;
+
+typedef struct storage {
+    uint8_t *data;
+    uint8_t *written; /* NULL: an input, all written */
+    int64_t extents[UIR_LOOP_MAX_RANK];
+    uint64_t count;
+} storage;
+
+typedef struct machine {
+    const uir_loop_function *function;
+    uir_diagnostics *diagnostics;
+    uir_arena arena;
+    storage *tensors;
+    int64_t *values; /* per symbol */
+    bool *bound;
+    uint32_t symbol_count;
+    const uir_loop_statement *block;
+    const cell *parameters; /* of the monoid that is being computed */
+} machine;
+
+static uir_status fail(machine *m, const char *format, ...) UIR_PRINTF(2, 3);
+static uir_status fail(machine *m, const char *format, ...) {
+    char message[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    uir_location location = {.file = m->function->file, .line = m->block ? m->block->line : 0};
+    return uir_error(m->diagnostics, UIR_STATUS_BAD_DATA, &location, "@%s: %s%s%s", m->function->name,
+                     m->block ? m->block->name : "", m->block ? ": " : "", message);
+}
+
+static uir_status evaluate(machine *m, uir_dim dim, int64_t *out) {
+    uir_dim_result result = uir_dim_evaluate(m->function->dims, dim, m->values, m->bound, m->symbol_count, out);
+    if (result == UIR_DIM_EVALUATED) return UIR_STATUS_OK;
+    return fail(m, result == UIR_DIM_UNBOUND    ? "a variable has no value here"
+                   : result == UIR_DIM_OVERFLOW ? "an index overflows"
+                                                : "a division by a value that is not positive");
+}
+
+static uir_status locate(machine *m, const uir_loop_access *access, uint64_t *out_index) {
+    const uir_loop_tensor *t = &m->function->tensors.data[access->tensor];
+    const storage *s = &m->tensors[access->tensor];
+    *out_index = 0;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int64_t index;
+        UIR_TRY(evaluate(m, access->indices[d], &index));
+        if (index < 0 || index >= s->extents[d]) {
+            return fail(m, "index %lld of '%s', dim %u, is outside 0..%lld", (long long)index, t->name, d,
+                        (long long)s->extents[d] - 1);
+        }
+        *out_index = *out_index * (uint64_t)s->extents[d] + (uint64_t)index;
+    }
+    return UIR_STATUS_OK;
+}
+
+static void copy_element(uir_dtype dtype, void *to, uint64_t to_index, const void *from, uint64_t from_index) {
+    size_t size = uir_dtype_bits(dtype) / 8;
+    if (size) {
+        memcpy((uint8_t *)to + to_index * size, (const uint8_t *)from + from_index * size, size);
+    } else {
+        uir_dtype_store_integer(dtype, to, to_index, uir_dtype_load_integer(dtype, from, from_index), false,
+                                UIR_ROUND_NEAREST_EVEN);
+    }
+}
+
+static uir_status load(machine *m, const uir_loop_access *access, cell *out) {
+    uint64_t index;
+    const uir_loop_tensor *t = &m->function->tensors.data[access->tensor];
+    UIR_TRY(locate(m, access, &index));
+    if (m->tensors[access->tensor].written && !m->tensors[access->tensor].written[index]) {
+        return fail(m, "element %llu of '%s' is read before it is written", (unsigned long long)index, t->name);
+    }
+    copy_element(t->dtype, out->bytes, 0, m->tensors[access->tensor].data, index);
+    return UIR_STATUS_OK;
+}
+
+static uir_status store(machine *m, const uir_loop_access *access, const cell *value) {
+    uint64_t index;
+    storage *s = &m->tensors[access->tensor];
+    UIR_TRY(locate(m, access, &index));
+    if (!s->written)
+        return fail(m, "'%s' is an input: nothing may be stored to it", m->function->tensors.data[access->tensor].name);
+    copy_element(m->function->tensors.data[access->tensor].dtype, s->data, index, value->bytes, 0);
+    s->written[index] = 1;
+    return UIR_STATUS_OK;
+}
+
+/* ---- expressions ---- */
+static uir_status compute(machine *m, uint32_t id, cell *out);
+
+static uir_status call(machine *m, const uir_loop_expression *e, cell *out) {
+    cell arguments[3] = {{0}};
+    const void *operands[2] = {arguments[0].bytes, arguments[1].bytes};
+    for (uint32_t i = 0; i < e->argument_count; i++) UIR_TRY(compute(m, e->arguments[i], &arguments[i]));
+    uir_dtype dtype = m->function->expressions.data[e->arguments[0]].dtype;
+    if (e->op == UIR_OP_SELECT) {
+        *out = arguments[arguments[0].bytes[0] ? 1 : 2];
+        return UIR_STATUS_OK;
+    }
+    if (e->op == UIR_OP_CAST)
+        return uir_dtype_convert(dtype, arguments[0].bytes, e->dtype, out->bytes, 1, UIR_ROUND_SATURATE);
+    if (uir_elementwise_apply(e->op, dtype, operands, out->bytes, 1)) return UIR_STATUS_OK;
+    return fail(m, "%s has no meaning for %s", uir_op_get_row(e->op)->name, uir_dtype_name(dtype));
+}
+
+static uir_status compute(machine *m, uint32_t id, cell *out) {
+    const uir_loop_expression *e = &m->function->expressions.data[id];
+    memset(out, 0, sizeof *out);
+    switch (e->kind) {
+    case UIR_LOOP_CONSTANT:
+        if (uir_dtype_is_float(e->dtype))
+            uir_dtype_store_double(e->dtype, out->bytes, 0, e->real, UIR_ROUND_NEAREST_EVEN);
+        else
+            uir_dtype_store_integer(e->dtype, out->bytes, 0, e->integer, false, UIR_ROUND_NEAREST_EVEN);
+        return UIR_STATUS_OK;
+    case UIR_LOOP_INDEX: {
+        int64_t value;
+        UIR_TRY(evaluate(m, e->index, &value));
+        memcpy(out->bytes, &value, sizeof value);
+        return UIR_STATUS_OK;
+    }
+    case UIR_LOOP_LOAD:
+        return load(m, &e->load, out);
+    case UIR_LOOP_PARAMETER:
+        *out = m->parameters[e->integer];
+        return UIR_STATUS_OK;
+    case UIR_LOOP_CALL:
+        return call(m, e, out);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- statements ---- */
+/* Which of a monoid's expressions a statement computes, and whether it reads the state from its targets first. */
+static uir_status run_monoid(machine *m, const uir_loop_statement *s) {
+    const uir_loop_monoid *monoid = &m->function->monoids.data[s->monoid];
+    cell parameters[2 * UIR_LOOP_MAX_STATE], results[UIR_LOOP_MAX_STATE];
+    bool finish = s->kind == UIR_LOOP_STATEMENT_FINISH, init = s->kind == UIR_LOOP_STATEMENT_INIT;
+    const uint32_t *expressions = init                                   ? monoid->identity
+                                  : finish                               ? monoid->finish
+                                  : s->kind == UIR_LOOP_STATEMENT_UPDATE ? monoid->update
+                                                                         : monoid->combine;
+    uint32_t state = init || finish ? 0 : monoid->state_count;
+    for (uint32_t i = 0; i < state; i++) UIR_TRY(load(m, &s->targets[i], &parameters[i]));
+    for (uint32_t i = 0; i < s->value_count; i++) UIR_TRY(compute(m, s->values[i], &parameters[state + i]));
+    m->parameters = parameters;
+    for (uint32_t i = 0; i < s->target_count; i++) UIR_TRY(compute(m, expressions[i], &results[i]));
+    m->parameters = NULL;
+    for (uint32_t i = 0; i < s->target_count; i++) UIR_TRY(store(m, &s->targets[i], &results[i]));
+    return UIR_STATUS_OK;
+}
+
+static uir_status holds(machine *m, const uir_loop_statement *s, bool *out) {
+    *out = true;
+    for (uint32_t i = 0; i < s->condition_count && *out; i++) {
+        int64_t left, right;
+        UIR_TRY(evaluate(m, s->conditions[i].left, &left));
+        UIR_TRY(evaluate(m, s->conditions[i].right, &right));
+        *out = uir_relation_holds(s->conditions[i].relation, left, right);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_block(machine *m, const uir_loop_statement *s) {
+    int64_t values[UIR_LOOP_MAX_ITERS], extent;
+    m->block = s;
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        UIR_TRY(evaluate(m, s->iters[i].value, &values[i]));
+        UIR_TRY(evaluate(m, s->iters[i].extent, &extent));
+        if (values[i] < 0 || values[i] >= extent)
+            return fail(m, "%s = %lld is outside 0..%lld", s->iters[i].name, (long long)values[i],
+                        (long long)extent - 1);
+    }
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        m->values[s->iters[i].symbol.id] = values[i];
+        m->bound[s->iters[i].symbol.id] = true;
+    }
+    for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = m->function->statements.data[id].next) {
+        const uir_loop_statement *child = &m->function->statements.data[id];
+        cell value;
+        if (child->kind == UIR_LOOP_STATEMENT_STORE) {
+            UIR_TRY(compute(m, child->values[0], &value));
+            UIR_TRY(store(m, &child->targets[0], &value));
+        } else {
+            UIR_TRY(run_monoid(m, child));
+        }
+    }
+    for (uint32_t i = 0; i < s->iter_count; i++) m->bound[s->iters[i].symbol.id] = false;
+    m->block = NULL;
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_list(machine *m, uint32_t id);
+
+static uir_status run_statement(machine *m, const uir_loop_statement *s) {
+    bool runs;
+    UIR_TRY(holds(m, s, &runs));
+    if (!runs) return UIR_STATUS_OK;
+    if (s->kind == UIR_LOOP_STATEMENT_BLOCK) return run_block(m, s);
+    if (s->kind == UIR_LOOP_STATEMENT_IF) return run_list(m, s->first_child);
+    int64_t min, extent;
+    UIR_TRY(evaluate(m, s->min, &min));
+    UIR_TRY(evaluate(m, s->extent, &extent));
+    for (int64_t i = 0; i < extent; i++) {
+        m->values[s->symbol.id] = min + i;
+        m->bound[s->symbol.id] = true;
+        UIR_TRY(run_list(m, s->first_child));
+    }
+    m->bound[s->symbol.id] = false;
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_list(machine *m, uint32_t id) {
+    for (; id != UIR_LOOP_NONE; id = m->function->statements.data[id].next)
+        UIR_TRY(run_statement(m, &m->function->statements.data[id]));
+    return UIR_STATUS_OK;
+}
+
+static uir_status bind(machine *m, const int64_t *sizes, void *const *tensors) {
+    const uir_loop_function *f = m->function;
+    uint32_t argument = 0;
+    m->symbol_count = uir_dims_symbol_count(f->dims);
+    UIR_TRY_ALLOCATE(m->values, uir_arena_allocate_array(&m->arena, m->symbol_count + 1, sizeof *m->values));
+    UIR_TRY_ALLOCATE(m->bound, uir_arena_allocate_array(&m->arena, m->symbol_count + 1, sizeof *m->bound));
+    UIR_TRY_ALLOCATE(m->tensors, uir_arena_allocate_array(&m->arena, f->tensors.count + 1, sizeof *m->tensors));
+    for (uint32_t i = 0; i < f->sizes.count; i++) {
+        uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[i].symbol);
+        if (sizes[i] < facts.min || sizes[i] > facts.max || sizes[i] % facts.multiple_of)
+            return fail(m, "%s = %lld breaks its declaration", f->sizes.data[i].name, (long long)sizes[i]);
+        m->values[f->sizes.data[i].symbol.id] = sizes[i];
+        m->bound[f->sizes.data[i].symbol.id] = true;
+    }
+    for (uint32_t i = 0; i < f->tensors.count; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        storage *s = &m->tensors[i];
+        size_t bytes;
+        for (uint32_t d = 0; d < t->rank; d++) UIR_TRY(evaluate(m, t->extents[d], &s->extents[d]));
+        if (!uir_shape_element_count(s->extents, t->rank, &s->count) ||
+            !uir_dtype_storage_size(t->dtype, s->count, &bytes))
+            return fail(m, "'%s' is too large", t->name);
+        if (t->role != UIR_LOOP_ROLE_IN) UIR_TRY_ALLOCATE(s->written, uir_arena_allocate(&m->arena, s->count + 1));
+        if (t->role != UIR_LOOP_ROLE_TEMP)
+            s->data = tensors[argument++];
+        else
+            UIR_TRY_ALLOCATE(s->data, uir_arena_allocate(&m->arena, bytes + 16));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status run(machine *m, const int64_t *sizes, void *const *tensors) {
+    UIR_TRY(bind(m, sizes, tensors));
+    UIR_TRY(run_list(m, m->function->first));
+    for (uint32_t i = 0; i < m->function->tensors.count; i++) {
+        if (m->function->tensors.data[i].role != UIR_LOOP_ROLE_OUT) continue;
+        for (uint64_t e = 0; e < m->tensors[i].count; e++) {
+            if (!m->tensors[i].written[e])
+                return fail(m, "element %llu of the output '%s' was never written", (unsigned long long)e,
+                            m->function->tensors.data[i].name);
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
+                              uir_diagnostics *diagnostics) {
+    machine m = {.function = function, .diagnostics = diagnostics};
+    uir_arena_init(&m.arena, &function->allocator);
+    uir_status status = run(&m, sizes, tensors);
+    uir_arena_deinit(&m.arena);
+    return status;
+}

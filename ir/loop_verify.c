@@ -1,0 +1,239 @@
+/* The loop AST's verifier: what can be proved wrong, or cannot be proved right where it must be, with block and line.
+ */
+#include "ir/loop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct verifier {
+    const uir_loop_function *function;
+    uir_diagnostics *diagnostics;
+    uir_status status;
+    uir_vector(uir_condition) given; /* what holds at the place: loop bounds, guards, domains */
+    uir_arena scratch;
+    bool *written; /* per tensor: something before stores to it */
+    const uir_loop_statement *block;
+    const uir_loop_statement *at;
+} verifier;
+
+static void fail(verifier *v, const char *format, ...) UIR_PRINTF(2, 3);
+static void fail(verifier *v, const char *format, ...) {
+    char message[400], name[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    uir_location location = {.file = v->function->file, .line = v->at ? v->at->line : 0};
+    snprintf(name, sizeof name, "%s%s%s", v->block ? "block " : "", v->block ? v->block->name : "",
+             v->block ? ": " : "");
+    v->status =
+        uir_error(v->diagnostics, UIR_STATUS_BAD_FILE, &location, "@%s: %s%s", v->function->name, name, message);
+}
+
+static void assume(verifier *v, uir_dim left, uir_relation relation, uir_dim right) {
+    uir_condition c = {relation, left, right};
+    if (uir_vector_push(&v->scratch, &v->given, c) != UIR_STATUS_OK) v->status = UIR_STATUS_OUT_OF_MEMORY;
+}
+
+static bool proved(verifier *v, uir_dim left, uir_relation relation, uir_dim right) {
+    return uir_dim_compare_given(v->function->dims, v->given.data, v->given.count, left, relation, right) == UIR_TRUE;
+}
+
+static const char *show(verifier *v, uir_dim dim) {
+    uir_text text;
+    uir_text_init(&text, &v->function->allocator);
+    uir_dim_print(v->function->dims, dim, &text);
+    const char *copy = text.data ? uir_arena_copy_string(&v->scratch, text.data, text.length) : NULL;
+    uir_text_deinit(&text);
+    return copy ? copy : "?";
+}
+
+static void check_access(verifier *v, const uir_loop_access *access) {
+    const uir_loop_tensor *t = &v->function->tensors.data[access->tensor];
+    uir_dim zero = uir_dim_const(v->function->dims, 0);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (!proved(v, access->indices[d], UIR_RELATION_GE, zero)) {
+            fail(v, "index %s of '%s', dim %u, is not proved to be at least 0", show(v, access->indices[d]), t->name,
+                 d);
+        }
+        if (!proved(v, access->indices[d], UIR_RELATION_LT, t->extents[d])) {
+            fail(v, "index %s of '%s', dim %u, is not proved to be below %s", show(v, access->indices[d]), t->name, d,
+                 show(v, t->extents[d]));
+        }
+    }
+}
+
+static void check_loads(verifier *v, uint32_t id) {
+    const uir_loop_expression *e = &v->function->expressions.data[id];
+    if (e->kind == UIR_LOOP_LOAD) {
+        const uir_loop_tensor *t = &v->function->tensors.data[e->load.tensor];
+        check_access(v, &e->load);
+        if (t->role != UIR_LOOP_ROLE_IN && !v->written[e->load.tensor])
+            fail(v, "'%s' is read before anything is stored to it", t->name);
+    }
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) check_loads(v, e->arguments[i]);
+}
+
+typedef struct reduce_search {
+    const uir_loop_statement *block;
+    const char *found;
+} reduce_search;
+
+static void find_reduce(void *user, uir_symbol symbol) {
+    reduce_search *s = user;
+    for (uint32_t i = 0; i < s->block->iter_count; i++) {
+        if (s->block->iters[i].reduce && s->block->iters[i].symbol.id == symbol.id) s->found = s->block->iters[i].name;
+    }
+}
+
+static void check_target(verifier *v, const uir_loop_access *access, uir_dtype dtype) {
+    const uir_loop_tensor *t = &v->function->tensors.data[access->tensor];
+    reduce_search search = {v->block, NULL};
+    check_access(v, access);
+    if (t->role == UIR_LOOP_ROLE_IN) fail(v, "'%s' is an input: nothing may be stored to it", t->name);
+    if (dtype != UIR_DTYPE_NONE && t->dtype != dtype)
+        fail(v, "%s is stored to '%s', which holds %s", uir_dtype_name(dtype), t->name, uir_dtype_name(t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++)
+        uir_dim_visit_symbols(v->function->dims, access->indices[d], find_reduce, &search);
+    if (search.found) fail(v, "'%s' is stored at the reduce iteration variable %s", t->name, search.found);
+}
+
+/* Arity and dtypes of what a monoid's statement is given, by kind. */
+static void check_monoid(verifier *v, const uir_loop_statement *s) {
+    const uir_loop_monoid *m = &v->function->monoids.data[s->monoid];
+    const char *word = uir_loop_statement_get_row(s->kind)->word;
+    bool finish = s->kind == UIR_LOOP_STATEMENT_FINISH;
+    uint32_t targets = finish ? m->finish_count : m->state_count;
+    uint32_t values = s->kind == UIR_LOOP_STATEMENT_INIT     ? 0
+                      : s->kind == UIR_LOOP_STATEMENT_UPDATE ? m->element_count
+                                                             : m->state_count;
+    const uir_dtype *value_dtypes = s->kind == UIR_LOOP_STATEMENT_UPDATE ? m->element_dtypes : m->state_dtypes;
+    if (s->target_count != targets) fail(v, "%s %s has %u targets, needs %u", word, m->name, s->target_count, targets);
+    if (s->value_count != values) fail(v, "%s %s has %u values, needs %u", word, m->name, s->value_count, values);
+    for (uint32_t i = 0; i < s->target_count && i < targets; i++) {
+        check_target(v, &s->targets[i],
+                     finish ? v->function->expressions.data[m->finish[i]].dtype : m->state_dtypes[i]);
+        bool reads = s->kind == UIR_LOOP_STATEMENT_UPDATE || s->kind == UIR_LOOP_STATEMENT_COMBINE;
+        if (reads && !v->written[s->targets[i].tensor]) {
+            fail(v, "the state '%s' is updated before init gives it the identity",
+                 v->function->tensors.data[s->targets[i].tensor].name);
+        }
+    }
+    for (uint32_t i = 0; i < s->value_count && i < values; i++) {
+        uir_dtype got = v->function->expressions.data[s->values[i]].dtype;
+        if (got != value_dtypes[i])
+            fail(v, "%s %s: value %u is %s, needs %s", word, m->name, i, uir_dtype_name(got),
+                 uir_dtype_name(value_dtypes[i]));
+    }
+}
+
+static void check_block_statement(verifier *v, const uir_loop_statement *s) {
+    v->at = s;
+    for (uint32_t i = 0; i < s->value_count; i++) check_loads(v, s->values[i]);
+    if (s->kind == UIR_LOOP_STATEMENT_STORE)
+        check_target(v, &s->targets[0], v->function->expressions.data[s->values[0]].dtype);
+    else
+        check_monoid(v, s);
+    for (uint32_t i = 0; i < s->target_count; i++) v->written[s->targets[i].tensor] = true;
+}
+
+static void check_block(verifier *v, const uir_loop_statement *s) {
+    uir_dims *dims = v->function->dims;
+    uir_dim zero = uir_dim_const(dims, 0);
+    v->block = s;
+    for (uint32_t i = 0; i < s->condition_count; i++)
+        assume(v, s->conditions[i].left, s->conditions[i].relation, s->conditions[i].right);
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        const uir_loop_iter *iter = &s->iters[i];
+        if (!proved(v, iter->value, UIR_RELATION_GE, zero) || !proved(v, iter->value, UIR_RELATION_LT, iter->extent)) {
+            fail(v, "%s = %s is not proved to stay in 0..%s-1: add a `where`", iter->name, show(v, iter->value),
+                 show(v, iter->extent));
+        }
+    }
+    /* Inside, an iteration variable is known by its domain alone: that is all a schedule keeps true. */
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_GE, zero);
+        assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_LT, s->iters[i].extent);
+    }
+    for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
+        check_block_statement(v, &v->function->statements.data[id]);
+    }
+    v->block = NULL;
+}
+
+static void check_list(verifier *v, uint32_t id) {
+    uir_dims *dims = v->function->dims;
+    for (; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
+        const uir_loop_statement *s = &v->function->statements.data[id];
+        uint32_t mark = v->given.count;
+        v->at = s;
+        if (s->kind == UIR_LOOP_STATEMENT_BLOCK) {
+            check_block(v, s);
+        } else {
+            for (uint32_t i = 0; i < s->condition_count; i++)
+                assume(v, s->conditions[i].left, s->conditions[i].relation, s->conditions[i].right);
+            if (s->kind == UIR_LOOP_STATEMENT_FOR) {
+                uir_dim variable = uir_dim_symbol(dims, s->symbol);
+                assume(v, variable, UIR_RELATION_GE, s->min);
+                assume(v, variable, UIR_RELATION_LT, uir_dim_add(dims, s->min, s->extent));
+            }
+            check_list(v, s->first_child);
+        }
+        v->given.count = mark;
+    }
+}
+
+static void check_declarations(verifier *v) {
+    const uir_loop_function *f = v->function;
+    uir_dim zero = uir_dim_const(f->dims, 0);
+    for (uint32_t i = 0; i < f->tensors.count; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        uir_dtype_class class = uir_dtype_get_class(t->dtype);
+        if (class == UIR_DTYPE_CLASS_STRING || class == UIR_DTYPE_CLASS_COMPLEX)
+            fail(v, "tensor '%s': %s has no arithmetic here", t->name, uir_dtype_name(t->dtype));
+        for (uint32_t d = 0; d < t->rank; d++) {
+            if (!proved(v, t->extents[d], UIR_RELATION_GE, zero))
+                fail(v, "tensor '%s': extent %s may be negative", t->name, show(v, t->extents[d]));
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (t->role != UIR_LOOP_ROLE_TEMP && f->tensors.data[j].role == t->role &&
+                f->tensors.data[j].index == t->index) {
+                fail(v, "tensors '%s' and '%s' are the same argument", f->tensors.data[j].name, t->name);
+            }
+        }
+    }
+}
+
+static void check_names(verifier *v) {
+    const uir_loop_function *f = v->function;
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = &f->statements.data[i];
+        if (s->kind != UIR_LOOP_STATEMENT_BLOCK) continue;
+        for (uint32_t j = 0; j < i; j++) {
+            const uir_loop_statement *other = &f->statements.data[j];
+            v->at = s;
+            if (other->kind == UIR_LOOP_STATEMENT_BLOCK && !strcmp(other->name, s->name))
+                fail(v, "two blocks are named '%s'", s->name);
+        }
+    }
+}
+
+uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics) {
+    verifier v = {.function = function, .diagnostics = diagnostics, .status = UIR_STATUS_OK};
+    uir_arena_init(&v.scratch, &function->allocator);
+    v.written = uir_arena_allocate_array(&v.scratch, function->tensors.count + 1, sizeof *v.written);
+    if (v.written) {
+        check_declarations(&v);
+        check_names(&v);
+        check_list(&v, function->first);
+        for (uint32_t i = 0; i < function->tensors.count; i++) {
+            v.at = NULL;
+            if (function->tensors.data[i].role == UIR_LOOP_ROLE_OUT && !v.written[i])
+                fail(&v, "output '%s' is never stored to", function->tensors.data[i].name);
+        }
+    } else {
+        v.status = UIR_STATUS_OUT_OF_MEMORY;
+    }
+    uir_arena_deinit(&v.scratch);
+    return v.status;
+}
