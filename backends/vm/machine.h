@@ -1,0 +1,72 @@
+/* The state of a VM run, shared by run.c (control, memory), view.c (slices) and instruction.c (arithmetic). Private to
+ * them. */
+#ifndef UIR_BACKENDS_VM_MACHINE_H
+#define UIR_BACKENDS_VM_MACHINE_H
+
+#include "backends/vm/bytecode.h"
+#include "backends/vm/routines.h"
+
+enum { VM_CHUNK = 1024 }; /* elements of a row handled at once; a multiple of the lanes of a reduction */
+
+typedef struct vm_memory {
+    char *data;
+    int64_t span; /* elements of one instance */
+} vm_memory;
+
+typedef struct vm_machine {
+    const uir_vm_kernel *kernel;
+    const vm_routines *routines;
+    uir_diagnostics *diagnostics;
+    int64_t *values; /* per symbol */
+    bool *bound, *outside;
+    int64_t *trips;
+    vm_memory *memory;                /* per pointer */
+    uir_arena arena;                  /* of the run */
+    uir_arena scratch;                /* of one instruction */
+    char *chunks[UIR_IOP_MAX_SLICES]; /* VM_CHUNK elements of up to 8 bytes each */
+    uint64_t steps, step_limit;
+    const volatile bool *cancel;
+} vm_machine;
+
+uir_status vm_fail(vm_machine *machine, const char *format, ...) UIR_PRINTF(2, 3);
+uir_status vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out_value);
+/* Counts work against the limit; CANCELLED or LIMIT when it is time to stop. */
+uir_status vm_count(vm_machine *machine, uint64_t steps);
+
+/* Where the elements of one dim of a slice lie: index i is inside for low <= i < high, at base + i*stride or, when
+ * `along` is not NULL, at along[i]. */
+typedef struct vm_dim {
+    int64_t count, low, high, base, stride;
+    const int64_t *along;
+} vm_dim;
+
+/* A slice at one place. Every offset it can give has been checked against the memory's span. */
+typedef struct vm_view {
+    char *data;                   /* of the live instance */
+    uint32_t pointer, size, rank; /* size: bytes of an element */
+    uir_dtype dtype;
+    vm_dim dims[VM_MAX_RANK];
+    const int64_t *offsets; /* a window: per element of the slice, -1 outside; dims give counts only */
+    int64_t total;
+    unsigned char outside[8]; /* the element that reads outside give */
+    bool block;
+} vm_view;
+
+uir_status vm_view_bind(vm_machine *machine, uint32_t slice, vm_view *out_view);
+/* `count` elements from column `start` of row `row` (rows count over all dims but the last) as contiguous memory: in
+ * place where they lie so, else copied to `buffer`. */
+const char *vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
+/* Where to compute elements of a row: in place when they lie contiguous and inside, else `buffer`; then vm_view_commit.
+ */
+char *vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
+void vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from);
+static inline int64_t vm_view_columns(const vm_view *view) {
+    return view->rank ? view->dims[view->rank - 1].count : 1;
+}
+int64_t vm_view_rows(const vm_view *view);
+/* A copy of the whole slice, row-major, in the scratch arena; NULL when memory is exhausted. */
+char *vm_view_copy(vm_machine *machine, const vm_view *view);
+
+uir_status vm_execute(vm_machine *machine, const vm_instruction *instruction);
+
+#endif

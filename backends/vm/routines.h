@@ -1,0 +1,33 @@
+/* The VM's routines: what an instruction does to contiguous elements, built once per instruction set.
+ *
+ * In: pointers to `count` elements of the instruction's dtype (an operand may be the result itself, element for
+ * element). Out: the same bits from every instruction set. routines.inc is their one text; routines_*.c compile it with
+ * other flags. */
+#ifndef UIR_BACKENDS_VM_ROUTINES_H
+#define UIR_BACKENDS_VM_ROUTINES_H
+
+#include "ir/igraph.h"
+
+typedef void vm_elementwise(void *result, const void *a, const void *b, const void *c, int64_t count);
+/* Elements 0.. of a row into the 32 lanes, element j into lane j mod 32. */
+typedef void vm_reduce(void *lanes, const void *row, int64_t count);
+typedef void vm_scan(void *result, const void *row, void *carry, int64_t count, bool exclusive);
+/* c[m,n] += a[m,k] * b[k,n], k ascending, one fma each (integers wrap); leading dims in elements. */
+typedef void vm_product(void *c, int64_t ldc, const void *a, int64_t lda, const void *b, int64_t ldb, int64_t m,
+                        int64_t n, int64_t k);
+
+typedef struct vm_routines {
+    const char *isa;
+    bool (*is_available)(void);
+    vm_elementwise *elementwise[UIR_IOP_COUNT][UIR_DTYPE_COUNT]; /* NULL: no meaning */
+    vm_reduce *reduce[UIR_IOP_COUNT][UIR_DTYPE_COUNT];
+    vm_scan *scan[UIR_IOP_COUNT][UIR_DTYPE_COUNT];
+    vm_product *product[UIR_DTYPE_COUNT];
+} vm_routines;
+
+/* Best first; the last is always available. */
+const vm_routines *vm_routines_get(size_t index);
+/* NULL: the best available; NULL result: no such instruction set here. */
+const vm_routines *vm_routines_find(const char *isa);
+
+#endif
