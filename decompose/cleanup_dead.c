@@ -104,9 +104,9 @@ static uir_status mark_reachable(marking *m, bool *reachable, uir_graph_id graph
 static uir_status mark(marking *m) {
     UIR_TRY(need_outputs(m, m->module->main));
     do {
-        m->grew = false;
         while (m->work.count) UIR_TRY(visit(m, m->work.data[--m->work.count]));
         if (!m->grew) break;
+        m->grew = false;
         for (uint32_t g = 1; g < m->module->graphs.count; g++) {
             const uir_graph_info *graph = &m->module->graphs.data[g];
             for (uint32_t n = 0; n < graph->nodes.count; n++)

@@ -70,7 +70,7 @@ static uir_status replace_outputs(uir_module *module, uir_replacement *replaceme
     for (uint32_t i = 0; i < count; i++) {
         uir_value_id made, old = uir_node_get(module, id)->outputs[i];
         if (status == UIR_STATUS_OK && *out_folded) {
-            status = uir_module_add_constant(module, NULL, outputs[i], &made);
+            status = uir_module_add_constant(module, "", outputs[i], &made);
             if (status == UIR_STATUS_OK) {
                 uir_replacement_set(replacement, old, made);
                 continue;

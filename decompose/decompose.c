@@ -125,7 +125,7 @@ uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, u
     if (!d->map[source.id].id && info->constant) {
         uir_value_id made;
         uir_tensor_retain(info->constant);
-        uir_status status = uir_module_add_constant(d->target, NULL, info->constant, &made);
+        uir_status status = uir_module_add_constant(d->target, "", info->constant, &made);
         if (status != UIR_STATUS_OK) {
             uir_tensor_release(info->constant);
             return status;
@@ -279,7 +279,7 @@ static uir_status decompose_main(uir_decomposer *d) {
         uir_type type;
         UIR_TRY(
             uir_decomposer_translate_type(d, &d->forth, &d->target->arena, uir_value_type(d->source, input), &type));
-        UIR_TRY(uir_module_add_value(d->target, NULL, type, &made));
+        UIR_TRY(uir_module_add_value(d->target, "", type, &made));
         d->map[input.id] = made;
         UIR_TRY(carry_name(d, input, made));
         UIR_TRY(uir_graph_add_input(d->target, d->target->main, made));

@@ -45,8 +45,10 @@ static uir_type scalar_type(uir_dtype dtype) {
     return (uir_type){.kind = UIR_VALUE_TENSOR, .dtype = dtype, .rank_known = true};
 }
 
-/* Makes `type` wide enough for `next` as well; *changed when it had to grow. */
-static uir_status widen_type(uir_rule_context *context, uir_type *type, const uir_type *next, bool *changed) {
+/* Makes `type` wide enough for `next` as well; *changed when it had to grow. Symbols from `first_own` on were made
+ * here: such a dim already stands for whatever an iteration gives. */
+static uir_status widen_type(uir_rule_context *context, uir_type *type, const uir_type *next, uint32_t first_own,
+                             bool *changed) {
     uir_module *m = context->builder.module;
     if (!type->dtype && next->dtype) {
         type->dtype = next->dtype;
@@ -60,9 +62,10 @@ static uir_status widen_type(uir_rule_context *context, uir_type *type, const ui
     }
     uir_dim *dims = NULL;
     for (uint32_t i = 0; i < type->rank; i++) {
+        uir_symbol symbol;
+        if (uir_dim_is_symbol(m->dims, type->dims[i], &symbol) && symbol.id >= first_own) continue;
         if (uir_dim_compare(m->dims, type->dims[i], UIR_RELATION_EQ, next->dims[i]) == UIR_TRUE) continue;
         if (!dims) UIR_TRY_ALLOCATE(dims, uir_arena_copy(&m->arena, type->dims, type->rank * sizeof *dims));
-        uir_symbol symbol;
         UIR_TRY(uir_dims_add_symbol(m->dims, "carried", 7, UIR_SYMBOL_FACTS_SIZE, &symbol));
         dims[i] = uir_dim_symbol(m->dims, symbol);
         if (!dims[i].id) return UIR_STATUS_OUT_OF_MEMORY;
@@ -75,7 +78,7 @@ static uir_status widen_type(uir_rule_context *context, uir_type *type, const ui
 static uir_status make_body(uir_rule_context *context, uir_math_body maker, void *user, uir_type *types,
                             uint32_t type_count, uir_graph_id *out_graph) {
     uir_module *m = context->builder.module;
-    uint32_t carried = type_count - 2;
+    uint32_t carried = type_count - 2, first_own = uir_dims_symbol_count(m->dims);
     for (;;) {
         UIR_TRY(maker(context, user, types, type_count, out_graph));
         if (uir_graph_get(m, *out_graph)->outputs.count < carried + 1)
@@ -85,7 +88,7 @@ static uir_status make_body(uir_rule_context *context, uir_math_body maker, void
         bool changed = false;
         for (uint32_t i = 0; i < carried; i++) {
             uir_type next = *uir_value_type(m, uir_graph_get(m, *out_graph)->outputs.data[i + 1]);
-            UIR_TRY(widen_type(context, &types[i + 2], &next, &changed));
+            UIR_TRY(widen_type(context, &types[i + 2], &next, first_own, &changed));
         }
         if (!changed) return UIR_STATUS_OK;
         uir_decomposer_discard(context->decomposer, *out_graph);
@@ -180,7 +183,7 @@ uir_status uir_math_begin_body(uir_rule_context *context, const uir_type *types,
     UIR_TRY(uir_module_add_graph(m, context->builder.graph, "body", out_graph));
     for (uint32_t i = 0; i < count; i++) {
         uir_value_id input;
-        UIR_TRY(uir_module_add_value(m, NULL, types[i], &input));
+        UIR_TRY(uir_module_add_value(m, "", types[i], &input));
         UIR_TRY(uir_graph_add_input(m, *out_graph, input));
     }
     *out_saved = context->builder;

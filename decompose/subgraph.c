@@ -50,7 +50,7 @@ static uir_status make_inputs(uir_rule_context *context, uir_graph_id source, ui
     uir_decomposer *d = context->decomposer;
     for (uint32_t i = 0; i < uir_graph_get(d->source, source)->inputs.count; i++) {
         uir_value_id made;
-        UIR_TRY(uir_module_add_value(d->target, NULL, types[i], &made));
+        UIR_TRY(uir_module_add_value(d->target, "", types[i], &made));
         UIR_TRY(uir_graph_add_input(d->target, target, made));
         UIR_TRY(uir_decomposer_bind(d, uir_graph_get(d->source, source)->inputs.data[i], made));
     }
