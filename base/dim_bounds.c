@@ -22,6 +22,10 @@ int64_t integer_ceildiv(int64_t a, int64_t b) {
     return a / b + (a % b > 0);
 }
 
+int64_t integer_mod(int64_t a, int64_t b) {
+    return a % b < 0 ? a % b + b : a % b;
+}
+
 /* ---- extended integers: the two ends of int64 are infinities ----------------------------------------------------- */
 
 static bool is_infinite(int64_t a) {
@@ -161,6 +165,7 @@ static interval node_interval(uir_dims *dims, const uir_dim_node *node) {
     interval result = {INT64_MIN, INT64_MAX};
     if (node->kind == UIR_DIM_CONST) return tidy((interval){node->value, node->value});
     if (node->kind == UIR_DIM_SYMBOL) return tidy(symbol_interval(dims, (uint32_t)node->value));
+    if (node->kind == UIR_DIM_MUL) return term_interval(dims, (term){1, node->count, node->operands});
     for (uint32_t i = 0; i < node->count; i++) {
         interval operand = dim_interval(dims, node->operands[i]);
         if (i == 0) {
@@ -170,9 +175,6 @@ static interval node_interval(uir_dims *dims, const uir_dim_node *node) {
         switch (node->kind) {
         case UIR_DIM_ADD:
             result = interval_add(result, operand);
-            break;
-        case UIR_DIM_MUL:
-            result = interval_multiply(result, operand);
             break;
         case UIR_DIM_FLOORDIV:
             result = interval_divide(result, operand, extended_floordiv);
@@ -191,6 +193,7 @@ static interval node_interval(uir_dims *dims, const uir_dim_node *node) {
             break;
         case UIR_DIM_CONST:
         case UIR_DIM_SYMBOL:
+        case UIR_DIM_MUL:
             break;
         }
     }

@@ -32,7 +32,9 @@ static bool cancel_exact_division(uir_dims *dims, polynomial *p, bool *out_chang
     return true;
 }
 
-static uint32_t count_without_constant(polynomial p) { return p.count - (polynomial_constant(p) != 0); }
+static uint32_t count_without_constant(polynomial p) {
+    return p.count - (polynomial_constant(p) != 0);
+}
 
 /* b*floordiv(x, b) + mod(x, b) is x. Tried for each mod atom, kept when the sum gets shorter. */
 static bool join_quotient_and_rest(uir_dims *dims, polynomial *p, bool *out_changed) {
@@ -290,7 +292,7 @@ static bool reduce_by_gcd(division *d, int64_t *out_factor, int64_t *out_offset)
     }
     if (!polynomial_of_sum(dims, reduced, k1, &d->rest)) return false;
     *out_factor = gcd;
-    *out_offset = constant - k1 * gcd;
+    *out_offset = integer_mod(constant, gcd);
     d->value /= gcd;
     return polynomial_from_const(dims, d->value, &d->divisor);
 }
@@ -350,13 +352,18 @@ static uir_dim finish_division(division *d) {
     }
     polynomial rest;
     if (!polynomial_of_sum(d->dims, d->rest, shift, &rest)) return UIR_DIM_NONE;
-    return add_quotient(d, intern_flat(d, kind, rest), extra);
+    /* Without its constant a rest may share a factor with a symbolic divisor: it is divided anew. */
+    if (extra)
+        return add_quotient(
+            d, divide(d->dims, kind, polynomial_to_dim(d->dims, rest), polynomial_to_dim(d->dims, d->divisor)), extra);
+    return add_quotient(d, intern_flat(d, kind, rest), 0);
 }
 
 /* Brings the constant of the rest into [0, c). */
 static bool reduce_constant(division *d) {
     int64_t constant = polynomial_constant(d->rest), periods = integer_floordiv(constant, d->value);
-    return polynomial_of_sum(d->dims, d->rest, -(periods * d->value), &d->rest) &&
+    polynomial others = {d->rest.terms, d->rest.count - (constant != 0)};
+    return polynomial_of_sum(d->dims, others, integer_mod(constant, d->value), &d->rest) &&
            polynomial_of_sum(d->dims, d->quotient, periods, &d->quotient);
 }
 
@@ -421,6 +428,15 @@ static uir_dim divide(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
     uir_dim operands[2] = {a, b}, result = UIR_DIM_NONE;
     dims->out_of_memory = false;
     if (dim_interval(dims, b).min < 1) return dim_intern(dims, kind, 0, operands, 2);
+    int64_t dividend, divisor;
+    if (uir_dim_is_const(dims, b, &divisor)) {
+        if (divisor == 1) return kind == UIR_DIM_MOD ? uir_dim_const(dims, 0) : a;
+        if (uir_dim_is_const(dims, a, &dividend)) {
+            int64_t quotient =
+                kind == UIR_DIM_CEILDIV ? integer_ceildiv(dividend, divisor) : integer_floordiv(dividend, divisor);
+            return uir_dim_const(dims, kind == UIR_DIM_MOD ? integer_mod(dividend, divisor) : quotient);
+        }
+    }
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
     division d = {.dims = dims, .kind = kind};
     uir_dim_is_const(dims, b, &d.value);
@@ -487,9 +503,9 @@ static bool drop_dominated(uir_dims *dims, uir_dim_kind kind, operand_list *list
                 j++;
                 continue;
             }
-            list->items[j] = list->items[--list->count];
-            if (i == list->count) i = j; /* operand i was the one that moved */
-            j = 0;
+            list->count--;
+            for (uint32_t k = j; k < list->count; k++) list->items[k] = list->items[k + 1];
+            if (j < i) i--;
         }
     }
     return true;
@@ -530,9 +546,11 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
     if (list.count == 1) return polynomial_to_dim(dims, list.items[0]);
     if (!take_common(dims, &list, &common)) return UIR_DIM_NONE;
     uir_dim operands[DIM_OPERANDS_MAX];
+    bool nested = false;
     for (uint32_t i = 0; i < list.count; i++) {
         operands[i] = polynomial_to_dim(dims, list.items[i]);
         if (!operands[i].id) return UIR_DIM_NONE;
+        nested = nested || dim_at(dims, operands[i])->node.kind == kind;
     }
     for (uint32_t i = 1; i < list.count; i++) {
         uir_dim moving = operands[i];
@@ -540,7 +558,8 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
         for (; j > 0 && operand_order(dims, operands[j - 1], moving) > 0; j--) operands[j] = operands[j - 1];
         operands[j] = moving;
     }
-    uir_dim node = dim_intern(dims, kind, 0, operands, list.count);
+    /* Without the common terms an operand may be one of the same kind: min(min(a, b) + 5, 5). */
+    uir_dim node = nested ? extreme(dims, kind, operands, list.count) : dim_intern(dims, kind, 0, operands, list.count);
     if (!node.id || common.count == 0) return node;
     polynomial p;
     if (!polynomial_from_dim(dims, node, &p) || !polynomial_add_scaled(dims, p, common, 1, &p)) return UIR_DIM_NONE;

@@ -146,13 +146,18 @@ static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, const uir_dim *operand
     case UIR_DIM_MUL:
         for (uint32_t i = 1; i < count; i++) result = uir_dim_mul(dims, result, operands[i]);
         return result;
-    case UIR_DIM_FLOORDIV: return uir_dim_floordiv(dims, operands[0], operands[1]);
-    case UIR_DIM_CEILDIV: return uir_dim_ceildiv(dims, operands[0], operands[1]);
-    case UIR_DIM_MOD: return uir_dim_mod(dims, operands[0], operands[1]);
+    case UIR_DIM_FLOORDIV:
+        return uir_dim_floordiv(dims, operands[0], operands[1]);
+    case UIR_DIM_CEILDIV:
+        return uir_dim_ceildiv(dims, operands[0], operands[1]);
+    case UIR_DIM_MOD:
+        return uir_dim_mod(dims, operands[0], operands[1]);
     case UIR_DIM_MIN:
-    case UIR_DIM_MAX: return dim_extreme(dims, kind, operands, count);
+    case UIR_DIM_MAX:
+        return dim_extreme(dims, kind, operands, count);
     case UIR_DIM_CONST:
-    case UIR_DIM_SYMBOL: break;
+    case UIR_DIM_SYMBOL:
+        break;
     }
     return UIR_DIM_NONE;
 }

@@ -108,6 +108,7 @@ int64_t term_multiple(uir_dims *dims, term t);
 int64_t integer_gcd(int64_t a, int64_t b);
 int64_t integer_floordiv(int64_t a, int64_t b); /* b >= 1 */
 int64_t integer_ceildiv(int64_t a, int64_t b);
+int64_t integer_mod(int64_t a, int64_t b);
 
 /* Whether p >= 0 wherever it is defined; `steps` bounds the work. */
 bool prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps);

@@ -274,31 +274,37 @@ static bool eliminate(prover *p, polynomial goal, uint32_t uses, uint32_t depth)
 
 /* ---- assumptions ------------------------------------------------------------------------------------------------- */
 
-/* Proves scale*goal - factor*slack >= 0 where the two cancel a negative term of the goal against one of the slack. */
-static bool use_slack(prover *p, polynomial goal, polynomial slack, term negative, term partner, uint32_t uses,
+/* Proves scale*goal - factor*slack >= 0 where the two cancel a term of the goal against one of the slack, of one sign.
+ */
+static bool use_slack(prover *p, polynomial goal, polynomial slack, term ours, term theirs, uint32_t uses,
                       uint32_t depth) {
     uir_dims *dims = p->dims;
-    int64_t gcd = integer_gcd(negative.coefficient, partner.coefficient);
-    if (gcd < 1 || partner.coefficient == INT64_MIN) return false;
-    int64_t scale = -(partner.coefficient / gcd);
-    term factor, unit = {1, partner.degree, partner.atoms}, scaled_term = {1, negative.degree, negative.atoms};
-    if (negative.coefficient == INT64_MIN || !term_divide(dims, scaled_term, unit, &factor)) return false;
-    factor.coefficient = -(negative.coefficient / gcd);
+    if (ours.coefficient == INT64_MIN || theirs.coefficient == INT64_MIN) return false;
+    int64_t gcd = integer_gcd(ours.coefficient, theirs.coefficient);
+    if (ours.coefficient < 0) gcd = -gcd;
+    int64_t scale = theirs.coefficient / gcd;
+    term factor;
     polynomial product, next;
+    term ours_alone = {1, ours.degree, ours.atoms}, theirs_alone = {1, theirs.degree, theirs.atoms};
+    if (!term_divide(dims, ours_alone, theirs_alone, &factor)) return false;
+    factor.coefficient = ours.coefficient / gcd;
     if (term_interval(dims, factor).min < 0) return false;
     return polynomial_multiply_term(dims, slack, factor, &product) &&
            polynomial_add_scaled(dims, (polynomial){NULL, 0}, goal, scale, &next) &&
            polynomial_add_scaled(dims, next, product, -1, &next) && prove(p, next, uses - 1, depth + 1);
 }
 
+/* Negative terms first: those are what stands in a proof's way. */
 static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
-    for (uint32_t s = 0; s < p->slack_count; s++) {
-        for (uint32_t i = 0; i < goal.count; i++) {
-            if (goal.terms[i].degree == 0 || goal.terms[i].coefficient > 0) continue;
-            for (uint32_t k = 0; k < p->slacks[s].count; k++) {
-                term partner = p->slacks[s].terms[k];
-                if (partner.degree == 0 || partner.coefficient > 0) continue;
-                if (use_slack(p, goal, p->slacks[s], goal.terms[i], partner, uses, depth)) return true;
+    for (int negative = 1; negative >= 0; negative--) {
+        for (uint32_t s = 0; s < p->slack_count; s++) {
+            for (uint32_t i = 0; i < goal.count; i++) {
+                if (goal.terms[i].degree == 0 || (goal.terms[i].coefficient < 0) != negative) continue;
+                for (uint32_t k = 0; k < p->slacks[s].count; k++) {
+                    term theirs = p->slacks[s].terms[k];
+                    if (theirs.degree == 0 || (theirs.coefficient < 0) != negative) continue;
+                    if (use_slack(p, goal, p->slacks[s], goal.terms[i], theirs, uses, depth)) return true;
+                }
             }
         }
     }
@@ -417,6 +423,9 @@ static uir_truth decide(prover *p, polynomial a_minus_b, uir_relation relation) 
 uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions, uint32_t assumption_count, uir_dim a,
                                 uir_relation relation, uir_dim b) {
     if (!a.id || !b.id) return UIR_UNKNOWN;
+    int64_t a_value, b_value;
+    if (uir_dim_is_const(dims, a, &a_value) && uir_dim_is_const(dims, b, &b_value)) /* their difference may overflow */
+        return uir_relation_holds(relation, a_value, b_value) ? UIR_TRUE : UIR_FALSE;
     dims->out_of_memory = false;
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
     prover prover;

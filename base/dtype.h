@@ -54,7 +54,8 @@ double uir_dtype_load_double(uir_dtype dtype, const void *data, uint64_t index);
 int64_t uir_dtype_load_integer(uir_dtype dtype, const void *data, uint64_t index); /* u64 as the same bits */
 /* Storing rounds once, directly from the double, to nearest even. Float to integer: toward zero; out of range and NaN
  * are defined as: NaN -> 0, else the value is saturated to int64 (u64 from a positive value: to uint64) and then
- * wrapped modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN is the largest value, for it has no NaN. */
+ * wrapped modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN, which it lacks, is -0, as in
+ * ONNX's reference. */
 void uir_dtype_store_double(uir_dtype dtype, void *data, uint64_t index, double value, uir_rounding rounding);
 /* Integers wrap modulo 2^bits; bool is value != 0; to floats rounds once from the integer. `is_unsigned`: value is u64
  * bits. */

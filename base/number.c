@@ -108,9 +108,10 @@ typedef struct decimal {
 } decimal;
 
 /* Decimals of at most 15 digits: n / 10^places with both exact is the double nearest to that decimal, so if it is the
- * value, the decimal reads back. The least number of places is the shortest text. Most numbers people write are here.
- */
+ * value, the decimal reads back. The least number of places is the shortest text, but for floats above 2^24, whose
+ * neighbours are more than 1 apart. Most numbers people write are here. */
 static bool short_decimal(double value, bool is_float, decimal *out) {
+    if (is_float && value > 16777216.0) return false;
     for (int places = 0; places <= EXACT_POWER; places++) {
         double scaled = value * powers_of_ten[places];
         if (scaled >= 1e15) return false;

@@ -1,0 +1,199 @@
+/* Allocator, arena, vector and interned strings. */
+#include "support.h"
+
+#include "base/intern.h"
+
+#include <string.h>
+
+static void test_system_allocator(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    for (size_t size = 0; size < 300; size += 7) {
+        unsigned char *block = uir_allocate(&allocator, size);
+        assert_non_null(block);
+        assert_int_equal((uintptr_t)block % 64, 0);
+        memset(block, 0x5a, size);
+        block = uir_reallocate(&allocator, block, size, size + 200);
+        assert_non_null(block);
+        assert_int_equal((uintptr_t)block % 64, 0);
+        for (size_t i = 0; i < size; i++) assert_int_equal(block[i], 0x5a);
+        block = uir_reallocate(&allocator, block, size + 200, size);
+        assert_non_null(block);
+        for (size_t i = 0; i < size; i++) assert_int_equal(block[i], 0x5a);
+        uir_release(&allocator, block, size);
+    }
+    unsigned char *zeroed = uir_allocate_zeroed(&allocator, 1000);
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(zeroed[i], 0);
+    uir_release(&allocator, zeroed, 1000);
+    assert_null(uir_allocate(&allocator, SIZE_MAX));
+    assert_null(uir_allocate(&allocator, (size_t)PTRDIFF_MAX));
+    assert_null(uir_allocate_array(&allocator, SIZE_MAX / 2, 3));
+    uir_release(&allocator, NULL, 0);
+}
+
+static void test_failure_keeps_the_old_block(void **state) {
+    (void)state;
+    failing_memory memory = {.fail_at = 2};
+    uir_allocator allocator = failing_allocator(&memory);
+    char *block = uir_allocate(&allocator, 10);
+    strcpy(block, "kept");
+    assert_null(uir_reallocate(&allocator, block, 10, 100000));
+    assert_string_equal(block, "kept");
+    uir_release(&allocator, block, 10);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void test_arena_blocks(void **state) {
+    (void)state;
+    failing_memory memory = {0};
+    uir_allocator allocator = failing_allocator(&memory);
+    random_state random = {fuzz_seed()};
+    uir_arena arena;
+    uir_arena_init(&arena, &allocator);
+    for (int round = 0; round < 3; round++) {
+        unsigned char *blocks[200];
+        size_t sizes[200];
+        for (int i = 0; i < 200; i++) {
+            sizes[i] = (size_t)random_between(&random, 0, i % 20 == 0 ? 50000 : 200);
+            blocks[i] = uir_arena_allocate(&arena, sizes[i]);
+            assert_non_null(blocks[i]);
+            assert_int_equal((uintptr_t)blocks[i] % (sizes[i] >= 64 ? 64 : 16), 0);
+            for (size_t k = 0; k < sizes[i]; k++) assert_int_equal(blocks[i][k], 0);
+            memset(blocks[i], i + 1, sizes[i]);
+        }
+        for (int i = 0; i < 200; i++)
+            for (size_t k = 0; k < sizes[i]; k++) assert_int_equal(blocks[i][k], i + 1);
+        uir_arena_reset(&arena);
+        assert_int_equal(arena.used, 0);
+    }
+    assert_null(uir_arena_allocate(&arena, SIZE_MAX));
+    assert_null(uir_arena_allocate_array(&arena, SIZE_MAX / 4, 8));
+    char *text = uir_arena_copy_string(&arena, "a\0b", 3);
+    assert_memory_equal(text, "a\0b\0", 4);
+    assert_memory_equal(uir_arena_copy(&arena, "xyz", 3), "xyz", 3);
+    uir_arena_deinit(&arena);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void test_arena_marks(void **state) {
+    (void)state;
+    failing_memory memory = {0};
+    uir_allocator allocator = failing_allocator(&memory);
+    uir_arena arena;
+    uir_arena_init(&arena, &allocator);
+    uir_arena_mark empty = uir_arena_get_mark(&arena);
+    int *kept = uir_arena_allocate(&arena, sizeof *kept);
+    *kept = 42;
+    uir_arena_mark mark = uir_arena_get_mark(&arena);
+    void *first = uir_arena_allocate(&arena, 100);
+    size_t used = arena.used;
+    uint64_t allocations = 0;
+    for (int i = 0; i < 50; i++) {
+        uir_arena_return_to(&arena, mark);
+        assert_ptr_equal(uir_arena_allocate(&arena, 100), first);
+        assert_int_equal(arena.used, used);
+        for (int k = 0; k < 30; k++) assert_non_null(uir_arena_allocate(&arena, 1000));
+        if (i == 2) allocations = memory.allocations;
+    }
+    /* Going back and forth over a chunk's end settles: the larger chunk is kept. */
+    assert_true(memory.allocations - allocations <= 50 * 4);
+    assert_int_equal(*kept, 42);
+    uir_arena_return_to(&arena, empty);
+    assert_int_equal(arena.used, 0);
+    uir_arena_deinit(&arena);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void test_vector_growth(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    uir_arena arena;
+    uir_arena_init(&arena, &allocator);
+    uir_vector(int64_t) numbers = {0};
+    for (int64_t i = 0; i < 1000; i++) assert_int_equal(uir_vector_push(&arena, &numbers, i * i), UIR_STATUS_OK);
+    assert_int_equal(numbers.count, 1000);
+    for (int64_t i = 0; i < 1000; i++) assert_int_equal(numbers.data[i], i * i);
+    struct pair {
+        int a, b;
+    };
+    uir_vector(struct pair) pairs = {0};
+    assert_int_equal(uir_vector_push(&arena, &pairs, ((struct pair){1, 2})), UIR_STATUS_OK);
+    assert_int_equal(pairs.data[0].b, 2);
+    assert_int_equal(uir_vector_reserve(&arena, &pairs, UINT32_MAX), UIR_STATUS_OUT_OF_MEMORY);
+    assert_int_equal(uir_vector_reserve(&arena, &pairs, 100), UIR_STATUS_OK);
+    assert_true(pairs.capacity >= 101);
+    assert_int_equal(pairs.data[0].a, 1);
+    uir_arena_deinit(&arena);
+}
+
+static void test_interned_strings(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    uir_arena arena;
+    uir_strings strings;
+    uir_arena_init(&arena, &allocator);
+    assert_int_equal(uir_strings_init(&strings, &arena), UIR_STATUS_OK);
+    uir_string empty, first, second, found;
+    assert_int_equal(uir_strings_intern(&strings, "", 0, &empty), UIR_STATUS_OK);
+    assert_int_equal(empty.id, 0);
+    assert_string_equal(uir_string_text(&strings, empty), "");
+    /* Bytes, not C strings. */
+    assert_int_equal(uir_strings_intern(&strings, "a\0b", 3, &first), UIR_STATUS_OK);
+    assert_int_equal(uir_strings_intern(&strings, "a\0c", 3, &second), UIR_STATUS_OK);
+    assert_int_not_equal(first.id, second.id);
+    assert_int_equal(uir_string_length(&strings, first), 3);
+    assert_memory_equal(uir_string_text(&strings, first), "a\0b\0", 4);
+    uir_string many[2000];
+    for (int i = 0; i < 2000; i++)
+        assert_int_equal(uir_strings_intern_format(&strings, &many[i], "name_%d_%s", i, "x"), UIR_STATUS_OK);
+    for (int i = 0; i < 2000; i++) {
+        uir_string again;
+        assert_int_equal(uir_strings_intern_format(&strings, &again, "name_%d_%s", i, "x"), UIR_STATUS_OK);
+        assert_int_equal(again.id, many[i].id);
+    }
+    assert_true(uir_strings_find(&strings, "name_7_x", 8, &found));
+    assert_int_equal(found.id, many[7].id);
+    assert_false(uir_strings_find(&strings, "name_7_y", 8, &found));
+    /* Longer than the formatting buffer. */
+    char wide[1000];
+    memset(wide, 'w', sizeof wide - 1);
+    wide[sizeof wide - 1] = 0;
+    assert_int_equal(uir_strings_intern_format(&strings, &found, "%s", wide), UIR_STATUS_OK);
+    assert_string_equal(uir_string_text(&strings, found), wide);
+    assert_int_not_equal(uir_hash("abc", 3, 0), uir_hash("abc", 3, 1));
+    uir_arena_deinit(&arena);
+}
+
+static bool vector_and_strings(const uir_allocator *allocator) {
+    uir_arena arena;
+    uir_strings strings;
+    uir_arena_init(&arena, allocator);
+    uir_vector(int) numbers = {0};
+    bool done = uir_strings_init(&strings, &arena) == UIR_STATUS_OK;
+    for (int i = 0; i < 3000 && done; i++) {
+        uir_string string;
+        done = uir_vector_push(&arena, &numbers, i) == UIR_STATUS_OK &&
+               uir_strings_intern_format(&strings, &string, "%0400d", i % 100) == UIR_STATUS_OK;
+        assert_true(!done || numbers.data[i] == i);
+    }
+    uir_arena_deinit(&arena);
+    return done;
+}
+
+static void test_every_allocation_may_fail(void **state) {
+    (void)state;
+    run_with_failures(vector_and_strings);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_system_allocator),
+        cmocka_unit_test(test_failure_keeps_the_old_block),
+        cmocka_unit_test(test_arena_blocks),
+        cmocka_unit_test(test_arena_marks),
+        cmocka_unit_test(test_vector_growth),
+        cmocka_unit_test(test_interned_strings),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+/* Text buffer, numbers as text, tokenizer. */
+#include "support.h"
+
+#include "base/number.h"
+#include "base/text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static double double_of_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+
+static void expect_double(double value, const char *expected) {
+    char text[UIR_NUMBER_TEXT_SIZE];
+    assert_int_equal(uir_double_to_text(value, text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void expect_float(float value, const char *expected) {
+    char text[UIR_NUMBER_TEXT_SIZE];
+    assert_int_equal(uir_float_to_text(value, text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void test_known_numbers(void **state) {
+    (void)state;
+    expect_double(0, "0");
+    expect_double(-0.0, "-0");
+    expect_double(1, "1");
+    expect_double(-1.5, "-1.5");
+    expect_double(0.1, "0.1");
+    expect_double(1.0 / 3, "0.3333333333333333");
+    expect_double(100, "100");
+    expect_double(1e16, "10000000000000000");
+    expect_double(1e17, "1e17");
+    expect_double(1e22, "1e22");
+    expect_double(1e23, "1e23");
+    expect_double(0.00001, "0.00001");
+    expect_double(0.000001, "1e-6");
+    expect_double(1.25e-7, "1.25e-7");
+    expect_double(5e-324, "5e-324");
+    expect_double(2.2250738585072014e-308, "2.2250738585072014e-308");
+    expect_double(1.7976931348623157e308, "1.7976931348623157e308");
+    expect_double(9007199254740993.0, "9007199254740992");
+    expect_double(4.35, "4.35");
+    expect_double(INFINITY, "inf");
+    expect_double(-INFINITY, "-inf");
+    expect_double(NAN, "nan");
+    expect_float(0.1f, "0.1");
+    expect_float(16777216.0f, "16777216");
+    expect_float(3.4028235e38f, "3.4028235e38");
+    expect_float(1e-45f, "1e-45");
+    expect_float(1.17549435e-38f, "1.1754944e-38");
+    expect_float(8.5899346e9f, "8589935000");
+    expect_float(-0.0f, "-0");
+}
+
+static int significant_digits(const char *text) {
+    int digits = 0, zeros = 0;
+    for (; *text && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9') continue;
+        if (*text != '0' || digits) digits++;
+        zeros = *text == '0' ? zeros + 1 : 0;
+    }
+    return digits > zeros ? digits - zeros : 1;
+}
+
+/* Against the C library, which is correctly rounded: reads back, and no shorter text does. */
+static void test_random_numbers(void **state) {
+    (void)state;
+    random_state random = {fuzz_seed()};
+    uint64_t total = fuzz_iterations(20000);
+    char text[UIR_NUMBER_TEXT_SIZE], other[80];
+    for (uint64_t i = 0; i < total; i++) {
+        uint64_t bits = random_next(&random);
+        double value = double_of_bits(i % 3 ? bits : (bits & ~(0x7ffull << 52)) | ((bits >> 52) % 80 + 983) << 52),
+               back;
+        if (value != value || value - value != 0) continue;
+        size_t length = uir_double_to_text(value, text);
+        assert_true(uir_double_from_text(text, length, &back));
+        assert_true(back == value && strtod(text, NULL) == value);
+        int digits = significant_digits(text);
+        if (digits > 1) {
+            snprintf(other, sizeof other, "%.*e", digits - 2, value);
+            assert_true(strtod(other, NULL) != value);
+        }
+        float narrow = float_of_bits((uint32_t)random_next(&random));
+        if (narrow == narrow && narrow - narrow == 0) {
+            length = uir_float_to_text(narrow, text);
+            assert_true(uir_double_from_text(text, length, &back));
+            assert_true((float)back == narrow);
+            digits = significant_digits(text);
+            if (digits > 1 && digits <= 9) {
+                snprintf(other, sizeof other, "%.*e", digits - 2, (double)narrow);
+                assert_true(strtof(other, NULL) != narrow);
+            }
+        }
+    }
+}
+
+static void expect_read(const char *text, double expected) {
+    double value;
+    assert_true(uir_double_from_text(text, strlen(text), &value));
+    if (expected != expected) {
+        assert_true(value != value);
+    } else {
+        assert_true(value == expected);
+        assert_int_equal(signbit(value), signbit(expected));
+    }
+}
+
+static void test_reading(void **state) {
+    (void)state;
+    expect_read("1", 1);
+    expect_read("+1.5e3", 1500);
+    expect_read("-0", -0.0);
+    expect_read("1e400", INFINITY);
+    expect_read("-1e999999999999", -INFINITY);
+    expect_read("1e-999999999999", 0);
+    expect_read("0e999999999999", 0);
+    expect_read("inf", INFINITY);
+    expect_read("-Inf", -INFINITY);
+    expect_read("NaN", NAN);
+    expect_read("0x1.8p3", 12);
+    expect_read("0X1p-1074", 5e-324);
+    expect_read("0x1p-1075", 0);
+    expect_read("0x1.000000000000080000000000001p0", 0x1.0000000000001p0);
+    expect_read("1.7976931348623159e308", INFINITY);
+    expect_read("1.79769313486231580793e308", 1.7976931348623157e308);
+    /* Ties between doubles, exact and just beyond. */
+    expect_read("9007199254740993", 9007199254740992.0);
+    expect_read("9007199254740993.0000000000000000000000000000000000001", 9007199254740994.0);
+    expect_read("9007199254740995", 9007199254740996.0);
+    expect_read("2.4703282292062327208299439634110764e-324", 0);
+    expect_read("2.4703282292062328e-324", 5e-324);
+    char digits[3000];
+    memset(digits, '0', sizeof digits);
+    memcpy(digits, "9007199254740993.", 17);
+    strcpy(digits + sizeof digits - 10, "1e0");
+    expect_read(digits, 9007199254740994.0);
+    const char *const bad[] = {"",   "+",    "-",  ".",  "e5",   "1e",  "1e+",      "1.5x",
+                               "0x", "0xp1", "1 ", " 1", "1..2", "--1", "infinity", "1,5"};
+    double value;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(uir_double_from_text(bad[i], strlen(bad[i]), &value));
+    random_state random = {fuzz_seed()};
+    for (uint64_t i = 0; i < fuzz_iterations(20000) / 4; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)(random_next(&random) >> (i % 64)),
+                 (unsigned long long)random_next(&random), (int)(random_next(&random) % 700) - 360);
+        expect_read(text, strtod(text, NULL));
+        snprintf(text, sizeof text, "0x%llx.%llxp%d", (unsigned long long)(random_next(&random) >> (i % 64)),
+                 (unsigned long long)random_next(&random), (int)(random_next(&random) % 2400) - 1200);
+        expect_read(text, strtod(text, NULL));
+    }
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    int64_t value;
+    assert_true(uir_integer_from_text("-9223372036854775808", 20, &value));
+    assert_true(value == INT64_MIN);
+    assert_true(uir_integer_from_text("9223372036854775807", 19, &value));
+    assert_true(value == INT64_MAX);
+    assert_true(uir_integer_from_text("+12", 3, &value));
+    assert_int_equal(value, 12);
+    assert_false(uir_integer_from_text("9223372036854775808", 19, &value));
+    assert_false(uir_integer_from_text("-9223372036854775809", 20, &value));
+    assert_false(uir_integer_from_text("", 0, &value));
+    assert_false(uir_integer_from_text("-", 1, &value));
+    assert_false(uir_integer_from_text("1x", 2, &value));
+}
+
+/* ---- text buffer ------------------------------------------------------------------------------------------------- */
+
+static void test_text_buffer(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    uir_text text;
+    uir_text_init(&text, &allocator);
+    uir_text_append_string(&text, "abc");
+    uir_text_append(&text, "d\0e", 3);
+    assert_int_equal(text.length, 6);
+    assert_memory_equal(text.data, "abcd\0e\0", 7);
+    char wide[1000];
+    memset(wide, 'w', sizeof wide - 1);
+    wide[sizeof wide - 1] = 0;
+    uir_text_append_format(&text, "%d%s", 7, wide);
+    assert_int_equal(text.length, 6 + 1 + 999);
+    assert_int_equal(text.data[6], '7');
+    assert_string_equal(text.data + 7, wide);
+    assert_int_equal(uir_text_status(&text), UIR_STATUS_OK);
+    uir_text_deinit(&text);
+    uir_text_append_quoted(&text, "a\"b\\c\nd\re\tf\0\x80", 13);
+    assert_string_equal(text.data, "\"a\\\"b\\\\c\\nd\\re\\tf\\x00\\x80\"");
+    uir_text_deinit(&text);
+    uir_text_append_double(&text, 0.5);
+    uir_text_append_string(&text, " ");
+    uir_text_append_float(&text, 0.1f);
+    assert_string_equal(text.data, "0.5 0.1");
+    uir_text_deinit(&text);
+}
+
+static bool print_some(const uir_allocator *allocator) {
+    uir_text text;
+    uir_text_init(&text, allocator);
+    for (int i = 0; i < 100; i++) {
+        size_t before = text.length;
+        bool failed = text.failed;
+        uir_text_append_format(&text, "%0200d", i);
+        uir_text_append_quoted(&text, "q", 1);
+        uir_text_append_double(&text, i);
+        if (failed) assert_int_equal(text.length, before);
+    }
+    bool done = uir_text_status(&text) == UIR_STATUS_OK;
+    uir_text_deinit(&text);
+    return done;
+}
+
+static void test_every_allocation_may_fail(void **state) {
+    (void)state;
+    run_with_failures(print_some);
+}
+
+/* ---- tokenizer --------------------------------------------------------------------------------------------------- */
+
+typedef struct reading {
+    uir_allocator allocator;
+    uir_arena arena;
+    uir_diagnostics diagnostics;
+    uir_tokenizer tokenizer;
+} reading;
+
+static void read_text(reading *r, const char *text, size_t length) {
+    r->allocator = uir_allocator_system();
+    uir_arena_init(&r->arena, &r->allocator);
+    uir_diagnostics_init(&r->diagnostics, &r->allocator);
+    uir_tokenizer_init(&r->tokenizer, text, length, "t", &r->arena, &r->diagnostics);
+}
+
+static void end_reading(reading *r) {
+    uir_diagnostics_deinit(&r->diagnostics);
+    uir_arena_deinit(&r->arena);
+}
+
+static uir_token expect_token(reading *r, uir_token_kind kind, const char *text, uint32_t line, uint32_t column) {
+    uir_token token = r->tokenizer.current;
+    assert_int_equal(token.kind, kind);
+    assert_int_equal(token.length, strlen(text));
+    assert_memory_equal(token.text, text, token.length);
+    assert_int_equal(token.line, line);
+    assert_int_equal(token.column, column);
+    uir_tokenizer_advance(&r->tokenizer);
+    return token;
+}
+
+static void test_tokens(void **state) {
+    (void)state;
+    reading r;
+    const char *text =
+        "igraph @k # note ->\n  %x0:12 0..16 1.5e3 0x1F 0x1.8p1 a->b<=c 2e %5 % \"s\\\"\\x41\\0\" x.y 1.";
+    read_text(&r, text, strlen(text));
+    assert_true(expect_token(&r, UIR_TOKEN_NAME, "igraph", 1, 1).space_before);
+    assert_true(expect_token(&r, UIR_TOKEN_AT, "k", 1, 8).space_before);
+    assert_true(expect_token(&r, UIR_TOKEN_PERCENT, "x0", 2, 3).space_before);
+    assert_false(expect_token(&r, UIR_TOKEN_PUNCTUATION, ":", 2, 6).space_before);
+    assert_int_equal(expect_token(&r, UIR_TOKEN_INTEGER, "12", 2, 7).integer, 12);
+    expect_token(&r, UIR_TOKEN_INTEGER, "0", 2, 10);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, "..", 2, 11);
+    expect_token(&r, UIR_TOKEN_INTEGER, "16", 2, 13);
+    assert_true(expect_token(&r, UIR_TOKEN_REAL, "1.5e3", 2, 16).real == 1500);
+    assert_int_equal(expect_token(&r, UIR_TOKEN_INTEGER, "0x1F", 2, 22).integer, 31);
+    assert_true(expect_token(&r, UIR_TOKEN_REAL, "0x1.8p1", 2, 27).real == 3);
+    expect_token(&r, UIR_TOKEN_NAME, "a", 2, 35);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, "->", 2, 36);
+    expect_token(&r, UIR_TOKEN_NAME, "b", 2, 38);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, "<=", 2, 39);
+    expect_token(&r, UIR_TOKEN_NAME, "c", 2, 41);
+    expect_token(&r, UIR_TOKEN_INTEGER, "2", 2, 43);
+    expect_token(&r, UIR_TOKEN_NAME, "e", 2, 44);
+    expect_token(&r, UIR_TOKEN_PERCENT, "5", 2, 46);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, "%", 2, 49);
+    assert_int_equal(r.tokenizer.current.kind, UIR_TOKEN_STRING);
+    assert_int_equal(r.tokenizer.current.length, 4);
+    assert_memory_equal(r.tokenizer.current.text, "s\"A\0", 4);
+    uir_tokenizer_advance(&r.tokenizer);
+    expect_token(&r, UIR_TOKEN_NAME, "x", 2, 63);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, ".", 2, 64);
+    expect_token(&r, UIR_TOKEN_NAME, "y", 2, 65);
+    expect_token(&r, UIR_TOKEN_INTEGER, "1", 2, 67);
+    expect_token(&r, UIR_TOKEN_PUNCTUATION, ".", 2, 68);
+    expect_token(&r, UIR_TOKEN_END, "", 2, 69);
+    expect_token(&r, UIR_TOKEN_END, "", 2, 69);
+    assert_int_equal(r.diagnostics.count, 0);
+    end_reading(&r);
+}
+
+static void test_helpers(void **state) {
+    (void)state;
+    reading r;
+    const char *text = "dim -9223372036854775808 -7 5 -1.5 nan -inf 3 name }";
+    read_text(&r, text, strlen(text));
+    int64_t integer;
+    double real;
+    const char *name;
+    assert_true(uir_tokenizer_is(&r.tokenizer, "dim"));
+    assert_false(uir_tokenizer_is(&r.tokenizer, "di"));
+    assert_true(uir_tokenizer_accept(&r.tokenizer, "dim"));
+    assert_int_equal(r.tokenizer.previous.length, 3);
+    assert_int_equal(uir_tokenizer_expect_integer(&r.tokenizer, &integer), UIR_STATUS_OK);
+    assert_true(integer == INT64_MIN);
+    assert_int_equal(uir_tokenizer_expect_integer(&r.tokenizer, &integer), UIR_STATUS_OK);
+    assert_int_equal(integer, -7);
+    assert_int_equal(uir_tokenizer_expect_integer(&r.tokenizer, &integer), UIR_STATUS_OK);
+    assert_int_equal(integer, 5);
+    assert_int_equal(uir_tokenizer_expect_double(&r.tokenizer, &real), UIR_STATUS_OK);
+    assert_true(real == -1.5);
+    assert_int_equal(uir_tokenizer_expect_double(&r.tokenizer, &real), UIR_STATUS_OK);
+    assert_true(real != real);
+    assert_int_equal(uir_tokenizer_expect_double(&r.tokenizer, &real), UIR_STATUS_OK);
+    assert_true(real == -INFINITY);
+    assert_int_equal(uir_tokenizer_expect_double(&r.tokenizer, &real), UIR_STATUS_OK);
+    assert_true(real == 3);
+    assert_int_equal(uir_tokenizer_expect_name(&r.tokenizer, "a name", &name), UIR_STATUS_OK);
+    assert_string_equal(name, "name");
+    assert_int_equal(uir_tokenizer_expect_name(&r.tokenizer, "a name", &name), UIR_STATUS_BAD_FILE);
+    assert_string_equal(r.diagnostics.last->message, "expected a name, found '}'");
+    assert_int_equal(uir_tokenizer_expect(&r.tokenizer, "{"), UIR_STATUS_BAD_FILE);
+    assert_string_equal(r.diagnostics.last->message, "expected '{', found '}'");
+    assert_int_equal(r.diagnostics.last->location.column, 52);
+    end_reading(&r);
+}
+
+static void expect_error(const char *text, size_t length, const char *message, uint32_t line, uint32_t column) {
+    reading r;
+    read_text(&r, text, length);
+    while (r.tokenizer.current.kind != UIR_TOKEN_END && r.tokenizer.current.kind != UIR_TOKEN_ERROR)
+        uir_tokenizer_advance(&r.tokenizer);
+    assert_int_equal(r.tokenizer.current.kind, UIR_TOKEN_ERROR);
+    assert_int_equal(r.diagnostics.count, 1);
+    assert_string_equal(r.diagnostics.last->message, message);
+    assert_int_equal(r.diagnostics.last->location.line, line);
+    assert_int_equal(r.diagnostics.last->location.column, column);
+    /* Said once. */
+    assert_int_equal(uir_tokenizer_expect(&r.tokenizer, "x"), UIR_STATUS_BAD_FILE);
+    assert_int_equal(r.diagnostics.count, 1);
+    end_reading(&r);
+}
+
+static void test_bad_text(void **state) {
+    (void)state;
+    const char *escapes = "the string has an escape other than \\\" \\\\ \\n \\r \\t \\0 \\xNN";
+    expect_error("a\n \x01", 4, "byte 0x01 is not allowed here", 2, 2);
+    expect_error("a\0b", 3, "byte 0x00 is not allowed here", 1, 2);
+    expect_error("\xff", 1, "byte 0xff is not allowed here", 1, 1);
+    expect_error("x \"ab", 5, "the string is not closed", 1, 3);
+    expect_error("\"ab\\\"", 5, "the string is not closed", 1, 1);
+    expect_error("\"a\nb\"", 5, "the string is not closed", 1, 1);
+    expect_error("\"\\", 2, "the string is not closed", 1, 1);
+    expect_error("\"\\q\"", 4, escapes, 1, 1);
+    expect_error("\"\\x4\"", 5, escapes, 1, 1);
+    expect_error("9223372036854775808", 19, "the integer does not fit in 64 bits", 1, 1);
+    expect_error("- 9223372036854775808", 21, "the integer does not fit in 64 bits", 1, 3);
+    expect_error("-9223372036854775809", 20, "the integer does not fit in 64 bits", 1, 2);
+    expect_error("0x10000000000000000", 19, "the integer does not fit in 64 bits", 1, 1);
+}
+
+static void test_quoted_text_reads_back(void **state) {
+    (void)state;
+    random_state random = {fuzz_seed()};
+    for (int i = 0; i < 200; i++) {
+        reading r;
+        uir_text text;
+        char bytes[40];
+        size_t length = (size_t)random_between(&random, 0, sizeof bytes);
+        for (size_t k = 0; k < length; k++) bytes[k] = (char)random_next(&random);
+        uir_allocator allocator = uir_allocator_system();
+        uir_text_init(&text, &allocator);
+        uir_text_append_quoted(&text, bytes, length);
+        read_text(&r, text.data, text.length);
+        assert_int_equal(r.tokenizer.current.kind, UIR_TOKEN_STRING);
+        assert_int_equal(r.tokenizer.current.length, length);
+        assert_memory_equal(r.tokenizer.current.text, bytes, length);
+        assert_int_equal(r.tokenizer.current.text[length], 0);
+        end_reading(&r);
+        uir_text_deinit(&text);
+    }
+}
+
+/* Any bytes: the tokenizer ends, and reads nothing outside (under the address sanitizer). */
+static void test_random_bytes(void **state) {
+    (void)state;
+    static const char likely[] = "\"\\x0eEp.-+#\n%@a1f_ ->=<|&:";
+    random_state random = {fuzz_seed()};
+    for (uint64_t i = 0; i < fuzz_iterations(20000) / 4; i++) {
+        reading r;
+        size_t length = (size_t)random_between(&random, 0, 24);
+        char *bytes = malloc(length + 1);
+        for (size_t k = 0; k < length; k++)
+            bytes[k] = random_next(&random) % 8 ? likely[random_next(&random) % (sizeof likely - 1)]
+                                                : (char)random_next(&random);
+        char *exact = realloc(bytes, length ? length : 1);
+        read_text(&r, exact, length);
+        size_t tokens = 0;
+        for (; r.tokenizer.current.kind != UIR_TOKEN_END; tokens++) {
+            assert_true(tokens <= length);
+            uir_tokenizer_advance(&r.tokenizer);
+        }
+        end_reading(&r);
+        free(exact);
+    }
+}
+
+static void test_no_locale(void **state) {
+    (void)state;
+    static const char *const locales[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "C.UTF-8"};
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
+        if (!setlocale(LC_ALL, locales[i])) continue;
+        expect_double(1.5, "1.5");
+        expect_read("1.5", 1.5);
+    }
+    setlocale(LC_ALL, "C");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_reading),       cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_text_buffer),   cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_tokens),        cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_bad_text),      cmocka_unit_test(test_quoted_text_reads_back),
+        cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_no_locale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
