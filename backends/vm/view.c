@@ -35,9 +35,12 @@ static uir_status bind_dim(vm_machine *machine, const layout *l, int64_t start, 
     dim->along = NULL;
     dim->stride = 0;
     dim->base = 0;
-    __int128 low = -(__int128)start, high = (__int128)l->extent - start;
-    dim->low = low < 0 ? 0 : low > dim->count ? dim->count : (int64_t)low;
-    dim->high = high < 0 ? 0 : high > dim->count ? dim->count : (int64_t)high;
+    int64_t end; /* one past the last index, at most INT64_MAX */
+    if (__builtin_add_overflow(start, dim->count, &end)) end = INT64_MAX;
+    if (end > l->extent) end = l->extent;
+    dim->low = start >= 0 ? 0 : start <= -dim->count ? dim->count : -start;
+    dim->high = end <= start ? 0 : end - (start > 0 ? start : 0) + (start < 0 ? dim->low : 0);
+    if (end <= 0) dim->high = dim->low;
     if (outside || dim->high < dim->low) dim->low = dim->high = 0;
     if (dim->low == dim->high) return UIR_STATUS_OK;
     int64_t first = start + dim->low, last = start + dim->high - 1;
