@@ -1,0 +1,261 @@
+/* External data: mapped where it lies, and never from outside the model's folder. */
+#include "frontend/storage.h"
+#include "tests/frontend/make.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A folder for the test with files in it: inside/weights.bin (64 bytes), inside/sub/more.bin, links, a pipe,
+ * outside.bin. */
+typedef struct place {
+    char root[64], inside[80];
+} place;
+
+static void write_file(const char *folder, const char *name, size_t size) {
+    char path[256];
+    uint8_t bytes[64];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)i;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static const char *join(const char *folder, const char *name, char *buffer, size_t capacity) {
+    snprintf(buffer, capacity, "%s/%s", folder, name);
+    return buffer;
+}
+
+static int make_place(void **state) {
+    static place p;
+    char a[256], b[256];
+    snprintf(p.root, sizeof p.root, "/tmp/uir_external_XXXXXX");
+    if (!mkdtemp(p.root)) return -1;
+    snprintf(p.inside, sizeof p.inside, "%s/$(in) side", p.root);
+    mkdir(p.inside, 0700);
+    mkdir(join(p.inside, "sub", a, sizeof a), 0700);
+    write_file(p.inside, "weights.bin", 64);
+    write_file(a, "more.bin", 64);
+    write_file(p.root, "outside.bin", 64);
+    write_file(p.inside, "empty.bin", 0);
+    int failed = symlink("weights.bin", join(p.inside, "link.bin", a, sizeof a)) |
+                 symlink(p.root, join(p.inside, "way_out", b, sizeof b)) |
+                 symlink("sub", join(p.inside, "sub_link", a, sizeof a)) |
+                 mkfifo(join(p.inside, "pipe", b, sizeof b), 0600);
+    *state = &p;
+    return failed;
+}
+
+static int remove_place(void **state) {
+    place *p = *state;
+    static const char *const names[] = {"sub/more.bin", "weights.bin", "empty.bin", "link.bin",
+                                        "way_out",      "sub_link",    "pipe"};
+    char path[256];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(join(p->inside, names[i], path, sizeof path));
+    rmdir(join(p->inside, "sub", path, sizeof path));
+    rmdir(p->inside);
+    unlink(join(p->root, "outside.bin", path, sizeof path));
+    return rmdir(p->root);
+}
+
+/* x + w, with w's `count` floats external. NULL leaves a key out. */
+static blob external_model(int64_t count, const char *location, const char *offset, const char *length) {
+    blob tensor = make_tensor("w", UIR_DTYPE_F32, 1, &count);
+    put_int(&tensor, TENSOR_LOCATION, 1);
+    if (location) put_message(&tensor, TENSOR_EXTERNAL, make_pair("location", location));
+    if (offset) put_message(&tensor, TENSOR_EXTERNAL, make_pair("offset", offset));
+    if (length) put_message(&tensor, TENSOR_EXTERNAL, make_pair("length", length));
+    blob graph = make_graph_of(make_node("Add", "n", "x,w", "y"));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    return make_model(graph);
+}
+
+static void data_is_mapped_and_shared(void **state) {
+    const place *p = *state;
+    blob graph = make_graph_of(make_node("Add", "n", "x,w", "y"));
+    static const char *const names[] = {"w", "v", "misaligned"};
+    static const char *const offsets[] = {"16", "32", "33"};
+    int64_t count = 4;
+    for (int i = 0; i < 3; i++) {
+        blob tensor = make_tensor(names[i], UIR_DTYPE_F32, 1, &count);
+        put_int(&tensor, TENSOR_LOCATION, 1);
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("location", "weights.bin"));
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("offset", offsets[i]));
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("length", "16"));
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("checksum", "anything"));
+        put_message(&graph, GRAPH_INITIALIZER, tensor);
+    }
+    loaded l;
+    load_model(&l, make_model(graph), p->inside);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    const uir_tensor *tensors[3] = {0};
+    for (uint32_t i = 1; i < l.module->values.count; i++) {
+        const uir_value_info *value = uir_value_info_get(l.module, (uir_value_id){i});
+        for (int n = 0; n < 3; n++) {
+            if (!strcmp(uir_string_text(&l.module->strings, value->name), names[n])) tensors[n] = value->constant;
+        }
+    }
+    assert_false(tensors[0]->owned);
+    assert_ptr_equal((const char *)tensors[1]->data, (const char *)tensors[0]->data + 16);
+    assert_true(tensors[2]->owned); /* cannot be read in place */
+    assert_memory_equal(tensors[0]->data, "\x10\x11\x12\x13", 4);
+    assert_memory_equal(tensors[2]->data, "\x21\x22\x23\x24", 4);
+    unload(&l);
+}
+
+static void what_leaves_the_folder_is_refused(void **state) {
+    const place *p = *state;
+    char absolute[256];
+    join(p->inside, "weights.bin", absolute, sizeof absolute);
+    const struct {
+        const char *location;
+        uir_status status;
+        const char *text;
+    } cases[] = {
+        {"../outside.bin", UIR_STATUS_BAD_FILE, "leads out"},
+        {"sub/../../outside.bin", UIR_STATUS_BAD_FILE, "leads out"},
+        {"sub//..//weights.bin", UIR_STATUS_BAD_FILE, "leads out"},
+        {"..", UIR_STATUS_BAD_FILE, "leads out"},
+        {absolute, UIR_STATUS_BAD_FILE, "absolute"},
+        {"/etc/passwd", UIR_STATUS_BAD_FILE, "absolute"},
+        {"link.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
+        {"way_out/outside.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
+        {"sub_link/more.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
+        {"pipe", UIR_STATUS_BAD_FILE, "not a regular file"},
+        {"sub", UIR_STATUS_BAD_FILE, "not a regular file"},
+        {"missing.bin", UIR_STATUS_NOT_FOUND, "no such file"},
+        {"weights.bin/x", UIR_STATUS_NOT_FOUND, "not a folder"},
+        {"", UIR_STATUS_BAD_FILE, "empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        loaded l;
+        load_model(&l, external_model(4, cases[i].location, NULL, NULL), p->inside);
+        if (l.status != cases[i].status || !said(&l, cases[i].text)) {
+            fail_msg("'%s': %s: %s", cases[i].location, uir_status_text(l.status),
+                     l.diagnostics.first ? l.diagnostics.first->message : "");
+        }
+        unload(&l);
+    }
+    expect_failure(external_model(4, "weights.bin", NULL, NULL), UIR_STATUS_NOT_FOUND, "no folder to look in");
+}
+
+static void sizes_are_checked_against_the_file(void **state) {
+    const place *p = *state;
+    const struct {
+        int64_t count;
+        const char *offset, *length;
+        bool good;
+    } cases[] = {
+        {16, NULL, NULL, true},
+        {17, NULL, NULL, false},
+        {16, "0", "64", true},
+        {16, "1", "64", false},
+        {4, "48", "16", true},
+        {4, "49", "16", false},
+        {4, "65", "16", false},
+        {4, "0", "15", false},
+        {4, "0", "17", false},
+        {4, "-4", "16", false},
+        {4, "0x10", "16", false},
+        {4, "", "16", false},
+        {4, "18446744073709551615", "16", false},
+        {4, "9223372036854775807", "16", false},
+        {4, "1e1", "16", false},
+        {0, "64", "0", true},
+        {0, "65", "0", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        loaded l;
+        load_model(&l, external_model(cases[i].count, "weights.bin", cases[i].offset, cases[i].length), p->inside);
+        if ((l.status == UIR_STATUS_OK) != cases[i].good) fail_msg("case %d: %s", (int)i, uir_status_text(l.status));
+        if (!cases[i].good) assert_int_equal(l.status, UIR_STATUS_BAD_FILE);
+        unload(&l);
+    }
+    loaded l;
+    load_model(&l, external_model(4, "empty.bin", NULL, NULL), p->inside);
+    assert_int_equal(l.status, UIR_STATUS_BAD_FILE);
+    unload(&l);
+}
+
+static void keys_are_known_and_given_once(void **state) {
+    const place *p = *state;
+    for (int twice = 0; twice < 2; twice++) {
+        int64_t count = 4;
+        blob tensor = make_tensor("w", UIR_DTYPE_F32, 1, &count);
+        put_int(&tensor, TENSOR_LOCATION, 1);
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("location", "weights.bin"));
+        put_message(&tensor, TENSOR_EXTERNAL,
+                    twice ? make_pair("location", "sub/more.bin") : make_pair("basepath", "/"));
+        blob graph = make_graph_of(make_node("Add", "n", "x,w", "y"));
+        put_message(&graph, GRAPH_INITIALIZER, tensor);
+        loaded l;
+        load_model(&l, make_model(graph), p->inside);
+        assert_int_equal(l.status, UIR_STATUS_BAD_FILE);
+        assert_true(said(&l, twice ? "occurs twice" : "unknown key 'basepath'"));
+        unload(&l);
+    }
+    expect_failure(external_model(4, NULL, NULL, NULL), UIR_STATUS_BAD_FILE, "without a location");
+}
+
+/* Both ways of opening agree; the second is for kernels without openat2. */
+static void the_walk_agrees_with_the_kernel(void **state) {
+    const place *p = *state;
+    static const struct {
+        const char *path;
+        bool good;
+    } cases[] = {{"weights.bin", true},          {"sub/more.bin", true},       {"sub//more.bin", true},
+                 {"./weights.bin", true},        {"../outside.bin", false},    {"link.bin", false},
+                 {"way_out/outside.bin", false}, {"sub_link/more.bin", false}, {"missing", false},
+                 {"/etc/passwd", false},         {"weights.bin/x", false}};
+    int folder = open(p->inside, O_RDONLY | O_DIRECTORY);
+    assert_true(folder >= 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int walked = uir_confined_open_walk(folder, cases[i].path);
+        int kernel = uir_confined_open_kernel(folder, cases[i].path);
+        if ((walked >= 0) != cases[i].good) fail_msg("the walk opens '%s': %d", cases[i].path, walked);
+        if (kernel != -38 && (kernel >= 0) != cases[i].good) fail_msg("openat2 opens '%s': %d", cases[i].path, kernel);
+        if (walked >= 0) close(walked);
+        if (kernel >= 0) close(kernel);
+    }
+    close(folder);
+}
+
+static void a_model_file_finds_its_data_beside_it(void **state) {
+    const place *p = *state;
+    char path[256];
+    blob model = external_model(4, "sub/more.bin", "16", NULL);
+    FILE *file = fopen(join(p->inside, "model.onnx", path, sizeof path), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(model.data, 1, model.length, file), model.length);
+    fclose(file);
+    blob_free(&model);
+    uir_allocator system = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_arena arena;
+    uir_onnx_info info;
+    uir_module *module = NULL;
+    uir_diagnostics_init(&diagnostics, &system);
+    uir_arena_init(&arena, &system);
+    uir_onnx_source source = {.path = path};
+    assert_int_equal(uir_onnx_load(&source, &system, &diagnostics, &arena, &info, &module), UIR_STATUS_OK);
+    uir_module_destroy(module);
+    unlink(path);
+    assert_int_equal(uir_onnx_load(&source, &system, &diagnostics, &arena, &info, &module), UIR_STATUS_NOT_FOUND);
+    assert_string_equal(diagnostics.first->location.file, path);
+    source.path = p->inside;
+    assert_int_equal(uir_onnx_load(&source, &system, &diagnostics, &arena, &info, &module), UIR_STATUS_BAD_FILE);
+    uir_arena_deinit(&arena);
+    uir_diagnostics_deinit(&diagnostics);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_is_mapped_and_shared),          cmocka_unit_test(what_leaves_the_folder_is_refused),
+        cmocka_unit_test(sizes_are_checked_against_the_file), cmocka_unit_test(keys_are_known_and_given_once),
+        cmocka_unit_test(the_walk_agrees_with_the_kernel),    cmocka_unit_test(a_model_file_finds_its_data_beside_it),
+    };
+    return cmocka_run_group_tests(tests, make_place, remove_place);
+}
