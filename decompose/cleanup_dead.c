@@ -42,8 +42,23 @@ static void need_type(marking *m, uir_value_id value) {
     if (value.id && type->rank_known) need_dims(m, type->dims, type->rank);
 }
 
+/* A bind of a symbol that can have but one value is a check: it stays. */
+static bool is_check(const marking *m, const uir_node_info *node) {
+    uint32_t count;
+    const uir_dim *dims = uir_node_dims(m->module, node, "dims", &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uir_symbol symbol;
+        if (node->op != UIR_OP_BIND_DIMS || !uir_dim_is_symbol(m->module->dims, dims[i], &symbol)) continue;
+        uir_symbol_facts facts = uir_dims_symbol_facts(m->module->dims, symbol);
+        if (facts.min == facts.max) return true;
+    }
+    return false;
+}
+
 static uir_status need_outputs(marking *m, uir_graph_id graph) {
     const uir_graph_info *info = uir_graph_get(m->module, graph);
+    for (uint32_t n = 0; n < info->nodes.count; n++)
+        if (is_check(m, uir_node_get(m->module, info->nodes.data[n]))) UIR_TRY(need_node(m, info->nodes.data[n]));
     for (uint32_t i = 0; i < info->outputs.count; i++) {
         UIR_TRY(need_value(m, info->outputs.data[i]));
         need_type(m, info->outputs.data[i]);

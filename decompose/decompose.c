@@ -150,14 +150,17 @@ uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, 
     return UIR_STATUS_OK;
 }
 
-void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph) {
+static bool is_inside(const uir_module *m, uint32_t graph, uir_graph_id outer) {
+    for (uint32_t g = graph; g; g = m->graphs.data[g].parent.id)
+        if (g == outer.id) return true;
+    return false;
+}
+
+void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph) {
     uir_module *m = decomposer->target;
-    /* Graphs made inside it have higher handles and name it, or one another, as parents. */
-    for (uint32_t g = graph.id; g < m->graphs.count; g++) {
-        uir_graph_info *info = &m->graphs.data[g];
-        bool inside = g == graph.id;
-        for (uint32_t p = info->parent.id; p && !inside; p = m->graphs.data[p].parent.id) inside = p == graph.id;
-        if (!inside) continue;
+    for (uint32_t g = graph.id; g < m->graphs.count; g++) { /* graphs made inside it have higher handles */
+        const uir_graph_info *info = &m->graphs.data[g];
+        if (!is_inside(m, g, graph)) continue;
         for (uint32_t n = 0; n < info->nodes.count; n++) {
             const uir_node_info *node = uir_node_get(m, info->nodes.data[n]);
             for (uint32_t i = 0; i < node->output_count; i++)
@@ -165,7 +168,15 @@ void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph) {
         }
         for (uint32_t i = 0; i < info->inputs.count; i++)
             m->values.data[info->inputs.data[i].id].name = (uir_string){0};
-        info->nodes.count = info->inputs.count = info->outputs.count = 0;
+    }
+}
+
+void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph) {
+    uir_module *m = decomposer->target;
+    uir_decomposer_forget_names(decomposer, graph);
+    for (uint32_t g = graph.id; g < m->graphs.count; g++) {
+        uir_graph_info *info = &m->graphs.data[g];
+        if (is_inside(m, g, graph)) info->nodes.count = info->inputs.count = info->outputs.count = 0;
     }
 }
 
@@ -175,7 +186,8 @@ static bool ends_everything(uir_status status) {
     return status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_LIMIT || status == UIR_STATUS_CANCELLED;
 }
 
-static void record_failure(uir_decomposer *d, uir_status status) {
+void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status) {
+    uir_decomposer *d = decomposer;
     if (!d->failures || (d->status == UIR_STATUS_UNSUPPORTED && status != UIR_STATUS_UNSUPPORTED)) d->status = status;
     d->failures++;
 }
@@ -223,6 +235,7 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);
     UIR_TRY(uir_evaluate_pending(d));
+    if (d->split) return UIR_STATUS_OK;
     return bind_outputs(d, node, context.outputs);
 }
 
@@ -235,7 +248,7 @@ static uir_status decompose_node(uir_decomposer *d, const uir_node_info *node, u
     if (!uir_decompose_has_rule(node->op)) {
         uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "the op (version %d) is not supported",
                   node->since_version);
-        record_failure(d, UIR_STATUS_UNSUPPORTED);
+        uir_decomposer_record_failure(d, UIR_STATUS_UNSUPPORTED);
         return poison_outputs(d, node);
     }
     uir_value_id *inputs;
@@ -252,20 +265,32 @@ static uir_status decompose_node(uir_decomposer *d, const uir_node_info *node, u
         if (d->diagnostics && d->diagnostics->error_count == errors)
             uir_error(d->diagnostics, status, &location, "the node could not be decomposed: %s",
                       uir_status_text(status));
-        record_failure(d, status);
+        uir_decomposer_record_failure(d, status);
     }
     d->quiet = false;
     return poison_outputs(d, node);
 }
 
-uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph) {
-    for (uint32_t i = 0; i < uir_graph_get(decomposer->source, source_graph)->nodes.count; i++) {
+uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
+                                    uir_graph_id target_graph) {
+    uir_decomposer *d = decomposer;
+    uint32_t count = uir_graph_get(d->source, source_graph)->nodes.count;
+    for (uint32_t i = first; i < count; i++) {
         /* A copy: rules of control flow come back here, and the source's arrays may move. */
-        uir_node_info node =
-            *uir_node_get(decomposer->source, uir_graph_get(decomposer->source, source_graph)->nodes.data[i]);
-        UIR_TRY(decompose_node(decomposer, &node, target_graph));
+        uir_node_info node = *uir_node_get(d->source, uir_graph_get(d->source, source_graph)->nodes.data[i]);
+        d->may_split = i + 1 < count;
+        d->split = false;
+        UIR_TRY(decompose_node(d, &node, target_graph));
+        if (d->split) {
+            d->split = false;
+            return uir_decomposer_split(d, source_graph, i, target_graph);
+        }
     }
     return UIR_STATUS_OK;
+}
+
+uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph) {
+    return uir_decomposer_walk_from(decomposer, source_graph, 0, target_graph);
 }
 
 /* ---- the whole ---- */

@@ -30,11 +30,21 @@ typedef struct uir_decomposer {
     uint32_t failures;
     uir_status status; /* what the whole ends with: UNSUPPORTED only when nothing worse was met */
     bool quiet;        /* the failure at hand follows from one already reported */
+    bool split;        /* the node at hand is an If whose branches give tensors of different ranks: see split.c */
+    bool may_split;    /* more nodes follow the one at hand in its graph */
 } uir_decomposer;
 
 /* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only for what ends the whole (memory, a
  * limit); problems of single nodes are recorded in the decomposer. */
 uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph);
+/* The same for the nodes from position `first` on. */
+uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
+                                    uir_graph_id target_graph);
+/* What follows the If at position `position` is decomposed once for each branch, inside it; the outputs of the source graph
+ * become results of the If. A branch for which the rest makes no sense is left out and must not be taken at run time. */
+uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t position,
+                                uir_graph_id target_graph);
+void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status);
 /* The target's value; a constant is carried over on first use. *out_poisoned when it could not be made. */
 uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,
                               bool *out_poisoned);
@@ -44,6 +54,8 @@ uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_tra
                                          const uir_type *type, uir_type *out_type);
 /* Empties a graph that turned out not to be wanted (and the graphs inside it). */
 void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
+/* Takes the names away from a graph's values (and those of the graphs inside it), which are made elsewhere under them too. */
+void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
 
 /* Looks at the nodes added since the last call and computes the small ones whose operands are all constant. */
 uir_status uir_evaluate_pending(uir_decomposer *decomposer);

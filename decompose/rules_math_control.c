@@ -12,6 +12,19 @@ static uint32_t graph_output_count(uir_rule_context *context, const char *attrib
     return uir_graph_get(context->source, found->value.graph)->outputs.count;
 }
 
+/* Whether a result is of one rank in one branch and of another in the other: then it has no rank at all. */
+static bool ranks_differ(const uir_module *module, const uir_graph_id branches[2]) {
+    const uir_graph_info *then_graph = uir_graph_get(module, branches[0]);
+    const uir_graph_info *else_graph = uir_graph_get(module, branches[1]);
+    for (uint32_t i = 0; i < then_graph->outputs.count; i++) {
+        const uir_type *a = uir_value_type(module, then_graph->outputs.data[i]);
+        const uir_type *b = uir_value_type(module, else_graph->outputs.data[i]);
+        bool tensors = a->kind == UIR_VALUE_TENSOR && b->kind == UIR_VALUE_TENSOR;
+        if (tensors && a->rank_known && b->rank_known && a->rank != b->rank) return true;
+    }
+    return false;
+}
+
 uir_status uir_rule_if(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id condition = uir_rule_input(context, 0);
@@ -19,6 +32,7 @@ uir_status uir_rule_if(uir_rule_context *context) {
     if (uir_rule_constant_number(context, condition, &known))
         return uir_rule_inline(context, known ? "then_branch" : "else_branch", NULL, 0, context->outputs,
                                context->output_count);
+    bool may_split = context->decomposer->may_split; /* before the branches are walked */
     uir_graph_id branches[2];
     uir_status then_status = uir_rule_subgraph(context, "then_branch", NULL, 0, &branches[0]);
     if (then_status == UIR_STATUS_OUT_OF_MEMORY || then_status == UIR_STATUS_LIMIT) return then_status;
@@ -32,6 +46,11 @@ uir_status uir_rule_if(uir_rule_context *context) {
         if (uir_graph_get(b->module, branches[i])->outputs.count != context->output_count)
             return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a branch gives %u values instead of %u",
                                     uir_graph_get(b->module, branches[i])->outputs.count, context->output_count);
+    if (may_split && ranks_differ(b->module, branches)) {
+        for (int i = 0; i < 2; i++) uir_decomposer_discard(context->decomposer, branches[i]);
+        context->decomposer->split = true;
+        return UIR_STATUS_OK;
+    }
     condition = uir_rule_scalar(context, condition);
     uir_attribute attributes[] = {uir_attribute_graph(b, "then", branches[0]),
                                   uir_attribute_graph(b, "else", branches[1])};
