@@ -127,9 +127,19 @@ static void print_times(uir_model *model, const uir_session *session, int pictur
     printf("%-28s %8.3f ms  each, on the %s\n", "classify it", run_ms / pictures, run.ran_on);
     printf("\nThe last run, node by node:\n");
     uir_node_statistics node;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
-        printf("  %-12s %-16s by %-16s %8.3f ms\n", node.op ? node.op : "", node.name ? node.name : "",
-               node.kernel ? node.kernel : "", node.ms);
+    bool more = uir_session_get_node_statistics(session, 0, &node);
+    for (size_t i = 0; more;) { /* an ONNX node runs as several primitives, one after the other */
+        uir_node_statistics first = node;
+        char primitives[64] = "";
+        double ms = 0;
+        for (size_t used = 0; more && strcmp(node.name, first.name) == 0;) {
+            if (used < sizeof primitives) {
+                used += (size_t)snprintf(primitives + used, sizeof primitives - used, " %s", node.kernel);
+            }
+            ms += node.ms;
+            more = uir_session_get_node_statistics(session, ++i, &node);
+        }
+        printf("%-28s %8.3f ms  %s:%s\n", first.name, ms, first.op, primitives);
     }
 }
 
