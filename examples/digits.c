@@ -130,7 +130,7 @@ static void print_times(uir_model *model, const uir_session *session, int pictur
     bool more = uir_session_get_node_statistics(session, 0, &node);
     for (size_t i = 0; more;) { /* an ONNX node runs as several primitives, one after the other */
         uir_node_statistics first = node;
-        char primitives[64] = "";
+        char primitives[96] = "";
         double ms = 0;
         for (size_t used = 0; more && strcmp(node.name, first.name) == 0;) {
             if (used < sizeof primitives) {

@@ -68,7 +68,7 @@ def test_script_run_shows_digits():
     expect(len(answers) == len(glob.glob(os.path.join(DIGITS, "pictures", "*.png"))), "a picture is not shown", done)
     for digit, answer in answers:
         expect(digit == answer, f"the picture of {digit} is taken for {answer}", done)
-    for step in ("read the model", "decompose", "read a picture", "classify it", "Conv"):
+    for step in ("read the model", "decompose", "read a picture", "classify it", "edges", "probabilities"):
         expect(re.search(re.escape(step) + r".* \d+\.\d+ ms", done.stdout), f"no time for: {step}", done)
 
 
