@@ -19,6 +19,9 @@
 #define STBI_NO_FAILURE_STRINGS /* they would be kept in a static variable */
 #define STBI_NO_THREAD_LOCALS   /* its per-thread settings are not used */
 #define STBI_MAX_DIMENSIONS     16384
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-function" /* stb declares what is left out here; told at the file's end */
+#endif
 #include <stb/stb_image.h>
 
 uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
