@@ -141,11 +141,12 @@ class Runner:
     def log(self, name):
         return os.path.join(LOGS, name + ".log")
 
-    def build(self, name, preset, *options):
+    def build(self, name, preset):
         """Configures and builds a preset with warnings as errors; one test. Returns whether it built."""
         begin = time.monotonic()
-        command = ("cmake --preset {0} -DUIR_WERROR=ON {1} && cmake --build --preset {0}".format(preset, " ".join(options)))
+        command = f"cmake --preset {preset} -DUIR_WERROR=ON && cmake --build --preset {preset} -- -k 0"
         status, output = self.processes.run(["sh", "-c", command], self.log(name))
+        output = "\n".join(line for line in output.splitlines() if not line.startswith(("[", "-- ")))
         self.report.record(name, Counts(int(status == 0), int(status != 0)), time.monotonic() - begin, log=output)
         return status == 0
 
