@@ -7,6 +7,8 @@
  *   min, max       by each operand in turn (any one of them where that side suffices)
  *   floordiv(x, b) by b*q <= x and b*q >= x - b + 1, which may cost a factor b; ceildiv likewise
  *   mod(x, b)      by 0, b - 1, or x where x >= 0
+ * Before each step a factor known to be >= 0 that all terms share is divided out, and where g divides every term but a
+ * constant k, k is raised to the next g*n - 1: between two multiples of g nothing else lies.
  * An assumption s >= 0 is used by proving p - k*s >= 0 for a k >= 0 that cancels a term. Every step is sound by itself;
  * a failed search says nothing. Bindings for which either side cannot be evaluated do not count. */
 #include "base/dim_internal.h"
@@ -311,6 +313,45 @@ static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t 
     return false;
 }
 
+/* goal = atom * quotient for an atom that every term has and that is >= 0; false when there is none. */
+static bool find_common_factor(uir_dims *dims, polynomial goal, uir_dim *out_atom, polynomial *out_quotient) {
+    term first = goal.terms[0];
+    if (goal.terms[goal.count - 1].degree == 0) return false;
+    for (uint32_t i = 0; i < first.degree; i++) {
+        *out_atom = first.atoms[i];
+        *out_quotient = (polynomial){NULL, 0};
+        bool shared = dim_interval(dims, *out_atom).min >= 0;
+        for (uint32_t k = 0; k < goal.count && shared; k++) {
+            term without;
+            shared = term_without(dims, goal.terms[k], *out_atom, &without) &&
+                     polynomial_add_scaled(dims, *out_quotient, (polynomial){&without, 1}, 1, out_quotient);
+        }
+        if (shared) return true;
+    }
+    return false;
+}
+
+/* Where the factor is 0 the goal holds, so the quotient need only hold where it is at least 1. */
+static bool prove_quotient(prover *p, uir_dim atom, polynomial quotient, uint32_t uses, uint32_t depth) {
+    uint32_t kept = p->slack_count;
+    polynomial slack;
+    if (dim_interval(p->dims, atom).min < 1 && p->slack_count < ASSUMPTION_MAX &&
+        polynomial_from_dim(p->dims, atom, &slack) && add_constant(p->dims, slack, -1, &slack)) {
+        p->slacks[p->slack_count++] = slack;
+        if (uses == 0) uses = 1;
+    }
+    bool proved = prove(p, quotient, uses, depth + 1);
+    p->slack_count = kept;
+    return proved;
+}
+
+static bool round_constant(uir_dims *dims, polynomial *goal) {
+    int64_t gcd = 0, constant = polynomial_constant(*goal);
+    for (uint32_t i = 0; i < goal->count && gcd != 1; i++)
+        if (goal->terms[i].degree) gcd = integer_gcd(gcd, term_multiple(dims, goal->terms[i]));
+    return gcd <= 1 || add_constant(dims, *goal, gcd - 1 - integer_mod(constant, gcd), goal);
+}
+
 static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
     if (polynomial_is_const(goal)) return polynomial_constant(goal) >= 0;
     if (p->steps == 0 || depth > PROVE_DEPTH) return false;
@@ -319,7 +360,13 @@ static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
     if (range.min >= 0) return true;
     if (range.max < 0) return false;
     uir_arena_mark mark = uir_arena_get_mark(&p->dims->scratch);
-    bool proved = (uses && use_assumptions(p, goal, uses, depth)) || eliminate(p, goal, uses, depth);
+    uir_dim factor;
+    polynomial quotient;
+    bool proved = find_common_factor(p->dims, goal, &factor, &quotient) &&
+                  prove_quotient(p, factor, quotient, uses, depth);
+    proved = proved || (round_constant(p->dims, &goal) &&
+                        (polynomial_interval(p->dims, goal).min >= 0 ||
+                         (uses && use_assumptions(p, goal, uses, depth)) || eliminate(p, goal, uses, depth)));
     uir_arena_return_to(&p->dims->scratch, mark);
     return proved;
 }

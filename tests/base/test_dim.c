@@ -71,6 +71,9 @@ static int begin(void **state) {
     add_symbol(&w, "i", 0, ANY, 1, "tm/12");
     add_symbol(&w, "j", 0, ANY, 1, "tn/16");
     add_symbol(&w, "m", 0, ANY, 1, "M");
+    add_symbol(&w, "a", 0, ANY, 1, "tm");
+    add_symbol(&w, "kb", 0, ANY, 1, "tk");
+    add_symbol(&w, "g", 0, ANY, 1, "M*N");
     *state = &w;
     return 0;
 }
@@ -252,6 +255,10 @@ static void test_claims(void **state) {
         {"m", ">=", "M", UIR_FALSE},
         {"2*M + 1", "==", "2*N", UIR_FALSE},
         {"tn + 8", "!=", "tn*2", UIR_TRUE},
+        {"floordiv(m, 12)*12*tk + 12*(tk - 1) + mod(m, 12)", "<", "align(M, 12)*tk", UIR_TRUE},
+        {"floordiv(a, 12)*12*tk + 12*kb + mod(a, 12)", "<", "tm*tk", UIR_TRUE},
+        {"floordiv(g, N)", "<", "M", UIR_TRUE},
+        {"mod(g, N)", "<", "N", UIR_TRUE},
         {"M", "==", "M + 1", UIR_FALSE},
         {"M", "==", "N", UIR_UNKNOWN},
         {"max(M, N)", ">=", "min(M, N)", UIR_TRUE},
