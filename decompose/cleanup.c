@@ -69,15 +69,18 @@ void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *ke
     info->nodes.count = kept;
 }
 
-void uir_builder_init_for(uir_builder *builder, uir_module *module, uir_node_id node) {
-    const uir_node_info *info = uir_node_get(module, node);
-    uir_builder_init(builder, module, info->graph);
-    builder->node_name = info->name;
-    builder->origin = info->origin;
+/* A builder whose nodes carry the name and origin of the node they are built for. */
+static uir_builder builder_for(uir_module *module, const uir_node_info *node) {
+    uir_builder builder;
+    uir_builder_init(&builder, module, node->graph);
+    builder.node_name = node->name;
+    builder.origin = node->origin;
+    return builder;
 }
 
-uir_status uir_graph_place_new_nodes(uir_module *module, uir_graph_id graph, uint32_t old_count, uint32_t position,
-                                     uir_arena *scratch) {
+/* Moves the nodes appended since the graph had `old_count` of them to right before position `position`. */
+static uir_status place_new_nodes(uir_module *module, uir_graph_id graph, uint32_t old_count, uint32_t position,
+                                  uir_arena *scratch) {
     uir_graph_info *info = uir_graph_get(module, graph);
     uint32_t added = info->nodes.count - old_count;
     if (!added) return UIR_STATUS_OK;
@@ -86,6 +89,37 @@ uir_status uir_graph_place_new_nodes(uir_module *module, uir_graph_id graph, uin
     memmove(list + position + added, list + position, (old_count - position) * sizeof *list);
     memcpy(list + position, fresh, added * sizeof *list);
     return UIR_STATUS_OK;
+}
+
+static uir_status rewrite_graph(uir_module *module, uir_pass_context *context, const uir_rewriter *rewriter,
+                                uir_replacement *replacement, uir_graph_id graph) {
+    for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
+        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
+        UIR_TRY(uir_replacement_apply_node(replacement, module, id));
+        uir_node_info node = *uir_node_get(module, id); /* a copy: building may move the array */
+        if (node.output_count != 1 || !node.outputs[0].id) continue;
+        uint32_t count = uir_graph_get(module, graph)->nodes.count;
+        uir_builder builder = builder_for(module, &node);
+        uir_value_id value = rewriter->rewrite(rewriter->user, &builder, &node);
+        UIR_TRY(builder.status);
+        UIR_TRY(place_new_nodes(module, graph, count, n, context->scratch));
+        n += uir_graph_get(module, graph)->nodes.count - count;
+        if (!value.id || value.id == node.outputs[0].id ||
+            !uir_types_interchangeable(module, uir_value_type(module, value), uir_value_type(module, node.outputs[0])))
+            continue;
+        if (rewriter->taken) UIR_TRY(rewriter->taken(rewriter->user, node.outputs[0], value));
+        uir_replacement_set(replacement, node.outputs[0], value);
+        context->changes++;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_rewrite_nodes(uir_module *module, uir_pass_context *context, const uir_rewriter *rewriter) {
+    uir_replacement replacement;
+    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
+    for (uint32_t g = 1; g < module->graphs.count; g++)
+        UIR_TRY(rewrite_graph(module, context, rewriter, &replacement, (uir_graph_id){g}));
+    return uir_replacement_apply(&replacement, module);
 }
 
 uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t **out_uses) {

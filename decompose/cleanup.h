@@ -26,12 +26,15 @@ uir_status uir_replacement_apply(const uir_replacement *replacement, uir_module 
 bool uir_types_interchangeable(const uir_module *module, const uir_type *a, const uir_type *b);
 /* Keeps the nodes for which `keep` (by node handle) is true. */
 void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *keep);
-/* A builder that appends to the graph with the node's name and origin, for a node that takes the place of `node`. New
- * nodes must then be moved to where `node` stands: see uir_graph_place_new_nodes. */
-void uir_builder_init_for(uir_builder *builder, uir_module *module, uir_node_id node);
-/* Moves the nodes that were appended since the graph had `old_count` nodes to right before position `position`. */
-uir_status uir_graph_place_new_nodes(uir_module *module, uir_graph_id graph, uint32_t old_count, uint32_t position,
-                                     uir_arena *scratch);
+/* Rewrites node by node: `rewrite` gives the value that stands for the (one) result of `node`, one that was there or
+ * one built with `builder`, whose nodes come to stand right before the node; or the none value. Values of another type
+ * than the result are not taken. `taken` (may be NULL) hears of each replacement. */
+typedef struct uir_rewriter {
+    uir_value_id (*rewrite)(void *user, uir_builder *builder, const uir_node_info *node);
+    uir_status (*taken)(void *user, uir_value_id from, uir_value_id to);
+    void *user;
+} uir_rewriter;
+uir_status uir_rewrite_nodes(uir_module *module, uir_pass_context *context, const uir_rewriter *rewriter);
 /* How often each value is used, by handle: operands of nodes and outputs of graphs. */
 uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t **out_uses);
 /* The value's maker when it is this primitive, else NULL. */

@@ -11,7 +11,7 @@ static const uir_value_id none = {0};
 
 typedef struct widener {
     uir_module *module;
-    uir_builder builder;
+    uir_builder *builder;
 } widener;
 
 static bool is_half(uir_dtype dtype) {
@@ -37,12 +37,12 @@ static uir_value_id before_rounding(const widener *w, uir_value_id value) {
 static uir_value_id widened(widener *w, uir_value_id value) {
     if (!is_half(dtype_of(w, value))) return value;
     uir_value_id wide = before_rounding(w, value);
-    return wide.id ? wide : uir_build_cast(&w->builder, value, UIR_DTYPE_F32);
+    return wide.id ? wide : uir_build_cast(w->builder, value, UIR_DTYPE_F32);
 }
 
 /* The node on f32 operands, its result rounded. */
 static uir_value_id rebuild(widener *w, const uir_node_info *node) {
-    uir_builder *b = &w->builder;
+    uir_builder *b = w->builder;
     uir_arena *arena = &w->module->arena;
     uir_dtype result_dtype = dtype_of(w, node->outputs[0]);
     uir_value_id *inputs = uir_arena_allocate_array(arena, node->input_count + 1u, sizeof *inputs), result;
@@ -81,14 +81,16 @@ static bool touches_half(const widener *w, const uir_node_info *node) {
     return false;
 }
 
-static uir_value_id widen_node(widener *w, const uir_node_info *node) {
+static uir_value_id widen_node(void *user, uir_builder *builder, const uir_node_info *node) {
+    (void)user;
+    widener pass = {builder->module, builder}, *w = &pass;
     uint32_t traits = uir_op_get_row(node->op)->traits;
-    if (node->output_count != 1 || !touches_half(w, node)) return none;
+    if (!touches_half(w, node)) return none;
     if (node->op == UIR_OP_CAST) {
         uir_value_id wide = before_rounding(w, node->inputs[0]);
         uir_dtype to = dtype_of(w, node->outputs[0]);
         if (!wide.id || (to != UIR_DTYPE_F32 && to != UIR_DTYPE_F64)) return none;
-        return uir_build_cast(&w->builder, wide, to);
+        return uir_build_cast(w->builder, wide, to);
     }
     if (node->op == UIR_OP_BIT_CAST) return none;
     if (traits & UIR_TRAIT_MOVEMENT) return moves_rounded(w, node) ? rebuild(w, node) : none;
@@ -96,32 +98,6 @@ static uir_value_id widen_node(widener *w, const uir_node_info *node) {
     return computes || node->op == UIR_OP_SCAN_SUM || node->op == UIR_OP_SCAN_PROD ? rebuild(w, node) : none;
 }
 
-static uir_status widen_graph(uir_module *module, uir_pass_context *context, uir_replacement *replacement,
-                              uir_graph_id graph) {
-    for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
-        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
-        UIR_TRY(uir_replacement_apply_node(replacement, module, id));
-        uir_node_info node = *uir_node_get(module, id); /* a copy: building may move the array */
-        widener w = {.module = module};
-        uint32_t count = uir_graph_get(module, graph)->nodes.count;
-        uir_builder_init_for(&w.builder, module, id);
-        uir_value_id value = widen_node(&w, &node);
-        UIR_TRY(w.builder.status);
-        UIR_TRY(uir_graph_place_new_nodes(module, graph, count, n, context->scratch));
-        n += uir_graph_get(module, graph)->nodes.count - count;
-        if (!value.id ||
-            !uir_types_interchangeable(module, uir_value_type(module, value), uir_value_type(module, node.outputs[0])))
-            continue;
-        uir_replacement_set(replacement, node.outputs[0], value);
-        context->changes++;
-    }
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_cleanup_widen_half(uir_module *module, uir_pass_context *context) {
-    uir_replacement replacement;
-    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
-    for (uint32_t g = 1; g < module->graphs.count; g++)
-        UIR_TRY(widen_graph(module, context, &replacement, (uir_graph_id){g}));
-    return uir_replacement_apply(&replacement, module);
+    return uir_rewrite_nodes(module, context, &(uir_rewriter){.rewrite = widen_node});
 }

@@ -11,7 +11,8 @@
 
 typedef struct scaler {
     uir_module *module;
-    uir_builder builder;
+    uir_builder *builder;
+    uir_arena *scratch;
     uint32_t *uses; /* by value; a value that takes another's place takes over its uses */
     uint32_t use_count;
     uir_vector(
@@ -24,13 +25,14 @@ static uint32_t uses_of(const scaler *s, uir_value_id value) {
     return index < s->new_uses.count && s->new_uses.data[index] ? s->new_uses.data[index] : 1;
 }
 
-static uir_status take_over_uses(scaler *s, uir_arena *scratch, uir_value_id from, uir_value_id to) {
+static uir_status take_over_uses(void *user, uir_value_id from, uir_value_id to) {
+    scaler *s = user;
     uint32_t uses = uses_of(s, from);
     if (to.id < s->use_count) {
         s->uses[to.id] += uses;
         return UIR_STATUS_OK;
     }
-    while (s->new_uses.count <= to.id - s->use_count) UIR_TRY(uir_vector_push(scratch, &s->new_uses, 0));
+    while (s->new_uses.count <= to.id - s->use_count) UIR_TRY(uir_vector_push(s->scratch, &s->new_uses, 0));
     s->new_uses.data[to.id - s->use_count] = uses;
     return UIR_STATUS_OK;
 }
@@ -75,7 +77,7 @@ static uir_value_id per_channel(scaler *s, uir_value_id value, uint32_t axis, ui
             return (uir_value_id){0};
     }
     uir_dim dim = uir_dim_const(s->module->dims, extent);
-    return uir_build_reshape(&s->builder, value, &dim, 1);
+    return uir_build_reshape(s->builder, value, &dim, 1);
 }
 
 /* Rank 1 laid along an axis. */
@@ -83,12 +85,12 @@ static uir_value_id along(scaler *s, uir_value_id vector, uint32_t axis, uint32_
     uir_dim dims[UIR_MAX_RANK];
     if (rank > UIR_MAX_RANK) return (uir_value_id){0};
     for (uint32_t d = 0; d < rank; d++) dims[d] = uir_dim_const(s->module->dims, 1);
-    dims[axis] = uir_build_extent(&s->builder, vector, 0);
-    return uir_build_reshape(&s->builder, vector, dims, rank);
+    dims[axis] = uir_build_extent(s->builder, vector, 0);
+    return uir_build_reshape(s->builder, vector, dims, rank);
 }
 
 static uir_value_id rebuild(scaler *s, const contraction *c, uir_value_id factor) {
-    uir_builder *b = &s->builder;
+    uir_builder *b = s->builder;
     uir_node_info node = *c->node; /* a copy: building may move the array */
     uint32_t weights_rank = uir_value_type(s->module, c->weights)->rank;
     uir_value_id weights = uir_build_binary(b, UIR_OP_MUL, c->weights, along(s, factor, c->weights_axis, weights_rank));
@@ -115,8 +117,10 @@ static bool find_shifted(scaler *s, uir_value_id value, contraction *out, uir_va
 }
 
 /* The value that stands for `node`'s result, or none. */
-static uir_value_id rewrite(scaler *s, const uir_node_info *node) {
-    uir_builder *b = &s->builder;
+static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *node) {
+    scaler *s = user;
+    s->builder = b;
+    if (node->op != UIR_OP_MUL && node->op != UIR_OP_ADD) return (uir_value_id){0};
     bool scales = node->op == UIR_OP_MUL;
     uint32_t rank = uir_value_type(s->module, node->outputs[0])->rank;
     uir_value_id operands[2] = {node->inputs[0], node->inputs[1]};
@@ -137,36 +141,8 @@ static uir_value_id rewrite(scaler *s, const uir_node_info *node) {
     return (uir_value_id){0};
 }
 
-static uir_status scale_graph(scaler *s, uir_pass_context *context, uir_replacement *replacement, uir_graph_id graph) {
-    uir_module *module = s->module;
-    for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
-        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
-        UIR_TRY(uir_replacement_apply_node(replacement, module, id));
-        uir_node_info node = *uir_node_get(module, id);
-        if (node.op != UIR_OP_MUL && node.op != UIR_OP_ADD) continue;
-        uint32_t count = uir_graph_get(module, graph)->nodes.count;
-        uir_builder_init_for(&s->builder, module, id);
-        uir_value_id value = rewrite(s, &node);
-        UIR_TRY(s->builder.status);
-        UIR_TRY(uir_graph_place_new_nodes(module, graph, count, n, context->scratch));
-        n += uir_graph_get(module, graph)->nodes.count - count;
-        if (!value.id ||
-            !uir_types_interchangeable(module, uir_value_type(module, value), uir_value_type(module, node.outputs[0])))
-            continue;
-        UIR_TRY(take_over_uses(s, context->scratch, node.outputs[0], value));
-        uir_replacement_set(replacement, node.outputs[0], value);
-        context->changes++;
-    }
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_cleanup_fold_scales(uir_module *module, uir_pass_context *context) {
-    uir_replacement replacement;
-    uint32_t *uses;
-    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
-    UIR_TRY(uir_count_uses(module, context->scratch, &uses));
-    scaler s = {.module = module, .uses = uses, .use_count = module->values.count};
-    for (uint32_t g = 1; g < module->graphs.count; g++)
-        UIR_TRY(scale_graph(&s, context, &replacement, (uir_graph_id){g}));
-    return uir_replacement_apply(&replacement, module);
+    scaler s = {.module = module, .scratch = context->scratch, .use_count = module->values.count};
+    UIR_TRY(uir_count_uses(module, context->scratch, &s.uses));
+    return uir_rewrite_nodes(module, context, &(uir_rewriter){rewrite, take_over_uses, &s});
 }

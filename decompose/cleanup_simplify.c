@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct simplifier {
-    uir_builder builder; /* places nodes before `node` */
+    uir_builder *builder; /* places nodes before `node` */
     uir_module *module;
     const uir_node_info *node;
 } simplifier;
@@ -35,7 +35,7 @@ static uir_value_id reshape(simplifier *s) {
     uir_value_id origin = inner->inputs[0];
     if (stands_for_result(s, origin)) return origin;
     const uir_type *type = result_type(s);
-    return uir_build_reshape(&s->builder, origin, type->dims, type->rank);
+    return uir_build_reshape(s->builder, origin, type->dims, type->rank);
 }
 
 static uir_value_id broadcast(simplifier *s) {
@@ -44,7 +44,7 @@ static uir_value_id broadcast(simplifier *s) {
     if (!inner) return none;
     uir_value_id origin = inner->inputs[0];
     const uir_type *type = result_type(s);
-    return uir_build_broadcast(&s->builder, origin, type->dims, type->rank);
+    return uir_build_broadcast(s->builder, origin, type->dims, type->rank);
 }
 
 static uir_value_id transpose(simplifier *s) {
@@ -58,7 +58,7 @@ static uir_value_id transpose(simplifier *s) {
     first = uir_node_ints(s->module, inner, "perm", &rank);
     int64_t joined[UIR_MAX_RANK];
     for (uint32_t d = 0; d < rank; d++) joined[d] = first[perm[d]];
-    return uir_build_transpose(&s->builder, inner->inputs[0], joined);
+    return uir_build_transpose(s->builder, inner->inputs[0], joined);
 }
 
 /* Element i of the outer slice is element a0 + (b0 + i*bs)*as of the inner one's operand. */
@@ -86,7 +86,7 @@ static uir_value_id slice(simplifier *s) {
         joined[d] = uir_dim_add(dims, joined[d], inner_starts[d]);
         if (!joined[d].id) return none;
     }
-    return uir_build_slice(&s->builder, inner->inputs[0], joined, sizes, strides);
+    return uir_build_slice(s->builder, inner->inputs[0], joined, sizes, strides);
 }
 
 static uir_value_id concat(simplifier *s) {
@@ -150,7 +150,7 @@ static uir_value_id cast(simplifier *s) {
     if (!inner || s->node->attribute_count != 1 || inner->attribute_count != 1) return none;
     uir_value_id origin = inner->inputs[0];
     if (!holds(type_of(s, operand(s, 0))->dtype, type_of(s, origin)->dtype)) return none;
-    return uir_build_cast(&s->builder, origin, result_type(s)->dtype);
+    return uir_build_cast(s->builder, origin, result_type(s)->dtype);
 }
 
 /* ---- arithmetic ---- */
@@ -204,7 +204,7 @@ static uir_value_id power(simplifier *s) {
     if (!uniform_number(s, operand(s, 1), &number)) return none;
     if (number == 1) return operand(s, 0);
     if (number != 2) return none;
-    return uir_build_binary(&s->builder, UIR_OP_MUL, operand(s, 0), operand(s, 0));
+    return uir_build_binary(s->builder, UIR_OP_MUL, operand(s, 0), operand(s, 0));
 }
 
 /* Ops that undo themselves. */
@@ -231,33 +231,12 @@ static const rewrite rewrites[UIR_OP_COUNT] = {
     [UIR_OP_REDUCE_MAX] = reduce,   [UIR_OP_REDUCE_MIN] = reduce,
 };
 
-static uir_status simplify_graph(uir_module *module, uir_pass_context *context, uir_replacement *replacement,
-                                 uir_graph_id graph) {
-    for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
-        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
-        UIR_TRY(uir_replacement_apply_node(replacement, module, id));
-        uir_node_info node = *uir_node_get(module, id); /* a copy: building may move the array */
-        if (!rewrites[node.op] || node.output_count != 1) continue;
-        simplifier s = {.module = module, .node = &node};
-        uint32_t count = uir_graph_get(module, graph)->nodes.count;
-        uir_builder_init_for(&s.builder, module, id);
-        uir_value_id value = rewrites[node.op](&s);
-        UIR_TRY(s.builder.status);
-        UIR_TRY(uir_graph_place_new_nodes(module, graph, count, n, context->scratch));
-        n += uir_graph_get(module, graph)->nodes.count - count;
-        if (!value.id || value.id == node.outputs[0].id) continue;
-        if (!uir_types_interchangeable(module, uir_value_type(module, value), uir_value_type(module, node.outputs[0])))
-            continue;
-        uir_replacement_set(replacement, node.outputs[0], value);
-        context->changes++;
-    }
-    return UIR_STATUS_OK;
+static uir_value_id simplify_node(void *user, uir_builder *builder, const uir_node_info *node) {
+    (void)user;
+    simplifier s = {builder, builder->module, node};
+    return rewrites[node->op] ? rewrites[node->op](&s) : none;
 }
 
 uir_status uir_cleanup_simplify(uir_module *module, uir_pass_context *context) {
-    uir_replacement replacement;
-    UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
-    for (uint32_t g = 1; g < module->graphs.count; g++)
-        UIR_TRY(simplify_graph(module, context, &replacement, (uir_graph_id){g}));
-    return uir_replacement_apply(&replacement, module);
+    return uir_rewrite_nodes(module, context, &(uir_rewriter){.rewrite = simplify_node});
 }
