@@ -30,7 +30,8 @@ uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagn
     int width, height, channels;
     unsigned char *pixels =
         size > INT_MAX ? NULL : stbi_load_from_memory(data, (int)size, &width, &height, &channels, 0);
-    if (!pixels) {
+    if (!pixels || width < 1 || height < 1) {
+        stbi_image_free(pixels);
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &place,
                               "PNG, JPEG, BMP and binary PPM pictures of up to 16384 by 16384 can be read",
                               "the file is no picture that can be read");

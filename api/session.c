@@ -145,9 +145,11 @@ uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *
     uir_call call;
     uir_status status = UIR_STATUS_OK;
     uir_call_begin(&call, session->model->context);
-    if (index >= session->model->input_count || !value) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "the model has no input %zu, or no value is given", index);
+    if (index >= session->model->input_count) {
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
+    } else if (!value) {
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
+                           session->model->inputs[index].port.name);
     } else if (!fits(&session->model->inputs[index].port, value->datum)) {
         status = misfit(&call, session, index, value->datum);
     } else {

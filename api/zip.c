@@ -181,7 +181,10 @@ uir_status uir_zip_read(const uir_allocator *allocator, uir_diagnostics *diagnos
     UIR_TRY_ALLOCATE(unpacked, uir_allocate(allocator, unpacked_size));
     bool good = true;
     if (entry.method == DEFLATED) {
-        good = uir_inflate(data + start, (size_t)entry.packed, unpacked, unpacked_size);
+        /* The inflater wants some bytes behind the stream, which zlib's own format has there; here it is the directory.
+         */
+        size_t packed = (size_t)entry.packed + (has(&archive, start + entry.packed, 8) ? 8 : 0);
+        good = uir_inflate(data + start, packed, unpacked, unpacked_size);
     } else if (unpacked_size) {
         memcpy(unpacked, data + start, unpacked_size);
     }

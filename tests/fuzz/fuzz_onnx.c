@@ -1,6 +1,6 @@
 /* Mutates given ONNX files and loads them: no crash, no hang, no leak, and never a failure without a message.
  *
- * fuzz_onnx [--iterations N] [--seed S] [--only I] [--frontend] FILE...
+ * fuzz_onnx [--iterations N] [--seed S] [--only I] [--frontend] [FILE...]
  *
  * Each iteration is a function of seed and number alone: --only I repeats one. By default a file goes through the whole
  * load of the public API (reading, decomposition, clean-up), with --frontend only through the reader. External data is
@@ -8,6 +8,7 @@
 #include "api/internal.h"
 #include "frontend/wire.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,27 @@ static location random_place(const uint8_t *data, size_t size) {
     place.at = (size_t)(found - data) + random_below(6);
     if (place.at >= size) place.at = size - 1;
     return place;
+}
+
+/* Files over this size spend their iterations on weights. */
+#define MAX_FILE ((size_t)3 << 20)
+
+/* The models at hand, when none is named. Paths stay allocated until the program ends. */
+static size_t find_samples(sample **out_samples) {
+    static glob_t found;
+    size_t count = 0;
+    glob("models/*/*.onnx", 0, NULL, &found);
+    glob("build/models/*/model.onnx", GLOB_APPEND, NULL, &found);
+    *out_samples = calloc(found.gl_pathc + 1, sizeof **out_samples);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        sample *at = &(*out_samples)[count];
+        if (read_sample(found.gl_pathv[i], at) && at->size <= MAX_FILE) {
+            count++;
+        } else {
+            free(at->data);
+        }
+    }
+    return count;
 }
 
 typedef struct buffer {
@@ -243,7 +265,6 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--frontend")) {
             frontend = true;
         } else if (read_sample(argv[i], &samples[count])) {
-            if (samples[count].size > largest) largest = samples[count].size;
             count++;
         } else {
             fprintf(stderr, "fuzz_onnx: cannot read %s\n", argv[i]);
@@ -251,8 +272,15 @@ int main(int argc, char **argv) {
         }
     }
     if (!count) {
+        free(samples);
+        count = find_samples(&samples);
+    }
+    if (!count) {
         fprintf(stderr, "usage: fuzz_onnx [--iterations N] [--seed S] [--only I] [--frontend] FILE...\n");
         return 2;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (samples[i].size > largest) largest = samples[i].size;
     }
     buffer b = {.capacity = largest + 4096};
     b.data = malloc(b.capacity);

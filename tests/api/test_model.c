@@ -1,0 +1,325 @@
+/* Models and sessions of the public API, on small models made here. */
+#include "tests/frontend/make.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* y = Relu(x + w), x f32[batch, 3], w = [-1, 0, 1]; z = Neg(x). */
+static blob small_model(void) {
+    static const float weights[] = {-1, 0, 1};
+    static const int64_t dims[] = {3};
+    blob graph = blob_new(), tensor = make_tensor("w", UIR_DTYPE_F32, 1, dims);
+    put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
+    put_text(&graph, GRAPH_NAME, "small");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    put_message(&graph, GRAPH_NODE, make_node("Add", "the addition", "x,w", "s"));
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "the end", "s", "y"));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "the other", "x", "z"));
+    blob model = make_model(graph);
+    put_message(&model, MODEL_METADATA, make_pair("author", "nobody"));
+    return model;
+}
+
+static uir_model *load_small(uir_context *context) {
+    uir_model *model;
+    blob bytes = small_model();
+    uir_status status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, NULL, &model);
+    blob_free(&bytes); /* before it is used: what is needed was copied */
+    for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(context); i++) {
+        print_message("%s\n", uir_context_get_message(context, i).text);
+    }
+    assert_int_equal(status, UIR_STATUS_OK);
+    return model;
+}
+
+static int make_context(void **state) {
+    uir_context *context;
+    uir_status status = uir_context_create(NULL, &context);
+    *state = context;
+    return status;
+}
+
+static int destroy_context(void **state) {
+    uir_context_destroy(*state);
+    return 0;
+}
+
+static bool has_message(uir_context *context, const char *text) {
+    for (size_t i = 0; i < uir_context_message_count(context); i++) {
+        if (strstr(uir_context_get_message(context, i).text, text)) return true;
+    }
+    return false;
+}
+
+static void ports_show_names_and_dims(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    assert_int_equal(uir_model_input_count(model), 1);
+    assert_int_equal(uir_model_output_count(model), 2);
+    uir_port x = uir_model_get_input(model, 0), y = uir_model_get_output(model, 0);
+    assert_string_equal(x.name, "x");
+    assert_int_equal(x.dtype, UIR_DTYPE_F32);
+    assert_true(x.rank_known && x.rank == 2);
+    assert_true(x.dims[0] == -1 && x.dims[1] == 3);
+    assert_string_equal(x.dim_names[0], "batch");
+    assert_string_equal(x.dim_names[1], "");
+    assert_string_equal(y.name, "y");
+    assert_true(y.rank == 2 && y.dims[1] == 3); /* inferred */
+    assert_string_equal(y.dim_names[0], "batch");
+    assert_string_equal(uir_model_get_output(model, 1).name, "z");
+    assert_string_equal(uir_model_get_metadata(model, "author"), "nobody");
+    assert_null(uir_model_get_metadata(model, "title"));
+    assert_int_equal(uir_model_get_info(model).opset, 20);
+    assert_int_equal(uir_model_get_info(model).onnx_node_count, 3);
+    assert_true(uir_model_get_info(model).primitive_count >= 3);
+    uir_model_destroy(model);
+}
+
+static void shapes_follow_bound_dims(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    int64_t dims[2];
+    assert_int_equal(uir_model_get_input_shape(model, 0, NULL, 0, dims), UIR_STATUS_OK);
+    assert_true(dims[0] == 1 && dims[1] == 3);
+    assert_int_equal(uir_model_get_input_shape(model, 0, &(uir_dim_binding){"batch", 0}, 1, dims), UIR_STATUS_OK);
+    assert_true(dims[0] == 0 && dims[1] == 3);
+    assert_int_equal(uir_model_get_input_shape(model, 0, &(uir_dim_binding){"bach", 2}, 1, dims), UIR_STATUS_NOT_FOUND);
+    assert_true(has_message(context, "'bach'"));
+    assert_int_equal(uir_model_get_input_shape(model, 0, &(uir_dim_binding){"batch", -2}, 1, dims),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_model_get_input_shape(model, 1, NULL, 0, dims), UIR_STATUS_INVALID_ARGUMENT);
+    uir_model_destroy(model);
+}
+
+static uir_value *make_input(uir_context *context, int64_t rows) {
+    uir_value *value;
+    assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 2, (int64_t[]){rows, 3}, &value), UIR_STATUS_OK);
+    for (int64_t i = 0; i < rows * 3; i++) ((float *)uir_value_get_data(value))[i] = (float)(i - 3);
+    return value;
+}
+
+static void check_output(uir_session *session, int64_t rows) {
+    uir_value *y;
+    assert_int_equal(uir_session_get_output(session, 0, &y), UIR_STATUS_OK);
+    assert_true(uir_value_get_rank(y) == 2 && uir_value_get_shape(y)[0] == rows);
+    for (int64_t i = 0; i < rows * 3; i++) {
+        double sum = (double)(i - 3) + (double)(i % 3 - 1);
+        assert_true(uir_value_get_double(y, (uint64_t)i) == (sum > 0 ? sum : 0));
+    }
+}
+
+static void a_session_runs_with_several_shapes(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    uir_session *session;
+    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+    uir_value *output;
+    assert_int_equal(uir_session_get_output(session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
+    for (int64_t rows = 0; rows < 4; rows++) {
+        uir_value *input = make_input(context, rows);
+        assert_int_equal(uir_session_set_input(session, 0, input), UIR_STATUS_OK);
+        assert_int_equal(uir_session_run(session), UIR_STATUS_OK);
+        check_output(session, rows);
+        uir_value_destroy(input);
+    }
+    assert_int_equal(uir_session_get_output(session, 2, &output), UIR_STATUS_INVALID_ARGUMENT);
+    assert_string_equal(uir_session_get_statistics(session).ran_on, "interpreter");
+    assert_true(uir_session_get_statistics(session).interpreter_calls >= 3);
+    uir_node_statistics node;
+    bool found = false;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+        found = found || (!strcmp(node.name, "the other") && !strcmp(node.op, "Neg") && !strcmp(node.kernel, "neg"));
+    }
+    assert_true(found);
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+}
+
+static void inputs_that_do_not_fit_are_refused(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    uir_session *session;
+    uir_value *value;
+    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(session), UIR_STATUS_INVALID_ARGUMENT);
+    assert_true(has_message(context, "no value is bound to input 'x'"));
+    static const struct {
+        uir_dtype dtype;
+        uint32_t rank;
+        int64_t shape[3];
+    } cases[] = {
+        {UIR_DTYPE_F64, 2, {2, 3}}, {UIR_DTYPE_F32, 1, {3}}, {UIR_DTYPE_F32, 2, {2, 4}}, {UIR_DTYPE_F32, 3, {2, 3, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(uir_value_create_tensor(context, cases[i].dtype, cases[i].rank, cases[i].shape, &value),
+                         UIR_STATUS_OK);
+        uir_context_clear_messages(context);
+        assert_int_equal(uir_session_set_input(session, 0, value), UIR_STATUS_BAD_DATA);
+        assert_true(has_message(context, "input 'x' is f") && has_message(context, "f32[batch, 3]"));
+        uir_value_destroy(value);
+    }
+    value = make_input(context, 1);
+    assert_int_equal(uir_session_set_input(session, 1, value), UIR_STATUS_INVALID_ARGUMENT);
+    uir_value_destroy(value);
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+}
+
+static void unknown_devices_are_refused(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    uir_session *session;
+    uir_session_options options = {.struct_size = sizeof options, .device = "toaster"};
+    assert_int_equal(uir_session_create(model, &options, &session), UIR_STATUS_UNSUPPORTED);
+    assert_null(session);
+    assert_true(has_message(context, "'toaster'"));
+    options.struct_size = 0;
+    assert_int_equal(uir_session_create(model, &options, &session), UIR_STATUS_INVALID_ARGUMENT);
+    uir_model_destroy(model);
+}
+
+static bool stop(void *user, const char *stage, double fraction) {
+    (void)stage;
+    (void)fraction;
+    return --*(int *)user < 0;
+}
+
+static void loading_can_be_cancelled_at_each_stage(void **state) {
+    uir_context *context = *state;
+    for (int steps = 0;; steps++) {
+        int left = steps;
+        uir_model *model;
+        blob bytes = small_model();
+        uir_model_options options = {.struct_size = sizeof options, .progress = stop, .progress_user = &left};
+        uir_status status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model);
+        blob_free(&bytes);
+        if (status == UIR_STATUS_OK) {
+            assert_true(steps >= 3);
+            uir_model_destroy(model);
+            return;
+        }
+        assert_int_equal(status, UIR_STATUS_CANCELLED);
+        assert_null(model);
+    }
+}
+
+static void messages_name_node_and_op(void **state) {
+    uir_context *context = *state;
+    uir_model *model;
+    blob bytes = make_model(make_graph_of(make_node("Foo", "the \"node\"\n", "x", "y")));
+    uir_context_clear_messages(context);
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, NULL, &model),
+                     UIR_STATUS_UNSUPPORTED);
+    blob_free(&bytes);
+    assert_int_equal(uir_context_message_count(context), 1);
+    uir_message message = uir_context_get_message(context, 0);
+    assert_int_equal(message.status, UIR_STATUS_UNSUPPORTED);
+    assert_string_equal(message.op, "Foo");
+    assert_non_null(strstr(message.node, "the \"node\""));
+    assert_int_equal(uir_model_load_file(context, "/nonexistent.onnx", NULL, &model), UIR_STATUS_NOT_FOUND);
+    assert_true(has_message(context, "/nonexistent.onnx"));
+    uir_context_clear_messages(context);
+    assert_int_equal(uir_context_message_count(context), 0);
+    assert_string_equal(uir_context_get_message(context, 7).text, "");
+}
+
+static void ops_are_listed(void **state) {
+    (void)state;
+    uir_op_info info;
+    size_t count = 0, supported = 0;
+    bool conv = false;
+    while (uir_op_get_info(count, &info)) {
+        count++;
+        supported += info.supported;
+        conv = conv || (!strcmp(info.name, "Conv") && !*info.domain && info.since_version == 22);
+    }
+    assert_true(conv && count > 200 && supported > 0 && supported <= count);
+}
+
+/* ---- threads ---- */
+
+typedef struct worker {
+    uir_context *context;
+    uir_model *model; /* NULL: loads its own */
+    pthread_t thread;
+} worker;
+
+static void *work(void *user) {
+    worker *w = user;
+    uir_model *model = w->model ? w->model : load_small(w->context);
+    for (int round = 0; round < 20; round++) {
+        uir_session *session;
+        uir_value *input = make_input(w->context, round % 5);
+        assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+        assert_int_equal(uir_session_set_input(session, 0, input), UIR_STATUS_OK);
+        assert_int_equal(uir_session_run(session), UIR_STATUS_OK);
+        check_output(session, round % 5);
+        assert_int_equal(uir_session_set_input(session, 9, input), UIR_STATUS_INVALID_ARGUMENT); /* messages too */
+        uir_session_destroy(session);
+        uir_value_destroy(input);
+    }
+    if (!w->model) uir_model_destroy(model);
+    return NULL;
+}
+
+static void threads_share_a_context_and_a_model(void **state) {
+    uir_context *context = *state;
+    uir_context_clear_messages(context);
+    for (int shared = 0; shared < 2; shared++) {
+        worker workers[4];
+        uir_model *model = shared ? load_small(context) : NULL;
+        for (int i = 0; i < 4; i++) {
+            workers[i] = (worker){.context = context, .model = model};
+            assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        }
+        for (int i = 0; i < 4; i++) pthread_join(workers[i].thread, NULL);
+        assert_int_equal(uir_context_message_count(context), 80);
+        uir_context_clear_messages(context);
+        if (model) uir_model_destroy(model);
+    }
+}
+
+/* ---- memory ---- */
+
+static bool load_and_run(const uir_allocator *allocator) {
+    uir_context *context;
+    uir_model *model = NULL;
+    uir_session *session = NULL;
+    uir_value *input = NULL;
+    blob bytes = small_model();
+    uir_status status = uir_context_create(allocator, &context);
+    if (status == UIR_STATUS_OK) {
+        status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, NULL, &model);
+        uir_session_options options = {.struct_size = sizeof options, .threads = 1};
+        if (status == UIR_STATUS_OK) status = uir_session_create(model, &options, &session);
+        if (status == UIR_STATUS_OK)
+            status = uir_value_create_tensor(context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &input);
+        if (status == UIR_STATUS_OK) status = uir_session_set_input(session, 0, input);
+        if (status == UIR_STATUS_OK) status = uir_session_run(session);
+        uir_value_destroy(input);
+        uir_session_destroy(session);
+        uir_model_destroy(model);
+        uir_context_destroy(context);
+    }
+    blob_free(&bytes);
+    if (status != UIR_STATUS_OK) assert_int_equal(status, UIR_STATUS_OUT_OF_MEMORY);
+    return status == UIR_STATUS_OK;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+    (void)state;
+    run_with_failures(load_and_run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ports_show_names_and_dims),           cmocka_unit_test(shapes_follow_bound_dims),
+        cmocka_unit_test(a_session_runs_with_several_shapes),  cmocka_unit_test(inputs_that_do_not_fit_are_refused),
+        cmocka_unit_test(unknown_devices_are_refused),         cmocka_unit_test(loading_can_be_cancelled_at_each_stage),
+        cmocka_unit_test(messages_name_node_and_op),           cmocka_unit_test(ops_are_listed),
+        cmocka_unit_test(threads_share_a_context_and_a_model), cmocka_unit_test(memory_may_run_out_anywhere),
+    };
+    return cmocka_run_group_tests(tests, make_context, destroy_context);
+}
