@@ -91,6 +91,18 @@ static uir_status place_new_nodes(uir_module *module, uir_graph_id graph, uint32
     return UIR_STATUS_OK;
 }
 
+/* Nodes whose one result was replaced have no readers left. */
+static void drop_replaced(uir_module *module, const uir_replacement *replacement, uir_graph_id graph) {
+    uir_graph_info *info = uir_graph_get(module, graph);
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < info->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(module, info->nodes.data[n]);
+        uir_value_id result = node->output_count == 1 ? node->outputs[0] : (uir_value_id){0};
+        if (uir_replacement_get(replacement, result).id == result.id) info->nodes.data[kept++] = info->nodes.data[n];
+    }
+    info->nodes.count = kept;
+}
+
 static uir_status rewrite_graph(uir_module *module, uir_pass_context *context, const uir_rewriter *rewriter,
                                 uir_replacement *replacement, uir_graph_id graph) {
     for (uint32_t n = 0; n < uir_graph_get(module, graph)->nodes.count; n++) {
@@ -111,6 +123,7 @@ static uir_status rewrite_graph(uir_module *module, uir_pass_context *context, c
         uir_replacement_set(replacement, node.outputs[0], value);
         context->changes++;
     }
+    drop_replaced(module, replacement, graph);
     return UIR_STATUS_OK;
 }
 

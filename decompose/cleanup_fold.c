@@ -1,4 +1,5 @@
-/* Constant folding: nodes whose operands are all constant are run now.
+/* Constant folding: nodes whose operands are all constant are run now. A broadcast of a constant stays as it is
+ * (reading one number is cheaper than reading many copies) but counts as a constant for what reads it.
  *
  * A constant that is much larger than what it came from (a scalar broadcast to a feature map) is not made: it would
  * cost memory and reading it costs more than making it. */
@@ -9,9 +10,8 @@
 #define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
 #define MOST_BYTES  (256u << 20) /* and never more than this each */
 
-static bool worth_folding(const uir_module *module, const uir_node_info *node, uir_tensor *const *inputs) {
-    uint64_t bytes_in = 0, bytes_out = 0;
-    for (uint32_t i = 0; i < node->input_count; i++) bytes_in += inputs[i] ? inputs[i]->byte_size : 0;
+static bool worth_folding(const uir_module *module, const uir_node_info *node, uint64_t bytes_in) {
+    uint64_t bytes_out = 0;
     for (uint32_t i = 0; i < node->output_count; i++) {
         const uir_type *type = uir_value_type(module, node->outputs[i]);
         uint64_t count;
@@ -43,21 +43,52 @@ static uir_status tensor_of_elements(const uir_module *module, const uir_value_i
     return UIR_STATUS_OK;
 }
 
+static bool grows(const uir_module *module, const uir_node_info *node) {
+    uint64_t from, to;
+    return !uir_type_element_count(module, uir_value_type(module, node->inputs[0]), &from) ||
+           !uir_type_element_count(module, uir_value_type(module, node->outputs[0]), &to) || to > from;
+}
+
+/* The tensor that a broadcast of a constant stands for, when it is small; NULL otherwise. Owned by the caller. */
+static uir_status broadcast_operand(const uir_module *module, uir_pass_context *context, uir_value_id value,
+                                    uint64_t *bytes_in, uir_tensor **out_tensor) {
+    const uir_node_info *node = uir_value_made_by(module, value, UIR_OP_BROADCAST);
+    if (!node || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
+    uir_tensor *origin = uir_value_info_get(module, node->inputs[0])->constant;
+    if (!origin) return UIR_STATUS_OK;
+    *bytes_in += origin->byte_size;
+    if (!worth_folding(module, node, origin->byte_size)) return UIR_STATUS_OK;
+    return uir_node_run_on_constants(module, module->allocator, uir_value_info_get(module, value)->producer, &origin,
+                                     context->scratch, out_tensor);
+}
+
 static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, uir_tensor **outputs) {
     const uir_node_info *node = uir_node_get(module, id);
     if (node->op == UIR_OP_BIND_DIMS) return UIR_STATUS_OK;
     if (node->output_count == 1 && known_elements(module, uir_value_info_get(module, node->outputs[0])))
         return tensor_of_elements(module, uir_value_info_get(module, node->outputs[0]), &outputs[0]);
     if (!node->output_count || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
-    uir_tensor **inputs;
+    if (node->op == UIR_OP_BROADCAST && grows(module, node)) return UIR_STATUS_OK;
+    uir_tensor **inputs, **made;
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *inputs));
-    for (uint32_t i = 0; i < node->input_count; i++) {
+    UIR_TRY_ALLOCATE(made, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *made));
+    uint64_t bytes_in = 0;
+    uir_status status = UIR_STATUS_OK;
+    bool all = true;
+    for (uint32_t i = 0; i < node->input_count && all && status == UIR_STATUS_OK; i++) {
         if (!node->inputs[i].id) continue;
         inputs[i] = uir_value_info_get(module, node->inputs[i])->constant;
-        if (!inputs[i]) return UIR_STATUS_OK;
+        if (!inputs[i])
+            status = broadcast_operand(module, context, node->inputs[i], &bytes_in, &made[i]);
+        else
+            bytes_in += inputs[i]->byte_size;
+        if (made[i]) inputs[i] = made[i];
+        all = inputs[i] != NULL;
     }
-    if (!worth_folding(module, node, inputs)) return UIR_STATUS_OK;
-    return uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
+    if (status == UIR_STATUS_OK && all && worth_folding(module, node, bytes_in))
+        status = uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
+    for (uint32_t i = 0; i < node->input_count; i++) uir_tensor_release(made[i]);
+    return status;
 }
 
 /* Makes constants of what a node gave; *out_folded when all of it is there. */

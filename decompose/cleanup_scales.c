@@ -37,6 +37,19 @@ static uir_status take_over_uses(void *user, uir_value_id from, uir_value_id to)
     return UIR_STATUS_OK;
 }
 
+/* A constant, or arithmetic on constants that this pass built and folding will compute. */
+static bool is_constant(const scaler *s, uir_value_id value, int depth) {
+    const uir_value_info *info = uir_value_info_get(s->module, value);
+    if (info->constant) return true;
+    if (!info->producer.id || depth > 8) return false;
+    const uir_node_info *node = uir_node_get(s->module, info->producer);
+    if (node->op != UIR_OP_MUL && node->op != UIR_OP_ADD && node->op != UIR_OP_RESHAPE && node->op != UIR_OP_BROADCAST)
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (!is_constant(s, node->inputs[i], depth + 1)) return false;
+    return true;
+}
+
 /* A contraction with constant weights that one node alone reads. */
 typedef struct contraction {
     const uir_node_info *node;
@@ -55,10 +68,10 @@ static bool find_contraction(const scaler *s, uir_value_id value, contraction *o
     out->weights = out->node->inputs[1];
     const uir_node_info *spread = conv ? NULL : uir_value_made_by(s->module, out->weights, UIR_OP_BROADCAST);
     if (spread) out->weights = spread->inputs[0];
-    const uir_value_info *weights = uir_value_info_get(s->module, out->weights);
-    if (!weights->constant || weights->type.dtype != type->dtype || weights->type.rank < 2) return false;
+    const uir_type *weights = uir_value_type(s->module, out->weights);
+    if (!is_constant(s, out->weights, 0) || weights->dtype != type->dtype || weights->rank < 2) return false;
     out->axis = conv ? 1 : type->rank - 1;
-    out->weights_axis = conv ? 0 : weights->type.rank - 1;
+    out->weights_axis = conv ? 0 : weights->rank - 1;
     return true;
 }
 
@@ -66,14 +79,16 @@ static bool find_contraction(const scaler *s, uir_value_id value, contraction *o
 static uir_value_id per_channel(scaler *s, uir_value_id value, uint32_t axis, uint32_t rank) {
     const uir_node_info *spread = uir_value_made_by(s->module, value, UIR_OP_BROADCAST);
     if (spread) value = spread->inputs[0];
-    const uir_tensor *tensor = uir_value_info_get(s->module, value)->constant;
-    if (!tensor || !uir_dtype_is_float(tensor->dtype) || tensor->rank > rank) return (uir_value_id){0};
-    uint32_t missing = rank - tensor->rank;
+    const uir_type *type = uir_value_type(s->module, value);
+    if (!is_constant(s, value, 0) || !uir_dtype_is_float(type->dtype) || type->rank > rank) return (uir_value_id){0};
+    uint32_t missing = rank - type->rank;
     int64_t extent = 1;
-    for (uint32_t d = 0; d < tensor->rank; d++) {
+    for (uint32_t d = 0; d < type->rank; d++) {
+        int64_t own;
+        if (!uir_dim_is_const(s->module->dims, type->dims[d], &own)) return (uir_value_id){0};
         if (d + missing == axis)
-            extent = tensor->shape[d];
-        else if (tensor->shape[d] != 1)
+            extent = own;
+        else if (own != 1)
             return (uir_value_id){0};
     }
     uir_dim dim = uir_dim_const(s->module->dims, extent);

@@ -114,15 +114,15 @@ static uir_status make_body(uir_rule_context *context, uir_math_body maker, void
     }
 }
 
-/* Output `index` of a body replaced by its rank-0 form, for conditions written as [1]. */
-static uir_status make_scalar_output(uir_rule_context *context, uir_graph_id graph, uint32_t index) {
+/* Output `index` of a body replaced by what `change` makes of it there. */
+static uir_status change_output(uir_rule_context *context, uir_graph_id graph, uint32_t index,
+                                uir_value_id (*change)(uir_rule_context *context, uir_value_id value)) {
     uir_builder saved = context->builder;
     context->builder.graph = graph;
-    uir_value_id value = uir_graph_get(saved.module, graph)->outputs.data[index];
-    uir_value_id scalar = uir_rule_scalar(context, value);
+    uir_value_id value = change(context, uir_graph_get(saved.module, graph)->outputs.data[index]);
     saved.status = context->builder.status;
     context->builder = saved;
-    uir_graph_get(saved.module, graph)->outputs.data[index] = scalar;
+    uir_graph_get(saved.module, graph)->outputs.data[index] = value;
     return saved.status;
 }
 
@@ -172,7 +172,7 @@ uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_valu
     if (outputs != output_count + 1)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body gives %u values; %u are needed", outputs,
                                 output_count + 1);
-    UIR_TRY(make_scalar_output(context, body, 0));
+    UIR_TRY(change_output(context, body, 0, uir_rule_scalar)); /* some write it as [1] */
     uir_attribute attribute = uir_attribute_graph(b, "body", body);
     uir_build_node(b, UIR_OP_LOOP, operands, carried + 2, &attribute, 1, out_outputs, output_count);
     if (b->status == UIR_STATUS_OK)
@@ -180,16 +180,43 @@ uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_valu
     return b->status;
 }
 
+static uir_value_id wrap(uir_rule_context *context, uir_value_id value) {
+    uir_value_id result;
+    uir_build_node(&context->builder, UIR_OP_OPTIONAL, &value, 1, NULL, 0, &result, 1);
+    return result;
+}
+
+/* ONNX lets a carried value start as an optional and go on as what it holds. Here it stays an optional: `kinds[i]` says
+ * what the body gives, which is wrapped inside and taken out after the loop. */
 static uir_status make_onnx_body(uir_rule_context *context, void *user, const uir_type *types, uint32_t type_count,
                                  uir_graph_id *out_graph) {
-    (void)user;
-    return uir_rule_subgraph(context, "body", types, type_count, out_graph);
+    uir_value_kind *kinds = user;
+    uir_module *m = context->builder.module;
+    UIR_TRY(uir_rule_subgraph(context, "body", types, type_count, out_graph));
+    for (uint32_t i = 2; i < type_count && i - 1 < uir_graph_get(m, *out_graph)->outputs.count; i++) {
+        kinds[i - 2] = uir_value_type(m, uir_graph_get(m, *out_graph)->outputs.data[i - 1])->kind;
+        if (types[i].kind == UIR_VALUE_OPTIONAL && kinds[i - 2] != UIR_VALUE_OPTIONAL)
+            UIR_TRY(change_output(context, *out_graph, i - 1, wrap));
+    }
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_rule_loop(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
     uint32_t carried = context->input_count > 2 ? context->input_count - 2 : 0;
-    return uir_math_loop(context, uir_rule_input(context, 0), uir_rule_input(context, 1), context->inputs + 2, carried,
-                         make_onnx_body, NULL, context->outputs, context->output_count);
+    uir_value_kind *kinds = uir_rule_allocate(context, carried + 1u, sizeof *kinds);
+    if (!kinds) return b->status;
+    UIR_TRY(uir_math_loop(context, uir_rule_input(context, 0), uir_rule_input(context, 1), context->inputs + 2, carried,
+                          make_onnx_body, kinds, context->outputs, context->output_count));
+    for (uint32_t i = 0; i < carried; i++) {
+        if (kinds[i] == UIR_VALUE_OPTIONAL || uir_rule_type(context, context->outputs[i])->kind != UIR_VALUE_OPTIONAL)
+            continue;
+        uir_value_id held = context->outputs[i];
+        uir_attribute attribute = uir_attribute_int(b, "sequence", 1);
+        uir_build_node(b, UIR_OP_OPTIONAL_GET_ELEMENT, &held, 1, &attribute, kinds[i] == UIR_VALUE_SEQUENCE,
+                       &context->outputs[i], 1);
+    }
+    return b->status;
 }
 
 /* ---- bodies made here: Scan and SequenceMap ---- */
