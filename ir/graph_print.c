@@ -75,10 +75,10 @@ static void print_element(uir_text *text, const uir_tensor *tensor, uint64_t ind
         uir_dtype_store_double(tensor->dtype, &usual, 0, NAN, UIR_ROUND_NEAREST_EVEN);
         uir_text_append_string(text, "nan");
         if (bits != usual) uir_text_append_format(text, "(%lld)", (long long)bits);
-    } else if (tensor->dtype == UIR_DTYPE_F64) {
-        uir_text_append_double(text, value);
-    } else {
+    } else if (tensor->dtype == UIR_DTYPE_F32) {
         uir_text_append_float(text, (float)value);
+    } else { /* exact: not every type rounds what it reads to nearest */
+        uir_text_append_double(text, value);
     }
 }
 

@@ -62,6 +62,10 @@ static const uir_graph_info *body_of(uir_inference *inference, const char *name,
 static uir_status join_types(uir_inference *inference, uint32_t index, const uir_type *a, const uir_type *b,
                              symbol_set *set) {
     uir_type *type = &inference->types[index];
+    if (a->kind == UIR_VALUE_OPTIONAL && b->kind != a->kind) { /* a plain value stands for a full optional */
+        *type = (uir_type){.kind = b->kind, .dtype = b->dtype};
+        return UIR_STATUS_OK;
+    }
     if (a->kind != b->kind || (a->dtype && b->dtype && a->dtype != b->dtype))
         return uir_infer_fail(inference, "result %u is %s in one place and %s in another", index,
                               uir_dtype_name(a->dtype), uir_dtype_name(b->dtype));

@@ -464,8 +464,9 @@ static uir_status collect_outputs(uir_interpreter *interpreter, uir_graph_id gra
 static uir_status match_body_input(uir_call *call, uir_value_id value, uint32_t index) {
     const uir_datum *datum = call->interpreter->slots[value.id];
     const uir_type *type = uir_value_type(call->module, value);
-    if (datum->kind != type->kind)
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "body input %u: another kind", index);
+    if (datum->kind != type->kind && type->kind != UIR_VALUE_OPTIONAL)
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "body input %u is a value of another kind", index);
+    if (datum->kind != type->kind) return UIR_STATUS_OK;
     if (datum->kind != UIR_VALUE_TENSOR || !type->rank_known) return UIR_STATUS_OK;
     if (datum->tensor->rank != type->rank)
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "body input %u has rank %u instead of %u", index,

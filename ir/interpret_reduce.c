@@ -42,11 +42,12 @@ enum { LANES = 8 };
     }
 #define REAL_MAX (a != a || b != b ? a + b : a > b ? a : b)
 #define REAL_MIN (a != a || b != b ? a + b : a < b ? a : b)
-FOLD_ROW(sum_f32, float, double, 0, a + b)
+/* -0 is what adding changes nothing of: a sum of one element is that element. */
+FOLD_ROW(sum_f32, float, double, -0.0, a + b)
 FOLD_ROW(prod_f32, float, double, 1, a *b)
 FOLD_ROW(max_f32, float, float, -INFINITY, REAL_MAX)
 FOLD_ROW(min_f32, float, float, INFINITY, REAL_MIN)
-FOLD_ROW(sum_f64, double, double, 0, a + b)
+FOLD_ROW(sum_f64, double, double, -0.0, a + b)
 FOLD_ROW(prod_f64, double, double, 1, a *b)
 FOLD_ROW(max_f64, double, double, -INFINITY, REAL_MAX)
 FOLD_ROW(min_f64, double, double, INFINITY, REAL_MIN)
@@ -60,7 +61,7 @@ FOLD_ROW(min_i64, int64_t, int64_t, INT64_MAX, a < b ? a : b)
 static double fold_f32(uir_op op, const float *xs, int64_t length) {
     switch (op) {
     case UIR_OP_REDUCE_SUM:
-        return sum_f32(xs, length);
+        return length ? sum_f32(xs, length) : 0;
     case UIR_OP_REDUCE_PROD:
         return prod_f32(xs, length);
     case UIR_OP_REDUCE_MAX:
@@ -73,7 +74,7 @@ static double fold_f32(uir_op op, const float *xs, int64_t length) {
 static double fold_f64(uir_op op, const double *xs, int64_t length) {
     switch (op) {
     case UIR_OP_REDUCE_SUM:
-        return sum_f64(xs, length);
+        return length ? sum_f64(xs, length) : 0;
     case UIR_OP_REDUCE_PROD:
         return prod_f64(xs, length);
     case UIR_OP_REDUCE_MAX:
