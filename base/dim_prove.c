@@ -14,8 +14,8 @@
 #include "base/dim_internal.h"
 
 enum {
-    COMPARE_STEPS = 300,
     PROVE_DEPTH = 24,
+    PROVE_TERMS = 48,
     ASSUMPTION_MAX = 32, /* conditions looked at; further ones are not used */
     ASSUMPTION_USES = 2, /* on one path */
     SIGN_STEPS = 12,     /* work to find a coefficient's sign */
@@ -304,7 +304,7 @@ static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t 
                 if (goal.terms[i].degree == 0 || (goal.terms[i].coefficient < 0) != negative) continue;
                 for (uint32_t k = 0; k < p->slacks[s].count; k++) {
                     term theirs = p->slacks[s].terms[k];
-                    if (theirs.degree == 0 || (theirs.coefficient < 0) != negative) continue;
+                    if ((theirs.coefficient < 0) != negative) continue;
                     if (use_slack(p, goal, p->slacks[s], goal.terms[i], theirs, uses, depth)) return true;
                 }
             }
@@ -354,16 +354,18 @@ static bool round_constant(uir_dims *dims, polynomial *goal) {
 
 static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
     if (polynomial_is_const(goal)) return polynomial_constant(goal) >= 0;
-    if (p->steps == 0 || depth > PROVE_DEPTH) return false;
-    p->steps--;
+    /* A step on a long sum counts for more; growing ones are going nowhere. */
+    uint32_t cost = 1 + goal.count / 8;
+    if (p->steps < cost || depth > PROVE_DEPTH || goal.count > PROVE_TERMS) return false;
+    p->steps -= cost;
     interval range = polynomial_interval(p->dims, goal);
     if (range.min >= 0) return true;
     if (range.max < 0) return false;
     uir_arena_mark mark = uir_arena_get_mark(&p->dims->scratch);
     uir_dim factor;
     polynomial quotient;
-    bool proved = find_common_factor(p->dims, goal, &factor, &quotient) &&
-                  prove_quotient(p, factor, quotient, uses, depth);
+    bool proved =
+        find_common_factor(p->dims, goal, &factor, &quotient) && prove_quotient(p, factor, quotient, uses, depth);
     proved = proved || (round_constant(p->dims, &goal) &&
                         (polynomial_interval(p->dims, goal).min >= 0 ||
                          (uses && use_assumptions(p, goal, uses, depth)) || eliminate(p, goal, uses, depth)));
@@ -398,7 +400,13 @@ static void add_assumption(prover *p, uir_condition condition) {
         add_slack(p, up);
         add_slack(p, down);
         break;
-    case UIR_RELATION_NE:
+    case UIR_RELATION_NE: /* of use where one side is known not to be the smaller */
+        p->steps = SIGN_STEPS;
+        if (prove(p, up, 0, 0)) {
+            if (add_constant(dims, up, -1, &strict)) add_slack(p, strict);
+        } else if (prove(p, down, 0, 0)) {
+            if (add_constant(dims, down, -1, &strict)) add_slack(p, strict);
+        }
         break;
     case UIR_RELATION_LT:
         if (add_constant(dims, up, -1, &strict)) add_slack(p, strict);
@@ -415,13 +423,16 @@ static void add_assumption(prover *p, uir_condition condition) {
     }
 }
 
+/* Proofs of what kernels ask take a few dozen steps at most; what is true and takes more is rare. */
+static const uint32_t steps_by_uses[ASSUMPTION_USES + 1] = {96, 192, 128};
+
 /* difference + offset >= 0, with more and more uses of the assumptions. */
 static bool proves(prover *p, polynomial difference, int64_t offset) {
     polynomial goal;
     if (!add_constant(p->dims, difference, offset, &goal)) return false;
     uint32_t most = p->slack_count ? ASSUMPTION_USES : 0;
     for (uint32_t uses = 0; uses <= most; uses++) {
-        p->steps = COMPARE_STEPS;
+        p->steps = steps_by_uses[uses];
         if (prove(p, goal, uses, 0)) return true;
     }
     return false;

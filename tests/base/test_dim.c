@@ -295,6 +295,78 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* Guards and requirements as kernels have them: what a verifier asks. */
+static void test_kernel_claims(void **state) {
+    world *w = *state;
+    add_symbol(w, "cores", 1, 48, 1, NULL);
+    add_symbol(w, "c", 0, ANY, 1, "cores");
+    add_symbol(w, "u", 0, ANY, 1, "ceildiv(ceildiv(M, tr), cores)");
+    add_symbol(w, "tp", 1, ANY, 32, NULL);
+    add_symbol(w, "pn", 0, ANY, 1, "ceildiv(N, tp)");
+    add_symbol(w, "jp", 0, ANY, 1, "tp/32");
+    add_symbol(w, "sram", 0, ANY, 1, NULL);
+    add_symbol(w, "H", 0, ANY, 1, NULL);
+    add_symbol(w, "KH", 1, 16, 1, NULL);
+    add_symbol(w, "sh", 1, 8, 1, NULL);
+    add_symbol(w, "ho", 0, ANY, 1, "floordiv(H - KH, sh) + 1");
+    add_symbol(w, "kh", 0, ANY, 1, "KH");
+    add_symbol(w, "w0", 0, ANY, 1, "ceildiv(N, 14)");
+    add_symbol(w, "wo", 0, ANY, 1, "14");
+    add_symbol(w, "index", 0, ANY, 1, "M");
+    static const struct {
+        const char *given[3][3];
+        const char *left, *relation, *right;
+        uir_truth truth;
+    } cases[] = {
+        {{{"(u*cores + c)*tr", "<", "M"}}, "min(tr, M - (u*cores + c)*tr)", ">=", "1", UIR_TRUE},
+        {{{"(u*cores + c)*tr", "<", "M"}}, "(u*cores + c)*tr + min(tr, M - (u*cores + c)*tr)", "<=", "M", UIR_TRUE},
+        {{{0}}, "u*cores + c", "<", "ceildiv(M, tr) + cores", UIR_TRUE},
+        {{{"kk", "==", "ceildiv(K, tk) - 1"}}, "kk*tk + min(tk, K - kk*tk)", "==", "K", UIR_TRUE},
+        {{{"kk", "==", "ceildiv(K, tk) - 1"}}, "kk*tk + tk", ">=", "K", UIR_TRUE},
+        {{{"kk", "<", "ceildiv(K, tk) - 1"}}, "kk*tk + tk", "<=", "K", UIR_TRUE},
+        {{{"kk", "<", "ceildiv(K, tk) - 1"}}, "min(tk, K - kk*tk)", "==", "tk", UIR_TRUE},
+        {{{"pn*tp + jp*32", "<", "N"}}, "pn*tp + jp*32 + 32", "<=", "ceildiv(N, 32)*32", UIR_TRUE},
+        {{{"pn*tp + jp*32", "<", "N"}}, "pn*tp + jp*32 + 32", "<=", "N", UIR_UNKNOWN},
+        {{{"tr*tn*4", "<=", "sram/2"}}, "2*tr*tn*4", "<=", "sram", UIR_TRUE},
+        {{{"tr*tn*4", "<=", "sram/2"}}, "4*tr*tn*4", "<=", "sram", UIR_UNKNOWN},
+        {{{"align(tr*tn*4, 64)*2 + 64", "<=", "sram"}}, "align(tr*tn*4, 64)*2", "<=", "sram", UIR_TRUE},
+        {{{"tr*N*4", "<=", "sram"}}, "tr*N*4", ">", "sram", UIR_FALSE},
+        {{{"H", ">=", "KH"}}, "ho*sh + kh", "<", "H", UIR_TRUE},
+        {{{0}}, "ho*sh + kh", ">=", "0", UIR_TRUE},
+        {{{0}}, "w0*14 + wo", "<", "align(N, 14)", UIR_TRUE},
+        {{{"w0*14 + wo", "<", "N"}}, "floordiv(w0*14 + wo, 14)*14", "<", "N", UIR_TRUE},
+        {{{0}}, "index*N + j", ">=", "0", UIR_TRUE},
+        {{{"m*N + N", "<=", "K"}, {"N", ">", "0"}}, "m*N", "<", "K", UIR_TRUE},
+        {{{"M", "==", "N"}}, "m", "<", "N", UIR_TRUE},
+        {{{"M", "==", "4"}}, "p*tr", "<", "4", UIR_TRUE},
+        {{{"p*tr + r", "<", "M"}, {"kk*tk", "<", "K"}}, "(p*tr + r)*K + kk*tk", "<", "M*K", UIR_TRUE},
+        {{{"p*tr + r", "<", "M"}, {"kk*tk", "<", "K"}},
+         "(p*tr + r)*K + kk*tk + min(tk, K - kk*tk)",
+         "<=",
+         "M*K",
+         UIR_TRUE},
+        {{{"r", "!=", "0"}}, "r", ">", "0", UIR_TRUE},
+        {{{"r", "!=", "tr - 1"}}, "r + 1", "<", "tr", UIR_TRUE},
+        {{{"ceildiv(M, tr)", "==", "1"}}, "M", "<=", "tr", UIR_TRUE},
+        {{{"M", "<=", "tr"}}, "p", "==", "0", UIR_TRUE},
+    };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_condition given[3];
+        uint32_t count = 0;
+        for (; count < 3 && cases[i].given[count][0]; count++)
+            given[count] = (uir_condition){relation_named(cases[i].given[count][1]), parse(w, cases[i].given[count][0]),
+                                           parse(w, cases[i].given[count][2])};
+        uir_truth truth = uir_dim_compare_given(w->dims, given, count, parse(w, cases[i].left),
+                                                relation_named(cases[i].relation), parse(w, cases[i].right));
+        if (truth == cases[i].truth) continue;
+        fprintf(stderr, "%s %s %s: %d, expected %d\n", cases[i].left, cases[i].relation, cases[i].right, (int)truth,
+                (int)cases[i].truth);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
 static void test_narrowed_facts(void **state) {
     world *w = *state;
     uir_symbol symbol = add_symbol(w, "late", 0, ANY, 1, NULL);
@@ -470,19 +542,13 @@ static void test_every_allocation_may_fail(void **state) {
 int main(void) {
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(test_simplification),
-        WITH_WORLD(test_unknown_divisors_stay),
-        WITH_WORLD(test_known_bounds),
-        WITH_WORLD(test_claims),
-        WITH_WORLD(test_assumptions),
-        WITH_WORLD(test_narrowed_facts),
-        WITH_WORLD(test_broadcast),
-        WITH_WORLD(test_evaluation),
-        WITH_WORLD(test_symbols_and_substitution),
-        WITH_WORLD(test_none_and_overflow),
-        WITH_WORLD(test_bad_text),
-        WITH_WORLD(test_odd_names),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        WITH_WORLD(test_simplification),    WITH_WORLD(test_unknown_divisors_stay),
+        WITH_WORLD(test_known_bounds),      WITH_WORLD(test_claims),
+        WITH_WORLD(test_assumptions),       WITH_WORLD(test_kernel_claims),
+        WITH_WORLD(test_narrowed_facts),    WITH_WORLD(test_broadcast),
+        WITH_WORLD(test_evaluation),        WITH_WORLD(test_symbols_and_substitution),
+        WITH_WORLD(test_none_and_overflow), WITH_WORLD(test_bad_text),
+        WITH_WORLD(test_odd_names),         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
