@@ -9,6 +9,7 @@ import concurrent.futures
 import os
 import re
 import signal
+import string
 import subprocess
 import sys
 import threading
@@ -193,9 +194,11 @@ class Runner:
     def suite(self, suite, environment):
         begin = time.monotonic()
         self.report.say(f"{suite.name} ...")
-        command = suite.command
+        command = [string.Template(word).safe_substitute(environment) for word in suite.command]
         if command[0].endswith(".py"):
             command = [sys.executable, *command]
+        elif "/" not in command[0]:
+            command[0] = os.path.join(environment["UIR_BIN"], command[0])
         status, output = self.processes.run(command, self.log(suite.name), environment)
         found = SUMMARY.findall(output)
         counts = Counts(*(int(n or 0) for n in found[-1])) if found else Counts()
