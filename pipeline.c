@@ -69,3 +69,30 @@ void uir_compiled_deinit(uir_compiled *compiled) {
     uir_module_destroy(compiled->primitives);
     *compiled = (uir_compiled){0};
 }
+
+const uir_pass *uir_pipeline_pass(size_t index) {
+    return index < uir_cleanup_pass_count ? &uir_cleanup_passes[index] : NULL;
+}
+
+/* How many passes lie at or before the named stage; passes + 1 for a name that is none. */
+static size_t passes_done(const char *name) {
+    if (strcmp(name, "primitives") == 0) return 0;
+    for (size_t i = 0; i < uir_cleanup_pass_count; i++) {
+        if (strcmp(uir_cleanup_passes[i].name, name) == 0) return i + 1;
+    }
+    return uir_cleanup_pass_count + 1;
+}
+
+uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after, uir_diagnostics *diagnostics) {
+    size_t first = from ? passes_done(from) : 0, last = after ? passes_done(after) : uir_cleanup_pass_count;
+    if (first > uir_cleanup_pass_count || last > uir_cleanup_pass_count) {
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no stage '%s'",
+                         first > uir_cleanup_pass_count ? from : after);
+    }
+    if (first > last) {
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage '%s' comes after '%s'", from, after);
+    }
+    uir_pass_options passes = {.check_text = true};
+    UIR_TRY(uir_passes_run(module, uir_cleanup_passes + first, last - first, &passes));
+    return uir_module_verify(module, diagnostics);
+}

@@ -279,3 +279,13 @@ void uir_vm_destroy(uir_vm_kernel *k) {
     uir_arena_deinit(&k->arena);
     uir_release(&allocator, k, sizeof *k);
 }
+
+bool uir_vm_needs(const uir_vm_kernel *k, uint32_t dims, uint32_t tiles, uint32_t pointers) {
+    uint32_t dim = 0, tile = 0, pointer = 0;
+    for (uint32_t i = 0; i < k->symbols_count; i++) {
+        dim += k->symbols[i].kind == UIR_ISYMBOL_DIM;
+        tile += k->symbols[i].kind == UIR_ISYMBOL_TILE;
+    }
+    for (uint32_t i = 0; i < k->pointers_count; i++) pointer += k->pointers[i].role != UIR_IPOINTER_LOCAL;
+    return dim <= dims && tile <= tiles && pointer <= pointers;
+}
