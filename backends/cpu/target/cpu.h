@@ -1,0 +1,89 @@
+/* The CPU target: description, C source, compile, load, launch.
+ *
+ * In: verified iGraphs `on cpu`. Out: a device description, readable C source for them (GNU vector extensions; one text
+ * for every ISA, the compiler's -m flags choose), a shared object made by the system's C compiler, and runs of its
+ * kernels.
+ *
+ * A kernel's phase k is `void <symbol>_phase<k>(const int64_t *symbols, void *const *pointers, void *scratch, int64_t
+ * begin, int64_t end)`: symbols are the DIM values, then the TILE values, in declaration order; pointers the dram
+ * pointers in declaration order; scratch a unit's own memory, 64-byte aligned, uir_cpu_scratch_size bytes; begin..end
+ * the flat indices of the phase's parallel axes, row-major. Between two phases all indices of the first are done. */
+#ifndef UIR_BACKENDS_CPU_TARGET_CPU_H
+#define UIR_BACKENDS_CPU_TARGET_CPU_H
+
+#include "base/text.h"
+#include "ir/igraph.h"
+
+/* ---- description ---- */
+/* The variants that kernels are compiled for: one row each in variants.def. */
+typedef enum uir_cpu_variant {
+#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) UIR_CPU_##constant,
+#include "backends/cpu/target/variants.def"
+    UIR_CPU_VARIANT_COUNT
+} uir_cpu_variant;
+
+typedef struct uir_cpu_device {
+    uir_device device;
+    uir_cpu_variant variant;
+    bool runs_here; /* this machine can execute the variant */
+} uir_cpu_device;
+
+const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
+bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
+/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. NOT_FOUND
+ * with a message for an unknown name. The device points into static tables and stays valid. */
+uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
+
+/* ---- source ---- */
+/* Appends one C file with all kernels. Kernel i's phases are named after uir_cpu_symbol. */
+uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text, uir_diagnostics *diagnostics);
+/* "k<i>_<name>": the name with everything but letters, digits and '_' replaced; at most 79 characters. */
+void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out_symbol[80]);
+/* Bytes of scratch that one unit needs; `values` as bound by uir_igraph_bind. */
+uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size);
+
+/* ---- compile and load ---- */
+typedef struct uir_cpu_compile_options {
+    uir_cpu_variant variant;
+    const char *compiler;    /* NULL: $CC, else cc, gcc, clang, whichever is found first */
+    const char *extra_flags; /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
+    uint32_t timeout_ms;     /* 0: 120 s */
+    bool debug;              /* -O1 -g instead of -O3 */
+    const char *keep_source; /* a path to write the source to as well, or NULL */
+} uir_cpu_compile_options;
+
+typedef struct uir_cpu_module uir_cpu_module; /* a loaded shared object */
+
+/* Compiles in a private temporary folder, which is gone afterwards. DEVICE_FAILED with the compiler's first lines. */
+uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
+                           size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module);
+void uir_cpu_module_destroy(uir_cpu_module *module);
+
+/* Compiles one C program (its main included) into the file `path`; aarch64 by Debian's cross compiler, linked
+ * statically. */
+uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu_compile_options *options,
+                                   const char *source, size_t length, const char *path, uir_diagnostics *diagnostics);
+/* Appends a `main` to an emitted source of `count` kernels. The program reads records from its standard input and
+ * answers on its standard output, so that kernels of a foreign architecture run under an emulator: see
+ * uir_cpu_write_call. */
+uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, uir_text *text);
+/* Appends the bytes that make such a program run kernel `index`; its answer is `out_answer_size` bytes: the contents of
+ * all dram pointers in order. */
+uir_status uir_cpu_write_call(const uir_igraph *igraph, uint32_t index, const uir_kernel_arguments *arguments,
+                              uir_diagnostics *diagnostics, uir_text *call, size_t *out_answer_size);
+
+/* ---- run ---- */
+/* Runs kernel `index` of the module's source, which `igraph` is. Threads split each phase's flat indices; 0 and 1: the
+ * caller's thread alone. */
+uir_status uir_cpu_run(const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
+                       const uir_kernel_arguments *arguments, uint32_t threads, uir_diagnostics *diagnostics);
+
+/* A kernel bound to sizes and memory once, to be launched many times without allocation. */
+typedef struct uir_cpu_launch uir_cpu_launch;
+uir_status uir_cpu_launch_create(const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
+                                 const uir_kernel_arguments *arguments, uir_diagnostics *diagnostics,
+                                 uir_cpu_launch **out_launch);
+void uir_cpu_launch_run(uir_cpu_launch *launch); /* on the caller's thread */
+void uir_cpu_launch_destroy(uir_cpu_launch *launch);
+
+#endif

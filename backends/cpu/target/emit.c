@@ -1,0 +1,311 @@
+/* An iGraph to C: the file's frame, a function for each phase, loops, conditions, indices. Instructions are in
+ * emit_run.c, emit_move.c, emit_reduce.c and emit_mma.c. */
+#include "backends/cpu/target/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
+    int used = snprintf(out, 80, "k%u_", index);
+    for (const char *c = igraph->name ? igraph->name : ""; *c && used < 64; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        out[used++] = plain ? *c : '_';
+    }
+    out[used] = 0;
+}
+
+/* A pointer that an instruction both reads and writes, through different slices, is read from a copy made before. */
+static bool needs_snapshot(const uir_iinstruction *in, uint32_t *out_slice) {
+    uir_iop_family family = uir_iop_get_row(in->code)->family;
+    if (family == UIR_IOP_FAMILY_MMA || family == UIR_IOP_FAMILY_SCAN || family == UIR_IOP_FAMILY_SYNC) return false;
+    for (uint32_t k = 1; k < in->slice_count; k++) {
+        if (in->slices[k].pointer != in->slices[0].pointer || uir_islice_equal(&in->slices[k], &in->slices[0]))
+            continue;
+        *out_slice = k;
+        return true;
+    }
+    return false;
+}
+
+/* The one pointer whose snapshot an instruction may need: the largest of them decides the size of the area. */
+static uir_status snapshot_span(const uir_igraph *igraph, const int64_t *values, int64_t *out_bytes) {
+    *out_bytes = 0;
+    for (uint32_t i = 0; i < igraph->instructions.count; i++) {
+        uint32_t slice;
+        int64_t span, bytes;
+        if (!needs_snapshot(&igraph->instructions.data[i], &slice)) continue;
+        const uir_ipointer *p = &igraph->pointers.data[igraph->instructions.data[i].slices[slice].pointer];
+        if (uir_dim_evaluate(igraph->dims, p->element_span, values, NULL, uir_dims_symbol_count(igraph->dims), &span) !=
+            UIR_DIM_EVALUATED)
+            return UIR_STATUS_INVALID_ARGUMENT;
+        if (span < 0) span = 0;
+        if (__builtin_mul_overflow(span, (int64_t)uir_dtype_bits(p->dtype) / 8, &bytes) || bytes > INT64_MAX - 64)
+            return UIR_STATUS_LIMIT;
+        if (bytes > *out_bytes) *out_bytes = bytes;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* A vector's width of slack: blocks never touch it, but an address one past a row's end is formed. */
+uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size) {
+    int64_t total = 64, bytes;
+    uint32_t count = uir_dims_symbol_count(igraph->dims);
+    for (uint32_t i = 0; i < igraph->pointers.count; i++) {
+        const uir_ipointer *p = &igraph->pointers.data[i];
+        int64_t span;
+        if (p->role != UIR_IPOINTER_LOCAL) continue;
+        if (uir_dim_evaluate(igraph->dims, p->element_span, values, NULL, count, &span) != UIR_DIM_EVALUATED)
+            return UIR_STATUS_INVALID_ARGUMENT;
+        if (span < 0) span = 0;
+        if (__builtin_mul_overflow(span, (int64_t)(uir_dtype_bits(p->dtype) / 8) * p->instances, &bytes) ||
+            __builtin_add_overflow(bytes, 63, &bytes) || __builtin_add_overflow(total, bytes / 64 * 64, &total))
+            return UIR_STATUS_LIMIT;
+    }
+    UIR_TRY(snapshot_span(igraph, values, &bytes));
+    if (__builtin_add_overflow(total, bytes, &total)) return UIR_STATUS_LIMIT;
+    *out_size = (size_t)total;
+    return UIR_STATUS_OK;
+}
+
+/* ---- items ---- */
+static void emit_items(emitter *e, uint32_t first);
+
+static void emit_instruction(emitter *e, const uir_iinstruction *in) {
+    uint32_t slice;
+    uir_iop_family family = uir_iop_get_row(in->code)->family;
+    if (family == UIR_IOP_FAMILY_SYNC) return; /* program order is enough here */
+    bool copies = needs_snapshot(in, &slice);
+    if (copies) {
+        access a;
+        access_init(e, &in->slices[slice], false, &a);
+        c_open(e, "%s", "");
+        c_line(e, "%s *const old = (%s *)(void *)snapshot;", a.type, a.type);
+        c_line(e, "memcpy(old, %s, (size_t)%s_span * sizeof *old);", a.base, e->pointers[in->slices[slice].pointer]);
+        e->old_pointer = in->slices[slice].pointer;
+        e->old_except = &in->slices[0];
+    }
+    if (family == UIR_IOP_FAMILY_MMA)
+        emit_mma(e, in);
+    else if (family == UIR_IOP_FAMILY_SCAN)
+        emit_scan(e, in);
+    else if (family == UIR_IOP_FAMILY_REDUCE && !uir_iinstruction_ends_run(e->igraph, in))
+        emit_reduce(e, in);
+    else if (!emit_move(e, in))
+        emit_run(e, &in, 1, NULL, 0);
+    e->old_pointer = NONE;
+    if (copies) c_close(e);
+}
+
+static void emit_members(emitter *e, const uir_iitem *run) {
+    const uir_iinstruction **members;
+    uint32_t count = 0, capacity = 0;
+    bool valid = true;
+    for (uint32_t i = run->first_child; i != NONE; i = e->igraph->items.data[i].next) capacity++;
+    members = uir_arena_allocate_array(&e->arena, capacity + 1, sizeof *members);
+    if (!members) {
+        e->failed = true;
+        return;
+    }
+    for (uint32_t i = run->first_child; i != NONE && valid; i = e->igraph->items.data[i].next) {
+        const uir_iitem *item = &e->igraph->items.data[i];
+        valid = item->kind == UIR_IITEM_INSTRUCTION && item->guard.count == 0;
+        const uir_iinstruction *in = valid ? &e->igraph->instructions.data[item->instruction] : NULL;
+        valid = valid && uir_igraph_run_accepts(e->igraph, members, count, in);
+        if (valid) members[count++] = in;
+    }
+    /* One move may be better done whole; what is not a run after all goes one by one. */
+    if (valid && count == 1 && run->dead_count == 0)
+        emit_instruction(e, members[0]);
+    else if (valid && count > 0)
+        emit_run(e, members, count, run->dead, run->dead_count);
+    else
+        emit_items(e, run->first_child);
+}
+
+static void emit_loop(emitter *e, const uir_iitem *item) {
+    const char *i = e->symbols[item->symbol], *extent = c_dim(e, item->extent), *when;
+    if (item->named_ends) extent = c_format(e, "uir_max(1, %s)", extent);
+    c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
+    when = c_condition(e, &item->guard);
+    if (when) c_line(e, "if (!(%s)) continue;", when);
+    emit_items(e, item->first_child);
+    c_close(e);
+}
+
+/* An index is clamped, wrapped, or tells that its slices are outside; a machine integer in every case. */
+static void emit_index(emitter *e, const uir_iitem *item) {
+    const char *i = e->symbols[item->symbol], *zero[INDEX_MAX], *limit = c_dim(e, item->index.limit);
+    access a;
+    access_init(e, &item->index.slice, false, &a);
+    for (uint32_t d = 0; d < INDEX_MAX; d++) zero[d] = "0";
+    c_line(e, "int64_t %s = (int64_t)%s;", i, access_read(e, &a, zero, c_literal(e, a.pointer->dtype, 0)));
+    c_line(e, "const int64_t %s_limit = %s;", i, limit);
+    bool positive = dim_at_least(e, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
+    e->may_miss[item->symbol] = !positive || skip;
+    if (e->may_miss[item->symbol])
+        c_line(e, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i, i, i, i);
+    if (item->index.mode == UIR_INDEX_CLAMP)
+        c_line(e, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
+    else if (item->index.mode == UIR_INDEX_WRAP)
+        c_line(e, "%s = uir_mod(%s, %s_limit);", i, i, i);
+    else
+        c_line(e, "if (!%s_ok) %s = 0;", i, i);
+}
+
+static void emit_items(emitter *e, uint32_t first) {
+    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) {
+        const uir_iitem *item = &e->igraph->items.data[i];
+        if (item->kind == UIR_IITEM_LOOP) {
+            emit_loop(e, item);
+            continue;
+        }
+        if (item->kind == UIR_IITEM_LET) {
+            c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
+                   c_dim(e, e->igraph->symbols.data[item->symbol].definition));
+            continue;
+        }
+        if (item->kind == UIR_IITEM_INDEX) {
+            emit_index(e, item);
+            continue;
+        }
+        const char *when = c_condition(e, &item->guard);
+        if (when) c_open(e, "if (%s)", when);
+        if (item->kind == UIR_IITEM_INSTRUCTION)
+            emit_instruction(e, &e->igraph->instructions.data[item->instruction]);
+        else if (item->kind == UIR_IITEM_RUN)
+            emit_members(e, item);
+        else
+            emit_items(e, item->first_child);
+        if (when) c_close(e);
+    }
+}
+
+/* ---- a phase ---- */
+static void emit_symbols(emitter *e) {
+    const uir_igraph *g = e->igraph;
+    uint32_t dims = 0, tiles = uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM);
+    bool *body;
+    body = uir_arena_allocate_array(&e->arena, g->symbols.count + 1, sizeof *body);
+    if (!body) {
+        e->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < g->items.count; i++) {
+        if (g->items.data[i].kind == UIR_IITEM_LET) body[g->items.data[i].symbol] = true;
+    }
+    for (uint32_t i = 0; i < g->symbols.count; i++) {
+        const uir_isymbol *s = &g->symbols.data[i];
+        if (s->kind == UIR_ISYMBOL_DIM)
+            c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], dims++);
+        else if (s->kind == UIR_ISYMBOL_TILE)
+            c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], tiles++);
+        else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE ||
+                 (s->kind == UIR_ISYMBOL_LET && !body[i]))
+            c_line(e, "UIR_LET %s = %s;", e->symbols[i], c_dim(e, s->definition));
+    }
+}
+
+static void emit_pointers(emitter *e) {
+    const uir_igraph *g = e->igraph;
+    uint32_t argument = 0;
+    const char *at = "0";
+    for (uint32_t i = 0; i < g->pointers.count; i++) {
+        const uir_ipointer *p = &g->pointers.data[i];
+        const char *type = c_type(p->dtype), *name = e->pointers[i];
+        c_line(e, "UIR_LET %s_span = uir_max(0, %s);", name, c_dim(e, p->element_span));
+        if (p->role != UIR_IPOINTER_LOCAL) {
+            c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
+            continue;
+        }
+        c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)((char *)scratch + %s);", type, name, type, at);
+        c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
+               (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
+        at = c_format(e, "%s_end", name);
+    }
+    c_line(e, "char *const snapshot __attribute__((unused)) = (char *)scratch + %s;", at);
+}
+
+static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
+    const uir_igraph *g = e->igraph;
+    const uir_iphase *phase = &g->phases.data[index];
+    e->streams = false;
+    c_line(e,
+           "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);",
+           symbol, index);
+    c_open(e,
+           "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end)",
+           symbol, index);
+    c_line(e, "(void)symbols, (void)pointers, (void)scratch;");
+    emit_symbols(e);
+    emit_pointers(e);
+    c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
+    if (phase->parallel_count > 1) c_line(e, "int64_t rest = flat;");
+    for (uint32_t a = phase->parallel_count; a-- > 0;) {
+        const char *name = e->symbols[phase->parallel[a].symbol], *extent = c_dim(e, phase->parallel[a].extent);
+        if (phase->parallel_count == 1)
+            c_line(e, "UIR_LET %s = flat;", name);
+        else if (a == 0)
+            c_line(e, "UIR_LET %s = rest;", name);
+        else {
+            c_line(e, "UIR_LET %s = rest %% (%s);", name, extent);
+            c_line(e, "rest /= (%s);", extent);
+        }
+    }
+    for (uint32_t b = 0; b < phase->body_count; b++) {
+        const uir_ibody *body = &phase->bodies[b];
+        bool counted = body->unit_symbol != NONE;
+        if (counted)
+            c_open(e, "for (int64_t %s = 0; %s < %u; %s++)", e->symbols[body->unit_symbol],
+                   e->symbols[body->unit_symbol], body->unit_count, e->symbols[body->unit_symbol]);
+        else
+            c_open(e, "%s", "");
+        emit_items(e, body->first_item);
+        c_close(e);
+    }
+    c_close(e);
+    if (e->streams) c_line(e, "uir_fence();");
+    c_close(e);
+    c_line(e, "%s", "");
+}
+
+static uir_status emit_kernel(emitter *e, uint32_t index) {
+    const uir_igraph *g = e->igraph;
+    char symbol[80];
+    uint32_t symbols = g->symbols.count;
+    UIR_TRY_ALLOCATE(e->symbols, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->symbols));
+    UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->pointers));
+    UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->may_miss));
+    for (uint32_t i = 0; i < symbols; i++) {
+        uir_isymbol_kind kind = g->symbols.data[i].kind;
+        bool size = kind <= UIR_ISYMBOL_DEVICE;
+        e->symbols[i] = c_name(e, size ? "n" : "i", g->symbols.data[i].name, i);
+    }
+    for (uint32_t i = 0; i < g->pointers.count; i++) e->pointers[i] = c_name(e, "p", g->pointers.data[i].name, i);
+    uir_cpu_symbol(g, index, symbol);
+    c_line(e, "/* ---- %s ---- */", symbol);
+    for (uint32_t p = 0; p < g->phases.count; p++) emit_phase(e, symbol, p);
+    return e->failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->text);
+}
+
+uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text,
+                        uir_diagnostics *diagnostics) {
+    uir_text_append_string(text,
+                           "/* Kernels for a CPU, written by uir. The first part is the same in every file. */\n");
+    for (uint32_t i = 0; i < uir_cpu_prelude_count; i++)
+        uir_text_append(text, uir_cpu_prelude_parts[i], uir_cpu_prelude_sizes[i]);
+    uir_text_append_string(text, "\n#define UIR_LET const int64_t __attribute__((unused))\n\n");
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(igraphs[i]->device->name, "cpu") != 0)
+            return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "kernel @%s is for the device %s, not for a cpu", igraphs[i]->name,
+                             igraphs[i]->device->name);
+        emitter e = {.igraph = igraphs[i], .text = text, .diagnostics = diagnostics, .old_pointer = NONE};
+        uir_arena_init(&e.arena, &igraphs[i]->allocator);
+        uir_status status = emit_kernel(&e, i);
+        uir_arena_deinit(&e.arena);
+        if (status != UIR_STATUS_OK) return status;
+    }
+    return uir_text_status(text);
+}
