@@ -234,6 +234,8 @@ typedef struct uir_sampler {
     uir_shape shape;    /* of x */
     uint32_t axes;      /* spatial ones */
 } uir_sampler;
+/* i64 index within 0 .. extent-1 of a whole real coordinate. */
+uir_value_id uir_network_inside_index(uir_builder *b, uir_value_id whole, uir_dim extent);
 uir_sampler uir_network_sampler(uir_rule_context *context, uir_value_id x);
 /* Pixels [M, P, C] at i64 indices [M, P] per spatial axis, which must be in range. */
 uir_value_id uir_network_sampler_take(uir_sampler *sampler, const uir_value_id *indices);

@@ -8,9 +8,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEAREST, LINEAR, CUBIC };
-enum { HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, CROP };
-enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, LEGACY }; /* LEGACY (Resize-10): floor growing, ceil shrinking */
+#define MODES(X) X(NEAREST, "nearest") X(LINEAR, "linear") X(CUBIC, "cubic")
+#define TRANSFORMS(X)                                                                                                  \
+    X(HALF_PIXEL, "half_pixel")                                                                                        \
+    X(HALF_PIXEL_SYMMETRIC, "half_pixel_symmetric")                                                                    \
+    X(PYTORCH_HALF_PIXEL, "pytorch_half_pixel")                                                                        \
+    X(ALIGN_CORNERS, "align_corners")                                                                                  \
+    X(ASYMMETRIC, "asymmetric")                                                                                        \
+    X(CROP, "tf_crop_and_resize")
+#define ROUNDINGS(X)                                                                                                   \
+    X(PREFER_FLOOR, "round_prefer_floor") X(PREFER_CEIL, "round_prefer_ceil") X(FLOOR, "floor") X(CEIL, "ceil")
+#define CONSTANT(constant, name) constant,
+#define NAME(constant, name)     name,
+enum { MODES(CONSTANT) };
+enum { TRANSFORMS(CONSTANT) };
+enum { ROUNDINGS(CONSTANT) LEGACY }; /* LEGACY (Resize-10): floor growing, ceil shrinking */
+static const char *const mode_names[] = {MODES(NAME) NULL};
+static const char *const transform_names[] = {TRANSFORMS(NAME) NULL};
+static const char *const rounding_names[] = {ROUNDINGS(NAME) NULL};
 
 typedef struct resize {
     uir_rule_context *context;
@@ -411,20 +426,15 @@ static bool read_roi(uir_rule_context *context, uir_value_id roi, resize_axis *a
 }
 
 uir_status uir_rule_resize(uir_rule_context *context) {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const transforms[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
-        NULL};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
     uir_builder *b = &context->builder;
     uir_value_id x = uir_rule_input(context, 0);
     uir_shape shape = uir_network_shape_between(context, x, "X", 1, UIR_MAX_RANK);
     bool old = context->since_version < 11;
     resize r = {.context = context};
-    r.mode = uir_network_choice(context, "mode", "nearest", modes);
+    r.mode = uir_network_choice(context, "mode", "nearest", mode_names);
     r.transform =
-        old ? ASYMMETRIC : uir_network_choice(context, "coordinate_transformation_mode", "half_pixel", transforms);
-    r.nearest = old ? LEGACY : uir_network_choice(context, "nearest_mode", "round_prefer_floor", roundings);
+        old ? ASYMMETRIC : uir_network_choice(context, "coordinate_transformation_mode", "half_pixel", transform_names);
+    r.nearest = old ? LEGACY : uir_network_choice(context, "nearest_mode", "round_prefer_floor", rounding_names);
     r.antialias = uir_rule_int(context, "antialias", 0) != 0;
     r.exclude_outside = uir_rule_int(context, "exclude_outside", 0) != 0;
     r.cubic_a = uir_rule_float(context, "cubic_coeff_a", -0.75);
