@@ -1,0 +1,222 @@
+/* The table of what runs kernels. */
+#include "pipeline_kernel.h"
+
+#include "backends/ascend/target/description.h"
+#include "backends/cpu/target/cpu.h"
+#include "backends/cuda/target/description.h"
+#include "backends/vm/vm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- devices ---- */
+struct uir_pipeline_devices {
+    uir_allocator allocator;
+    uir_cpu_device cpu;
+    const uir_device *devices[3];
+    uir_device_list list;
+};
+
+uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const char *cpu_variant,
+                                       uir_diagnostics *diagnostics, uir_pipeline_devices **out_devices) {
+    uir_pipeline_devices *d;
+    *out_devices = NULL;
+    UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
+    d->allocator = *allocator;
+    uir_status status = uir_cpu_describe(cpu_variant, diagnostics, &d->cpu);
+    if (status != UIR_STATUS_OK) {
+        uir_release(allocator, d, sizeof *d);
+        return status;
+    }
+    d->devices[0] = &d->cpu.device;
+    d->devices[1] = uir_ascend_910b1_device();
+    d->devices[2] = uir_cuda_sm90_device();
+    d->list = (uir_device_list){d->devices, 3};
+    *out_devices = d;
+    return UIR_STATUS_OK;
+}
+
+void uir_pipeline_devices_destroy(uir_pipeline_devices *d) {
+    if (!d) return;
+    uir_allocator allocator = d->allocator;
+    uir_release(&allocator, d, sizeof *d);
+}
+
+const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *d) {
+    return &d->list;
+}
+
+/* ---- runners ---- */
+struct uir_kernel_runner {
+    uir_allocator allocator;
+    const struct runner_row *row;
+    const uir_igraph *igraph;
+    uir_vm_kernel *vm;
+    uir_cpu_module *cpu;
+    char variant[32]; /* after the colon; "" for none */
+};
+
+typedef struct runner_row {
+    const char *name;
+    const char *device; /* whose kernels it runs; NULL: any device's */
+    uir_status (*open)(uir_kernel_runner *runner, uir_diagnostics *diagnostics);
+    uir_status (*run)(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                      uint32_t threads, uir_diagnostics *diagnostics);
+    uir_status (*emit)(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
+    const char *(*variant)(size_t index); /* names after the colon; NULL past the end */
+} runner_row;
+
+static uir_status interpreter_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
+    (void)runner, (void)diagnostics;
+    return UIR_STATUS_OK;
+}
+
+static uir_status interpreter_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                                  uint32_t threads, uir_diagnostics *diagnostics) {
+    (void)sizes, (void)threads;
+    return uir_igraph_interpret(runner->igraph, arguments, diagnostics);
+}
+
+static uir_status vm_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
+    uir_text bytes;
+    uir_text_init(&bytes, &runner->allocator);
+    uir_status status = uir_vm_encode(runner->igraph, diagnostics, &bytes);
+    if (status == UIR_STATUS_OK)
+        status = uir_vm_load(&runner->allocator, bytes.data, bytes.length, diagnostics, &runner->vm);
+    uir_text_deinit(&bytes);
+    return status;
+}
+
+static uir_status vm_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                         uint32_t threads, uir_diagnostics *diagnostics) {
+    uir_vm_options options = {.isa = runner->variant[0] ? runner->variant : NULL};
+    (void)threads;
+    return uir_vm_run(runner->vm, arguments, sizes, &options, diagnostics);
+}
+
+static const char *vm_variant(size_t index) {
+    const char *name;
+    return uir_vm_isa(index, &name) ? name : NULL;
+}
+
+static uir_status cpu_emit(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
+    return uir_cpu_emit(&igraph, 1, text, diagnostics);
+}
+
+static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
+    uir_cpu_device device;
+    uir_text source;
+    UIR_TRY(uir_cpu_describe(runner->variant[0] ? runner->variant : NULL, diagnostics, &device));
+    if (!device.runs_here)
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
+                         runner->variant);
+    uir_text_init(&source, &runner->allocator);
+    uir_status status = cpu_emit(runner->igraph, &source, diagnostics);
+    uir_cpu_compile_options options = {.variant = device.variant};
+    if (status == UIR_STATUS_OK)
+        status = uir_cpu_compile(&runner->allocator, &options, source.data, source.length, diagnostics, &runner->cpu);
+    uir_text_deinit(&source);
+    return status;
+}
+
+static uir_status cpu_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                          uint32_t threads, uir_diagnostics *diagnostics) {
+    (void)sizes;
+    return uir_cpu_run(runner->cpu, runner->igraph, 0, arguments, threads, diagnostics);
+}
+
+static const char *cpu_variant(size_t index) {
+    for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
+        if (uir_cpu_variant_runs_here((uir_cpu_variant)v) && index-- == 0)
+            return uir_cpu_variant_name((uir_cpu_variant)v);
+    }
+    return NULL;
+}
+
+static const char *no_variant(size_t index) {
+    (void)index;
+    return NULL;
+}
+
+static const runner_row rows[] = {
+    {"interpreter", NULL, interpreter_open, interpreter_run, NULL, no_variant},
+    {"vm", NULL, vm_open, vm_run, NULL, vm_variant},
+    {"cpu", "cpu", cpu_open, cpu_run, cpu_emit, cpu_variant},
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+const char *uir_kernel_runner_name(size_t index) {
+    return index < ROW_COUNT ? rows[index].name : NULL;
+}
+
+static const runner_row *find_row(const char *name, size_t length) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length)) return &rows[i];
+    }
+    return NULL;
+}
+
+static uir_status check_variant(const runner_row *row, const char *variant, uir_diagnostics *diagnostics) {
+    char have[160] = "";
+    for (size_t i = 0; row->variant(i); i++) {
+        size_t used = strlen(have);
+        if (!strcmp(row->variant(i), variant)) return UIR_STATUS_OK;
+        snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", row->variant(i));
+    }
+    if (!have[0])
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "'%s' has no variants: leave out ':%s'",
+                         row->name, variant);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                     "'%s' has no variant '%s' on this machine; it has %s", row->name, variant, have);
+}
+
+uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
+                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner) {
+    const char *colon = strchr(name, ':');
+    const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
+    uir_kernel_runner *runner;
+    *out_runner = NULL;
+    if (!row)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "nothing here runs kernels by the name '%s'; there are interpreter, vm, cpu", name);
+    if (colon) UIR_TRY(check_variant(row, colon + 1, diagnostics));
+    if (row->device && strcmp(row->device, igraph->device->name)) {
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "kernel @%s is for '%s': '%s' cannot run it, the interpreter can", igraph->name,
+                         igraph->device->name, name);
+    }
+    UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
+    runner->allocator = *allocator;
+    runner->row = row;
+    runner->igraph = igraph;
+    snprintf(runner->variant, sizeof runner->variant, "%s", colon ? colon + 1 : "");
+    uir_status status = row->open(runner, diagnostics);
+    if (status != UIR_STATUS_OK) {
+        uir_kernel_runner_destroy(runner);
+        return status;
+    }
+    *out_runner = runner;
+    return UIR_STATUS_OK;
+}
+
+void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
+    if (!runner) return;
+    uir_allocator allocator = runner->allocator;
+    uir_vm_destroy(runner->vm);
+    uir_cpu_module_destroy(runner->cpu);
+    uir_release(&allocator, runner, sizeof *runner);
+}
+
+uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                                 uint32_t threads, uir_diagnostics *diagnostics) {
+    return runner->row->run(runner, arguments, sizes, threads, diagnostics);
+}
+
+uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].emit && !strcmp(rows[i].device, igraph->device->name))
+            return rows[i].emit(igraph, text, diagnostics);
+    }
+    return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this build has no emitter for the device '%s'",
+                     igraph->device->name);
+}

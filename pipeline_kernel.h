@@ -1,0 +1,32 @@
+/* Kernels on the devices of this build: one table of what can run an iGraph, for tools and tests.
+ *
+ * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]". Out: its run on a
+ * caller's buffers. */
+#ifndef UIR_PIPELINE_KERNEL_H
+#define UIR_PIPELINE_KERNEL_H
+
+#include "ir/igraph.h"
+
+/* The descriptions that kernel texts may name after `on`.. */
+typedef struct uir_pipeline_devices uir_pipeline_devices;
+/* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
+uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const char *cpu_variant,
+                                       uir_diagnostics *diagnostics, uir_pipeline_devices **out_devices);
+void uir_pipeline_devices_destroy(uir_pipeline_devices *devices);
+const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *devices);
+
+/* Appends the source that the kernel's device compiles; UNSUPPORTED for a device without an emitter in this build. */
+uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
+
+typedef struct uir_kernel_runner uir_kernel_runner;
+/* `name` as above. INVALID_ARGUMENT with a message that lists the runners when there is none of that name. */
+uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
+                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner);
+void uir_kernel_runner_destroy(uir_kernel_runner *runner);
+/* `sizes[i]`: bytes of `arguments->pointers[i]`. */
+uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
+                                 uint32_t threads, uir_diagnostics *diagnostics);
+/* Names of runners that work on this machine; NULL past the end. */
+const char *uir_kernel_runner_name(size_t index);
+
+#endif

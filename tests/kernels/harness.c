@@ -1,0 +1,250 @@
+/* See harness.h. */
+#include "harness.h"
+#include "base/tensor.h"
+#include "generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void harness_init(harness *h, uint64_t seed) {
+    memset(h, 0, sizeof *h);
+    h->allocator = uir_allocator_system();
+    h->random = seed;
+    uir_diagnostics_init(&h->diagnostics, &h->allocator);
+    if (uir_pipeline_devices_create(&h->allocator, NULL, &h->diagnostics, &h->devices) != UIR_STATUS_OK) {
+        harness_say(h, "devices");
+        exit(1);
+    }
+}
+
+void harness_deinit(harness *h) {
+    uir_pipeline_devices_destroy(h->devices);
+    uir_diagnostics_deinit(&h->diagnostics);
+}
+
+void harness_say(harness *h, const char *where) {
+    int shown = 0;
+    for (const uir_diagnostic *d = h->diagnostics.first; d && shown < 5; d = d->next, shown++) {
+        char text[1000];
+        uir_diagnostic_format(d, text, sizeof text);
+        fprintf(stderr, "%s: %s\n", where, text);
+    }
+    uir_diagnostics_clear(&h->diagnostics);
+}
+
+static bool print_is_stable(harness *h, const uir_igraph *igraph) {
+    uir_text first, second;
+    uir_igraph *again = NULL;
+    uir_text_init(&first, &h->allocator);
+    uir_text_init(&second, &h->allocator);
+    uir_igraph_print(igraph, &first);
+    bool same = uir_igraph_parse(&h->allocator, uir_pipeline_devices_get(h->devices), first.data, first.length,
+                                 "printed", &h->diagnostics, &again) == UIR_STATUS_OK;
+    if (same) uir_igraph_print(again, &second);
+    same = same && first.length == second.length && !memcmp(first.data, second.data, first.length);
+    uir_igraph_destroy(again);
+    uir_text_deinit(&first);
+    uir_text_deinit(&second);
+    return same;
+}
+
+uir_igraph *harness_read(harness *h, const char *text, size_t length, const char *file) {
+    uir_igraph *igraph = NULL;
+    uir_status status = uir_igraph_parse(&h->allocator, uir_pipeline_devices_get(h->devices), text, length, file,
+                                         &h->diagnostics, &igraph);
+    if (status == UIR_STATUS_OK && !print_is_stable(h, igraph)) {
+        status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL, "printed and parsed again, the text is another");
+        h->failures++;
+        harness_say(h, file);
+    }
+    if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, &h->diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_igraph_form_runs(igraph, &h->diagnostics);
+    if (status == UIR_STATUS_OK) return igraph;
+    uir_igraph_destroy(igraph);
+    return NULL;
+}
+
+/* ---- sizes ---- */
+static int64_t pick_size(harness *h, uir_symbol_facts facts, uint32_t round, int64_t most) {
+    static const int64_t interesting[] = {0,  1,  2,  3,  5,  7,  8,  11, 13, 15,  16,  17,  23,  29,  31, 32,
+                                          33, 37, 47, 48, 61, 63, 64, 65, 97, 127, 128, 129, 191, 255, 257};
+    int64_t value = round == 0   ? 0
+                    : round == 1 ? 1
+                                 : interesting[random_below(&h->random, sizeof interesting / sizeof *interesting)];
+    if (round > 1 && random_below(&h->random, 3) == 0) value = (int64_t)random_below(&h->random, 200);
+    if (value > most) value %= most + 1;
+    if (value < facts.min) value = facts.min + value % 8;
+    if (value > facts.max) value = facts.min + (value - facts.min) % (facts.max - facts.min + 1);
+    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
+    if (value > facts.max) value -= facts.multiple_of;
+    return value < facts.min ? facts.min : value;
+}
+
+static bool bind_sizes(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
+    for (int tries = 0; tries < 8; tries++) {
+        uint32_t dim = 0, tile = 0;
+        for (uint32_t i = 0; i < igraph->symbols.count; i++) {
+            const uir_isymbol *s = &igraph->symbols.data[i];
+            uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, s->symbol);
+            if (s->kind == UIR_ISYMBOL_DIM && dim < 32) c->dims[dim++] = pick_size(h, facts, round, 300);
+            if (s->kind == UIR_ISYMBOL_TILE && tile < 32) c->tiles[tile++] = pick_size(h, facts, 2, 64);
+        }
+        bool chosen = round % 2 == 0 || tries > 4;
+        if (chosen && uir_igraph_choose_tiles(igraph, c->dims, c->tiles, NULL) != UIR_STATUS_OK) continue;
+        if (uir_igraph_bind(igraph, c->dims, c->tiles, c->values, c->bound, NULL) == UIR_STATUS_OK) return true;
+    }
+    return false;
+}
+
+/* ---- data ---- */
+/* Small numbers of both signs and now and then an extreme one. */
+static void fill_random(harness *h, uir_dtype dtype, void *data, uint64_t count) {
+    static const double extremes[] = {
+        0.0, -0.0, 1e30, -1e30, 1e-40, __builtin_inf(), -__builtin_inf(), __builtin_nan("")};
+    bool real = uir_dtype_is_float(dtype);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t r = random_next(&h->random);
+        if (real) {
+            double x = ((double)(r >> 11) / 9007199254740992.0 - 0.5) * (r % 7 == 0 ? 100 : 4);
+            if (r % 97 == 0) x = extremes[(r >> 8) % 8];
+            uir_dtype_store_double(dtype, data, i, x, UIR_ROUND_NEAREST_EVEN);
+        } else {
+            int64_t x = r % 31 == 0 ? (int64_t)r : (int64_t)(r >> 32) % 64 - 16;
+            uir_dtype_store_integer(dtype, data, i, x, false, UIR_ROUND_NEAREST_EVEN);
+        }
+    }
+}
+
+static bool evaluate(const harness_case *c, uir_dim dim, int64_t *out) {
+    return uir_dim_evaluate(c->igraph->dims, dim, c->values, c->bound, c->symbol_count, out) == UIR_DIM_EVALUATED;
+}
+
+static bool shape_of(const harness_case *c, uint32_t pointer, int64_t *shape, uint64_t *count) {
+    const uir_ipointer *p = &c->igraph->pointers.data[pointer];
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (!evaluate(c, p->extents[d], &shape[d])) return false;
+    }
+    return uir_shape_element_count(shape, p->rank, count);
+}
+
+static bool make_buffers(harness *h, harness_case *c) {
+    for (uint32_t i = 0; i < c->igraph->pointers.count && c->count < 64; i++) {
+        const uir_ipointer *p = &c->igraph->pointers.data[i];
+        int64_t span = 0, shape[UIR_IGRAPH_MAX_RANK];
+        uint64_t elements = 0;
+        size_t row_bytes = 0, size = 0;
+        if (p->role == UIR_IPOINTER_LOCAL) continue;
+        if (!evaluate(c, p->element_span, &span) || !shape_of(c, i, shape, &elements) || span > 1 << 24) return false;
+        if (!uir_dtype_storage_size(p->dtype, span > 0 ? (uint64_t)span : 0, &size) ||
+            !uir_dtype_storage_size(p->dtype, elements, &row_bytes))
+            return false;
+        uint32_t k = c->count++;
+        c->pointer[k] = i;
+        c->size[k] = size;
+        c->initial[k] = uir_allocate_zeroed(&h->allocator, size);
+        c->buffer[k] = uir_allocate_zeroed(&h->allocator, size);
+        memset(c->initial[k], 0xA5, size);
+        if (p->role != UIR_IPOINTER_IN && p->role != UIR_IPOINTER_CONST) continue;
+        void *row_major = uir_allocate_zeroed(&h->allocator, row_bytes);
+        fill_random(h, p->dtype, row_major, elements);
+        bool packed = uir_igraph_pack(c->igraph, i, c->values, row_major, c->initial[k]) == UIR_STATUS_OK;
+        uir_release(&h->allocator, row_major, row_bytes);
+        if (!packed) return false;
+    }
+    return true;
+}
+
+bool harness_bind(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
+    memset(c, 0, sizeof *c);
+    c->igraph = igraph;
+    c->symbol_count = uir_dims_symbol_count(igraph->dims);
+    c->values = calloc(c->symbol_count + 1, sizeof *c->values);
+    c->bound = calloc(c->symbol_count + 1, sizeof *c->bound);
+    if (bind_sizes(h, igraph, round, c) && make_buffers(h, c)) return true;
+    harness_free(h, c);
+    return false;
+}
+
+void harness_free(harness *h, harness_case *c) {
+    for (uint32_t i = 0; i < c->count; i++) {
+        uir_release(&h->allocator, c->initial[i], c->size[i]);
+        uir_release(&h->allocator, c->buffer[i], c->size[i]);
+    }
+    free(c->values);
+    free(c->bound);
+    c->values = NULL;
+    c->bound = NULL;
+    c->count = 0;
+}
+
+uir_kernel_arguments harness_arguments(harness_case *c) {
+    return (uir_kernel_arguments){c->dims, c->tiles, c->buffer};
+}
+
+void harness_reset(harness_case *c) {
+    for (uint32_t i = 0; i < c->count; i++) memcpy(c->buffer[i], c->initial[i], c->size[i]);
+}
+
+void *harness_outputs(harness *h, const harness_case *c, size_t *out_size) {
+    size_t total = 0, sizes[64] = {0};
+    int64_t shape[UIR_IGRAPH_MAX_RANK];
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint64_t elements = 0;
+        const uir_ipointer *p = &c->igraph->pointers.data[c->pointer[i]];
+        if (p->role != UIR_IPOINTER_OUT || !shape_of(c, c->pointer[i], shape, &elements)) continue;
+        (void)uir_dtype_storage_size(p->dtype, elements, &sizes[i]);
+        total += sizes[i];
+    }
+    char *block = uir_allocate_zeroed(&h->allocator, total), *at = block;
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->igraph->pointers.data[c->pointer[i]].role != UIR_IPOINTER_OUT) continue;
+        (void)!uir_igraph_unpack(c->igraph, c->pointer[i], c->values, c->buffer[i], at);
+        at += sizes[i];
+    }
+    *out_size = total;
+    return block;
+}
+
+const char *harness_differ(const harness_case *c, const void *expected, const void *actual, char *buffer,
+                           size_t capacity) {
+    const char *a = expected, *b = actual;
+    int64_t shape[UIR_IGRAPH_MAX_RANK];
+    for (uint32_t i = 0; i < c->count; i++) {
+        const uir_ipointer *p = &c->igraph->pointers.data[c->pointer[i]];
+        uint64_t elements = 0;
+        size_t size = 0;
+        if (p->role != UIR_IPOINTER_OUT || !shape_of(c, c->pointer[i], shape, &elements)) continue;
+        (void)uir_dtype_storage_size(p->dtype, elements, &size);
+        for (uint64_t e = 0; e < elements && memcmp(a, b, size); e++) {
+            uint32_t bits = uir_dtype_bits(p->dtype);
+            if (uir_dtype_is_float(p->dtype)) {
+                double x = uir_dtype_load_double(p->dtype, a, e), y = uir_dtype_load_double(p->dtype, b, e);
+                if (x != x && y != y) continue;
+            }
+            if (bits >= 8 && !memcmp(a + e * (bits / 8), b + e * (bits / 8), bits / 8)) continue;
+            if (bits < 8 && uir_dtype_load_integer(p->dtype, a, e) == uir_dtype_load_integer(p->dtype, b, e)) continue;
+            double x = uir_dtype_is_float(p->dtype) ? uir_dtype_load_double(p->dtype, a, e)
+                                                    : (double)uir_dtype_load_integer(p->dtype, a, e);
+            double y = uir_dtype_is_float(p->dtype) ? uir_dtype_load_double(p->dtype, b, e)
+                                                    : (double)uir_dtype_load_integer(p->dtype, b, e);
+            snprintf(buffer, capacity, "%%%s element %llu: %.9g, expected %.9g", p->name, (unsigned long long)e, y, x);
+            return buffer;
+        }
+        a += size;
+        b += size;
+    }
+    return NULL;
+}
+
+void harness_describe(const harness_case *c, char *buffer, size_t capacity) {
+    uint32_t dim = 0, tile = 0;
+    size_t used = (size_t)snprintf(buffer, capacity, "@%s", c->igraph->name);
+    for (uint32_t i = 0; i < c->igraph->symbols.count && used < capacity; i++) {
+        const uir_isymbol *s = &c->igraph->symbols.data[i];
+        if (s->kind == UIR_ISYMBOL_DIM)
+            used += (size_t)snprintf(buffer + used, capacity - used, " %s=%lld", s->name, (long long)c->dims[dim++]);
+        else if (s->kind == UIR_ISYMBOL_TILE)
+            used += (size_t)snprintf(buffer + used, capacity - used, " %s=%lld", s->name, (long long)c->tiles[tile++]);
+    }
+}

@@ -1,0 +1,366 @@
+/* Runs an iGraph on a device of this build: binds sizes, makes or reads data, packs it into the pointers' layouts,
+ * runs, checks against the interpreter bit for bit, times. */
+#define _POSIX_C_SOURCE 200809L
+#include "opt.h"
+#include "pipeline_kernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct buffer {
+    uint32_t pointer;
+    int64_t shape[UIR_IGRAPH_MAX_RANK];
+    int64_t elements; /* of the row-major tensor */
+    size_t row_bytes; /* of the row-major tensor */
+    size_t bytes;     /* in the pointer's layout */
+    void *row_major, *packed;
+} buffer;
+
+typedef struct run_state {
+    const opt_options *options;
+    const uir_igraph *igraph;
+    uir_diagnostics *diagnostics;
+    uir_allocator allocator;
+    int64_t *dims, *tiles, *values;
+    bool *bound;
+    buffer *buffers;
+    uint32_t buffer_count;
+    void **pointers;
+    size_t *sizes;
+} run_state;
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static uir_status usage(const char *format, const char *a, const char *b) {
+    fputs("uir-opt: error: ", stderr);
+    fprintf(stderr, format, a, b);
+    fputc('\n', stderr);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+/* ---- sizes ---- */
+/* Sets the symbols of one kind from "NAME=N" words; `given[i]` says which. */
+static uir_status take_sizes(run_state *s, const opt_list *list, uir_isymbol_kind kind, const char *option,
+                             int64_t *values, bool *given) {
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = list->items[i], *equals = strchr(text, '=');
+        char *end = NULL;
+        long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        if (!equals || end == equals + 1 || *end) return usage("--%s %s: write NAME=NUMBER", option, text);
+        uint32_t at = 0;
+        bool found = false;
+        for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
+            const uir_isymbol *symbol = &s->igraph->symbols.data[k];
+            if (symbol->kind != kind) continue;
+            if (strlen(symbol->name) == (size_t)(equals - text) &&
+                !memcmp(symbol->name, text, (size_t)(equals - text))) {
+                values[at] = value;
+                given[at] = found = true;
+            }
+            at++;
+        }
+        if (!found) return usage("--%s %s: the kernel has no such symbol", option, text);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* A dim that was not given: the least that its facts allow and is at least 1. */
+static int64_t default_dim(const uir_igraph *igraph, const uir_isymbol *symbol) {
+    uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, symbol->symbol);
+    int64_t value = facts.min > 1 ? facts.min : 1;
+    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
+    return value <= facts.max ? value : facts.max;
+}
+
+static uir_status bind_sizes(run_state *s) {
+    uint32_t dim_count = uir_igraph_count_symbols(s->igraph, UIR_ISYMBOL_DIM),
+             tile_count = uir_igraph_count_symbols(s->igraph, UIR_ISYMBOL_TILE);
+    uint32_t symbols = uir_dims_symbol_count(s->igraph->dims);
+    bool *given = calloc((size_t)dim_count + tile_count + 2, sizeof *given);
+    s->dims = calloc((size_t)dim_count + 1, sizeof *s->dims);
+    s->tiles = calloc((size_t)tile_count + 1, sizeof *s->tiles);
+    s->values = calloc((size_t)symbols + 1, sizeof *s->values);
+    s->bound = calloc((size_t)symbols + 1, sizeof *s->bound);
+    if (!given || !s->dims || !s->tiles || !s->values || !s->bound) {
+        free(given);
+        return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
+        if (s->igraph->symbols.data[k].kind == UIR_ISYMBOL_DIM)
+            s->dims[at++] = default_dim(s->igraph, &s->igraph->symbols.data[k]);
+    }
+    bool *given_tiles = given + dim_count + 1;
+    uir_status status = take_sizes(s, &s->options->dims, UIR_ISYMBOL_DIM, "dim", s->dims, given);
+    if (status == UIR_STATUS_OK)
+        status = uir_igraph_choose_tiles(s->igraph, s->dims, s->tiles, s->options->tiles.count ? NULL : s->diagnostics);
+    if (status == UIR_STATUS_NOT_FOUND && s->options->tiles.count == tile_count)
+        status = UIR_STATUS_OK; /* all are given below */
+    if (status == UIR_STATUS_OK)
+        status = take_sizes(s, &s->options->tiles, UIR_ISYMBOL_TILE, "tile", s->tiles, given_tiles);
+    if (status == UIR_STATUS_OK)
+        status = uir_igraph_bind(s->igraph, s->dims, s->tiles, s->values, s->bound, s->diagnostics);
+    free(given);
+    return status;
+}
+
+static bool evaluate(const run_state *s, uir_dim dim, int64_t *out) {
+    return uir_dim_evaluate(s->igraph->dims, dim, s->values, s->bound, uir_dims_symbol_count(s->igraph->dims), out) ==
+           UIR_DIM_EVALUATED;
+}
+
+/* ---- data ---- */
+static bool is_argument(const uir_ipointer *p) {
+    return p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST;
+}
+
+static const char *given_file(const opt_options *options, const char *name) {
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        const char *equals = strchr(options->inputs.items[i], '=');
+        if (equals && strlen(name) == (size_t)(equals - options->inputs.items[i]) &&
+            !memcmp(options->inputs.items[i], name, strlen(name)))
+            return equals + 1;
+    }
+    return NULL;
+}
+
+static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uint32_t number) {
+    const uir_ipointer *p = &s->igraph->pointers.data[b->pointer];
+    const char *file = given_file(s->options, p->name);
+    uir_value *value = NULL;
+    uir_status status;
+    if (file) {
+        status = uir_value_load_file(context, file, NULL, UIR_VALUE_TENSOR, &value);
+        bool fits =
+            status == UIR_STATUS_OK && uir_value_get_dtype(value) == p->dtype && uir_value_get_rank(value) == p->rank;
+        for (uint32_t d = 0; fits && d < p->rank; d++) fits = uir_value_get_shape(value)[d] == b->shape[d];
+        if (status == UIR_STATUS_OK && !fits)
+            status = usage("--input %%%s: '%s' has another dtype or shape", p->name, file);
+    } else {
+        bool real = uir_dtype_is_float(p->dtype);
+        status = uir_value_create_tensor(context, p->dtype, p->rank, b->shape, &value);
+        if (status == UIR_STATUS_OK)
+            status =
+                uir_value_fill_random(value, (uint64_t)s->options->random * 1000 + number, real ? -1 : 0, real ? 1 : 7);
+    }
+    if (status == UIR_STATUS_OK && b->row_bytes) memcpy(b->row_major, uir_value_get_data(value), b->row_bytes);
+    if (status == UIR_STATUS_OK) status = uir_igraph_pack(s->igraph, b->pointer, s->values, b->row_major, b->packed);
+    for (size_t i = 0; i < uir_context_message_count(context); i++)
+        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message(context, i).text);
+    uir_value_destroy(value);
+    return status;
+}
+
+static uir_status make_buffers(run_state *s, uir_context *context) {
+    uint32_t count = s->igraph->pointers.count;
+    s->buffers = calloc((size_t)count + 1, sizeof *s->buffers);
+    s->pointers = calloc((size_t)count + 1, sizeof *s->pointers);
+    s->sizes = calloc((size_t)count + 1, sizeof *s->sizes);
+    if (!s->buffers || !s->pointers || !s->sizes) return UIR_STATUS_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_ipointer *p = &s->igraph->pointers.data[i];
+        if (p->role == UIR_IPOINTER_LOCAL) continue;
+        buffer *b = &s->buffers[s->buffer_count];
+        int64_t span = 0;
+        uint64_t elements = 1;
+        b->pointer = i;
+        bool fine = evaluate(s, p->element_span, &span);
+        for (uint32_t d = 0; fine && d < p->rank; d++) fine = evaluate(s, p->extents[d], &b->shape[d]);
+        fine = fine && uir_shape_element_count(b->shape, p->rank, &elements) &&
+               uir_dtype_storage_size(p->dtype, elements, &b->row_bytes) &&
+               uir_dtype_storage_size(p->dtype, span > 0 ? (uint64_t)span : 0, &b->bytes);
+        if (!fine) return usage("the size of %%%s%s cannot be computed", p->name, "");
+        b->elements = (int64_t)elements;
+        b->row_major = uir_allocate_zeroed(&s->allocator, b->row_bytes);
+        b->packed = uir_allocate_zeroed(&s->allocator, b->bytes);
+        if (!b->row_major || !b->packed) return UIR_STATUS_OUT_OF_MEMORY;
+        s->pointers[s->buffer_count] = b->packed;
+        s->sizes[s->buffer_count++] = b->bytes;
+        if (is_argument(p)) {
+            uir_status status = fill_buffer(s, context, b, i);
+            if (status != UIR_STATUS_OK) return status;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static void free_state(run_state *s) {
+    for (uint32_t i = 0; i < s->buffer_count; i++) {
+        uir_release(&s->allocator, s->buffers[i].row_major, s->buffers[i].row_bytes);
+        uir_release(&s->allocator, s->buffers[i].packed, s->buffers[i].bytes);
+    }
+    free(s->buffers);
+    free(s->pointers);
+    free(s->sizes);
+    free(s->dims);
+    free(s->tiles);
+    free(s->values);
+    free(s->bound);
+}
+
+/* ---- results ---- */
+static void print_sizes(const run_state *s) {
+    uint32_t dim = 0, tile = 0;
+    printf("@%s on %s:", s->igraph->name, s->options->device);
+    for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
+        const uir_isymbol *symbol = &s->igraph->symbols.data[k];
+        if (symbol->kind == UIR_ISYMBOL_DIM) printf(" %s=%lld", symbol->name, (long long)s->dims[dim++]);
+        if (symbol->kind == UIR_ISYMBOL_TILE) printf(" %s=%lld", symbol->name, (long long)s->tiles[tile++]);
+    }
+    putchar('\n');
+}
+
+static double element(const buffer *b, uir_dtype dtype, int64_t i) {
+    if (uir_dtype_is_float(dtype)) return uir_dtype_load_double(dtype, b->row_major, (uint64_t)i);
+    return (double)uir_dtype_load_integer(dtype, b->row_major, (uint64_t)i);
+}
+
+static uir_status show_outputs(run_state *s, uir_context *context) {
+    for (uint32_t i = 0; i < s->buffer_count; i++) {
+        buffer *b = &s->buffers[i];
+        const uir_ipointer *p = &s->igraph->pointers.data[b->pointer];
+        if (p->role != UIR_IPOINTER_OUT) continue;
+        uir_status status = uir_igraph_unpack(s->igraph, b->pointer, s->values, b->packed, b->row_major);
+        if (status != UIR_STATUS_OK) return status;
+        double least = INFINITY, greatest = -INFINITY, mean = 0;
+        for (int64_t e = 0; e < b->elements; e++) {
+            double x = element(b, p->dtype, e);
+            least = x < least ? x : least;
+            greatest = x > greatest ? x : greatest;
+            mean += (x - mean) / (double)(e + 1);
+        }
+        printf("  %%%s %s[", p->name, uir_dtype_name(p->dtype));
+        for (uint32_t d = 0; d < p->rank; d++) printf("%s%lld", d ? "," : "", (long long)b->shape[d]);
+        if (b->elements)
+            printf("]  min %.6g  max %.6g  mean %.6g  [", least, greatest, mean);
+        else
+            printf("]  empty  [");
+        for (int64_t e = 0; e < b->elements && e < 4; e++) printf("%s%.6g", e ? " " : "", element(b, p->dtype, e));
+        puts(b->elements > 4 ? " ...]" : "]");
+        if (!s->options->save) continue;
+        uir_value *value = NULL;
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s.npy", s->options->save, p->name);
+        status =
+            uir_value_create_tensor_borrowed(context, p->dtype, p->rank, b->shape, b->row_major, b->row_bytes, &value);
+        if (status == UIR_STATUS_OK) status = uir_value_save_file(context, value, path, p->name);
+        uir_value_destroy(value);
+        if (status != UIR_STATUS_OK) {
+            for (size_t m = 0; m < uir_context_message_count(context); m++)
+                fprintf(stderr, "uir-opt: %s\n", uir_context_get_message(context, m).text);
+            return status;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Equality of bits, but that any NaN equals any NaN. */
+static bool equal_elements(const uir_ipointer *p, const buffer *a, const void *other, int64_t *out_at) {
+    for (int64_t e = 0; e < a->elements; e++) {
+        if (uir_dtype_is_float(p->dtype)) {
+            double x = uir_dtype_load_double(p->dtype, a->row_major, (uint64_t)e),
+                   y = uir_dtype_load_double(p->dtype, other, (uint64_t)e);
+            if ((x != x && y != y) || (x == y && signbit(x) == signbit(y))) continue;
+        } else if (uir_dtype_load_integer(p->dtype, a->row_major, (uint64_t)e) ==
+                   uir_dtype_load_integer(p->dtype, other, (uint64_t)e)) {
+            continue;
+        }
+        *out_at = e;
+        return false;
+    }
+    return true;
+}
+
+/* Runs the interpreter on buffers of its own and compares every output with what show_outputs left in row_major. */
+static uir_status check(run_state *s) {
+    void **pointers = calloc((size_t)s->buffer_count + 1, sizeof *pointers);
+    uir_status status = pointers ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < s->buffer_count && status == UIR_STATUS_OK; i++) {
+        bool given = is_argument(&s->igraph->pointers.data[s->buffers[i].pointer]);
+        pointers[i] = given ? s->pointers[i] : uir_allocate_zeroed(&s->allocator, s->sizes[i]);
+        if (!pointers[i]) status = UIR_STATUS_OUT_OF_MEMORY;
+    }
+    uir_kernel_arguments arguments = {s->dims, s->tiles, pointers};
+    if (status == UIR_STATUS_OK) status = uir_igraph_interpret(s->igraph, &arguments, s->diagnostics);
+    for (uint32_t i = 0; i < s->buffer_count && status == UIR_STATUS_OK; i++) {
+        const uir_ipointer *p = &s->igraph->pointers.data[s->buffers[i].pointer];
+        if (p->role != UIR_IPOINTER_OUT) continue;
+        int64_t at = 0;
+        void *row_major = uir_allocate_zeroed(&s->allocator, s->buffers[i].row_bytes);
+        status = row_major ? uir_igraph_unpack(s->igraph, s->buffers[i].pointer, s->values, pointers[i], row_major)
+                           : UIR_STATUS_OUT_OF_MEMORY;
+        if (status == UIR_STATUS_OK && !equal_elements(p, &s->buffers[i], row_major, &at)) {
+            fprintf(stderr, "uir-opt: error: %%%s differs from the interpreter at element %lld\n", p->name,
+                    (long long)at);
+            status = UIR_STATUS_DIFFERENT;
+        }
+        uir_release(&s->allocator, row_major, s->buffers[i].row_bytes);
+    }
+    for (uint32_t i = 0; pointers && i < s->buffer_count; i++) {
+        if (pointers[i] != s->pointers[i]) uir_release(&s->allocator, pointers[i], s->sizes[i]);
+    }
+    free(pointers);
+    if (status == UIR_STATUS_OK) puts("  agrees with the interpreter in every bit");
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_kernel_arguments *arguments) {
+    enum { MOST = 10000 };
+    double *samples = malloc(MOST * sizeof *samples), end = now_ms() + s->options->seconds * 1e3;
+    size_t count = 0;
+    uir_status status = samples ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    while (status == UIR_STATUS_OK && count < MOST && (count == 0 || now_ms() < end)) {
+        double start = now_ms();
+        status = uir_kernel_runner_run(runner, arguments, s->sizes, (uint32_t)s->options->threads, s->diagnostics);
+        samples[count++] = now_ms() - start;
+    }
+    if (status == UIR_STATUS_OK) {
+        size_t bytes = 0;
+        for (uint32_t i = 0; i < s->buffer_count; i++) bytes += s->sizes[i];
+        qsort(samples, count, sizeof *samples, compare_doubles);
+        printf("  median %.4f ms, least %.4f ms of %zu runs; %.2f GB/s over all buffers once\n", samples[count / 2],
+               samples[0], count, (double)bytes / samples[count / 2] * 1e-6);
+    }
+    free(samples);
+    return status;
+}
+
+static uir_status run_in(run_state *s, uir_context *context) {
+    uir_kernel_runner *runner = NULL;
+    uir_status status = bind_sizes(s);
+    if (status == UIR_STATUS_OK) status = make_buffers(s, context);
+    if (status == UIR_STATUS_OK)
+        status = uir_kernel_runner_create(&s->allocator, s->options->device, s->igraph, s->diagnostics, &runner);
+    uir_kernel_arguments arguments = {s->dims, s->tiles, s->pointers};
+    if (status == UIR_STATUS_OK) print_sizes(s);
+    if (status == UIR_STATUS_OK)
+        status = uir_kernel_runner_run(runner, &arguments, s->sizes, (uint32_t)s->options->threads, s->diagnostics);
+    if (status == UIR_STATUS_OK) status = show_outputs(s, context);
+    if (status == UIR_STATUS_OK && s->options->check) status = check(s);
+    if (status == UIR_STATUS_OK && s->options->time) status = measure(s, runner, &arguments);
+    uir_kernel_runner_destroy(runner);
+    return status;
+}
+
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics) {
+    run_state s = {
+        .options = options, .igraph = igraph, .diagnostics = diagnostics, .allocator = uir_allocator_system()};
+    uir_context *context = NULL;
+    uir_status status = uir_context_create(NULL, &context);
+    if (status == UIR_STATUS_OK) status = run_in(&s, context);
+    free_state(&s);
+    uir_context_destroy(context);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* uir-opt: the IRs from outside. main.c reads the command line and moves between stages; kernel.c runs iGraphs. */
+#ifndef UIR_TOOLS_OPT_OPT_H
+#define UIR_TOOLS_OPT_OPT_H
+
+#include "base/tensor.h"
+#include "ir/igraph.h"
+
+typedef struct opt_list {
+    const char **items;
+    size_t count;
+} opt_list;
+
+typedef struct opt_options {
+    const char *file;
+    const char *after, *from, *output, *device, *kernel;
+    opt_list dims, tiles, inputs;
+    const char *save;
+    int64_t random, threads;
+    double seconds;
+    bool run, check, time, list, help;
+} opt_options;
+
+/* Prints and clears what was said. */
+void opt_report(uir_diagnostics *diagnostics);
+/* A file's bytes, zero terminated; the caller frees. */
+uir_status opt_read_file(const char *path, char **out_text, size_t *out_length);
+
+/* Runs one kernel on given or random data, as the options say. */
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics);
+
+#endif
