@@ -367,7 +367,7 @@ static uir_status check_spaces(uir_iparser *p, const mnemonic *m, const uir_iins
 
 uir_status uir_iparse_instruction(uir_iparser *p, uir_iinstruction *out) {
     mnemonic m = {.count = 0};
-    uint32_t used;
+    uint32_t used = 0;
     *out = (uir_iinstruction){.sync_pointer = UINT32_MAX, .legal_row = UINT32_MAX};
     UIR_TRY(read_segments(p, &m));
     UIR_TRY(find_row(p, &m, &out->code, &used));

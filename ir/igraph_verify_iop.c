@@ -1,0 +1,408 @@
+/* One instruction by itself: dtypes, shapes, the device's table of what is legal, operands that overlap the result. */
+#include "ir/igraph_verify.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct check {
+    uir_iverifier *v;
+    uir_iinstruction *i;
+    const uir_iop_row *row;
+    uint32_t line;
+} check;
+
+static uir_term count_of(const check *c, const uir_islice *slice, uint32_t d) {
+    return uir_term_of_dim(&c->v->terms, slice->counts[d]);
+}
+
+static bool is_one(const check *c, const uir_islice *slice, uint32_t d) {
+    int64_t value;
+    return uir_term_is_const(&c->v->terms, count_of(c, slice, d), &value) && value == 1;
+}
+
+static const char *text(const check *c, const uir_islice *slice) {
+    return uir_iverify_slice_text(c->v, slice);
+}
+
+/* ---- dtypes ---- */
+static bool fits_dtype(uir_dtype dtype, double value) {
+    if (uir_dtype_is_float(dtype)) return true;
+    if (uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_BOOL) return value == 0 || value == 1;
+    if (value != trunc(value)) return false; /* NaN and infinities too */
+    return value >= (double)uir_dtype_integer_min(dtype) && value <= (double)uir_dtype_integer_max(dtype) &&
+           fabs(value) < 18446744073709551616.0;
+}
+
+static bool class_allowed(const char *classes, uir_dtype dtype) {
+    char letter = uir_dtype_is_float(dtype)                            ? 'F'
+                  : uir_dtype_is_integer(dtype)                        ? 'I'
+                  : uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_BOOL ? 'B'
+                                                                       : '?';
+    return strchr(classes, letter) != NULL;
+}
+
+static void want_dtype(const check *c, const uir_islice *slice, uir_dtype dtype) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    if (p->dtype != dtype)
+        uir_iverify_report(c->v, c->line, "dtype: %s takes %s here, and %%%s holds %s", c->row->name,
+                           uir_dtype_name(dtype), p->name, uir_dtype_name(p->dtype));
+    if (slice->has_fill && !fits_dtype(p->dtype, slice->fill))
+        uir_iverify_report(c->v, c->line, "fill %g is not a value of %s", slice->fill, uir_dtype_name(p->dtype));
+}
+
+/* The dtype that operand k, counted without the results, must have. */
+static uir_dtype operand_dtype(const check *c, uint32_t k) {
+    switch (c->row->family) {
+    case UIR_IOP_FAMILY_MMA:
+        return k == 0 ? c->i->dtype_b : c->i->dtype_c;
+    case UIR_IOP_FAMILY_TERNARY:
+        return c->i->code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : c->i->dtype;
+    default:
+        return c->i->dtype;
+    }
+}
+
+static void check_dtypes(const check *c) {
+    uir_iinstruction *i = c->i;
+    uir_dtype result = c->row->family == UIR_IOP_FAMILY_COMPARE ? UIR_DTYPE_BOOL
+                       : c->row->family == UIR_IOP_FAMILY_CAST  ? i->dtype_b
+                                                                : i->dtype;
+    if (!class_allowed(c->row->classes, i->dtype) ||
+        (c->row->family == UIR_IOP_FAMILY_CAST && !class_allowed(c->row->classes, i->dtype_b)))
+        uir_iverify_report(c->v, c->line, "dtype: %s is not defined for %s", c->row->name, uir_dtype_name(i->dtype));
+    if (c->row->family == UIR_IOP_FAMILY_MMA) {
+        bool integers = uir_dtype_is_integer(i->dtype);
+        if (integers != uir_dtype_is_integer(i->dtype_b) || integers != uir_dtype_is_integer(i->dtype_c))
+            uir_iverify_report(c->v, c->line, "dtype: mma multiplies floats into floats or integers into integers");
+    }
+    want_dtype(c, &i->slices[0], result);
+    uint32_t slice = c->row->results;
+    for (uint32_t k = 0; k < c->row->operands; k++) {
+        uir_dtype dtype = operand_dtype(c, k);
+        if (!(i->immediate_mask >> k & 1))
+            want_dtype(c, &i->slices[slice++], dtype);
+        else if (!fits_dtype(dtype, i->immediates[k]))
+            uir_iverify_report(c->v, c->line, "%g is not a value of %s", i->immediates[k], uir_dtype_name(dtype));
+    }
+    if (c->row->family == UIR_IOP_FAMILY_FILL && !fits_dtype(i->dtype, i->immediate))
+        uir_iverify_report(c->v, c->line, "%g is not a value of %s", i->immediate, uir_dtype_name(i->dtype));
+    if (i->has_scratch) want_dtype(c, &i->scratch, i->dtype);
+}
+
+/* ---- shapes ---- */
+static void want_equal(const check *c, const uir_islice *a, uint32_t da, const uir_islice *b, uint32_t db) {
+    if (uir_term_prove_eq(&c->v->terms, count_of(c, a, da), count_of(c, b, db))) return;
+    uir_iverify_report(c->v, c->line, "shape: dim %u of %s and dim %u of %s cannot be proved equal", da, text(c, a), db,
+                       text(c, b));
+}
+
+static void check_elementwise(const check *c, const uir_islice *operand) {
+    const uir_islice *result = &c->i->slices[0];
+    for (uint32_t k = 1; k <= operand->rank; k++) {
+        uint32_t d = operand->rank - k;
+        if (operand->block && k == 1) {
+            if (!uir_term_prove_le(&c->v->terms, uir_term_const(&c->v->terms, 1), count_of(c, operand, d)))
+                uir_iverify_report(c->v, c->line, "shape: the block %s may be empty", text(c, operand));
+        } else if (!is_one(c, operand, d)) {
+            if (k > result->rank)
+                uir_iverify_report(c->v, c->line, "shape: %s has more dims than the result", text(c, operand));
+            else
+                want_equal(c, result, result->rank - k, operand, d);
+        }
+    }
+}
+
+/* Dims in front of the matrix must be 1. */
+static bool check_matrix(const check *c, const uir_islice *slice) {
+    bool good = slice->rank >= 2;
+    for (uint32_t d = 0; d + 2 < slice->rank; d++) good = good && is_one(c, slice, d);
+    if (!good)
+        uir_iverify_report(c->v, c->line, "shape: %s is not a matrix: two dims, any others in front 1", text(c, slice));
+    return good;
+}
+
+static void check_mma(const check *c) {
+    const uir_islice *s = c->i->slices;
+    for (int k = 0; k < 3; k++)
+        if (!check_matrix(c, &s[k])) return;
+    want_equal(c, &s[0], s[0].rank - 2, &s[1], s[1].rank - 2);
+    want_equal(c, &s[0], s[0].rank - 1, &s[2], s[2].rank - 1);
+    want_equal(c, &s[1], s[1].rank - 1, &s[2], s[2].rank - 2);
+}
+
+/* A reduction's result has 1 where the operand's dim was; a scan's carry too. */
+static void check_reduced(const check *c, const uir_islice *small, const uir_islice *large, uint32_t from_end) {
+    if (large->rank < from_end || small->rank < from_end || small->rank > large->rank) {
+        uir_iverify_report(c->v, c->line, "shape: %s does not reduce %s along its %s", text(c, small), text(c, large),
+                           from_end == 1 ? "rows" : "columns");
+        return;
+    }
+    for (uint32_t k = 1; k <= large->rank; k++) {
+        if (k == from_end) {
+            if (!is_one(c, small, small->rank - k))
+                uir_iverify_report(c->v, c->line, "shape: dim %u of %s must be 1", small->rank - k, text(c, small));
+        } else if (k <= small->rank) {
+            want_equal(c, small, small->rank - k, large, large->rank - k);
+        } else if (!is_one(c, large, large->rank - k)) {
+            uir_iverify_report(c->v, c->line, "shape: %s has more dims than the result", text(c, large));
+        }
+    }
+}
+
+static void check_shapes(const check *c) {
+    const uir_islice *s = c->i->slices;
+    switch (c->row->family) {
+    case UIR_IOP_FAMILY_MMA:
+        check_mma(c);
+        break;
+    case UIR_IOP_FAMILY_REDUCE:
+        check_reduced(c, &s[0], &s[1], c->i->axis == UIR_IAXIS_COL ? 2 : 1);
+        break;
+    case UIR_IOP_FAMILY_SCAN:
+        if (c->i->axis == UIR_IAXIS_COL) uir_iverify_report(c->v, c->line, "scan goes along rows");
+        if (s[0].rank != s[1].rank) uir_iverify_report(c->v, c->line, "shape: a scan's result has its operand's shape");
+        for (uint32_t d = 0; d < s[0].rank && d < s[1].rank; d++) want_equal(c, &s[0], d, &s[1], d);
+        check_reduced(c, &s[2], &s[1], 1);
+        break;
+    case UIR_IOP_FAMILY_IOTA:
+        if (s[0].rank < (c->i->axis == UIR_IAXIS_COL ? 2u : 1u))
+            uir_iverify_report(c->v, c->line, "shape: %s has no such dim", text(c, &s[0]));
+        break;
+    default:
+        for (uint32_t k = 1; k < c->i->slice_count; k++) check_elementwise(c, &s[k]);
+    }
+    if (s[0].block || s[0].has_fill)
+        uir_iverify_report(c->v, c->line, "a result has neither block nor fill: %s", text(c, &s[0]));
+    if ((c->row->family == UIR_IOP_FAMILY_MMA || c->row->family == UIR_IOP_FAMILY_REDUCE ||
+         c->row->family == UIR_IOP_FAMILY_SCAN))
+        for (uint32_t k = 1; k < c->i->slice_count; k++)
+            if (s[k].block) uir_iverify_report(c->v, c->line, "%s takes no block operand", c->row->name);
+}
+
+/* ---- operands against the result ---- */
+static bool same_slice(const check *c, const uir_islice *a, const uir_islice *b) {
+    uint32_t rank = uir_iverify_pointer(c->v, a->pointer)->rank;
+    if (a->window || b->window || a->rank != b->rank) return false;
+    for (uint32_t d = 0; d < rank; d++)
+        if (uir_term_of_dim(&c->v->terms, a->starts[d]) != uir_term_of_dim(&c->v->terms, b->starts[d]) ||
+            count_of(c, a, d) != count_of(c, b, d))
+            return false;
+    return true;
+}
+
+static bool are_apart(const check *c, const uir_islice *a, const uir_islice *b) {
+    uir_terms *t = &c->v->terms;
+    uint32_t rank = uir_iverify_pointer(c->v, a->pointer)->rank;
+    uir_term one = uir_term_const(t, 1);
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_term a_low = uir_term_of_dim(t, a->starts[d]), b_low = uir_term_of_dim(t, b->starts[d]);
+        uir_term a_high = uir_term_add(t, a_low, a->window ? one : count_of(c, a, d)),
+                 b_high = uir_term_add(t, b_low, b->window ? one : count_of(c, b, d));
+        if (uir_term_prove_le(t, a_high, b_low) || uir_term_prove_le(t, b_high, a_low)) return true;
+    }
+    return false;
+}
+
+static void want_apart(const check *c, const uir_islice *result, const uir_islice *other, bool same_allowed) {
+    if (result->pointer != other->pointer || (same_allowed && !other->block && same_slice(c, result, other)) ||
+        are_apart(c, result, other))
+        return;
+    uir_iverify_report(c->v, c->line, "%s overlaps the result %s and is not the same slice", text(c, other),
+                       text(c, result));
+}
+
+static void check_overlap(const check *c) {
+    const uir_islice *s = c->i->slices;
+    bool elementwise = c->row->family != UIR_IOP_FAMILY_MMA && c->row->family != UIR_IOP_FAMILY_REDUCE &&
+                       c->row->family != UIR_IOP_FAMILY_SCAN;
+    for (uint32_t k = 1; k < c->i->slice_count; k++)
+        want_apart(c, &s[0], &s[k], elementwise || (c->row->family == UIR_IOP_FAMILY_SCAN && k == 1));
+    if (c->row->family == UIR_IOP_FAMILY_SCAN) want_apart(c, &s[2], &s[1], false);
+    for (uint32_t k = 0; c->i->has_scratch && k < c->i->slice_count; k++) want_apart(c, &s[k], &c->i->scratch, false);
+    uint32_t written = c->row->family == UIR_IOP_FAMILY_SCAN ? 5u : 1u;
+    for (uint32_t k = 0; k < c->i->slice_count; k++)
+        if ((written >> k & 1) && s[k].window && !uir_iverify_window_injective(c->v, &s[k]))
+            uir_iverify_report(c->v, c->line, "two elements of %s may be written to one place", text(c, &s[k]));
+}
+
+/* ---- the device ---- */
+static bool fractal_layout(const check *c, const uir_islice *slice) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    int64_t block, width = 32 * 8 / (int64_t)uir_dtype_bits(p->dtype);
+    if (p->rank < 2) return false;
+    for (uint32_t d = p->rank - 2; d < p->rank; d++) {
+        if (p->mode_count[d] < 2 ||
+            !uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->modes[d][0].size), &block) ||
+            (block != 16 && block != width))
+            return false;
+    }
+    return true;
+}
+
+static bool divides(const check *c, uir_term term, uint32_t bytes) {
+    int64_t value;
+    if (uir_term_is_const(&c->v->terms, term, &value)) return value % bytes == 0;
+    return term && uir_term_divisor(&c->v->terms, term) % bytes == 0;
+}
+
+/* Rows begin where the machine can begin one. */
+static void check_alignment(const check *c, const uir_islice *slice) {
+    uir_terms *t = &c->v->terms;
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    const uir_space *space = uir_iverify_space(c->v, slice->pointer);
+    if (space->scope == UIR_SCOPE_DEVICE || space->alignment <= 1 || slice->window) return;
+    uir_term bytes = uir_term_const(t, uir_dtype_bits(p->dtype) / 8), start = uir_term_const(t, 0);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (p->mode_count[d] != 1) return;
+        uir_term stride = uir_term_mul(t, uir_term_of_dim(t, p->modes[d][0].stride), bytes);
+        start = uir_term_add(t, start, uir_term_mul(t, uir_term_of_dim(t, slice->starts[d]), stride));
+        bool packed = is_one(c, slice, slice->rank - 1); /* a column of scalars may lie densely */
+        if (d + 1 < p->rank && !is_one(c, slice, d) && !packed && !divides(c, stride, space->alignment))
+            uir_iverify_report(c->v, c->line, "alignment: rows of %s do not begin at multiples of %u bytes",
+                               text(c, slice), space->alignment);
+    }
+    if (!divides(c, start, space->alignment))
+        uir_iverify_report(c->v, c->line, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice),
+                           space->alignment);
+}
+
+static void check_contiguous(const check *c, const uir_islice *slice) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    int64_t stride;
+    if (p->rank == 0) return;
+    bool single = !slice->window && is_one(c, slice, slice->rank - 1);
+    bool unit =
+        p->mode_count[p->rank - 1] == 1 &&
+        uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->modes[p->rank - 1][0].stride), &stride) &&
+        stride == 1;
+    if (slice->window || (!single && !unit))
+        uir_iverify_report(c->v, c->line, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice),
+                           c->row->name, c->v->g->device->name);
+    check_alignment(c, slice);
+}
+
+static void check_broadcasts(const check *c, uint32_t constraints) {
+    const uir_islice *result = &c->i->slices[0];
+    for (uint32_t k = 1; k < c->i->slice_count; k++) {
+        const uir_islice *operand = &c->i->slices[k];
+        uint32_t bytes = uir_dtype_bits(uir_iverify_pointer(c->v, operand->pointer)->dtype) / 8;
+        int64_t count;
+        if (operand->block && (constraints & UIR_LEGAL_BLOCK_BROADCAST) &&
+            (!uir_term_is_const(&c->v->terms, count_of(c, operand, operand->rank - 1), &count) || count * bytes != 32))
+            uir_iverify_report(c->v, c->line, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name,
+                               text(c, operand));
+        for (uint32_t n = 1; n <= operand->rank && n <= result->rank; n++) {
+            bool repeats = is_one(c, operand, operand->rank - n) && !is_one(c, result, result->rank - n) &&
+                           !(operand->block && n == 1);
+            if (repeats &&
+                ((constraints & UIR_LEGAL_NO_BROADCAST) || (n == 1 && (constraints & UIR_LEGAL_BLOCK_BROADCAST))))
+                uir_iverify_report(c->v, c->line, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name,
+                                   text(c, operand));
+        }
+    }
+}
+
+static void check_constraints(const check *c, uint32_t constraints) {
+    uir_iinstruction *i = c->i;
+    const uir_device *device = c->v->g->device;
+    for (uint32_t k = 0; k < i->slice_count; k++) {
+        const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
+        if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
+        if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
+            uir_iverify_report(c->v, c->line, "%s on %s wants all its operands in one space", c->row->name,
+                               device->name);
+        if ((constraints & UIR_LEGAL_FRACTAL) && !uir_iverify_is_dram(c->v, i->slices[k].pointer) &&
+            !fractal_layout(c, &i->slices[k]))
+            uir_iverify_report(c->v, c->line, "layout: %%%s must be in the fractal layout of %s for %s", p->name,
+                               device->name, c->row->name);
+    }
+    if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
+    if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
+        uir_iverify_report(c->v, c->line, "%s.row on %s needs a scratch slice", c->row->name, device->name);
+    if ((constraints & UIR_LEGAL_EQUAL_OPERANDS) && i->dtype_b != i->dtype_c)
+        uir_iverify_report(c->v, c->line, "dtype: both operands of %s on %s have one dtype", c->row->name,
+                           device->name);
+}
+
+static void check_legal(const check *c, uint32_t unit_kind) {
+    uir_iinstruction *i = c->i;
+    const uir_device *device = c->v->g->device;
+    uint32_t operands = 0;
+    for (uint32_t k = 0; k < i->slice_count; k++) {
+        const uir_space *space = uir_iverify_space(c->v, i->slices[k].pointer);
+        if (k) operands |= 1u << uir_iverify_pointer(c->v, i->slices[k].pointer)->space;
+        if (!(space->unit_kinds >> unit_kind & 1))
+            uir_iverify_report(c->v, c->line, "a %s unit of %s does not reach %s", device->unit_kinds[unit_kind],
+                               device->name, space->name);
+    }
+    uint32_t result = uir_iverify_pointer(c->v, i->slices[0].pointer)->space;
+    uir_dtype other =
+        c->row->family == UIR_IOP_FAMILY_CAST || c->row->family == UIR_IOP_FAMILY_MMA ? i->dtype_b : UIR_DTYPE_NONE;
+    int row = uir_device_find_legal(device, c->row->name, i->dtype, other, result, operands, unit_kind);
+    if (row >= 0 && c->row->family == UIR_IOP_FAMILY_MMA) {
+        uint32_t others = device->legal[row].dtypes_other ? device->legal[row].dtypes_other : device->legal[row].dtypes;
+        if (!(others >> i->dtype_c & 1)) row = -1;
+    }
+    if (row < 0) {
+        uir_iverify_report(c->v, c->line,
+                           "illegal on %s: no %s unit does %s.%s with its result in %s and operands so placed",
+                           device->name, device->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype),
+                           device->spaces[result].name);
+        return;
+    }
+    i->legal_row = (uint32_t)row;
+    check_constraints(c, device->legal[row].constraints);
+}
+
+static void check_roles(const check *c) {
+    for (uint32_t k = 0; k < c->i->slice_count; k++) {
+        const uir_ipointer *p = uir_iverify_pointer(c->v, c->i->slices[k].pointer);
+        bool written = k < c->row->results || (c->row->family == UIR_IOP_FAMILY_SCAN && k == 2);
+        if (written && (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST))
+            uir_iverify_report(c->v, c->line, "%%%s is an input and is written", p->name);
+        for (uint32_t o = 0; o < c->v->g->pointers.count; o++)
+            if (uir_iverify_pointer(c->v, o)->tied == c->i->slices[k].pointer)
+                uir_iverify_report(c->v, c->line, "%%%s is tied: use %%%s, which begins with its contents", p->name,
+                                   uir_iverify_pointer(c->v, o)->name);
+    }
+}
+
+void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, uint32_t unit_kind, uint32_t line) {
+    check c = {v, instruction, uir_iop_get_row(instruction->code), line};
+    instruction->unguarded = (1u << instruction->slice_count) - 1;
+    instruction->legal_row = UINT32_MAX;
+    if (c.row->family == UIR_IOP_FAMILY_SYNC) {
+        if (instruction->sync_distance &&
+            (instruction->sync_kind != UIR_SYNC_PIPES || instruction->sync_pointer == UINT32_MAX))
+            uir_iverify_report(v, line, "dist belongs to a sync of two pipes over a pointer");
+        return;
+    }
+    check_dtypes(&c);
+    check_shapes(&c);
+    check_overlap(&c);
+    check_roles(&c);
+    check_legal(&c, unit_kind);
+}
+
+void uir_iverify_index(uir_iverifier *v, const uir_iitem *item) {
+    uir_igraph *g = v->g;
+    uir_terms *t = &v->terms;
+    const uir_islice *slice = &item->index.slice;
+    const uir_ipointer *p = uir_iverify_pointer(v, slice->pointer);
+    int64_t count;
+    if (!uir_dtype_is_integer(p->dtype))
+        uir_iverify_report(v, item->line, "dtype: index %s reads %%%s, which holds %s",
+                           g->symbols.data[item->symbol].name, p->name, uir_dtype_name(p->dtype));
+    for (uint32_t d = 0; d < slice->rank; d++)
+        if (!uir_term_is_const(t, uir_term_of_dim(t, slice->counts[d]), &count) || count != 1)
+            uir_iverify_report(v, item->line, "shape: an index is read from one element, not from %s",
+                               uir_iverify_slice_text(v, slice));
+    if (slice->has_fill && !fits_dtype(p->dtype, slice->fill))
+        uir_iverify_report(v, item->line, "fill %g is not a value of %s", slice->fill, uir_dtype_name(p->dtype));
+    /* Where something is always read, the index names an element. */
+    uir_term limit = uir_term_of_dim(t, item->index.limit), one = uir_term_const(t, 1);
+    uint32_t variable = uir_term_of_symbol(t, item->symbol);
+    v->index_safe[item->symbol] = item->index.mode != UIR_INDEX_SKIP && uir_term_prove_le(t, one, limit);
+    if (v->index_safe[item->symbol])
+        uir_term_add_axiom(t, variable, uir_term_sub(t, uir_term_sub(t, limit, one), uir_term_variable(t, variable)));
+}
