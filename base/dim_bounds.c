@@ -251,7 +251,8 @@ interval term_interval(uir_dims *dims, term t) {
 
 interval polynomial_interval(uir_dims *dims, polynomial p) {
     interval result = {0, 0};
-    for (uint32_t i = 0; i < p.count; i++) result = interval_add(result, term_interval(dims, p.terms[i]));
+    for (uint32_t i = 0; i < p.count && !(result.min == INT64_MIN && result.max == INT64_MAX); i++)
+        result = interval_add(result, term_interval(dims, p.terms[i]));
     return result;
 }
 

@@ -211,11 +211,30 @@ static bool eliminate_extreme(elimination *e, uir_dim atom, int sign) {
 
 /* ---- the choice of an atom --------------------------------------------------------------------------------------- */
 
-/* Axis indices before the sizes in their bounds, composite atoms before the symbols inside them, sizes last. */
+/* What can be replaced without loss first: an axis index by its bounds, min and max by cases; then mod, before a
+ * division that would take away the multiples its constant is rounded by; sizes, which the others' bounds mention,
+ * last. */
 static int rank_of(const uir_dims *dims, uir_dim atom) {
     const uir_dim_node *node = &dim_at(dims, atom)->node;
-    if (node->kind == UIR_DIM_SYMBOL) return dims->symbols.data[node->value].facts.bound.id ? 4 : 1;
-    return node->kind == UIR_DIM_MIN || node->kind == UIR_DIM_MAX ? 3 : 2;
+    switch (node->kind) {
+    case UIR_DIM_SYMBOL:
+        return dims->symbols.data[node->value].facts.bound.id ? 5 : 1;
+    case UIR_DIM_MIN:
+    case UIR_DIM_MAX:
+        return 4;
+    case UIR_DIM_MOD:
+        return 3;
+    default:
+        return 2;
+    }
+}
+
+/* Of one rank the larger expression, the later symbol: never by the order in which expressions were made. */
+static bool comes_before(const uir_dims *dims, uir_dim a, uir_dim b) {
+    const dim_node *x = dim_at(dims, a), *y = dim_at(dims, b);
+    if (x->node.kind == UIR_DIM_SYMBOL && y->node.kind == UIR_DIM_SYMBOL) return x->node.value > y->node.value;
+    if (x->tree_size != y->tree_size) return x->tree_size > y->tree_size;
+    return dim_order(dims, a, b) < 0;
 }
 
 static bool contains(const uir_dims *dims, uir_dim whole, uir_dim part) {
@@ -248,7 +267,7 @@ static uir_dim choose_atom(const uir_dims *dims, polynomial p) {
         for (uint32_t j = 0; j < p.terms[i].degree; j++) {
             uir_dim atom = p.terms[i].atoms[j];
             int rank = rank_of(dims, atom);
-            if (rank < best_rank || (rank == best_rank && atom.id <= best.id)) continue;
+            if (rank < best_rank || (rank == best_rank && !comes_before(dims, atom, best))) continue;
             if (!is_eliminable(dims, p, atom)) continue;
             best = atom;
             best_rank = rank;

@@ -36,7 +36,6 @@ typedef struct float_format {
 
 /* Sources: IEEE 754; onnx.ai/onnx/technical/float8.html, float4.html; OCP Microscaling Formats 1.0 (E8M0). */
 static const float_format formats[UIR_DTYPE_COUNT] = {
-    [UIR_DTYPE_F64] = {11, 52, 1023, SPECIALS_IEEE},   [UIR_DTYPE_F32] = {8, 23, 127, SPECIALS_IEEE},
     [UIR_DTYPE_F16] = {5, 10, 15, SPECIALS_IEEE},      [UIR_DTYPE_BF16] = {8, 7, 127, SPECIALS_IEEE},
     [UIR_DTYPE_F8E5M2] = {5, 2, 15, SPECIALS_IEEE},    [UIR_DTYPE_F8E4M3FN] = {4, 3, 7, SPECIALS_FN},
     [UIR_DTYPE_F8E4M3FNUZ] = {4, 3, 8, SPECIALS_FNUZ}, [UIR_DTYPE_F8E5M2FNUZ] = {5, 2, 16, SPECIALS_FNUZ},
@@ -172,9 +171,8 @@ static inline double power_of_two(int exponent) {
     return double_from_bits((uint64_t)(exponent + DOUBLE_BIAS) << DOUBLE_MANTISSA);
 }
 
-/* Every format but F64 fits in a double exactly, its least subnormal included. */
+/* Of a format narrower than a double, which holds all of its values exactly. */
 static double decode(const float_format *format, uint64_t pattern) {
-    if (format->mantissa_bits == DOUBLE_MANTISSA) return double_from_bits(pattern);
     uint32_t mantissa_bits = format->mantissa_bits;
     uint64_t exponent_ones = ((uint64_t)1 << format->exponent_bits) - 1;
     uint64_t magnitude = pattern & (((uint64_t)1 << (format->exponent_bits + mantissa_bits)) - 1);
@@ -297,7 +295,6 @@ static uint64_t encode_double(const float_format *format, double value, uir_roun
     uint64_t bits = double_to_bits(value), mantissa = bits & (((uint64_t)1 << DOUBLE_MANTISSA) - 1);
     int exponent = (int)((bits >> DOUBLE_MANTISSA) & DOUBLE_EXPONENT_MAX);
     bool sign = bits >> 63;
-    if (format->mantissa_bits == DOUBLE_MANTISSA) return bits;
     if (exponent == DOUBLE_EXPONENT_MAX && mantissa) return encode_nan(format, sign, mantissa);
     if (exponent == DOUBLE_EXPONENT_MAX)
         return format->specials == SPECIALS_SCALE && sign ? encode_nan(format, sign, 0)
@@ -340,9 +337,11 @@ static inline double load_double(dtype_row row, const float_format *format, cons
         return is_u64 ? (double)(uint64_t)value : (double)value;
     }
     if (row.bits == 32) return (double)float_from_bits((uint32_t)load_bits(32, data, index));
+    if (row.bits == 64) return double_from_bits(load_bits(64, data, index));
     return decode(format, load_bits(row.bits, data, index));
 }
 
+/* The two wide formats are the machine's own, whose conversions round once to nearest even as well. */
 static inline void store_double(dtype_row row, const float_format *format, void *data, uint64_t index, double value,
                                 uir_rounding rounding) {
     uint64_t pattern;
@@ -350,6 +349,10 @@ static inline void store_double(dtype_row row, const float_format *format, void 
         pattern = value != 0;
     else if (row.dtype_class != UIR_DTYPE_CLASS_FLOAT)
         pattern = (uint64_t)double_to_integer(value, row.dtype_class == UIR_DTYPE_CLASS_UNSIGNED && row.bits == 64);
+    else if (row.bits == 32)
+        pattern = float_to_bits((float)value);
+    else if (row.bits == 64)
+        pattern = double_to_bits(value);
     else
         pattern = encode_double(format, value, rounding);
     store_bits(row.bits, data, index, pattern);
@@ -360,6 +363,10 @@ static inline void store_integer(dtype_row row, const float_format *format, void
     uint64_t pattern = (uint64_t)value;
     if (row.dtype_class == UIR_DTYPE_CLASS_BOOL)
         pattern = value != 0;
+    else if (row.dtype_class == UIR_DTYPE_CLASS_FLOAT && row.bits == 32)
+        pattern = float_to_bits(is_unsigned ? (float)(uint64_t)value : (float)value);
+    else if (row.dtype_class == UIR_DTYPE_CLASS_FLOAT && row.bits == 64)
+        pattern = double_to_bits(is_unsigned ? (double)(uint64_t)value : (double)value);
     else if (row.dtype_class == UIR_DTYPE_CLASS_FLOAT)
         pattern = encode_integer(format, value, is_unsigned, rounding);
     store_bits(row.bits, data, index, pattern);

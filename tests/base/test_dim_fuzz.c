@@ -358,7 +358,7 @@ static void check_comparison(world *w, int a, uir_dim dim_a, int b, uir_dim dim_
 
 static void test_random_expressions(void **state) {
     (void)state;
-    uint64_t total = fuzz_iterations(20000), per_world = 8;
+    uint64_t total = fuzz_iterations(8000), per_world = 8;
     static world w;
     for (uint64_t i = 0; i < total; i += per_world) {
         begin_world(&w, fuzz_seed() * 1000003 + i);

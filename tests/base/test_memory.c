@@ -170,7 +170,7 @@ static bool vector_and_strings(const uir_allocator *allocator) {
     uir_arena_init(&arena, allocator);
     uir_vector(int) numbers = {0};
     bool done = uir_strings_init(&strings, &arena) == UIR_STATUS_OK;
-    for (int i = 0; i < 3000 && done; i++) {
+    for (int i = 0; i < 150 && done; i++) {
         uir_string string;
         done = uir_vector_push(&arena, &numbers, i) == UIR_STATUS_OK &&
                uir_strings_intern_format(&strings, &string, "%0400d", i % 100) == UIR_STATUS_OK;
