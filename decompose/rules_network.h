@@ -126,6 +126,8 @@ uir_shape uir_network_shape(uir_rule_context *context, uir_value_id value);
 /* The same, and fails with a message that names the input unless minimum <= rank <= maximum. */
 uir_shape uir_network_shape_between(uir_rule_context *context, uir_value_id value, const char *name, uint32_t minimum,
                                     uint32_t maximum);
+/* Fails when two extents that must be equal are known to differ; the texts name them: "A's columns". */
+bool uir_network_same_extent(uir_rule_context *context, uir_dim a, const char *a_text, uir_dim b, const char *b_text);
 uir_value_id uir_network_reshape(uir_builder *b, uir_value_id x, const uir_shape *shape);
 uir_value_id uir_network_broadcast(uir_builder *b, uir_value_id x, const uir_shape *shape);
 /* A constant `value` of a shape. */

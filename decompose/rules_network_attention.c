@@ -15,7 +15,15 @@ typedef struct attention {
 } attention;
 
 /* [B, S, heads * size] to [B, heads, S, size]. */
-static uir_value_id split_heads(uir_builder *b, uir_value_id x, const uir_shape *shape, int64_t heads) {
+static uir_value_id split_heads(uir_rule_context *context, uir_value_id x, const uir_shape *shape, int64_t heads,
+                                const char *name) {
+    uir_builder *b = &context->builder;
+    int64_t width;
+    if (uir_dim_is_const(b->module->dims, shape->dims[2], &width) && width % heads != 0) {
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input %s's last extent (%lld) does not divide into %lld heads",
+                               name, (long long)width, (long long)heads);
+        return x;
+    }
     uir_shape split = {4, {shape->dims[0], shape->dims[1], dim_int(b, heads), dim_over(b, shape->dims[2], heads)}};
     return uir_network_swap(b, uir_network_reshape(b, x, &split), 1, 2);
 }
@@ -38,9 +46,12 @@ static bool read_operands(uir_rule_context *context, attention *a) {
                                    attribute);
             return false;
         }
-        operands[i] = split_heads(b, operands[i], &shape, heads);
+        operands[i] = split_heads(context, operands[i], &shape, heads, names[i]);
     }
     a->flat = rank == 3;
+    uir_dim q_size = uir_build_extent(b, operands[0], 3);
+    if (!uir_network_same_extent(context, q_size, "Q's head size", uir_build_extent(b, operands[1], 3), "K's"))
+        return false;
     a->q = operands[0], a->k = operands[1], a->v = operands[2];
     uir_shape q = uir_network_shape(context, a->q), k = uir_network_shape(context, a->k);
     uir_shape v = uir_network_shape(context, a->v);

@@ -46,6 +46,20 @@ uir_shape uir_network_shape_between(uir_rule_context *context, uir_value_id valu
     return shape;
 }
 
+bool uir_network_same_extent(uir_rule_context *context, uir_dim a, const char *a_text, uir_dim b, const char *b_text) {
+    uir_builder *builder = &context->builder;
+    if (builder->status != UIR_STATUS_OK) return false;
+    uir_dims *dims = builder->module->dims;
+    if (uir_dim_compare(dims, a, UIR_RELATION_NE, b) != UIR_TRUE) return true;
+    int64_t a_value, b_value;
+    if (uir_dim_is_const(dims, a, &a_value) && uir_dim_is_const(dims, b, &b_value))
+        (void)uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s (%lld) must equal %s (%lld)", a_text,
+                               (long long)a_value, b_text, (long long)b_value);
+    else
+        (void)uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s can never equal %s, which they must", a_text, b_text);
+    return false;
+}
+
 uir_value_id uir_network_reshape(uir_builder *b, uir_value_id x, const uir_shape *shape) {
     return uir_build_reshape(b, x, shape->dims, shape->rank);
 }

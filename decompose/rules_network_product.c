@@ -29,6 +29,9 @@ uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id x, uir_v
     uir_shape x_shape = uir_network_shape_between(context, x, "A", 1, UIR_MAX_RANK);
     uir_shape y_shape = uir_network_shape_between(context, y, "B", 1, UIR_MAX_RANK);
     if (b->status != UIR_STATUS_OK) return (uir_value_id){0};
+    uir_dim rows = y_shape.dims[y_shape.rank == 1 ? 0 : y_shape.rank - 2];
+    if (!uir_network_same_extent(context, x_shape.dims[x_shape.rank - 1], "A's last extent", rows, "B's rows"))
+        return (uir_value_id){0};
     const int64_t first = 0, second = 1;
     if (x_shape.rank == 1) x = uir_build_unsqueeze(b, x, &first, 1);
     if (y_shape.rank == 1) y = uir_build_unsqueeze(b, y, &second, 1);
@@ -63,6 +66,9 @@ uir_status uir_rule_gemm(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (uir_rule_int(context, "transA", 0)) a = uir_network_swap(b, a, 0, 1);
     if (uir_rule_int(context, "transB", 0)) w = uir_network_swap(b, w, 0, 1);
+    if (!uir_network_same_extent(context, uir_build_extent(b, a, 1), "A's summed extent", uir_build_extent(b, w, 0),
+                                 "B's"))
+        return b->status;
     double alpha = uir_rule_float(context, "alpha", 1), beta = uir_rule_float(context, "beta", 1);
     uir_dtype dtype = dtype_of(b, a);
     bool plain = alpha == 1 && (is_none(c) || beta == 0);

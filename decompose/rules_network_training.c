@@ -78,7 +78,11 @@ static uir_status run_optimiser(uir_rule_context *context, uint32_t states, upda
     uir_value_id started = greater(b, steps, scalar_like(b, steps, 0));
     for (uint32_t i = 0; i < count && b->status == UIR_STATUS_OK; i++) {
         uir_value_id values[4], out[3] = {{0}, {0}, {0}};
-        for (uint32_t j = 0; j < per_tensor; j++) values[j] = uir_rule_input(context, 2 + j * count + i);
+        for (uint32_t j = 0; j < per_tensor; j++) {
+            values[j] = uir_rule_input(context, 2 + j * count + i);
+            if (is_none(values[j]))
+                return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input %u is absent but required", 2 + j * count + i);
+        }
         uir_dtype dtype = dtype_of(b, values[0]);
         optimiser o = {context, uir_build_cast(b, rate, dtype), uir_build_cast(b, steps, dtype), started};
         update(&o, values, out);
