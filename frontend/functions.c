@@ -7,6 +7,10 @@
 uir_status uir_import_read_opsets(uir_importer *importer, UirOnnx__OperatorSetIdProto *const *protos, size_t count,
                                   uir_import_opsets *out_opsets) {
     uir_location place = {.file = importer->file};
+    if (count > UIR_IMPORT_MAX_OPSETS) {
+        return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, &place, "more than %d domains are imported",
+                         UIR_IMPORT_MAX_OPSETS);
+    }
     UIR_TRY_ALLOCATE(out_opsets->data,
                      uir_arena_allocate_array(&importer->scratch, count + 1, sizeof *out_opsets->data));
     for (size_t i = 0; i < count; i++) {

@@ -12,7 +12,8 @@
  * attribute's element or 64 bytes of a tensor. */
 #define UIR_IMPORT_MAX_INLINED_WORK 20000000
 #define UIR_IMPORT_MAX_CALL_DEPTH   64
-#define UIR_IMPORT_MAX_ATTRIBUTES   1024 /* of a function */
+#define UIR_IMPORT_MAX_ATTRIBUTES   256  /* of a function */
+#define UIR_IMPORT_MAX_OPSETS       4096 /* imported by a model or function: they are looked up one by one */
 #define UIR_IMPORT_MAX_GAPS         256  /* kinds of problems told apart */
 
 /* An interned name of the file; 0 is the empty name: absent. */

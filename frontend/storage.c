@@ -15,6 +15,7 @@
 #endif
 
 #define MAX_LOCATION 4096
+#define MAX_FILES    4096 /* of one model; each costs the process a mapping */
 
 typedef struct mapping {
     struct mapping *next;
@@ -26,6 +27,7 @@ struct uir_storage {
     uir_allocator allocator;
     uir_arena arena;
     mapping *first;
+    uint32_t count;
     int folder; /* descriptor or -1 */
 };
 
@@ -126,6 +128,7 @@ static uir_status map_descriptor(uir_storage *storage, uir_diagnostics *diagnost
     mapping->mapped = mapped;
     mapping->next = storage->first;
     storage->first = mapping;
+    storage->count++;
     *out_mapped = mapped;
     return UIR_STATUS_OK;
 }
@@ -204,6 +207,9 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
             *out_mapped = mapping->mapped;
             return UIR_STATUS_OK;
         }
+    }
+    if (storage->count >= MAX_FILES) {
+        return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "external data in more than %d files", MAX_FILES);
     }
     char *name;
     UIR_TRY_ALLOCATE(name, uir_arena_copy_string(&storage->arena, location, length));
