@@ -144,11 +144,16 @@ typedef struct pass {
 typedef void (*step_function)(uir_builder *b, const pass *p, uir_value_id input, const uir_value_id *carried,
                               uir_value_id *out_next);
 
+static uir_value_id apply(uir_builder *b, const pass *p, uint32_t which, uir_value_id x) {
+    const activation *a = &p->activations[which];
+    return a->row->apply(b, x, a->alpha, a->beta);
+}
+
+/* Of a gate's sum, which `clip` bounds. */
 static uir_value_id activate(uir_builder *b, const pass *p, uint32_t which, uir_value_id x) {
     double clip = p->layer->clip;
     if (clip > 0) x = uir_network_clamp(b, x, -clip, clip);
-    const activation *a = &p->activations[which];
-    return a->row->apply(b, x, a->alpha, a->beta);
+    return apply(b, p, which, x);
 }
 
 /* Gate `index` of [.., gates * H]. */
@@ -178,7 +183,7 @@ static void lstm_step(uir_builder *b, const pass *p, uir_value_id input, const u
     uir_value_id candidate = activate(b, p, 1, gate(b, p, sums, 3));
     uir_value_id cell = add(b, multiply(b, f, c), multiply(b, i, candidate));
     if (peeps) o = add(b, o, multiply(b, gate(b, p, p->peepholes, 1), cell));
-    out_next[0] = multiply(b, activate(b, p, 0, o), activate(b, p, 2, cell));
+    out_next[0] = multiply(b, activate(b, p, 0, o), apply(b, p, 2, cell));
     out_next[1] = cell;
 }
 

@@ -123,8 +123,9 @@ static uir_value_id reflect(uir_builder *b, uir_value_id x, uir_value_id low, ui
     return uir_build_select(b, flat, low, uir_build_select(b, even, add(b, low, rest), subtract(b, high, rest)));
 }
 
-/* Normalised -1 .. 1 to pixels, then what the padding mode makes of coordinates outside. */
-static uir_value_id grid_coordinate(uir_builder *b, uir_value_id n, uir_dim extent, bool align, bool nearest,
+/* Normalised -1 .. 1 to pixels, then what the padding mode makes of coordinates outside. Cubic interpolation leaves
+ * them: its taps are moved inside one by one. */
+static uir_value_id grid_coordinate(uir_builder *b, uir_value_id n, uir_dim extent, bool align, uint32_t mode,
                                     uint32_t padding) {
     uir_value_id length = uir_network_dim_value(b, extent, dtype_of(b, n)), low, high, x;
     n = add_scalar(b, n, 1);
@@ -132,8 +133,8 @@ static uir_value_id grid_coordinate(uir_builder *b, uir_value_id n, uir_dim exte
         x = multiply(b, divide_scalar(b, n, 2), add_scalar(b, length, -1));
     else
         x = divide_scalar(b, add_scalar(b, multiply(b, n, length), -1), 2);
-    if (nearest) x = round_even(b, x);
-    if (padding == PAD_ZEROS) return x;
+    if (mode == NEAREST) x = round_even(b, x);
+    if (padding == PAD_ZEROS || mode == CUBIC) return x;
     borders(b, extent, align, dtype_of(b, n), &low, &high);
     uir_value_id outside = either(b, less(b, x, low), greater(b, x, high)), moved;
     if (padding == PAD_BORDER)
@@ -191,7 +192,7 @@ uir_status uir_rule_grid_sample(uir_rule_context *context) {
         uir_value_id n = uir_network_slice(b, grid, out.rank - 1, dim_int(b, s.axes - 1 - i), dim_int(b, 1), 1);
         n = uir_network_reshape(b, n, &points);
         uir_dim extent = shape.dims[i + 2];
-        uir_value_id at = grid_coordinate(b, n, extent, align, mode == NEAREST, padding), base = floor_of(b, at);
+        uir_value_id at = grid_coordinate(b, n, extent, align, mode, padding), base = floor_of(b, at);
         uir_value_id fraction = subtract(b, at, base);
         for (uint32_t t = 0; t < table.taps; t++) {
             int offset = mode == CUBIC ? (int)t - 1 : (int)t;

@@ -54,7 +54,7 @@ static void step(const layer *l, const double *x, const double *w, const double 
             f = l->input_forget ? 1 - i : sigmoid(clipped(l, f));
             c[j] = f * c[j] + i * tanh(clipped(l, g));
             if (l->peepholes) o += p[HIDDEN + j] * c[j];
-            h[j] = sigmoid(clipped(l, o)) * tanh(clipped(l, c[j]));
+            h[j] = sigmoid(clipped(l, o)) * tanh(c[j]);
         }
     }
 }
