@@ -220,7 +220,8 @@ static uir_status random_shape(uir_model *model, const run_options *options, con
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     *out_rank = port->rank;
-    return uir_model_get_input_shape(model, index, b->items, b->count, out_dims);
+    uir_status status = uir_model_get_input_shape(model, index, b->items, b->count, out_dims);
+    return status == UIR_STATUS_NOT_FOUND ? UIR_STATUS_INVALID_ARGUMENT : status; /* a wrong --dim is wrong usage */
 }
 
 /* Integers are indices more often than not: small ones stay inside most tables. */
