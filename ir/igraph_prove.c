@@ -274,7 +274,8 @@ static void add_wide_products(const uir_terms *t, prover *p, uint32_t to) {
     }
 }
 
-static void add_products(const uir_terms *t, prover *p, uint32_t from, uint32_t to) {
+/* `upper`: with (max - variable) in place of (variable - min). */
+static void add_products(const uir_terms *t, prover *p, uint32_t to, bool upper) {
     bool nonlinear[MAX_VARIABLES] = {false};
     for (uint32_t r = 0; r < p->row_count; r++) {
         if (p->rows[r].degree < 2) continue;
@@ -285,10 +286,10 @@ static void add_products(const uir_terms *t, prover *p, uint32_t from, uint32_t 
     for (uint32_t v = 0; v < p->variable_count; v++) {
         const uir_variable *variable = &t->variables.data[p->variables[v]];
         if (!nonlinear[v]) continue;
-        for (uint32_t c = from; c < to && !p->full; c++) {
+        if (upper ? variable->max >= (INT64_C(1) << 40) : variable->min < 0) continue;
+        for (uint32_t c = 0; c < to && !p->full; c++) {
             if (!product_meets(p, c, p->variables[v])) continue;
-            if (variable->min >= 0) add_product(p, c, p->variables[v], variable->min, 1);
-            if (variable->max < (INT64_C(1) << 40)) add_product(p, c, p->variables[v], variable->max, -1);
+            add_product(p, c, p->variables[v], upper ? variable->max : variable->min, upper ? -1 : 1);
         }
     }
 }
@@ -517,16 +518,19 @@ static bool has_counterexample(uir_terms *t, prover *p) {
 
 static bool refute(uir_terms *t) {
     prover *p = t->room;
+    uint32_t base = p->column_count, before;
     if (solve(t, p) && certify(p)) return true;
-    uint32_t base = p->column_count;
     add_wide_products(t, p, base);
-    add_products(t, p, 0, base);
+    add_products(t, p, base, false);
     if (p->column_count == base) return false;
     if (solve(t, p) && certify(p)) return true;
-    uint32_t first = p->column_count;
-    if (first >= MAX_COLUMNS / 2 || p->row_count >= MAX_ROWS * 2 / 3) return false;
-    add_products(t, p, 0, first);
-    return p->column_count > first && solve(t, p) && certify(p);
+    /* Further rounds: with the greatest values, then products of products. */
+    for (int round = 0; round < 2 && p->column_count < MAX_COLUMNS / 2 && p->row_count < MAX_ROWS * 2 / 3; round++) {
+        before = p->column_count;
+        add_products(t, p, round ? before : base, round == 0);
+        if (p->column_count > before && solve(t, p) && certify(p)) return true;
+    }
+    return false;
 }
 
 /* ---- cases ---- */
