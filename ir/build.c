@@ -151,6 +151,10 @@ uir_value_id uir_build_constant(uir_builder *builder, uir_tensor *tensor) {
 
 static uir_tensor *make_tensor(uir_builder *builder, uir_dtype dtype, uint32_t rank, int64_t count) {
     uir_tensor *tensor = NULL;
+    if (builder->status == UIR_STATUS_OK && !uir_dtype_is_float(dtype) && !uir_dtype_is_integer(dtype) &&
+        dtype != UIR_DTYPE_BOOL)
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "a number is needed where the element type is %s",
+                         uir_dtype_name(dtype));
     if (builder->status != UIR_STATUS_OK ||
         !check(builder, uir_tensor_create(builder->module->allocator, dtype, rank, &count, &tensor)))
         return NULL;

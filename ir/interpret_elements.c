@@ -99,10 +99,10 @@ void uir_elements_close(uir_call *call, uir_elements *elements) {
 /* ---- strided copies ---- */
 
 void uir_shape_strides(const int64_t *shape, uint32_t rank, int64_t *out_strides) {
-    int64_t stride = 1;
+    uint64_t stride = 1; /* wraps only where another extent is 0 and no stride is used */
     for (uint32_t d = rank; d-- > 0;) {
-        out_strides[d] = stride;
-        stride *= shape[d];
+        out_strides[d] = (int64_t)stride;
+        stride *= (uint64_t)shape[d];
     }
 }
 
