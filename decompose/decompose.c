@@ -295,6 +295,16 @@ uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_g
 
 /* ---- the whole ---- */
 
+static uir_status check_input(uir_decomposer *d, uir_value_id input) {
+    const uir_value_info *info = uir_value_info_get(d->source, input);
+    int64_t extent;
+    for (uint32_t i = 0; info->type.rank_known && i < info->type.rank; i++)
+        if (uir_dim_is_const(d->source->dims, info->type.dims[i], &extent) && extent < 0)
+            return uir_error(d->diagnostics, UIR_STATUS_BAD_FILE, NULL, "dim %u of input '%s' is %lld", i,
+                             uir_string_text(&d->source->strings, info->name), (long long)extent);
+    return UIR_STATUS_OK;
+}
+
 static uir_status decompose_main(uir_decomposer *d) {
     const uir_graph_info *source_main = uir_graph_get(d->source, d->source->main);
     UIR_TRY(uir_module_add_graph(d->target, (uir_graph_id){0}, uir_string_text(&d->source->strings, source_main->name),
@@ -302,6 +312,7 @@ static uir_status decompose_main(uir_decomposer *d) {
     for (uint32_t i = 0; i < source_main->inputs.count; i++) {
         uir_value_id input = source_main->inputs.data[i], made;
         uir_type type;
+        UIR_TRY(check_input(d, input));
         UIR_TRY(
             uir_decomposer_translate_type(d, &d->forth, &d->target->arena, uir_value_type(d->source, input), &type));
         UIR_TRY(uir_module_add_value(d->target, "", type, &made));
