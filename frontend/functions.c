@@ -72,8 +72,8 @@ uir_status uir_import_read_functions(uir_importer *importer, const UirOnnx__Mode
         uir_bytes key;
         uir_name name;
         uir_bytes function_name = UIR_PROTO_BYTES(proto, name);
-        UIR_TRY(function_key(importer, UIR_PROTO_BYTES(proto, domain), function_name,
-                             uir_proto_find_bytes(&proto->base, "overload"), &key));
+        UIR_TRY(function_key(importer, UIR_PROTO_BYTES(proto, domain), function_name, UIR_PROTO_BYTES(proto, overload),
+                             &key));
         UIR_TRY(uir_import_name(importer, key, &name));
         if (importer->calls.data[name.id]) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, &place, NULL, "two functions are called '%.*s'",
@@ -93,7 +93,7 @@ uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeP
     uir_bytes key;
     uir_name name;
     UIR_TRY(function_key(importer, UIR_PROTO_BYTES(node, domain), UIR_PROTO_BYTES(node, op_type),
-                         uir_proto_find_bytes(&node->base, "overload"), &key));
+                         UIR_PROTO_BYTES(node, overload), &key));
     if (!uir_strings_find(&importer->names, key.data, key.length, &name)) return UIR_STATUS_OK;
     uint32_t index = name.id < importer->calls.count ? importer->calls.data[name.id] : 0;
     if (index) *out_function = &importer->functions.data[index - 1];
@@ -105,9 +105,8 @@ uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeP
 /* The attributes that the body sees: those of the call, then defaults of those not given. */
 static uir_status call_attributes(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                                   uir_import_frame *frame) {
-    size_t default_count;
-    ProtobufCMessage **defaults =
-        uir_proto_find_messages(&frame->function->proto->base, "attribute_proto", &default_count);
+    const UirOnnx__FunctionProto *proto = frame->function->proto;
+    size_t default_count = proto->n_attribute_proto;
     if (node->n_attribute > UIR_IMPORT_MAX_ATTRIBUTES || default_count > UIR_IMPORT_MAX_ATTRIBUTES) {
         return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, place, "a function with over %d attributes",
                          UIR_IMPORT_MAX_ATTRIBUTES);
@@ -120,7 +119,7 @@ static uir_status call_attributes(uir_importer *importer, const UirOnnx__NodePro
     for (size_t i = 0; i < total; i++) {
         bool given = i < node->n_attribute;
         const UirOnnx__AttributeProto *attribute =
-            given ? node->attribute[i] : (const UirOnnx__AttributeProto *)defaults[i - node->n_attribute];
+            given ? node->attribute[i] : proto->attribute_proto[i - node->n_attribute];
         uir_name name;
         UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(attribute, name), &name));
         if (given) UIR_TRY(uir_import_resolve_attribute(importer, attribute, place, &attribute));

@@ -74,28 +74,6 @@ uir_raw_span uir_proto_raw_span(const UirOnnx__TensorProto *tensor) {
     return span;
 }
 
-uir_bytes uir_proto_find_bytes(const ProtobufCMessage *message, const char *field) {
-    const ProtobufCFieldDescriptor *found = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, field);
-    if (!found || found->type != PROTOBUF_C_TYPE_BYTES || found->label == PROTOBUF_C_LABEL_REPEATED) {
-        return (uir_bytes){"", 0};
-    }
-    protobuf_c_boolean has;
-    ProtobufCBinaryData data;
-    memcpy(&has, (const char *)message + found->quantifier_offset, sizeof has);
-    memcpy(&data, (const char *)message + found->offset, sizeof data);
-    return uir_proto_bytes(has, data);
-}
-
-ProtobufCMessage **uir_proto_find_messages(const ProtobufCMessage *message, const char *field, size_t *out_count) {
-    const ProtobufCFieldDescriptor *found = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, field);
-    *out_count = 0;
-    if (!found || found->type != PROTOBUF_C_TYPE_MESSAGE || found->label != PROTOBUF_C_LABEL_REPEATED) return NULL;
-    ProtobufCMessage **messages;
-    memcpy(out_count, (const char *)message + found->quantifier_offset, sizeof *out_count);
-    memcpy(&messages, (const char *)message + found->offset, sizeof messages);
-    return messages;
-}
-
 bool uir_bytes_equal(uir_bytes a, uir_bytes b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }

@@ -39,10 +39,6 @@ static inline uir_bytes uir_proto_bytes(bool has, ProtobufCBinaryData data) {
 /* An optional string field or "". */
 #define UIR_PROTO_BYTES(message, field) uir_proto_bytes((message)->has_##field, (message)->field)
 
-/* Fields that older onnx.proto files lack, by name: "" or NULL and 0 when this build's schema has no such field. */
-uir_bytes uir_proto_find_bytes(const ProtobufCMessage *message, const char *field);
-ProtobufCMessage **uir_proto_find_messages(const ProtobufCMessage *message, const char *field, size_t *out_count);
-
 bool uir_bytes_equal(uir_bytes a, uir_bytes b);
 
 #endif
