@@ -10,7 +10,7 @@
 
 /* Functions that call each other twice double with each level: what inlining makes is bounded, in units of a name, an
  * attribute's element or 64 bytes of a tensor. */
-#define UIR_IMPORT_MAX_INLINED_WORK 20000000
+#define UIR_IMPORT_MAX_INLINED_WORK 4000000
 #define UIR_IMPORT_MAX_CALL_DEPTH   64
 #define UIR_IMPORT_MAX_ATTRIBUTES   256  /* of a function */
 #define UIR_IMPORT_MAX_OPSETS       4096 /* imported by a model or function: they are looked up one by one */
