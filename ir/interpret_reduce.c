@@ -205,9 +205,9 @@ uir_status uir_interpret_reduce(uir_call *call) {
     UIR_TRY(open_rows(call, reduced, &r));
     row_reduction reduction = {call->node->op, r.data, result->data, r.compute, a->dtype, r.count, r.length, 0};
     /* A multiple of 8 rows, so that packed results of two jobs share no byte. */
-    reduction.rows_per_job = (1 + 32768 / (r.length + 1) + 7) / 8 * 8;
+    reduction.rows_per_job = (1 + (int64_t)(32768 / ((uint64_t)r.length + 1)) + 7) / 8 * 8;
     uint64_t jobs = (uint64_t)((r.count + reduction.rows_per_job - 1) / reduction.rows_per_job);
-    uir_call_parallel(call, jobs, (uint64_t)r.count * (uint64_t)(r.length + 1), reduce_rows, &reduction);
+    uir_call_parallel(call, jobs, (uint64_t)r.count * ((uint64_t)r.length + 1), reduce_rows, &reduction);
     close_rows(call, &r);
     return UIR_STATUS_OK;
 }
