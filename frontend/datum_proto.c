@@ -111,6 +111,10 @@ static uir_status fill_list(const reader *reader, const uint8_t *data, uint64_t 
                 uir_datum_release(element);
                 return status;
             }
+        } else if (field.number != FIELD_ELEM_TYPE || field.type != UIR_WIRE_VARINT) {
+            /* A tensor's file read as a list would else pass for an empty one. */
+            return read_error(reader, UIR_STATUS_BAD_FILE, field.start,
+                              kind == UIR_VALUE_SEQUENCE ? "the file holds no sequence" : "the file holds no optional");
         }
     }
     return UIR_STATUS_OK;

@@ -244,6 +244,35 @@ static void sparse_initializers_become_dense(void **state) {
     expect_failure(make_model(sparse_graph(huge, 2, flat, 1, 2)), UIR_STATUS_LIMIT, "when dense");
 }
 
+static void files_of_another_kind_are_refused(void **state) {
+    (void)state;
+    uir_allocator system = uir_allocator_system();
+    float floats[] = {1, 2, 3};
+    blob tensor = make_tensor("t", UIR_DTYPE_F32, 1, three), sequence = blob_new();
+    put_bytes(&tensor, TENSOR_RAW, floats, sizeof floats);
+    put_text(&sequence, 1, "s");
+    put_int(&sequence, 2, 1);
+    put_bytes(&sequence, 3, tensor.data, tensor.length);
+    uir_diagnostics diagnostics;
+    uir_arena arena;
+    const char *name;
+    uir_datum *datum;
+    uir_diagnostics_init(&diagnostics, &system);
+    uir_arena_init(&arena, &system);
+    for (int kind = UIR_VALUE_SEQUENCE; kind <= UIR_VALUE_OPTIONAL; kind++) {
+        assert_int_equal(uir_onnx_read_datum(&system, &diagnostics, "t.pb", tensor.data, tensor.length,
+                                             (uir_value_kind)kind, &arena, &name, &datum),
+                         UIR_STATUS_BAD_FILE);
+    }
+    assert_int_not_equal(uir_onnx_read_datum(&system, &diagnostics, "s.pb", sequence.data, sequence.length,
+                                             UIR_VALUE_TENSOR, &arena, &name, &datum),
+                         UIR_STATUS_OK);
+    uir_arena_deinit(&arena);
+    uir_diagnostics_deinit(&diagnostics);
+    blob_free(&tensor);
+    blob_free(&sequence);
+}
+
 static void values_are_written_and_read_again(void **state) {
     (void)state;
     uir_allocator system = uir_allocator_system();
@@ -303,6 +332,7 @@ int main(void) {
         cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(data_is_given_once_and_in_its_field),
         cmocka_unit_test(sparse_initializers_become_dense),
+        cmocka_unit_test(files_of_another_kind_are_refused),
         cmocka_unit_test(values_are_written_and_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
