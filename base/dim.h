@@ -9,7 +9,12 @@
  * bounds and a divisor; an axis index also has a symbolic exclusive bound (its loop's extent).
  *
  * Subtraction is a + (-1)*b; division and mod by a non-positive value are undefined: evaluation reports it. floordiv
- * and mod round toward minus infinity (mod is in [0, divisor)). */
+ * and mod round toward minus infinity (mod is in [0, divisor)).
+ *
+ * Simplification is exact for every binding that the facts allow and for which the expression is defined. A division
+ * whose divisor may be below 1 by the facts is kept as written, and no bound of such an expression is used to drop it;
+ * what cancels (x - x, 0*x) is gone, however, defined or not. Text and proofs depend on the names of symbols and the
+ * order of their declaration, never on the order in which expressions were made. */
 #ifndef UIR_BASE_DIM_H
 #define UIR_BASE_DIM_H
 
@@ -71,8 +76,9 @@ uir_symbol_facts uir_dims_symbol_facts(const uir_dims *dims, uir_symbol symbol);
 /* Narrows what is known; expressions already made keep their form. */
 void uir_dims_set_symbol_facts(uir_dims *dims, uir_symbol symbol, uir_symbol_facts facts);
 
-/* Builders. They simplify; on exhausted memory or constant overflow they return UIR_DIM_NONE, and so does a NONE
- * operand, so a chain of builders needs one check at its end. */
+/* Builders. They simplify; on exhausted memory, constant overflow or an expression beyond all measure (200 levels, a
+ * million nodes written out, 1024 terms of a sum) they return UIR_DIM_NONE, and so does a NONE operand, so a chain of
+ * builders needs one check at its end. */
 uir_dim uir_dim_const(uir_dims *dims, int64_t value);
 uir_dim uir_dim_symbol(uir_dims *dims, uir_symbol symbol);
 uir_dim uir_dim_add(uir_dims *dims, uir_dim a, uir_dim b);
@@ -114,7 +120,8 @@ typedef struct uir_condition {
     uir_dim left, right;
 } uir_condition;
 
-/* TRUE: holds for every binding that the facts allow; FALSE: for none; UNKNOWN otherwise. */
+/* TRUE: holds for every binding that the facts allow and for which both sides are defined; FALSE: for none; UNKNOWN
+ * otherwise. Where the facts allow no binding at all (an axis of extent 0) both answers are right. Work is bounded. */
 uir_truth uir_dim_compare(uir_dims *dims, uir_dim a, uir_relation relation, uir_dim b);
 /* The same, given that all `assumptions` hold (guards around the place that asks). */
 uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions, uint32_t assumption_count, uir_dim a,
@@ -132,8 +139,9 @@ uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t
                                 uint32_t count, int64_t *out_value);
 bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b);
 
-/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1". Printing and parsing give the same handle. Names are resolved by a callback
- * so that each IR scopes symbols its own way; it returns NONE for an unknown name (the parser then reports it). */
+/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1"; a name that is no identifier is quoted. Printing and parsing give the same
+ * handle. Names are resolved by a callback so that each IR scopes symbols its own way; it returns NONE for an unknown
+ * name (the parser then reports it). */
 typedef uir_dim (*uir_dim_resolve)(void *user, const char *name, size_t length);
 void uir_dim_print(const uir_dims *dims, uir_dim dim, uir_text *text);
 /* Parses at the tokenizer's current token: + - * / (exact), floordiv, ceildiv, mod, min, max, align, parentheses. `a /
