@@ -46,7 +46,7 @@ class Counts:
 
 
 class Report:
-    """Sums and prints; safe from several threads."""
+    """Sums and prints; safe from several threads. Skips are told by reason; which test it was is in the suite's log."""
 
     def __init__(self):
         self.start = time.monotonic()
@@ -62,7 +62,7 @@ class Report:
     def record(self, name, counts, seconds, reasons=(), log=""):
         with self.lock:
             self.total.add(counts)
-            self.reasons.update((name, reason) for reason in reasons)
+            self.reasons.update((name, re.sub(r"^test_\w+: ", "", reason)) for reason in reasons)
             if counts.failed:
                 self.failures.append((name, log))
             print(f"[{time.monotonic() - self.start:5.0f} s] {name}: {counts} ({seconds:.0f} s)", flush=True)
