@@ -488,10 +488,10 @@ static void make_window(generator *g) {
         high[d] = constant(g, reach + 1);
     }
     uir_builder *b = &g->f->builder;
-    uir_attribute shared[6] = {
-        uir_attribute_ints(b, "strides", strides, spatial), uir_attribute_ints(b, "dilations", dilations, spatial),
-        uir_attribute_dims(b, "low", low, spatial),         uir_attribute_dims(b, "high", high, spatial),
-        uir_attribute_dims(b, "window", window, spatial)};
+    uir_attribute shared[6] = {uir_attribute_ints(b, "strides", strides, spatial),
+                               uir_attribute_ints(b, "dilations", dilations, spatial),
+                               uir_attribute_dims(b, "low", low, spatial), uir_attribute_dims(b, "high", high, spatial),
+                               uir_attribute_dims(b, "window", window, spatial)};
     if (chance(g, 50)) {
         add(g, build_two(g, chance(g, 50) ? UIR_OP_WINDOW_SUM : UIR_OP_WINDOW_MAX, &x, 1, shared, 5));
         return;

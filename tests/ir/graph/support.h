@@ -109,7 +109,7 @@ static inline uir_status run_module(fixture *f, uir_tensor **inputs, uint32_t in
 /* Verifies, runs and compares the only output with a shape and values (NaN equals NaN). */
 static inline void expect_output(fixture *f, uir_tensor **inputs, uint32_t input_count, uir_dtype dtype,
                                  const int64_t *shape, const double *values) {
-    uir_datum *output;
+    uir_datum *output = NULL;
     uir_status status = uir_module_verify(f->module, &f->diagnostics);
     if (status == UIR_STATUS_OK) status = run_module(f, inputs, input_count, &output, 1);
     if (status != UIR_STATUS_OK) print_messages(&f->diagnostics);
