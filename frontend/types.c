@@ -57,15 +57,16 @@ static uir_dim parse_expression(uir_importer *importer, uir_bytes text) {
     return status == UIR_STATUS_OK && tokenizer.current.kind == UIR_TOKEN_END ? dim : UIR_DIM_NONE;
 }
 
+/* A name means one dim wherever it stands. Any other text means what it says where it is an expression of known names;
+ * else it says nothing, as the "?" and "*" that exporters write for dims that differ: each time a dim of its own. */
 static uir_status dim_from_text(uir_importer *importer, uir_bytes text, uir_dim *out_dim) {
     uir_name name;
     UIR_TRY(uir_import_name(importer, text, &name));
-    if (!importer->symbols.data[name.id].id && !is_plain(text)) {
-        *out_dim = parse_expression(importer, text);
-        importer->symbols.data[name.id] = *out_dim;
-        if (out_dim->id) return UIR_STATUS_OK;
-    }
-    return named_symbol(importer, name, out_dim);
+    if (is_plain(text)) return named_symbol(importer, name, out_dim);
+    *out_dim = importer->symbols.data[name.id];
+    if (!out_dim->id) *out_dim = parse_expression(importer, text);
+    importer->symbols.data[name.id] = *out_dim;
+    return out_dim->id ? UIR_STATUS_OK : add_symbol(importer, text, out_dim);
 }
 
 uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph) {

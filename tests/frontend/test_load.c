@@ -218,11 +218,35 @@ static void dims_are_shared_by_name(void **state) {
     uir_dims *dims = l.module->dims;
     assert_true(uir_dim_equal(a->dims[0], uir_dim_add(dims, b->dims[0], b->dims[1])));
     assert_true(uir_dim_equal(a->dims[0], c->dims[0]));
-    assert_true(uir_dim_equal(a->dims[3], b->dims[2])); /* unknown names: one symbol by its text */
     assert_false(uir_dim_equal(a->dims[1], b->dims[3]));
     int64_t seven;
     assert_true(uir_dim_is_const(dims, a->dims[2], &seven) && seven == 7);
     unload(&l);
+}
+
+/* PaddlePaddle calls every dim that it does not know "?"; they need not be equal. */
+static void texts_that_name_nothing_are_shared_by_none(void **state) {
+    (void)state;
+    static const char *const texts[] = {"*", "-", "rows*cols", "3 + ", "a b", "\"", "$(ls)"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char dims[64];
+        loaded l;
+        snprintf(dims, sizeof dims, "n,%s,%s", texts[i], texts[i]);
+        blob graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+        put_message(&graph, GRAPH_INPUT, make_value("a", UIR_DTYPE_F32, dims));
+        put_message(&graph, GRAPH_INPUT, make_value("b", UIR_DTYPE_F32, dims));
+        load_model(&l, make_model(graph), NULL);
+        assert_int_equal(l.status, UIR_STATUS_OK);
+        const uir_type *a = uir_value_type(l.module, main_graph(&l)->inputs.data[1]);
+        const uir_type *b = uir_value_type(l.module, main_graph(&l)->inputs.data[2]);
+        assert_true(uir_dim_equal(a->dims[0], b->dims[0]));
+        assert_false(uir_dim_equal(a->dims[1], a->dims[2]));
+        assert_false(uir_dim_equal(a->dims[1], b->dims[1]));
+        uir_symbol symbol; /* the text stays the name by which a caller binds it */
+        assert_true(uir_dim_is_symbol(l.module->dims, a->dims[1], &symbol));
+        assert_string_equal(uir_dims_symbol_name(l.module->dims, symbol), texts[i]);
+        unload(&l);
+    }
 }
 
 static blob small_constant(const char *name, float value) {
@@ -361,6 +385,7 @@ int main(void) {
         cmocka_unit_test(arity_is_checked),
         cmocka_unit_test(attributes_are_checked),
         cmocka_unit_test(dims_are_shared_by_name),
+        cmocka_unit_test(texts_that_name_nothing_are_shared_by_none),
         cmocka_unit_test(initializers_are_constants_even_as_inputs),
         cmocka_unit_test(subgraphs_see_outer_names_made_later_in_the_file),
         cmocka_unit_test(metadata_is_kept),
