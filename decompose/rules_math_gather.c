@@ -43,11 +43,12 @@ static uir_value_id normal_tuples(uir_rule_context *context, uir_value_id x, uir
     uir_builder *b = &context->builder;
     uint32_t rank = uir_rule_rank(context, x), index_rank = uir_rule_rank(context, indices);
     const uir_dim *extents = uir_rule_extents(context, x), *index_extents = uir_rule_extents(context, indices);
-    int64_t k;
+    int64_t k = 0;
     if (b->status != UIR_STATUS_OK) return indices;
-    if (!index_rank || !uir_dim_is_const(b->module->dims, index_extents[index_rank - 1], &k) || k + first > rank) {
-        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the last extent of the indices must be fixed and at most %u",
-                         rank - first);
+    bool known = !index_rank || uir_dim_is_const(b->module->dims, index_extents[index_rank - 1], &k);
+    if (!index_rank || !known || k + first > rank) {
+        uir_builder_fail(b, known ? UIR_STATUS_BAD_FILE : UIR_STATUS_UNSUPPORTED,
+                         "the last extent of the indices must be fixed and at most %u", rank - first);
         return indices;
     }
     uir_value_id wide = uir_build_cast(b, indices, UIR_DTYPE_I64);

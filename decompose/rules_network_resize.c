@@ -404,12 +404,17 @@ static bool begin_axes(uir_rule_context *context, const uir_shape *shape, resize
     return true;
 }
 
+/* A list whose length is not known now is not supported; one of a wrong length is wrong. */
+static uir_status wrong_length(int64_t length) {
+    return length < 0 ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_BAD_FILE;
+}
+
 /* roi: starts of all axes, then ends. */
 static bool read_roi(uir_rule_context *context, uir_value_id roi, resize_axis *axes, const uint32_t *which,
                      uint32_t count, uint32_t rank) {
     uir_builder *b = &context->builder;
     if (list_length(context, roi) != 2 * (int64_t)count) {
-        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+        (void)uir_builder_fail(b, wrong_length(list_length(context, roi)),
                                "input roi must have %u elements for coordinate_transformation_mode tf_crop_and_resize",
                                2 * count);
         return false;
@@ -452,7 +457,8 @@ uir_status uir_rule_resize(uir_rule_context *context) {
     if (is_none(scales) == is_none(sizes))
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "exactly one of the inputs scales and sizes must be given");
     if (!is_none(scales) && list_length(context, scales) != (int64_t)count)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input scales must have %u elements", count);
+        return uir_builder_fail(b, wrong_length(list_length(context, scales)), "input scales must have %u elements",
+                                count);
     bool ok = is_none(sizes) ? axes_from_scales(context, scales, axes, which, count)
                              : axes_from_sizes(context, sizes, axes, which, count);
     if (ok && r.transform == CROP) ok = read_roi(context, roi, axes, which, count, shape.rank);
@@ -472,7 +478,8 @@ uir_status uir_rule_upsample(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK || !begin_axes(context, &shape, axes, which, &count)) return b->status;
     if (!is_none(scales)) {
         if (list_length(context, scales) != (int64_t)count)
-            return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input scales must have %u elements", count);
+            return uir_builder_fail(b, wrong_length(list_length(context, scales)), "input scales must have %u elements",
+                                    count);
         if (!axes_from_scales(context, scales, axes, which, count)) return b->status;
     } else {
         for (uint32_t i = 0; i < count; i++) {

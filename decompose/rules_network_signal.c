@@ -58,7 +58,8 @@ static uir_value_id transform(uir_rule_context *context, uir_value_id x, const f
     const int64_t parts_axis = last;
     int64_t parts;
     if (!uir_dim_is_const(b->module->dims, shape.dims[last], &parts) || (parts != 1 && parts != 2)) {
-        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+        bool known = uir_dim_is_const(b->module->dims, shape.dims[last], NULL);
+        (void)uir_builder_fail(b, known ? UIR_STATUS_BAD_FILE : UIR_STATUS_UNSUPPORTED,
                                "the signal's last axis must have extent 1 (real) or 2 (complex)");
         return x;
     }
