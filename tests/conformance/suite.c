@@ -309,7 +309,7 @@ static void run_all(test *tests, size_t count, const settings *s) {
         for (int i = 0; i < s->jobs && next < count; i++)
             if (!jobs[i].pid) start(&jobs[i], &tests[next++], s);
         for (int i = 0; i < s->jobs; i++) {
-            int status;
+            int status = 0;
             if (!jobs[i].pid) continue;
             if (jobs[i].pid < 0 || waitpid(jobs[i].pid, &status, WNOHANG) == jobs[i].pid) {
                 finish(&jobs[i], status);
