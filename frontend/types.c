@@ -12,11 +12,12 @@ typedef struct place_of_type {
     uir_bytes owner;
 } place_of_type;
 
+/* A name, of one dim wherever it stands; exporters use dots and colons in theirs. */
 static bool is_plain(uir_bytes text) {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.data[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && !(i > 0 && c >= '0' && c <= '9')) return false;
+        if (!letter && !(i > 0 && ((c >= '0' && c <= '9') || c == '.' || c == ':'))) return false;
     }
     return text.length > 0;
 }
