@@ -201,7 +201,8 @@ uir_add({name} {folder} {links})
         with tempfile.TemporaryDirectory() as source:
             with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as f:
                 f.write(project.format(root=ROOT, name=name, folder=folder, links=links))
-            done = subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", os.path.join(source, "b")], capture_output=True, text=True)
+            done = subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", os.path.join(source, "b")],
+                                  capture_output=True, text=True)
             if (done.returncode == 0) != allowed or (not allowed and "layers.txt" not in done.stderr):
                 yield f"{name} in {folder} linking {links}: allowed should be {allowed}; cmake said {done.stderr}"
 
