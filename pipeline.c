@@ -17,7 +17,8 @@ static uir_status advance(const uir_pipeline_options *options, const char *stage
 
 static uir_status dump(const uir_pipeline_options *options, const uir_allocator *allocator, const char *stage,
                        const uir_module *module) {
-    if (!options->dump || !options->dump_text || strcmp(options->dump, stage) != 0) return UIR_STATUS_OK;
+    if (!options->dump || !options->dump_text) return UIR_STATUS_OK;
+    if (strcmp(options->dump, stage) != 0 && strcmp(options->dump, "all") != 0) return UIR_STATUS_OK;
     uir_text text;
     uir_text_init(&text, allocator);
     uir_status status = uir_module_print(module, 16, &text);

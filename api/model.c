@@ -89,6 +89,10 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
     if (options) {
         pipeline.progress = options->progress;
         pipeline.progress_user = options->progress_user;
+        pipeline.dump = options->dump;
+        pipeline.dump_text = options->dump_text;
+        pipeline.dump_user = options->dump_user;
+        pipeline.check_text = options->check;
     }
     UIR_TRY(uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena, &pipeline,
                                  &compiled));

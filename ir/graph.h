@@ -289,7 +289,7 @@ typedef struct uir_pass {
     const char *purpose; /* one line */
 } uir_pass;
 /* Runs passes in order with verification (debug builds and UIR_DEBUG: also print -> parse -> equal) after each. `dump`
- * names a pass after which to hand the text to `dump_text` (may be NULL). */
+ * names a pass after which to hand the text to `dump_text` (may be NULL); "all" is every one. */
 typedef struct uir_pass_options {
     bool check_text;
     const char *dump;

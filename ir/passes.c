@@ -46,7 +46,8 @@ static uir_status run_pass(uir_module *module, const uir_pass *pass, uir_pass_co
     UIR_TRY(status);
     if (!options) return UIR_STATUS_OK;
     if (options->check_text) UIR_TRY(check_text(module, pass));
-    if (options->dump && options->dump_text && !strcmp(options->dump, pass->name)) return dump(module, pass, options);
+    bool wanted = options->dump && (!strcmp(options->dump, pass->name) || !strcmp(options->dump, "all"));
+    if (wanted && options->dump_text) return dump(module, pass, options);
     return UIR_STATUS_OK;
 }
 

@@ -203,6 +203,12 @@ typedef struct uir_model_options {
     /* Called with progress 0..1 and a stage name; returning true cancels. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user;
+    /* For looking inside: the IR's text after the stage or pass `dump` ("onnx", "primitives", a clean-up pass; "all": after each) is
+     * handed to `dump_text`, which keeps no pointer to it. `check` prints, parses and compares the text after every pass. */
+    const char *dump;
+    void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
+    void *dump_user;
+    bool check;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are

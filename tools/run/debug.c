@@ -1,0 +1,34 @@
+#define _POSIX_C_SOURCE 200809L
+#include "debug.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void dump_text(void *user, const char *stage, const char *text, size_t length) {
+    (void)user;
+    fprintf(stderr, "# after %s\n", stage);
+    fwrite(text, 1, length, stderr);
+}
+
+void debug_init(debug_state *state, uir_model_options *options) {
+    const char *level = getenv("UIR_DEBUG"), *dump = getenv("UIR_DUMP");
+    *state = (debug_state){.level = level ? atoi(level) : 0, .start_ms = now_ms()};
+    options->dump = dump && *dump ? dump : state->level >= 3 ? "all" : NULL;
+    options->dump_text = dump_text;
+    options->check = state->level >= 3;
+}
+
+void debug_stage(debug_state *state, const char *stage) {
+    if (state->level < 1 || !strncmp(state->last, stage, sizeof state->last - 1)) return;
+    snprintf(state->last, sizeof state->last, "%s", stage);
+    if (state->level < 2) fprintf(stderr, "uir-run: %s\n", stage);
+    else fprintf(stderr, "uir-run: %8.1f ms  %s\n", now_ms() - state->start_ms, stage);
+}
