@@ -473,14 +473,9 @@ static uir_status run_group(imachine *machine) {
             all_wait &= !unit->ended && unit->waiting != NONE;
         }
         if (all_ended) return UIR_STATUS_OK;
-        if (!progress && all_wait &&
-            machine->igraph->instructions.data[group->units[0].waiting].sync_kind != UIR_SYNC_KINDS) {
-            UIR_TRY(meet(machine));
-        } else if (!progress && all_wait) {
-            UIR_TRY(meet(machine));
-        } else if (!progress) {
-            return imachine_fail(machine, "units wait for others that have ended");
-        }
+        if (progress) continue;
+        if (!all_wait || any_signal) return imachine_fail(machine, "units wait for others that will never answer");
+        UIR_TRY(meet(machine));
     }
 }
 
