@@ -40,8 +40,10 @@ typedef struct uir_prover_room {
     entry entries[MAX_ENTRIES];
     uint32_t basis[MAX_ROWS]; /* column, or UINT32_MAX while the row has its artificial one */
     uint32_t variables[MAX_VARIABLES], variable_count;
-    uint64_t assumed; /* a hash of the assumptions that were taken */
+    uint64_t assumed;          /* a hash of the assumptions that were taken */
+    double scale[MAX_COLUMNS]; /* of the columns in the table */
     bool full;
+    bool wide, omitted; /* large bounds are taken; some were left out */
     uint64_t random;
     int64_t values[MAX_VARIABLES]; /* of a trial point */
     uint8_t state[MAX_VARIABLES];
@@ -102,8 +104,19 @@ static void end_column(prover *p, bool good) {
         p->column_start[p->column_count + 1] = p->column_start[p->column_count];
 }
 
+/* Large numbers make bad conditioning and are seldom needed: facts with them are left out at first. */
+#define NARROW_BOUND 4096
+
 static void add_term_column(const uir_terms *t, prover *p, uir_term term) {
     const uir_term_node *node = &t->nodes.data[term];
+    if (!p->wide && p->column_count > 0) { /* not the goal */
+        for (uint32_t i = 0; i < node->count; i++) {
+            if (node->monomials[i].coefficient <= NARROW_BOUND && node->monomials[i].coefficient >= -NARROW_BOUND)
+                continue;
+            p->omitted = true;
+            return;
+        }
+    }
     if (!term || p->column_count >= MAX_BASE || !begin_column(p)) return;
     bool good = true;
     for (uint32_t i = 0; i < node->count && good; i++)
@@ -149,11 +162,12 @@ static bool touches(const uir_terms *t, const prover *p, uir_term term) {
     return node->count > 0 && node->monomials[0].degree == 0 && node->count == 1;
 }
 
-static void collect(uir_terms *t, prover *p, uir_term negated) {
+static void collect(uir_terms *t, prover *p, uir_term negated, bool wide) {
     bool taken[256] = {false};
     p->row_count = p->column_count = p->variable_count = 0;
     p->column_start[0] = 0;
-    p->full = false;
+    p->full = p->omitted = false;
+    p->wide = wide;
     p->assumed = 1;
     memset(p->row_table, 0, sizeof p->row_table);
     uir_monomial one = {.degree = 0};
@@ -164,7 +178,10 @@ static void collect(uir_terms *t, prover *p, uir_term negated) {
         for (; done < p->variable_count; done++) {
             const uir_variable *v = &t->variables.data[p->variables[done]];
             add_bound_column(p, p->variables[done], v->min, 1);
-            add_bound_column(p, p->variables[done], v->max, -1);
+            if (wide || v->max <= NARROW_BOUND)
+                add_bound_column(p, p->variables[done], v->max, -1);
+            else
+                p->omitted = p->omitted || v->max != INT64_MAX;
             for (uint32_t i = 0; i < v->axiom_count; i++) {
                 add_term_column(t, p, v->axioms[i]);
                 include_term(t, p, v->axioms[i]);
@@ -286,7 +303,7 @@ static void add_products(const uir_terms *t, prover *p, uint32_t to, bool upper)
     for (uint32_t v = 0; v < p->variable_count; v++) {
         const uir_variable *variable = &t->variables.data[p->variables[v]];
         if (!nonlinear[v]) continue;
-        if (upper ? variable->max >= (INT64_C(1) << 40) : variable->min < 0) continue;
+        if (upper ? variable->max > (p->wide ? INT64_C(1) << 40 : NARROW_BOUND) : variable->min < 0) continue;
         for (uint32_t c = 0; c < to && !p->full; c++) {
             if (!product_meets(p, c, p->variables[v])) continue;
             add_product(p, c, p->variables[v], upper ? variable->max : variable->min, upper ? -1 : 1);
@@ -310,6 +327,35 @@ static void pivot(uir_terms *t, prover *p, uint32_t row, uint32_t column) {
     t->effort += (uint64_t)p->row_count * width;
 }
 
+/* Scales rows and columns so that their entries come near 1. A row's scale changes nothing, a column's is undone later.
+ */
+static void balance(prover *p) {
+    uint32_t width = p->column_count;
+    for (uint32_t c = 0; c < width; c++) p->scale[c] = 1;
+    for (int round = 0; round < 4; round++) {
+        bool rows = round % 2 == 0;
+        for (uint32_t i = 0; i < (rows ? p->row_count : width); i++) {
+            double least = 0, most = 0;
+            for (uint32_t k = 0; k < (rows ? width : p->row_count); k++) {
+                double x = fabs(rows ? p->table[i][k] : p->table[k][i]);
+                if (x == 0) continue;
+                most = x > most ? x : most;
+                least = least == 0 || x < least ? x : least;
+            }
+            if (most == 0) continue;
+            double scale = 1 / sqrt(least * most);
+            if (scale > 0.5 && scale < 2) continue;
+            for (uint32_t k = 0; k < (rows ? width : p->row_count); k++) {
+                if (rows)
+                    p->table[i][k] *= scale;
+                else
+                    p->table[k][i] *= scale;
+            }
+            if (!rows) p->scale[i] *= scale;
+        }
+    }
+}
+
 static void fill_table(prover *p) {
     uint32_t width = p->column_count;
     for (uint32_t r = 0; r <= p->row_count; r++) memset(p->table[r], 0, (width + 1) * sizeof(double));
@@ -318,6 +364,7 @@ static void fill_table(prover *p) {
             p->table[p->entries[i].row][c] =
                 (double)(p->entries[i].row == 0 ? -p->entries[i].coefficient : p->entries[i].coefficient);
     p->table[0][width] = 1;
+    balance(p);
     /* What remains to be brought to 0: the constant row alone has a right side. */
     for (uint32_t r = 0; r < p->row_count; r++) p->basis[r] = UINT32_MAX;
 }
@@ -326,6 +373,7 @@ static void fill_table(prover *p) {
 static bool solve(uir_terms *t, prover *p) {
     uint32_t width = p->column_count, rows = p->row_count;
     fill_table(p);
+    double small = TOLERANCE * p->table[0][width];
     for (uint32_t step = 0; step < MAX_PIVOTS; step++) {
         /* The sum of rows that still have an artificial basis says how a column reduces infeasibility. */
         double *sum = p->table[rows];
@@ -335,7 +383,7 @@ static bool solve(uir_terms *t, prover *p) {
             for (uint32_t c = 0; c <= width; c++) sum[c] += p->table[r][c];
         }
         t->effort += (uint64_t)rows * width / 2;
-        if (sum[width] < TOLERANCE) return true;
+        if (sum[width] < small) return true;
         uint32_t column = UINT32_MAX;
         for (uint32_t c = 0; c < width; c++)
             if (sum[c] > 1e-7 && (column == UINT32_MAX || (step < 60 && sum[c] > sum[column]))) column = c;
@@ -344,7 +392,7 @@ static bool solve(uir_terms *t, prover *p) {
         double best = 0;
         for (uint32_t r = 0; r < rows; r++) {
             double a = p->table[r][column], b = p->table[r][width];
-            bool free_row = p->basis[r] == UINT32_MAX && fabs(b) < TOLERANCE && fabs(a) > 1e-7;
+            bool free_row = p->basis[r] == UINT32_MAX && fabs(b) < small && fabs(a) > 1e-7;
             if (!free_row && a <= 1e-7) continue;
             double ratio = free_row ? -1 : b / a;
             if (row == UINT32_MAX || ratio < best - 1e-12 ||
@@ -381,8 +429,8 @@ static bool certify(prover *p) {
                                      128, 192, 240, 256, 384, 480, 512, 768, 1024, 1536, 2048, 3072, 4096};
     double weights[MAX_ROWS], least = 0;
     for (uint32_t r = 0; r < p->row_count; r++) {
-        weights[r] =
-            p->basis[r] == UINT32_MAX || p->table[r][p->column_count] < TOLERANCE ? 0 : p->table[r][p->column_count];
+        bool used = p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > TOLERANCE;
+        weights[r] = used ? p->table[r][p->column_count] * p->scale[p->basis[r]] : 0;
         if (weights[r] > 0 && (least == 0 || weights[r] < least)) least = weights[r];
     }
     if (least == 0) return false;
@@ -564,14 +612,19 @@ static struct uir_proof_memo *find_memo(uir_terms *t, uir_term goal, uint64_t *o
 static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
     if (t->effort > EFFORT_LIMIT) t->exhausted = true;
     if (t->exhausted) return false;
-    collect(t, t->room, negated);
+    collect(t, t->room, negated, true);
     uint64_t key;
     struct uir_proof_memo *memo = find_memo(t, negated, &key);
     if (memo->key == key && memo->goal == negated) return memo->proved;
     uir_term one, other;
     bool proved = false;
     if (!has_counterexample(t, t->room)) {
+        collect(t, t->room, negated, false);
         proved = refute(t);
+        if (!proved && t->room->omitted) {
+            collect(t, t->room, negated, true);
+            proved = refute(t);
+        }
         if (!proved && splits > 0 && find_split(t, &one, &other)) {
             uint32_t count = t->assumptions.count;
             proved = true;

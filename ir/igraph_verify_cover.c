@@ -280,7 +280,9 @@ static void try_fact(uir_iverifier *v, const query *q, const uir_ifact *fact, en
     for (uint32_t i = 0; i < n; i++) {
         uir_variable x = t->variables.data[fact->variables[i]];
         if (x.min != INT64_MIN) oblige(v, o, uir_term_sub(t, values[i], uir_term_const(t, x.min)));
-        if (x.max != INT64_MAX) oblige(v, o, uir_term_sub(t, uir_term_const(t, x.max), values[i]));
+        /* The greatest value of an index follows from its axioms. */
+        if (x.max != INT64_MAX && x.axiom_count == 0)
+            oblige(v, o, uir_term_sub(t, uir_term_const(t, x.max), values[i]));
         for (uint32_t a = 0; a < x.axiom_count; a++)
             oblige(v, o, uir_term_substitute(t, x.axioms[a], fact->variables, values, n));
     }
