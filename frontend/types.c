@@ -58,8 +58,17 @@ static uir_dim parse_expression(uir_importer *importer, uir_bytes text) {
     return status == UIR_STATUS_OK && tokenizer.current.kind == UIR_TOKEN_END ? dim : UIR_DIM_NONE;
 }
 
+/* Whether the text could name anything: "?" and "*", which exporters write for dims that differ, could not. */
+static bool is_name(uir_bytes text) {
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c >= 0x80) return true;
+    }
+    return false;
+}
+
 /* A name means one dim wherever it stands. Any other text means what it says where it is an expression of known names;
- * else it says nothing, as the "?" and "*" that exporters write for dims that differ: each time a dim of its own. */
+ * else it is an odd name, or names nothing: then each time a dim of its own. */
 static uir_status dim_from_text(uir_importer *importer, uir_bytes text, uir_dim *out_dim) {
     uir_name name;
     UIR_TRY(uir_import_name(importer, text, &name));
@@ -67,7 +76,8 @@ static uir_status dim_from_text(uir_importer *importer, uir_bytes text, uir_dim 
     *out_dim = importer->symbols.data[name.id];
     if (!out_dim->id) *out_dim = parse_expression(importer, text);
     importer->symbols.data[name.id] = *out_dim;
-    return out_dim->id ? UIR_STATUS_OK : add_symbol(importer, text, out_dim);
+    if (out_dim->id) return UIR_STATUS_OK;
+    return is_name(text) ? named_symbol(importer, name, out_dim) : add_symbol(importer, text, out_dim);
 }
 
 uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph) {
