@@ -2,15 +2,17 @@
 #define _POSIX_C_SOURCE 200809L
 #include "data.h"
 #include "picture.h"
+#include "printable.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static uir_status out_of_memory(void) {
-    fputs("uir-run: error: out of memory\n", stderr);
+    complain(NULL, "out of memory");
     return UIR_STATUS_OUT_OF_MEMORY;
 }
 
@@ -46,7 +48,7 @@ static bool push(char ***list, size_t *count, char *item) {
 static uir_status add_folder(const char *path, char ***list, size_t *count) {
     DIR *directory = opendir(path);
     if (!directory) {
-        fprintf(stderr, "uir-run: error: --data '%s': no such folder\n", path);
+        complain(NULL, "--data '%s': cannot open the folder: %s", path, strerror(errno));
         return UIR_STATUS_NOT_FOUND;
     }
     size_t before = *count;
@@ -133,20 +135,44 @@ static const char *input_name(void *user, size_t index) {
     return index < uir_model_input_count(model) ? uir_model_get_input(model, index).name : NULL;
 }
 
-/* The input that `name` (of `length` bytes) means, or SIZE_MAX with a message. */
-static size_t find_input(uir_model *model, const char *option, const char *name, size_t length) {
+static const char *input_dim_name(void *user, size_t index) {
+    uir_model *model = user;
+    for (size_t i = 0; i < uir_model_input_count(model); i++) {
+        uir_port port = uir_model_get_input(model, i);
+        for (uint32_t d = 0; d < port.rank; d++) {
+            if (port.dims[d] < 0 && index-- == 0) return port.dim_names[d];
+        }
+    }
+    return NULL;
+}
+
+/* What `candidate` lists, at most 32 of it, as the hint "label a b c". */
+static void list_names(const char *label, const char *(*candidate)(void *user, size_t index), void *user, char *buffer,
+                       size_t capacity) {
+    size_t used = (size_t)snprintf(buffer, capacity, "%s", label);
+    const char *name;
+    for (size_t i = 0; i < 32 && used + 1 < capacity && (name = candidate(user, i)) != NULL; i++)
+        used += (size_t)snprintf(buffer + used, capacity - used, " %s", name);
+}
+
+/* The input that "NAME=VALUE" means, and VALUE; SIZE_MAX with a message. A name may itself hold a '='. */
+static size_t find_input(uir_model *model, const char *option, const char *text, const char **out_value) {
+    const char *equals = options_split(option, text);
+    if (!equals) return SIZE_MAX;
     for (size_t i = 0; i < uir_model_input_count(model); i++) {
         const char *have = uir_model_get_input(model, i).name;
-        if (strlen(have) == length && !memcmp(have, name, length)) return i;
+        size_t length = strlen(have);
+        if (strncmp(text, have, length) != 0 || text[length] != '=') continue;
+        *out_value = text + length + 1;
+        return i;
     }
-    char word[128];
-    snprintf(word, sizeof word, "%.*s", (int)(length < 127 ? length : 127), name);
+    char word[128], names[1024];
+    size_t length = (size_t)(equals - text);
+    snprintf(word, sizeof word, "%.*s", (int)(length < 127 ? length : 127), text);
     const char *meant = nearest(word, input_name, model);
-    fprintf(stderr, "uir-run: error: --%s: the model has no input '%s'%s%s%s\n  its inputs:", option, word,
-            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
-    for (size_t i = 0; i < uir_model_input_count(model) && i < 32; i++)
-        fprintf(stderr, " %s", uir_model_get_input(model, i).name);
-    fputc('\n', stderr);
+    list_names("its inputs:", input_name, model, names, sizeof names);
+    complain(names, "--%s: the model has no input '%s'%s%s%s", option, word, meant ? "; did you mean '" : "",
+             meant ? meant : "", meant ? "'?" : "");
     return SIZE_MAX;
 }
 
@@ -184,14 +210,14 @@ static uir_status parse_bindings(const run_options *options, bindings *out_bindi
     char *at = out_bindings->names;
     for (size_t i = 0; i < n; i++) {
         const char *text = options->dims.items[i];
-        const char *equals = options_split("dim", text);
-        if (!equals) return UIR_STATUS_INVALID_ARGUMENT;
+        if (!options_split("dim", text)) return UIR_STATUS_INVALID_ARGUMENT;
+        const char *equals = strrchr(text, '='); /* a name may hold one, a number does not */
         uir_dim_binding *b = &out_bindings->items[out_bindings->count++];
         memcpy(at, text, (size_t)(equals - text));
         b->name = at;
         at += (equals - text) + 1;
         if (!parse_count(equals + 1, &b->value)) {
-            fprintf(stderr, "uir-run: error: --dim %s: a dim is a number of at least 0\n", text);
+            complain(NULL, "--dim %s: a dim is a whole number of at least 0", text);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
     }
@@ -202,26 +228,23 @@ static uir_status parse_bindings(const run_options *options, bindings *out_bindi
 static uir_status random_shape(uir_model *model, const run_options *options, const bindings *b, size_t index,
                                const uir_port *port, int64_t *out_dims, uint32_t *out_rank) {
     for (size_t i = 0; i < options->shapes.count; i++) {
-        const char *text = options->shapes.items[i];
-        const char *colon = strpbrk(text, "=:");
-        if (!colon || (size_t)(colon - text) != strlen(port->name) || memcmp(text, port->name, (size_t)(colon - text)))
-            continue;
-        int rank = parse_shape(colon + 1, out_dims, MAX_RANK);
+        const char *text = options->shapes.items[i], *shape = "";
+        if (find_input(model, "shape", text, &shape) != index) continue;
+        int rank = parse_shape(shape, out_dims, MAX_RANK);
         if (rank < 0) {
-            fprintf(stderr, "uir-run: error: --shape %s: write it as %s=1x3x224x224\n", text, port->name);
+            complain(NULL, "--shape %s: a shape is written as in %s=1x3x224x224, with at most %d dims", text,
+                     port->name, MAX_RANK);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         *out_rank = (uint32_t)rank;
         return UIR_STATUS_OK;
     }
     if (!port->rank_known) {
-        fprintf(stderr, "uir-run: error: input '%s' has no declared rank: give --shape %s=...\n", port->name,
-                port->name);
+        complain(NULL, "input '%s' has no declared rank: give --shape %s=...", port->name, port->name);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     *out_rank = port->rank;
-    uir_status status = uir_model_get_input_shape(model, index, b->items, b->count, out_dims);
-    return status == UIR_STATUS_NOT_FOUND ? UIR_STATUS_INVALID_ARGUMENT : status; /* a wrong --dim is wrong usage */
+    return uir_model_get_input_shape(model, index, b->items, b->count, out_dims);
 }
 
 /* Integers are indices more often than not: small ones stay inside most tables. */
@@ -229,7 +252,7 @@ static uir_status make_random(uir_context *context, uir_model *model, const run_
                               size_t index, uir_value **out_value) {
     uir_port port = uir_model_get_input(model, index);
     if (port.kind != UIR_VALUE_TENSOR || port.dtype == UIR_DTYPE_STRING || port.dtype == UIR_DTYPE_NONE) {
-        fprintf(stderr, "uir-run: error: input '%s' cannot be made up: give --input %s=FILE\n", port.name, port.name);
+        complain(NULL, "input '%s' cannot be made up: give --input %s=FILE", port.name, port.name);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     int64_t dims[MAX_RANK];
@@ -288,23 +311,40 @@ static uir_status load_numbered(uir_context *context, const char *folder, const 
     return status;
 }
 
+/* Names on the command line that the model lacks are wrong usage, whether they would matter or not. */
+static uir_status check_names(uir_context *context, uir_model *model, const run_options *options, const bindings *b) {
+    const char *value;
+    for (size_t i = 0; i < options->shapes.count; i++) {
+        if (find_input(model, "shape", options->shapes.items[i], &value) == SIZE_MAX)
+            return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        int64_t dims[MAX_RANK];
+        char names[1024];
+        bool found = uir_model_input_count(model) > 0;
+        if (found) found = uir_model_get_input_shape(model, 0, &b->items[i], 1, dims) != UIR_STATUS_NOT_FOUND;
+        uir_context_clear_messages(context); /* what else is wrong is told where the shape is needed */
+        if (found) continue;
+        const char *meant = nearest(b->items[i].name, input_dim_name, model);
+        list_names("dims of its inputs:", input_dim_name, model, names, sizeof names);
+        complain(names, "--dim: no input has a dim '%s'%s%s%s", b->items[i].name, meant ? "; did you mean '" : "",
+                 meant ? meant : "", meant ? "'?" : "");
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status load_case(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
                             run_case *c) {
-    for (size_t i = 0; i < options->shapes.count; i++) {
-        const char *text = options->shapes.items[i];
-        const char *at = strpbrk(text, "=:");
-        if (!at) return options_split("shape", text) ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
-        if (find_input(model, "shape", text, (size_t)(at - text)) == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
-    }
-    uir_status status;
+    uir_status status = check_names(context, model, options, b);
+    if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; i < options->inputs.count; i++) {
-        const char *text = options->inputs.items[i];
-        const char *equals = options_split("input", text);
-        size_t index = equals ? find_input(model, "input", text, (size_t)(equals - text)) : SIZE_MAX;
+        const char *file = "";
+        size_t index = find_input(model, "input", options->inputs.items[i], &file);
         if (index == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
         uir_value_destroy(c->inputs[index]);
         c->inputs[index] = NULL;
-        status = load_input(context, model, options, b, index, equals + 1, &c->inputs[index]);
+        status = load_input(context, model, options, b, index, file, &c->inputs[index]);
         if (status != UIR_STATUS_OK) return status;
         c->sources[index] = SOURCE_FILE;
     }

@@ -29,6 +29,8 @@ void debug_init(debug_state *state, uir_model_options *options) {
 void debug_stage(debug_state *state, const char *stage) {
     if (state->level < 1 || !strncmp(state->last, stage, sizeof state->last - 1)) return;
     snprintf(state->last, sizeof state->last, "%s", stage);
-    if (state->level < 2) fprintf(stderr, "uir-run: %s\n", stage);
-    else fprintf(stderr, "uir-run: %8.1f ms  %s\n", now_ms() - state->start_ms, stage);
+    if (state->level < 2)
+        fprintf(stderr, "uir-run: %s\n", stage);
+    else
+        fprintf(stderr, "uir-run: %8.1f ms  %s\n", now_ms() - state->start_ms, stage);
 }

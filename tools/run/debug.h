@@ -1,9 +1,9 @@
-/* UIR_DEBUG and UIR_DUMP: looking inside a compile from the outside. In: the environment. Out: options for loading, texts on
- * standard error.
+/* UIR_DEBUG and UIR_DUMP: looking inside a compile from the outside. In: the environment. Out: options for loading,
+ * texts on standard error.
  *
  * UIR_DUMP=STAGE prints the IR after a stage or pass ("onnx", "primitives", a clean-up pass, "all").
- * UIR_DEBUG=1 names the stages as they begin, 2 adds the time since the start, 3 prints the IR after every stage and checks that its
- * text reads back to the same. */
+ * UIR_DEBUG=1 names the stages as they begin, 2 adds the time since the start, 3 prints the IR after every stage and
+ * checks that its text reads back to the same. */
 #ifndef UIR_TOOLS_RUN_DEBUG_H
 #define UIR_TOOLS_RUN_DEBUG_H
 

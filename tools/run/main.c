@@ -1,5 +1,8 @@
 /* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
+#include "debug.h"
+#include "printable.h"
+#include "progress.h"
 #include "report.h"
 
 #include <errno.h>
@@ -27,24 +30,11 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* ---- progress: on a terminal only, after a second ---- */
-typedef struct progress_state {
-    double start_ms;
-    bool shown;
-} progress_state;
-
 static bool show_progress(void *user, const char *stage, double fraction) {
-    progress_state *p = user;
-    if (caught_signal) return true;
-    if (now_ms() - p->start_ms < 1000) return false;
-    fprintf(stderr, "\r%-24.24s %3d %%", stage, (int)(fraction * 100));
-    p->shown = true;
-    return false;
-}
-
-static void clear_progress(progress_state *p) {
-    if (p->shown) fputs("\r                              \r", stderr);
-    p->shown = false;
+    (void)fraction;
+    debug_stage(user, stage);
+    progress_set(stage);
+    return caught_signal != 0;
 }
 
 /* ---- one case ---- */
@@ -54,7 +44,8 @@ static uir_status run_once(uir_session *session, double *out_ms) {
     uir_status status = uir_session_run(session);
     running_session = NULL;
     *out_ms = now_ms() - start;
-    return status;
+    /* A signal that came just before the run began was not seen by it. */
+    return status == UIR_STATUS_OK && caught_signal ? UIR_STATUS_CANCELLED : status;
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -105,7 +96,11 @@ static uir_status compare_outputs(uir_session *session, const run_case *c, case_
 
 /* A file name for an output: its own name where that is harmless, else a number. */
 static void output_file_name(const char *name, size_t index, bool npy, char *buffer, size_t capacity) {
-    bool harmless = npy && *name && *name != '.' && strlen(name) < 100;
+    char numbered[40];
+    snprintf(numbered, sizeof numbered, "output_%zu", index);
+    /* Names of the form of a numbered file are left to the output of that number. */
+    bool harmless = npy && *name && *name != '.' && strlen(name) < 100 &&
+                    (strncmp(name, "output_", 7) != 0 || !strcmp(name, numbered));
     for (const char *s = name; *s; s++) {
         harmless &=
             (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("._-", *s);
@@ -113,25 +108,53 @@ static void output_file_name(const char *name, size_t index, bool npy, char *buf
     if (harmless) {
         snprintf(buffer, capacity, "%s.npy", name);
     } else {
-        snprintf(buffer, capacity, "output_%zu.%s", index, npy ? "npy" : "pb");
+        snprintf(buffer, capacity, "%s.%s", numbered, npy ? "npy" : "pb");
     }
 }
 
-/* Several cases go to folders of their own below DIR, named after theirs. */
+static uir_status make_folder(const char *path) {
+    struct stat s;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) return UIR_STATUS_OK;
+    complain(NULL, "--save '%s': cannot make the folder: %s", path, strerror(errno));
+    return UIR_STATUS_IO_FAILED;
+}
+
+/* The last part of a path; a slash at the end does not count. */
+static const char *last_part(const char *path, size_t *out_length) {
+    size_t end = strlen(path);
+    while (end && path[end - 1] == '/') end--;
+    size_t start = end;
+    while (start && path[start - 1] != '/') start--;
+    *out_length = end - start;
+    return path + start;
+}
+
+/* Several cases go to folders of their own below DIR, named after theirs, or numbered where names would not do. */
+static uir_status case_output_folder(const run_options *options, char *const *folders, size_t count, size_t at,
+                                     char *buffer, size_t capacity) {
+    int n = snprintf(buffer, capacity, "%s", options->save);
+    if (count > 1) {
+        size_t length, other_length, same = 0;
+        const char *name = last_part(folders[at], &length);
+        for (size_t i = 0; i < count; i++) {
+            const char *other = last_part(folders[i], &other_length);
+            same += other_length == length && !memcmp(other, name, length);
+        }
+        if (length && name[0] != '.' && same == 1)
+            n = snprintf(buffer, capacity, "%s/%.*s", options->save, (int)length, name);
+        else
+            n = snprintf(buffer, capacity, "%s/data_%zu", options->save, at);
+    }
+    if (n < 0 || (size_t)n >= capacity) {
+        complain(NULL, "--save '%s': the path is too long", options->save);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    uir_status status = make_folder(options->save);
+    return status == UIR_STATUS_OK && count > 1 ? make_folder(buffer) : status;
+}
+
 static uir_status save_outputs(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
-                               const run_case *c, bool several) {
-    char folder[4096];
-    const char *last = c->folder ? strrchr(c->folder, '/') : NULL;
-    int n = snprintf(folder, sizeof folder, "%s", options->save);
-    if (mkdir(options->save, 0777) != 0 && errno != EEXIST) n = -1;
-    if (several && n > 0 && (size_t)n < sizeof folder) {
-        snprintf(folder + n, sizeof folder - (size_t)n, "/%s", last ? last + 1 : c->folder);
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST) n = -1;
-    }
-    if (n < 0 || (size_t)n >= sizeof folder) {
-        fprintf(stderr, "uir-run: error: --save '%s': cannot make the folder: %s\n", options->save, strerror(errno));
-        return UIR_STATUS_IO_FAILED;
-    }
+                               const run_case *c, const char *folder) {
     bool npy = options->format && !strcmp(options->format, "npy");
     for (size_t i = 0; i < c->output_count; i++) {
         uir_value *value = NULL;
@@ -147,7 +170,7 @@ static uir_status save_outputs(uir_context *context, uir_model *model, uir_sessi
 }
 
 static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
-                              run_case *c, bool several, case_result *result) {
+                              run_case *c, const char *output_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
     result->folder = c->folder;
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
@@ -157,7 +180,8 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status != UIR_STATUS_OK) return status;
     result->statistics = uir_session_get_statistics(session);
     status = compare_outputs(session, c, result);
-    if (status == UIR_STATUS_OK && options->save) status = save_outputs(context, model, session, options, c, several);
+    if (status == UIR_STATUS_OK && options->save)
+        status = save_outputs(context, model, session, options, c, output_folder);
     return status;
 }
 
@@ -169,6 +193,23 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_times(model, result);
     if (options->explain) report_nodes(session, false);
     if (options->profile) report_nodes(session, true);
+}
+
+/* What the messages, which follow, do not know: where the inputs came from. */
+static void explain_failure(uir_status status, const run_case *c) {
+    bool made_up = false;
+    for (size_t i = 0; c->sources && i < c->input_count; i++) made_up |= c->sources[i] == SOURCE_RANDOM;
+    if (status != UIR_STATUS_BAD_DATA && status != UIR_STATUS_BAD_FILE) return;
+    if (c->folder) complain(NULL, "with the data of '%s':", c->folder);
+    if (made_up)
+        complain("--dim NAME=N and --shape NAME=AxBxC say others; the model may not take these",
+                 "with inputs that no file gave, whose free dims are 1 unless said otherwise:");
+}
+
+static void announce(size_t index, size_t count) {
+    char what[64];
+    snprintf(what, sizeof what, count > 1 ? "running data set %zu of %zu" : "running", index + 1, count);
+    progress_set(what);
 }
 
 static uir_status run_cases(uir_context *context, uir_model *model, const run_options *options) {
@@ -184,8 +225,14 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         case_result result = {0};
+        char output_folder[4096] = "";
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);
-        if (status == UIR_STATUS_OK) status = run_case_in(context, model, session, options, &c, count > 1, &result);
+        if (status == UIR_STATUS_OK && options->save)
+            status = case_output_folder(options, folders, count, i, output_folder, sizeof output_folder);
+        announce(i, cases);
+        if (status == UIR_STATUS_OK) status = run_case_in(context, model, session, options, &c, output_folder, &result);
+        progress_hide();
+        if (status != UIR_STATUS_OK) explain_failure(status, &c);
         if (status == UIR_STATUS_OK) {
             agree &= result.agree;
             show_case(model, session, options, &c, &result);
@@ -197,7 +244,8 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
             if (!result.agree) {
                 for (size_t k = 0; k < c.output_count; k++) {
                     if (!result.compared[k] || result.comparisons[k].agree) continue;
-                    fprintf(stderr, "uir-run: error: output %zu of %s: %s\n", k, c.folder, result.comparisons[k].text);
+                    complain(NULL, "output '%s' of %s: %s", uir_model_get_output(model, k).name,
+                             c.folder ? c.folder : "the run", result.comparisons[k].text);
                 }
             }
         }
@@ -229,7 +277,7 @@ static uir_status check_options(const run_options *options) {
         wrong =
             "models run on the device 'interpreter' only in this build; kernels run with uir-opt KERNEL.igraph --run";
     if (!wrong) return UIR_STATUS_OK;
-    fprintf(stderr, "uir-run: error: %s\n  try: uir-run --help\n", wrong);
+    complain("try: uir-run --help", "%s", wrong);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -240,15 +288,20 @@ static uir_status run(const run_options *options) {
     uir_model *model = NULL;
     status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
-        fprintf(stderr, "uir-run: error: %s\n", uir_status_text(status));
+        complain(NULL, "%s", uir_status_text(status));
         return status;
     }
-    progress_state progress = {now_ms(), false};
-    bool wants_progress = isatty(STDERR_FILENO) && !options->quiet && !options->json;
-    uir_model_options model_options = {sizeof model_options, wants_progress ? show_progress : NULL, &progress};
+    bool debugging = getenv("UIR_DEBUG") || getenv("UIR_DUMP"); /* which write to the same terminal */
+    if (!options->quiet && !debugging) progress_start();
+    debug_state debug;
+    uir_model_options model_options = {
+        .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
+    debug_init(&debug, &model_options);
     status = uir_model_load_file(context, options->model, &model_options, &model);
-    clear_progress(&progress);
-    if (status == UIR_STATUS_OK && options->can_run) {
+    progress_hide();
+    if (options->can_run && options->json) {
+        report_support(stdout, context, status == UIR_STATUS_OK ? model : NULL);
+    } else if (status == UIR_STATUS_OK && options->can_run) {
         uir_model_info info = uir_model_get_info(model);
         if (!options->quiet)
             printf("supported: %u ONNX nodes, %u primitives, opset %lld\n", info.onnx_node_count, info.primitive_count,
@@ -256,11 +309,11 @@ static uir_status run(const run_options *options) {
     } else if (status == UIR_STATUS_OK) {
         status = run_cases(context, model, options);
     }
-    bool said = uir_context_message_count(context) > 0 || status == UIR_STATUS_DIFFERENT ||
-                status == UIR_STATUS_INVALID_ARGUMENT;
+    progress_stop();
+    if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */
+    bool said = uir_context_message_count(context) > 0 || has_complained();
     report_messages(context, options->quiet);
-    if (status != UIR_STATUS_OK && !said && !caught_signal)
-        fprintf(stderr, "uir-run: error: %s\n", uir_status_text(status));
+    if (status != UIR_STATUS_OK && !said && !caught_signal) complain(NULL, "%s", uir_status_text(status));
     uir_model_destroy(model);
     uir_context_destroy(context);
     return status;
@@ -275,7 +328,7 @@ int main(int argc, char **argv) {
     uir_status status = options_parse(argc, argv, &options);
     if (status == UIR_STATUS_OK) {
         if (options.help) {
-            options_print_help(stdout);
+            options_print_help(stdout, terminal_width(STDOUT_FILENO));
         } else if (options.version) {
             printf("uir %s\n", uir_version());
         } else if (options.list_devices) {
@@ -288,7 +341,7 @@ int main(int argc, char **argv) {
     }
     options_free(&options);
     if (fflush(stdout) != 0 && errno != EPIPE && status == UIR_STATUS_OK) {
-        fprintf(stderr, "uir-run: error: cannot write the output: %s\n", strerror(errno));
+        complain(NULL, "cannot write the output: %s", strerror(errno));
         status = UIR_STATUS_IO_FAILED;
     }
     return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);

@@ -1,5 +1,6 @@
 /* Parsing of the command line, driven by options.def: `--name value`, `--name=value`, one model. */
 #include "options.h"
+#include "printable.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -92,14 +93,14 @@ static const char *option_name(void *user, size_t index) {
 const char *options_split(const char *option, const char *text) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text) {
-        fprintf(stderr, "uir-run: error: --%s needs NAME=VALUE, not '%s'\n", option, text);
+        complain(NULL, "--%s needs NAME=VALUE, not '%s'", option, text);
         return NULL;
     }
     return equals;
 }
 
 static uir_status usage_error(const char *what, const char *text) {
-    fprintf(stderr, "uir-run: error: %s '%s'\n  try: uir-run --help\n", what, text);
+    complain("try: uir-run --help", "%s '%s'", what, text);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -131,7 +132,7 @@ static uir_status set_field(run_options *options, const option_row *row, const c
         *has = true;
         return UIR_STATUS_OK;
     }
-    fprintf(stderr, "uir-run: error: --%s needs a number that is not negative, not '%s'\n", row->name, value);
+    complain(NULL, "--%s needs a number that is not negative, not '%s'", row->name, value);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -166,15 +167,15 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
             snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63),
                      argument[1] == '-' ? name : argument + 1);
             const char *meant = nearest(word, option_name, NULL);
-            fprintf(stderr, "uir-run: error: unknown option '%s'%s%s%s\n  try: uir-run --help\n", argument,
-                    meant ? "; did you mean --" : "", meant ? meant : "", meant ? "?" : "");
+            complain("try: uir-run --help", "unknown option '%s'%s%s%s", argument, meant ? "; did you mean --" : "",
+                     meant ? meant : "", meant ? "?" : "");
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         const char *value = equals ? equals + 1 : NULL;
         if (!row->argument && value) return usage_error("this option takes no value:", argument);
         if (row->argument && !value) {
             if (i + 1 >= argc) {
-                fprintf(stderr, "uir-run: error: --%s needs a value: --%s %s\n", row->name, row->name, row->argument);
+                complain(NULL, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
                 return UIR_STATUS_INVALID_ARGUMENT;
             }
             value = argv[++i];
@@ -191,22 +192,48 @@ void options_free(run_options *options) {
     }
 }
 
-void options_print_help(FILE *stream) {
-    fputs(
-        "uir-run MODEL.onnx [OPTION...]\n"
-        "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.\n\n",
-        stream);
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        char left[40];
-        snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
-                 rows[i].argument ? rows[i].argument : "");
-        if (strlen(left) > 22) {
-            fprintf(stream, "  %s\n  %-22s %s\n", left, "", rows[i].help);
-        } else {
-            fprintf(stream, "  %-22s %s\n", left, rows[i].help);
+/* Words of `text` from `column` on, wrapped before `width`; later lines start at `indent`. */
+static void print_wrapped(FILE *stream, const char *text, int column, int indent, int width) {
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (column > indent && column + length + 1 > width) {
+            fprintf(stream, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', stream);
+            column++;
         }
+        fwrite(text, 1, (size_t)length, stream);
+        column += length;
+        text += length;
+        text += *text == ' ';
     }
-    fputs("\nExit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported,\n"
-          "5 device or machine failed, 130 and 143 interrupted.\n",
-          stream);
+    fputc('\n', stream);
+}
+
+void options_print_help(FILE *stream, int width) {
+    enum { LEFT = 25, NARROW = 60 };
+    if (width < 20) width = 20;
+    int left = width < NARROW ? 6 : LEFT;
+    fputs("uir-run MODEL.onnx [OPTION...]\n", stream);
+    print_wrapped(
+        stream,
+        "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.", 0,
+        0, width);
+    fputc('\n', stream);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        bool has_argument = rows[i].argument != NULL;
+        int used =
+            fprintf(stream, "  --%s%s%s", rows[i].name, has_argument ? " " : "", has_argument ? rows[i].argument : "");
+        if (used >= left)
+            fprintf(stream, "\n%*s", left, "");
+        else
+            fprintf(stream, "%*s", left - used, "");
+        print_wrapped(stream, rows[i].help, left, left, width);
+    }
+    fputc('\n', stream);
+    print_wrapped(stream,
+                  "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, "
+                  "5 device or machine failed, 130 and 143 interrupted.",
+                  0, 0, width);
 }

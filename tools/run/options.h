@@ -30,7 +30,8 @@ typedef struct run_options {
 /* Fills `out_options`. On a wrong command line prints what is wrong to standard error and returns INVALID_ARGUMENT. */
 uir_status options_parse(int argc, char **argv, run_options *out_options);
 void options_free(run_options *options);
-void options_print_help(FILE *stream);
+/* Wrapped to `width` columns. */
+void options_print_help(FILE *stream, int width);
 
 /* "a=b": the position of the '=' or NULL with a message naming the option. */
 const char *options_split(const char *option, const char *text);

@@ -1,5 +1,6 @@
 /* A picture becomes a tensor: channels chosen, bilinear resize, (x * scale - mean) / std, layout. */
 #include "picture.h"
+#include "printable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,11 +80,10 @@ static uir_status parse_spec(const char *spec, preprocessing *p) {
     while (spec && *spec) {
         size_t n = strcspn(spec, ",");
         if (!parse_item(spec, n, p)) {
-            fprintf(stderr,
-                    "uir-run: error: --preprocess: cannot read '%.*s'\n  it takes grey, size=WxH, scale=X, mean=A/B/C, "
-                    "std=A/B/C, "
-                    "layout=nchw or layout=nhwc, separated by commas\n",
-                    (int)n, spec);
+            complain(
+                "it takes grey, size=WxH, scale=X, mean=A/B/C, std=A/B/C, layout=nchw or layout=nhwc, separated by "
+                "commas",
+                "--preprocess: cannot read '%.*s'", (int)n, spec);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         spec += n + (spec[n] == ',');
@@ -139,7 +139,7 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     if (status != UIR_STATUS_OK) return status;
     if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 ||
         (rank != 4 && rank != 3 && rank != 2)) {
-        fprintf(stderr, "uir-run: error: input '%s' takes no picture (its rank is %u)\n", port->name, rank);
+        complain(NULL, "input '%s' takes no picture (its rank is %u)", port->name, rank);
         return UIR_STATUS_BAD_DATA;
     }
     const int64_t *shape = uir_value_get_shape(*value);
@@ -172,8 +172,8 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
                     int64_t index = p.channels_last ? ((n * out[1] + y) * out[2] + x) * out[3] + k
                                                     : ((n * out[1] + k) * out[2] + y) * out[3] + x;
                     if (!store(result, (uint64_t)index, v)) {
-                        fprintf(stderr, "uir-run: error: input '%s' takes %s, which a picture cannot be\n", port->name,
-                                uir_dtype_get_name(port->dtype));
+                        complain(NULL, "input '%s' takes %s, which a picture cannot be", port->name,
+                                 uir_dtype_get_name(port->dtype));
                         uir_value_destroy(result);
                         return UIR_STATUS_BAD_DATA;
                     }

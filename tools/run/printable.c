@@ -2,6 +2,7 @@
  * escaped. */
 #include "printable.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,4 +43,21 @@ const char *printable(const char *text, char *buffer, size_t capacity) {
     }
     buffer[used] = 0;
     return buffer;
+}
+
+static bool complaint_made;
+
+void complain(const char *hint, const char *format, ...) {
+    char raw[2048], safe[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    va_end(arguments);
+    fprintf(stderr, "uir-run: error: %s\n", printable(raw, safe, sizeof safe));
+    if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
+    complaint_made = true;
+}
+
+bool has_complained(void) {
+    return complaint_made;
 }

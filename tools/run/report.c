@@ -8,12 +8,10 @@
 #include <string.h>
 
 void report_messages(uir_context *context, bool quiet) {
-    static const char *const words[] = {"note", "warning", "error"};
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
         uir_message m = uir_context_get_message(context, i);
         if (quiet && m.severity != UIR_SEVERITY_ERROR) continue;
-        bool has_word = strstr(m.text, words[m.severity]) != NULL;
-        fprintf(stderr, "uir-run: %s%s%s\n", has_word ? "" : words[m.severity], has_word ? "" : ": ", m.text);
+        fprintf(stderr, "uir-run: %s\n", m.text);
     }
     uir_context_clear_messages(context);
 }
@@ -241,6 +239,16 @@ static void add_nodes(cJSON *root, uir_session *session) {
     }
 }
 
+/* Takes over `root`. */
+static bool write_json(FILE *stream, cJSON *root) {
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    if (!text) return false;
+    fprintf(stream, "%s\n", text);
+    cJSON_free(text);
+    return true;
+}
+
 bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
                  size_t cases, const char *device) {
     cJSON *root = cJSON_CreateObject();
@@ -259,19 +267,39 @@ bool report_json(FILE *stream, uir_model *model, uir_session *session, const cas
     add_number(root, "compile_ms", info.compile_ms);
     add_number(root, "first_ms", result->times.first_ms);
     cJSON *steady = cJSON_AddObjectToObject(root, "steady_ms");
-    add_number(steady, "p50", result->times.p50_ms);
-    add_number(steady, "p90", result->times.p90_ms);
-    add_number(steady, "p99", result->times.p99_ms);
+    bool measured = result->times.count > 0;
+    add_number(steady, "p50", measured ? result->times.p50_ms : NAN);
+    add_number(steady, "p90", measured ? result->times.p90_ms : NAN);
+    add_number(steady, "p99", measured ? result->times.p99_ms : NAN);
     cJSON_AddNumberToObject(steady, "n", (double)result->times.count);
     cJSON_AddNumberToObject(root, "peak_bytes", (double)result->statistics.peak_bytes);
     cJSON_AddNumberToObject(root, "cases", (double)cases);
     cJSON_AddBoolToObject(root, "agree", agree);
     add_outputs(root, model, session, result);
     add_nodes(root, session);
-    char *text = cJSON_Print(root);
-    cJSON_Delete(root);
-    if (!text) return false;
-    fprintf(stream, "%s\n", text);
-    cJSON_free(text);
-    return true;
+    return write_json(stream, root);
+}
+
+void report_support(FILE *stream, uir_context *context, uir_model *model) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", 1);
+    cJSON_AddBoolToObject(root, "supported", model != NULL);
+    if (model) {
+        uir_model_info info = uir_model_get_info(model);
+        cJSON_AddNumberToObject(root, "opset", (double)info.opset);
+        cJSON_AddNumberToObject(root, "onnx_nodes", info.onnx_node_count);
+        cJSON_AddNumberToObject(root, "primitives", info.primitive_count);
+    }
+    cJSON *problems = cJSON_AddArrayToObject(root, "problems");
+    for (size_t i = 0; i < uir_context_message_count(context); i++) {
+        uir_message m = uir_context_get_message(context, i);
+        if (m.severity != UIR_SEVERITY_ERROR) continue;
+        cJSON *problem = cJSON_CreateObject();
+        add_text(problem, "status", uir_status_text(m.status));
+        add_text(problem, "node", m.node);
+        add_text(problem, "op", m.op);
+        cJSON_AddStringToObject(problem, "text", m.text); /* messages are printable as they come */
+        cJSON_AddItemToArray(problems, problem);
+    }
+    (void)!write_json(stream, root);
 }

@@ -30,5 +30,8 @@ void report_nodes(uir_session *session, bool profile);
 /* Writes the object for the last case; `agree` over all cases. */
 bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
                  size_t cases, const char *device);
+/* --can-run as an object: whether the model is supported, and every problem the context holds. `model` NULL: it is not.
+ */
+void report_support(FILE *stream, uir_context *context, uir_model *model);
 
 #endif
