@@ -65,9 +65,16 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                               uir_string_text(&importer->names, type_name));
         if (!domain_name.id) importer->ops.data[type_name.id] = op;
     }
+    if (op == UIR_OP_NONE && domain.length && opset == 0) {
+        return uir_import_gap_found(
+            importer, place, "--list-ops shows what is known",
+            "the op '%.*s' of the domain '%.*s' is not known, and opset_import lacks the domain",
+            UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
+    }
     if (op == UIR_OP_NONE) {
+        if (!domain.length) domain = (uir_bytes){"ai.onnx", 7};
         return uir_import_gap_found(importer, place, "--list-ops shows what is known",
-                                    "the op '%.*s' of domain '%.*s', version %lld, is not known",
+                                    "the op '%.*s' of the domain '%.*s', version %lld, is not known",
                                     UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
     }
     const uir_op_row *row = uir_op_get_row(op);

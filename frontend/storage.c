@@ -195,11 +195,11 @@ int uir_confined_open_walk(int directory, const char *path) {
 }
 
 uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 const char *location, size_t length, uir_mapped *out_mapped) {
+                                 const char *owner, const char *location, size_t length, uir_mapped *out_mapped) {
     static const char hint[] = "external data must be a regular file inside the model's folder";
     if (length == 0 || length > MAX_LOCATION || memchr(location, 0, length)) {
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint,
-                              "the location of external data is empty, too long or holds a zero byte");
+                              "%sthe location of external data is empty, too long or holds a zero byte", owner);
     }
     for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
         if (mapping->location && strlen(mapping->location) == length &&
@@ -209,31 +209,32 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
         }
     }
     if (storage->count >= MAX_FILES) {
-        return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "external data in more than %d files", MAX_FILES);
+        return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "%sexternal data in more than %d files", owner,
+                         MAX_FILES);
     }
     char *name;
     UIR_TRY_ALLOCATE(name, uir_arena_copy_string(&storage->arena, location, length));
     if (name[0] == '/') {
-        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint, "external data '%s' is an absolute path",
-                              name);
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint, "%sexternal data '%s' is an absolute path",
+                              owner, name);
     }
     for (const char *at = name; *at; at += strcspn(at, "/"), at += strspn(at, "/")) {
         if (strcspn(at, "/") == 2 && memcmp(at, "..", 2) == 0) {
             return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint,
-                                  "external data '%s' leads out of the model's folder", name);
+                                  "%sexternal data '%s' leads out of the model's folder", owner, name);
         }
     }
     if (storage->folder < 0) {
         return uir_error_hint(diagnostics, UIR_STATUS_NOT_FOUND, place,
                               "load the model from its file, or name the folder that holds its data",
-                              "external data '%s' is needed, and there is no folder to look in", name);
+                              "%sexternal data '%s' is needed, and there is no folder to look in", owner, name);
     }
     int descriptor = uir_confined_open_kernel(storage->folder, name);
     /* An old kernel, or a sandbox that knows no openat2. */
     if (descriptor == -ENOSYS || descriptor == -EPERM) descriptor = uir_confined_open_walk(storage->folder, name);
     if (descriptor < 0) {
-        return uir_error_hint(diagnostics, errno_status(-descriptor), place, hint, "cannot open external data '%s': %s",
-                              name, errno_text(-descriptor));
+        return uir_error_hint(diagnostics, errno_status(-descriptor), place, hint,
+                              "%scannot open external data '%s': %s", owner, name, errno_text(-descriptor));
     }
     return map_descriptor(storage, diagnostics, place, descriptor, name, name, out_mapped);
 }

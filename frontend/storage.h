@@ -27,9 +27,10 @@ uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnosti
 uir_status uir_storage_open_folder(uir_storage *storage, const char *folder);
 
 /* Maps the regular file at `location` (relative, from the model's file) below the folder; a file already mapped is
- * shared. Absolute paths, "..", symbolic links, devices and pipes are errors. `place` says where in the model. */
+ * shared. Absolute paths, "..", symbolic links, devices and pipes are errors. `place` says where in the model, `owner`
+ * whose data it is: messages begin with it. */
 uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 const char *location, size_t length, uir_mapped *out_mapped);
+                                 const char *owner, const char *location, size_t length, uir_mapped *out_mapped);
 
 /* Opens `path` below the folder `directory` for reading without following any link. Returns a descriptor or -errno. The
  * first asks the kernel (Linux 5.6's openat2; -ENOSYS where there is none); the second walks component by component. */

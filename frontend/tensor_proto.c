@@ -161,7 +161,9 @@ static uir_status read_external(const reading *reading, uir_tensor **out_tensor)
         return tensor_error(reading, UIR_STATUS_BAD_FILE, "external data is not allowed here");
     }
     uir_mapped mapped;
-    UIR_TRY(uir_storage_map_below(reading->source->storage, reading->source->diagnostics, reading->place,
+    char owner[256];
+    snprintf(owner, sizeof owner, "tensor '%.200s': ", reading->name.data ? reading->name.data : "");
+    UIR_TRY(uir_storage_map_below(reading->source->storage, reading->source->diagnostics, reading->place, owner,
                                   values[KEY_LOCATION].data, values[KEY_LOCATION].length, &mapped));
     if (offset > mapped.size || length > mapped.size - offset) {
         return tensor_error(reading, UIR_STATUS_BAD_FILE,
