@@ -1,20 +1,21 @@
 /* decompose: a graph of ONNX ops becomes a graph of primitives.
  *
- * In: the frontend's module. Out: a new module that holds only primitives, with every type inferred over symbolic dims; the
- * source module's values get the inferred types too, so that its text shows them. Each composite op has one rule, a small
- * function in a rules_*.c file named in rules.def; that rule is also the op's shape inference: its result's types are those of
- * the primitives it built. Every problem of a model is reported, not just the first. */
+ * In: the frontend's module. Out: a new module that holds only primitives, with every type inferred over symbolic dims;
+ * the source module's values get the inferred types too, so that its text shows them. Each composite op has one rule, a
+ * small function in a rules_*.c file named in rules.def; that rule is also the op's shape inference: its result's types
+ * are those of the primitives it built. Every problem of a model is reported, not just the first. */
 #ifndef UIR_DECOMPOSE_DECOMPOSE_H
 #define UIR_DECOMPOSE_DECOMPOSE_H
 
 #include "ir/graph.h"
 
-/* Constants are shared with (retained from) the source module, whose storage must outlive the result: the result takes over
- * `release_storage`. */
+/* Constants are shared with (retained from) the source module, whose storage must outlive the result: the result takes
+ * over `release_storage`. */
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_module **out_module);
 
-/* The clean-up passes (table in cleanup.def): fold constants, merge equal nodes, fold BatchNorm into contractions, drop dead ones. */
+/* The clean-up passes (table in cleanup.def): fold constants, merge equal nodes, fold BatchNorm into contractions, drop
+ * dead ones. */
 extern const uir_pass uir_cleanup_passes[];
 extern const size_t uir_cleanup_pass_count;
 

@@ -40,8 +40,9 @@ uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_g
 /* The same for the nodes from position `first` on. */
 uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
                                     uir_graph_id target_graph);
-/* What follows the If at position `position` is decomposed once for each branch, inside it; the outputs of the source graph
- * become results of the If. A branch for which the rest makes no sense is left out and must not be taken at run time. */
+/* What follows the If at position `position` is decomposed once for each branch, inside it; the outputs of the source
+ * graph become results of the If. A branch for which the rest makes no sense is left out and must not be taken at run
+ * time. */
 uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t position,
                                 uir_graph_id target_graph);
 void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status);
@@ -54,7 +55,8 @@ uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_tra
                                          const uir_type *type, uir_type *out_type);
 /* Empties a graph that turned out not to be wanted (and the graphs inside it). */
 void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
-/* Takes the names away from a graph's values (and those of the graphs inside it), which are made elsewhere under them too. */
+/* Takes the names away from a graph's values (and those of the graphs inside it), which are made elsewhere under them
+ * too. */
 void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
 
 /* Looks at the nodes added since the last call and computes the small ones whose operands are all constant. */
