@@ -303,20 +303,41 @@ static uir_status find_last_uses(uir_interpreter *interpreter) {
 
 /* ---- running ---- */
 
-/* What a value holds now; NULL for none. A constant is wrapped when it is first asked for. */
+/* A tensor of someone else's as a value of this run. Its own count of references is left alone: other runs may use the
+ * same constants and inputs at the same time, on other threads. */
+static uir_status borrow_tensor(uir_interpreter *interpreter, const uir_tensor *tensor, uir_datum **out_datum) {
+    const uir_allocator *allocator = &interpreter->allocator;
+    uir_tensor *view;
+    UIR_TRY(uir_tensor_create_borrowed(allocator, tensor->dtype, tensor->rank, tensor->shape, tensor->data, &view));
+    uir_status status = uir_datum_create_tensor(allocator, view, out_datum);
+    if (status != UIR_STATUS_OK) uir_tensor_release(view);
+    return status;
+}
+
+static uir_status borrow_datum(uir_interpreter *interpreter, const uir_datum *datum, uir_datum **out_datum) {
+    if (datum->kind == UIR_VALUE_TENSOR) return borrow_tensor(interpreter, datum->tensor, out_datum);
+    UIR_TRY(uir_datum_create_list(&interpreter->allocator, datum->kind, datum->dtype, out_datum));
+    for (uint32_t i = 0; i < datum->count; i++) {
+        uir_datum *element;
+        uir_status status = borrow_datum(interpreter, datum->elements[i], &element);
+        if (status == UIR_STATUS_OK) {
+            status = uir_datum_append(*out_datum, element);
+            if (status != UIR_STATUS_OK) uir_datum_release(element);
+        }
+        if (status == UIR_STATUS_OK) continue;
+        uir_datum_release(*out_datum);
+        return status;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* What a value holds now; NULL for none. A constant is borrowed when it is first asked for. */
 static uir_status get_value(uir_interpreter *interpreter, uir_value_id value, uir_datum **out_datum) {
     *out_datum = NULL;
     if (!value.id) return UIR_STATUS_OK;
     uir_datum **slot = &interpreter->slots[value.id];
-    uir_tensor *constant = uir_value_info_get(interpreter->module, value)->constant;
-    if (!*slot && constant) {
-        uir_tensor_retain(constant);
-        uir_status status = uir_datum_create_tensor(&interpreter->allocator, constant, slot);
-        if (status != UIR_STATUS_OK) {
-            uir_tensor_release(constant);
-            return status;
-        }
-    }
+    const uir_tensor *constant = uir_value_info_get(interpreter->module, value)->constant;
+    if (!*slot && constant) UIR_TRY(borrow_tensor(interpreter, constant, slot));
     *out_datum = *slot;
     if (*slot) return UIR_STATUS_OK;
     return uir_error(interpreter->diagnostics, UIR_STATUS_INTERNAL, NULL, "value %u is used before it is made",
@@ -563,8 +584,7 @@ static uir_status bind_inputs(uir_interpreter *interpreter, uir_datum *const *in
     for (uint32_t i = 0; i < count; i++) UIR_TRY(match_input(interpreter, graph->inputs.data[i], inputs[i], true));
     for (uint32_t i = 0; i < count; i++) UIR_TRY(match_input(interpreter, graph->inputs.data[i], inputs[i], false));
     for (uint32_t i = 0; i < count; i++) {
-        uir_datum_retain(inputs[i]);
-        interpreter->slots[graph->inputs.data[i].id] = inputs[i];
+        UIR_TRY(borrow_datum(interpreter, inputs[i], &interpreter->slots[graph->inputs.data[i].id]));
     }
     return UIR_STATUS_OK;
 }
@@ -579,7 +599,7 @@ static void hand_over(const uir_interpreter *interpreter, uir_datum *datum, cons
 /* A result must not depend on what the module or the caller owns (constants may lie in the model's file): such tensors
  * get bytes of their own. Changes shared datums in place, which means the same to everyone. */
 static uir_status own_output(uir_interpreter *interpreter, uir_datum *datum) {
-    if (datum->allocator != &interpreter->allocator) return UIR_STATUS_OK; /* an input given straight out */
+    if (datum->allocator != &interpreter->allocator) return UIR_STATUS_OK; /* an operand of uir_node_interpret */
     for (uint32_t i = 0; i < datum->count; i++) UIR_TRY(own_output(interpreter, datum->elements[i]));
     uir_tensor *tensor = datum->tensor, *copy;
     if (!tensor || (tensor->owned && tensor->allocator == &interpreter->allocator)) return UIR_STATUS_OK;

@@ -84,7 +84,7 @@ uir_status uir_interpret_reshape(uir_call *call) {
         uir_datum_retain(call->inputs[0]);
         return uir_call_set(call, 0, call->inputs[0]);
     }
-    if (uir_value_info_get(call->module, call->node->inputs[0])->constant) {
+    if (uir_value_info_get(call->module, call->node->inputs[0])->constant && a->dtype != UIR_DTYPE_STRING) {
         UIR_TRY(uir_tensor_create_borrowed(call->allocator, a->dtype, rank, shape, a->data, &result));
         uir_datum *datum;
         uir_status status = uir_datum_create_tensor(call->allocator, result, &datum);

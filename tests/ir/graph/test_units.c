@@ -3,6 +3,7 @@
 #include "tests/ir/graph/support.h"
 
 #include "ir/sort.h"
+#include <pthread.h>
 
 /* ---- the table ---- */
 
@@ -293,6 +294,48 @@ static void test_outputs_outlive_the_module(void **state) {
     for (int i = 0; i < 4; i++) uir_datum_release(outputs[i]);
 }
 
+/* Two runs of one module at once, on the same inputs: nothing that they share is written. */
+typedef struct shared_run {
+    const fixture *f;
+    uir_datum *input;
+} shared_run;
+
+static void *run_repeatedly(void *argument) {
+    const shared_run *run = argument;
+    uint32_t wrong = 0;
+    for (int i = 0; i < 200; i++) {
+        uir_datum *outputs[2];
+        uir_status status =
+            uir_module_interpret(run->f->module, &run->f->allocator, NULL, NULL, &run->input, 1, outputs, 2, NULL);
+        if (status != UIR_STATUS_OK || ((float *)outputs[0]->tensor->data)[3] != 40) wrong++;
+        uir_datum_release(outputs[0]);
+        uir_datum_release(outputs[1]);
+    }
+    return wrong ? argument : NULL;
+}
+
+static void test_runs_at_once(void **state) {
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    uir_dim four = number(&f, 4);
+    uir_value_id x = add_input(&f, "x", UIR_DTYPE_F32, &four, 1);
+    uir_value_id c = add_constant(&f, UIR_DTYPE_F32, SHAPE(4), VALUES(1, 2, 3, 4));
+    add_output(&f, uir_build_binary(&f.builder, UIR_OP_MUL, x, c));
+    add_output(&f, c);
+    uir_tensor *input = make_tensor_of(&f.allocator, UIR_DTYPE_F32, SHAPE(4), VALUES(7, 8, 9, 10));
+    shared_run run = {&f, make_datum(&f.allocator, input)};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_repeatedly, &run), 0);
+    for (int i = 0; i < 2; i++) {
+        void *wrong;
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+    uir_datum_release(run.input);
+    fixture_close(&f);
+}
+
 static void test_one_node(void **state) {
     (void)state;
     fixture f;
@@ -481,6 +524,7 @@ int main(void) {
         cmocka_unit_test(test_byte_limit),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_outputs_outlive_the_module),
+        cmocka_unit_test(test_runs_at_once),
         cmocka_unit_test(test_one_node),
         cmocka_unit_test(test_text_by_hash),
         cmocka_unit_test(test_text_names_are_unique),
