@@ -25,7 +25,7 @@ void uir_dims_destroy(uir_dims *dims) {
     uir_release(&allocator, dims, sizeof *dims);
 }
 
-void *dim_scratch(uir_dims *dims, size_t count, size_t size) {
+void *uir_dim_scratch(uir_dims *dims, size_t count, size_t size) {
     void *block = uir_arena_allocate_array(&dims->scratch, count, size);
     if (!block) dims->out_of_memory = true;
     return block;
@@ -45,7 +45,7 @@ uir_status uir_dims_add_symbol(uir_dims *dims, const char *name, size_t length, 
     if (id == UINT32_MAX) return UIR_STATUS_LIMIT;
     UIR_TRY_ALLOCATE(symbol.name, uir_arena_copy_string(&dims->arena, name, length));
     UIR_TRY(uir_vector_push(&dims->arena, &dims->symbols, symbol));
-    uir_dim dim = dim_intern(dims, UIR_DIM_SYMBOL, id, NULL, 0);
+    uir_dim dim = uir_dim_intern(dims, UIR_DIM_SYMBOL, id, NULL, 0);
     if (!dim.id) {
         dims->symbols.count--;
         return UIR_STATUS_OUT_OF_MEMORY;
@@ -109,7 +109,7 @@ static bool collect_symbols(uir_dims *dims, dim_node *node) {
     for (uint32_t i = 0; i < node->node.count; i++) {
         const dim_node *operand = dim_at(dims, node->node.operands[i]);
         uint32_t missing = 0;
-        for (uint32_t j = 0; j < operand->symbol_count; j++) missing += !dim_has_symbol(node, operand->symbols[j]);
+        for (uint32_t j = 0; j < operand->symbol_count; j++) missing += !uir_dim_has_symbol(node, operand->symbols[j]);
         if (missing == 0) continue;
         if (missing + node->symbol_count == operand->symbol_count) {
             node->symbols = operand->symbols;
@@ -139,7 +139,7 @@ static bool is_division(uir_dim_kind kind) {
 static dim_node *make_node(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count) {
     uint32_t depth = 0;
     uint64_t tree_size = 1;
-    bool divides_by_unknown = is_division(kind) && dim_interval(dims, operands[1]).min < 1;
+    bool divides_by_unknown = is_division(kind) && uir_dim_interval(dims, operands[1]).min < 1;
     for (uint32_t i = 0; i < count; i++) {
         const dim_node *operand = dim_at(dims, operands[i]);
         if (operand->depth > depth) depth = operand->depth;
@@ -162,7 +162,7 @@ static dim_node *make_node(uir_dims *dims, uir_dim_kind kind, int64_t value, con
     return node;
 }
 
-uir_dim dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count) {
+uir_dim uir_dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count) {
     uint64_t seed = (uint64_t)value * 0x9e3779b97f4a7c15u + (uint64_t)kind;
     uint32_t hash = (uint32_t)uir_hash(operands, count * sizeof *operands, seed);
     if ((uint64_t)(dims->nodes.count + 1) * 3 > (uint64_t)dims->table_size * 2 && !grow_table(dims)) {
@@ -182,7 +182,7 @@ uir_dim dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_d
 }
 
 uir_dim uir_dim_const(uir_dims *dims, int64_t value) {
-    return dim_intern(dims, UIR_DIM_CONST, value, NULL, 0);
+    return uir_dim_intern(dims, UIR_DIM_CONST, value, NULL, 0);
 }
 
 const uir_dim_node *uir_dim_get(const uir_dims *dims, uir_dim dim) {
@@ -195,7 +195,7 @@ bool uir_dim_is_const(const uir_dims *dims, uir_dim dim, int64_t *out_value) {
     return true;
 }
 
-bool dim_has_symbol(const dim_node *node, uint32_t symbol) {
+bool uir_dim_has_symbol(const dim_node *node, uint32_t symbol) {
     uint32_t low = 0, high = node->symbol_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -215,7 +215,7 @@ void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void
     for (uint32_t i = 0; i < node->symbol_count; i++) visit(user, (uir_symbol){node->symbols[i]});
 }
 
-int dim_order(const uir_dims *dims, uir_dim a, uir_dim b) {
+int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     if (a.id == b.id) return 0;
     const uir_dim_node *x = &dim_at(dims, a)->node, *y = &dim_at(dims, b)->node;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
@@ -227,7 +227,7 @@ int dim_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     }
     if (x->value != y->value) return x->value < y->value ? -1 : 1;
     for (uint32_t i = 0; i < x->count && i < y->count; i++) {
-        int order = dim_order(dims, x->operands[i], y->operands[i]);
+        int order = uir_dim_order(dims, x->operands[i], y->operands[i]);
         if (order) return order;
     }
     return x->count < y->count ? -1 : 1;

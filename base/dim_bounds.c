@@ -3,7 +3,7 @@
 
 __extension__ typedef __int128 wide;
 
-int64_t integer_gcd(int64_t a, int64_t b) {
+int64_t uir_integer_gcd(int64_t a, int64_t b) {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
     while (y) {
         uint64_t rest = x % y;
@@ -14,15 +14,15 @@ int64_t integer_gcd(int64_t a, int64_t b) {
     return x > INT64_MAX ? (int64_t)(x / 2) : (int64_t)x;
 }
 
-int64_t integer_floordiv(int64_t a, int64_t b) {
+int64_t uir_integer_floordiv(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
 
-int64_t integer_ceildiv(int64_t a, int64_t b) {
+int64_t uir_integer_ceildiv(int64_t a, int64_t b) {
     return a / b + (a % b > 0);
 }
 
-int64_t integer_mod(int64_t a, int64_t b) {
+int64_t uir_integer_mod(int64_t a, int64_t b) {
     return a % b < 0 ? a % b + b : a % b;
 }
 
@@ -47,13 +47,13 @@ static int64_t extended_multiply(int64_t a, int64_t b) {
 static int64_t extended_floordiv(int64_t a, int64_t b) {
     if (is_infinite(a)) return a;
     if (b == INT64_MAX) return a < 0 ? -1 : 0;
-    return integer_floordiv(a, b);
+    return uir_integer_floordiv(a, b);
 }
 
 static int64_t extended_ceildiv(int64_t a, int64_t b) {
     if (is_infinite(a)) return a;
     if (b == INT64_MAX) return a > 0 ? 1 : 0;
-    return integer_ceildiv(a, b);
+    return uir_integer_ceildiv(a, b);
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -103,15 +103,15 @@ static interval symbol_interval(uir_dims *dims, uint32_t id) {
     uir_symbol_facts facts = dims->symbols.data[id].facts;
     interval result = {facts.min, facts.max};
     if (facts.bound.id) {
-        int64_t bound = dim_interval(dims, facts.bound).max;
+        int64_t bound = uir_dim_interval(dims, facts.bound).max;
         if (bound != INT64_MAX && bound != INT64_MIN) result.max = least(result.max, bound - 1);
     }
     if (facts.multiple_of > 1) {
         /* Rounded inward to multiples; a rounding that would overflow is left out. */
         if (!is_infinite(result.min))
-            result.min = clamp((wide)integer_ceildiv(result.min, facts.multiple_of) * facts.multiple_of);
+            result.min = clamp((wide)uir_integer_ceildiv(result.min, facts.multiple_of) * facts.multiple_of);
         if (!is_infinite(result.max))
-            result.max = clamp((wide)integer_floordiv(result.max, facts.multiple_of) * facts.multiple_of);
+            result.max = clamp((wide)uir_integer_floordiv(result.max, facts.multiple_of) * facts.multiple_of);
     }
     return result;
 }
@@ -125,7 +125,7 @@ static int64_t multiply_divisors(int64_t a, int64_t b) {
 }
 
 static int64_t divisor_of(int64_t value) {
-    return integer_gcd(value, 0);
+    return uir_integer_gcd(value, 0);
 }
 
 static int64_t node_multiple(uir_dims *dims, const uir_dim_node *node) {
@@ -155,7 +155,8 @@ static int64_t node_multiple(uir_dims *dims, const uir_dim_node *node) {
         break;
     }
     result = 0;
-    for (uint32_t i = 0; i < node->count; i++) result = integer_gcd(result, uir_dim_multiple(dims, node->operands[i]));
+    for (uint32_t i = 0; i < node->count; i++)
+        result = uir_integer_gcd(result, uir_dim_multiple(dims, node->operands[i]));
     return result;
 }
 
@@ -165,9 +166,9 @@ static interval node_interval(uir_dims *dims, const uir_dim_node *node) {
     interval result = {INT64_MIN, INT64_MAX};
     if (node->kind == UIR_DIM_CONST) return tidy((interval){node->value, node->value});
     if (node->kind == UIR_DIM_SYMBOL) return tidy(symbol_interval(dims, (uint32_t)node->value));
-    if (node->kind == UIR_DIM_MUL) return term_interval(dims, (term){1, node->count, node->operands});
+    if (node->kind == UIR_DIM_MUL) return uir_term_interval(dims, (term){1, node->count, node->operands});
     for (uint32_t i = 0; i < node->count; i++) {
-        interval operand = dim_interval(dims, node->operands[i]);
+        interval operand = uir_dim_interval(dims, node->operands[i]);
         if (i == 0) {
             result = operand;
             continue;
@@ -215,14 +216,14 @@ static void derive(uir_dims *dims, dim_node *node) {
     node->busy = false;
 }
 
-interval dim_interval(uir_dims *dims, uir_dim dim) {
+interval uir_dim_interval(uir_dims *dims, uir_dim dim) {
     dim_node *node = dim_at(dims, dim);
     derive(dims, node);
     return (interval){node->min, node->max};
 }
 
 void uir_dim_bounds(uir_dims *dims, uir_dim dim, int64_t *out_min, int64_t *out_max) {
-    interval result = dim.id ? dim_interval(dims, dim) : (interval){INT64_MIN, INT64_MAX};
+    interval result = dim.id ? uir_dim_interval(dims, dim) : (interval){INT64_MIN, INT64_MAX};
     *out_min = result.min;
     *out_max = result.max;
 }
@@ -234,10 +235,10 @@ int64_t uir_dim_multiple(uir_dims *dims, uir_dim dim) {
     return node->multiple;
 }
 
-interval term_interval(uir_dims *dims, term t) {
+interval uir_term_interval(uir_dims *dims, term t) {
     interval result = tidy((interval){t.coefficient, t.coefficient});
     for (uint32_t i = 0; i < t.degree; i++) {
-        interval factor = dim_interval(dims, t.atoms[i]);
+        interval factor = uir_dim_interval(dims, t.atoms[i]);
         /* An even power is not negative. */
         if (i + 1 < t.degree && t.atoms[i + 1].id == t.atoms[i].id) {
             factor = interval_multiply(factor, factor);
@@ -249,14 +250,14 @@ interval term_interval(uir_dims *dims, term t) {
     return result;
 }
 
-interval polynomial_interval(uir_dims *dims, polynomial p) {
+interval uir_polynomial_interval(uir_dims *dims, polynomial p) {
     interval result = {0, 0};
     for (uint32_t i = 0; i < p.count && !(result.min == INT64_MIN && result.max == INT64_MAX); i++)
-        result = interval_add(result, term_interval(dims, p.terms[i]));
+        result = interval_add(result, uir_term_interval(dims, p.terms[i]));
     return result;
 }
 
-int64_t term_multiple(uir_dims *dims, term t) {
+int64_t uir_term_multiple(uir_dims *dims, term t) {
     int64_t result = divisor_of(t.coefficient);
     for (uint32_t i = 0; i < t.degree; i++) result = multiply_divisors(result, uir_dim_multiple(dims, t.atoms[i]));
     return result;

@@ -21,12 +21,12 @@ static bool cancel_exact_division(uir_dims *dims, polynomial *p, bool *out_chang
                 continue;
             polynomial old = {&p->terms[i], 1}, inside;
             term rest;
-            if (!term_without(dims, p->terms[i], p->terms[i].atoms[j], &rest)) return false;
+            if (!uir_term_without(dims, p->terms[i], p->terms[i].atoms[j], &rest)) return false;
             rest.coefficient /= divisor;
             *out_changed = true;
-            return polynomial_from_dim(dims, node->operands[0], &inside) &&
-                   polynomial_multiply_term(dims, inside, rest, &inside) &&
-                   polynomial_add_scaled(dims, *p, old, -1, p) && polynomial_add_scaled(dims, *p, inside, 1, p);
+            return uir_polynomial_from_dim(dims, node->operands[0], &inside) &&
+                   uir_polynomial_multiply_term(dims, inside, rest, &inside) &&
+                   uir_polynomial_add_scaled(dims, *p, old, -1, p) && uir_polynomial_add_scaled(dims, *p, inside, 1, p);
         }
     }
     return true;
@@ -41,19 +41,20 @@ static bool join_quotient_and_rest(uir_dims *dims, polynomial *p, bool *out_chan
     for (uint32_t i = 0; i < p->count; i++) {
         for (uint32_t j = 0; j < p->terms[i].degree; j++) {
             const uir_dim_node *node = &dim_at(dims, p->terms[i].atoms[j])->node;
-            if (node->kind != UIR_DIM_MOD || dim_interval(dims, node->operands[1]).min < 1) continue;
+            if (node->kind != UIR_DIM_MOD || uir_dim_interval(dims, node->operands[1]).min < 1) continue;
             uir_dim quotient = uir_dim_floordiv(dims, node->operands[0], node->operands[1]);
             polynomial q, b, x, candidate, old = {&p->terms[i], 1};
             term rest;
-            if (!quotient.id || !polynomial_from_dim(dims, quotient, &q) ||
-                !polynomial_from_dim(dims, node->operands[1], &b) ||
-                !polynomial_from_dim(dims, node->operands[0], &x) ||
-                !term_without(dims, p->terms[i], p->terms[i].atoms[j], &rest))
+            if (!quotient.id || !uir_polynomial_from_dim(dims, quotient, &q) ||
+                !uir_polynomial_from_dim(dims, node->operands[1], &b) ||
+                !uir_polynomial_from_dim(dims, node->operands[0], &x) ||
+                !uir_term_without(dims, p->terms[i], p->terms[i].atoms[j], &rest))
                 return false;
             /* x - b*floordiv(x, b) in place of mod(x, b); what overflows here is merely not simplified. */
-            if (!polynomial_multiply(dims, q, b, &q) || !polynomial_add_scaled(dims, x, q, -1, &x) ||
-                !polynomial_multiply_term(dims, x, rest, &x) || !polynomial_add_scaled(dims, *p, old, -1, &candidate) ||
-                !polynomial_add_scaled(dims, candidate, x, 1, &candidate)) {
+            if (!uir_polynomial_multiply(dims, q, b, &q) || !uir_polynomial_add_scaled(dims, x, q, -1, &x) ||
+                !uir_polynomial_multiply_term(dims, x, rest, &x) ||
+                !uir_polynomial_add_scaled(dims, *p, old, -1, &candidate) ||
+                !uir_polynomial_add_scaled(dims, candidate, x, 1, &candidate)) {
                 if (dims->out_of_memory) return false;
                 continue;
             }
@@ -74,7 +75,7 @@ static uir_dim finish_sum(uir_dims *dims, polynomial p) {
         if (!cancel_exact_division(dims, &p, &changed)) return UIR_DIM_NONE;
         if (!changed && !join_quotient_and_rest(dims, &p, &changed)) return UIR_DIM_NONE;
     }
-    return polynomial_to_dim(dims, p);
+    return uir_polynomial_to_dim(dims, p);
 }
 
 static uir_dim add_scaled(uir_dims *dims, uir_dim a, uir_dim b, int64_t factor) {
@@ -83,8 +84,8 @@ static uir_dim add_scaled(uir_dims *dims, uir_dim a, uir_dim b, int64_t factor) 
     dims->out_of_memory = false;
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
     uir_dim result = UIR_DIM_NONE;
-    if (polynomial_from_dim(dims, a, &p) && polynomial_from_dim(dims, b, &q) &&
-        polynomial_add_scaled(dims, p, q, factor, &p))
+    if (uir_polynomial_from_dim(dims, a, &p) && uir_polynomial_from_dim(dims, b, &q) &&
+        uir_polynomial_add_scaled(dims, p, q, factor, &p))
         result = finish_sum(dims, p);
     uir_arena_return_to(&dims->scratch, mark);
     return result;
@@ -104,7 +105,8 @@ uir_dim uir_dim_mul(uir_dims *dims, uir_dim a, uir_dim b) {
     dims->out_of_memory = false;
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
     uir_dim result = UIR_DIM_NONE;
-    if (polynomial_from_dim(dims, a, &p) && polynomial_from_dim(dims, b, &q) && polynomial_multiply(dims, p, q, &p))
+    if (uir_polynomial_from_dim(dims, a, &p) && uir_polynomial_from_dim(dims, b, &q) &&
+        uir_polynomial_multiply(dims, p, q, &p))
         result = finish_sum(dims, p);
     uir_arena_return_to(&dims->scratch, mark);
     return result;
@@ -133,9 +135,9 @@ static bool polynomial_undefined(uir_dims *dims, polynomial p) {
 /* p[i] is moved out of the rest as `part` times the divisor. */
 static bool extract(division *d, term part) {
     polynomial single = {&part, 1}, product;
-    return polynomial_multiply_term(d->dims, d->divisor, part, &product) &&
-           polynomial_add_scaled(d->dims, d->rest, product, -1, &d->rest) &&
-           polynomial_add_scaled(d->dims, d->quotient, single, 1, &d->quotient);
+    return uir_polynomial_multiply_term(d->dims, d->divisor, part, &product) &&
+           uir_polynomial_add_scaled(d->dims, d->rest, product, -1, &d->rest) &&
+           uir_polynomial_add_scaled(d->dims, d->quotient, single, 1, &d->quotient);
 }
 
 /* Takes out of the rest what the divisor divides as polynomials. Coefficients are cut toward zero, which keeps signs.
@@ -145,7 +147,7 @@ static bool extract_multiples(division *d) {
     for (uint32_t i = 0; i < d->rest.count;) {
         term t = d->rest.terms[i], part = {t.coefficient, t.degree, t.atoms};
         bool fits = true;
-        for (uint32_t j = 0; j < lead.degree && fits; j++) fits = term_without(d->dims, part, lead.atoms[j], &part);
+        for (uint32_t j = 0; j < lead.degree && fits; j++) fits = uir_term_without(d->dims, part, lead.atoms[j], &part);
         if (d->dims->out_of_memory) return false;
         part.coefficient = lead.coefficient == -1 ? 0 : t.coefficient / lead.coefficient;
         if (!fits || part.coefficient == 0 || (d->divisor.count > 1 && t.coefficient % lead.coefficient)) {
@@ -171,37 +173,37 @@ static bool extract_multiples(division *d) {
 static bool extract_known_multiples(division *d) {
     for (uint32_t i = 0; i < d->rest.count && d->rest.count > 1;) {
         term t = d->rest.terms[i];
-        if (t.degree == 0 || term_multiple(d->dims, t) % d->value) {
+        if (t.degree == 0 || uir_term_multiple(d->dims, t) % d->value) {
             i++;
             continue;
         }
         polynomial single = {&t, 1}, quotient;
         if (d->kind != UIR_DIM_MOD) {
             uir_dim part =
-                uir_dim_floordiv(d->dims, polynomial_to_dim(d->dims, single), uir_dim_const(d->dims, d->value));
-            if (!part.id || !polynomial_from_dim(d->dims, part, &quotient) ||
-                !polynomial_add_scaled(d->dims, d->quotient, quotient, 1, &d->quotient))
+                uir_dim_floordiv(d->dims, uir_polynomial_to_dim(d->dims, single), uir_dim_const(d->dims, d->value));
+            if (!part.id || !uir_polynomial_from_dim(d->dims, part, &quotient) ||
+                !uir_polynomial_add_scaled(d->dims, d->quotient, quotient, 1, &d->quotient))
                 return false;
         }
-        if (!polynomial_add_scaled(d->dims, d->rest, single, -1, &d->rest)) return false;
+        if (!uir_polynomial_add_scaled(d->dims, d->rest, single, -1, &d->rest)) return false;
     }
     return true;
 }
 
 static bool polynomial_of_sum(uir_dims *dims, polynomial p, int64_t constant, polynomial *out) {
     polynomial c;
-    return polynomial_from_const(dims, constant, &c) && polynomial_add_scaled(dims, p, c, 1, out);
+    return uir_polynomial_from_const(dims, constant, &c) && uir_polynomial_add_scaled(dims, p, c, 1, out);
 }
 
 /* low <= rest < low + divisor with low = `periods` * divisor + offset? */
 static bool rest_within(division *d, int64_t periods, int64_t offset) {
     polynomial low, high;
     uir_dims *dims = d->dims;
-    return polynomial_add_scaled(dims, d->rest, d->divisor, -periods, &low) &&
-           polynomial_of_sum(dims, low, -offset, &low) && prove_nonnegative(dims, low, BUILD_STEPS) &&
-           polynomial_add_scaled(dims, (polynomial){NULL, 0}, low, -1, &high) &&
-           polynomial_add_scaled(dims, high, d->divisor, 1, &high) && polynomial_of_sum(dims, high, -1, &high) &&
-           prove_nonnegative(dims, high, BUILD_STEPS);
+    return uir_polynomial_add_scaled(dims, d->rest, d->divisor, -periods, &low) &&
+           polynomial_of_sum(dims, low, -offset, &low) && uir_prove_nonnegative(dims, low, BUILD_STEPS) &&
+           uir_polynomial_add_scaled(dims, (polynomial){NULL, 0}, low, -1, &high) &&
+           uir_polynomial_add_scaled(dims, high, d->divisor, 1, &high) && polynomial_of_sum(dims, high, -1, &high) &&
+           uir_prove_nonnegative(dims, high, BUILD_STEPS);
 }
 
 /* When the rest provably lies within one period of the divisor, the quotient is known. */
@@ -212,8 +214,8 @@ static bool settle(division *d, bool *out_settled) {
         return true;
     int64_t periods = 0;
     if (d->value) {
-        interval range = polynomial_interval(d->dims, d->rest);
-        if (range.min != INT64_MIN) periods = integer_floordiv(range.min, d->value);
+        interval range = uir_polynomial_interval(d->dims, d->rest);
+        if (range.min != INT64_MIN) periods = uir_integer_floordiv(range.min, d->value);
     }
     for (int attempt = 0; attempt < 2 && !*out_settled; attempt++) {
         int64_t p = attempt == 0 ? periods : -1;
@@ -224,7 +226,7 @@ static bool settle(division *d, bool *out_settled) {
         }
         int64_t quotient = p + offset;
         if (!polynomial_of_sum(d->dims, d->quotient, quotient, &d->quotient)) return false;
-        if (!polynomial_add_scaled(d->dims, d->rest, d->divisor, -p, &d->rest)) return false;
+        if (!uir_polynomial_add_scaled(d->dims, d->rest, d->divisor, -p, &d->rest)) return false;
         *out_settled = true;
     }
     return true;
@@ -236,22 +238,22 @@ static bool cancel_common_factor(division *d, term *out_factor) {
     uir_dims *dims = d->dims;
     *out_factor = (term){1, 0, NULL};
     int64_t gcd = 0;
-    for (uint32_t i = 0; i < d->rest.count; i++) gcd = integer_gcd(gcd, d->rest.terms[i].coefficient);
-    for (uint32_t i = 0; i < d->divisor.count; i++) gcd = integer_gcd(gcd, d->divisor.terms[i].coefficient);
+    for (uint32_t i = 0; i < d->rest.count; i++) gcd = uir_integer_gcd(gcd, d->rest.terms[i].coefficient);
+    for (uint32_t i = 0; i < d->divisor.count; i++) gcd = uir_integer_gcd(gcd, d->divisor.terms[i].coefficient);
     if (gcd < 1) return true;
     term common = {gcd, 0, NULL};
     term lead = d->divisor.terms[0];
     for (uint32_t i = 0; i < lead.degree; i++) {
         uir_dim atom = lead.atoms[i];
-        if (dim_interval(dims, atom).min < 1 || dim_at(dims, atom)->divides_by_unknown) continue;
+        if (uir_dim_interval(dims, atom).min < 1 || dim_at(dims, atom)->divides_by_unknown) continue;
         polynomial single = {&(term){1, 1, &dim_at(dims, atom)->self}, 1}, product;
-        if (!polynomial_multiply_term(dims, single, common, &product)) return false;
+        if (!uir_polynomial_multiply_term(dims, single, common, &product)) return false;
         bool divides = true;
         term quotient;
         for (uint32_t k = 0; k < d->rest.count && divides; k++)
-            divides = term_divide(dims, d->rest.terms[k], product.terms[0], &quotient);
+            divides = uir_term_divide(dims, d->rest.terms[k], product.terms[0], &quotient);
         for (uint32_t k = 0; k < d->divisor.count && divides; k++)
-            divides = term_divide(dims, d->divisor.terms[k], product.terms[0], &quotient);
+            divides = uir_term_divide(dims, d->divisor.terms[k], product.terms[0], &quotient);
         if (dims->out_of_memory) return false;
         if (divides) common = product.terms[0];
     }
@@ -261,8 +263,8 @@ static bool cancel_common_factor(division *d, term *out_factor) {
         polynomial old = *parts[p], divided = {NULL, 0};
         for (uint32_t k = 0; k < old.count; k++) {
             term quotient;
-            if (!term_divide(dims, old.terms[k], common, &quotient) ||
-                !polynomial_add_scaled(dims, divided, (polynomial){&quotient, 1}, 1, &divided))
+            if (!uir_term_divide(dims, old.terms[k], common, &quotient) ||
+                !uir_polynomial_add_scaled(dims, divided, (polynomial){&quotient, 1}, 1, &divided))
                 return false;
         }
         *parts[p] = divided;
@@ -280,27 +282,27 @@ static bool reduce_by_gcd(division *d, int64_t *out_factor, int64_t *out_offset)
     *out_factor = 1;
     *out_offset = 0;
     for (uint32_t i = 0; i < d->rest.count; i++)
-        if (d->rest.terms[i].degree) gcd = integer_gcd(gcd, d->rest.terms[i].coefficient);
+        if (d->rest.terms[i].degree) gcd = uir_integer_gcd(gcd, d->rest.terms[i].coefficient);
     if (gcd <= 1) return true;
-    int64_t k1 = integer_floordiv(constant, gcd);
+    int64_t k1 = uir_integer_floordiv(constant, gcd);
     polynomial reduced = {NULL, 0};
     for (uint32_t i = 0; i < d->rest.count; i++) {
         term t = d->rest.terms[i];
         if (t.degree == 0) continue;
         t.coefficient /= gcd;
-        if (!polynomial_add_scaled(dims, reduced, (polynomial){&t, 1}, 1, &reduced)) return false;
+        if (!uir_polynomial_add_scaled(dims, reduced, (polynomial){&t, 1}, 1, &reduced)) return false;
     }
     if (!polynomial_of_sum(dims, reduced, k1, &d->rest)) return false;
     *out_factor = gcd;
-    *out_offset = integer_mod(constant, gcd);
+    *out_offset = uir_integer_mod(constant, gcd);
     d->value /= gcd;
-    return polynomial_from_const(dims, d->value, &d->divisor);
+    return uir_polynomial_from_const(dims, d->value, &d->divisor);
 }
 
 static uir_dim intern_division(division *d, uir_dim_kind kind, polynomial rest) {
-    uir_dim operands[2] = {polynomial_to_dim(d->dims, rest), polynomial_to_dim(d->dims, d->divisor)};
+    uir_dim operands[2] = {uir_polynomial_to_dim(d->dims, rest), uir_polynomial_to_dim(d->dims, d->divisor)};
     if (!operands[0].id || !operands[1].id) return UIR_DIM_NONE;
-    return dim_intern(d->dims, kind, 0, operands, 2);
+    return uir_dim_intern(d->dims, kind, 0, operands, 2);
 }
 
 /* kind(rest, divisor), unless the rest is one node of the same rounding plus a constant: kind(kind(x, b) + k, c) is
@@ -311,8 +313,8 @@ static uir_dim intern_flat(division *d, uir_dim_kind kind, polynomial rest) {
     uint32_t terms = rest.count - (constant != 0);
     if (terms == 1 && rest.terms[0].coefficient == 1 && rest.terms[0].degree == 1) {
         const uir_dim_node *node = &dim_at(dims, rest.terms[0].atoms[0])->node;
-        if (node->kind == kind && dim_interval(dims, node->operands[1]).min >= 1) {
-            uir_dim k = uir_dim_const(dims, constant), divisor = polynomial_to_dim(dims, d->divisor);
+        if (node->kind == kind && uir_dim_interval(dims, node->operands[1]).min >= 1) {
+            uir_dim k = uir_dim_const(dims, constant), divisor = uir_polynomial_to_dim(dims, d->divisor);
             uir_dim x = uir_dim_add(dims, node->operands[0], uir_dim_mul(dims, k, node->operands[1]));
             uir_dim product = uir_dim_mul(dims, node->operands[1], divisor);
             /* An overflow leaves it nested. */
@@ -325,8 +327,8 @@ static uir_dim intern_flat(division *d, uir_dim_kind kind, polynomial rest) {
 /* quotient + atom + constant. */
 static uir_dim add_quotient(division *d, uir_dim atom, int64_t constant) {
     polynomial p;
-    if (!atom.id || !polynomial_from_dim(d->dims, atom, &p) || !polynomial_add_scaled(d->dims, p, d->quotient, 1, &p) ||
-        !polynomial_of_sum(d->dims, p, constant, &p))
+    if (!atom.id || !uir_polynomial_from_dim(d->dims, atom, &p) ||
+        !uir_polynomial_add_scaled(d->dims, p, d->quotient, 1, &p) || !polynomial_of_sum(d->dims, p, constant, &p))
         return UIR_DIM_NONE;
     return finish_sum(d->dims, p);
 }
@@ -355,15 +357,16 @@ static uir_dim finish_division(division *d) {
     /* Without its constant a rest may share a factor with a symbolic divisor: it is divided anew. */
     if (extra)
         return add_quotient(
-            d, divide(d->dims, kind, polynomial_to_dim(d->dims, rest), polynomial_to_dim(d->dims, d->divisor)), extra);
+            d, divide(d->dims, kind, uir_polynomial_to_dim(d->dims, rest), uir_polynomial_to_dim(d->dims, d->divisor)),
+            extra);
     return add_quotient(d, intern_flat(d, kind, rest), 0);
 }
 
 /* Brings the constant of the rest into [0, c). */
 static bool reduce_constant(division *d) {
-    int64_t constant = polynomial_constant(d->rest), periods = integer_floordiv(constant, d->value);
+    int64_t constant = polynomial_constant(d->rest), periods = uir_integer_floordiv(constant, d->value);
     polynomial others = {d->rest.terms, d->rest.count - (constant != 0)};
-    return polynomial_of_sum(d->dims, others, integer_mod(constant, d->value), &d->rest) &&
+    return polynomial_of_sum(d->dims, others, uir_integer_mod(constant, d->value), &d->rest) &&
            polynomial_of_sum(d->dims, d->quotient, periods, &d->quotient);
 }
 
@@ -376,22 +379,22 @@ static uir_dim divide_constant(division *d) {
     if (d->kind != UIR_DIM_MOD) return settled ? finish_sum(d->dims, d->quotient) : finish_division(d);
     uir_dim rest = UIR_DIM_NONE;
     if (settled) {
-        rest = polynomial_to_dim(d->dims, d->rest);
+        rest = uir_polynomial_to_dim(d->dims, d->rest);
     } else {
         /* mod(mod(x, b), c) is mod(x, c) where c divides b. */
         const uir_dim_node *node =
             d->rest.count == 1 && d->rest.terms[0].degree == 1 && d->rest.terms[0].coefficient == 1
                 ? &dim_at(d->dims, d->rest.terms[0].atoms[0])->node
                 : NULL;
-        if (node && node->kind == UIR_DIM_MOD && dim_interval(d->dims, node->operands[1]).min >= 1 &&
+        if (node && node->kind == UIR_DIM_MOD && uir_dim_interval(d->dims, node->operands[1]).min >= 1 &&
             uir_dim_multiple(d->dims, node->operands[1]) % d->value == 0)
-            rest = uir_dim_mod(d->dims, node->operands[0], polynomial_to_dim(d->dims, d->divisor));
+            rest = uir_dim_mod(d->dims, node->operands[0], uir_polynomial_to_dim(d->dims, d->divisor));
         else
             rest = intern_division(d, UIR_DIM_MOD, d->rest);
     }
     polynomial p, k;
-    if (!rest.id || !polynomial_from_dim(d->dims, rest, &p) || !polynomial_from_const(d->dims, offset, &k) ||
-        !polynomial_add_scaled(d->dims, k, p, factor, &p))
+    if (!rest.id || !uir_polynomial_from_dim(d->dims, rest, &p) || !uir_polynomial_from_const(d->dims, offset, &k) ||
+        !uir_polynomial_add_scaled(d->dims, k, p, factor, &p))
         return UIR_DIM_NONE;
     return finish_sum(d->dims, p);
 }
@@ -402,7 +405,7 @@ static uir_dim divide_symbolic(division *d) {
     if (!extract_multiples(d) || !cancel_common_factor(d, &factor)) return UIR_DIM_NONE;
     if (d->value && d->kind != UIR_DIM_MOD) {
         /* The divisor was a constant times the common factor. */
-        uir_dim rest = polynomial_to_dim(d->dims, d->rest), divisor = uir_dim_const(d->dims, d->value);
+        uir_dim rest = uir_polynomial_to_dim(d->dims, d->rest), divisor = uir_dim_const(d->dims, d->value);
         return add_quotient(d,
                             d->kind == UIR_DIM_FLOORDIV ? uir_dim_floordiv(d->dims, rest, divisor)
                                                         : uir_dim_ceildiv(d->dims, rest, divisor),
@@ -412,13 +415,14 @@ static uir_dim divide_symbolic(division *d) {
     if (d->kind != UIR_DIM_MOD) return settled ? finish_sum(d->dims, d->quotient) : finish_division(d);
     uir_dim rest;
     if (settled)
-        rest = polynomial_to_dim(d->dims, d->rest);
+        rest = uir_polynomial_to_dim(d->dims, d->rest);
     else if (d->value)
-        rest = uir_dim_mod(d->dims, polynomial_to_dim(d->dims, d->rest), uir_dim_const(d->dims, d->value));
+        rest = uir_dim_mod(d->dims, uir_polynomial_to_dim(d->dims, d->rest), uir_dim_const(d->dims, d->value));
     else
         rest = intern_division(d, UIR_DIM_MOD, d->rest);
     polynomial p;
-    if (!rest.id || !polynomial_from_dim(d->dims, rest, &p) || !polynomial_multiply_term(d->dims, p, factor, &p))
+    if (!rest.id || !uir_polynomial_from_dim(d->dims, rest, &p) ||
+        !uir_polynomial_multiply_term(d->dims, p, factor, &p))
         return UIR_DIM_NONE;
     return finish_sum(d->dims, p);
 }
@@ -427,27 +431,27 @@ static uir_dim divide(uir_dims *dims, uir_dim_kind kind, uir_dim a, uir_dim b) {
     if (!a.id || !b.id) return UIR_DIM_NONE;
     uir_dim operands[2] = {a, b}, result = UIR_DIM_NONE;
     dims->out_of_memory = false;
-    if (dim_interval(dims, b).min < 1) return dim_intern(dims, kind, 0, operands, 2);
+    if (uir_dim_interval(dims, b).min < 1) return uir_dim_intern(dims, kind, 0, operands, 2);
     int64_t dividend, divisor;
     if (uir_dim_is_const(dims, b, &divisor)) {
         if (divisor == 1) return kind == UIR_DIM_MOD ? uir_dim_const(dims, 0) : a;
         if (uir_dim_is_const(dims, a, &dividend)) {
-            int64_t quotient =
-                kind == UIR_DIM_CEILDIV ? integer_ceildiv(dividend, divisor) : integer_floordiv(dividend, divisor);
-            return uir_dim_const(dims, kind == UIR_DIM_MOD ? integer_mod(dividend, divisor) : quotient);
+            int64_t quotient = kind == UIR_DIM_CEILDIV ? uir_integer_ceildiv(dividend, divisor)
+                                                       : uir_integer_floordiv(dividend, divisor);
+            return uir_dim_const(dims, kind == UIR_DIM_MOD ? uir_integer_mod(dividend, divisor) : quotient);
         }
     }
     uir_arena_mark mark = uir_arena_get_mark(&dims->scratch);
     division d = {.dims = dims, .kind = kind};
     uir_dim_is_const(dims, b, &d.value);
-    if (polynomial_from_dim(dims, a, &d.rest) && polynomial_from_dim(dims, b, &d.divisor)) {
+    if (uir_polynomial_from_dim(dims, a, &d.rest) && uir_polynomial_from_dim(dims, b, &d.divisor)) {
         if (d.value && kind == UIR_DIM_CEILDIV) {
             /* Where the sum overflows the node is kept as it is. */
             d.kind = UIR_DIM_FLOORDIV;
             if (polynomial_of_sum(dims, d.rest, d.value - 1, &d.rest))
                 result = divide_constant(&d);
             else if (!dims->out_of_memory)
-                result = dim_intern(dims, kind, 0, operands, 2);
+                result = uir_dim_intern(dims, kind, 0, operands, 2);
         } else {
             result = d.value ? divide_constant(&d) : divide_symbolic(&d);
         }
@@ -482,7 +486,7 @@ static bool collect(uir_dims *dims, uir_dim_kind kind, uir_dim dim, operand_list
             if (!collect(dims, kind, node->operands[i], list)) return false;
         return true;
     }
-    return list->count < DIM_OPERANDS_MAX && polynomial_from_dim(dims, dim, &list->items[list->count++]);
+    return list->count < DIM_OPERANDS_MAX && uir_polynomial_from_dim(dims, dim, &list->items[list->count++]);
 }
 
 /* Removes every operand that another one makes irrelevant. */
@@ -492,11 +496,11 @@ static bool drop_dominated(uir_dims *dims, uir_dim_kind kind, operand_list *list
         for (uint32_t j = 0; j < list->count;) {
             polynomial difference;
             bool dominated = false;
-            if (i != j && polynomial_add_scaled(dims, list->items[j], list->items[i], -1, &difference)) {
+            if (i != j && uir_polynomial_add_scaled(dims, list->items[j], list->items[i], -1, &difference)) {
                 dominated = difference.count == 0;
                 if (!dominated && !polynomial_undefined(dims, difference))
-                    dominated = polynomial_add_scaled(dims, (polynomial){NULL, 0}, difference, sign, &difference) &&
-                                prove_nonnegative(dims, difference, BUILD_STEPS);
+                    dominated = uir_polynomial_add_scaled(dims, (polynomial){NULL, 0}, difference, sign, &difference) &&
+                                uir_prove_nonnegative(dims, difference, BUILD_STEPS);
             }
             if (dims->out_of_memory) return false;
             if (!dominated) {
@@ -521,20 +525,20 @@ static bool take_common(uir_dims *dims, operand_list *list, polynomial *out_comm
             shared = false;
             for (uint32_t k = 0; k < list->items[i].count && !shared; k++)
                 shared = list->items[i].terms[k].coefficient == candidate.coefficient &&
-                         term_same_monomial(list->items[i].terms[k], candidate);
+                         uir_term_same_monomial(list->items[i].terms[k], candidate);
         }
-        if (shared && !polynomial_add_scaled(dims, *out_common, (polynomial){&candidate, 1}, 1, out_common))
+        if (shared && !uir_polynomial_add_scaled(dims, *out_common, (polynomial){&candidate, 1}, 1, out_common))
             return false;
     }
     for (uint32_t i = 0; i < list->count && out_common->count; i++)
-        if (!polynomial_add_scaled(dims, list->items[i], *out_common, -1, &list->items[i])) return false;
+        if (!uir_polynomial_add_scaled(dims, list->items[i], *out_common, -1, &list->items[i])) return false;
     return true;
 }
 
 /* The constant last, as in sums. */
 static int operand_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     bool a_const = uir_dim_is_const(dims, a, NULL), b_const = uir_dim_is_const(dims, b, NULL);
-    return a_const != b_const ? a_const - b_const : dim_order(dims, a, b);
+    return a_const != b_const ? a_const - b_const : uir_dim_order(dims, a, b);
 }
 
 static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, uint32_t count) {
@@ -543,12 +547,12 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
     for (uint32_t i = 0; i < count; i++)
         if (!collect(dims, kind, from[i], &list)) return UIR_DIM_NONE;
     if (!drop_dominated(dims, kind, &list)) return UIR_DIM_NONE;
-    if (list.count == 1) return polynomial_to_dim(dims, list.items[0]);
+    if (list.count == 1) return uir_polynomial_to_dim(dims, list.items[0]);
     if (!take_common(dims, &list, &common)) return UIR_DIM_NONE;
     uir_dim operands[DIM_OPERANDS_MAX];
     bool nested = false;
     for (uint32_t i = 0; i < list.count; i++) {
-        operands[i] = polynomial_to_dim(dims, list.items[i]);
+        operands[i] = uir_polynomial_to_dim(dims, list.items[i]);
         if (!operands[i].id) return UIR_DIM_NONE;
         nested = nested || dim_at(dims, operands[i])->node.kind == kind;
     }
@@ -559,14 +563,16 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
         operands[j] = moving;
     }
     /* Without the common terms an operand may be one of the same kind: min(min(a, b) + 5, 5). */
-    uir_dim node = nested ? extreme(dims, kind, operands, list.count) : dim_intern(dims, kind, 0, operands, list.count);
+    uir_dim node =
+        nested ? extreme(dims, kind, operands, list.count) : uir_dim_intern(dims, kind, 0, operands, list.count);
     if (!node.id || common.count == 0) return node;
     polynomial p;
-    if (!polynomial_from_dim(dims, node, &p) || !polynomial_add_scaled(dims, p, common, 1, &p)) return UIR_DIM_NONE;
+    if (!uir_polynomial_from_dim(dims, node, &p) || !uir_polynomial_add_scaled(dims, p, common, 1, &p))
+        return UIR_DIM_NONE;
     return finish_sum(dims, p);
 }
 
-uir_dim dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count) {
+uir_dim uir_dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         if (!operands[i].id) return UIR_DIM_NONE;
     dims->out_of_memory = false;
@@ -577,11 +583,11 @@ uir_dim dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, 
 }
 
 uir_dim uir_dim_min(uir_dims *dims, uir_dim a, uir_dim b) {
-    return dim_extreme(dims, UIR_DIM_MIN, (uir_dim[]){a, b}, 2);
+    return uir_dim_extreme(dims, UIR_DIM_MIN, (uir_dim[]){a, b}, 2);
 }
 
 uir_dim uir_dim_max(uir_dims *dims, uir_dim a, uir_dim b) {
-    return dim_extreme(dims, UIR_DIM_MAX, (uir_dim[]){a, b}, 2);
+    return uir_dim_extreme(dims, UIR_DIM_MAX, (uir_dim[]){a, b}, 2);
 }
 
 /* ---- compounds --------------------------------------------------------------------------------------------------- */

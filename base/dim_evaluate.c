@@ -154,7 +154,7 @@ static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, const uir_dim *operand
         return uir_dim_mod(dims, operands[0], operands[1]);
     case UIR_DIM_MIN:
     case UIR_DIM_MAX:
-        return dim_extreme(dims, kind, operands, count);
+        return uir_dim_extreme(dims, kind, operands, count);
     case UIR_DIM_CONST:
     case UIR_DIM_SYMBOL:
         break;
@@ -172,7 +172,7 @@ static uir_dim substitute(substitution *s, uir_dim dim) {
     uint32_t slot = dim.id % MEMO_SIZE;
     if (s->memo_ids[slot] == dim.id) return s->memo_results[slot];
     uir_arena_mark mark = uir_arena_get_mark(&s->dims->scratch);
-    uir_dim *operands = dim_scratch(s->dims, node->node.count, sizeof *operands), result = UIR_DIM_NONE;
+    uir_dim *operands = uir_dim_scratch(s->dims, node->node.count, sizeof *operands), result = UIR_DIM_NONE;
     bool complete = operands != NULL;
     for (uint32_t i = 0; i < node->node.count && complete; i++) {
         operands[i] = substitute(s, node->node.operands[i]);

@@ -69,27 +69,27 @@ static inline dim_node *dim_at(const uir_dims *dims, uir_dim dim) {
 }
 
 /* The node, found or made. Operands are canonical already. */
-uir_dim dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count);
+uir_dim uir_dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count);
 /* MIN or MAX of all operands at once; in pairs they might share terms that all of them do not. */
-uir_dim dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count);
+uir_dim uir_dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count);
 /* A total order by structure and names, so that text does not depend on the order of creation. */
-int dim_order(const uir_dims *dims, uir_dim a, uir_dim b);
-bool dim_has_symbol(const dim_node *node, uint32_t symbol);
+int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b);
+bool uir_dim_has_symbol(const dim_node *node, uint32_t symbol);
 /* Scratch memory that the caller gives back through the arena's marks; NULL marks the context out of memory. */
-void *dim_scratch(uir_dims *dims, size_t count, size_t size);
+void *uir_dim_scratch(uir_dims *dims, size_t count, size_t size);
 
 /* Polynomials; all return false on overflow, a limit or exhausted memory. */
-bool polynomial_from_dim(uir_dims *dims, uir_dim dim, polynomial *out);
-bool polynomial_from_const(uir_dims *dims, int64_t value, polynomial *out);
-bool polynomial_add_scaled(uir_dims *dims, polynomial a, polynomial b, int64_t factor, polynomial *out);
-bool polynomial_multiply(uir_dims *dims, polynomial a, polynomial b, polynomial *out);
-bool polynomial_multiply_term(uir_dims *dims, polynomial a, term factor, polynomial *out);
+bool uir_polynomial_from_dim(uir_dims *dims, uir_dim dim, polynomial *out);
+bool uir_polynomial_from_const(uir_dims *dims, int64_t value, polynomial *out);
+bool uir_polynomial_add_scaled(uir_dims *dims, polynomial a, polynomial b, int64_t factor, polynomial *out);
+bool uir_polynomial_multiply(uir_dims *dims, polynomial a, polynomial b, polynomial *out);
+bool uir_polynomial_multiply_term(uir_dims *dims, polynomial a, term factor, polynomial *out);
 /* a / b exactly, when b's atoms are among a's and the coefficient divides. */
-bool term_divide(uir_dims *dims, term a, term b, term *out);
+bool uir_term_divide(uir_dims *dims, term a, term b, term *out);
 /* The same monomial without one occurrence of the atom; false when it has none. */
-bool term_without(uir_dims *dims, term a, uir_dim atom, term *out);
-bool term_same_monomial(term a, term b);
-uir_dim polynomial_to_dim(uir_dims *dims, polynomial p);
+bool uir_term_without(uir_dims *dims, term a, uir_dim atom, term *out);
+bool uir_term_same_monomial(term a, term b);
+uir_dim uir_polynomial_to_dim(uir_dims *dims, polynomial p);
 static inline int64_t polynomial_constant(polynomial p) {
     return p.count && p.terms[p.count - 1].degree == 0 ? p.terms[p.count - 1].coefficient : 0;
 }
@@ -101,16 +101,16 @@ static inline bool polynomial_is_const(polynomial p) {
 typedef struct interval {
     int64_t min, max;
 } interval;
-interval dim_interval(uir_dims *dims, uir_dim dim);
-interval term_interval(uir_dims *dims, term t);
-interval polynomial_interval(uir_dims *dims, polynomial p);
-int64_t term_multiple(uir_dims *dims, term t);
-int64_t integer_gcd(int64_t a, int64_t b);
-int64_t integer_floordiv(int64_t a, int64_t b); /* b >= 1 */
-int64_t integer_ceildiv(int64_t a, int64_t b);
-int64_t integer_mod(int64_t a, int64_t b);
+interval uir_dim_interval(uir_dims *dims, uir_dim dim);
+interval uir_term_interval(uir_dims *dims, term t);
+interval uir_polynomial_interval(uir_dims *dims, polynomial p);
+int64_t uir_term_multiple(uir_dims *dims, term t);
+int64_t uir_integer_gcd(int64_t a, int64_t b);
+int64_t uir_integer_floordiv(int64_t a, int64_t b); /* b >= 1 */
+int64_t uir_integer_ceildiv(int64_t a, int64_t b);
+int64_t uir_integer_mod(int64_t a, int64_t b);
 
 /* Whether p >= 0 wherever it is defined; `steps` bounds the work. */
-bool prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps);
+bool uir_prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps);
 
 #endif

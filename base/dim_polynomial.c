@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool term_same_monomial(term a, term b) {
+bool uir_term_same_monomial(term a, term b) {
     if (a.degree != b.degree) return false;
     for (uint32_t i = 0; i < a.degree; i++)
         if (a.atoms[i].id != b.atoms[i].id) return false;
@@ -14,7 +14,7 @@ bool term_same_monomial(term a, term b) {
 static int monomial_order(const uir_dims *dims, term a, term b) {
     if (a.degree != b.degree) return a.degree > b.degree ? -1 : 1;
     for (uint32_t i = 0; i < a.degree; i++) {
-        int order = dim_order(dims, a.atoms[i], b.atoms[i]);
+        int order = uir_dim_order(dims, a.atoms[i], b.atoms[i]);
         if (order) return order;
     }
     return 0;
@@ -30,10 +30,10 @@ static term term_from_dim(const uir_dims *dims, uir_dim dim) {
     return t;
 }
 
-bool polynomial_from_dim(uir_dims *dims, uir_dim dim, polynomial *out) {
+bool uir_polynomial_from_dim(uir_dims *dims, uir_dim dim, polynomial *out) {
     const uir_dim_node *node = &dim_at(dims, dim)->node;
     uint32_t count = node->kind == UIR_DIM_ADD ? node->count : 1;
-    *out = (polynomial){dim_scratch(dims, count, sizeof *out->terms), 0};
+    *out = (polynomial){uir_dim_scratch(dims, count, sizeof *out->terms), 0};
     if (!out->terms) return false;
     for (uint32_t i = 0; i < count; i++) {
         term t = term_from_dim(dims, node->kind == UIR_DIM_ADD ? node->operands[i] : dim);
@@ -42,15 +42,15 @@ bool polynomial_from_dim(uir_dims *dims, uir_dim dim, polynomial *out) {
     return true;
 }
 
-bool polynomial_from_const(uir_dims *dims, int64_t value, polynomial *out) {
-    *out = (polynomial){dim_scratch(dims, 1, sizeof *out->terms), value != 0};
+bool uir_polynomial_from_const(uir_dims *dims, int64_t value, polynomial *out) {
+    *out = (polynomial){uir_dim_scratch(dims, 1, sizeof *out->terms), value != 0};
     if (!out->terms) return false;
     if (value) out->terms[0] = (term){value, 0, NULL};
     return true;
 }
 
-bool polynomial_add_scaled(uir_dims *dims, polynomial a, polynomial b, int64_t factor, polynomial *out) {
-    *out = (polynomial){dim_scratch(dims, (size_t)a.count + b.count + 1, sizeof *out->terms), 0};
+bool uir_polynomial_add_scaled(uir_dims *dims, polynomial a, polynomial b, int64_t factor, polynomial *out) {
+    *out = (polynomial){uir_dim_scratch(dims, (size_t)a.count + b.count + 1, sizeof *out->terms), 0};
     if (!out->terms) return false;
     uint32_t i = 0, j = 0;
     while (i < a.count || j < b.count) {
@@ -78,10 +78,10 @@ static bool term_multiply(uir_dims *dims, term a, term b, term *out) {
         out->atoms = a.degree ? a.atoms : b.atoms;
         return true;
     }
-    uir_dim *atoms = dim_scratch(dims, out->degree, sizeof *atoms);
+    uir_dim *atoms = uir_dim_scratch(dims, out->degree, sizeof *atoms);
     if (!atoms) return false;
     for (uint32_t i = 0, j = 0; i + j < out->degree;) {
-        bool left = j == b.degree || (i < a.degree && dim_order(dims, a.atoms[i], b.atoms[j]) <= 0);
+        bool left = j == b.degree || (i < a.degree && uir_dim_order(dims, a.atoms[i], b.atoms[j]) <= 0);
         atoms[i + j] = left ? a.atoms[i] : b.atoms[j];
         if (left)
             i++;
@@ -92,8 +92,8 @@ static bool term_multiply(uir_dims *dims, term a, term b, term *out) {
     return true;
 }
 
-bool polynomial_multiply_term(uir_dims *dims, polynomial a, term factor, polynomial *out) {
-    *out = (polynomial){dim_scratch(dims, (size_t)a.count + 1, sizeof *out->terms), 0};
+bool uir_polynomial_multiply_term(uir_dims *dims, polynomial a, term factor, polynomial *out) {
+    *out = (polynomial){uir_dim_scratch(dims, (size_t)a.count + 1, sizeof *out->terms), 0};
     if (!out->terms) return false;
     if (factor.coefficient == 0) return true;
     for (uint32_t i = 0; i < a.count; i++)
@@ -109,21 +109,22 @@ bool polynomial_multiply_term(uir_dims *dims, polynomial a, term factor, polynom
     return true;
 }
 
-bool polynomial_multiply(uir_dims *dims, polynomial a, polynomial b, polynomial *out) {
-    if (a.count < b.count) return polynomial_multiply(dims, b, a, out);
+bool uir_polynomial_multiply(uir_dims *dims, polynomial a, polynomial b, polynomial *out) {
+    if (a.count < b.count) return uir_polynomial_multiply(dims, b, a, out);
     *out = (polynomial){NULL, 0};
     for (uint32_t i = 0; i < b.count; i++) {
         polynomial part;
-        if (!polynomial_multiply_term(dims, a, b.terms[i], &part) || !polynomial_add_scaled(dims, *out, part, 1, out))
+        if (!uir_polynomial_multiply_term(dims, a, b.terms[i], &part) ||
+            !uir_polynomial_add_scaled(dims, *out, part, 1, out))
             return false;
     }
-    return out->terms || polynomial_from_const(dims, 0, out);
+    return out->terms || uir_polynomial_from_const(dims, 0, out);
 }
 
-bool term_without(uir_dims *dims, term a, uir_dim atom, term *out) {
+bool uir_term_without(uir_dims *dims, term a, uir_dim atom, term *out) {
     for (uint32_t i = 0; i < a.degree; i++) {
         if (a.atoms[i].id != atom.id) continue;
-        uir_dim *atoms = dim_scratch(dims, a.degree, sizeof *atoms);
+        uir_dim *atoms = uir_dim_scratch(dims, a.degree, sizeof *atoms);
         if (!atoms) return false;
         memcpy(atoms, a.atoms, i * sizeof *atoms);
         memcpy(atoms + i, a.atoms + i + 1, (a.degree - i - 1) * sizeof *atoms);
@@ -133,12 +134,12 @@ bool term_without(uir_dims *dims, term a, uir_dim atom, term *out) {
     return false;
 }
 
-bool term_divide(uir_dims *dims, term a, term b, term *out) {
+bool uir_term_divide(uir_dims *dims, term a, term b, term *out) {
     if (b.coefficient == 0 || (b.coefficient == -1 && a.coefficient == INT64_MIN)) return false;
     if (a.coefficient % b.coefficient) return false;
     *out = (term){a.coefficient / b.coefficient, a.degree, a.atoms};
     for (uint32_t i = 0; i < b.degree; i++)
-        if (!term_without(dims, *out, b.atoms[i], out)) return false;
+        if (!uir_term_without(dims, *out, b.atoms[i], out)) return false;
     return true;
 }
 
@@ -148,21 +149,21 @@ static uir_dim term_to_dim(uir_dims *dims, term t) {
     uir_dim operands[DIM_DEGREE_MAX + 1];
     if (t.degree > DIM_DEGREE_MAX) return UIR_DIM_NONE;
     memcpy(operands, t.atoms, t.degree * sizeof *operands);
-    if (t.coefficient == 1) return dim_intern(dims, UIR_DIM_MUL, 0, operands, t.degree);
+    if (t.coefficient == 1) return uir_dim_intern(dims, UIR_DIM_MUL, 0, operands, t.degree);
     operands[t.degree] = uir_dim_const(dims, t.coefficient);
     if (!operands[t.degree].id) return UIR_DIM_NONE;
-    return dim_intern(dims, UIR_DIM_MUL, 0, operands, t.degree + 1);
+    return uir_dim_intern(dims, UIR_DIM_MUL, 0, operands, t.degree + 1);
 }
 
-uir_dim polynomial_to_dim(uir_dims *dims, polynomial p) {
+uir_dim uir_polynomial_to_dim(uir_dims *dims, polynomial p) {
     if (p.count == 0) return uir_dim_const(dims, 0);
     if (p.count == 1) return term_to_dim(dims, p.terms[0]);
     if (p.count > DIM_TERMS_MAX) return UIR_DIM_NONE;
-    uir_dim *operands = dim_scratch(dims, p.count, sizeof *operands);
+    uir_dim *operands = uir_dim_scratch(dims, p.count, sizeof *operands);
     if (!operands) return UIR_DIM_NONE;
     for (uint32_t i = 0; i < p.count; i++) {
         operands[i] = term_to_dim(dims, p.terms[i]);
         if (!operands[i].id) return UIR_DIM_NONE;
     }
-    return dim_intern(dims, UIR_DIM_ADD, 0, operands, p.count);
+    return uir_dim_intern(dims, UIR_DIM_ADD, 0, operands, p.count);
 }

@@ -33,26 +33,27 @@ static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth);
 
 static bool add_constant(uir_dims *dims, polynomial p, int64_t value, polynomial *out) {
     polynomial c;
-    return polynomial_from_const(dims, value, &c) && polynomial_add_scaled(dims, p, c, 1, out);
+    return uir_polynomial_from_const(dims, value, &c) && uir_polynomial_add_scaled(dims, p, c, 1, out);
 }
 
 static bool negate(uir_dims *dims, polynomial p, polynomial *out) {
-    return polynomial_add_scaled(dims, (polynomial){NULL, 0}, p, -1, out);
+    return uir_polynomial_add_scaled(dims, (polynomial){NULL, 0}, p, -1, out);
 }
 
 /* p = coefficient * atom + rest, where neither holds the atom as a factor; false when it occurs squared. */
 static bool split(uir_dims *dims, polynomial p, uir_dim atom, polynomial *out_coefficient, polynomial *out_rest) {
     *out_coefficient = (polynomial){NULL, 0};
-    polynomial rest = {dim_scratch(dims, p.count, sizeof *rest.terms), 0};
+    polynomial rest = {uir_dim_scratch(dims, p.count, sizeof *rest.terms), 0};
     if (!rest.terms) return false;
     for (uint32_t i = 0; i < p.count; i++) {
         term without, again;
-        if (!term_without(dims, p.terms[i], atom, &without)) {
+        if (!uir_term_without(dims, p.terms[i], atom, &without)) {
             rest.terms[rest.count++] = p.terms[i];
             continue;
         }
-        if (term_without(dims, without, atom, &again)) return false;
-        if (!polynomial_add_scaled(dims, *out_coefficient, (polynomial){&without, 1}, 1, out_coefficient)) return false;
+        if (uir_term_without(dims, without, atom, &again)) return false;
+        if (!uir_polynomial_add_scaled(dims, *out_coefficient, (polynomial){&without, 1}, 1, out_coefficient))
+            return false;
     }
     *out_rest = rest;
     return !dims->out_of_memory;
@@ -60,7 +61,7 @@ static bool split(uir_dims *dims, polynomial p, uir_dim atom, polynomial *out_co
 
 /* -1 when p <= 0, 1 when p >= 0, 0 when unknown. */
 static int sign_of(prover *p, polynomial c, uint32_t depth) {
-    interval range = polynomial_interval(p->dims, c);
+    interval range = uir_polynomial_interval(p->dims, c);
     if (range.min >= 0) return 1;
     if (range.max <= 0) return -1;
     polynomial negative;
@@ -86,44 +87,45 @@ typedef struct elimination {
 static bool prove_scaled(elimination *e, polynomial value, polynomial scale) {
     uir_dims *dims = e->prover->dims;
     polynomial goal, rest;
-    return polynomial_multiply(dims, e->coefficient, value, &goal) &&
-           polynomial_multiply(dims, e->rest, scale, &rest) && polynomial_add_scaled(dims, goal, rest, 1, &goal) &&
-           polynomial_add_scaled(dims, goal, scale, 1, &goal) && add_constant(dims, goal, -1, &goal) &&
+    return uir_polynomial_multiply(dims, e->coefficient, value, &goal) &&
+           uir_polynomial_multiply(dims, e->rest, scale, &rest) &&
+           uir_polynomial_add_scaled(dims, goal, rest, 1, &goal) &&
+           uir_polynomial_add_scaled(dims, goal, scale, 1, &goal) && add_constant(dims, goal, -1, &goal) &&
            prove(e->prover, goal, e->uses, e->depth + 1);
 }
 
 static bool prove_replaced(elimination *e, polynomial value) {
     polynomial goal;
-    return polynomial_multiply(e->prover->dims, e->coefficient, value, &goal) &&
-           polynomial_add_scaled(e->prover->dims, goal, e->rest, 1, &goal) &&
+    return uir_polynomial_multiply(e->prover->dims, e->coefficient, value, &goal) &&
+           uir_polynomial_add_scaled(e->prover->dims, goal, e->rest, 1, &goal) &&
            prove(e->prover, goal, e->uses, e->depth + 1);
 }
 
 static bool prove_at_constant(elimination *e, int64_t value) {
     polynomial constant;
-    return polynomial_from_const(e->prover->dims, value, &constant) && prove_replaced(e, constant);
+    return uir_polynomial_from_const(e->prover->dims, value, &constant) && prove_replaced(e, constant);
 }
 
 /* Some upper bound of the atom suffices. */
 static bool prove_at_most(elimination *e, uir_dim atom) {
     uir_dims *dims = e->prover->dims;
     const uir_dim_node *node = &dim_at(dims, atom)->node;
-    interval range = dim_interval(dims, atom);
+    interval range = uir_dim_interval(dims, atom);
     polynomial value;
     uir_dim exclusive = UIR_DIM_NONE;
     if (node->kind == UIR_DIM_SYMBOL) exclusive = dims->symbols.data[node->value].facts.bound;
     if (node->kind == UIR_DIM_MOD) exclusive = node->operands[1];
-    if (exclusive.id && polynomial_from_dim(dims, exclusive, &value) && add_constant(dims, value, -1, &value) &&
+    if (exclusive.id && uir_polynomial_from_dim(dims, exclusive, &value) && add_constant(dims, value, -1, &value) &&
         prove_replaced(e, value))
         return true;
-    if (node->kind == UIR_DIM_MOD && dim_interval(dims, node->operands[0]).min >= 0 &&
-        polynomial_from_dim(dims, node->operands[0], &value) && prove_replaced(e, value))
+    if (node->kind == UIR_DIM_MOD && uir_dim_interval(dims, node->operands[0]).min >= 0 &&
+        uir_polynomial_from_dim(dims, node->operands[0], &value) && prove_replaced(e, value))
         return true;
     return range.max != INT64_MAX && prove_at_constant(e, range.max);
 }
 
 static bool prove_at_least(elimination *e, uir_dim atom) {
-    interval range = dim_interval(e->prover->dims, atom);
+    interval range = uir_dim_interval(e->prover->dims, atom);
     return range.min != INT64_MIN && prove_at_constant(e, range.min);
 }
 
@@ -140,10 +142,10 @@ static bool divide_exactly(uir_dims *dims, polynomial p, polynomial divisor, pol
     for (uint32_t round = 0; p.count && round < 16; round++) {
         term quotient;
         polynomial product;
-        if (!term_divide(dims, p.terms[0], divisor.terms[0], &quotient) ||
-            !polynomial_multiply_term(dims, divisor, quotient, &product) ||
-            !polynomial_add_scaled(dims, p, product, -1, &p) ||
-            !polynomial_add_scaled(dims, *out_quotient, (polynomial){&quotient, 1}, 1, out_quotient))
+        if (!uir_term_divide(dims, p.terms[0], divisor.terms[0], &quotient) ||
+            !uir_polynomial_multiply_term(dims, divisor, quotient, &product) ||
+            !uir_polynomial_add_scaled(dims, p, product, -1, &p) ||
+            !uir_polynomial_add_scaled(dims, *out_quotient, (polynomial){&quotient, 1}, 1, out_quotient))
             return false;
     }
     return p.count == 0;
@@ -153,23 +155,23 @@ static bool eliminate_division(elimination *e, uir_dim atom, int sign) {
     uir_dims *dims = e->prover->dims;
     const uir_dim_node *node = &dim_at(dims, atom)->node;
     polynomial x, b, value, quotient;
-    if (sign == 0 || !polynomial_from_dim(dims, node->operands[0], &x) ||
-        !polynomial_from_dim(dims, node->operands[1], &b) || b.count == 0)
+    if (sign == 0 || !uir_polynomial_from_dim(dims, node->operands[0], &x) ||
+        !uir_polynomial_from_dim(dims, node->operands[1], &b) || b.count == 0)
         return eliminate_by_range(e, atom, sign);
     /* b * atom lies within [x - b + 1, x] for floordiv, [x, x + b - 1] for ceildiv. */
     value = x;
     bool fits = true;
     if (node->kind == UIR_DIM_FLOORDIV && sign > 0)
-        fits = polynomial_add_scaled(dims, x, b, -1, &value) && add_constant(dims, value, 1, &value);
+        fits = uir_polynomial_add_scaled(dims, x, b, -1, &value) && add_constant(dims, value, 1, &value);
     if (node->kind == UIR_DIM_CEILDIV && sign < 0)
-        fits = polynomial_add_scaled(dims, x, b, 1, &value) && add_constant(dims, value, -1, &value);
+        fits = uir_polynomial_add_scaled(dims, x, b, 1, &value) && add_constant(dims, value, -1, &value);
     if (fits) {
         polynomial one;
         elimination whole = *e;
         if (divide_exactly(dims, e->coefficient, b, &quotient)) {
             whole.coefficient = quotient;
             if (prove_replaced(&whole, value)) return true;
-        } else if (polynomial_from_const(dims, 1, &one) && prove_scaled(e, value, b)) {
+        } else if (uir_polynomial_from_const(dims, 1, &one) && prove_scaled(e, value, b)) {
             return true;
         }
     }
@@ -184,11 +186,11 @@ static bool eliminate_extreme(elimination *e, uir_dim atom, int sign) {
     polynomial operands[CASES_MAX];
     for (uint32_t i = 0; i < node->count && sign == smaller_side; i++) {
         polynomial value;
-        if (polynomial_from_dim(dims, node->operands[i], &value) && prove_replaced(e, value)) return true;
+        if (uir_polynomial_from_dim(dims, node->operands[i], &value) && prove_replaced(e, value)) return true;
     }
     if (node->count > CASES_MAX) return false;
     for (uint32_t i = 0; i < node->count; i++)
-        if (!polynomial_from_dim(dims, node->operands[i], &operands[i])) return false;
+        if (!uir_polynomial_from_dim(dims, node->operands[i], &operands[i])) return false;
     /* In case i the atom is operand i, which is on the right side of all others. */
     for (uint32_t i = 0; i < node->count; i++) {
         uint32_t kept = p->slack_count;
@@ -196,7 +198,7 @@ static bool eliminate_extreme(elimination *e, uir_dim atom, int sign) {
             if (i == j) continue;
             polynomial slack;
             bool minimum = node->kind == UIR_DIM_MIN;
-            if (!polynomial_add_scaled(dims, operands[minimum ? j : i], operands[minimum ? i : j], -1, &slack))
+            if (!uir_polynomial_add_scaled(dims, operands[minimum ? j : i], operands[minimum ? i : j], -1, &slack))
                 continue;
             p->slacks[p->slack_count++] = slack;
         }
@@ -234,13 +236,13 @@ static bool comes_before(const uir_dims *dims, uir_dim a, uir_dim b) {
     const dim_node *x = dim_at(dims, a), *y = dim_at(dims, b);
     if (x->node.kind == UIR_DIM_SYMBOL && y->node.kind == UIR_DIM_SYMBOL) return x->node.value > y->node.value;
     if (x->tree_size != y->tree_size) return x->tree_size > y->tree_size;
-    return dim_order(dims, a, b) < 0;
+    return uir_dim_order(dims, a, b) < 0;
 }
 
 static bool contains(const uir_dims *dims, uir_dim whole, uir_dim part) {
     if (whole.id == part.id) return true;
     const dim_node *node = dim_at(dims, whole), *inner = dim_at(dims, part);
-    if (inner->node.kind == UIR_DIM_SYMBOL) return dim_has_symbol(node, (uint32_t)inner->node.value);
+    if (inner->node.kind == UIR_DIM_SYMBOL) return uir_dim_has_symbol(node, (uint32_t)inner->node.value);
     if (node->tree_size <= inner->tree_size) return false;
     for (uint32_t i = 0; i < node->node.count; i++)
         if (contains(dims, node->node.operands[i], part)) return true;
@@ -301,18 +303,18 @@ static bool use_slack(prover *p, polynomial goal, polynomial slack, term ours, t
                       uint32_t depth) {
     uir_dims *dims = p->dims;
     if (ours.coefficient == INT64_MIN || theirs.coefficient == INT64_MIN) return false;
-    int64_t gcd = integer_gcd(ours.coefficient, theirs.coefficient);
+    int64_t gcd = uir_integer_gcd(ours.coefficient, theirs.coefficient);
     if (ours.coefficient < 0) gcd = -gcd;
     int64_t scale = theirs.coefficient / gcd;
     term factor;
     polynomial product, next;
     term ours_alone = {1, ours.degree, ours.atoms}, theirs_alone = {1, theirs.degree, theirs.atoms};
-    if (!term_divide(dims, ours_alone, theirs_alone, &factor)) return false;
+    if (!uir_term_divide(dims, ours_alone, theirs_alone, &factor)) return false;
     factor.coefficient = ours.coefficient / gcd;
-    if (term_interval(dims, factor).min < 0) return false;
-    return polynomial_multiply_term(dims, slack, factor, &product) &&
-           polynomial_add_scaled(dims, (polynomial){NULL, 0}, goal, scale, &next) &&
-           polynomial_add_scaled(dims, next, product, -1, &next) && prove(p, next, uses - 1, depth + 1);
+    if (uir_term_interval(dims, factor).min < 0) return false;
+    return uir_polynomial_multiply_term(dims, slack, factor, &product) &&
+           uir_polynomial_add_scaled(dims, (polynomial){NULL, 0}, goal, scale, &next) &&
+           uir_polynomial_add_scaled(dims, next, product, -1, &next) && prove(p, next, uses - 1, depth + 1);
 }
 
 /* Negative terms first: those are what stands in a proof's way. */
@@ -339,11 +341,11 @@ static bool find_common_factor(uir_dims *dims, polynomial goal, uir_dim *out_ato
     for (uint32_t i = 0; i < first.degree; i++) {
         *out_atom = first.atoms[i];
         *out_quotient = (polynomial){NULL, 0};
-        bool shared = dim_interval(dims, *out_atom).min >= 0;
+        bool shared = uir_dim_interval(dims, *out_atom).min >= 0;
         for (uint32_t k = 0; k < goal.count && shared; k++) {
             term without;
-            shared = term_without(dims, goal.terms[k], *out_atom, &without) &&
-                     polynomial_add_scaled(dims, *out_quotient, (polynomial){&without, 1}, 1, out_quotient);
+            shared = uir_term_without(dims, goal.terms[k], *out_atom, &without) &&
+                     uir_polynomial_add_scaled(dims, *out_quotient, (polynomial){&without, 1}, 1, out_quotient);
         }
         if (shared) return true;
     }
@@ -354,8 +356,8 @@ static bool find_common_factor(uir_dims *dims, polynomial goal, uir_dim *out_ato
 static bool prove_quotient(prover *p, uir_dim atom, polynomial quotient, uint32_t uses, uint32_t depth) {
     uint32_t kept = p->slack_count;
     polynomial slack;
-    if (dim_interval(p->dims, atom).min < 1 && p->slack_count < ASSUMPTION_MAX &&
-        polynomial_from_dim(p->dims, atom, &slack) && add_constant(p->dims, slack, -1, &slack)) {
+    if (uir_dim_interval(p->dims, atom).min < 1 && p->slack_count < ASSUMPTION_MAX &&
+        uir_polynomial_from_dim(p->dims, atom, &slack) && add_constant(p->dims, slack, -1, &slack)) {
         p->slacks[p->slack_count++] = slack;
         if (uses == 0) uses = 1;
     }
@@ -367,8 +369,8 @@ static bool prove_quotient(prover *p, uir_dim atom, polynomial quotient, uint32_
 static bool round_constant(uir_dims *dims, polynomial *goal) {
     int64_t gcd = 0, constant = polynomial_constant(*goal);
     for (uint32_t i = 0; i < goal->count && gcd != 1; i++)
-        if (goal->terms[i].degree) gcd = integer_gcd(gcd, term_multiple(dims, goal->terms[i]));
-    return gcd <= 1 || add_constant(dims, *goal, gcd - 1 - integer_mod(constant, gcd), goal);
+        if (goal->terms[i].degree) gcd = uir_integer_gcd(gcd, uir_term_multiple(dims, goal->terms[i]));
+    return gcd <= 1 || add_constant(dims, *goal, gcd - 1 - uir_integer_mod(constant, gcd), goal);
 }
 
 static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
@@ -377,7 +379,7 @@ static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
     uint32_t cost = 1 + goal.count / 8;
     if (p->steps < cost || depth > PROVE_DEPTH || goal.count > PROVE_TERMS) return false;
     p->steps -= cost;
-    interval range = polynomial_interval(p->dims, goal);
+    interval range = uir_polynomial_interval(p->dims, goal);
     if (range.min >= 0) return true;
     if (range.max < 0) return false;
     uir_arena_mark mark = uir_arena_get_mark(&p->dims->scratch);
@@ -386,13 +388,13 @@ static bool prove(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
     bool proved =
         find_common_factor(p->dims, goal, &factor, &quotient) && prove_quotient(p, factor, quotient, uses, depth);
     proved = proved || (round_constant(p->dims, &goal) &&
-                        (polynomial_interval(p->dims, goal).min >= 0 ||
+                        (uir_polynomial_interval(p->dims, goal).min >= 0 ||
                          (uses && use_assumptions(p, goal, uses, depth)) || eliminate(p, goal, uses, depth)));
     uir_arena_return_to(&p->dims->scratch, mark);
     return proved;
 }
 
-bool prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps) {
+bool uir_prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps) {
     prover prover;
     prover.dims = dims;
     prover.steps = steps;
@@ -410,9 +412,10 @@ static void add_slack(prover *p, polynomial slack) {
 static void add_assumption(prover *p, uir_condition condition) {
     polynomial left, right, up, down, strict;
     uir_dims *dims = p->dims;
-    if (!condition.left.id || !condition.right.id || !polynomial_from_dim(dims, condition.left, &left) ||
-        !polynomial_from_dim(dims, condition.right, &right) || !polynomial_add_scaled(dims, right, left, -1, &up) ||
-        !polynomial_add_scaled(dims, left, right, -1, &down))
+    if (!condition.left.id || !condition.right.id || !uir_polynomial_from_dim(dims, condition.left, &left) ||
+        !uir_polynomial_from_dim(dims, condition.right, &right) ||
+        !uir_polynomial_add_scaled(dims, right, left, -1, &up) ||
+        !uir_polynomial_add_scaled(dims, left, right, -1, &down))
         return;
     switch (condition.relation) {
     case UIR_RELATION_EQ:
@@ -461,7 +464,7 @@ static bool proves(prover *p, polynomial difference, int64_t offset) {
 static bool never_zero(uir_dims *dims, polynomial d) {
     int64_t gcd = 0;
     for (uint32_t i = 0; i < d.count; i++)
-        if (d.terms[i].degree) gcd = integer_gcd(gcd, term_multiple(dims, d.terms[i]));
+        if (d.terms[i].degree) gcd = uir_integer_gcd(gcd, uir_term_multiple(dims, d.terms[i]));
     return gcd > 0 ? polynomial_constant(d) % gcd != 0 : polynomial_constant(d) != 0;
 }
 
@@ -510,8 +513,8 @@ uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions
     uir_truth truth = UIR_UNKNOWN;
     prover.dims = dims;
     prover.slack_count = 0;
-    if (polynomial_from_dim(dims, a, &left) && polynomial_from_dim(dims, b, &right) &&
-        polynomial_add_scaled(dims, left, right, -1, &difference)) {
+    if (uir_polynomial_from_dim(dims, a, &left) && uir_polynomial_from_dim(dims, b, &right) &&
+        uir_polynomial_add_scaled(dims, left, right, -1, &difference)) {
         for (uint32_t i = 0; i < assumption_count; i++) add_assumption(&prover, assumptions[i]);
         truth = decide(&prover, difference, relation);
     }

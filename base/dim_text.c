@@ -151,7 +151,7 @@ static uir_status parse_call(parser *p, const call_row *call, uir_dim *out_dim) 
     if (call->build && count != 2) return uir_tokenizer_error(p->tokenizer, "%s takes two operands", call->name);
     UIR_TRY(uir_tokenizer_expect(p->tokenizer, ")"));
     *out_dim = call->build ? call->build(p->dims, operands[0], operands[1])
-                           : dim_extreme(p->dims, call->kind, operands, count);
+                           : uir_dim_extreme(p->dims, call->kind, operands, count);
     return check_built(p, &name, *out_dim);
 }
 

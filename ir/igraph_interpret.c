@@ -7,7 +7,7 @@
 
 #define NONE UINT32_MAX
 
-uir_status imachine_fail(imachine *machine, const char *format, ...) {
+uir_status uir_imachine_fail(imachine *machine, const char *format, ...) {
     char message[400];
     va_list arguments;
     va_start(arguments, format);
@@ -17,14 +17,14 @@ uir_status imachine_fail(imachine *machine, const char *format, ...) {
     return uir_error(machine->diagnostics, UIR_STATUS_BAD_DATA, &location, "@%s: %s", machine->igraph->name, message);
 }
 
-uir_status imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value) {
+uir_status uir_imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value) {
     uir_dim_result result =
         uir_dim_evaluate(machine->igraph->dims, dim, unit->values, unit->bound, machine->symbol_count, out_value);
     if (result == UIR_DIM_EVALUATED) return UIR_STATUS_OK;
-    return imachine_fail(machine, result == UIR_DIM_UNBOUND ? "an expression uses a name that has no value here"
-                                  : result == UIR_DIM_OVERFLOW
-                                      ? "an expression overflows"
-                                      : "an expression divides by a value that is not positive");
+    return uir_imachine_fail(machine, result == UIR_DIM_UNBOUND ? "an expression uses a name that has no value here"
+                                      : result == UIR_DIM_OVERFLOW
+                                          ? "an expression overflows"
+                                          : "an expression divides by a value that is not positive");
 }
 
 /* ---- memory ---- */
@@ -32,12 +32,12 @@ static uir_status make_storage(imachine *machine, uir_arena *arena, const iunit 
                                istorage *out) {
     size_t bytes;
     int64_t total;
-    UIR_TRY(imachine_evaluate(machine, unit, pointer->element_span, &out->span));
+    UIR_TRY(uir_imachine_evaluate(machine, unit, pointer->element_span, &out->span));
     if (out->span < 0) out->span = 0;
     out->instances = pointer->instances ? pointer->instances : 1;
     if (__builtin_mul_overflow(out->span, out->instances, &total) ||
         !uir_dtype_storage_size(pointer->dtype, (uint64_t)total, &bytes)) {
-        return imachine_fail(machine, "%%%s is too large", pointer->name);
+        return uir_imachine_fail(machine, "%%%s is too large", pointer->name);
     }
     UIR_TRY_ALLOCATE(out->data, uir_arena_allocate(arena, bytes + 16));
     UIR_TRY_ALLOCATE(out->shadow, uir_arena_allocate_array(arena, (size_t)total + 1, sizeof *out->shadow));
@@ -45,7 +45,7 @@ static uir_status make_storage(imachine *machine, uir_arena *arena, const iunit 
     return UIR_STATUS_OK;
 }
 
-const istorage *imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer) {
+const istorage *uir_imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer) {
     const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
     if (p->role != UIR_IPOINTER_LOCAL) return &machine->storage[pointer];
     return machine->igraph->device->spaces[p->space].scope == UIR_SCOPE_UNIT ? &unit->storage[pointer]
@@ -75,11 +75,11 @@ typedef struct layout_dim {
 } layout_dim;
 
 static uir_status bind_dim(imachine *machine, const iunit *unit, const uir_ipointer *p, uint32_t d, layout_dim *out) {
-    UIR_TRY(imachine_evaluate(machine, unit, p->extents[d], &out->extent));
+    UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &out->extent));
     out->modes = p->mode_count[d];
     for (uint32_t m = 0; m < out->modes; m++) {
-        UIR_TRY(imachine_evaluate(machine, unit, p->modes[d][m].size, &out->sizes[m]));
-        UIR_TRY(imachine_evaluate(machine, unit, p->modes[d][m].stride, &out->strides[m]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->modes[d][m].size, &out->sizes[m]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->modes[d][m].stride, &out->strides[m]));
     }
     return UIR_STATUS_OK;
 }
@@ -101,7 +101,7 @@ static uir_status view_box(imachine *machine, const iunit *unit, const uir_islic
     int64_t *along[UIR_IGRAPH_MAX_RANK];
     for (uint32_t d = 0; d < view->rank; d++) {
         int64_t start;
-        UIR_TRY(imachine_evaluate(machine, unit, slice->starts[d], &start));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, slice->starts[d], &start));
         UIR_TRY_ALLOCATE(along[d],
                          uir_arena_allocate_array(&machine->scratch, (size_t)view->counts[d] + 1, sizeof *along[d]));
         for (int64_t i = 0; i < view->counts[d]; i++) along[d][i] = outside ? -1 : dim_offset(&dims[d], start + i);
@@ -125,7 +125,7 @@ static uir_status view_window(imachine *machine, const iunit *unit, const uir_is
                               uint32_t pointer_rank, bool outside, iview *view, int64_t *offsets) {
     int64_t extents[UIR_IGRAPH_MAX_RANK];
     for (uint32_t a = 0; a < slice->axis_count; a++) {
-        UIR_TRY(imachine_evaluate(machine, unit, slice->axes[a].extent, &extents[a]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, slice->axes[a].extent, &extents[a]));
         unit->values[slice->axes[a].symbol] = 0;
         unit->bound[slice->axes[a].symbol] = true;
     }
@@ -133,7 +133,7 @@ static uir_status view_window(imachine *machine, const iunit *unit, const uir_is
         int64_t offset = outside ? -1 : 0;
         for (uint32_t d = 0; d < pointer_rank && offset >= 0; d++) {
             int64_t coordinate, along;
-            UIR_TRY(imachine_evaluate(machine, unit, slice->starts[d], &coordinate));
+            UIR_TRY(uir_imachine_evaluate(machine, unit, slice->starts[d], &coordinate));
             along = dim_offset(&dims[d], coordinate);
             offset = along < 0 ? -1 : offset + along;
         }
@@ -148,14 +148,14 @@ static uir_status view_window(imachine *machine, const iunit *unit, const uir_is
     return UIR_STATUS_OK;
 }
 
-uir_status imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *view) {
+uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *view) {
     const uir_ipointer *p = &machine->igraph->pointers.data[slice->pointer];
-    const istorage *storage = imachine_storage(machine, unit, slice->pointer);
+    const istorage *storage = uir_imachine_storage(machine, unit, slice->pointer);
     int64_t instance = 0;
     if (p->by_loop != NONE) {
         if (!unit->bound[p->by_loop])
-            return imachine_fail(machine, "%%%s belongs to loop %s, which is not running here", p->name,
-                                 machine->igraph->symbols.data[p->by_loop].name);
+            return uir_imachine_fail(machine, "%%%s belongs to loop %s, which is not running here", p->name,
+                                     machine->igraph->symbols.data[p->by_loop].name);
         instance = unit->values[p->by_loop] % storage->instances;
     }
     *view = (iview){.storage = storage,
@@ -169,12 +169,12 @@ uir_status imachine_view(imachine *machine, const iunit *unit, const uir_islice 
     view->shadow = storage->shadow + instance * storage->span;
     view->data = storage->data + instance * storage->span * (int64_t)(uir_dtype_bits(p->dtype) / 8);
     if (uir_dtype_bits(p->dtype) < 8 && instance)
-        return imachine_fail(machine, "%%%s: packed dtypes have one instance", p->name);
+        return uir_imachine_fail(machine, "%%%s: packed dtypes have one instance", p->name);
     for (uint32_t d = 0; d < slice->rank; d++) {
-        UIR_TRY(imachine_evaluate(machine, unit, slice->counts[d], &view->counts[d]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, slice->counts[d], &view->counts[d]));
         if (view->counts[d] < 0) view->counts[d] = 0;
         if (__builtin_mul_overflow(view->total, view->counts[d], &view->total))
-            return imachine_fail(machine, "a slice of %%%s is too large", p->name);
+            return uir_imachine_fail(machine, "a slice of %%%s is too large", p->name);
     }
     layout_dim dims[UIR_IGRAPH_MAX_RANK];
     index_search search = {unit, false};
@@ -201,7 +201,7 @@ static itouch touch_now(const imachine *machine, const iunit *unit) {
     return (itouch){unit->number, machine->group.epoch, machine->phase};
 }
 
-uir_status imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out) {
+uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out) {
     const uir_ipointer *p = &machine->igraph->pointers.data[view->pointer];
     *out = (icell){0};
     bool is_float = uir_dtype_is_float(view->dtype);
@@ -212,10 +212,10 @@ uir_status imachine_load(imachine *machine, const iunit *unit, const iview *view
         return UIR_STATUS_OK;
     }
     if (offset >= view->storage->span)
-        return imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
+        return uir_imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
     ishadow *shadow = &view->shadow[offset];
     if (is_race(machine, unit, shadow->writer)) {
-        return imachine_fail(machine, "%%%s: a unit reads what another unit wrote with no sync between", p->name);
+        return uir_imachine_fail(machine, "%%%s: a unit reads what another unit wrote with no sync between", p->name);
     }
     shadow->reader = touch_now(machine, unit);
     out->defined = shadow->defined;
@@ -226,21 +226,21 @@ uir_status imachine_load(imachine *machine, const iunit *unit, const iview *view
     return UIR_STATUS_OK;
 }
 
-uir_status imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell) {
+uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell) {
     const uir_ipointer *p = &machine->igraph->pointers.data[view->pointer];
     if (offset < 0) return UIR_STATUS_OK;
     if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST)
-        return imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
+        return uir_imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
     if (offset >= view->storage->span)
-        return imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
+        return uir_imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
     if (!cell.defined && p->role == UIR_IPOINTER_OUT)
-        return imachine_fail(machine, "an undefined value is stored to the output %%%s", p->name);
+        return uir_imachine_fail(machine, "an undefined value is stored to the output %%%s", p->name);
     ishadow *shadow = &view->shadow[offset];
     if (is_race(machine, unit, shadow->writer)) {
-        return imachine_fail(machine, "two units write one element of %%%s in one phase", p->name);
+        return uir_imachine_fail(machine, "two units write one element of %%%s in one phase", p->name);
     }
     if (is_race(machine, unit, shadow->reader)) {
-        return imachine_fail(machine, "%%%s: a unit writes what another unit read with no sync between", p->name);
+        return uir_imachine_fail(machine, "%%%s: a unit writes what another unit read with no sync between", p->name);
     }
     shadow->defined = cell.defined;
     shadow->writer = touch_now(machine, unit);
@@ -258,12 +258,13 @@ static uir_status holds(imachine *machine, const iunit *unit, const uir_iguard *
         const uir_iatom *atom = &guard->atoms[i];
         if (atom->kind == UIR_IATOM_RELATION) {
             int64_t left, right;
-            UIR_TRY(imachine_evaluate(machine, unit, atom->condition.left, &left));
-            UIR_TRY(imachine_evaluate(machine, unit, atom->condition.right, &right));
+            UIR_TRY(uir_imachine_evaluate(machine, unit, atom->condition.left, &left));
+            UIR_TRY(uir_imachine_evaluate(machine, unit, atom->condition.right, &right));
             *out_holds = uir_relation_holds(atom->condition.relation, left, right);
             continue;
         }
-        if (!unit->bound[atom->loop]) return imachine_fail(machine, "first() or last() of a loop that is not running");
+        if (!unit->bound[atom->loop])
+            return uir_imachine_fail(machine, "first() or last() of a loop that is not running");
         int64_t end = atom->kind == UIR_IATOM_FIRST ? 0 : unit->trips[atom->loop] - 1;
         *out_holds = (unit->values[atom->loop] == end) != atom->negated;
     }
@@ -279,7 +280,7 @@ static void start_iteration(imachine *machine, iunit *unit, uint32_t loop) {
     for (uint32_t i = 0; i < machine->igraph->pointers.count; i++) {
         const uir_ipointer *p = &machine->igraph->pointers.data[i];
         if (p->by_loop != loop || p->role != UIR_IPOINTER_LOCAL) continue;
-        const istorage *storage = imachine_storage(machine, unit, i);
+        const istorage *storage = uir_imachine_storage(machine, unit, i);
         poison(storage, unit->values[loop] % storage->instances);
     }
 }
@@ -306,7 +307,7 @@ static uir_status next_iteration(imachine *machine, iunit *unit) {
 static uir_status enter_loop(imachine *machine, iunit *unit, uint32_t id) {
     const uir_iitem *item = &machine->igraph->items.data[id];
     int64_t trips;
-    UIR_TRY(imachine_evaluate(machine, unit, item->extent, &trips));
+    UIR_TRY(uir_imachine_evaluate(machine, unit, item->extent, &trips));
     if (trips < 0) trips = 0;
     if (item->named_ends && trips < 1) trips = 1;
     unit->bound[item->symbol] = true;
@@ -319,13 +320,13 @@ static uir_status read_index(imachine *machine, iunit *unit, const uir_iitem *it
     iview view;
     icell cell;
     int64_t limit, value;
-    UIR_TRY(imachine_view(machine, unit, &item->index.slice, &view));
-    UIR_TRY(imachine_evaluate(machine, unit, item->index.limit, &limit));
-    if (view.total != 1) return imachine_fail(machine, "index reads %lld elements, not one", (long long)view.total);
-    UIR_TRY(imachine_load(machine, unit, &view, view.offsets[0], &cell));
+    UIR_TRY(uir_imachine_view(machine, unit, &item->index.slice, &view));
+    UIR_TRY(uir_imachine_evaluate(machine, unit, item->index.limit, &limit));
+    if (view.total != 1) return uir_imachine_fail(machine, "index reads %lld elements, not one", (long long)view.total);
+    UIR_TRY(uir_imachine_load(machine, unit, &view, view.offsets[0], &cell));
     if (!cell.defined)
-        return imachine_fail(machine, "index %s reads an undefined element",
-                             machine->igraph->symbols.data[item->symbol].name);
+        return uir_imachine_fail(machine, "index %s reads an undefined element",
+                                 machine->igraph->symbols.data[item->symbol].name);
     value = cell.integer;
     unit->outside[item->symbol] = limit <= 0;
     if (limit > 0 && (value < 0 || value >= limit)) {
@@ -348,7 +349,7 @@ static uir_status read_index(imachine *machine, iunit *unit, const uir_iitem *it
 
 static void end_run(imachine *machine, iunit *unit, const uir_iitem *item) {
     for (uint32_t i = 0; i < item->dead_count; i++) {
-        const istorage *storage = imachine_storage(machine, unit, item->dead[i]);
+        const istorage *storage = uir_imachine_storage(machine, unit, item->dead[i]);
         uint32_t loop = machine->igraph->pointers.data[item->dead[i]].by_loop;
         poison(storage, loop == NONE ? 0 : unit->values[loop] % storage->instances);
     }
@@ -391,7 +392,7 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
         return UIR_STATUS_OK;
     case UIR_IITEM_LET: {
         int64_t value;
-        UIR_TRY(imachine_evaluate(machine, unit, machine->igraph->symbols.data[item->symbol].definition, &value));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, machine->igraph->symbols.data[item->symbol].definition, &value));
         unit->values[item->symbol] = value;
         unit->bound[item->symbol] = true;
         return UIR_STATUS_OK;
@@ -406,9 +407,9 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
         unit->waiting = item->instruction;
         return UIR_STATUS_OK;
     }
-    if (instruction->code != UIR_IOP_SYNC) return imachine_execute(machine, unit, instruction);
+    if (instruction->code != UIR_IOP_SYNC) return uir_imachine_execute(machine, unit, instruction);
     if (instruction->sync_kind == UIR_SYNC_DEVICE)
-        return imachine_fail(machine, "sync.device: only the end of a phase is a barrier of the whole device");
+        return uir_imachine_fail(machine, "sync.device: only the end of a phase is a barrier of the whole device");
     return UIR_STATUS_OK;
 }
 
@@ -440,12 +441,12 @@ static uir_status meet(imachine *machine) {
     uint32_t at = group->units[0].waiting;
     for (uint32_t i = 0; i < group->unit_count; i++) {
         if (group->units[i].ended || group->units[i].waiting != at)
-            return imachine_fail(machine, "the units of a group wait at different places: they can never meet");
+            return uir_imachine_fail(machine, "the units of a group wait at different places: they can never meet");
     }
     const uir_iinstruction *instruction = &machine->igraph->instructions.data[at];
     group->epoch++;
     uir_arena_reset(&machine->scratch);
-    if (instruction->code != UIR_IOP_SYNC) UIR_TRY(imachine_execute_group(machine, instruction));
+    if (instruction->code != UIR_IOP_SYNC) UIR_TRY(uir_imachine_execute_group(machine, instruction));
     group->epoch++;
     for (uint32_t i = 0; i < group->unit_count; i++) group->units[i].waiting = NONE;
     return UIR_STATUS_OK;
@@ -474,7 +475,7 @@ static uir_status run_group(imachine *machine) {
         }
         if (all_ended) return UIR_STATUS_OK;
         if (progress) continue;
-        if (!all_wait || any_signal) return imachine_fail(machine, "units wait for others that will never answer");
+        if (!all_wait || any_signal) return uir_imachine_fail(machine, "units wait for others that will never answer");
         UIR_TRY(meet(machine));
     }
 }
@@ -567,13 +568,13 @@ static uir_status run_phase(imachine *machine, const uir_iphase *phase, int64_t 
     bool any_group = false;
     for (uint32_t a = 0; a < phase->parallel_count; a++) any_group |= phase->parallel[a].scope == UIR_SCOPE_GROUP;
     for (uint32_t a = 0; a < phase->parallel_count; a++) {
-        UIR_TRY(imachine_evaluate(machine, &outer, phase->parallel[a].extent, &extents[a]));
+        UIR_TRY(uir_imachine_evaluate(machine, &outer, phase->parallel[a].extent, &extents[a]));
         if (extents[a] < 0) extents[a] = 0;
         bool is_group = phase->parallel[a].scope == UIR_SCOPE_GROUP || !any_group;
         if (__builtin_mul_overflow(is_group ? groups : units, extents[a], is_group ? &groups : &units))
-            return imachine_fail(machine, "too many parallel indices");
+            return uir_imachine_fail(machine, "too many parallel indices");
     }
-    if (units > 4096) return imachine_fail(machine, "%lld units in one group", (long long)units);
+    if (units > 4096) return uir_imachine_fail(machine, "%lld units in one group", (long long)units);
     for (int64_t flat = 0; flat < groups && units > 0; flat++) {
         UIR_TRY(run_parallel_index(machine, phase, extents, flat, units, values, bound));
     }
@@ -592,11 +593,11 @@ static uir_status check_outputs(imachine *machine, const int64_t *values, const 
         iview view;
         uir_arena_reset(&machine->scratch);
         uir_igraph_whole_slice(machine->igraph, i, &slice);
-        UIR_TRY(imachine_view(machine, &outer, &slice, &view));
+        UIR_TRY(uir_imachine_view(machine, &outer, &slice, &view));
         for (int64_t e = 0; e < view.total; e++) {
             if (!view.shadow[view.offsets[e]].defined)
-                return imachine_fail(machine, "element %lld of the output %%%s was never written", (long long)e,
-                                     p->name);
+                return uir_imachine_fail(machine, "element %lld of the output %%%s was never written", (long long)e,
+                                         p->name);
         }
     }
     return UIR_STATUS_OK;
@@ -608,7 +609,7 @@ static uir_status bind_pointers(imachine *machine, const uir_kernel_arguments *a
         const uir_ipointer *p = &machine->igraph->pointers.data[i];
         istorage *storage = &machine->storage[i];
         if (p->role == UIR_IPOINTER_LOCAL) continue;
-        UIR_TRY(imachine_evaluate(machine, outer, p->element_span, &storage->span));
+        UIR_TRY(uir_imachine_evaluate(machine, outer, p->element_span, &storage->span));
         if (storage->span < 0) storage->span = 0;
         storage->instances = 1;
         storage->data = arguments->pointers[argument++];

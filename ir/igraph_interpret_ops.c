@@ -284,8 +284,8 @@ static uir_status operand_position(imachine *machine, const iview *operand, cons
         int64_t wanted = from_end <= result->rank ? result->counts[result->rank - from_end] : 1;
         bool repeats = operand->block && from_end == 1 && count > 0;
         if (count != 1 && count != wanted && !repeats) {
-            return imachine_fail(machine, "an operand of %lld elements along a dim of %lld does not broadcast",
-                                 (long long)count, (long long)wanted);
+            return uir_imachine_fail(machine, "an operand of %lld elements along a dim of %lld does not broadcast",
+                                     (long long)count, (long long)wanted);
         }
         at = at * count + (count == 1 ? 0 : repeats ? digit % count : digit);
     }
@@ -322,7 +322,7 @@ static uir_status apply(imachine *machine, const uir_iinstruction *in, scalar_ty
         break;
     case UIR_IOP_FAMILY_COMPARE:
         known = compare(in->code, t, x[0], x[1], &out->integer);
-        return known ? UIR_STATUS_OK : imachine_fail(machine, "unknown comparison");
+        return known ? UIR_STATUS_OK : uir_imachine_fail(machine, "unknown comparison");
     case UIR_IOP_FAMILY_TERNARY:
         if (in->code == UIR_IOP_SELECT) {
             bool defined = x[0].defined;
@@ -339,7 +339,7 @@ static uir_status apply(imachine *machine, const uir_iinstruction *in, scalar_ty
     default:
         known = false;
     }
-    if (!known) return imachine_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name(t.dtype));
+    if (!known) return uir_imachine_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name(t.dtype));
     if (t.is_float) out->real = narrow(t, out->real);
     return UIR_STATUS_OK;
 }
@@ -356,7 +356,7 @@ static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruc
     const uir_iop_row *row = uir_iop_get_row(in->code);
     iview views[UIR_IOP_MAX_SLICES];
     scalar_type t = type_of(in->dtype);
-    for (uint32_t i = 0; i < in->slice_count; i++) UIR_TRY(imachine_view(machine, unit, &in->slices[i], &views[i]));
+    for (uint32_t i = 0; i < in->slice_count; i++) UIR_TRY(uir_imachine_view(machine, unit, &in->slices[i], &views[i]));
     const iview *result = &views[0];
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)result->total + 1, sizeof *cells));
@@ -373,33 +373,33 @@ static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruc
             const iview *operand = &views[slice++];
             int64_t at;
             UIR_TRY(operand_position(machine, operand, result, digits, &at));
-            UIR_TRY(imachine_load(machine, unit, operand, operand->offsets[at], &x[k]));
+            UIR_TRY(uir_imachine_load(machine, unit, operand, operand->offsets[at], &x[k]));
         }
         UIR_TRY(apply(machine, in, t, x, &cells[e]));
     }
     for (int64_t e = 0; e < result->total; e++)
-        UIR_TRY(imachine_store(machine, unit, result, result->offsets[e], cells[e]));
+        UIR_TRY(uir_imachine_store(machine, unit, result, result->offsets[e], cells[e]));
     return UIR_STATUS_OK;
 }
 
 static uir_status move(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     iview to, from;
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[1], &from));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[1], &from));
     if (to.total != from.total && from.total != 1) return elementwise(machine, unit, in);
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)to.total + 1, sizeof *cells));
     for (int64_t e = 0; e < to.total; e++)
-        UIR_TRY(imachine_load(machine, unit, &from, from.offsets[from.total == 1 ? 0 : e], &cells[e]));
-    for (int64_t e = 0; e < to.total; e++) UIR_TRY(imachine_store(machine, unit, &to, to.offsets[e], cells[e]));
+        UIR_TRY(uir_imachine_load(machine, unit, &from, from.offsets[from.total == 1 ? 0 : e], &cells[e]));
+    for (int64_t e = 0; e < to.total; e++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cells[e]));
     return UIR_STATUS_OK;
 }
 
 static uir_status fill(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     iview to;
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
     icell cell = immediate_cell(type_of(in->dtype), in->immediate);
-    for (int64_t e = 0; e < to.total; e++) UIR_TRY(imachine_store(machine, unit, &to, to.offsets[e], cell));
+    for (int64_t e = 0; e < to.total; e++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cell));
     return UIR_STATUS_OK;
 }
 
@@ -407,8 +407,8 @@ static uir_status iota(imachine *machine, iunit *unit, const uir_iinstruction *i
     iview to;
     int64_t start;
     scalar_type t = type_of(in->dtype);
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
-    UIR_TRY(imachine_evaluate(machine, unit, in->start, &start));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
+    UIR_TRY(uir_imachine_evaluate(machine, unit, in->start, &start));
     int64_t digits[UIR_IGRAPH_MAX_RANK] = {0};
     uint32_t axis = in->axis == UIR_IAXIS_COL ? 2 : 1;
     for (int64_t e = 0; e < to.total; e++, advance(digits, &to)) {
@@ -416,7 +416,7 @@ static uir_status iota(imachine *machine, iunit *unit, const uir_iinstruction *i
         icell cell = {.defined = true,
                       .real = narrow(t, t.is_double ? (double)value : (double)(float)value),
                       .integer = wrap(t, (uint64_t)value)};
-        UIR_TRY(imachine_store(machine, unit, &to, to.offsets[e], cell));
+        UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cell));
     }
     return UIR_STATUS_OK;
 }
@@ -479,7 +479,7 @@ static uir_status reduce_line(imachine *machine, const iunit *unit, const uir_ii
     if (!row && has_old) lanes[0] = old;
     for (int64_t i = 0; i < count; i++) {
         icell *lane = &lanes[row ? i % UIR_REDUCE_LANES : 0];
-        UIR_TRY(imachine_load(machine, unit, from, from->offsets[first + i * step], &x));
+        UIR_TRY(uir_imachine_load(machine, unit, from, from->offsets[first + i * step], &x));
         *lane = combine(in->code, t, *lane, x);
     }
     for (int s = UIR_REDUCE_LANES / 2; row && s > 0; s /= 2) {
@@ -493,7 +493,7 @@ static uir_status reduce_line(imachine *machine, const iunit *unit, const uir_ii
 static uir_status line_geometry(imachine *machine, const iview *to, const iview *from, uir_iaxis axis, int64_t *lines,
                                 int64_t *count, int64_t *inner) {
     uint32_t dim = axis == UIR_IAXIS_COL ? 2 : 1;
-    if (from->rank < dim) return imachine_fail(machine, "a reduction along a dim that the slice has not");
+    if (from->rank < dim) return uir_imachine_fail(machine, "a reduction along a dim that the slice has not");
     *count = from->counts[from->rank - dim];
     *inner = dim == 2 ? from->counts[from->rank - 1] : 1;
     *lines = *count ? from->total / *count : 0;
@@ -501,8 +501,8 @@ static uir_status line_geometry(imachine *machine, const iview *to, const iview 
         *lines = to->total;
     }
     if (to->total != *lines)
-        return imachine_fail(machine, "a reduction of %lld lines into %lld elements", (long long)*lines,
-                             (long long)to->total);
+        return uir_imachine_fail(machine, "a reduction of %lld lines into %lld elements", (long long)*lines,
+                                 (long long)to->total);
     return UIR_STATUS_OK;
 }
 
@@ -510,18 +510,18 @@ static uir_status reduce(imachine *machine, iunit *unit, const uir_iinstruction 
     iview to, from;
     int64_t lines = 0, count = 0, inner = 0;
     scalar_type t = type_of(in->dtype);
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[1], &from));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[1], &from));
     UIR_TRY(line_geometry(machine, &to, &from, in->axis, &lines, &count, &inner));
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)lines + 1, sizeof *cells));
     for (int64_t i = 0; i < lines; i++) {
         icell old = {0};
         int64_t first = inner ? i / inner * (inner * count) + i % inner : 0;
-        if (in->accumulate) UIR_TRY(imachine_load(machine, unit, &to, to.offsets[i], &old));
+        if (in->accumulate) UIR_TRY(uir_imachine_load(machine, unit, &to, to.offsets[i], &old));
         UIR_TRY(reduce_line(machine, unit, in, t, &from, first, inner, count, in->accumulate, old, &cells[i]));
     }
-    for (int64_t i = 0; i < lines; i++) UIR_TRY(imachine_store(machine, unit, &to, to.offsets[i], cells[i]));
+    for (int64_t i = 0; i < lines; i++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[i], cells[i]));
     return UIR_STATUS_OK;
 }
 
@@ -529,23 +529,24 @@ static uir_status scan(imachine *machine, iunit *unit, const uir_iinstruction *i
     iview to, from, carry;
     int64_t lines = 0, count = 0, inner = 0;
     scalar_type t = type_of(in->dtype);
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &to));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[1], &from));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[2], &carry));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[1], &from));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[2], &carry));
     if (to.total != from.total)
-        return imachine_fail(machine, "a scan of %lld elements into %lld", (long long)from.total, (long long)to.total);
+        return uir_imachine_fail(machine, "a scan of %lld elements into %lld", (long long)from.total,
+                                 (long long)to.total);
     UIR_TRY(line_geometry(machine, &carry, &from, in->axis, &lines, &count, &inner));
     for (int64_t i = 0; i < lines; i++) {
         icell sum, x;
-        UIR_TRY(imachine_load(machine, unit, &carry, carry.offsets[i], &sum));
+        UIR_TRY(uir_imachine_load(machine, unit, &carry, carry.offsets[i], &sum));
         for (int64_t j = 0; j < count; j++) {
             int64_t at = i / inner * (inner * count) + i % inner + j * inner;
-            UIR_TRY(imachine_load(machine, unit, &from, from.offsets[at], &x));
+            UIR_TRY(uir_imachine_load(machine, unit, &from, from.offsets[at], &x));
             icell next = combine(in->code, t, sum, x);
-            UIR_TRY(imachine_store(machine, unit, &to, to.offsets[at], in->exclusive ? sum : next));
+            UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[at], in->exclusive ? sum : next));
             sum = next;
         }
-        UIR_TRY(imachine_store(machine, unit, &carry, carry.offsets[i], sum));
+        UIR_TRY(uir_imachine_store(machine, unit, &carry, carry.offsets[i], sum));
     }
     return UIR_STATUS_OK;
 }
@@ -553,10 +554,10 @@ static uir_status scan(imachine *machine, iunit *unit, const uir_iinstruction *i
 /* ---- mma ---- */
 /* Leading dims of extent 1 do not count: two remain. */
 static uir_status matrix_of(imachine *machine, const iview *view, int64_t *rows, int64_t *columns) {
-    if (view->rank < 2) return imachine_fail(machine, "mma's operands are matrices");
+    if (view->rank < 2) return uir_imachine_fail(machine, "mma's operands are matrices");
     for (uint32_t d = 0; d + 2 < view->rank; d++) {
         if (view->counts[d] != 1)
-            return imachine_fail(machine, "mma's operands are matrices: leading dims have extent 1");
+            return uir_imachine_fail(machine, "mma's operands are matrices: leading dims have extent 1");
     }
     *rows = view->counts[view->rank - 2];
     *columns = view->counts[view->rank - 1];
@@ -567,23 +568,23 @@ static uir_status mma(imachine *machine, iunit *unit, const uir_iinstruction *in
     iview c, a, b;
     int64_t m = 0, n = 0, k = 0, am = 0, bn = 0, bk = 0;
     scalar_type t = type_of(in->dtype);
-    UIR_TRY(imachine_view(machine, unit, &in->slices[0], &c));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[1], &a));
-    UIR_TRY(imachine_view(machine, unit, &in->slices[2], &b));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &c));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[1], &a));
+    UIR_TRY(uir_imachine_view(machine, unit, &in->slices[2], &b));
     UIR_TRY(matrix_of(machine, &c, &m, &n));
     UIR_TRY(matrix_of(machine, &a, &am, &k));
     UIR_TRY(matrix_of(machine, &b, &bk, &bn));
     if (am != m || bn != n || bk != k) {
-        return imachine_fail(machine, "mma of [%lld,%lld] and [%lld,%lld] into [%lld,%lld]", (long long)am,
-                             (long long)k, (long long)bk, (long long)bn, (long long)m, (long long)n);
+        return uir_imachine_fail(machine, "mma of [%lld,%lld] and [%lld,%lld] into [%lld,%lld]", (long long)am,
+                                 (long long)k, (long long)bk, (long long)bn, (long long)m, (long long)n);
     }
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             icell sum, x, y;
-            UIR_TRY(imachine_load(machine, unit, &c, c.offsets[i * n + j], &sum));
+            UIR_TRY(uir_imachine_load(machine, unit, &c, c.offsets[i * n + j], &sum));
             for (int64_t p = 0; p < k; p++) {
-                UIR_TRY(imachine_load(machine, unit, &a, a.offsets[i * k + p], &x));
-                UIR_TRY(imachine_load(machine, unit, &b, b.offsets[p * n + j], &y));
+                UIR_TRY(uir_imachine_load(machine, unit, &a, a.offsets[i * k + p], &x));
+                UIR_TRY(uir_imachine_load(machine, unit, &b, b.offsets[p * n + j], &y));
                 sum.defined &= x.defined && y.defined;
                 if (!t.is_float)
                     sum.integer = wrap(t, (uint64_t)sum.integer + (uint64_t)x.integer * (uint64_t)y.integer);
@@ -593,13 +594,13 @@ static uir_status mma(imachine *machine, iunit *unit, const uir_iinstruction *in
                     sum.real = (double)fmaf((float)x.real, (float)y.real, (float)sum.real);
             }
             if (t.is_float) sum.real = narrow(t, sum.real);
-            UIR_TRY(imachine_store(machine, unit, &c, c.offsets[i * n + j], sum));
+            UIR_TRY(uir_imachine_store(machine, unit, &c, c.offsets[i * n + j], sum));
         }
     }
     return UIR_STATUS_OK;
 }
 
-uir_status imachine_execute(imachine *machine, iunit *unit, const uir_iinstruction *in) {
+uir_status uir_imachine_execute(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     switch (uir_iop_get_row(in->code)->family) {
     case UIR_IOP_FAMILY_MOVE:
         return move(machine, unit, in);
@@ -630,17 +631,18 @@ static uir_status reduce_over_group(imachine *machine, const uir_iinstruction *i
     for (uint32_t u = 0; u < group->unit_count; u++) {
         iview to, from;
         int64_t lines = 0, count = 0, inner = 0;
-        UIR_TRY(imachine_view(machine, &group->units[u], &in->slices[0], &to));
-        UIR_TRY(imachine_view(machine, &group->units[u], &in->slices[1], &from));
+        UIR_TRY(uir_imachine_view(machine, &group->units[u], &in->slices[0], &to));
+        UIR_TRY(uir_imachine_view(machine, &group->units[u], &in->slices[1], &from));
         UIR_TRY(line_geometry(machine, &to, &from, in->axis, &lines, &count, &inner));
         if (u == 0) {
             first = to;
             UIR_TRY_ALLOCATE(sums, uir_arena_allocate_array(&machine->scratch, (size_t)lines + 1, sizeof *sums));
         }
-        if (to.total != first.total) return imachine_fail(machine, "a group's units reduce different shapes");
+        if (to.total != first.total) return uir_imachine_fail(machine, "a group's units reduce different shapes");
         for (int64_t i = 0; i < lines; i++) {
             icell mine, old = {0};
-            if (u == 0 && in->accumulate) UIR_TRY(imachine_load(machine, &group->units[0], &to, to.offsets[i], &old));
+            if (u == 0 && in->accumulate)
+                UIR_TRY(uir_imachine_load(machine, &group->units[0], &to, to.offsets[i], &old));
             UIR_TRY(reduce_line(machine, &group->units[u], in, t, &from,
                                 inner ? i / inner * (inner * count) + i % inner : 0, inner, count,
                                 u == 0 && in->accumulate, old, &mine));
@@ -648,7 +650,7 @@ static uir_status reduce_over_group(imachine *machine, const uir_iinstruction *i
         }
     }
     for (int64_t i = 0; sums && i < first.total; i++)
-        UIR_TRY(imachine_store(machine, &group->units[0], &first, first.offsets[i], sums[i]));
+        UIR_TRY(uir_imachine_store(machine, &group->units[0], &first, first.offsets[i], sums[i]));
     return UIR_STATUS_OK;
 }
 
@@ -656,23 +658,23 @@ static uir_status broadcast_over_group(imachine *machine, const uir_iinstruction
     igroup *group = &machine->group;
     iview source;
     icell *cells;
-    UIR_TRY(imachine_view(machine, &group->units[0], &in->slices[1], &source));
+    UIR_TRY(uir_imachine_view(machine, &group->units[0], &in->slices[1], &source));
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)source.total + 1, sizeof *cells));
     for (int64_t e = 0; e < source.total; e++)
-        UIR_TRY(imachine_load(machine, &group->units[0], &source, source.offsets[e], &cells[e]));
+        UIR_TRY(uir_imachine_load(machine, &group->units[0], &source, source.offsets[e], &cells[e]));
     for (uint32_t u = 0; u < group->unit_count; u++) {
         iview to;
-        UIR_TRY(imachine_view(machine, &group->units[u], &in->slices[0], &to));
+        UIR_TRY(uir_imachine_view(machine, &group->units[u], &in->slices[0], &to));
         int64_t digits[UIR_IGRAPH_MAX_RANK] = {0}, at;
         for (int64_t e = 0; e < to.total; e++, advance(digits, &to)) {
             UIR_TRY(operand_position(machine, &source, &to, digits, &at));
-            UIR_TRY(imachine_store(machine, &group->units[u], &to, to.offsets[e], cells[at]));
+            UIR_TRY(uir_imachine_store(machine, &group->units[u], &to, to.offsets[e], cells[at]));
         }
     }
     return UIR_STATUS_OK;
 }
 
-uir_status imachine_execute_group(imachine *machine, const uir_iinstruction *in) {
+uir_status uir_imachine_execute_group(imachine *machine, const uir_iinstruction *in) {
     return uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE ? reduce_over_group(machine, in)
                                                                       : broadcast_over_group(machine, in);
 }

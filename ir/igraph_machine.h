@@ -85,12 +85,12 @@ typedef struct iview {
     bool block;
 } iview;
 
-uir_status imachine_fail(imachine *machine, const char *format, ...) UIR_PRINTF(2, 3);
-uir_status imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value);
+uir_status uir_imachine_fail(imachine *machine, const char *format, ...) UIR_PRINTF(2, 3);
+uir_status uir_imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value);
 /* The storage a unit means by a pointer. */
-const istorage *imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer);
+const istorage *uir_imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer);
 /* Lives until the scratch arena is reset. */
-uir_status imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *out_view);
+uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *out_view);
 
 /* One element's value, exact for every dtype: floats in `real`, integers and bool in `integer` (u64 as the same bits).
  */
@@ -100,13 +100,13 @@ typedef struct icell {
     bool defined;
 } icell;
 /* Offset -1 gives the fill or an undefined cell. */
-uir_status imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out_cell);
+uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out_cell);
 /* Offset -1 drops it. */
-uir_status imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell);
+uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell);
 
 /* igraph_interpret_ops.c: executes one instruction for one unit (group reductions: for all units of the group at once).
  */
-uir_status imachine_execute(imachine *machine, iunit *unit, const uir_iinstruction *instruction);
-uir_status imachine_execute_group(imachine *machine, const uir_iinstruction *instruction);
+uir_status uir_imachine_execute(imachine *machine, iunit *unit, const uir_iinstruction *instruction);
+uir_status uir_imachine_execute_group(imachine *machine, const uir_iinstruction *instruction);
 
 #endif

@@ -56,7 +56,7 @@ static uir_status align_operand(vm_machine *machine, const vm_view *result, oper
         int64_t wanted = from_end <= result->rank ? result->dims[result->rank - from_end].count : 1;
         bool block = v->block && from_end == 1 && count > 0;
         if (count != 1 && count != wanted && !block)
-            return vm_fail(machine, "an operand of %lld along a dim of %lld", (long long)count, (long long)wanted);
+            return uir_vm_fail(machine, "an operand of %lld along a dim of %lld", (long long)count, (long long)wanted);
         if (from_end == 1) {
             o->single = count == 1;
             o->repeats = block && count != wanted && count != 1;
@@ -79,7 +79,7 @@ static int64_t operand_row(const operand *o, const vm_view *result, int64_t row)
 }
 
 static const char *read_row(const operand *o, int64_t row, int64_t start, int64_t count, char *buffer) {
-    if (!o->copy) return vm_view_read(&o->view, row, start, count, buffer);
+    if (!o->copy) return uir_vm_view_read(&o->view, row, start, count, buffer);
     return o->copy + (size_t)(row * vm_view_columns(&o->view) + start) * o->size;
 }
 
@@ -129,11 +129,11 @@ static uir_status bind_operands(vm_machine *machine, const vm_instruction *in, c
             splat(machine->chunks[i + 1], o->immediate, o->size, VM_CHUNK);
             continue;
         }
-        UIR_TRY(vm_view_bind(machine, in->slices[slice++], &o->view));
+        UIR_TRY(uir_vm_view_bind(machine, in->slices[slice++], &o->view));
         o->size = o->view.size;
         UIR_TRY(align_operand(machine, result, o));
         if (o->view.pointer == result->pointer && !same_place(&o->view, result) && o->view.total)
-            UIR_TRY_ALLOCATE(o->copy, vm_view_copy(machine, &o->view));
+            UIR_TRY_ALLOCATE(o->copy, uir_vm_view_copy(machine, &o->view));
     }
     return UIR_STATUS_OK;
 }
@@ -179,12 +179,12 @@ static uir_status elementwise(vm_machine *machine, const vm_instruction *in, con
          casts = row->family == UIR_IOP_FAMILY_CAST;
     vm_elementwise *routine = moves || casts ? NULL : machine->routines->elementwise[in->code][in->dtype];
     if (!moves && !casts && !routine)
-        return vm_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name((uir_dtype)in->dtype));
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &result));
+        return uir_vm_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name((uir_dtype)in->dtype));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &result));
     if (result.total == 0) return UIR_STATUS_OK;
     UIR_TRY(bind_operands(machine, in, row, &result, operands));
-    int64_t rows = vm_view_rows(&result), columns = vm_view_columns(&result);
-    UIR_TRY(vm_count(machine, (uint64_t)result.total / 16 + (uint64_t)rows));
+    int64_t rows = uir_vm_view_rows(&result), columns = vm_view_columns(&result);
+    UIR_TRY(uir_vm_count(machine, (uint64_t)result.total / 16 + (uint64_t)rows));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
@@ -192,15 +192,15 @@ static uir_status elementwise(vm_machine *machine, const vm_instruction *in, con
             for (uint32_t i = 0; i < row->operands; i++)
                 x[i] = read_operand(&operands[i], &result, r, start, count, machine->chunks[i + 1]);
             if (moves) {
-                vm_view_commit(&result, r, start, count, x[0]);
+                uir_vm_view_commit(&result, r, start, count, x[0]);
                 continue;
             }
-            char *target = vm_view_target(&result, r, start, count, machine->chunks[0]);
+            char *target = uir_vm_view_target(&result, r, start, count, machine->chunks[0]);
             if (casts)
                 UIR_TRY(cast_row(machine, in, x[0], target, count));
             else
                 routine(target, x[0], x[1], x[2], count);
-            vm_view_commit(&result, r, start, count, target);
+            uir_vm_view_commit(&result, r, start, count, target);
         }
     }
     return UIR_STATUS_OK;
@@ -210,30 +210,31 @@ static uir_status elementwise(vm_machine *machine, const vm_instruction *in, con
 static uir_status move(vm_machine *machine, const vm_instruction *in, const uir_iop_row *row) {
     vm_view to, from;
     if (in->immediate_mask) return elementwise(machine, in, row);
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &to));
-    UIR_TRY(vm_view_bind(machine, in->slices[1], &from));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &from));
     int64_t columns = vm_view_columns(&to);
     bool alike = vm_view_columns(&from) == columns && to.total == from.total;
     if (to.total != from.total || alike || to.total == 0) return elementwise(machine, in, row);
-    const char *copy = vm_view_copy(machine, &from);
+    const char *copy = uir_vm_view_copy(machine, &from);
     if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
-    for (int64_t r = 0; r < vm_view_rows(&to); r++)
-        vm_view_commit(&to, r, 0, columns, copy + (size_t)(r * columns) * to.size);
+    for (int64_t r = 0; r < uir_vm_view_rows(&to); r++)
+        uir_vm_view_commit(&to, r, 0, columns, copy + (size_t)(r * columns) * to.size);
     return UIR_STATUS_OK;
 }
 
 static uir_status fill(vm_machine *machine, const vm_instruction *in) {
     vm_view to;
     char element[8] = {0};
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &to));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
     if (to.total == 0) return UIR_STATUS_OK;
     store_immediate((uir_dtype)in->dtype, element, real_of(in->immediate));
     splat(machine->chunks[0], element, to.size, VM_CHUNK);
-    int64_t rows = vm_view_rows(&to), columns = vm_view_columns(&to);
-    UIR_TRY(vm_count(machine, (uint64_t)to.total / 16 + (uint64_t)rows));
+    int64_t rows = uir_vm_view_rows(&to), columns = vm_view_columns(&to);
+    UIR_TRY(uir_vm_count(machine, (uint64_t)to.total / 16 + (uint64_t)rows));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK)
-            vm_view_commit(&to, r, start, columns - start < VM_CHUNK ? columns - start : VM_CHUNK, machine->chunks[0]);
+            uir_vm_view_commit(&to, r, start, columns - start < VM_CHUNK ? columns - start : VM_CHUNK,
+                               machine->chunks[0]);
     }
     return UIR_STATUS_OK;
 }
@@ -241,14 +242,14 @@ static uir_status fill(vm_machine *machine, const vm_instruction *in) {
 static uir_status iota(vm_machine *machine, const vm_instruction *in) {
     vm_view to;
     int64_t begin;
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &to));
-    UIR_TRY(vm_evaluate(machine, in->start, &begin));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
+    UIR_TRY(uir_vm_evaluate(machine, in->start, &begin));
     if (to.total == 0) return UIR_STATUS_OK;
-    int64_t rows = vm_view_rows(&to), columns = vm_view_columns(&to),
+    int64_t rows = uir_vm_view_rows(&to), columns = vm_view_columns(&to),
             lines = to.rank > 1 ? to.dims[to.rank - 2].count : 1;
     uir_dtype dtype = (uir_dtype)in->dtype;
     bool real = uir_dtype_is_float(dtype);
-    UIR_TRY(vm_count(machine, (uint64_t)to.total / 4 + (uint64_t)rows));
+    UIR_TRY(uir_vm_count(machine, (uint64_t)to.total / 4 + (uint64_t)rows));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
@@ -263,7 +264,7 @@ static uir_status iota(vm_machine *machine, const vm_instruction *in) {
                     uir_dtype_store_integer(dtype, machine->chunks[0], (uint64_t)j, value, false,
                                             UIR_ROUND_NEAREST_EVEN);
             }
-            vm_view_commit(&to, r, start, count, machine->chunks[0]);
+            uir_vm_view_commit(&to, r, start, count, machine->chunks[0]);
         }
     }
     return UIR_STATUS_OK;
@@ -308,12 +309,12 @@ static void store_identity(uint32_t code, uir_dtype dtype, char *to) {
 /* Element `index` (row-major) of a view of few elements. */
 static void read_element(const vm_view *v, int64_t index, char *out) {
     int64_t columns = vm_view_columns(v);
-    memcpy(out, vm_view_read(v, index / columns, index % columns, 1, out), v->size);
+    memcpy(out, uir_vm_view_read(v, index / columns, index % columns, 1, out), v->size);
 }
 
 static void write_element(const vm_view *v, int64_t index, const char *element) {
     int64_t columns = vm_view_columns(v);
-    vm_view_commit(v, index / columns, index % columns, 1, element);
+    uir_vm_view_commit(v, index / columns, index % columns, 1, element);
 }
 
 static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, const vm_view *to, const vm_view *from,
@@ -324,7 +325,8 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
     int64_t columns = vm_view_columns(from), rows = to->total;
     _Alignas(64) char lanes[UIR_REDUCE_LANES * 8];
     char identity[8] = {0}, old[8], *buffer = machine->chunks[1];
-    if (!routine || !combine) return vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
+    if (!routine || !combine)
+        return uir_vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
     store_identity(in->code, dtype, identity);
     for (int64_t r = 0; r < rows; r++) {
         splat(lanes, identity, to->size, UIR_REDUCE_LANES);
@@ -332,7 +334,7 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
             routine(lanes,
                     copy ? copy + (size_t)(r * columns + start) * from->size
-                         : vm_view_read(from, r, start, count, buffer),
+                         : uir_vm_view_read(from, r, start, count, buffer),
                     count);
         }
         for (int s = UIR_REDUCE_LANES / 2; s > 0; s /= 2) combine(lanes, lanes, lanes + (size_t)s * to->size, NULL, s);
@@ -353,7 +355,7 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
     int64_t columns = vm_view_columns(from), lines = from->dims[from->rank - 2].count,
             groups = columns ? to->total / columns : 0;
     char identity[8] = {0}, *sum = machine->chunks[0], *buffer = machine->chunks[1];
-    if (!combine) return vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
+    if (!combine) return uir_vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
     store_identity(in->code, dtype, identity);
     for (int64_t g = 0; g < groups; g++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
@@ -365,7 +367,7 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
                 int64_t r = g * lines + i;
                 combine(sum, sum,
                         copy ? copy + (size_t)(r * columns + start) * from->size
-                             : vm_view_read(from, r, start, count, buffer),
+                             : uir_vm_view_read(from, r, start, count, buffer),
                         NULL, count);
             }
             for (int64_t j = 0; j < count; j++) write_element(to, g * columns + start + j, sum + (size_t)j * to->size);
@@ -376,53 +378,53 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
 
 static uir_status check_lines(vm_machine *machine, const vm_view *lines, const vm_view *from, uint32_t axis) {
     uint32_t dim = axis == UIR_IAXIS_COL ? 2 : 1;
-    if (from->rank < dim) return vm_fail(machine, "a reduction along a dim that its slice has not");
+    if (from->rank < dim) return uir_vm_fail(machine, "a reduction along a dim that its slice has not");
     int64_t count = from->dims[from->rank - dim].count;
     if (count && lines->total != from->total / count)
-        return vm_fail(machine, "a reduction of %lld lines into %lld", (long long)(from->total / count),
-                       (long long)lines->total);
+        return uir_vm_fail(machine, "a reduction of %lld lines into %lld", (long long)(from->total / count),
+                           (long long)lines->total);
     return UIR_STATUS_OK;
 }
 
 static uir_status reduce(vm_machine *machine, const vm_instruction *in) {
     vm_view to, from;
     const char *copy = NULL;
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &to));
-    UIR_TRY(vm_view_bind(machine, in->slices[1], &from));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &from));
     UIR_TRY(check_lines(machine, &to, &from, in->axis));
-    UIR_TRY(vm_count(machine, (uint64_t)from.total / 16 + (uint64_t)to.total));
-    if (to.pointer == from.pointer && from.total) UIR_TRY_ALLOCATE(copy, vm_view_copy(machine, &from));
+    UIR_TRY(uir_vm_count(machine, (uint64_t)from.total / 16 + (uint64_t)to.total));
+    if (to.pointer == from.pointer && from.total) UIR_TRY_ALLOCATE(copy, uir_vm_view_copy(machine, &from));
     if (in->axis != UIR_IAXIS_COL) return reduce_rows(machine, in, &to, &from, copy);
     if (vm_view_columns(&from) != vm_view_columns(&to) && to.total)
-        return vm_fail(machine, "a column reduction keeps its columns");
+        return uir_vm_fail(machine, "a column reduction keeps its columns");
     return reduce_columns(machine, in, &to, &from, copy);
 }
 
 static uir_status scan(vm_machine *machine, const vm_instruction *in) {
     vm_view to, from, carry;
     vm_scan *routine = machine->routines->scan[in->code][in->dtype];
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &to));
-    UIR_TRY(vm_view_bind(machine, in->slices[1], &from));
-    UIR_TRY(vm_view_bind(machine, in->slices[2], &carry));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &from));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[2], &carry));
     UIR_TRY(check_lines(machine, &carry, &from, in->axis));
-    if (!routine) return vm_fail(machine, "this scan has no meaning for %s", uir_dtype_name((uir_dtype)in->dtype));
+    if (!routine) return uir_vm_fail(machine, "this scan has no meaning for %s", uir_dtype_name((uir_dtype)in->dtype));
     if (to.total != from.total || in->axis == UIR_IAXIS_COL)
-        return vm_fail(machine, "a scan runs along rows into as many elements");
-    UIR_TRY(vm_count(machine, (uint64_t)from.total));
+        return uir_vm_fail(machine, "a scan runs along rows into as many elements");
+    UIR_TRY(uir_vm_count(machine, (uint64_t)from.total));
     int64_t columns = vm_view_columns(&from), rows = columns ? from.total / columns : 0;
     const char *copy = NULL;
     if (to.pointer == from.pointer && !same_place(&to, &from) && from.total)
-        UIR_TRY_ALLOCATE(copy, vm_view_copy(machine, &from));
+        UIR_TRY_ALLOCATE(copy, uir_vm_view_copy(machine, &from));
     for (int64_t r = 0; r < rows; r++) {
         char sum[8];
         read_element(&carry, r, sum);
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
             const char *x = copy ? copy + (size_t)(r * columns + start) * from.size
-                                 : vm_view_read(&from, r, start, count, machine->chunks[1]);
-            char *target = vm_view_target(&to, r, start, count, machine->chunks[0]);
+                                 : uir_vm_view_read(&from, r, start, count, machine->chunks[1]);
+            char *target = uir_vm_view_target(&to, r, start, count, machine->chunks[0]);
             routine(target, x, sum, count, in->flags & VM_FLAG_EXCLUSIVE);
-            vm_view_commit(&to, r, start, count, target);
+            uir_vm_view_commit(&to, r, start, count, target);
         }
         write_element(&carry, r, sum);
     }
@@ -438,9 +440,9 @@ typedef struct matrix {
 
 /* The slice as a matrix of the product's dtype: in place where rows lie evenly apart, else a copy. */
 static uir_status bind_matrix(vm_machine *machine, const vm_view *v, uir_dtype compute, matrix *out) {
-    if (v->rank < 2) return vm_fail(machine, "mma's operands are matrices");
+    if (v->rank < 2) return uir_vm_fail(machine, "mma's operands are matrices");
     for (uint32_t d = 0; d + 2 < v->rank; d++) {
-        if (v->dims[d].count != 1) return vm_fail(machine, "mma's operands are matrices");
+        if (v->dims[d].count != 1) return uir_vm_fail(machine, "mma's operands are matrices");
     }
     const vm_dim *row = &v->dims[v->rank - 2], *column = &v->dims[v->rank - 1];
     *out = (matrix){row->count, column->count, column->count, NULL, false};
@@ -450,11 +452,11 @@ static uir_status bind_matrix(vm_machine *machine, const vm_view *v, uir_dtype c
                 row->stride > 0;
     if (even) {
         char buffer[8];
-        out->data = vm_view_target(v, 0, 0, 1, buffer);
+        out->data = uir_vm_view_target(v, 0, 0, 1, buffer);
         out->leading = row->stride;
         if (out->data != buffer) return UIR_STATUS_OK;
     }
-    char *copy = vm_view_copy(machine, v);
+    char *copy = uir_vm_view_copy(machine, v);
     out->copied = true;
     out->leading = column->count;
     if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
@@ -470,27 +472,27 @@ static uir_status mma(vm_machine *machine, const vm_instruction *in) {
     matrix c, a, b;
     uir_dtype dtype = (uir_dtype)in->dtype;
     vm_product *routine = machine->routines->product[dtype];
-    if (!routine) return vm_fail(machine, "mma has no meaning for %s", uir_dtype_name(dtype));
-    UIR_TRY(vm_view_bind(machine, in->slices[0], &cv));
-    UIR_TRY(vm_view_bind(machine, in->slices[1], &av));
-    UIR_TRY(vm_view_bind(machine, in->slices[2], &bv));
+    if (!routine) return uir_vm_fail(machine, "mma has no meaning for %s", uir_dtype_name(dtype));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &cv));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &av));
+    UIR_TRY(uir_vm_view_bind(machine, in->slices[2], &bv));
     UIR_TRY(bind_matrix(machine, &cv, dtype, &c));
     UIR_TRY(bind_matrix(machine, &av, dtype, &a));
     UIR_TRY(bind_matrix(machine, &bv, dtype, &b));
     if (a.rows != c.rows || b.columns != c.columns || b.rows != a.columns)
-        return vm_fail(machine, "mma of shapes that do not fit");
+        return uir_vm_fail(machine, "mma of shapes that do not fit");
     if (cv.total == 0 || a.columns == 0) return UIR_STATUS_OK;
-    UIR_TRY(vm_count(machine, (uint64_t)(c.rows * c.columns / 32 + 1) * (uint64_t)a.columns));
+    UIR_TRY(uir_vm_count(machine, (uint64_t)(c.rows * c.columns / 32 + 1) * (uint64_t)a.columns));
     routine(c.data, c.leading, a.data, a.leading, b.data, b.leading, c.rows, c.columns, a.columns);
     for (int64_t r = 0; c.copied && r < c.rows; r++)
-        vm_view_commit(&cv, r, 0, c.columns, c.data + (size_t)(r * c.leading) * cv.size);
+        uir_vm_view_commit(&cv, r, 0, c.columns, c.data + (size_t)(r * c.leading) * cv.size);
     return UIR_STATUS_OK;
 }
 
-uir_status vm_execute(vm_machine *machine, const vm_instruction *in) {
+uir_status uir_vm_execute(vm_machine *machine, const vm_instruction *in) {
     const uir_iop_row *row = uir_iop_get_row((uir_iop_code)in->code);
     uir_arena_reset(&machine->scratch);
-    UIR_TRY(vm_count(machine, 1));
+    UIR_TRY(uir_vm_count(machine, 1));
     switch (row->family) {
     case UIR_IOP_FAMILY_MOVE:
         return move(machine, in, row);

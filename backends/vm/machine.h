@@ -28,10 +28,10 @@ typedef struct vm_machine {
     const volatile bool *cancel;
 } vm_machine;
 
-uir_status vm_fail(vm_machine *machine, const char *format, ...) UIR_PRINTF(2, 3);
-uir_status vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out_value);
+uir_status uir_vm_fail(vm_machine *machine, const char *format, ...) UIR_PRINTF(2, 3);
+uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out_value);
 /* Counts work against the limit; CANCELLED or LIMIT when it is time to stop. */
-uir_status vm_count(vm_machine *machine, uint64_t steps);
+uir_status uir_vm_count(vm_machine *machine, uint64_t steps);
 
 /* Where the elements of one dim of a slice lie: index i is inside for low <= i < high, at base + i*stride or, when
  * `along` is not NULL, at along[i]. */
@@ -52,21 +52,22 @@ typedef struct vm_view {
     bool block;
 } vm_view;
 
-uir_status vm_view_bind(vm_machine *machine, uint32_t slice, vm_view *out_view);
+uir_status uir_vm_view_bind(vm_machine *machine, uint32_t slice, vm_view *out_view);
 /* `count` elements from column `start` of row `row` (rows count over all dims but the last) as contiguous memory: in
  * place where they lie so, else copied to `buffer`. */
-const char *vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
-/* Where to compute elements of a row: in place when they lie contiguous and inside, else `buffer`; then vm_view_commit.
+const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
+/* Where to compute elements of a row: in place when they lie contiguous and inside, else `buffer`; then
+ * uir_vm_view_commit.
  */
-char *vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
-void vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from);
+char *uir_vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer);
+void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from);
 static inline int64_t vm_view_columns(const vm_view *view) {
     return view->rank ? view->dims[view->rank - 1].count : 1;
 }
-int64_t vm_view_rows(const vm_view *view);
+int64_t uir_vm_view_rows(const vm_view *view);
 /* A copy of the whole slice, row-major, in the scratch arena; NULL when memory is exhausted. */
-char *vm_view_copy(vm_machine *machine, const vm_view *view);
+char *uir_vm_view_copy(vm_machine *machine, const vm_view *view);
 
-uir_status vm_execute(vm_machine *machine, const vm_instruction *instruction);
+uir_status uir_vm_execute(vm_machine *machine, const vm_instruction *instruction);
 
 #endif

@@ -3,28 +3,28 @@
 
 #include <string.h>
 
-extern const vm_routines vm_routines_generic;
+extern const vm_routines uir_vm_routines_generic;
 #if defined(__x86_64__)
-extern const vm_routines vm_routines_avx2, vm_routines_avx512;
+extern const vm_routines uir_vm_routines_avx2, uir_vm_routines_avx512;
 #endif
 
 static const vm_routines *const tables[] = {
 #if defined(__x86_64__)
-    &vm_routines_avx512,
-    &vm_routines_avx2,
+    &uir_vm_routines_avx512,
+    &uir_vm_routines_avx2,
 #endif
-    &vm_routines_generic,
+    &uir_vm_routines_generic,
 };
 
-const vm_routines *vm_routines_get(size_t index) {
+const vm_routines *uir_vm_routines_get(size_t index) {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (tables[i]->is_available() && index-- == 0) return tables[i];
     }
     return NULL;
 }
 
-const vm_routines *vm_routines_find(const char *isa) {
-    if (!isa) return vm_routines_get(0);
+const vm_routines *uir_vm_routines_find(const char *isa) {
+    if (!isa) return uir_vm_routines_get(0);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (!strcmp(tables[i]->isa, isa)) return tables[i]->is_available() ? tables[i] : NULL;
     }

@@ -26,8 +26,8 @@ typedef struct vm_routines {
 } vm_routines;
 
 /* Best first; the last is always available. */
-const vm_routines *vm_routines_get(size_t index);
+const vm_routines *uir_vm_routines_get(size_t index);
 /* NULL: the best available; NULL result: no such instruction set here. */
-const vm_routines *vm_routines_find(const char *isa);
+const vm_routines *uir_vm_routines_find(const char *isa);
 
 #endif

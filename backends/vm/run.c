@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-uir_status vm_fail(vm_machine *machine, const char *format, ...) {
+uir_status uir_vm_fail(vm_machine *machine, const char *format, ...) {
     char message[300];
     va_list arguments;
     va_start(arguments, format);
@@ -13,7 +13,7 @@ uir_status vm_fail(vm_machine *machine, const char *format, ...) {
     return uir_error(machine->diagnostics, UIR_STATUS_BAD_DATA, NULL, "@%s: %s", machine->kernel->name, message);
 }
 
-uir_status vm_count(vm_machine *machine, uint64_t steps) {
+uir_status uir_vm_count(vm_machine *machine, uint64_t steps) {
     machine->steps += steps;
     if (machine->cancel && *machine->cancel) return UIR_STATUS_CANCELLED;
     if (machine->step_limit && machine->steps > machine->step_limit) {
@@ -51,7 +51,7 @@ static bool apply(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
     return false;
 }
 
-uir_status vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out) {
+uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out) {
     const vm_expression *e = &machine->kernel->expressions[expression];
     const vm_step *steps = machine->kernel->steps + e->first;
     int64_t stack[VM_MAX_STACK];
@@ -61,13 +61,13 @@ uir_status vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out) {
             stack[depth++] = steps[i].value;
         } else if (steps[i].kind == UIR_DIM_SYMBOL) {
             if (!machine->bound[steps[i].value])
-                return vm_fail(machine, "an expression uses symbol %lld, which has no value here",
-                               (long long)steps[i].value);
+                return uir_vm_fail(machine, "an expression uses symbol %lld, which has no value here",
+                                   (long long)steps[i].value);
             stack[depth++] = machine->values[steps[i].value];
         } else {
             depth--;
             if (!apply(steps[i].kind, stack[depth - 1], stack[depth], &stack[depth - 1]))
-                return vm_fail(machine, "an expression overflows, or divides by a value that is not positive");
+                return uir_vm_fail(machine, "an expression overflows, or divides by a value that is not positive");
         }
     }
     *out = stack[0];
@@ -80,12 +80,12 @@ static uir_status holds(vm_machine *machine, const vm_item *item, bool *out) {
         const vm_atom *a = &machine->kernel->atoms[item->first_atom + i];
         if (a->kind == UIR_IATOM_RELATION) {
             int64_t left, right;
-            UIR_TRY(vm_evaluate(machine, a->left, &left));
-            UIR_TRY(vm_evaluate(machine, a->right, &right));
+            UIR_TRY(uir_vm_evaluate(machine, a->left, &left));
+            UIR_TRY(uir_vm_evaluate(machine, a->right, &right));
             *out = uir_relation_holds((uir_relation)a->relation, left, right);
             continue;
         }
-        if (!machine->bound[a->loop]) return vm_fail(machine, "first or last of a loop that is not running");
+        if (!machine->bound[a->loop]) return uir_vm_fail(machine, "first or last of a loop that is not running");
         int64_t end = a->kind == UIR_IATOM_FIRST ? 0 : machine->trips[a->loop] - 1;
         *out = (machine->values[a->loop] == end) != (a->negated != 0);
     }
@@ -98,14 +98,14 @@ static uir_status run_list(vm_machine *machine, uint32_t id);
 static uir_status run_loop(vm_machine *machine, const vm_item *item) {
     int64_t trips;
     bool runs, was_bound = machine->bound[item->symbol];
-    if (was_bound) return vm_fail(machine, "a loop inside itself");
-    UIR_TRY(vm_evaluate(machine, item->extent, &trips));
+    if (was_bound) return uir_vm_fail(machine, "a loop inside itself");
+    UIR_TRY(uir_vm_evaluate(machine, item->extent, &trips));
     if (item->named_ends && trips < 1) trips = 1;
     machine->trips[item->symbol] = trips;
     machine->bound[item->symbol] = true;
     for (int64_t i = 0; i < trips; i++) {
         machine->values[item->symbol] = i;
-        UIR_TRY(vm_count(machine, 1));
+        UIR_TRY(uir_vm_count(machine, 1));
         UIR_TRY(holds(machine, item, &runs));
         if (runs) UIR_TRY(run_list(machine, item->first_child));
     }
@@ -118,10 +118,10 @@ static uir_status read_index(vm_machine *machine, const vm_item *item) {
     int64_t limit, value;
     char element[8] = {0};
     uir_arena_reset(&machine->scratch);
-    UIR_TRY(vm_view_bind(machine, item->slice, &view));
-    UIR_TRY(vm_evaluate(machine, item->limit, &limit));
-    if (view.total != 1) return vm_fail(machine, "an index is one element");
-    value = uir_dtype_load_integer(view.dtype, vm_view_read(&view, 0, 0, 1, element), 0);
+    UIR_TRY(uir_vm_view_bind(machine, item->slice, &view));
+    UIR_TRY(uir_vm_evaluate(machine, item->limit, &limit));
+    if (view.total != 1) return uir_vm_fail(machine, "an index is one element");
+    value = uir_dtype_load_integer(view.dtype, uir_vm_view_read(&view, 0, 0, 1, element), 0);
     bool outside = limit <= 0;
     if (!outside && (value < 0 || value >= limit)) {
         if (item->mode == UIR_INDEX_CLAMP)
@@ -145,14 +145,14 @@ static uir_status run_item(vm_machine *machine, const vm_item *item) {
     switch ((uir_iitem_kind)item->kind) {
     case UIR_IITEM_LET:
         machine->bound[item->symbol] = false; /* it does not see itself */
-        UIR_TRY(
-            vm_evaluate(machine, machine->kernel->symbols[item->symbol].definition, &machine->values[item->symbol]));
+        UIR_TRY(uir_vm_evaluate(machine, machine->kernel->symbols[item->symbol].definition,
+                                &machine->values[item->symbol]));
         machine->bound[item->symbol] = true;
         return UIR_STATUS_OK;
     case UIR_IITEM_INDEX:
         return read_index(machine, item);
     case UIR_IITEM_INSTRUCTION:
-        return vm_execute(machine, &machine->kernel->instructions[item->instruction]);
+        return uir_vm_execute(machine, &machine->kernel->instructions[item->instruction]);
     default:
         return run_list(machine, item->first_child); /* IF, RUN */
     }
@@ -166,9 +166,9 @@ static uir_status run_list(vm_machine *machine, uint32_t id) {
 static uir_status run_phase(vm_machine *machine, const vm_phase *phase) {
     int64_t extents[4], total = 1;
     for (uint32_t a = 0; a < phase->axis_count; a++) {
-        UIR_TRY(vm_evaluate(machine, phase->extents[a], &extents[a]));
+        UIR_TRY(uir_vm_evaluate(machine, phase->extents[a], &extents[a]));
         if (extents[a] < 0) extents[a] = 0;
-        if (__builtin_mul_overflow(total, extents[a], &total)) return vm_fail(machine, "too many parallel indices");
+        if (__builtin_mul_overflow(total, extents[a], &total)) return uir_vm_fail(machine, "too many parallel indices");
     }
     for (int64_t flat = 0; flat < total; flat++) {
         int64_t rest = flat;
@@ -177,7 +177,7 @@ static uir_status run_phase(vm_machine *machine, const vm_phase *phase) {
             machine->bound[phase->symbols[a]] = true;
             rest /= extents[a];
         }
-        UIR_TRY(vm_count(machine, 1));
+        UIR_TRY(uir_vm_count(machine, 1));
         UIR_TRY(run_list(machine, phase->first_item));
     }
     return UIR_STATUS_OK;
@@ -206,15 +206,15 @@ static uir_status bind_symbols(vm_machine *machine, const uir_kernel_arguments *
                 const vm_step *step = &machine->kernel->steps[e->first + k];
                 ready &= step->kind != UIR_DIM_SYMBOL || machine->bound[step->value];
             }
-            if (ready) UIR_TRY(vm_evaluate(machine, s->definition, &machine->values[i]));
+            if (ready) UIR_TRY(uir_vm_evaluate(machine, s->definition, &machine->values[i]));
             machine->bound[i] = ready;
         }
     }
     for (uint32_t i = 0; i < machine->kernel->requires__count; i++) {
         const vm_condition *c = &machine->kernel->requires_[i];
         int64_t left, right;
-        UIR_TRY(vm_evaluate(machine, c->left, &left));
-        UIR_TRY(vm_evaluate(machine, c->right, &right));
+        UIR_TRY(uir_vm_evaluate(machine, c->left, &left));
+        UIR_TRY(uir_vm_evaluate(machine, c->right, &right));
         if (!uir_relation_holds((uir_relation)c->relation, left, right)) {
             return uir_error(machine->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                              "@%s: requirement %u does not hold for these sizes", machine->kernel->name, i);
@@ -231,11 +231,11 @@ static uir_status bind_memory(vm_machine *machine, const uir_kernel_arguments *a
         const vm_pointer *p = &machine->kernel->pointers[i];
         vm_memory *m = &machine->memory[i];
         uint64_t bytes;
-        UIR_TRY(vm_evaluate(machine, p->span, &m->span));
+        UIR_TRY(uir_vm_evaluate(machine, p->span, &m->span));
         if (m->span < 0) m->span = 0;
         if (__builtin_mul_overflow((uint64_t)m->span,
                                    (uint64_t)p->instances * (uir_dtype_bits((uir_dtype)p->dtype) / 8), &bytes))
-            return vm_fail(machine, "pointer %u is too large", i);
+            return uir_vm_fail(machine, "pointer %u is too large", i);
         if (p->role != UIR_IPOINTER_LOCAL) {
             if (sizes[argument] < bytes) {
                 return uir_error(machine->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
@@ -278,7 +278,7 @@ static uir_status run(vm_machine *machine, const uir_kernel_arguments *arguments
 uir_status uir_vm_run(const uir_vm_kernel *kernel, const uir_kernel_arguments *arguments, const size_t *sizes,
                       const uir_vm_options *options, uir_diagnostics *diagnostics) {
     vm_machine machine = {.kernel = kernel, .diagnostics = diagnostics};
-    machine.routines = vm_routines_find(options ? options->isa : NULL);
+    machine.routines = uir_vm_routines_find(options ? options->isa : NULL);
     if (!machine.routines)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run the VM's '%s' routines",
                          options && options->isa ? options->isa : "");
@@ -293,7 +293,7 @@ uir_status uir_vm_run(const uir_vm_kernel *kernel, const uir_kernel_arguments *a
 }
 
 bool uir_vm_isa(size_t index, const char **out_name) {
-    const vm_routines *routines = vm_routines_get(index);
+    const vm_routines *routines = uir_vm_routines_get(index);
     if (routines) *out_name = routines->isa;
     return routines != NULL;
 }

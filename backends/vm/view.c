@@ -10,11 +10,11 @@ typedef struct layout {
 } layout;
 
 static uir_status bind_layout(vm_machine *machine, const vm_pointer *p, uint32_t d, layout *out) {
-    UIR_TRY(vm_evaluate(machine, p->extents[d], &out->extent));
+    UIR_TRY(uir_vm_evaluate(machine, p->extents[d], &out->extent));
     out->modes = p->mode_counts[d];
     for (uint32_t m = 0; m < out->modes; m++) {
-        UIR_TRY(vm_evaluate(machine, p->modes[d][m].size, &out->sizes[m]));
-        UIR_TRY(vm_evaluate(machine, p->modes[d][m].stride, &out->strides[m]));
+        UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].size, &out->sizes[m]));
+        UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].stride, &out->strides[m]));
         if (out->sizes[m] < 1) out->sizes[m] = 1; /* of an empty dim: never used */
     }
     return UIR_STATUS_OK;
@@ -83,11 +83,11 @@ static uir_status check_box(vm_machine *machine, const vm_view *view, int64_t sp
         if (view->dims[d].low == view->dims[d].high) return UIR_STATUS_OK; /* nothing is inside */
         if (!dim_range(&view->dims[d], &a, &b) || __builtin_add_overflow(least, a, &least) ||
             __builtin_add_overflow(greatest, b, &greatest)) {
-            return vm_fail(machine, "an address overflows");
+            return uir_vm_fail(machine, "an address overflows");
         }
     }
     if (least < 0 || greatest >= span)
-        return vm_fail(machine, "a slice reaches outside the memory of pointer %u", view->pointer);
+        return uir_vm_fail(machine, "a slice reaches outside the memory of pointer %u", view->pointer);
     return UIR_STATUS_OK;
 }
 
@@ -95,27 +95,27 @@ static uir_status bind_window(vm_machine *machine, const vm_slice *slice, const 
                               bool outside, int64_t span, vm_view *view) {
     int64_t extents[VM_MAX_RANK], *offsets, product = 1;
     for (uint32_t a = 0; a < slice->axis_count; a++) {
-        UIR_TRY(vm_evaluate(machine, slice->axis_extents[a], &extents[a]));
+        UIR_TRY(uir_vm_evaluate(machine, slice->axis_extents[a], &extents[a]));
         if (extents[a] < 0) extents[a] = 0;
-        if (__builtin_mul_overflow(product, extents[a], &product)) return vm_fail(machine, "a window is too large");
+        if (__builtin_mul_overflow(product, extents[a], &product)) return uir_vm_fail(machine, "a window is too large");
         machine->values[slice->axis_symbols[a]] = 0;
         machine->bound[slice->axis_symbols[a]] = true;
     }
-    if (product != view->total) return vm_fail(machine, "a window's axes and its dims do not agree");
-    UIR_TRY(vm_count(machine, (uint64_t)view->total));
+    if (product != view->total) return uir_vm_fail(machine, "a window's axes and its dims do not agree");
+    UIR_TRY(uir_vm_count(machine, (uint64_t)view->total));
     UIR_TRY_ALLOCATE(offsets, uir_arena_allocate_array(&machine->scratch, (size_t)view->total + 1, sizeof *offsets));
     for (int64_t e = 0; e < view->total; e++) {
         uint64_t offset = 0;
         bool inside = !outside;
         for (uint32_t d = 0; d < pointer_rank && inside; d++) {
             int64_t at;
-            UIR_TRY(vm_evaluate(machine, slice->starts[d], &at));
+            UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &at));
             inside = at >= 0 && at < layouts[d].extent;
             if (inside) offset += (uint64_t)layout_offset(&layouts[d], at);
         }
         offsets[e] = inside ? (int64_t)offset : -1;
         if (inside && ((int64_t)offset < 0 || (int64_t)offset >= span))
-            return vm_fail(machine, "a window reaches outside the memory of pointer %u", view->pointer);
+            return uir_vm_fail(machine, "a window reaches outside the memory of pointer %u", view->pointer);
         for (uint32_t a = slice->axis_count; a-- > 0;) {
             int64_t *value = &machine->values[slice->axis_symbols[a]];
             if (++*value < extents[a]) break;
@@ -137,7 +137,7 @@ static bool is_outside(const vm_machine *machine, uint32_t expression) {
     return false;
 }
 
-uir_status vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
+uir_status uir_vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
     const vm_slice *slice = &machine->kernel->slices[index];
     const vm_pointer *p = &machine->kernel->pointers[slice->pointer];
     const vm_memory *memory = &machine->memory[slice->pointer];
@@ -150,7 +150,8 @@ uir_status vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
     view->block = slice->block;
     view->total = 1;
     if (p->by_loop != VM_NONE) {
-        if (!machine->bound[p->by_loop]) return vm_fail(machine, "pointer %u is used outside its loop", slice->pointer);
+        if (!machine->bound[p->by_loop])
+            return uir_vm_fail(machine, "pointer %u is used outside its loop", slice->pointer);
         instance = machine->values[p->by_loop] % p->instances;
     }
     view->data = memory->data + (size_t)instance * (size_t)memory->span * view->size;
@@ -164,10 +165,10 @@ uir_status vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
                                     false, UIR_ROUND_NEAREST_EVEN);
     }
     for (uint32_t d = 0; d < slice->rank; d++) {
-        UIR_TRY(vm_evaluate(machine, slice->counts[d], &view->dims[d].count));
+        UIR_TRY(uir_vm_evaluate(machine, slice->counts[d], &view->dims[d].count));
         if (view->dims[d].count < 0) view->dims[d].count = 0;
         if (__builtin_mul_overflow(view->total, view->dims[d].count, &view->total))
-            return vm_fail(machine, "a slice is too large");
+            return uir_vm_fail(machine, "a slice is too large");
     }
     layout layouts[VM_MAX_RANK];
     bool outside = false;
@@ -179,13 +180,13 @@ uir_status vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
     if (slice->window) return bind_window(machine, slice, layouts, p->rank, outside, memory->span, view);
     for (uint32_t d = 0; d < p->rank; d++) {
         int64_t start;
-        UIR_TRY(vm_evaluate(machine, slice->starts[d], &start));
+        UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &start));
         UIR_TRY(bind_dim(machine, &layouts[d], start, outside, &view->dims[d]));
     }
     return check_box(machine, view, memory->span);
 }
 
-int64_t vm_view_rows(const vm_view *view) {
+int64_t uir_vm_view_rows(const vm_view *view) {
     int64_t rows = 1;
     for (uint32_t d = 0; d + 1 < view->rank; d++) rows *= view->dims[d].count;
     return rows;
@@ -248,7 +249,7 @@ static void copy_one(char *to, const char *from, uint32_t size) {
     }
 }
 
-const char *vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
+const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
     const char *direct = contiguous(view, row, start, count);
     int64_t offset = 0;
     if (direct) return direct;
@@ -261,12 +262,12 @@ const char *vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_
     return buffer;
 }
 
-char *vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
+char *uir_vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
     char *direct = contiguous(view, row, start, count);
     return direct ? direct : buffer;
 }
 
-void vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from) {
+void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from) {
     int64_t offset = 0;
     char *direct = contiguous(view, row, start, count);
     if (direct) {
@@ -280,12 +281,12 @@ void vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t cou
     }
 }
 
-char *vm_view_copy(vm_machine *machine, const vm_view *view) {
+char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {
     int64_t columns = vm_view_columns(view), rows = columns ? view->total / columns : 0;
     char *copy = uir_arena_allocate_array(&machine->scratch, (size_t)view->total + 1, view->size);
     for (int64_t r = 0; copy && r < rows; r++) {
         char *to = copy + (size_t)(r * columns) * view->size;
-        const char *from = vm_view_read(view, r, 0, columns, to);
+        const char *from = uir_vm_view_read(view, r, 0, columns, to);
         if (from != to) memcpy(to, from, (size_t)columns * view->size);
     }
     return copy;

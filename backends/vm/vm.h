@@ -20,7 +20,8 @@ uir_status uir_vm_load(const uir_allocator *allocator, const void *bytes, size_t
                        uir_vm_kernel **out_kernel);
 void uir_vm_destroy(uir_vm_kernel *kernel);
 
-/* Whether so many dim values, tile values and pointers are enough to run it: for callers that did not make the bytes. */
+/* Whether so many dim values, tile values and pointers are enough to run it: for callers that did not make the bytes.
+ */
 bool uir_vm_needs(const uir_vm_kernel *kernel, uint32_t dims, uint32_t tiles, uint32_t pointers);
 
 typedef struct uir_vm_options {
