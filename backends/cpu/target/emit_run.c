@@ -34,6 +34,7 @@ typedef struct run {
     value *values;
     uint32_t value_count, block;
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
+    bool single;         /* the last dim is 1 */
 } run;
 
 static bool is_reduction(const uir_iinstruction *in) {
@@ -186,6 +187,10 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
         return name;
     }
     const char *address = block_address(r, o);
+    /* Rows that come from memory: what this unit reads next is a page further, which no hardware guesses across pages.
+     */
+    if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->count > r->reductions)
+        c_line(e, "UIR_PREFETCH(%s);", address);
     if (whole) {
         c_line(e, "const v_%s %s = v_load_%s(%s);", type, name, type, address);
     } else {
@@ -213,7 +218,11 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
         return;
     }
     const char *address = block_address(r, o);
-    if (!whole) {
+    if (r->single) {
+        /* A scalar store: what reads it next finds it in the store buffer. */
+        c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);", o->name,
+               type, address, name);
+    } else if (!whole) {
         c_line(e, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
     } else if (stream) {
         c_line(e, "if (%s_aligned) v_stream_%s(%s, %s);", o->name, type, address, name);
@@ -309,6 +318,13 @@ static void emit_last_dim(run *r) {
     emitter *e = r->e;
     bool blocks = r->reductions > 0;
     const char *step = blocks ? "32" : "UIR_LANES", *j = blocks ? "b" : "j";
+    if (r->single) {
+        c_line(e, "const int64_t j = 0;");
+        c_line(e, "(void)n, (void)j;");
+        if (r->guarded) c_line(e, "(void)first, (void)last;");
+        emit_body(r, false);
+        return;
+    }
     if (blocks) {
         c_open(e, "for (int64_t b = 0; b < n; b += 32)");
     } else {
@@ -409,6 +425,7 @@ void emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t 
                 prepare(&r, instructions[i], k, &r.operands[i * UIR_IOP_MAX_SLICES + k]);
     }
     uir_dim last = r.rank ? r.shape[r.rank - 1] : UIR_DIM_NONE;
+    r.single = r.rank && r.reductions == 0 && dim_is(e, last, 1);
     r.exact = !r.guarded && r.rank && dim_multiple_of(e, last, 32);
     c_open(e, "%s", "");
     c_line(e, "const int64_t n = %s;", r.rank ? c_dim(e, last) : "1");

@@ -49,7 +49,7 @@ void c_line(emitter *e, const char *format, ...) {
 void c_open(emitter *e, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    line(e, format, arguments, format[0] ? " {\n" : "{\n");
+    line(e, format, arguments, strcmp(format, "%s") == 0 ? "{\n" : " {\n");
     va_end(arguments);
     e->indent++;
 }

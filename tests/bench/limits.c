@@ -1,0 +1,256 @@
+/* The limits, by intrinsics for every instruction set that this machine may have. */
+#include "limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+static volatile float sink;
+
+double limit_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+#if defined(__x86_64__)
+/* Twelve chains hide the latency of two units. */
+#define CHAINS(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
+
+__attribute__((target("avx512f"))) static void multiply_add_512(int64_t rounds) {
+    __m512 m = _mm512_set1_ps(0.999f), a = _mm512_set1_ps(0.001f);
+#define DECLARE(i) __m512 x##i = _mm512_set1_ps(1.0f + i);
+#define STEP(i)    x##i = _mm512_fmadd_ps(x##i, m, a);
+#define TOTAL(i)   m = _mm512_add_ps(m, x##i);
+    CHAINS(DECLARE)
+    for (int64_t r = 0; r < rounds; r++) {
+        CHAINS(STEP)
+    }
+    CHAINS(TOTAL)
+    sink = _mm512_cvtss_f32(m);
+#undef DECLARE
+#undef STEP
+#undef TOTAL
+}
+
+__attribute__((target("avx2,fma"))) static void multiply_add_256(int64_t rounds) {
+    __m256 m = _mm256_set1_ps(0.999f), a = _mm256_set1_ps(0.001f);
+#define DECLARE(i) __m256 x##i = _mm256_set1_ps(1.0f + i);
+#define STEP(i)    x##i = _mm256_fmadd_ps(x##i, m, a);
+#define TOTAL(i)   m = _mm256_add_ps(m, x##i);
+    CHAINS(DECLARE)
+    for (int64_t r = 0; r < rounds; r++) {
+        CHAINS(STEP)
+    }
+    CHAINS(TOTAL)
+    sink = _mm256_cvtss_f32(m);
+#undef DECLARE
+#undef STEP
+#undef TOTAL
+}
+
+static bool has_avx512(void) {
+    return __builtin_cpu_supports("avx512f");
+}
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+
+static void multiply_add_plain(int64_t rounds) {
+    float x[48];
+    for (int i = 0; i < 48; i++) x[i] = 1.0f + (float)i;
+    for (int64_t r = 0; r < rounds; r++) {
+        for (int i = 0; i < 48; i++) x[i] = x[i] * 0.999f + 0.001f;
+    }
+    for (int i = 1; i < 48; i++) x[0] += x[i];
+    sink = x[0];
+}
+
+static double timed(void (*run)(int64_t), double flops, double flops_per_round) {
+    int64_t rounds = (int64_t)(flops / flops_per_round) + 1;
+    double start = limit_now();
+    run(rounds);
+    return (limit_now() - start) * flops / ((double)rounds * flops_per_round);
+}
+
+double limit_multiply_add(double flops) {
+    double best = 1e30, seconds;
+#if defined(__x86_64__)
+    if (has_avx512() && (seconds = timed(multiply_add_512, flops, 2 * 12 * 16)) < best) best = seconds;
+    if (has_avx2() && (seconds = timed(multiply_add_256, flops, 2 * 12 * 8)) < best) best = seconds;
+    if (best < 1e30) return best;
+#endif
+    seconds = timed(multiply_add_plain, flops, 2 * 48);
+    return seconds < best ? seconds : best;
+}
+
+/* ---- reading: the sum of everything, so that nothing is skipped ---- */
+static void read_words(const void *data, size_t bytes) {
+    const uint64_t *p = data;
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    size_t i = 0;
+    for (; i + 4 <= bytes / 8; i += 4) a += p[i], b += p[i + 1], c += p[i + 2], d += p[i + 3];
+    sink = (float)(a + b + c + d);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void read_256(const void *data, size_t bytes) {
+    const __m256i *p = data;
+    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+    for (size_t i = 0; i + 4 <= bytes / 32; i += 4) {
+        a = _mm256_add_epi64(a, _mm256_loadu_si256(p + i));
+        b = _mm256_add_epi64(b, _mm256_loadu_si256(p + i + 1));
+        c = _mm256_add_epi64(c, _mm256_loadu_si256(p + i + 2));
+        d = _mm256_add_epi64(d, _mm256_loadu_si256(p + i + 3));
+    }
+    a = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
+    sink = (float)_mm256_extract_epi32(a, 0);
+}
+
+/* Four places at once, with the lines ahead asked for early. */
+__attribute__((target("avx2"))) static void read_256_ahead(const void *data, size_t bytes) {
+    const char *p = data;
+    size_t quarter = bytes / 4 / 128 * 128;
+    __m256i a = _mm256_setzero_si256(), b = a;
+    for (size_t i = 0; i < quarter; i += 128) {
+        for (size_t q = 0; q < 4; q++) {
+            const char *at = p + q * quarter + i;
+            _mm_prefetch(at + 1024, _MM_HINT_T0);
+            _mm_prefetch(at + 1088, _MM_HINT_T0);
+            a = _mm256_add_epi64(a, _mm256_loadu_si256((const __m256i *)at));
+            b = _mm256_add_epi64(b, _mm256_loadu_si256((const __m256i *)(at + 32)));
+            a = _mm256_add_epi64(a, _mm256_loadu_si256((const __m256i *)(at + 64)));
+            b = _mm256_add_epi64(b, _mm256_loadu_si256((const __m256i *)(at + 96)));
+        }
+    }
+    sink = (float)_mm256_extract_epi32(_mm256_add_epi64(a, b), 0);
+}
+
+__attribute__((target("avx512f"))) static void read_512(const void *data, size_t bytes) {
+    const char *p = data;
+    __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
+    for (size_t i = 0; i + 256 <= bytes; i += 256) {
+        a = _mm512_add_epi64(a, _mm512_loadu_si512(p + i));
+        b = _mm512_add_epi64(b, _mm512_loadu_si512(p + i + 64));
+        c = _mm512_add_epi64(c, _mm512_loadu_si512(p + i + 128));
+        d = _mm512_add_epi64(d, _mm512_loadu_si512(p + i + 192));
+    }
+    sink = (float)_mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d)));
+}
+
+__attribute__((target("avx512f"))) static void read_512_ahead(const void *data, size_t bytes) {
+    const char *p = data;
+    __m512i a = _mm512_setzero_si512(), b = a;
+    for (size_t i = 0; i + 128 <= bytes; i += 128) {
+        _mm_prefetch(p + i + 4096, _MM_HINT_T0);
+        _mm_prefetch(p + i + 4160, _MM_HINT_T0);
+        a = _mm512_add_epi64(a, _mm512_loadu_si512(p + i));
+        b = _mm512_add_epi64(b, _mm512_loadu_si512(p + i + 64));
+    }
+    sink = (float)_mm512_reduce_add_epi64(_mm512_add_epi64(a, b));
+}
+#endif
+
+typedef void read_function(const void *, size_t);
+
+static size_t read_functions(read_function *out[5]) {
+    size_t count = 0;
+    out[count++] = read_words;
+#if defined(__x86_64__)
+    if (has_avx2()) {
+        out[count++] = read_256;
+        out[count++] = read_256_ahead;
+    }
+    if (has_avx512()) {
+        out[count++] = read_512;
+        out[count++] = read_512_ahead;
+    }
+#endif
+    return count;
+}
+
+size_t limit_read_ways(void) {
+    read_function *functions[5];
+    return read_functions(functions);
+}
+
+double limit_read(size_t way, const void *data, size_t bytes) {
+    read_function *functions[5];
+    (void)read_functions(functions);
+    double start = limit_now();
+    functions[way](data, bytes);
+    return limit_now() - start;
+}
+
+/* ---- copying ---- */
+static void copy_library(void *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void copy_256(void *to, const void *from, size_t bytes) {
+    __m256i *q = to;
+    const __m256i *p = from;
+    for (size_t i = 0; i < bytes / 32; i++) _mm256_storeu_si256(q + i, _mm256_loadu_si256(p + i));
+}
+
+__attribute__((target("avx2"))) static void copy_256_around(void *to, const void *from, size_t bytes) {
+    __m256i *q = to;
+    const __m256i *p = from;
+    for (size_t i = 0; i + 4 <= bytes / 32; i += 4) {
+        _mm_prefetch((const char *)(p + i) + 1024, _MM_HINT_T0);
+        _mm_prefetch((const char *)(p + i) + 1088, _MM_HINT_T0);
+        for (size_t k = 0; k < 4; k++) _mm256_stream_si256(q + i + k, _mm256_loadu_si256(p + i + k));
+    }
+    _mm_sfence();
+}
+
+__attribute__((target("avx512f"))) static void copy_512_around(void *to, const void *from, size_t bytes) {
+    char *q = to;
+    const char *p = from;
+    for (size_t i = 0; i + 64 <= bytes; i += 64) _mm512_stream_si512((void *)(q + i), _mm512_loadu_si512(p + i));
+    _mm_sfence();
+}
+#endif
+
+typedef struct copy_way {
+    const char *name;
+    void (*copy)(void *, const void *, size_t);
+} copy_way;
+
+static size_t copy_functions(copy_way out[4]) {
+    size_t count = 0;
+    out[count++] = (copy_way){"memcpy", copy_library};
+#if defined(__x86_64__)
+    if (has_avx2()) {
+        out[count++] = (copy_way){"256-bit", copy_256};
+        out[count++] = (copy_way){"256-bit non-temporal", copy_256_around};
+    }
+    if (has_avx512()) out[count++] = (copy_way){"512-bit non-temporal", copy_512_around};
+#endif
+    return count;
+}
+
+size_t limit_copy_ways(void) {
+    copy_way ways[4];
+    return copy_functions(ways);
+}
+
+const char *limit_copy_name(size_t way) {
+    copy_way ways[4];
+    (void)copy_functions(ways);
+    return ways[way].name;
+}
+
+double limit_copy(size_t way, void *to, const void *from, size_t bytes) {
+    copy_way ways[4];
+    (void)copy_functions(ways);
+    double start = limit_now();
+    ways[way].copy(to, from, bytes);
+    return limit_now() - start;
+}
