@@ -133,7 +133,7 @@ static uir_status run_compiler(char *const *argv, uint32_t timeout_ms, uir_diagn
     posix_spawn_file_actions_t actions;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "no pipe to the compiler: %s", strerror(errno));
-    int64_t deadline = now_ms() + (timeout_ms ? timeout_ms : 120000);
+    int64_t deadline = now_ms() + (timeout_ms ? timeout_ms : 300000);
     int error = posix_spawn_file_actions_init(&actions);
     if (!error) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
@@ -153,7 +153,7 @@ static uir_status run_compiler(char *const *argv, uint32_t timeout_ms, uir_diagn
     int state = reap(child, ended ? deadline : now_ms() + 2000);
     if (!ended)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' took longer than %u ms",
-                         argv[0], timeout_ms ? timeout_ms : 120000);
+                         argv[0], timeout_ms ? timeout_ms : 300000);
     if (state == -1 || !WIFEXITED(state) || WEXITSTATUS(state) != 0)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' failed: %s", argv[0],
                          messages[0] ? messages : "it said nothing");

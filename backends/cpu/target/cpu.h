@@ -47,7 +47,7 @@ typedef struct uir_cpu_compile_options {
     uir_cpu_variant variant;
     const char *compiler;    /* NULL: $CC, else cc, gcc, clang, whichever is found first */
     const char *extra_flags; /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
-    uint32_t timeout_ms;     /* 0: 120 s */
+    uint32_t timeout_ms;     /* 0: 300 s */
     bool debug;              /* -O1 -g instead of -O3 */
     const char *keep_source; /* a path to write the source to as well, or NULL */
 } uir_cpu_compile_options;

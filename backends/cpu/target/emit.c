@@ -79,23 +79,24 @@ static void emit_instruction(emitter *e, const uir_iinstruction *in) {
     bool copies = needs_snapshot(in, &slice);
     if (copies) {
         access a;
-        access_init(e, &in->slices[slice], false, &a);
-        c_open(e, "%s", "");
-        c_line(e, "%s *const old = (%s *)(void *)snapshot;", a.type, a.type);
-        c_line(e, "memcpy(old, %s, (size_t)%s_span * sizeof *old);", a.base, e->pointers[in->slices[slice].pointer]);
+        uir_access_init(e, &in->slices[slice], false, &a);
+        uir_c_open(e, "%s", "");
+        uir_c_line(e, "%s *const old = (%s *)(void *)snapshot;", a.type, a.type);
+        uir_c_line(e, "memcpy(old, %s, (size_t)%s_span * sizeof *old);", a.base,
+                   e->pointers[in->slices[slice].pointer]);
         e->old_pointer = in->slices[slice].pointer;
         e->old_except = &in->slices[0];
     }
     if (family == UIR_IOP_FAMILY_MMA)
-        emit_mma(e, in);
+        uir_emit_mma(e, in);
     else if (family == UIR_IOP_FAMILY_SCAN)
-        emit_scan(e, in);
+        uir_emit_scan(e, in);
     else if (family == UIR_IOP_FAMILY_REDUCE && !uir_iinstruction_ends_run(e->igraph, in))
-        emit_reduce(e, in);
-    else if (!emit_move(e, in))
-        emit_run(e, &in, 1, NULL, 0);
+        uir_emit_reduce(e, in);
+    else if (!uir_emit_move(e, in))
+        uir_emit_run(e, &in, 1, NULL, 0);
     e->old_pointer = NONE;
-    if (copies) c_close(e);
+    if (copies) uir_c_close(e);
 }
 
 static void emit_members(emitter *e, const uir_iitem *run) {
@@ -119,39 +120,40 @@ static void emit_members(emitter *e, const uir_iitem *run) {
     if (valid && count == 1 && run->dead_count == 0)
         emit_instruction(e, members[0]);
     else if (valid && count > 0)
-        emit_run(e, members, count, run->dead, run->dead_count);
+        uir_emit_run(e, members, count, run->dead, run->dead_count);
     else
         emit_items(e, run->first_child);
 }
 
 static void emit_loop(emitter *e, const uir_iitem *item) {
-    const char *i = e->symbols[item->symbol], *extent = c_dim(e, item->extent), *when;
-    if (item->named_ends) extent = c_format(e, "uir_max(1, %s)", extent);
-    c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
-    when = c_condition(e, &item->guard);
-    if (when) c_line(e, "if (!(%s)) continue;", when);
+    const char *i = e->symbols[item->symbol], *extent = uir_c_dim(e, item->extent), *when;
+    if (item->named_ends) extent = uir_c_format(e, "uir_max(1, %s)", extent);
+    uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
+    when = uir_c_condition(e, &item->guard);
+    if (when) uir_c_line(e, "if (!(%s)) continue;", when);
     emit_items(e, item->first_child);
-    c_close(e);
+    uir_c_close(e);
 }
 
 /* An index is clamped, wrapped, or tells that its slices are outside; a machine integer in every case. */
 static void emit_index(emitter *e, const uir_iitem *item) {
-    const char *i = e->symbols[item->symbol], *zero[INDEX_MAX], *limit = c_dim(e, item->index.limit);
+    const char *i = e->symbols[item->symbol], *zero[INDEX_MAX], *limit = uir_c_dim(e, item->index.limit);
     access a;
-    access_init(e, &item->index.slice, false, &a);
+    uir_access_init(e, &item->index.slice, false, &a);
     for (uint32_t d = 0; d < INDEX_MAX; d++) zero[d] = "0";
-    c_line(e, "int64_t %s = (int64_t)%s;", i, access_read(e, &a, zero, c_literal(e, a.pointer->dtype, 0)));
-    c_line(e, "const int64_t %s_limit = %s;", i, limit);
-    bool positive = dim_at_least(e, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
+    uir_c_line(e, "int64_t %s = (int64_t)%s;", i, uir_access_read(e, &a, zero, uir_c_literal(e, a.pointer->dtype, 0)));
+    uir_c_line(e, "const int64_t %s_limit = %s;", i, limit);
+    bool positive = uir_c_dim_at_least(e, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
     e->may_miss[item->symbol] = !positive || skip;
     if (e->may_miss[item->symbol])
-        c_line(e, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i, i, i, i);
+        uir_c_line(e, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i, i, i,
+                   i);
     if (item->index.mode == UIR_INDEX_CLAMP)
-        c_line(e, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
+        uir_c_line(e, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
     else if (item->index.mode == UIR_INDEX_WRAP)
-        c_line(e, "%s = uir_mod(%s, %s_limit);", i, i, i);
+        uir_c_line(e, "%s = uir_mod(%s, %s_limit);", i, i, i);
     else
-        c_line(e, "if (!%s_ok) %s = 0;", i, i);
+        uir_c_line(e, "if (!%s_ok) %s = 0;", i, i);
 }
 
 static void emit_items(emitter *e, uint32_t first) {
@@ -162,23 +164,23 @@ static void emit_items(emitter *e, uint32_t first) {
             continue;
         }
         if (item->kind == UIR_IITEM_LET) {
-            c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
-                   c_dim(e, e->igraph->symbols.data[item->symbol].definition));
+            uir_c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
+                       uir_c_dim(e, e->igraph->symbols.data[item->symbol].definition));
             continue;
         }
         if (item->kind == UIR_IITEM_INDEX) {
             emit_index(e, item);
             continue;
         }
-        const char *when = c_condition(e, &item->guard);
-        if (when) c_open(e, "if (%s)", when);
+        const char *when = uir_c_condition(e, &item->guard);
+        if (when) uir_c_open(e, "if (%s)", when);
         if (item->kind == UIR_IITEM_INSTRUCTION)
             emit_instruction(e, &e->igraph->instructions.data[item->instruction]);
         else if (item->kind == UIR_IITEM_RUN)
             emit_members(e, item);
         else
             emit_items(e, item->first_child);
-        if (when) c_close(e);
+        if (when) uir_c_close(e);
     }
 }
 
@@ -198,12 +200,12 @@ static void emit_symbols(emitter *e) {
     for (uint32_t i = 0; i < g->symbols.count; i++) {
         const uir_isymbol *s = &g->symbols.data[i];
         if (s->kind == UIR_ISYMBOL_DIM)
-            c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], dims++);
+            uir_c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], dims++);
         else if (s->kind == UIR_ISYMBOL_TILE)
-            c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], tiles++);
+            uir_c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], tiles++);
         else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE ||
                  (s->kind == UIR_ISYMBOL_LET && !body[i]))
-            c_line(e, "UIR_LET %s = %s;", e->symbols[i], c_dim(e, s->definition));
+            uir_c_line(e, "UIR_LET %s = %s;", e->symbols[i], uir_c_dim(e, s->definition));
     }
 }
 
@@ -213,61 +215,62 @@ static void emit_pointers(emitter *e) {
     const char *at = "0";
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
-        const char *type = c_type(p->dtype), *name = e->pointers[i];
-        c_line(e, "UIR_LET %s_span = uir_max(0, %s);", name, c_dim(e, p->element_span));
+        const char *type = uir_c_type(p->dtype), *name = e->pointers[i];
+        uir_c_line(e, "UIR_LET %s_span = uir_max(0, %s);", name, uir_c_dim(e, p->element_span));
         if (p->role != UIR_IPOINTER_LOCAL) {
-            c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
+            uir_c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
             continue;
         }
-        c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)((char *)scratch + %s);", type, name, type, at);
-        c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
-               (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
-        at = c_format(e, "%s_end", name);
+        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)((char *)scratch + %s);", type, name, type,
+                   at);
+        uir_c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
+                   (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
+        at = uir_c_format(e, "%s_end", name);
     }
-    c_line(e, "char *const snapshot __attribute__((unused)) = (char *)scratch + %s;", at);
+    uir_c_line(e, "char *const snapshot __attribute__((unused)) = (char *)scratch + %s;", at);
 }
 
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
     const uir_igraph *g = e->igraph;
     const uir_iphase *phase = &g->phases.data[index];
     e->streams = false;
-    c_line(e,
-           "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);",
-           symbol, index);
-    c_open(e,
-           "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end)",
-           symbol, index);
-    c_line(e, "(void)symbols, (void)pointers, (void)scratch;");
+    uir_c_line(
+        e, "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);",
+        symbol, index);
+    uir_c_open(
+        e, "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end)",
+        symbol, index);
+    uir_c_line(e, "(void)symbols, (void)pointers, (void)scratch;");
     emit_symbols(e);
     emit_pointers(e);
-    c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
-    if (phase->parallel_count > 1) c_line(e, "int64_t rest = flat;");
+    uir_c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
+    if (phase->parallel_count > 1) uir_c_line(e, "int64_t rest = flat;");
     for (uint32_t a = phase->parallel_count; a-- > 0;) {
-        const char *name = e->symbols[phase->parallel[a].symbol], *extent = c_dim(e, phase->parallel[a].extent);
+        const char *name = e->symbols[phase->parallel[a].symbol], *extent = uir_c_dim(e, phase->parallel[a].extent);
         if (phase->parallel_count == 1)
-            c_line(e, "UIR_LET %s = flat;", name);
+            uir_c_line(e, "UIR_LET %s = flat;", name);
         else if (a == 0)
-            c_line(e, "UIR_LET %s = rest;", name);
+            uir_c_line(e, "UIR_LET %s = rest;", name);
         else {
-            c_line(e, "UIR_LET %s = rest %% (%s);", name, extent);
-            c_line(e, "rest /= (%s);", extent);
+            uir_c_line(e, "UIR_LET %s = rest %% (%s);", name, extent);
+            uir_c_line(e, "rest /= (%s);", extent);
         }
     }
     for (uint32_t b = 0; b < phase->body_count; b++) {
         const uir_ibody *body = &phase->bodies[b];
         bool counted = body->unit_symbol != NONE;
         if (counted)
-            c_open(e, "for (int64_t %s = 0; %s < %u; %s++)", e->symbols[body->unit_symbol],
-                   e->symbols[body->unit_symbol], body->unit_count, e->symbols[body->unit_symbol]);
+            uir_c_open(e, "for (int64_t %s = 0; %s < %u; %s++)", e->symbols[body->unit_symbol],
+                       e->symbols[body->unit_symbol], body->unit_count, e->symbols[body->unit_symbol]);
         else
-            c_open(e, "%s", "");
+            uir_c_open(e, "%s", "");
         emit_items(e, body->first_item);
-        c_close(e);
+        uir_c_close(e);
     }
-    c_close(e);
-    if (e->streams) c_line(e, "uir_fence();");
-    c_close(e);
-    c_line(e, "%s", "");
+    uir_c_close(e);
+    if (e->streams) uir_c_line(e, "uir_fence();");
+    uir_c_close(e);
+    uir_c_line(e, "%s", "");
 }
 
 static uir_status emit_kernel(emitter *e, uint32_t index) {
@@ -280,11 +283,11 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     for (uint32_t i = 0; i < symbols; i++) {
         uir_isymbol_kind kind = g->symbols.data[i].kind;
         bool size = kind <= UIR_ISYMBOL_DEVICE;
-        e->symbols[i] = c_name(e, size ? "n" : "i", g->symbols.data[i].name, i);
+        e->symbols[i] = uir_c_name(e, size ? "n" : "i", g->symbols.data[i].name, i);
     }
-    for (uint32_t i = 0; i < g->pointers.count; i++) e->pointers[i] = c_name(e, "p", g->pointers.data[i].name, i);
+    for (uint32_t i = 0; i < g->pointers.count; i++) e->pointers[i] = uir_c_name(e, "p", g->pointers.data[i].name, i);
     uir_cpu_symbol(g, index, symbol);
-    c_line(e, "/* ---- %s ---- */", symbol);
+    uir_c_line(e, "/* ---- %s ---- */", symbol);
     for (uint32_t p = 0; p < g->phases.count; p++) emit_phase(e, symbol, p);
     return e->failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->text);
 }

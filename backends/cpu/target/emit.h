@@ -25,20 +25,20 @@ typedef struct emitter {
 } emitter;
 
 /* emit_text.c: C text. Strings live as long as the emitter; on failure they are "0" and `failed` is set. */
-const char *c_format(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
-void c_line(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
-void c_open(emitter *e, const char *format, ...) UIR_PRINTF(2, 3); /* "... {", one step in */
-void c_close(emitter *e);
-const char *c_name(emitter *e, const char *prefix, const char *name, size_t id); /* only [A-Za-z0-9_] */
-const char *c_dim(emitter *e, uir_dim dim);
-const char *c_sum(emitter *e, const char *a, const char *b);
-const char *c_product(emitter *e, const char *a, const char *b);
-const char *c_type(uir_dtype dtype); /* of prelude_vector.inc: "f32", "boolean" */
-const char *c_literal(emitter *e, uir_dtype dtype, double value);
-const char *c_condition(emitter *e, const uir_iguard *guard); /* NULL when there is none */
-bool dim_is(emitter *e, uir_dim dim, int64_t value);
-bool dim_at_least(emitter *e, uir_dim dim, int64_t value);
-bool dim_multiple_of(emitter *e, uir_dim dim, int64_t divisor);
+const char *uir_c_format(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
+void uir_c_line(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
+void uir_c_open(emitter *e, const char *format, ...) UIR_PRINTF(2, 3); /* "... {", one step in */
+void uir_c_close(emitter *e);
+const char *uir_c_name(emitter *e, const char *prefix, const char *name, size_t id); /* only [A-Za-z0-9_] */
+const char *uir_c_dim(emitter *e, uir_dim dim);
+const char *uir_c_sum(emitter *e, const char *a, const char *b);
+const char *uir_c_product(emitter *e, const char *a, const char *b);
+const char *uir_c_type(uir_dtype dtype); /* of prelude_vector.inc: "f32", "boolean" */
+const char *uir_c_literal(emitter *e, uir_dtype dtype, double value);
+const char *uir_c_condition(emitter *e, const uir_iguard *guard); /* NULL when there is none */
+bool uir_c_dim_is(emitter *e, uir_dim dim, int64_t value);
+bool uir_c_dim_at_least(emitter *e, uir_dim dim, int64_t value);
+bool uir_c_dim_multiple_of(emitter *e, uir_dim dim, int64_t divisor);
 
 /* emit_slice.c: where a slice's elements lie. */
 #define INDEX_MAX UIR_IGRAPH_MAX_RANK
@@ -51,36 +51,36 @@ typedef struct access {
     bool low[INDEX_MAX], high[INDEX_MAX]; /* per pointer dim: not proved to be >= 0, < extent */
 } access;
 
-void access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out);
-bool access_guarded(const access *a);
+void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out);
+bool uir_access_guarded(const access *a);
 /* Coordinates in the pointer for an index per dim of the slice (C expressions). */
-void access_coordinates(emitter *e, const access *a, const char *const *index, const char **out_coordinates);
-const char *access_offset(emitter *e, const access *a, const char *const *coordinates);
+void uir_access_coordinates(emitter *e, const access *a, const char *const *index, const char **out_coordinates);
+const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates);
 /* The condition that the coordinates lie inside, "1" when proved; `skip`: a dim left out, or UINT32_MAX. */
-const char *access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip);
+const char *uir_access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip);
 /* A scalar read (the fill outside, or `otherwise` without one) or write of one element. */
-const char *access_read(emitter *e, const access *a, const char *const *index, const char *otherwise);
-void access_write(emitter *e, const access *a, const char *const *index, const char *value);
+const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise);
+void uir_access_write(emitter *e, const access *a, const char *const *index, const char *value);
 
 /* Along the slice's last dim: one element for all, consecutive ones, consecutive in blocks of 32, or anything. */
 typedef enum along { ALONG_SPLAT, ALONG_UNIT, ALONG_PANEL, ALONG_ANY } along;
 /* `out_dim`: the pointer dim that moves (UNIT, PANEL). */
-along access_along_last(emitter *e, const access *a, uint32_t *out_dim);
+along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim);
 /* C index expressions of a slice's dims for loop variables over `shape` (aligned at the end, 1 broadcasts). */
-void align_index(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,
-                 const char *const *loops, const char **out_index);
+void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,
+                      const char *const *loops, const char **out_index);
 /* The slice's dims without leading ones that are 1, `keep` remain at least; returns how many were dropped. */
-uint32_t leading_ones(emitter *e, const uir_islice *slice, uint32_t keep);
+uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep);
 
 /* emit_run.c, emit_move.c, emit_reduce.c, emit_mma.c: instructions. */
-void emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
-              uint32_t dead_count);
-bool emit_move(emitter *e, const uir_iinstruction *instruction); /* false: a run will do */
-void emit_reduce(emitter *e, const uir_iinstruction *instruction);
-void emit_scan(emitter *e, const uir_iinstruction *instruction);
-void emit_mma(emitter *e, const uir_iinstruction *instruction);
-const char *c_identity(emitter *e, uir_iop_code code, uir_dtype dtype);
-const char *c_operation(uir_iop_code code); /* "add" of reduce.add and scan.add */
+void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
+                  uint32_t dead_count);
+bool uir_emit_move(emitter *e, const uir_iinstruction *instruction); /* false: a run will do */
+void uir_emit_reduce(emitter *e, const uir_iinstruction *instruction);
+void uir_emit_scan(emitter *e, const uir_iinstruction *instruction);
+void uir_emit_mma(emitter *e, const uir_iinstruction *instruction);
+const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype);
+const char *uir_c_operation(uir_iop_code code); /* "add" of reduce.add and scan.add */
 
 /* The embedded text of prelude_*.inc and ir/kernel_math.inc. */
 extern const char *const uir_cpu_prelude_parts[];

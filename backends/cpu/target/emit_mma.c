@@ -21,14 +21,14 @@ typedef struct plane {
 /* A box as a matrix with constant distances; false when it is not one. */
 static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
-    *out = (plane){.first = leading_ones(e, slice, 2), .inside = "1"};
+    *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1"};
     if (slice->window || slice->block || slice->rank - out->first != 2) return false;
-    access_init(e, slice, in->unguarded >> k & 1, &out->access);
+    uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
     for (uint32_t d = 0; d < slice->rank; d++) index[d] = "0";
-    access_coordinates(e, &out->access, index, coordinates);
-    out->at = access_offset(e, &out->access, coordinates);
+    uir_access_coordinates(e, &out->access, index, coordinates);
+    out->at = uir_access_offset(e, &out->access, coordinates);
     /* Dims of 1 and an index that may miss: all or nothing. */
     access whole = out->access;
     for (uint32_t i = 0; i < 2; i++) {
@@ -39,18 +39,18 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
         if (guarded && slice->has_fill) return false;
         if (guarded) {
             const char *left =
-                c_format(e, "uir_max(0, %s - (%s))", c_dim(e, p->extents[d]), c_dim(e, slice->starts[d]));
+                uir_c_format(e, "uir_max(0, %s - (%s))", uir_c_dim(e, p->extents[d]), uir_c_dim(e, slice->starts[d]));
             *(i ? &out->columns : &out->rows) = left;
         }
-        const char *step = c_dim(e, p->modes[d][0].stride);
+        const char *step = uir_c_dim(e, p->modes[d][0].stride);
         *(i ? &out->column : &out->row) = step;
         if (p->mode_count[d] == 1) {
-            if (i) out->panel = c_product(e, step, "32");
+            if (i) out->panel = uir_c_product(e, step, "32");
             continue;
         }
         int64_t size, count;
         if (!uir_dim_is_const(e->igraph->dims, p->modes[d][0].size, &size) || size < 1) return false;
-        if (!dim_multiple_of(e, slice->starts[d], size)) return false;
+        if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
         bool fits = uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size;
         if (!fits) {
             int64_t low, high;
@@ -58,24 +58,24 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
             fits = high <= size;
         }
         if (i && (fits || (size == 32 && p->mode_count[d] == 2))) {
-            out->panel = fits ? c_product(e, step, "32") : c_dim(e, p->modes[d][1].stride);
+            out->panel = fits ? uir_c_product(e, step, "32") : uir_c_dim(e, p->modes[d][1].stride);
         } else if (!fits) {
             return false;
         }
     }
-    out->inside = access_inside(e, &whole, coordinates, UINT32_MAX);
+    out->inside = uir_access_inside(e, &whole, coordinates, UINT32_MAX);
     return strcmp(out->inside, "1") == 0 || !slice->has_fill;
 }
 
 static const char *smaller(emitter *e, const char *a, const char *b) {
-    return b ? c_format(e, "uir_min(%s, %s)", a, b) : a;
+    return b ? uir_c_format(e, "uir_min(%s, %s)", a, b) : a;
 }
 
 /* What of m, n, k is there: rows and columns that memory lacks are undefined where read and dropped where written. */
 static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c, const plane *a, const plane *b) {
     const uir_islice *slice = &in->slices[0], *left = &in->slices[1];
-    const char *m = c_dim(e, slice->counts[slice->rank - 2]), *n = c_dim(e, slice->counts[slice->rank - 1]),
-               *k = c_dim(e, left->counts[left->rank - 1]);
+    const char *m = uir_c_dim(e, slice->counts[slice->rank - 2]), *n = uir_c_dim(e, slice->counts[slice->rank - 1]),
+               *k = uir_c_dim(e, left->counts[left->rank - 1]);
     m = smaller(e, m, c->rows);
     n = smaller(e, smaller(e, n, c->columns), b->columns);
     k = smaller(e, k, b->rows);
@@ -83,10 +83,10 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
         m = smaller(e, m, a->rows);
         k = smaller(e, k, a->columns);
     }
-    const char *inside = c_format(e, "%s && %s && %s", c->inside, a ? a->inside : "1", b->inside);
-    if (strcmp(inside, "1 && 1 && 1") != 0) m = c_format(e, "%s ? %s : 0", inside, m);
-    c_line(e, "const int64_t m = %s, n = %s;", m, n);
-    if (a) c_line(e, "const int64_t k = %s;", k);
+    const char *inside = uir_c_format(e, "%s && %s && %s", c->inside, a ? a->inside : "1", b->inside);
+    if (strcmp(inside, "1 && 1 && 1") != 0) m = uir_c_format(e, "%s ? %s : 0", inside, m);
+    uir_c_line(e, "const int64_t m = %s, n = %s;", m, n);
+    if (a) uir_c_line(e, "const int64_t k = %s;", k);
 }
 
 static bool emit_direct(emitter *e, const uir_iinstruction *in) {
@@ -94,12 +94,12 @@ static bool emit_direct(emitter *e, const uir_iinstruction *in) {
     if (!plane_of(e, in, 0, &c) || !plane_of(e, in, 1, &a) || !plane_of(e, in, 2, &b)) return false;
     if (strcmp(c.column, "1") != 0 || strcmp(b.column, "1") != 0) return false;
     if (strcmp(c.panel, "32") != 0) return false; /* c's columns lie together */
-    c_open(e, "%s", "");
+    uir_c_open(e, "%s", "");
     emit_extents(e, in, &c, &a, &b);
-    c_line(e, "uir_mma_%s_%s_%s(%s + (%s), %s, %s + (%s), %s, %s, %s + (%s), %s, %s, m, n, k);", c.access.type,
-           a.access.type, b.access.type, c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column,
-           b.access.base, b.at, b.row, b.panel);
-    c_close(e);
+    uir_c_line(e, "uir_mma_%s_%s_%s(%s + (%s), %s, %s + (%s), %s, %s, %s + (%s), %s, %s, m, n, k);", c.access.type,
+               a.access.type, b.access.type, c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column,
+               b.access.base, b.at, b.row, b.panel);
+    uir_c_close(e);
     return true;
 }
 
@@ -143,9 +143,9 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     const uir_islice *slice = &in->slices[1];
     *out = (window){.at = "0"};
     if (!slice->window || in->dtype != UIR_DTYPE_F32 || slice->axis_count == 0) return false;
-    uint32_t first = leading_ones(e, slice, 2);
+    uint32_t first = uir_access_leading_ones(e, slice, 2);
     if (slice->rank - first != 2) return false;
-    access_init(e, slice, in->unguarded >> 1 & 1, &out->access);
+    uir_access_init(e, slice, in->unguarded >> 1 & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     if (out->access.missing) return false;
     for (uint32_t a = 0; a < slice->axis_count; a++) {
@@ -160,16 +160,16 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     for (uint32_t d = 0; d < p->rank; d++) {
         term *t = &out->terms[d];
         if (p->mode_count[d] != 1 || !linear(e, slice, slice->starts[d], t)) return false;
-        const char *stride = c_dim(e, p->modes[d][0].stride);
-        out->at = c_sum(e, out->at, c_product(e, c_format(e, "(%s)", c_dim(e, t->base)), stride));
+        const char *stride = uir_c_dim(e, p->modes[d][0].stride);
+        out->at = uir_c_sum(e, out->at, uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t->base)), stride));
         for (uint32_t a = 0; a < slice->axis_count; a++) {
-            if (slice->axes[a].dim < first || dim_is(e, t->moves[a], 0)) continue;
-            const char *move = c_dim(e, t->moves[a]);
-            out->steps[a] =
-                c_sum(e, out->steps[a], c_product(e, strpbrk(move, " ") ? c_format(e, "(%s)", move) : move, stride));
+            if (slice->axes[a].dim < first || uir_c_dim_is(e, t->moves[a], 0)) continue;
+            const char *move = uir_c_dim(e, t->moves[a]);
+            out->steps[a] = uir_c_sum(
+                e, out->steps[a], uir_c_product(e, strpbrk(move, " ") ? uir_c_format(e, "(%s)", move) : move, stride));
         }
         if (!out->access.low[d] && !out->access.high[d]) continue;
-        if (out->guard_count == 4 || !dim_is(e, t->moves[last], 0)) return false;
+        if (out->guard_count == 4 || !uir_c_dim_is(e, t->moves[last], 0)) return false;
         out->guards[out->guard_count++] = d;
     }
     return true;
@@ -181,33 +181,34 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
     const uir_islice *slice = &in->slices[1];
     if (!window_of(e, in, &a) || !plane_of(e, in, 0, &c) || !plane_of(e, in, 2, &b)) return false;
     if (strcmp(c.column, "1") != 0 || strcmp(b.column, "1") != 0 || strcmp(c.panel, "32") != 0 || b.rows) return false;
-    c_open(e, "%s", "");
+    uir_c_open(e, "%s", "");
     emit_extents(e, in, &c, NULL, &b);
-    c_line(e, "uir_window w;");
-    c_line(e, "w.data = %s + (%s);", a.access.base, a.at);
-    c_line(e, "w.fill = %s;", c_literal(e, in->dtype, slice->has_fill ? slice->fill : 0));
-    c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0], a.axis_count[1], a.guard_count);
+    uir_c_line(e, "uir_window w;");
+    uir_c_line(e, "w.data = %s + (%s);", a.access.base, a.at);
+    uir_c_line(e, "w.fill = %s;", uir_c_literal(e, in->dtype, slice->has_fill ? slice->fill : 0));
+    uir_c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0], a.axis_count[1],
+               a.guard_count);
     for (uint32_t side = 0; side < 2; side++) {
         const char *name = side ? "column" : "row";
         for (uint32_t x = 0; x < a.axis_count[side]; x++) {
             uint32_t axis = a.axes[side][x];
-            c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %s;", name, x,
-                   c_dim(e, slice->axes[axis].extent), name, x, a.steps[axis]);
+            uir_c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %s;", name, x,
+                       uir_c_dim(e, slice->axes[axis].extent), name, x, a.steps[axis]);
         }
     }
     for (uint32_t g = 0; g < a.guard_count; g++) {
         const term *t = &a.terms[a.guards[g]];
-        c_line(e, "w.start[%u] = %s, w.extent[%u] = %s;", g, c_dim(e, t->base), g,
-               c_dim(e, a.access.pointer->extents[a.guards[g]]));
+        uir_c_line(e, "w.start[%u] = %s, w.extent[%u] = %s;", g, uir_c_dim(e, t->base), g,
+                   uir_c_dim(e, a.access.pointer->extents[a.guards[g]]));
         for (uint32_t side = 0; side < 2; side++) {
             for (uint32_t x = 0; x < a.axis_count[side]; x++)
-                c_line(e, "w.%s_move[%u][%u] = %s;", side ? "column" : "row", g, x,
-                       c_dim(e, t->moves[a.axes[side][x]]));
+                uir_c_line(e, "w.%s_move[%u][%u] = %s;", side ? "column" : "row", g, x,
+                           uir_c_dim(e, t->moves[a.axes[side][x]]));
         }
     }
-    c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n);", c.access.base, c.at, c.row, b.access.base,
-           b.at, b.row, b.panel);
-    c_close(e);
+    uir_c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n);", c.access.base, c.at, c.row,
+               b.access.base, b.at, b.row, b.panel);
+    uir_c_close(e);
     return true;
 }
 
@@ -226,47 +227,47 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
     access access_of[3];
     const char *types[3], *zero[3];
     for (uint32_t k = 0; k < 3; k++) {
-        access_init(e, &in->slices[k], in->unguarded >> k & 1, &access_of[k]);
+        uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &access_of[k]);
         types[k] = access_of[k].type;
-        zero[k] = c_literal(e, access_of[k].pointer->dtype, 0);
+        zero[k] = uir_c_literal(e, access_of[k].pointer->dtype, 0);
     }
     const uir_islice *c = &in->slices[0], *a = &in->slices[1], *b = &in->slices[2];
-    c_open(e, "%s", "");
-    c_line(e, "const int64_t m = %s, n = %s, k = %s;", c_dim(e, c->counts[c->rank - 2]),
-           c_dim(e, c->counts[c->rank - 1]), c_dim(e, a->counts[a->rank - 1]));
-    c_open(e, "for (int64_t i0 = 0; i0 < m; i0 += 16)");
-    c_open(e, "for (int64_t j0 = 0; j0 < n; j0 += 32)");
-    c_line(e, "const int64_t mi = uir_min(16, m - i0), nj = uir_min(32, n - j0);");
-    c_line(e, "%s cb[16 * 32];", types[0]);
-    c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    c_line(e, "for (int64_t j = 0; j < nj; j++) cb[i * 32 + j] = %s;",
-           access_read(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), zero[0]));
-    c_close(e);
-    c_open(e, "for (int64_t p0 = 0; p0 < k; p0 += 64)");
-    c_line(e, "const int64_t kp = uir_min(64, k - p0);");
-    c_line(e, "%s ab[16 * 64];", types[1]);
-    c_line(e, "%s bb[64 * 32];", types[2]);
-    c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    c_line(e, "for (int64_t p = 0; p < kp; p++) ab[i * 64 + p] = %s;",
-           access_read(e, &access_of[1], plane_index(e, a, "(i0 + i)", "(p0 + p)", index), zero[1]));
-    c_close(e);
-    c_open(e, "for (int64_t p = 0; p < kp; p++)");
-    c_line(e, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
-           access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
-    c_close(e);
-    c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp);", types[0], types[1], types[2]);
-    c_close(e);
-    c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    c_open(e, "for (int64_t j = 0; j < nj; j++)");
-    access_write(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), "cb[i * 32 + j]");
-    c_close(e);
-    c_close(e);
-    c_close(e);
-    c_close(e);
-    c_close(e);
+    uir_c_open(e, "%s", "");
+    uir_c_line(e, "const int64_t m = %s, n = %s, k = %s;", uir_c_dim(e, c->counts[c->rank - 2]),
+               uir_c_dim(e, c->counts[c->rank - 1]), uir_c_dim(e, a->counts[a->rank - 1]));
+    uir_c_open(e, "for (int64_t i0 = 0; i0 < m; i0 += 16)");
+    uir_c_open(e, "for (int64_t j0 = 0; j0 < n; j0 += 32)");
+    uir_c_line(e, "const int64_t mi = uir_min(16, m - i0), nj = uir_min(32, n - j0);");
+    uir_c_line(e, "%s cb[16 * 32];", types[0]);
+    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_line(e, "for (int64_t j = 0; j < nj; j++) cb[i * 32 + j] = %s;",
+               uir_access_read(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), zero[0]));
+    uir_c_close(e);
+    uir_c_open(e, "for (int64_t p0 = 0; p0 < k; p0 += 64)");
+    uir_c_line(e, "const int64_t kp = uir_min(64, k - p0);");
+    uir_c_line(e, "%s ab[16 * 64];", types[1]);
+    uir_c_line(e, "%s bb[64 * 32];", types[2]);
+    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_line(e, "for (int64_t p = 0; p < kp; p++) ab[i * 64 + p] = %s;",
+               uir_access_read(e, &access_of[1], plane_index(e, a, "(i0 + i)", "(p0 + p)", index), zero[1]));
+    uir_c_close(e);
+    uir_c_open(e, "for (int64_t p = 0; p < kp; p++)");
+    uir_c_line(e, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
+               uir_access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
+    uir_c_close(e);
+    uir_c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp);", types[0], types[1], types[2]);
+    uir_c_close(e);
+    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_open(e, "for (int64_t j = 0; j < nj; j++)");
+    uir_access_write(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), "cb[i * 32 + j]");
+    uir_c_close(e);
+    uir_c_close(e);
+    uir_c_close(e);
+    uir_c_close(e);
+    uir_c_close(e);
 }
 
-void emit_mma(emitter *e, const uir_iinstruction *in) {
+void uir_emit_mma(emitter *e, const uir_iinstruction *in) {
     if (emit_direct(e, in) || emit_window(e, in)) return;
     emit_gathered(e, in);
 }

@@ -7,7 +7,7 @@
 static bool broadcasts(emitter *e, const uir_islice *from, const uir_islice *to) {
     for (uint32_t d = 0; d < from->rank; d++) {
         uint32_t from_end = from->rank - d;
-        if (dim_is(e, from->counts[d], 1)) continue;
+        if (uir_c_dim_is(e, from->counts[d], 1)) continue;
         if (from->block && from_end == 1) continue;
         if (from_end > to->rank || !uir_dim_equal(from->counts[d], to->counts[to->rank - from_end])) return false;
     }
@@ -18,16 +18,16 @@ static bool broadcasts(emitter *e, const uir_islice *from, const uir_islice *to)
 static void split_index(emitter *e, const uir_islice *slice, const char *flat, const char **out) {
     const char *rest = flat;
     for (uint32_t d = slice->rank; d-- > 0;) {
-        const char *count = c_dim(e, slice->counts[d]);
-        out[d] = d ? c_format(e, "((%s) %% (%s))", rest, count) : c_format(e, "(%s)", rest);
-        rest = c_format(e, "(%s) / (%s)", rest, count);
+        const char *count = uir_c_dim(e, slice->counts[d]);
+        out[d] = d ? uir_c_format(e, "((%s) %% (%s))", rest, count) : uir_c_format(e, "(%s)", rest);
+        rest = uir_c_format(e, "(%s) / (%s)", rest, count);
     }
 }
 
 static const char *total_of(emitter *e, const uir_islice *slice) {
     const char *total = "1";
     for (uint32_t d = 0; d < slice->rank; d++)
-        total = c_product(e, total, c_format(e, "uir_max(0, %s)", c_dim(e, slice->counts[d])));
+        total = uir_c_product(e, total, uir_c_format(e, "uir_max(0, %s)", uir_c_dim(e, slice->counts[d])));
     return total;
 }
 
@@ -35,28 +35,28 @@ static const char *total_of(emitter *e, const uir_islice *slice) {
 static void emit_flat(emitter *e, const uir_iinstruction *in) {
     const uir_islice *to = &in->slices[0], *from = &in->slices[1];
     access target, source;
-    const char *index[INDEX_MAX], *loops[INDEX_MAX], *zero = c_literal(e, in->dtype, 0);
-    access_init(e, to, in->unguarded & 1, &target);
-    access_init(e, from, in->unguarded >> 1 & 1, &source);
-    c_open(e, "%s", "");
-    c_line(e, "const int64_t total = %s, given = %s;", total_of(e, to), total_of(e, from));
-    c_open(e, "for (int64_t i = 0; i < total; i++)");
-    c_line(e, "%s value;", source.type);
-    c_open(e, "if (given == 1 || given == total)");
-    c_line(e, "const int64_t at = given == 1 ? 0 : i;");
-    c_line(e, "(void)at;");
+    const char *index[INDEX_MAX], *loops[INDEX_MAX], *zero = uir_c_literal(e, in->dtype, 0);
+    uir_access_init(e, to, in->unguarded & 1, &target);
+    uir_access_init(e, from, in->unguarded >> 1 & 1, &source);
+    uir_c_open(e, "%s", "");
+    uir_c_line(e, "const int64_t total = %s, given = %s;", total_of(e, to), total_of(e, from));
+    uir_c_open(e, "for (int64_t i = 0; i < total; i++)");
+    uir_c_line(e, "%s value;", source.type);
+    uir_c_open(e, "if (given == 1 || given == total)");
+    uir_c_line(e, "const int64_t at = given == 1 ? 0 : i;");
+    uir_c_line(e, "(void)at;");
     split_index(e, from, "at", index);
-    c_line(e, "value = %s;", access_read(e, &source, index, zero));
-    c_close(e);
-    c_open(e, "else");
+    uir_c_line(e, "value = %s;", uir_access_read(e, &source, index, zero));
+    uir_c_close(e);
+    uir_c_open(e, "else");
     split_index(e, to, "i", loops);
-    align_index(e, from, to->counts, to->rank, loops, index);
-    c_line(e, "value = %s;", access_read(e, &source, index, zero));
-    c_close(e);
+    uir_access_align(e, from, to->counts, to->rank, loops, index);
+    uir_c_line(e, "value = %s;", uir_access_read(e, &source, index, zero));
+    uir_c_close(e);
     split_index(e, to, "i", index);
-    access_write(e, &target, index, "value");
-    c_close(e);
-    c_close(e);
+    uir_access_write(e, &target, index, "value");
+    uir_c_close(e);
+    uir_c_close(e);
 }
 
 /* A slice as a matrix over its dims p and q: one address step for each, when all its other dims are 1. */
@@ -73,26 +73,26 @@ static bool matrix_of(emitter *e, const uir_iinstruction *in, uint32_t k, uint32
     const uir_islice *slice = &in->slices[k];
     *out = (matrix){.dims = {p, q}};
     if (slice->window || slice->block) return false;
-    access_init(e, slice, in->unguarded >> k & 1, &out->access);
+    uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     if (out->access.missing) return false;
     const uir_ipointer *pointer = out->access.pointer;
     for (uint32_t d = 0; d < slice->rank; d++) {
-        if (d != p && d != q && !dim_is(e, slice->counts[d], 1)) return false;
+        if (d != p && d != q && !uir_c_dim_is(e, slice->counts[d], 1)) return false;
         if (d != p && d != q && (out->access.low[d] || out->access.high[d])) return false;
     }
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t d = out->dims[i];
         if (out->access.low[d]) return false;
-        out->steps[i] = c_dim(e, pointer->modes[d][0].stride);
-        out->avail[i] = c_format(e, "%s - (%s)", c_dim(e, pointer->extents[d]), c_dim(e, slice->starts[d]));
+        out->steps[i] = uir_c_dim(e, pointer->modes[d][0].stride);
+        out->avail[i] = uir_c_format(e, "%s - (%s)", uir_c_dim(e, pointer->extents[d]), uir_c_dim(e, slice->starts[d]));
         if (pointer->mode_count[d] == 1) continue;
         if (i == 1 || pointer->mode_count[d] != 2) return false;
         int64_t size;
         if (!uir_dim_is_const(e->igraph->dims, pointer->modes[d][0].size, &size) || size < 1) return false;
-        if (!dim_multiple_of(e, slice->starts[d], size)) return false;
+        if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
         out->panel = true;
-        out->panel_size = c_dim(e, pointer->modes[d][0].size);
-        out->panel_step = c_dim(e, pointer->modes[d][1].stride);
+        out->panel_size = uir_c_dim(e, pointer->modes[d][0].size);
+        out->panel_step = uir_c_dim(e, pointer->modes[d][1].stride);
     }
     return true;
 }
@@ -101,7 +101,7 @@ static bool matrix_of(emitter *e, const uir_iinstruction *in, uint32_t k, uint32
 static bool other_dim(emitter *e, const uir_islice *slice, uint32_t *out) {
     uint32_t found = 0;
     for (uint32_t d = 0; d + 1 < slice->rank; d++) {
-        if (!dim_is(e, slice->counts[d], 1)) *out = d, found++;
+        if (!uir_c_dim_is(e, slice->counts[d], 1)) *out = d, found++;
     }
     return found == 1;
 }
@@ -120,68 +120,72 @@ static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
     if (!matrix_of(e, in, 0, p, q, &target) || !matrix_of(e, in, 1, p, q, &source)) return false;
     /* Rows are neighbours on one side, columns on the other. */
     const uir_imode *t = &target.access.pointer->modes[p][0], *s = &source.access.pointer->modes[q][0];
-    bool down = dim_is(e, t->stride, 1) && dim_is(e, s->stride, 1) && !source.panel;
-    bool up = dim_is(e, target.access.pointer->modes[q][0].stride, 1) &&
-              dim_is(e, source.access.pointer->modes[p][0].stride, 1) && !target.panel && !source.panel;
-    if ((!down && !up) || dim_is(e, target.access.pointer->modes[q][0].stride, 1) == dim_is(e, t->stride, 1))
+    bool down = uir_c_dim_is(e, t->stride, 1) && uir_c_dim_is(e, s->stride, 1) && !source.panel;
+    bool up = uir_c_dim_is(e, target.access.pointer->modes[q][0].stride, 1) &&
+              uir_c_dim_is(e, source.access.pointer->modes[p][0].stride, 1) && !target.panel && !source.panel;
+    if ((!down && !up) ||
+        uir_c_dim_is(e, target.access.pointer->modes[q][0].stride, 1) == uir_c_dim_is(e, t->stride, 1))
         return false;
     const char *index[INDEX_MAX], *at_target[INDEX_MAX], *at_source[INDEX_MAX];
     for (uint32_t d = 0; d < to->rank; d++) index[d] = "0";
-    access_coordinates(e, &target.access, index, at_target);
-    access_coordinates(e, &source.access, index, at_source);
+    uir_access_coordinates(e, &target.access, index, at_target);
+    uir_access_coordinates(e, &source.access, index, at_source);
     bool clipped = false;
-    c_open(e, "%s", "");
+    uir_c_open(e, "%s", "");
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t d = i ? q : p;
-        const char *size = c_format(e, "uir_max(0, %s)", c_dim(e, to->counts[d])), *name = i ? "columns" : "rows";
-        if (target.access.high[d]) size = c_format(e, "uir_min(%s, uir_max(0, %s))", size, target.avail[i]);
-        c_line(e, "%sint64_t %s = %s;", from->has_fill && source.access.high[d] ? "" : "const ", name, size);
+        const char *size = uir_c_format(e, "uir_max(0, %s)", uir_c_dim(e, to->counts[d])),
+                   *name = i ? "columns" : "rows";
+        if (target.access.high[d]) size = uir_c_format(e, "uir_min(%s, uir_max(0, %s))", size, target.avail[i]);
+        uir_c_line(e, "%sint64_t %s = %s;", from->has_fill && source.access.high[d] ? "" : "const ", name, size);
         if (source.access.high[d] && !from->has_fill) {
-            c_line(e, "const int64_t %s_given = uir_min(%s, uir_max(0, %s));", name, name, source.avail[i]);
+            uir_c_line(e, "const int64_t %s_given = uir_min(%s, uir_max(0, %s));", name, name, source.avail[i]);
         } else {
-            c_line(e, "const int64_t %s_given = %s;", name,
-                   source.access.high[d] ? c_format(e, "uir_min(%s, uir_max(0, %s))", name, source.avail[i]) : name);
+            uir_c_line(e, "const int64_t %s_given = %s;", name,
+                       source.access.high[d] ? uir_c_format(e, "uir_min(%s, uir_max(0, %s))", name, source.avail[i])
+                                             : name);
         }
         clipped |= source.access.high[d] && from->has_fill;
     }
-    c_line(e, "%s *const to = %s + (%s);", target.access.type, target.access.base,
-           access_offset(e, &target.access, at_target));
-    c_line(e, "const %s *const from = %s + (%s);", source.access.type, source.access.base,
-           access_offset(e, &source.access, at_source));
+    uir_c_line(e, "%s *const to = %s + (%s);", target.access.type, target.access.base,
+               uir_access_offset(e, &target.access, at_target));
+    uir_c_line(e, "const %s *const from = %s + (%s);", source.access.type, source.access.base,
+               uir_access_offset(e, &source.access, at_source));
     if (down) {
         if (target.panel) {
-            c_open(e, "for (int64_t i = 0; i < rows_given; i += %s)", target.panel_size);
-            c_line(e,
-                   "uir_transpose_32(to + i / %s * (%s), %s, from + i * (%s), %s, uir_min(%s, rows_given - i), "
-                   "columns_given);",
-                   target.panel_size, target.panel_step, target.steps[1], source.steps[0], source.steps[0],
-                   target.panel_size);
-            c_close(e);
+            uir_c_open(e, "for (int64_t i = 0; i < rows_given; i += %s)", target.panel_size);
+            uir_c_line(e,
+                       "uir_transpose_32(to + i / %s * (%s), %s, from + i * (%s), %s, uir_min(%s, rows_given - i), "
+                       "columns_given);",
+                       target.panel_size, target.panel_step, target.steps[1], source.steps[0], source.steps[0],
+                       target.panel_size);
+            uir_c_close(e);
         } else {
-            c_line(e, "uir_transpose_32(to, %s, from, %s, rows_given, columns_given);", target.steps[1],
-                   source.steps[0]);
+            uir_c_line(e, "uir_transpose_32(to, %s, from, %s, rows_given, columns_given);", target.steps[1],
+                       source.steps[0]);
         }
     } else {
-        c_line(e, "uir_transpose_32(to, %s, from, %s, columns_given, rows_given);", target.steps[0], source.steps[1]);
+        uir_c_line(e, "uir_transpose_32(to, %s, from, %s, columns_given, rows_given);", target.steps[0],
+                   source.steps[1]);
     }
     if (clipped) {
-        const char *fill = c_literal(e, in->dtype, from->fill);
-        const char *place = target.panel ? c_format(e, "i %% %s * (%s) + i / %s * (%s)", target.panel_size,
-                                                    target.steps[0], target.panel_size, target.panel_step)
-                                         : c_product(e, "i", target.steps[0]);
-        c_open(e, "for (int64_t i = 0; i < rows; i++)");
-        c_line(e, "for (int64_t j = i < rows_given ? columns_given : 0; j < columns; j++) to[%s] = %s;",
-               c_sum(e, place, c_product(e, "j", target.steps[1])), fill);
-        c_close(e);
+        const char *fill = uir_c_literal(e, in->dtype, from->fill);
+        const char *place = target.panel ? uir_c_format(e, "i %% %s * (%s) + i / %s * (%s)", target.panel_size,
+                                                        target.steps[0], target.panel_size, target.panel_step)
+                                         : uir_c_product(e, "i", target.steps[0]);
+        uir_c_open(e, "for (int64_t i = 0; i < rows; i++)");
+        uir_c_line(e, "for (int64_t j = i < rows_given ? columns_given : 0; j < columns; j++) to[%s] = %s;",
+                   uir_c_sum(e, place, uir_c_product(e, "j", target.steps[1])), fill);
+        uir_c_close(e);
     } else {
-        c_line(e, "(void)rows;");
-        c_line(e, "(void)columns;");
+        uir_c_line(e, "(void)rows;");
+        uir_c_line(e, "(void)columns;");
     }
-    c_close(e);
+    uir_c_close(e);
     return true;
 }
 
-bool emit_move(emitter *e, const uir_iinstruction *in) {
+bool uir_emit_move(emitter *e, const uir_iinstruction *in) {
     if (uir_iop_get_row(in->code)->family != UIR_IOP_FAMILY_MOVE || in->immediate_mask) return false;
     if (emit_transposed(e, in)) return true;
     if (broadcasts(e, &in->slices[1], &in->slices[0])) return false;

@@ -15,15 +15,15 @@ static void open_lines(emitter *e, const uir_islice *operand, const uir_islice *
     out->axis = axis == UIR_IAXIS_COL ? operand->rank - 2 : operand->rank - 1;
     const char *number = "0";
     for (uint32_t d = 0; d < operand->rank; d++) {
-        out->loops[d] = c_format(e, "k%u", d);
+        out->loops[d] = uir_c_format(e, "k%u", d);
         if (d == out->axis) continue;
-        const char *count = c_dim(e, operand->counts[d]);
-        c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", out->loops[d], out->loops[d], count, out->loops[d]);
-        number =
-            strcmp(number, "0") == 0 ? out->loops[d] : c_format(e, "(%s) * (%s) + %s", number, count, out->loops[d]);
+        const char *count = uir_c_dim(e, operand->counts[d]);
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", out->loops[d], out->loops[d], count, out->loops[d]);
+        number = strcmp(number, "0") == 0 ? out->loops[d]
+                                          : uir_c_format(e, "(%s) * (%s) + %s", number, count, out->loops[d]);
     }
     /* An axis that the result lacks or has as 1; the others in order, when the result says so, else by number. */
-    bool same = result->rank == operand->rank && dim_is(e, result->counts[out->axis], 1),
+    bool same = result->rank == operand->rank && uir_c_dim_is(e, result->counts[out->axis], 1),
          less = result->rank + 1 == operand->rank;
     for (uint32_t d = 0; same && d < result->rank; d++)
         same = d == out->axis || uir_dim_equal(result->counts[d], operand->counts[d]);
@@ -36,16 +36,16 @@ static void open_lines(emitter *e, const uir_islice *operand, const uir_islice *
         } else if (less) {
             out->line[d] = out->loops[d < out->axis ? d : d + 1];
         } else {
-            const char *count = c_dim(e, result->counts[d]);
-            out->line[d] = d ? c_format(e, "((%s) %% (%s))", rest, count) : c_format(e, "(%s)", rest);
-            rest = c_format(e, "(%s) / (%s)", rest, count);
+            const char *count = uir_c_dim(e, result->counts[d]);
+            out->line[d] = d ? uir_c_format(e, "((%s) %% (%s))", rest, count) : uir_c_format(e, "(%s)", rest);
+            rest = uir_c_format(e, "(%s) / (%s)", rest, count);
         }
     }
 }
 
 static void close_lines(emitter *e, const lines *l) {
     for (uint32_t d = 0; d < l->rank; d++) {
-        if (d != l->axis) c_close(e);
+        if (d != l->axis) uir_c_close(e);
     }
 }
 
@@ -54,112 +54,118 @@ static bool emit_columns(emitter *e, const uir_iinstruction *in) {
     const uir_islice *to = &in->slices[0], *from = &in->slices[1];
     access target, source;
     uint32_t moving, rank = from->rank;
-    const char *type = c_type(in->dtype), *operation = c_operation(in->code), *index[INDEX_MAX],
+    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code), *index[INDEX_MAX],
                *coordinates[INDEX_MAX], *loops[INDEX_MAX];
-    if (to->rank != rank || to->window || !dim_is(e, to->counts[rank - 2], 1)) return false;
+    if (to->rank != rank || to->window || !uir_c_dim_is(e, to->counts[rank - 2], 1)) return false;
     for (uint32_t d = 0; d < rank; d++) {
         if (d != rank - 2 && !uir_dim_equal(to->counts[d], from->counts[d])) return false;
     }
-    access_init(e, to, in->unguarded & 1, &target);
-    access_init(e, from, in->unguarded >> 1 & 1, &source);
-    if (access_along_last(e, &target, &moving) != ALONG_UNIT || access_guarded(&target)) return false;
-    if (access_along_last(e, &source, &moving) != ALONG_UNIT || source.missing) return false;
+    uir_access_init(e, to, in->unguarded & 1, &target);
+    uir_access_init(e, from, in->unguarded >> 1 & 1, &source);
+    if (uir_access_along_last(e, &target, &moving) != ALONG_UNIT || uir_access_guarded(&target)) return false;
+    if (uir_access_along_last(e, &source, &moving) != ALONG_UNIT || source.missing) return false;
     for (uint32_t d = 0; d + 2 < rank; d++) {
-        loops[d] = c_format(e, "k%u", d);
-        c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", loops[d], loops[d], c_dim(e, from->counts[d]), loops[d]);
+        loops[d] = uir_c_format(e, "k%u", d);
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", loops[d], loops[d], uir_c_dim(e, from->counts[d]),
+                   loops[d]);
     }
     for (uint32_t d = 0; d < rank; d++) index[d] = d + 2 < rank ? loops[d] : "0";
-    access_coordinates(e, &target, index, coordinates);
-    c_line(e, "%s *const to = %s + (%s);", type, target.base, access_offset(e, &target, coordinates));
-    c_line(e, "const int64_t n = %s, rows = %s;", c_dim(e, from->counts[rank - 1]), c_dim(e, from->counts[rank - 2]));
-    c_open(e, "for (int64_t j = 0; j < n; j += UIR_LANES)");
+    uir_access_coordinates(e, &target, index, coordinates);
+    uir_c_line(e, "%s *const to = %s + (%s);", type, target.base, uir_access_offset(e, &target, coordinates));
+    uir_c_line(e, "const int64_t n = %s, rows = %s;", uir_c_dim(e, from->counts[rank - 1]),
+               uir_c_dim(e, from->counts[rank - 2]));
+    uir_c_open(e, "for (int64_t j = 0; j < n; j += UIR_LANES)");
     if (in->accumulate)
-        c_line(e, "v_%s sum = v_load_range_%s(to + j, 0, n - j, 0);", type, type);
+        uir_c_line(e, "v_%s sum = v_load_range_%s(to + j, 0, n - j, 0);", type, type);
     else
-        c_line(e, "v_%s sum = v_set_%s(%s);", type, type, c_identity(e, in->code, in->dtype));
-    c_open(e, "for (int64_t i = 0; i < rows; i++)");
+        uir_c_line(e, "v_%s sum = v_set_%s(%s);", type, type, uir_c_identity(e, in->code, in->dtype));
+    uir_c_open(e, "for (int64_t i = 0; i < rows; i++)");
     index[rank - 2] = "i";
-    access_coordinates(e, &source, index, coordinates);
-    c_line(e, "const %s *const from = %s + (%s);", type, source.base, access_offset(e, &source, coordinates));
-    const char *low = source.low[moving] ? c_format(e, "uir_max(0, -(%s)) - j", coordinates[moving]) : "0";
-    const char *high = source.high[moving] ? c_format(e, "uir_min(n, %s - (%s)) - j",
-                                                      c_dim(e, source.pointer->extents[moving]), coordinates[moving])
-                                           : "n - j";
-    const char *inside = access_inside(e, &source, coordinates, moving);
-    if (strcmp(inside, "1") != 0) high = c_format(e, "%s ? %s : 0", inside, high);
-    const char *fill = c_literal(e, in->dtype, from->has_fill ? from->fill : 0);
-    c_line(e, "const int64_t first = %s, last = %s;", low, high);
-    c_line(e,
-           "sum = v_%s_%s(sum, first <= 0 && last >= UIR_LANES ? v_load_%s(from + j) : v_load_range_%s(from + j, "
-           "first, last, %s));",
-           operation, type, type, type, fill);
-    c_close(e);
-    c_line(e, "v_store_range_%s(to + j, 0, n - j, sum);", type);
-    c_close(e);
-    for (uint32_t d = 0; d + 2 < rank; d++) c_close(e);
+    uir_access_coordinates(e, &source, index, coordinates);
+    uir_c_line(e, "const %s *const from = %s + (%s);", type, source.base, uir_access_offset(e, &source, coordinates));
+    const char *low = source.low[moving] ? uir_c_format(e, "uir_max(0, -(%s)) - j", coordinates[moving]) : "0";
+    const char *high = source.high[moving]
+                           ? uir_c_format(e, "uir_min(n, %s - (%s)) - j", uir_c_dim(e, source.pointer->extents[moving]),
+                                          coordinates[moving])
+                           : "n - j";
+    const char *inside = uir_access_inside(e, &source, coordinates, moving);
+    if (strcmp(inside, "1") != 0) high = uir_c_format(e, "%s ? %s : 0", inside, high);
+    const char *fill = uir_c_literal(e, in->dtype, from->has_fill ? from->fill : 0);
+    uir_c_line(e, "const int64_t first = %s, last = %s;", low, high);
+    uir_c_line(e,
+               "sum = v_%s_%s(sum, first <= 0 && last >= UIR_LANES ? v_load_%s(from + j) : v_load_range_%s(from + j, "
+               "first, last, %s));",
+               operation, type, type, type, fill);
+    uir_c_close(e);
+    uir_c_line(e, "v_store_range_%s(to + j, 0, n - j, sum);", type);
+    uir_c_close(e);
+    for (uint32_t d = 0; d + 2 < rank; d++) uir_c_close(e);
     return true;
 }
 
-void emit_reduce(emitter *e, const uir_iinstruction *in) {
+void uir_emit_reduce(emitter *e, const uir_iinstruction *in) {
     const uir_islice *to = &in->slices[0], *from = &in->slices[1];
-    const char *type = c_type(in->dtype), *operation = c_operation(in->code), *zero = c_literal(e, in->dtype, 0);
+    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code),
+               *zero = uir_c_literal(e, in->dtype, 0);
     bool column = in->axis == UIR_IAXIS_COL;
     access target, source;
     lines l;
-    c_open(e, "%s", "");
+    uir_c_open(e, "%s", "");
     if (column && from->rank >= 2 && emit_columns(e, in)) {
-        c_close(e);
+        uir_c_close(e);
         return;
     }
-    access_init(e, to, in->unguarded & 1, &target);
-    access_init(e, from, in->unguarded >> 1 & 1, &source);
+    uir_access_init(e, to, in->unguarded & 1, &target);
+    uir_access_init(e, from, in->unguarded >> 1 & 1, &source);
     open_lines(e, from, to, in->axis, &l);
-    const char *identity = c_identity(e, in->code, in->dtype), *count = c_dim(e, from->counts[l.axis]);
+    const char *identity = uir_c_identity(e, in->code, in->dtype), *count = uir_c_dim(e, from->counts[l.axis]);
     if (column) {
-        c_line(e, "%s total = %s;", type, in->accumulate ? access_read(e, &target, l.line, zero) : identity);
-        c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis], count, l.loops[l.axis]);
-        c_line(e, "total = s_%s_%s(total, %s);", operation, type, access_read(e, &source, l.loops, zero));
-        c_close(e);
+        uir_c_line(e, "%s total = %s;", type, in->accumulate ? uir_access_read(e, &target, l.line, zero) : identity);
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis], count, l.loops[l.axis]);
+        uir_c_line(e, "total = s_%s_%s(total, %s);", operation, type, uir_access_read(e, &source, l.loops, zero));
+        uir_c_close(e);
     } else {
-        c_line(e, "%s lane[32];", type);
-        c_line(e, "for (int i = 0; i < 32; i++) lane[i] = %s;", identity);
-        c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis], count, l.loops[l.axis]);
-        c_line(e, "lane[%s %% 32] = s_%s_%s(lane[%s %% 32], %s);", l.loops[l.axis], operation, type, l.loops[l.axis],
-               access_read(e, &source, l.loops, zero));
-        c_close(e);
-        c_open(e, "for (int s = 16; s > 0; s /= 2)");
-        c_line(e, "for (int i = 0; i < s; i++) lane[i] = s_%s_%s(lane[i], lane[i + s]);", operation, type);
-        c_close(e);
-        c_line(e, "%s total = lane[0];", type);
+        uir_c_line(e, "%s lane[32];", type);
+        uir_c_line(e, "for (int i = 0; i < 32; i++) lane[i] = %s;", identity);
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis], count, l.loops[l.axis]);
+        uir_c_line(e, "lane[%s %% 32] = s_%s_%s(lane[%s %% 32], %s);", l.loops[l.axis], operation, type,
+                   l.loops[l.axis], uir_access_read(e, &source, l.loops, zero));
+        uir_c_close(e);
+        uir_c_open(e, "for (int s = 16; s > 0; s /= 2)");
+        uir_c_line(e, "for (int i = 0; i < s; i++) lane[i] = s_%s_%s(lane[i], lane[i + s]);", operation, type);
+        uir_c_close(e);
+        uir_c_line(e, "%s total = lane[0];", type);
         if (in->accumulate)
-            c_line(e, "total = s_%s_%s(%s, total);", operation, type, access_read(e, &target, l.line, zero));
+            uir_c_line(e, "total = s_%s_%s(%s, total);", operation, type, uir_access_read(e, &target, l.line, zero));
     }
-    access_write(e, &target, l.line, "total");
+    uir_access_write(e, &target, l.line, "total");
     close_lines(e, &l);
-    c_close(e);
+    uir_c_close(e);
 }
 
-void emit_scan(emitter *e, const uir_iinstruction *in) {
+void uir_emit_scan(emitter *e, const uir_iinstruction *in) {
     const uir_islice *to = &in->slices[0], *from = &in->slices[1], *carried = &in->slices[2];
-    const char *type = c_type(in->dtype), *operation = c_operation(in->code), *zero = c_literal(e, in->dtype, 0);
+    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code),
+               *zero = uir_c_literal(e, in->dtype, 0);
     access target, source, carry;
     lines l;
-    access_init(e, to, in->unguarded & 1, &target);
-    access_init(e, from, in->unguarded >> 1 & 1, &source);
-    access_init(e, carried, in->unguarded >> 2 & 1, &carry);
-    c_open(e, "%s", "");
+    uir_access_init(e, to, in->unguarded & 1, &target);
+    uir_access_init(e, from, in->unguarded >> 1 & 1, &source);
+    uir_access_init(e, carried, in->unguarded >> 2 & 1, &carry);
+    uir_c_open(e, "%s", "");
     open_lines(e, from, carried, in->axis, &l);
-    c_line(e, "%s sum = %s;", type, access_read(e, &carry, l.line, zero));
-    c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis], c_dim(e, from->counts[l.axis]),
-           l.loops[l.axis]);
-    c_line(e, "const %s next = s_%s_%s(sum, %s);", type, operation, type, access_read(e, &source, l.loops, zero));
+    uir_c_line(e, "%s sum = %s;", type, uir_access_read(e, &carry, l.line, zero));
+    uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", l.loops[l.axis], l.loops[l.axis],
+               uir_c_dim(e, from->counts[l.axis]), l.loops[l.axis]);
+    uir_c_line(e, "const %s next = s_%s_%s(sum, %s);", type, operation, type,
+               uir_access_read(e, &source, l.loops, zero));
     /* The result has the operand's elements in its own shape, which align at the end. */
     const char *index[INDEX_MAX];
-    align_index(e, to, from->counts, from->rank, l.loops, index);
-    access_write(e, &target, index, in->exclusive ? "sum" : "next");
-    c_line(e, "sum = next;");
-    c_close(e);
-    access_write(e, &carry, l.line, "sum");
+    uir_access_align(e, to, from->counts, from->rank, l.loops, index);
+    uir_access_write(e, &target, index, in->exclusive ? "sum" : "next");
+    uir_c_line(e, "sum = next;");
+    uir_c_close(e);
+    uir_access_write(e, &carry, l.line, "sum");
     close_lines(e, &l);
-    c_close(e);
+    uir_c_close(e);
 }

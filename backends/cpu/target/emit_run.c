@@ -41,25 +41,25 @@ static bool is_reduction(const uir_iinstruction *in) {
     return uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE;
 }
 
-const char *c_operation(uir_iop_code code) {
+const char *uir_c_operation(uir_iop_code code) {
     const char *dot = strrchr(uir_iop_get_row(code)->name, '.');
     return dot ? dot + 1 : uir_iop_get_row(code)->name;
 }
 
-const char *c_identity(emitter *e, uir_iop_code code, uir_dtype dtype) {
-    const char *type = c_type(dtype);
+const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype) {
+    const char *type = uir_c_type(dtype);
     switch (code) {
     case UIR_IOP_REDUCE_MUL:
     case UIR_IOP_SCAN_MUL:
-        return c_literal(e, dtype, 1);
+        return uir_c_literal(e, dtype, 1);
     case UIR_IOP_REDUCE_MAX:
-        if (uir_dtype_is_float(dtype)) return c_format(e, "(%s)-UIR_INFINITY", type);
-        return c_format(e, "(%s)(%lld - 1)", type, (long long)(uir_dtype_integer_min(dtype) + 1));
+        if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)-UIR_INFINITY", type);
+        return uir_c_format(e, "(%s)(%lld - 1)", type, (long long)(uir_dtype_integer_min(dtype) + 1));
     case UIR_IOP_REDUCE_MIN:
-        if (uir_dtype_is_float(dtype)) return c_format(e, "(%s)UIR_INFINITY", type);
-        return c_format(e, "(%s)%lluu", type, (unsigned long long)uir_dtype_integer_max(dtype));
+        if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)UIR_INFINITY", type);
+        return uir_c_format(e, "(%s)%lluu", type, (unsigned long long)uir_dtype_integer_max(dtype));
     default:
-        return c_literal(e, dtype, 0);
+        return uir_c_literal(e, dtype, 0);
     }
 }
 
@@ -81,23 +81,23 @@ static bool along_one(const operand *o) {
 
 static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) {
     emitter *e = r->e;
-    access_init(e, &in->slices[k], in->unguarded >> k & 1, &o->access);
+    uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &o->access);
     o->used = true;
     const char *index[INDEX_MAX];
-    align_index(e, &in->slices[k], r->shape, r->rank, r->loops, index);
-    o->name = c_format(e, "a%u", e->next++);
+    uir_access_align(e, &in->slices[k], r->shape, r->rank, r->loops, index);
+    o->name = uir_c_format(e, "a%u", e->next++);
     const char *last = o->access.slice->rank ? index[o->access.slice->rank - 1] : "0";
     if (strcmp(last, "0") == 0) {
         /* One element along the last dim: read once a row, written as the first lane of a row of one. */
-        o->along = k == 0 ? access_along_last(e, &o->access, &o->dim) : ALONG_SPLAT;
+        o->along = k == 0 ? uir_access_along_last(e, &o->access, &o->dim) : ALONG_SPLAT;
         if (k == 0 && o->along == ALONG_SPLAT) o->along = ALONG_ANY;
     } else if (strcmp(last, "j") != 0) {
         o->along = ALONG_ANY;
     } else {
-        o->along = access_along_last(e, &o->access, &o->dim);
+        o->along = uir_access_along_last(e, &o->access, &o->dim);
         if (k == 0 && o->along == ALONG_SPLAT) o->along = ALONG_ANY;
     }
-    o->guarded = access_guarded(&o->access) && along_one(o);
+    o->guarded = uir_access_guarded(&o->access) && along_one(o);
     r->guarded |= o->guarded;
 }
 
@@ -106,7 +106,7 @@ static const char **with_last(run *r, const operand *o, const char *last, const 
     const char *loops[INDEX_MAX + 1];
     memcpy(loops, r->loops, sizeof loops);
     if (r->rank) loops[r->rank - 1] = last;
-    align_index(r->e, o->access.slice, r->shape, r->rank, loops, out);
+    uir_access_align(r->e, o->access.slice, r->shape, r->rank, loops, out);
     return out;
 }
 
@@ -132,71 +132,72 @@ static void emit_row_operand(run *r, operand *o) {
     if (o->along == ALONG_SPLAT) {
         const char *type = o->access.type;
         with_last(r, o, "0", index);
-        c_line(e, "const v_%s %s = v_set_%s(%s);", type, o->name, type,
-               access_read(e, &o->access, index, c_literal(e, o->access.pointer->dtype, 0)));
+        uir_c_line(e, "const v_%s %s = v_set_%s(%s);", type, o->name, type,
+                   uir_access_read(e, &o->access, index, uir_c_literal(e, o->access.pointer->dtype, 0)));
         return;
     }
-    access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
-    if (o->along == ALONG_UNIT) c_line(e, "const int64_t %s = %s;", o->name, access_offset(e, &o->access, coordinates));
+    uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
+    if (o->along == ALONG_UNIT)
+        uir_c_line(e, "const int64_t %s = %s;", o->name, uir_access_offset(e, &o->access, coordinates));
     if (!o->guarded) return;
-    const char *inside = access_inside(e, &o->access, coordinates, o->dim), *start = coordinates[o->dim];
-    const char *low = o->access.low[o->dim] ? c_format(e, "uir_max(0, -(%s))", start) : "0";
-    const char *high = o->access.high[o->dim]
-                           ? c_format(e, "uir_min(n, %s - (%s))", c_dim(e, o->access.pointer->extents[o->dim]), start)
-                           : "n";
-    c_line(e, "const int64_t %s_first = %s;", o->name, low);
-    c_line(e, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
-           o->name, strcmp(inside, "1") == 0 ? high : inside, high);
-    c_line(e, "first = uir_max(first, %s_first);", o->name);
-    c_line(e, "last = uir_min(last, %s_last);", o->name);
+    const char *inside = uir_access_inside(e, &o->access, coordinates, o->dim), *start = coordinates[o->dim];
+    const char *low = o->access.low[o->dim] ? uir_c_format(e, "uir_max(0, -(%s))", start) : "0";
+    const char *high = o->access.high[o->dim] ? uir_c_format(e, "uir_min(n, %s - (%s))",
+                                                             uir_c_dim(e, o->access.pointer->extents[o->dim]), start)
+                                              : "n";
+    uir_c_line(e, "const int64_t %s_first = %s;", o->name, low);
+    uir_c_line(e, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
+               o->name, strcmp(inside, "1") == 0 ? high : inside, high);
+    uir_c_line(e, "first = uir_max(first, %s_first);", o->name);
+    uir_c_line(e, "last = uir_min(last, %s_last);", o->name);
 }
 
 /* ---- one block ---- */
 static const char *block_address(run *r, const operand *o) {
     emitter *e = r->e;
-    if (o->along == ALONG_UNIT) return c_format(e, "%s + (%s + j)", o->access.base, o->name);
+    if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
-    access_coordinates(e, &o->access, with_last(r, o, "j", index), coordinates);
-    return c_format(e, "%s + (%s)", o->access.base, access_offset(e, &o->access, coordinates));
+    uir_access_coordinates(e, &o->access, with_last(r, o, "j", index), coordinates);
+    return uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
 }
 
 static const char *range_of(run *r, const operand *o) {
     if (!o->guarded) return "0, n - j";
-    return c_format(r->e, "%s_first - j, %s_last - j", o->name, o->name);
+    return uir_c_format(r->e, "%s_first - j, %s_last - j", o->name, o->name);
 }
 
 static const char *emit_load(run *r, const operand *o, bool whole) {
     emitter *e = r->e;
     const char *type = o->access.type;
     if (o->along == ALONG_SPLAT) return o->name;
-    const char *name = c_format(e, "t%u", e->next++);
+    const char *name = uir_c_format(e, "t%u", e->next++);
     if (o->along == ALONG_ANY) {
-        const char *index[INDEX_MAX], *zero = c_literal(e, o->access.pointer->dtype, 0);
+        const char *index[INDEX_MAX], *zero = uir_c_literal(e, o->access.pointer->dtype, 0);
         with_last(r, o, "jl", index);
-        c_line(e, "%s %s_lanes[UIR_LANES];", type, name);
-        c_open(e, "for (int64_t l = 0; l < UIR_LANES; l++)");
-        c_line(e, "const int64_t jl = j + l;");
-        const char *element = access_read(e, &o->access, index, zero);
+        uir_c_line(e, "%s %s_lanes[UIR_LANES];", type, name);
+        uir_c_open(e, "for (int64_t l = 0; l < UIR_LANES; l++)");
+        uir_c_line(e, "const int64_t jl = j + l;");
+        const char *element = uir_access_read(e, &o->access, index, zero);
         if (whole)
-            c_line(e, "%s_lanes[l] = %s;", name, element);
+            uir_c_line(e, "%s_lanes[l] = %s;", name, element);
         else
-            c_line(e, "%s_lanes[l] = jl < n ? %s : %s;", name, element, zero);
-        if (!strstr(element, "jl") && whole) c_line(e, "(void)jl;");
-        c_close(e);
-        c_line(e, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
+            uir_c_line(e, "%s_lanes[l] = jl < n ? %s : %s;", name, element, zero);
+        if (!strstr(element, "jl") && whole) uir_c_line(e, "(void)jl;");
+        uir_c_close(e);
+        uir_c_line(e, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
         return name;
     }
     const char *address = block_address(r, o);
     /* Rows that come from memory: what this unit reads next is a page further, which no hardware guesses across pages.
      */
     if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->count > r->reductions)
-        c_line(e, "UIR_PREFETCH(%s);", address);
+        uir_c_line(e, "UIR_PREFETCH(%s);", address);
     if (whole) {
-        c_line(e, "const v_%s %s = v_load_%s(%s);", type, name, type, address);
+        uir_c_line(e, "const v_%s %s = v_load_%s(%s);", type, name, type, address);
     } else {
         uir_dtype dtype = o->access.pointer->dtype;
-        c_line(e, "const v_%s %s = v_load_range_%s(%s, %s, %s);", type, name, type, address, range_of(r, o),
-               c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
+        uir_c_line(e, "const v_%s %s = v_load_range_%s(%s, %s, %s);", type, name, type, address, range_of(r, o),
+                   uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
     }
     return name;
 }
@@ -206,29 +207,29 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
     const char *type = o->access.type;
     if (o->along == ALONG_ANY) {
         const char *index[INDEX_MAX];
-        c_open(e, "%s", "");
-        c_line(e, "%s lanes[UIR_LANES];", type);
-        c_line(e, "v_store_%s(lanes, %s);", type, name);
-        c_open(e, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
-        c_line(e, "const int64_t jl = j + l;");
-        c_line(e, "(void)jl;");
-        access_write(e, &o->access, with_last(r, o, "jl", index), "lanes[l]");
-        c_close(e);
-        c_close(e);
+        uir_c_open(e, "%s", "");
+        uir_c_line(e, "%s lanes[UIR_LANES];", type);
+        uir_c_line(e, "v_store_%s(lanes, %s);", type, name);
+        uir_c_open(e, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
+        uir_c_line(e, "const int64_t jl = j + l;");
+        uir_c_line(e, "(void)jl;");
+        uir_access_write(e, &o->access, with_last(r, o, "jl", index), "lanes[l]");
+        uir_c_close(e);
+        uir_c_close(e);
         return;
     }
     const char *address = block_address(r, o);
     if (r->single) {
         /* A scalar store: what reads it next finds it in the store buffer. */
-        c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);", o->name,
-               type, address, name);
+        uir_c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);",
+                   o->name, type, address, name);
     } else if (!whole) {
-        c_line(e, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
+        uir_c_line(e, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
     } else if (stream) {
-        c_line(e, "if (%s_aligned) v_stream_%s(%s, %s);", o->name, type, address, name);
-        c_line(e, "else v_store_%s(%s, %s);", type, address, name);
+        uir_c_line(e, "if (%s_aligned) v_stream_%s(%s, %s);", o->name, type, address, name);
+        uir_c_line(e, "else v_store_%s(%s, %s);", type, address, name);
     } else {
-        c_line(e, "v_store_%s(%s, %s);", type, address, name);
+        uir_c_line(e, "v_store_%s(%s, %s);", type, address, name);
     }
 }
 
@@ -244,7 +245,7 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     const uir_iinstruction *in = r->instructions[at];
     if (in->immediate_mask >> k & 1) {
         uir_dtype dtype = in->code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : in->dtype;
-        return c_format(e, "v_set_%s(%s)", c_type(dtype), c_literal(e, dtype, in->immediates[k]));
+        return uir_c_format(e, "v_set_%s(%s)", uir_c_type(dtype), uir_c_literal(e, dtype, in->immediates[k]));
     }
     uint32_t s = (*slice)++;
     for (uint32_t i = r->value_count; i-- > 0;) {
@@ -260,7 +261,7 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
     const uir_iop_row *row = uir_iop_get_row(in->code);
-    const char *type = c_type(in->dtype), *x[3] = {"", "", ""};
+    const char *type = uir_c_type(in->dtype), *x[3] = {"", "", ""};
     uint32_t slice = 1;
     for (uint32_t k = 0; k < row->operands && k < 3; k++) x[k] = emit_operand(r, at, k, &slice, whole);
     switch (row->family) {
@@ -268,24 +269,25 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
     case UIR_IOP_FAMILY_BROADCAST:
         return x[0];
     case UIR_IOP_FAMILY_FILL:
-        return c_format(e, "v_set_%s(%s)", type, c_literal(e, in->dtype, in->immediate));
+        return uir_c_format(e, "v_set_%s(%s)", type, uir_c_literal(e, in->dtype, in->immediate));
     case UIR_IOP_FAMILY_IOTA: {
         bool column = in->axis == UIR_IAXIS_COL;
-        const char *start = c_dim(e, in->start), *index = column ? (r->rank > 1 ? r->loops[r->rank - 2] : "0") : "j";
-        return c_format(e, "v_iota_%s(%s, %d)", type, c_sum(e, start, index), column ? 0 : 1);
+        const char *start = uir_c_dim(e, in->start),
+                   *index = column ? (r->rank > 1 ? r->loops[r->rank - 2] : "0") : "j";
+        return uir_c_format(e, "v_iota_%s(%s, %d)", type, uir_c_sum(e, start, index), column ? 0 : 1);
     }
     case UIR_IOP_FAMILY_CAST:
-        return c_format(e, "v_%s_%s_%s(%s)",
-                        in->saturate && uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL ? "saturate"
-                                                                                                         : "cast",
-                        type, c_type(in->dtype_b), x[0]);
+        return uir_c_format(
+            e, "v_%s_%s_%s(%s)",
+            in->saturate && uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL ? "saturate" : "cast",
+            type, uir_c_type(in->dtype_b), x[0]);
     default:
         break;
     }
-    const char *name = c_operation(in->code);
-    if (row->operands == 1) return c_format(e, "v_%s_%s(%s)", name, type, x[0]);
-    if (row->operands == 2) return c_format(e, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
-    return c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
+    const char *name = uir_c_operation(in->code);
+    if (row->operands == 1) return uir_c_format(e, "v_%s_%s(%s)", name, type, x[0]);
+    if (row->operands == 2) return uir_c_format(e, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
+    return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
 static void emit_body(run *r, bool whole) {
@@ -296,21 +298,21 @@ static void emit_body(run *r, bool whole) {
     for (uint32_t i = 0; i < elementwise; i++) {
         const uir_iinstruction *in = r->instructions[i];
         const operand *result = &r->operands[i * UIR_IOP_MAX_SLICES];
-        const char *expression = c_compute(r, i, whole), *name = c_format(e, "t%u", e->next++);
-        c_line(e, "const v_%s %s = %s;", c_type(result_dtype(in)), name, expression);
+        const char *expression = c_compute(r, i, whole), *name = uir_c_format(e, "t%u", e->next++);
+        uir_c_line(e, "const v_%s %s = %s;", uir_c_type(result_dtype(in)), name, expression);
         r->values[r->value_count++] = (value){&in->slices[0], name, r->block};
         if (!is_dead(r, in->slices[0].pointer)) emit_store(r, result, name, whole, streams(r, in, result));
     }
     for (uint32_t i = elementwise; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
-        const char *type = c_type(in->dtype), *operation = c_operation(in->code);
+        const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
         uint32_t slice = 1;
         const char *x = emit_operand(r, i, 0, &slice, whole);
         if (whole)
-            c_line(e, "r%u[u] = v_%s_%s(r%u[u], %s);", i, operation, type, i, x);
+            uir_c_line(e, "r%u[u] = v_%s_%s(r%u[u], %s);", i, operation, type, i, x);
         else
-            c_line(e, "r%u[u] = v_select_%s(uir_lanes_below(n - j), v_%s_%s(r%u[u], %s), r%u[u]);", i, type, operation,
-                   type, i, x, i);
+            uir_c_line(e, "r%u[u] = v_select_%s(uir_lanes_below(n - j), v_%s_%s(r%u[u], %s), r%u[u]);", i, type,
+                       operation, type, i, x, i);
     }
 }
 
@@ -319,46 +321,46 @@ static void emit_last_dim(run *r) {
     bool blocks = r->reductions > 0;
     const char *step = blocks ? "32" : "UIR_LANES", *j = blocks ? "b" : "j";
     if (r->single) {
-        c_line(e, "const int64_t j = 0;");
-        c_line(e, "(void)n, (void)j;");
-        if (r->guarded) c_line(e, "(void)first, (void)last;");
+        uir_c_line(e, "const int64_t j = 0;");
+        uir_c_line(e, "(void)n, (void)j;");
+        if (r->guarded) uir_c_line(e, "(void)first, (void)last;");
         emit_body(r, false);
         return;
     }
     if (blocks) {
-        c_open(e, "for (int64_t b = 0; b < n; b += 32)");
+        uir_c_open(e, "for (int64_t b = 0; b < n; b += 32)");
     } else {
-        c_open(e, "for (int64_t j = 0; j < n; j += UIR_LANES)");
+        uir_c_open(e, "for (int64_t j = 0; j < n; j += UIR_LANES)");
     }
     for (int whole = 1; whole >= 0; whole--) {
         if (!whole && r->exact) break;
         if (!r->exact) {
             if (whole && r->guarded)
-                c_open(e, "if (%s >= first && %s + %s <= last)", j, j, step);
+                uir_c_open(e, "if (%s >= first && %s + %s <= last)", j, j, step);
             else if (whole)
-                c_open(e, "if (%s + %s <= n)", j, step);
+                uir_c_open(e, "if (%s + %s <= n)", j, step);
             else
-                c_open(e, "else");
+                uir_c_open(e, "else");
         }
         if (blocks) {
-            c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
-            c_line(e, "const int64_t j = b + u * UIR_LANES;");
-            c_line(e, "(void)j;");
+            uir_c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
+            uir_c_line(e, "const int64_t j = b + u * UIR_LANES;");
+            uir_c_line(e, "(void)j;");
         }
         emit_body(r, whole);
-        if (blocks) c_close(e);
-        if (!r->exact) c_close(e);
+        if (blocks) uir_c_close(e);
+        if (!r->exact) uir_c_close(e);
     }
-    c_close(e);
+    uir_c_close(e);
 }
 
 /* Lane totals to the result's element of this row. */
 static void emit_finish(run *r, uint32_t i) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[i];
-    const char *type = c_type(in->dtype), *operation = c_operation(in->code), *index[INDEX_MAX];
+    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code), *index[INDEX_MAX];
     access result;
-    access_init(e, &in->slices[0], in->unguarded & 1, &result);
+    uir_access_init(e, &in->slices[0], in->unguarded & 1, &result);
     uint32_t rank = in->slices[0].rank, operand_rank = in->slices[1].rank;
     for (uint32_t d = 0; d < rank; d++) {
         /* Same rank with a last dim of 1, or a rank less by one. */
@@ -366,19 +368,20 @@ static void emit_finish(run *r, uint32_t i) {
         uint32_t wanted = from_end + shift;
         index[d] = wanted == 1 || wanted > r->rank ? "0" : r->loops[r->rank - wanted];
     }
-    const char *total = c_format(e, "total%u", i);
-    c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
+    const char *total = uir_c_format(e, "total%u", i);
+    uir_c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
     if (in->accumulate)
-        c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
-               access_read(e, &result, index, c_literal(e, in->dtype, 0)), total);
-    access_write(e, &result, index, total);
+        uir_c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
+                   uir_access_read(e, &result, index, uir_c_literal(e, in->dtype, 0)), total);
+    uir_access_write(e, &result, index, total);
 }
 
 static void emit_rows(run *r) {
     emitter *e = r->e;
     for (uint32_t d = 0; d + 1 < r->rank; d++)
-        c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", r->loops[d], r->loops[d], c_dim(e, r->shape[d]), r->loops[d]);
-    if (r->guarded) c_line(e, "int64_t first = 0, last = n;");
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", r->loops[d], r->loops[d], uir_c_dim(e, r->shape[d]),
+                   r->loops[d]);
+    if (r->guarded) uir_c_line(e, "int64_t first = 0, last = n;");
     for (uint32_t i = 0; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
         bool reduces = i >= r->count - r->reductions;
@@ -387,25 +390,25 @@ static void emit_rows(run *r) {
             if (!o->used) continue;
             emit_row_operand(r, o);
             if (k == 0 && streams(r, in, o)) {
-                c_line(e, "const int %s_aligned = (uintptr_t)(%s + %s) %% (UIR_LANES * 4) == 0;", o->name,
-                       o->access.base, o->name);
+                uir_c_line(e, "const int %s_aligned = (uintptr_t)(%s + %s) %% (UIR_LANES * 4) == 0;", o->name,
+                           o->access.base, o->name);
                 e->streams = true;
             }
         }
         if (reduces) {
-            const char *type = c_type(in->dtype);
-            c_line(e, "v_%s r%u[UIR_PARTS];", type, i);
-            c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = v_set_%s(%s);", i, type,
-                   c_identity(e, in->code, in->dtype));
+            const char *type = uir_c_type(in->dtype);
+            uir_c_line(e, "v_%s r%u[UIR_PARTS];", type, i);
+            uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = v_set_%s(%s);", i, type,
+                       uir_c_identity(e, in->code, in->dtype));
         }
     }
     emit_last_dim(r);
     for (uint32_t i = r->count - r->reductions; i < r->count; i++) emit_finish(r, i);
-    for (uint32_t d = 0; d + 1 < r->rank; d++) c_close(e);
+    for (uint32_t d = 0; d + 1 < r->rank; d++) uir_c_close(e);
 }
 
-void emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
-              uint32_t dead_count) {
+void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
+                  uint32_t dead_count) {
     run r = {.e = e, .instructions = instructions, .count = count, .dead = dead, .dead_count = dead_count};
     for (uint32_t i = 0; i < count; i++) r.reductions += is_reduction(instructions[i]);
     const uir_islice *shape = &instructions[0]->slices[is_reduction(instructions[0]) ? 1 : 0];
@@ -417,7 +420,7 @@ void emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t 
         e->failed = true;
         return;
     }
-    for (uint32_t d = 0; d + 1 < r.rank; d++) r.loops[d] = c_format(e, "k%u", d);
+    for (uint32_t d = 0; d + 1 < r.rank; d++) r.loops[d] = uir_c_format(e, "k%u", d);
     if (r.rank) r.loops[r.rank - 1] = "j";
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = i >= count - r.reductions ? 1 : 0; k < instructions[i]->slice_count; k++)
@@ -425,10 +428,10 @@ void emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t 
                 prepare(&r, instructions[i], k, &r.operands[i * UIR_IOP_MAX_SLICES + k]);
     }
     uir_dim last = r.rank ? r.shape[r.rank - 1] : UIR_DIM_NONE;
-    r.single = r.rank && r.reductions == 0 && dim_is(e, last, 1);
-    r.exact = !r.guarded && r.rank && dim_multiple_of(e, last, 32);
-    c_open(e, "%s", "");
-    c_line(e, "const int64_t n = %s;", r.rank ? c_dim(e, last) : "1");
+    r.single = r.rank && r.reductions == 0 && uir_c_dim_is(e, last, 1);
+    r.exact = !r.guarded && r.rank && uir_c_dim_multiple_of(e, last, 32);
+    uir_c_open(e, "%s", "");
+    uir_c_line(e, "const int64_t n = %s;", r.rank ? uir_c_dim(e, last) : "1");
     emit_rows(&r);
-    c_close(e);
+    uir_c_close(e);
 }

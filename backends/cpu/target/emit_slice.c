@@ -20,27 +20,27 @@ static void find_index(void *user, uir_symbol symbol) {
         s->depth--;
     }
     if (named->kind != UIR_ISYMBOL_INDEX || !e->may_miss[symbol.id]) return;
-    const char *ok = c_format(e, "%s_ok", e->symbols[symbol.id]);
+    const char *ok = uir_c_format(e, "%s_ok", e->symbols[symbol.id]);
     if (!s->condition)
         s->condition = ok;
     else if (!strstr(s->condition, ok))
-        s->condition = c_format(e, "%s && %s", s->condition, ok);
+        s->condition = uir_c_format(e, "%s && %s", s->condition, ok);
 }
 
-void access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
+void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
     const uir_ipointer *p = &e->igraph->pointers.data[slice->pointer];
     uir_dims *dims = e->igraph->dims;
-    *out = (access){.slice = slice, .pointer = p, .type = c_type(p->dtype), .base = e->pointers[slice->pointer]};
+    *out = (access){.slice = slice, .pointer = p, .type = uir_c_type(p->dtype), .base = e->pointers[slice->pointer]};
     if (e->old_pointer == slice->pointer && !uir_islice_equal(slice, e->old_except))
         out->base = "old";
     else if (p->by_loop != UINT32_MAX)
         out->base =
-            c_format(e, "(%s + %s %% %u * %s_span)", out->base, e->symbols[p->by_loop], p->instances, out->base);
+            uir_c_format(e, "(%s + %s %% %u * %s_span)", out->base, e->symbols[p->by_loop], p->instances, out->base);
     index_search search = {e, NULL, 0};
     for (uint32_t d = 0; d < p->rank; d++) {
         uir_dim_visit_symbols(dims, slice->starts[d], find_index, &search);
         if (unguarded) continue;
-        out->low[d] = !dim_at_least(e, slice->starts[d], 0);
+        out->low[d] = !uir_c_dim_at_least(e, slice->starts[d], 0);
         if (slice->window) {
             out->high[d] = uir_dim_compare(dims, slice->starts[d], UIR_RELATION_LT, p->extents[d]) != UIR_TRUE;
         } else {
@@ -51,7 +51,7 @@ void access_init(emitter *e, const uir_islice *slice, bool unguarded, access *ou
     out->missing = search.condition;
 }
 
-bool access_guarded(const access *a) {
+bool uir_access_guarded(const access *a) {
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
         if (a->low[d] || a->high[d]) return true;
     }
@@ -65,26 +65,27 @@ static void bind_axes(emitter *e, const uir_islice *slice, const char *const *in
         while (end < slice->axis_count && slice->axes[end].dim == dim) end++;
         const char *rest = index[dim];
         for (uint32_t a = end; a-- > first;) {
-            const char *extent = c_dim(e, slice->axes[a].extent);
+            const char *extent = uir_c_dim(e, slice->axes[a].extent);
             bool zero = strcmp(rest, "0") == 0;
             const char *digit = zero         ? "0"
-                                : a == first ? c_format(e, "(%s)", rest)
-                                             : c_format(e, "((%s) %% (%s))", rest, extent);
+                                : a == first ? uir_c_format(e, "(%s)", rest)
+                                             : uir_c_format(e, "((%s) %% (%s))", rest, extent);
             e->symbols[slice->axes[a].symbol] = digit;
-            if (!zero && a > first) rest = c_format(e, "(%s) / (%s)", rest, extent);
+            if (!zero && a > first) rest = uir_c_format(e, "(%s) / (%s)", rest, extent);
         }
         first = end;
     }
 }
 
-void access_coordinates(emitter *e, const access *a, const char *const *index, const char **out) {
+void uir_access_coordinates(emitter *e, const access *a, const char *const *index, const char **out) {
     const uir_islice *slice = a->slice;
     if (slice->window) bind_axes(e, slice, index);
     for (uint32_t d = 0; d < a->pointer->rank; d++)
-        out[d] = slice->window ? c_dim(e, slice->starts[d]) : c_sum(e, c_dim(e, slice->starts[d]), index[d]);
+        out[d] =
+            slice->window ? uir_c_dim(e, slice->starts[d]) : uir_c_sum(e, uir_c_dim(e, slice->starts[d]), index[d]);
 }
 
-const char *access_offset(emitter *e, const access *a, const char *const *coordinates) {
+const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates) {
     const char *sum = "0";
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
         const uir_imode *modes = a->pointer->modes[d];
@@ -93,48 +94,48 @@ const char *access_offset(emitter *e, const access *a, const char *const *coordi
         for (uint32_t m = 0; m < count; m++) {
             const char *digit = rest;
             if (m + 1 < count && strcmp(rest, "0") != 0) {
-                const char *size = c_dim(e, modes[m].size);
-                digit = c_format(e, "(%s) %% (%s)", rest, size);
-                rest = c_format(e, "(%s) / (%s)", rest, size);
+                const char *size = uir_c_dim(e, modes[m].size);
+                digit = uir_c_format(e, "(%s) %% (%s)", rest, size);
+                rest = uir_c_format(e, "(%s) / (%s)", rest, size);
             }
-            sum = c_sum(e, sum, c_product(e, digit, c_dim(e, modes[m].stride)));
+            sum = uir_c_sum(e, sum, uir_c_product(e, digit, uir_c_dim(e, modes[m].stride)));
         }
     }
     return sum;
 }
 
-const char *access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip) {
+const char *uir_access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip) {
     const char *text = a->missing;
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
         if (d == skip) continue;
         const char *c = coordinates[d];
-        if (a->low[d]) text = c_format(e, "%s%s%s >= 0", text ? text : "", text ? " && " : "", c);
+        if (a->low[d]) text = uir_c_format(e, "%s%s%s >= 0", text ? text : "", text ? " && " : "", c);
         if (a->high[d])
-            text =
-                c_format(e, "%s%s%s < %s", text ? text : "", text ? " && " : "", c, c_dim(e, a->pointer->extents[d]));
+            text = uir_c_format(e, "%s%s%s < %s", text ? text : "", text ? " && " : "", c,
+                                uir_c_dim(e, a->pointer->extents[d]));
     }
     return text ? text : "1";
 }
 
-const char *access_read(emitter *e, const access *a, const char *const *index, const char *otherwise) {
+const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise) {
     const char *coordinates[INDEX_MAX];
-    access_coordinates(e, a, index, coordinates);
-    const char *inside = access_inside(e, a, coordinates, UINT32_MAX);
-    const char *element = c_format(e, "%s[%s]", a->base, access_offset(e, a, coordinates));
+    uir_access_coordinates(e, a, index, coordinates);
+    const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
+    const char *element = uir_c_format(e, "%s[%s]", a->base, uir_access_offset(e, a, coordinates));
     if (strcmp(inside, "1") == 0) return element;
-    return c_format(e, "(%s ? %s : %s)", inside, element,
-                    a->slice->has_fill ? c_literal(e, a->pointer->dtype, a->slice->fill) : otherwise);
+    return uir_c_format(e, "(%s ? %s : %s)", inside, element,
+                        a->slice->has_fill ? uir_c_literal(e, a->pointer->dtype, a->slice->fill) : otherwise);
 }
 
-void access_write(emitter *e, const access *a, const char *const *index, const char *value) {
+void uir_access_write(emitter *e, const access *a, const char *const *index, const char *value) {
     const char *coordinates[INDEX_MAX];
-    access_coordinates(e, a, index, coordinates);
-    const char *inside = access_inside(e, a, coordinates, UINT32_MAX);
-    const char *offset = access_offset(e, a, coordinates);
+    uir_access_coordinates(e, a, index, coordinates);
+    const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
+    const char *offset = uir_access_offset(e, a, coordinates);
     if (strcmp(inside, "1") == 0)
-        c_line(e, "%s[%s] = %s;", a->base, offset, value);
+        uir_c_line(e, "%s[%s] = %s;", a->base, offset, value);
     else
-        c_line(e, "if (%s) %s[%s] = %s;", inside, a->base, offset, value);
+        uir_c_line(e, "if (%s) %s[%s] = %s;", inside, a->base, offset, value);
 }
 
 typedef struct symbol_search {
@@ -162,7 +163,7 @@ static bool moves_by_one(emitter *e, uir_dim coordinate, uint32_t axis) {
     return again.id && uir_dim_equal(again, coordinate);
 }
 
-along access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
+along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
     const uir_islice *slice = a->slice;
     const uir_ipointer *p = a->pointer;
     *out_dim = UINT32_MAX;
@@ -187,22 +188,23 @@ along access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
     }
     *out_dim = d;
     const uir_imode *modes = p->modes[d];
-    if (!dim_is(e, modes[0].stride, 1)) return ALONG_ANY;
+    if (!uir_c_dim_is(e, modes[0].stride, 1)) return ALONG_ANY;
     if (p->mode_count[d] == 1) return ALONG_UNIT;
     int64_t size, count;
     bool constant = uir_dim_is_const(e->igraph->dims, modes[0].size, &size) && size > 0;
-    if (constant && dim_multiple_of(e, slice->starts[d], size) &&
+    if (constant && uir_c_dim_multiple_of(e, slice->starts[d], size) &&
         uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size)
         return ALONG_UNIT;
-    if (dim_multiple_of(e, modes[0].size, 32) && dim_multiple_of(e, slice->starts[d], 32)) return ALONG_PANEL;
+    if (uir_c_dim_multiple_of(e, modes[0].size, 32) && uir_c_dim_multiple_of(e, slice->starts[d], 32))
+        return ALONG_PANEL;
     return ALONG_ANY;
 }
 
-void align_index(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,
-                 const char *const *loops, const char **out) {
+void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,
+                      const char *const *loops, const char **out) {
     for (uint32_t d = 0; d < slice->rank; d++) {
         uint32_t from_end = slice->rank - d;
-        if (from_end > shape_rank || dim_is(e, slice->counts[d], 1)) {
+        if (from_end > shape_rank || uir_c_dim_is(e, slice->counts[d], 1)) {
             out[d] = "0";
             continue;
         }
@@ -210,14 +212,14 @@ void align_index(emitter *e, const uir_islice *slice, const uir_dim *shape, uint
         if (uir_dim_equal(slice->counts[d], shape[shape_rank - from_end]))
             out[d] = loop;
         else if (slice->block && from_end == 1)
-            out[d] = c_format(e, "(%s) %% (%s)", loop, c_dim(e, slice->counts[d]));
+            out[d] = uir_c_format(e, "(%s) %% (%s)", loop, uir_c_dim(e, slice->counts[d]));
         else
-            out[d] = c_format(e, "(%s == 1 ? 0 : %s)", c_dim(e, slice->counts[d]), loop);
+            out[d] = uir_c_format(e, "(%s == 1 ? 0 : %s)", uir_c_dim(e, slice->counts[d]), loop);
     }
 }
 
-uint32_t leading_ones(emitter *e, const uir_islice *slice, uint32_t keep) {
+uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep) {
     uint32_t n = 0;
-    while (slice->rank - n > keep && dim_is(e, slice->counts[n], 1)) n++;
+    while (slice->rank - n > keep && uir_c_dim_is(e, slice->counts[n], 1)) n++;
     return n;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *c_format(emitter *e, const char *format, ...) {
+const char *uir_c_format(emitter *e, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
@@ -39,14 +39,14 @@ static void line(emitter *e, const char *format, va_list arguments, const char *
     uir_text_append_string(e->text, end);
 }
 
-void c_line(emitter *e, const char *format, ...) {
+void uir_c_line(emitter *e, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     line(e, format, arguments, "\n");
     va_end(arguments);
 }
 
-void c_open(emitter *e, const char *format, ...) {
+void uir_c_open(emitter *e, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     line(e, format, arguments, strcmp(format, "%s") == 0 ? "{\n" : " {\n");
@@ -54,12 +54,12 @@ void c_open(emitter *e, const char *format, ...) {
     e->indent++;
 }
 
-void c_close(emitter *e) {
+void uir_c_close(emitter *e) {
     e->indent--;
-    c_line(e, "}");
+    uir_c_line(e, "}");
 }
 
-const char *c_name(emitter *e, const char *prefix, const char *name, size_t id) {
+const char *uir_c_name(emitter *e, const char *prefix, const char *name, size_t id) {
     char clean[33];
     size_t length = strlen(name), used = 0;
     bool changed = length >= sizeof clean;
@@ -71,53 +71,53 @@ const char *c_name(emitter *e, const char *prefix, const char *name, size_t id) 
     }
     clean[used] = 0;
     /* A name that was changed might now be another's. No name ends in "__" and a number by itself but these. */
-    if (changed || strstr(clean, "__")) return c_format(e, "%s_%s__%zu", prefix, clean, id);
-    return c_format(e, "%s_%s", prefix, clean);
+    if (changed || strstr(clean, "__")) return uir_c_format(e, "%s_%s__%zu", prefix, clean, id);
+    return uir_c_format(e, "%s_%s", prefix, clean);
 }
 
-const char *c_sum(emitter *e, const char *a, const char *b) {
+const char *uir_c_sum(emitter *e, const char *a, const char *b) {
     if (strcmp(a, "0") == 0) return b;
     if (strcmp(b, "0") == 0) return a;
-    return c_format(e, "%s + %s", a, b);
+    return uir_c_format(e, "%s + %s", a, b);
 }
 
 static bool is_atom(const char *text) {
     return strpbrk(text, " ?") == NULL || (text[0] == '(' && strchr(text, ')') == text + strlen(text) - 1);
 }
 
-const char *c_product(emitter *e, const char *a, const char *b) {
+const char *uir_c_product(emitter *e, const char *a, const char *b) {
     if (strcmp(a, "0") == 0 || strcmp(b, "0") == 0) return "0";
     if (strcmp(a, "1") == 0) return b;
     if (strcmp(b, "1") == 0) return a;
-    return c_format(e, is_atom(a) ? "%s * %s" : "(%s) * %s", a, is_atom(b) ? b : c_format(e, "(%s)", b));
+    return uir_c_format(e, is_atom(a) ? "%s * %s" : "(%s) * %s", a, is_atom(b) ? b : uir_c_format(e, "(%s)", b));
 }
 
-bool dim_is(emitter *e, uir_dim dim, int64_t value) {
+bool uir_c_dim_is(emitter *e, uir_dim dim, int64_t value) {
     int64_t constant;
     return uir_dim_is_const(e->igraph->dims, dim, &constant) && constant == value;
 }
 
-bool dim_at_least(emitter *e, uir_dim dim, int64_t value) {
+bool uir_c_dim_at_least(emitter *e, uir_dim dim, int64_t value) {
     int64_t low, high;
     uir_dim_bounds(e->igraph->dims, dim, &low, &high);
     return low >= value;
 }
 
-bool dim_multiple_of(emitter *e, uir_dim dim, int64_t divisor) {
+bool uir_c_dim_multiple_of(emitter *e, uir_dim dim, int64_t divisor) {
     return uir_dim_multiple(e->igraph->dims, dim) % divisor == 0;
 }
 
 static const char *number(emitter *e, int64_t value) {
     if (value == INT64_MIN) return "(-9223372036854775807 - 1)";
-    return c_format(e, value < 0 ? "(%lld)" : "%lld", (long long)value);
+    return uir_c_format(e, value < 0 ? "(%lld)" : "%lld", (long long)value);
 }
 
 static const char *operand(emitter *e, uir_dim dim) {
-    const char *text = c_dim(e, dim);
-    return is_atom(text) ? text : c_format(e, "(%s)", text);
+    const char *text = uir_c_dim(e, dim);
+    return is_atom(text) ? text : uir_c_format(e, "(%s)", text);
 }
 
-const char *c_dim(emitter *e, uir_dim dim) {
+const char *uir_c_dim(emitter *e, uir_dim dim) {
     static const char *const calls[] = {[UIR_DIM_FLOORDIV] = "uir_floordiv",
                                         [UIR_DIM_CEILDIV] = "uir_ceildiv",
                                         [UIR_DIM_MOD] = "uir_mod",
@@ -138,40 +138,41 @@ const char *c_dim(emitter *e, uir_dim dim) {
         return "0";
     }
     if (kind == UIR_DIM_ADD || kind == UIR_DIM_MUL) {
-        const char *text = kind == UIR_DIM_ADD ? c_dim(e, operands[0]) : operand(e, operands[0]);
+        const char *text = kind == UIR_DIM_ADD ? uir_c_dim(e, operands[0]) : operand(e, operands[0]);
         for (uint32_t i = 1; i < count; i++)
-            text = c_format(e, "%s %c %s", text, kind == UIR_DIM_ADD ? '+' : '*', operand(e, operands[i]));
+            text = uir_c_format(e, "%s %c %s", text, kind == UIR_DIM_ADD ? '+' : '*', operand(e, operands[i]));
         return text;
     }
     if (kind != UIR_DIM_MIN && kind != UIR_DIM_MAX) {
         /* C's own operators where the sign is known. */
-        if (dim_at_least(e, operands[0], 0) && dim_at_least(e, operands[1], 1)) {
+        if (uir_c_dim_at_least(e, operands[0], 0) && uir_c_dim_at_least(e, operands[1], 1)) {
             const char *a = operand(e, operands[0]), *b = operand(e, operands[1]);
-            if (kind == UIR_DIM_FLOORDIV) return c_format(e, "(%s / %s)", a, b);
-            if (kind == UIR_DIM_MOD) return c_format(e, "(%s %% %s)", a, b);
+            if (kind == UIR_DIM_FLOORDIV) return uir_c_format(e, "(%s / %s)", a, b);
+            if (kind == UIR_DIM_MOD) return uir_c_format(e, "(%s %% %s)", a, b);
         }
-        return c_format(e, "%s(%s, %s)", calls[kind], c_dim(e, operands[0]), c_dim(e, operands[1]));
+        return uir_c_format(e, "%s(%s, %s)", calls[kind], uir_c_dim(e, operands[0]), uir_c_dim(e, operands[1]));
     }
-    const char *text = c_dim(e, operands[0]);
-    for (uint32_t i = 1; i < count; i++) text = c_format(e, "%s(%s, %s)", calls[kind], text, c_dim(e, operands[i]));
+    const char *text = uir_c_dim(e, operands[0]);
+    for (uint32_t i = 1; i < count; i++)
+        text = uir_c_format(e, "%s(%s, %s)", calls[kind], text, uir_c_dim(e, operands[i]));
     return text;
 }
 
-const char *c_type(uir_dtype dtype) {
+const char *uir_c_type(uir_dtype dtype) {
     /* `bool` is a keyword of newer C. */
     return dtype == UIR_DTYPE_BOOL ? "boolean" : uir_dtype_name(dtype);
 }
 
-const char *c_literal(emitter *e, uir_dtype dtype, double value) {
+const char *uir_c_literal(emitter *e, uir_dtype dtype, double value) {
     if (uir_dtype_is_float(dtype) && dtype != UIR_DTYPE_F32 && dtype != UIR_DTYPE_F64) {
         uint64_t bits = 0;
         uir_dtype_store_double(dtype, &bits, 0, (double)(float)value, UIR_ROUND_NEAREST_EVEN);
-        return c_format(e, "(%s)%u", c_type(dtype), (unsigned)bits);
+        return uir_c_format(e, "(%s)%u", uir_c_type(dtype), (unsigned)bits);
     }
     if (uir_dtype_is_float(dtype)) {
-        if (isnan(value)) return c_format(e, "(%s)UIR_NAN", c_type(dtype));
+        if (isnan(value)) return uir_c_format(e, "(%s)UIR_NAN", uir_c_type(dtype));
         if (isinf(value) || (dtype == UIR_DTYPE_F32 && isinf((float)value)))
-            return c_format(e, "(%s)%sUIR_INFINITY", c_type(dtype), value < 0 ? "-" : "");
+            return uir_c_format(e, "(%s)%sUIR_INFINITY", uir_c_type(dtype), value < 0 ? "-" : "");
         uir_text text;
         uir_text_init(&text, &e->igraph->allocator);
         if (dtype == UIR_DTYPE_F32)
@@ -179,8 +180,8 @@ const char *c_literal(emitter *e, uir_dtype dtype, double value) {
         else
             uir_text_append_double(&text, value);
         bool whole = text.data && !strpbrk(text.data, ".e");
-        const char *literal =
-            c_format(e, "%s%s%s", text.data ? text.data : "0", whole ? ".0" : "", dtype == UIR_DTYPE_F32 ? "f" : "");
+        const char *literal = uir_c_format(e, "%s%s%s", text.data ? text.data : "0", whole ? ".0" : "",
+                                           dtype == UIR_DTYPE_F32 ? "f" : "");
         uir_text_deinit(&text);
         return literal;
     }
@@ -188,24 +189,24 @@ const char *c_literal(emitter *e, uir_dtype dtype, double value) {
     int64_t integer = value >= 9223372036854775807.0    ? INT64_MAX
                       : value <= -9223372036854775808.0 ? INT64_MIN
                                                         : (int64_t)value;
-    return c_format(e, "(%s)%s", c_type(dtype), number(e, integer));
+    return uir_c_format(e, "(%s)%s", uir_c_type(dtype), number(e, integer));
 }
 
-const char *c_condition(emitter *e, const uir_iguard *guard) {
+const char *uir_c_condition(emitter *e, const uir_iguard *guard) {
     const char *text = NULL;
     for (uint32_t i = 0; i < guard->count; i++) {
         const uir_iatom *atom = &guard->atoms[i];
         const char *part;
         if (atom->kind == UIR_IATOM_RELATION) {
-            part = c_format(e, "%s %s %s", c_dim(e, atom->condition.left), uir_relation_text(atom->condition.relation),
-                            c_dim(e, atom->condition.right));
+            part = uir_c_format(e, "%s %s %s", uir_c_dim(e, atom->condition.left),
+                                uir_relation_text(atom->condition.relation), uir_c_dim(e, atom->condition.right));
         } else {
             const char *loop = e->symbols[atom->loop];
             part = atom->kind == UIR_IATOM_FIRST
-                       ? c_format(e, "%s %s 0", loop, atom->negated ? "!=" : "==")
-                       : c_format(e, "%s %s %s_trips - 1", loop, atom->negated ? "!=" : "==", loop);
+                       ? uir_c_format(e, "%s %s 0", loop, atom->negated ? "!=" : "==")
+                       : uir_c_format(e, "%s %s %s_trips - 1", loop, atom->negated ? "!=" : "==", loop);
         }
-        text = text ? c_format(e, "%s && %s", text, part) : part;
+        text = text ? uir_c_format(e, "%s && %s", text, part) : part;
     }
     return text;
 }
