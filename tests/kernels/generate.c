@@ -1,9 +1,6 @@
 /* See generate.h. A row kernel is grown instruction by instruction from values that are defined already. */
-#include "generate.h"
+#include "generate_internal.h"
 #include "ir/igraph.h"
-
-#include <stdio.h>
-#include <string.h>
 
 uint64_t random_next(uint64_t *state) {
     uint64_t x = *state += 0x9E3779B97F4A7C15u;
@@ -14,25 +11,6 @@ uint64_t random_next(uint64_t *state) {
 
 uint32_t random_below(uint64_t *state, uint32_t count) {
     return (uint32_t)((random_next(state) >> 32) * count >> 32);
-}
-
-typedef struct generator {
-    uint64_t random;
-    uir_text *text;
-} generator;
-
-#define PUT(g, ...) uir_text_append_format((g)->text, __VA_ARGS__)
-#define PICK(g, ...)                                                                                                   \
-    pick((g), (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
-
-static uint32_t below(generator *g, uint32_t count) {
-    return random_below(&g->random, count);
-}
-static bool chance(generator *g, uint32_t percent) {
-    return below(g, 100) < percent;
-}
-static const char *pick(generator *g, const char *const *words, size_t count) {
-    return words[below(g, (uint32_t)count)];
 }
 
 /* ---- rows: values are [1, width] or [1, 1] per row ---- */
@@ -372,131 +350,13 @@ static void generate_blocks(generator *g) {
     uir_text_deinit(&k.body);
 }
 
-/* ---- products ---- */
-static void generate_product(generator *g) {
-    static const struct {
-        const char *c, *a, *b;
-    } types[] = {{"f32", "f32", "f32"}, {"f32", "f32", "f32"}, {"i32", "u8", "i8"}, {"i32", "i8", "i8"}};
-    uint32_t t = below(g, 4), mr = 1 + below(g, 14), nr = chance(g, 70) ? 32 : 16 + 16 * below(g, 3);
-    bool panel = chance(g, 70), pack = chance(g, 50);
-    const char *c = types[t].c;
-    PUT(g, "  dim M in 0..60, K in 0..70, N in 0..100\n  tile tk in 1..64\n  candidate tk = %u\n", 1 + below(g, 64));
-    PUT(g, "  ptr %%x : dram %s [M, K] in 0\n", types[t].a);
-    if (panel)
-        PUT(g, "  ptr %%w : dram %s [K, N]:(K, (%u, ceildiv(N, %u))):(%u, (1, %u*K)) const 0\n", types[t].b, nr, nr, nr,
-            nr);
-    else
-        PUT(g, "  ptr %%w : dram %s [K, N] const 0\n", types[t].b);
-    PUT(g, "  ptr %%b : dram %s [1, N] const 1\n  ptr %%y : dram %s [M, N] out 0\n  ptr %%acc : dram %s [M, N] work\n",
-        c, c, c);
-    if (pack) PUT(g, "  ptr %%a : sram %s [%u, tk]:(%u, tk):(1, %u)\n", types[t].a, mr, mr, mr);
-    PUT(g,
-        "  ptr %%c : reg %s [%u, %u]\n  phase {\n    parallel pm : ceildiv(M, %u), pn : ceildiv(N, %u) group\n    loop "
-        "kk : ceildiv(K, tk) {\n      let kt = min(tk, K-kk*tk)\n",
-        c, mr, nr, mr, nr);
-    if (pack) PUT(g, "      move %%a[0:%u, 0:kt], %%x[pm*%u:%u, kk*tk:kt]\n", mr, mr, mr);
-    PUT(g, "      fill.%s %%c, 0 when first(kk)\n      move %%c, %%acc[pm*%u:%u, pn*%u:%u] when not first(kk)\n", c, mr,
-        mr, nr, nr);
-    if (pack)
-        PUT(g, "      mma.%s.%s.%s %%c, %%a[0:%u, 0:kt], %%w[kk*tk:kt, pn*%u:%u]\n", c, types[t].a, types[t].b, mr, nr,
-            nr);
-    else
-        PUT(g, "      mma.%s.%s.%s %%c, %%x[pm*%u:%u, kk*tk:kt], %%w[kk*tk:kt, pn*%u:%u]\n", c, types[t].a, types[t].b,
-            mr, mr, nr, nr);
-    PUT(g, "      move %%acc[pm*%u:%u, pn*%u:%u], %%c when not last(kk)\n      if last(kk) {\n", mr, mr, nr, nr);
-    if (chance(g, 70)) PUT(g, "        binary.add.%s %%c, %%c, %%b[0:1, pn*%u:%u]\n", c, nr, nr);
-    if (chance(g, 40)) PUT(g, "        binary.max.%s %%c, %%c, 0\n", c);
-    PUT(g, "        move %%y[pm*%u:%u, pn*%u:%u], %%c\n      }\n    }\n  }\n", mr, mr, nr, nr);
-}
-
-/* ---- windows: a convolution over one or two axes, and a pooling sum ---- */
-static void generate_window(generator *g) {
-    uint32_t mr = 1 + below(g, 14), kh = 1 + below(g, 3), kw = 1 + below(g, 3), sh = 1 + below(g, 2),
-             sw = 1 + below(g, 2), dh = 1 + below(g, 2), dw = 1 + below(g, 2);
-    uint32_t ph = below(g, kh * dh), pw = below(g, kw * dw);
-    uint32_t needs_h = dh * (kh - 1) + 1, needs_w = dw * (kw - 1) + 1;
-    const char *activation = PICK(g, "", "unary.tanh.f32", "unary.sigmoid.f32", "unary.abs.f32");
-    PUT(g, "  dim B in 0..2, H in %u..14, W in %u..20, C in 1..6, O in 1..40\n", needs_h > 1 ? needs_h : 1,
-        needs_w > 1 ? needs_w : 1);
-    PUT(g, "  let OH = floordiv(H + %u - %u, %u) + 1\n  let OW = floordiv(W + %u - %u, %u) + 1\n", 2 * ph, needs_h, sh,
-        2 * pw, needs_w, sw);
-    PUT(g,
-        "  ptr %%x : dram f32 [B, H, W, C] in 0\n  ptr %%w : dram f32 [%u*C, O]:(%u*C, (32, ceildiv(O, 32))):(32, (1, "
-        "%u*C)) const 0\n",
-        kh * kw, kh * kw, 32 * kh * kw);
-    PUT(g,
-        "  ptr %%b : dram f32 [1, O] const 1\n  ptr %%y : dram f32 [B, OH, OW, O] out 0\n  ptr %%c : reg f32 [%u, "
-        "32]\n",
-        mr);
-    PUT(g,
-        "  phase {\n    parallel n : B, ho : OH, pw : ceildiv(OW, %u), po : ceildiv(O, 32) group\n    fill.f32 %%c, "
-        "0\n",
-        mr);
-    PUT(g,
-        "    mma.f32.f32.f32 %%c, %%x[n, ho*%u-%u+kh*%u, (pw*%u+wo)*%u-%u+kw*%u, c ; wo<%u, (kh<%u, kw<%u, c<C)] fill "
-        "0, %%w[0:%u*C, po*32:32]\n",
-        sh, ph, dh, mr, sw, pw, dw, mr, kh, kw, kh * kw);
-    if (chance(g, 70)) PUT(g, "    binary.add.f32 %%c, %%c, %%b[0:1, po*32:32]\n");
-    if (*activation) PUT(g, "    %s %%c, %%c\n", activation);
-    PUT(g, "    move %%y[n:1, ho:1, pw*%u:%u, po*32:32], %%c\n  }\n", mr, mr);
-}
-
-/* ---- gathers, transposes, columns, two phases ---- */
-static void generate_gather(generator *g) {
-    const char *dtype = PICK(g, "f32", "i64", "u8", "f16"), *mode = PICK(g, "clamp", "wrap", "skip"),
-               *index = PICK(g, "i64", "i32");
-    PUT(g, "  dim M in 0..30, V in 0..20, D in 0..70\n  tile tr in 1..8\n  candidate tr = %u\n", 1 + below(g, 5));
-    PUT(g, "  ptr %%i : dram %s [M] in 0\n  ptr %%t : dram %s [V, D] in 1\n  ptr %%y : dram %s [M, D] out 0\n", index,
-        dtype, dtype);
-    PUT(g,
-        "  phase {\n    parallel p : ceildiv(M, tr) group\n    loop r : tr when p*tr+r < M {\n      index i = "
-        "%%i[p*tr+r] in 0..V-1 %s\n",
-        mode);
-    PUT(g, "      move %%y[p*tr+r:1, 0:D], %%t[i:1, 0:D] fill 3\n    }\n  }\n");
-}
-
-static void generate_transpose(generator *g) {
-    const char *dtype = PICK(g, "f32", "i64", "u8", "i16");
-    PUT(g, "  dim A in 0..5, M in 0..70, N in 0..70\n  tile tm in 1..32, tn in 1..32\n  candidate tm = %u, tn = %u\n",
-        1 + below(g, 32), 1 + below(g, 32));
-    PUT(g, "  ptr %%x : dram %s [A, M, N] in 0\n  ptr %%y : dram %s [A, N, M] out 0\n", dtype, dtype);
-    PUT(g, "  phase {\n    parallel a : A, pm : ceildiv(M, tm), pn : ceildiv(N, tn) group\n");
-    PUT(g, "    let mb = min(tm, M-pm*tm)\n    let nb = min(tn, N-pn*tn)\n");
-    PUT(g, "    move %%y[a:1, pn*tn:nb, pm*tm:mb], %%x[a, pm*tm+i, pn*tn+j ; (j<nb), (i<mb)]\n  }\n");
-}
-
-static void generate_columns(generator *g) {
-    const char *dtype = PICK(g, "f32", "f32", "i32", "i64"), *op = PICK(g, "add", "max", "min", "mul");
-    PUT(g, "  dim M in 0..50, N in 0..150\n  tile tn in 1..64\n  candidate tn = %u\n", 1 + below(g, 64));
-    PUT(g, "  ptr %%x : dram %s [M, N] in 0\n  ptr %%y : dram %s [1, N] out 0\n  ptr %%s : sram %s [1, tn]\n", dtype,
-        dtype, dtype);
-    PUT(g,
-        "  phase {\n    parallel p : ceildiv(N, tn) group\n    let nb = min(tn, N-p*tn)\n    reduce.%s.col.unit.%s "
-        "%%s[0:1, 0:nb], %%x[0:M, p*tn:nb]\n",
-        op, dtype);
-    if (chance(g, 50)) PUT(g, "    unary.neg.%s %%s[0:1, 0:nb], %%s[0:1, 0:nb]\n", dtype);
-    PUT(g, "    move %%y[0:1, p*tn:nb], %%s[0:1, 0:nb]\n  }\n");
-}
-
-static void generate_two_phases(generator *g) {
-    const char *op = PICK(g, "add", "max", "min");
-    PUT(g, "  dim N in 0..1000\n  tile parts in 1..16\n  candidate parts = %u\n  let share = ceildiv(N, parts)\n",
-        1 + below(g, 12));
-    PUT(g, "  ptr %%x : dram f32 [1, N] in 0\n  ptr %%y : dram f32 [1, 1] out 0\n  ptr %%part : dram f32 [1, parts] "
-           "work\n  ptr %%s : reg f32 [1, 1]\n");
-    PUT(g,
-        "  phase {\n    parallel p : parts group\n    reduce.%s.row.unit.f32 %%s, %%x[0:1, p*share:max(0, min(share, "
-        "N-p*share))]\n    move %%part[0:1, p:1], %%s\n  }\n",
-        op);
-    PUT(g, "  phase {\n    reduce.%s.row.unit.f32 %%s, %%part[0:1, 0:parts]\n    move %%y, %%s\n  }\n", op);
-}
-
 void generate_igraph(uint64_t seed, uir_text *text) {
     generator g = {seed * 0x100000001B3u + 12345, text};
     static void (*const families[])(generator *) = {
-        generate_rows,      generate_rows,    generate_rows,      generate_rows,   generate_blocks,
-        generate_blocks,    generate_product, generate_product,   generate_window, generate_gather,
-        generate_transpose, generate_columns, generate_two_phases};
+        generate_rows,      generate_rows,    generate_rows,       generate_rows,     generate_blocks,
+        generate_blocks,    generate_product, generate_product,    generate_window,   generate_gather,
+        generate_transpose, generate_columns, generate_two_phases, generate_layout,   generate_nested,
+        generate_scalar,    generate_shift,   generate_stencil,    generate_broadcast};
     PUT(&g, "igraph @k%llu on cpu {\n", (unsigned long long)seed);
     families[below(&g, sizeof families / sizeof *families)](&g);
     PUT(&g, "}\n");

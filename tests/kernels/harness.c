@@ -66,14 +66,24 @@ uir_igraph *harness_read(harness *h, const char *text, size_t length, const char
 }
 
 /* ---- sizes ---- */
-static int64_t pick_size(harness *h, uir_symbol_facts facts, uint32_t round, int64_t most) {
-    static const int64_t interesting[] = {0,  1,  2,  3,  5,  7,  8,  11, 13, 15,  16,  17,  23,  29,  31, 32,
-                                          33, 37, 47, 48, 61, 63, 64, 65, 97, 127, 128, 129, 191, 255, 257};
-    int64_t value = round == 0   ? 0
-                    : round == 1 ? 1
-                                 : interesting[random_below(&h->random, sizeof interesting / sizeof *interesting)];
-    if (round > 1 && random_below(&h->random, 3) == 0) value = (int64_t)random_below(&h->random, 200);
-    if (value > most) value %= most + 1;
+enum { MOST_SIZE = 300, MOST_TILE = 64, MOST_EDGES = 40, LARGEST = 20000 };
+
+/* Sizes worth trying in one dim: primes, and what lies around the kernel's tiles. */
+typedef struct size_list {
+    int64_t values[MOST_EDGES];
+    uint32_t count;
+} size_list;
+
+static void add_size(size_list *list, int64_t value) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->values[i] == value) return;
+    }
+    if (value >= 0 && list->count < MOST_EDGES) list->values[list->count++] = value;
+}
+
+/* The nearest value that the declaration allows; `at_most` keeps runs short. */
+static int64_t fit_size(uir_symbol_facts facts, int64_t value, int64_t at_most) {
+    if (value > at_most) value %= at_most + 1;
     if (value < facts.min) value = facts.min + value % 8;
     if (value > facts.max) value = facts.min + (value - facts.min) % (facts.max - facts.min + 1);
     if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
@@ -81,18 +91,87 @@ static int64_t pick_size(harness *h, uir_symbol_facts facts, uint32_t round, int
     return value < facts.min ? facts.min : value;
 }
 
-static bool bind_sizes(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
-    for (int tries = 0; tries < 8; tries++) {
-        uint32_t dim = 0, tile = 0;
-        for (uint32_t i = 0; i < igraph->symbols.count; i++) {
-            const uir_isymbol *s = &igraph->symbols.data[i];
-            uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, s->symbol);
-            if (s->kind == UIR_ISYMBOL_DIM && dim < 32) c->dims[dim++] = pick_size(h, facts, round, 300);
-            if (s->kind == UIR_ISYMBOL_TILE && tile < 32) c->tiles[tile++] = pick_size(h, facts, 2, 64);
+static int64_t random_size(harness *h) {
+    static const int64_t interesting[] = {0,  1,  2,  3,  5,  7,  8,  11, 13, 15,  16,  17,  23,  29,  31, 32,
+                                          33, 37, 47, 48, 61, 63, 64, 65, 97, 127, 128, 129, 191, 255, 257};
+    if (random_below(&h->random, 3) == 0) return (int64_t)random_below(&h->random, 200);
+    return interesting[random_below(&h->random, sizeof interesting / sizeof *interesting)];
+}
+
+/* The tiles of the sizes at hand, and the extents of on-chip pointers: at one less and one more the tails change. */
+static void find_edges(const uir_igraph *igraph, harness_case *c, uint32_t tiles, size_list *out) {
+    static const int64_t always[] = {0, 1, 2, 7, 13, 31, 61};
+    int64_t edges[MOST_EDGES], value;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tiles && count < MOST_EDGES; i++) edges[count++] = c->tiles[i];
+    for (uint32_t i = 0; i < igraph->pointers.count; i++) {
+        const uir_ipointer *p = &igraph->pointers.data[i];
+        for (uint32_t d = 0; d < p->rank && p->role == UIR_IPOINTER_LOCAL && count < MOST_EDGES; d++) {
+            if (uir_dim_evaluate(igraph->dims, p->extents[d], c->values, c->bound, c->symbol_count, &value) ==
+                UIR_DIM_EVALUATED)
+                edges[count++] = value;
         }
-        bool chosen = round % 2 == 0 || tries > 4;
-        if (chosen && uir_igraph_choose_tiles(igraph, c->dims, c->tiles, NULL) != UIR_STATUS_OK) continue;
-        if (uir_igraph_bind(igraph, c->dims, c->tiles, c->values, c->bound, NULL) == UIR_STATUS_OK) return true;
+    }
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_size(out, always[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        for (int64_t off = -1; off <= 1 && edges[i] > 2; off++) add_size(out, edges[i] + off);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (edges[i] > 2) add_size(out, 2 * edges[i] + 1);
+    }
+}
+
+/* One try: the dims that `choose` gives, tiles by the tiling function or at random. */
+static bool try_sizes(harness *h, const uir_igraph *igraph, harness_case *c, bool chosen) {
+    uint32_t tile = 0;
+    for (uint32_t i = 0; i < igraph->symbols.count; i++) {
+        const uir_isymbol *s = &igraph->symbols.data[i];
+        uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, s->symbol);
+        if (s->kind == UIR_ISYMBOL_TILE && tile < 32) c->tiles[tile++] = fit_size(facts, random_size(h), MOST_TILE);
+    }
+    if (chosen && uir_igraph_choose_tiles(igraph, c->dims, c->tiles, NULL) != UIR_STATUS_OK) return false;
+    return uir_igraph_bind(igraph, c->dims, c->tiles, c->values, c->bound, NULL) == UIR_STATUS_OK;
+}
+
+/* Sets the dims of a round. Round 0: the least; 1: ones; 2: primes; then for each dim in turn each of `edges` with the
+ * others small or random; then all random. */
+static void set_dims(harness *h, const uir_igraph *igraph, uint32_t round, const size_list *edges, harness_case *c) {
+    static const int64_t primes[] = {13, 7, 29, 5, 17, 3, 37, 11};
+    uint32_t dims = uir_igraph_count_symbols(igraph, UIR_ISYMBOL_DIM), dim = 0;
+    uint32_t step = round < 3 ? 0 : round - 3, systematic = edges && dims ? dims * edges->count : 0;
+    bool one = round >= 3 && step < systematic;
+    for (uint32_t i = 0; i < igraph->symbols.count && dim < 32; i++) {
+        const uir_isymbol *s = &igraph->symbols.data[i];
+        if (s->kind != UIR_ISYMBOL_DIM) continue;
+        uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, s->symbol);
+        int64_t value = round == 0   ? 0
+                        : round == 1 ? 1
+                        : round == 2 ? primes[dim % 8]
+                                     : random_size(h),
+                most = MOST_SIZE;
+        if (one && dim == step % dims) {
+            /* The last edges first: those of the tiles. */
+            value = edges->values[edges->count - 1 - step / dims];
+            most = dims == 1 ? LARGEST : 2 * MOST_SIZE;
+        } else if (round >= 3 && dims > 2) {
+            most = 40; /* the work is a product of the dims */
+        }
+        c->dims[dim++] = fit_size(facts, value, most);
+    }
+}
+
+static bool bind_sizes(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
+    size_list edges = {.count = 0};
+    if (round >= 3) {
+        uint32_t tiles = uir_igraph_count_symbols(igraph, UIR_ISYMBOL_TILE);
+        set_dims(h, igraph, 2, NULL, c);
+        for (int tries = 0; tries < 8 && !edges.count; tries++) {
+            if (try_sizes(h, igraph, c, tries < 4)) find_edges(igraph, c, tiles < 32 ? tiles : 32, &edges);
+        }
+    }
+    for (int tries = 0; tries < 8; tries++) {
+        set_dims(h, igraph, round, &edges, c);
+        if (try_sizes(h, igraph, c, round % 2 == 0 || tries > 4)) return true;
     }
     return false;
 }
@@ -155,12 +234,29 @@ static bool make_buffers(harness *h, harness_case *c) {
     return true;
 }
 
-bool harness_bind(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
+static void begin_case(const uir_igraph *igraph, harness_case *c) {
     memset(c, 0, sizeof *c);
     c->igraph = igraph;
     c->symbol_count = uir_dims_symbol_count(igraph->dims);
     c->values = calloc(c->symbol_count + 1, sizeof *c->values);
     c->bound = calloc(c->symbol_count + 1, sizeof *c->bound);
+}
+
+bool harness_bind_to(harness *h, const uir_igraph *igraph, const int64_t *dims, const int64_t *tiles, harness_case *c) {
+    uint32_t dim_count = uir_igraph_count_symbols(igraph, UIR_ISYMBOL_DIM),
+             tile_count = uir_igraph_count_symbols(igraph, UIR_ISYMBOL_TILE);
+    begin_case(igraph, c);
+    for (uint32_t i = 0; i < dim_count && i < 32; i++) c->dims[i] = dims[i];
+    for (uint32_t i = 0; i < tile_count && i < 32; i++) c->tiles[i] = tiles[i];
+    if (uir_igraph_bind(igraph, c->dims, c->tiles, c->values, c->bound, &h->diagnostics) == UIR_STATUS_OK &&
+        make_buffers(h, c))
+        return true;
+    harness_free(h, c);
+    return false;
+}
+
+bool harness_bind(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *c) {
+    begin_case(igraph, c);
     if (bind_sizes(h, igraph, round, c) && make_buffers(h, c)) return true;
     harness_free(h, c);
     return false;

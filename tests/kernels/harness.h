@@ -38,8 +38,12 @@ typedef struct harness_case {
     size_t size[64];
 } harness_case;
 
-/* Random sizes that the facts allow, `round` 0 and 1 being the least and small ones; false when none were found. */
+/* Sizes that the facts allow. Round 0: the least; 1: ones; 2: primes; then each dim in turn at primes and around the
+ * tiles; then random ones. False when none were found. */
 bool harness_bind(harness *h, const uir_igraph *igraph, uint32_t round, harness_case *out_case);
+/* Given sizes: the values of all dims and tiles in declaration order. */
+bool harness_bind_to(harness *h, const uir_igraph *igraph, const int64_t *dims, const int64_t *tiles,
+                     harness_case *out_case);
 void harness_free(harness *h, harness_case *c);
 /* Restores the buffers; then an engine may run on them. */
 uir_kernel_arguments harness_arguments(harness_case *c);
