@@ -21,16 +21,30 @@ static uir_status dump(const uir_pipeline_options *options, const uir_allocator 
     if (strcmp(options->dump, stage) != 0 && strcmp(options->dump, "all") != 0) return UIR_STATUS_OK;
     uir_text text;
     uir_text_init(&text, allocator);
-    uir_status status = uir_module_print(module, 16, &text);
+    uir_status status = uir_module_print(module, options->inline_limit ? options->inline_limit : 16, &text);
     if (status == UIR_STATUS_OK) status = uir_text_status(&text);
     if (status == UIR_STATUS_OK) options->dump_text(options->dump_user, stage, text.data ? text.data : "", text.length);
     uir_text_deinit(&text);
     return status;
 }
 
+/* How many passes lie at or before the named stage; passes + 1 for a name that is none. */
+static size_t passes_done(const char *name) {
+    if (strcmp(name, "primitives") == 0) return 0;
+    for (size_t i = 0; i < uir_cleanup_pass_count; i++) {
+        if (strcmp(uir_cleanup_passes[i].name, name) == 0) return i + 1;
+    }
+    return uir_cleanup_pass_count + 1;
+}
+
+static uir_status no_stage(uir_diagnostics *diagnostics, const char *name) {
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no stage '%s'", name);
+}
+
 static uir_status compile(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                           uir_arena *arena, const uir_pipeline_options *options, uir_compiled *out) {
     uir_pass_options passes = {.check_text = options->check_text,
+                               .inline_limit = options->inline_limit,
                                .dump = options->dump,
                                .dump_text = options->dump_text,
                                .user = options->dump_user};
@@ -46,7 +60,9 @@ static uir_status compile(const uir_onnx_source *source, const uir_allocator *al
     UIR_TRY(dump(options, allocator, "primitives", out->primitives));
 
     UIR_TRY(advance(options, "cleaning up", 0.6));
-    UIR_TRY(uir_passes_run(out->primitives, uir_cleanup_passes, uir_cleanup_pass_count, &passes));
+    size_t count = options->stop ? passes_done(options->stop) : uir_cleanup_pass_count;
+    if (count > uir_cleanup_pass_count) return no_stage(diagnostics, options->stop);
+    UIR_TRY(uir_passes_run(out->primitives, uir_cleanup_passes, count, &passes));
     UIR_TRY(uir_module_verify(out->primitives, diagnostics));
     out->compile_ms = now_ms() - start;
     return advance(options, "ready", 1.0);
@@ -75,21 +91,11 @@ const uir_pass *uir_pipeline_pass(size_t index) {
     return index < uir_cleanup_pass_count ? &uir_cleanup_passes[index] : NULL;
 }
 
-/* How many passes lie at or before the named stage; passes + 1 for a name that is none. */
-static size_t passes_done(const char *name) {
-    if (strcmp(name, "primitives") == 0) return 0;
-    for (size_t i = 0; i < uir_cleanup_pass_count; i++) {
-        if (strcmp(uir_cleanup_passes[i].name, name) == 0) return i + 1;
-    }
-    return uir_cleanup_pass_count + 1;
-}
-
-uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after, uir_diagnostics *diagnostics) {
+uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after,
+                                 uir_diagnostics *diagnostics) {
     size_t first = from ? passes_done(from) : 0, last = after ? passes_done(after) : uir_cleanup_pass_count;
-    if (first > uir_cleanup_pass_count || last > uir_cleanup_pass_count) {
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no stage '%s'",
-                         first > uir_cleanup_pass_count ? from : after);
-    }
+    if (first > uir_cleanup_pass_count) return no_stage(diagnostics, from);
+    if (last > uir_cleanup_pass_count) return no_stage(diagnostics, after);
     if (first > last) {
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage '%s' comes after '%s'", from, after);
     }

@@ -16,7 +16,9 @@ typedef struct uir_pipeline_options {
     const char *dump;
     void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
     void *dump_user;
-    bool check_text; /* print, parse and compare after each pass */
+    size_t inline_limit; /* constants of up to so many elements are written out, larger ones as hashes; 0: 16 */
+    bool check_text;     /* print, parse and compare after each pass */
+    const char *stop;    /* ends after this stage or pass; NULL: after the last */
 } uir_pipeline_options;
 
 typedef struct uir_compiled {

@@ -246,6 +246,8 @@ void uir_type_print(const uir_module *module, const uir_type *type, uir_text *te
  * larger ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can
  * resolve. */
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text);
+/* "v12": what the text calls a value without a name. A value that really is called so has its name in quotes beside it. */
+bool uir_graph_is_number_name(const char *name, size_t length);
 /* `constants`: a module whose constants the hashes refer to, or NULL. */
 uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text,
                             size_t length, const char *file, const uir_module *constants, uir_module **out_module);
@@ -292,6 +294,7 @@ typedef struct uir_pass {
  * names a pass after which to hand the text to `dump_text` (may be NULL); "all" is every one. */
 typedef struct uir_pass_options {
     bool check_text;
+    size_t inline_limit; /* for the text: see uir_module_print; 0: 16 */
     const char *dump;
     void (*dump_text)(void *user, const char *pass, const char *text, size_t length);
     void *user;

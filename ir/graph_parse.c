@@ -311,7 +311,8 @@ static uir_status parse_declaration(parser *p, declaration *out) {
     uir_tokenizer_advance(&p->t);
     const uir_token *name = at_kind(p, UIR_TOKEN_STRING) ? &p->t.current : &out->at;
     if (memchr(name->text, 0, name->length)) return uir_tokenizer_error_at(&p->t, name, "a zero in a name");
-    UIR_TRY_ALLOCATE(out->name, uir_arena_copy_string(&p->arena, name->text, name->length));
+    bool unnamed = name == &out->at && uir_graph_is_number_name(name->text, name->length);
+    UIR_TRY_ALLOCATE(out->name, uir_arena_copy_string(&p->arena, name->text, unnamed ? 0 : name->length));
     if (name == &p->t.current) uir_tokenizer_advance(&p->t);
     UIR_TRY(uir_tokenizer_expect(&p->t, ":"));
     UIR_TRY(parse_type(p, &out->type));

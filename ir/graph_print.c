@@ -137,6 +137,14 @@ static uir_status choose_name(uir_strings *taken, const char *wish, size_t lengt
     return uir_strings_intern(taken, buffer, whole, out_name);
 }
 
+bool uir_graph_is_number_name(const char *name, size_t length) {
+    if (length < 2 || name[0] != 'v') return false;
+    for (size_t i = 1; i < length; i++) {
+        if (name[i] < '0' || name[i] > '9') return false;
+    }
+    return true;
+}
+
 static uir_status name_value(printer *p, uir_value_id value) {
     if (!value.id || p->value_name[value.id].id) return UIR_STATUS_OK;
     uir_string name = uir_value_info_get(p->module, value)->name;
@@ -145,7 +153,7 @@ static uir_status name_value(printer *p, uir_value_id value) {
     char number[16];
     if (!length) {
         uir_string found;
-        do { /* an unnamed one becomes a plain name that is free, which it keeps when it is read back */
+        do { /* an unnamed one gets a plain name that is free, and is unnamed again when it is read back */
             length = (size_t)snprintf(number, sizeof number, "v%u", p->unnamed++);
         } while (uir_strings_find(&p->names, number, length, &found) ||
                  uir_strings_find(&p->module->strings, number, length, &found));
@@ -328,8 +336,8 @@ static uir_status print_declaration(printer *p, uir_value_id value) {
     const char *shown = uir_string_text(&p->names, p->value_name[value.id]);
     size_t length = uir_string_length(&p->module->strings, info->name);
     print_value(p, value);
-    if (length &&
-        (length != strlen(shown) || memcmp(shown, uir_string_text(&p->module->strings, info->name), length))) {
+    if (length && (uir_graph_is_number_name(shown, strlen(shown)) || length != strlen(shown) ||
+                   memcmp(shown, uir_string_text(&p->module->strings, info->name), length))) {
         uir_text_append_string(p->text, " ");
         print_string(p, info->name);
     }

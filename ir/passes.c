@@ -32,7 +32,7 @@ static uir_status check_text(uir_module *module, const uir_pass *pass) {
 static uir_status dump(uir_module *module, const uir_pass *pass, const uir_pass_options *options) {
     uir_text text;
     uir_text_init(&text, module->allocator);
-    uir_status status = uir_module_print(module, 16, &text);
+    uir_status status = uir_module_print(module, options->inline_limit ? options->inline_limit : 16, &text);
     if (status == UIR_STATUS_OK) options->dump_text(options->user, pass->name, text.data, text.length);
     uir_text_deinit(&text);
     return status;

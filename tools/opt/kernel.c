@@ -131,6 +131,32 @@ static const char *given_file(const opt_options *options, const char *name) {
     return NULL;
 }
 
+static uir_status misfit(const uir_ipointer *p, const buffer *b, const char *file, const uir_value *value) {
+    fprintf(stderr, "uir-opt: error: '%s' holds %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
+    for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
+        fprintf(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
+    fprintf(stderr, "], %%%s is %s[", p->name, uir_dtype_name(p->dtype));
+    for (uint32_t d = 0; d < p->rank; d++) fprintf(stderr, "%s%lld", d ? "," : "", (long long)b->shape[d]);
+    fputs("]\n", stderr);
+    return UIR_STATUS_BAD_DATA;
+}
+
+/* Every --input names a pointer that takes data. */
+static uir_status check_inputs(const run_state *s) {
+    for (size_t i = 0; i < s->options->inputs.count; i++) {
+        const char *text = s->options->inputs.items[i], *equals = strchr(text, '=');
+        if (!equals) return usage("--input %s: write NAME=%s", text, "FILE.npy");
+        bool found = false;
+        for (uint32_t k = 0; k < s->igraph->pointers.count && !found; k++) {
+            const uir_ipointer *p = &s->igraph->pointers.data[k];
+            found = is_argument(p) && strlen(p->name) == (size_t)(equals - text) &&
+                    !memcmp(p->name, text, (size_t)(equals - text));
+        }
+        if (!found) return usage("--input %s: @%s has no such input or constant", text, s->igraph->name);
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uint32_t number) {
     const uir_ipointer *p = &s->igraph->pointers.data[b->pointer];
     const char *file = given_file(s->options, p->name);
@@ -141,8 +167,7 @@ static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uin
         bool fits =
             status == UIR_STATUS_OK && uir_value_get_dtype(value) == p->dtype && uir_value_get_rank(value) == p->rank;
         for (uint32_t d = 0; fits && d < p->rank; d++) fits = uir_value_get_shape(value)[d] == b->shape[d];
-        if (status == UIR_STATUS_OK && !fits)
-            status = usage("--input %%%s: '%s' has another dtype or shape", p->name, file);
+        if (status == UIR_STATUS_OK && !fits) status = misfit(p, b, file, value);
     } else {
         bool real = uir_dtype_is_float(p->dtype);
         status = uir_value_create_tensor(context, p->dtype, p->rank, b->shape, &value);
@@ -340,6 +365,7 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
 static uir_status run_in(run_state *s, uir_context *context) {
     uir_kernel_runner *runner = NULL;
     uir_status status = bind_sizes(s);
+    if (status == UIR_STATUS_OK) status = check_inputs(s);
     if (status == UIR_STATUS_OK) status = make_buffers(s, context);
     if (status == UIR_STATUS_OK)
         status = uir_kernel_runner_create(&s->allocator, s->options->device, s->igraph, s->diagnostics, &runner);

@@ -17,6 +17,8 @@ static const char help_text[] =
     "  --after STAGE        prints the IR after a stage (--list names them; default: the last)\n"
     "  --from STAGE         the text is what this stage printed\n"
     "  -o FILE              writes there instead of standard output\n"
+    "  --constants M.onnx   where the constants lie that a model's text names by hash (those of over a million "
+    "elements in all)\n"
     "  --run                runs a kernel, on given or random data\n"
     "  --device NAME        interpreter (default), vm[:isa], cpu[:variant]; with --after: the variant that `cpu` "
     "means\n"
@@ -44,6 +46,7 @@ static const option_row rows[] = {
     {"-o", TEXT_VALUE, offsetof(opt_options, output)},
     {"--device", TEXT_VALUE, offsetof(opt_options, device)},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel)},
+    {"--constants", TEXT_VALUE, offsetof(opt_options, constants)},
     {"--save", TEXT_VALUE, offsetof(opt_options, save)},
     {"--dim", LIST_VALUE, offsetof(opt_options, dims)},
     {"--tile", LIST_VALUE, offsetof(opt_options, tiles)},
@@ -162,7 +165,7 @@ static uir_status write_output(const opt_options *options, const char *text, siz
     FILE *file = options->output ? fopen(options->output, "wb") : stdout;
     bool fine = file && fwrite(text, 1, length, file) == length && fflush(file) == 0;
     if (file && file != stdout) fine &= fclose(file) == 0;
-    if (fine) return UIR_STATUS_OK;
+    if (fine || (file == stdout && errno == EPIPE)) return UIR_STATUS_OK; /* a reader that has enough is no failure */
     fprintf(stderr, "uir-opt: error: cannot write '%s': %s\n", options->output ? options->output : "standard output",
             strerror(errno));
     return UIR_STATUS_IO_FAILED;
@@ -177,61 +180,66 @@ typedef struct work {
     size_t length;
 } work;
 
-/* Stages of a model in their order: the pipeline's own names, told by it. */
-typedef struct stage_dump {
-    uir_text text;
-    bool found;
-} stage_dump;
-
-static void take_dump(void *user, const char *stage, const char *text, size_t length) {
-    stage_dump *d = user;
-    (void)stage;
-    d->found = true;
-    uir_text_append(&d->text, text, length);
+/* Small models are written out whole; of large ones the large constants by hash. */
+static size_t inline_limit(const uir_module *module) {
+    enum { MOST = 1 << 20 };
+    uint64_t elements = 0;
+    for (uint32_t i = 1; i < module->values.count; i++) {
+        if (module->values.data[i].constant) elements += module->values.data[i].constant->element_count;
+    }
+    return elements <= MOST ? SIZE_MAX : 64;
 }
 
 static uir_status print_module(work *w, const uir_module *module) {
     uir_text text;
     uir_text_init(&text, w->allocator);
-    uir_status status = uir_module_print(module, SIZE_MAX, &text);
+    uir_status status = uir_module_print(module, inline_limit(module), &text);
     if (status == UIR_STATUS_OK) status = uir_text_status(&text);
     if (status == UIR_STATUS_OK) status = write_output(w->options, text.data ? text.data : "", text.length);
     uir_text_deinit(&text);
     return status;
 }
 
+/* Compiles a model up to a stage (NULL: the last). */
+static uir_status compile_model(work *w, const char *path, const char *stop, uir_arena *arena,
+                                uir_compiled *out_compiled) {
+    uir_onnx_source source = {.path = path};
+    uir_pipeline_options options = {.stop = stop, .check_text = true};
+    return uir_pipeline_compile(&source, w->allocator, w->diagnostics, arena, &options, out_compiled);
+}
+
 static uir_status run_model(work *w) {
-    uir_onnx_source source = {.path = w->options->file};
-    stage_dump d = {.found = false};
     uir_compiled compiled = {0};
     uir_arena arena;
-    uir_text_init(&d.text, w->allocator);
     uir_arena_init(&arena, w->allocator);
-    uir_pipeline_options options = {
-        .dump = w->options->after, .dump_text = take_dump, .dump_user = &d, .check_text = true};
-    uir_status status = uir_pipeline_compile(&source, w->allocator, w->diagnostics, &arena, &options, &compiled);
-    if (status == UIR_STATUS_OK && w->options->after && !d.found)
-        status = usage("a model has no stage", w->options->after);
-    else if (status == UIR_STATUS_OK && d.found)
-        status = write_output(w->options, d.text.data ? d.text.data : "", d.text.length);
-    else if (status == UIR_STATUS_OK)
-        status = print_module(w, compiled.primitives);
-    if (status == UIR_STATUS_OK) uir_compiled_deinit(&compiled);
+    bool onnx = w->options->after && !strcmp(w->options->after, "onnx");
+    uir_status status = compile_model(w, w->options->file, onnx ? "primitives" : w->options->after, &arena, &compiled);
+    if (status == UIR_STATUS_OK) {
+        status = print_module(w, onnx ? compiled.onnx : compiled.primitives);
+        uir_compiled_deinit(&compiled);
+    }
     uir_arena_deinit(&arena);
-    uir_text_deinit(&d.text);
     return status;
 }
 
 /* A graph's text goes on through the clean-up passes after `from`. */
 static uir_status run_graph(work *w) {
     uir_module *module = NULL;
-    uir_status status =
-        uir_module_parse(w->allocator, w->diagnostics, w->text, w->length, w->options->file, NULL, &module);
+    uir_compiled compiled = {0};
+    uir_arena arena;
+    uir_status status = UIR_STATUS_OK;
+    uir_arena_init(&arena, w->allocator);
+    if (w->options->constants) status = compile_model(w, w->options->constants, w->options->from, &arena, &compiled);
+    if (status == UIR_STATUS_OK)
+        status = uir_module_parse(w->allocator, w->diagnostics, w->text, w->length, w->options->file,
+                                  compiled.primitives, &module);
     if (status == UIR_STATUS_OK) status = uir_module_verify(module, w->diagnostics);
     if (status == UIR_STATUS_OK)
         status = uir_pipeline_continue(module, w->options->from, w->options->after, w->diagnostics);
     if (status == UIR_STATUS_OK) status = print_module(w, module);
     uir_module_destroy(module);
+    if (compiled.primitives) uir_compiled_deinit(&compiled);
+    uir_arena_deinit(&arena);
     return status;
 }
 
@@ -312,6 +320,7 @@ static uir_status run_kernels(work *w) {
                *variant = strncmp(device, "cpu:", 4) ? NULL : device + 4;
     uir_text_init(&text, w->allocator);
     uir_status status = uir_pipeline_devices_create(w->allocator, variant, w->diagnostics, &devices);
+    if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
     if (status == UIR_STATUS_OK) {
         status = uir_igraph_parse_list(w->allocator, uir_pipeline_devices_get(devices), w->text, w->length,
                                        w->options->file, w->diagnostics, &list);
@@ -370,7 +379,8 @@ static uir_status run(const opt_options *options) {
         if (status == UIR_STATUS_OK) status = run_text(&w);
     }
     if (status != UIR_STATUS_OK && !diagnostics.count && status != UIR_STATUS_INVALID_ARGUMENT &&
-        status != UIR_STATUS_DIFFERENT && status != UIR_STATUS_NOT_FOUND) {
+        status != UIR_STATUS_DIFFERENT && status != UIR_STATUS_NOT_FOUND && status != UIR_STATUS_BAD_DATA &&
+        status != UIR_STATUS_IO_FAILED) {
         fprintf(stderr, "uir-opt: error: %s\n", uir_status_text(status));
     }
     opt_report(&diagnostics);
