@@ -1,0 +1,181 @@
+/* Comparison of values: where the bound lies, what is measured, and every kind of value. */
+#include "tests/frontend/make.h"
+#include "uir/uir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const uir_tolerance exactly = {0, 0, 0};
+
+static int make_context(void **state) {
+    uir_context *context;
+    uir_status status = uir_context_create(NULL, &context);
+    *state = context;
+    return status;
+}
+
+static int destroy_context(void **state) {
+    uir_context_destroy(*state);
+    return 0;
+}
+
+static uir_value *doubles(uir_context *context, int64_t count, const double *numbers) {
+    uir_value *value;
+    assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F64, 1, &count, &value), UIR_STATUS_OK);
+    memcpy(uir_value_get_data(value), numbers, (size_t)count * sizeof *numbers);
+    return value;
+}
+
+static uir_comparison compare(uir_context *context, int64_t count, const double *actual, const double *expected,
+                              uir_tolerance tolerance) {
+    uir_value *a = doubles(context, count, actual), *e = doubles(context, count, expected);
+    uir_comparison result = uir_value_compare(a, e, tolerance);
+    uir_value_destroy(a);
+    uir_value_destroy(e);
+    return result;
+}
+
+static bool agree(uir_context *context, double actual, double expected, uir_tolerance tolerance) {
+    return compare(context, 1, &actual, &expected, tolerance).agree;
+}
+
+/* |actual - expected| <= atol + rtol * |expected|, the bound itself included; powers of two, so that all is exact. */
+static void bounds_are_of_the_expected_value(void **state) {
+    uir_context *context = *state;
+    assert_true(agree(context, 1.25, 1.0, (uir_tolerance){.atol = 0.25}));
+    assert_false(agree(context, 1.25 + 1e-12, 1.0, (uir_tolerance){.atol = 0.25}));
+    assert_true(agree(context, 3.0, 2.0, (uir_tolerance){.rtol = 0.5}));
+    assert_false(agree(context, 2.0, 4.0 + 1e-9, (uir_tolerance){.rtol = 0.5}));
+    assert_false(agree(context, 3.5, 2.0, (uir_tolerance){.rtol = 0.5})); /* within half of 3.5, not of 2 */
+    assert_false(agree(context, -2.0, 2.0, (uir_tolerance){.rtol = 1}));
+    assert_true(agree(context, 3.25, 2.0, (uir_tolerance){.rtol = 0.5, .atol = 0.25}));
+}
+
+/* An infinity among the expected numbers does not widen the bound of the others, nor is one near a number. */
+static void infinities_agree_with_themselves_alone(void **state) {
+    uir_context *context = *state;
+    const double expected[] = {INFINITY, 1, 4}, near[] = {INFINITY, 1.5, 4}, far[] = {INFINITY, 3, 4};
+    const uir_tolerance of_greatest = {.atol_relative_to_max = 0.25};
+    assert_true(compare(context, 3, near, expected, of_greatest).agree);
+    assert_false(compare(context, 3, far, expected, of_greatest).agree);
+    assert_false(agree(context, INFINITY, 1, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
+    assert_false(agree(context, 1, INFINITY, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
+    assert_false(agree(context, -INFINITY, INFINITY, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
+}
+
+static void the_greatest_differences_are_told(void **state) {
+    uir_context *context = *state;
+    const double expected[] = {4, 0, -8, 1}, actual[] = {5, 0.5, -6, 1};
+    uir_comparison result = compare(context, 4, actual, expected, (uir_tolerance){.atol = 1});
+    assert_false(result.agree);
+    assert_true(result.max_abs == 2);
+    assert_true(result.max_rel == 0.25); /* 1 of 4 and 2 of 8; what is expected to be 0 has no share */
+    assert_int_equal(result.differing, 1);
+    assert_int_equal(result.first_index, 2);
+    assert_string_equal(result.text, "element 2 is -6, expected -8");
+    result = compare(context, 4, actual, expected, exactly);
+    assert_int_equal(result.differing, 3);
+    assert_int_equal(result.first_index, 0);
+    result = compare(context, 4, actual, expected, (uir_tolerance){.atol = 2});
+    assert_true(result.agree && result.max_abs == 2 && result.differing == 0);
+    assert_string_equal(result.text, "");
+}
+
+static void complex_numbers_have_two_parts(void **state) {
+    uir_context *context = *state;
+    static const uir_dtype dtypes[] = {UIR_DTYPE_C64, UIR_DTYPE_C128};
+    for (int d = 0; d < 2; d++) {
+        uir_value *values[2];
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(uir_value_create_tensor(context, dtypes[d], 1, (int64_t[]){3}, &values[i]), UIR_STATUS_OK);
+        for (int part = 0; part < 6; part++) {
+            assert_true(uir_value_compare(values[0], values[1], exactly).agree);
+            size_t width = uir_value_get_byte_size(values[0]) / 6;
+            double one = 1;
+            float half = 1;
+            memcpy((char *)uir_value_get_data(values[0]) + (size_t)part * width,
+                   width == 8 ? (void *)&one : (void *)&half, width);
+            assert_false(uir_value_compare(values[0], values[1], exactly).agree);
+            memcpy((char *)uir_value_get_data(values[1]) + (size_t)part * width,
+                   width == 8 ? (void *)&one : (void *)&half, width);
+        }
+        uir_value_destroy(values[0]);
+        uir_value_destroy(values[1]);
+    }
+}
+
+static void strings_are_equal_byte_for_byte(void **state) {
+    uir_context *context = *state;
+    static const char *const texts[] = {"", "a", "ab", "abc", "abd", "b"};
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 6; j++) {
+            uir_value *a, *b;
+            assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_STRING, 1, (int64_t[]){2}, &a), UIR_STATUS_OK);
+            assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_STRING, 1, (int64_t[]){2}, &b), UIR_STATUS_OK);
+            assert_int_equal(uir_value_set_string(a, 1, texts[i], strlen(texts[i])), UIR_STATUS_OK);
+            assert_int_equal(uir_value_set_string(b, 1, texts[j], strlen(texts[j])), UIR_STATUS_OK);
+            uir_comparison result = uir_value_compare(a, b, exactly);
+            assert_int_equal(result.agree, i == j);
+            assert_int_equal(result.differing, i != j);
+            if (i != j) assert_int_equal(result.first_index, 1);
+            uir_value_destroy(a);
+            uir_value_destroy(b);
+        }
+    }
+}
+
+/* A sequence of `count` tensors f32 [1], the last one holding `last`, by way of a file. */
+static uir_value *sequence(uir_context *context, int count, float last) {
+    enum { SEQUENCE_ELEMENT_TYPE = 2, SEQUENCE_TENSOR = 3, OF_TENSORS = 1 };
+    char path[64] = "/tmp/uir_sequence_XXXXXX.pb";
+    blob bytes = blob_new();
+    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, OF_TENSORS);
+    for (int i = 0; i < count; i++) {
+        float number = i + 1 == count ? last : 0;
+        blob tensor = make_tensor("", UIR_DTYPE_F32, 1, (int64_t[]){1});
+        put_bytes(&tensor, TENSOR_RAW, &number, sizeof number);
+        put_message(&bytes, SEQUENCE_TENSOR, tensor);
+    }
+    int descriptor = mkstemps(path, 3);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, bytes.data, bytes.length), bytes.length);
+    close(descriptor);
+    blob_free(&bytes);
+    uir_value *value;
+    uir_status status = uir_value_load_file(context, path, NULL, UIR_VALUE_SEQUENCE, &value);
+    unlink(path);
+    assert_int_equal(status, UIR_STATUS_OK);
+    return value;
+}
+
+static void sequences_are_compared_element_by_element(void **state) {
+    uir_context *context = *state;
+    const double one = 0;
+    uir_value *two = sequence(context, 2, 1), *three = sequence(context, 3, 1), *other = sequence(context, 3, 2);
+    uir_value *tensor = doubles(context, 1, &one);
+    assert_int_equal(uir_value_get_count(three), 3);
+    assert_true(uir_value_compare(three, three, exactly).agree);
+    assert_false(uir_value_compare(two, three, exactly).agree);
+    assert_false(uir_value_compare(three, two, exactly).agree);
+    assert_string_equal(uir_value_compare(two, three, exactly).text, "2 elements, expected 3");
+    assert_false(uir_value_compare(three, other, exactly).agree);
+    assert_true(uir_value_compare(three, other, (uir_tolerance){.atol = 1}).agree);
+    assert_string_equal(uir_value_compare(tensor, two, exactly).text, "a tensor, expected a sequence");
+    uir_value_destroy(two);
+    uir_value_destroy(three);
+    uir_value_destroy(other);
+    uir_value_destroy(tensor);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_are_of_the_expected_value),
+        cmocka_unit_test(infinities_agree_with_themselves_alone),
+        cmocka_unit_test(the_greatest_differences_are_told),
+        cmocka_unit_test(complex_numbers_have_two_parts),
+        cmocka_unit_test(strings_are_equal_byte_for_byte),
+        cmocka_unit_test(sequences_are_compared_element_by_element),
+    };
+    return cmocka_run_group_tests(tests, make_context, destroy_context);
+}

@@ -1,0 +1,124 @@
+/* Sessions: statistics of one run and of the next, kinds of inputs, stopping. */
+#include "tests/frontend/make.h"
+#include "uir/uir.h"
+
+#include <unistd.h>
+
+enum { TENSOR_KIND = 1 };
+
+/* y = x doubled `trips` times by a Loop. */
+static blob loop_model(int64_t trips) {
+    blob body = blob_new(), graph = blob_new(), count = make_tensor("trips", UIR_DTYPE_I64, 0, NULL);
+    put_text(&body, GRAPH_NAME, "body");
+    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
+    put_message(&body, GRAPH_INPUT, make_value("go", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, "n"));
+    put_message(&body, GRAPH_NODE, make_node("Identity", "keep going", "go", "go_on"));
+    put_message(&body, GRAPH_NODE, make_node("Add", "double", "v,v", "twice"));
+    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_OUTPUT, make_value("twice", UIR_DTYPE_F32, ""));
+    put_bytes(&count, TENSOR_RAW, &trips, sizeof trips);
+    blob loop = make_node("Loop", "the loop", "trips,,x", "y");
+    put_message(&loop, NODE_ATTRIBUTE, make_graph_attribute("body", body));
+    put_text(&graph, GRAPH_NAME, "loop");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "n"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_INITIALIZER, count);
+    put_message(&graph, GRAPH_NODE, loop);
+    return make_model(graph);
+}
+
+typedef struct world {
+    uir_context *context;
+    uir_model *model;
+    uir_session *session;
+    uir_value *input;
+} world;
+
+static int begin(void **state) {
+    static world w;
+    blob bytes = loop_model(4);
+    assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
+    uir_status status = uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, NULL, &w.model);
+    for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w.context); i++)
+        print_message("%s\n", uir_context_get_message(w.context, i).text);
+    blob_free(&bytes);
+    assert_int_equal(status, UIR_STATUS_OK);
+    assert_int_equal(uir_session_create(w.model, NULL, &w.session), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 1, (int64_t[]){2}, &w.input), UIR_STATUS_OK);
+    ((float *)uir_value_get_data(w.input))[1] = 3;
+    *state = &w;
+    return 0;
+}
+
+static int end(void **state) {
+    world *w = *state;
+    uir_session_destroy(w->session);
+    uir_model_destroy(w->model);
+    uir_value_destroy(w->input);
+    uir_context_destroy(w->context);
+    return 0;
+}
+
+static void run(world *w) {
+    uir_value *output;
+    assert_int_equal(uir_session_set_input(w->session, 0, w->input), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(w->session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_get_output(w->session, 0, &output), UIR_STATUS_OK);
+    assert_true(uir_value_get_double(output, 0) == 0 && uir_value_get_double(output, 1) == 48);
+}
+
+/* What is told is of the last run: the same after each, and its calls add up. */
+static void statistics_are_of_the_last_run(void **state) {
+    world *w = *state;
+    uir_node_statistics node;
+    assert_false(uir_session_get_node_statistics(w->session, 0, &node));
+    for (int repeat = 0; repeat < 3; repeat++) {
+        run(w);
+        uint64_t calls = 0, doubled = 0;
+        for (size_t i = 0; uir_session_get_node_statistics(w->session, i, &node); i++) {
+            assert_true(node.calls > 0);
+            assert_true(node.ms >= 0);
+            calls += node.calls;
+            if (!strcmp(node.name, "double") && !strcmp(node.kernel, "add")) doubled += node.calls;
+        }
+        assert_int_equal(doubled, 4);
+        assert_int_equal(calls, uir_session_get_statistics(w->session).interpreter_calls);
+    }
+}
+
+/* A wish to stop is for the run that goes on; with none, the next one runs. */
+static void a_session_runs_after_it_was_stopped(void **state) {
+    world *w = *state;
+    uir_session_cancel(w->session);
+    run(w);
+}
+
+/* A sequence is no tensor, though its elements have the dtype that is wanted. */
+static void kinds_are_checked(void **state) {
+    world *w = *state;
+    enum { SEQUENCE_ELEMENT_TYPE = 2 };
+    char path[64] = "/tmp/uir_kind_XXXXXX.pb";
+    blob bytes = blob_new();
+    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, TENSOR_KIND);
+    int descriptor = mkstemps(path, 3);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, bytes.data, bytes.length), bytes.length);
+    close(descriptor);
+    blob_free(&bytes);
+    uir_value *value;
+    uir_status status = uir_value_load_file(w->context, path, NULL, UIR_VALUE_SEQUENCE, &value);
+    unlink(path);
+    assert_int_equal(status, UIR_STATUS_OK);
+    assert_int_equal(uir_session_set_input(w->session, 0, value), UIR_STATUS_BAD_DATA);
+    uir_value_destroy(value);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(statistics_are_of_the_last_run, begin, end),
+        cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin, end),
+        cmocka_unit_test_setup_teardown(kinds_are_checked, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
