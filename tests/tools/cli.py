@@ -1,0 +1,156 @@
+"""What the tests of the programs share: running them, judging what they say, making models and data.
+
+In: the programs in $UIR_BIN.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+RUN, OPT = os.path.join(BIN, "uir-run"), os.path.join(BIN, "uir-opt")
+RAN, DIFFERS, USAGE, BAD_FILE, UNSUPPORTED, FAILED = range(6)
+
+# What a name may hold: none of it may reach a terminal, a shell or a path as it is.
+HOSTILE = ['"quoted"', "*/ int x; /*", "a\nb\r", "??/", "back\\slash\\", "$(touch pwned)", "`touch pwned`", "\x1b[31mred",
+           "../../up", "%s%n", "na\u00efve", "a=b", " ", "-o"]
+FORBIDDEN = set(range(0x20)) - {0x0A} | {0x7F}
+
+
+KERNEL = """igraph @scale on cpu {
+  dim M in 0..4096, N in 1..4096
+  tile t in 1..64
+  candidate t = 8
+  ptr %x : dram f32 [M,N] in 0
+  ptr %y : dram f32 [M,N] out 0
+  phase { parallel p : ceildiv(M,t) group
+    loop r : t when p*t+r < M {
+      binary.mul.f32 %y[p*t+r:1, 0:N], %x[p*t+r:1, 0:N], 2.5
+  } }
+}
+"""
+
+
+def run(*command, env=None, cwd=None, timeout=120):
+    environment = dict(os.environ, **(env or {}))
+    command = [c if isinstance(c, bytes) else os.fsencode(str(c)) for c in command]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
+                          env=environment)
+    done.out, done.err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    return done
+
+
+def expect(condition, what, done=None):
+    if not condition:
+        raise AssertionError(what + (f"\n{done.args}\nexit {done.returncode}\n{done.out}\n{done.err}" if done else ""))
+
+
+def is_clean(data):
+    """Valid UTF-8 without a byte that a terminal acts on."""
+    try:
+        return not FORBIDDEN & set(data) and not re.search("[\x80-\x9f]", data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def fails(code, *words, command, **options):
+    """The command ends with `code`, and its message holds every word; nothing is on standard output."""
+    done = run(*command, **options)
+    expect(done.returncode == code, f"exit {code} expected", done)
+    expect(is_clean(done.stderr), "the message holds bytes that a terminal acts on", done)
+    for word in words:
+        expect(word in done.err, f"the message does not hold '{word}'", done)
+    expect(done.err.startswith(("uir-run: ", "uir-opt: ")), "the message does not say who speaks", done)
+    expect(not done.stdout, "a failure writes to standard output", done)
+    return done
+
+
+def value(name, shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def make_model(nodes, inputs, outputs, initializers=(), opset=20):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def save(model, path):
+    with open(path, "wb") as f:
+        f.write(model if isinstance(model, bytes) else model.SerializeToString())
+    return path
+
+
+def product_model():
+    weights = numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(3, 4), "w")
+    return make_model([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [value("x", ["batch", 3])],
+                      [value("y", None)], [weights])
+
+
+def write_set(folder, x, y=None):
+    os.makedirs(folder, exist_ok=True)
+    for name, array in (("input_0", x), ("output_0", y)):
+        if array is not None:
+            save(numpy_helper.from_array(array), os.path.join(folder, name + ".pb"))
+    return folder
+
+
+class Case:
+    """A folder of its own with a model in it; gone at the end."""
+
+    def __enter__(self):
+        self.kept = tempfile.TemporaryDirectory(prefix="uir cli $(touch pwned) ")
+        self.folder = self.kept.name
+        self.model = save(product_model(), self.path("model.onnx"))
+        self.x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+        self.y = self.x @ np.arange(12, dtype=np.float32).reshape(3, 4)
+        return self
+
+    def __exit__(self, *_):
+        self.kept.cleanup()
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as f:
+            f.write(data if isinstance(data, bytes) else data.encode())
+        return self.path(name)
+
+
+def external_model(location, offset=None, length=None):
+    m = product_model()
+    w = m.graph.initializer[0]
+    w.ClearField("raw_data")
+    w.data_location = TensorProto.EXTERNAL
+    for key, text in (("location", location), ("offset", offset), ("length", length)):
+        if text is not None:
+            entry = w.external_data.add()
+            entry.key, entry.value = key, text
+    return m
+
+
+def hostile_model(name, op="Relu"):
+    return make_model([helper.make_node(op, [name], [name + "o"], name=name)], [value(name, [name, 3])],
+                      [value(name + "o", None)])
+
+
+def main(names):
+    """Runs the test_ functions among the names, or those that hold a word of the command line."""
+    tests = [(name, t) for name, t in sorted(names.items()) if name.startswith("test_")]
+    if len(sys.argv) > 1:
+        tests = [(name, t) for name, t in tests if any(word in name for word in sys.argv[1:])]
+    failed = 0
+    for name, test in tests:
+        try:
+            test()
+        except (AssertionError, subprocess.TimeoutExpired) as e:
+            failed += 1
+            print(f"{name}: {e}", flush=True)
+    print(f"{len(tests) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
