@@ -100,7 +100,8 @@ static uir_status errno_status(int number) {
 
 /* Maps the regular file behind `descriptor` and closes it. */
 static uir_status map_descriptor(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 int descriptor, const char *name, const char *location, uir_mapped *out_mapped) {
+                                 int descriptor, const char *owner, const char *name, const char *location,
+                                 uir_mapped *out_mapped) {
     struct stat info;
     uir_status status = UIR_STATUS_OK;
     uir_mapped mapped = {(const uint8_t *)"", 0};
@@ -108,16 +109,17 @@ static uir_status map_descriptor(uir_storage *storage, uir_diagnostics *diagnost
     if (!mapping) {
         status = UIR_STATUS_OUT_OF_MEMORY;
     } else if (fstat(descriptor, &info) != 0) {
-        status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "cannot read '%s': %s", name, errno_text(errno));
+        status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot read '%s': %s", owner, name,
+                           errno_text(errno));
     } else if (!S_ISREG(info.st_mode)) {
-        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, place, "'%s' is not a regular file", name);
+        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, place, "%s'%s' is not a regular file", owner, name);
     } else if (info.st_size > 0) {
         void *data = (uint64_t)info.st_size > SIZE_MAX
                          ? MAP_FAILED
                          : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (data == MAP_FAILED) {
-            status =
-                uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "cannot map '%s': %s", name, errno_text(errno));
+            status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot map '%s': %s", owner, name,
+                               errno_text(errno));
         } else {
             mapped = (uir_mapped){data, (uint64_t)info.st_size};
         }
@@ -142,7 +144,7 @@ uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnosti
         int number = errno;
         return uir_error(diagnostics, errno_status(number), &place, "cannot open the file: %s", errno_text(number));
     }
-    return map_descriptor(storage, diagnostics, &place, descriptor, path, NULL, out_mapped);
+    return map_descriptor(storage, diagnostics, &place, descriptor, "", path, NULL, out_mapped);
 }
 
 uir_status uir_storage_open_folder(uir_storage *storage, const char *folder) {
@@ -236,5 +238,5 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
         return uir_error_hint(diagnostics, errno_status(-descriptor), place, hint,
                               "%scannot open external data '%s': %s", owner, name, errno_text(-descriptor));
     }
-    return map_descriptor(storage, diagnostics, place, descriptor, name, name, out_mapped);
+    return map_descriptor(storage, diagnostics, place, descriptor, owner, name, name, out_mapped);
 }

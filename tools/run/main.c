@@ -268,16 +268,17 @@ static void list_ops(void) {
 }
 
 static uir_status check_options(const run_options *options) {
-    const char *wrong = NULL;
+    const char *wrong = NULL, *word = "";
     if (!options->model)
         wrong = "no model given";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
-        wrong = "--format takes npy or pb";
+        wrong = "--format takes npy or pb, not ", word = options->format;
     else if (options->device && strcmp(options->device, "interpreter"))
-        wrong =
-            "models run on the device 'interpreter' only in this build; kernels run with uir-opt KERNEL.igraph --run";
+        wrong = "in this build models run on --device interpreter only; kernels run with uir-opt KERNEL.igraph --run; "
+                "there is no ",
+        word = options->device;
     if (!wrong) return UIR_STATUS_OK;
-    complain("try: uir-run --help", "%s", wrong);
+    complain("try: uir-run --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
