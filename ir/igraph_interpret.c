@@ -615,7 +615,7 @@ static uir_status bind_pointers(imachine *machine, const uir_kernel_arguments *a
         storage->data = arguments->pointers[argument++];
         UIR_TRY_ALLOCATE(storage->shadow,
                          uir_arena_allocate_array(&machine->arena, (size_t)storage->span + 1, sizeof *storage->shadow));
-        bool defined = p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST;
+        bool defined = p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST || p->tied != UINT32_MAX;
         for (int64_t e = 0; defined && e < storage->span; e++) storage->shadow[e].defined = true;
     }
     return UIR_STATUS_OK;

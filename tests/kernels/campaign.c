@@ -8,15 +8,19 @@
  * through parser and verifier bytecode COUNT FILE...        damaged bytecode through the validator, and run where it is
  * accepted
  *
- * The engines are those of engines.h. Ends with "N passed, M failed, S skipped". */
+ * FILE may be a folder: its .igraph files. The engines are those of engines.h. Ends with "N passed, M failed, S
+ * skipped". */
+#define _DEFAULT_SOURCE
 #include "campaign.h"
 #include "engines.h"
 #include "generate.h"
 #include "single.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BATCH = 40, SINGLES = 16, MAX_SINGLES = 4000, DEFAULT_SIZES = 8 };
 
@@ -182,7 +186,8 @@ static void campaign_random(uint64_t seed, uint64_t count, uint32_t sizes, uint6
 
 /* ---- files ---- */
 static bool read_text(const char *path, text_file *out) {
-    *out = (text_file){path, NULL, 0};
+    *out = (text_file){{0}, NULL, 0};
+    snprintf(out->path, sizeof out->path, "%s", path);
     FILE *file = fopen(path, "rb");
     if (!file) {
         fprintf(stderr, "campaign: cannot read '%s'\n", path);
@@ -194,12 +199,48 @@ static bool read_text(const char *path, text_file *out) {
     return out->text != NULL;
 }
 
-static bool read_texts(char **paths, int count, text_files *out) {
-    out->files = calloc((size_t)count + 1, sizeof *out->files);
-    out->count = (uint32_t)count;
-    bool fine = out->files != NULL;
-    for (int i = 0; i < count && fine; i++) fine = read_text(paths[i], &out->files[i]);
+enum { MAX_FILES = 256 };
+
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The .igraph files of a folder, by name. */
+static bool add_folder(const char *folder, text_files *out) {
+    char *paths[MAX_FILES];
+    uint32_t count = 0;
+    DIR *d = opendir(folder);
+    bool fine = d != NULL;
+    for (struct dirent *entry; d && (entry = readdir(d)) && count < MAX_FILES;) {
+        size_t length = strlen(entry->d_name), size = strlen(folder) + length + 2;
+        if (length < 8 || strcmp(entry->d_name + length - 7, ".igraph")) continue;
+        paths[count] = malloc(size);
+        if (paths[count]) snprintf(paths[count++], size, "%s/%s", folder, entry->d_name);
+    }
+    if (d) closedir(d);
+    qsort(paths, count, sizeof *paths, compare_paths);
+    for (uint32_t i = 0; i < count; i++) {
+        fine = fine && out->count < MAX_FILES && read_text(paths[i], &out->files[out->count]);
+        out->count += fine;
+        free(paths[i]);
+    }
     return fine;
+}
+
+/* Files, and folders that hold them. */
+static bool read_texts(char **paths, int count, text_files *out) {
+    out->files = calloc(MAX_FILES + 1, sizeof *out->files);
+    bool fine = out->files != NULL;
+    for (int i = 0; i < count && fine; i++) {
+        struct stat about;
+        if (stat(paths[i], &about) == 0 && S_ISDIR(about.st_mode)) {
+            fine = add_folder(paths[i], out);
+        } else {
+            fine = out->count < MAX_FILES && read_text(paths[i], &out->files[out->count]);
+            out->count += fine;
+        }
+    }
+    return fine && out->count;
 }
 
 static void free_texts(text_files *texts) {

@@ -5,7 +5,7 @@
 #include "jobs.h"
 
 typedef struct text_file {
-    const char *path;
+    char path[200];
     char *text;
     size_t length;
 } text_file;

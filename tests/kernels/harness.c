@@ -231,6 +231,13 @@ static bool make_buffers(harness *h, harness_case *c) {
         uir_release(&h->allocator, row_major, row_bytes);
         if (!packed) return false;
     }
+    /* A tied output begins as its input, whose layout it has. */
+    for (uint32_t i = 0; i < c->count; i++) {
+        for (uint32_t k = 0; k < c->count; k++) {
+            if (c->igraph->pointers.data[c->pointer[i]].tied == c->pointer[k])
+                memcpy(c->initial[i], c->initial[k], c->size[i] < c->size[k] ? c->size[i] : c->size[k]);
+        }
+    }
     return true;
 }
 
