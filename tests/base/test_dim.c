@@ -295,6 +295,22 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* A multiple of a condition says what the condition says only where the factor is not negative. */
+static void test_assumptions_times_a_factor(void **state) {
+    world *w = *state;
+    uir_condition given = {UIR_RELATION_GE, parse(w, "M"), parse(w, "5")};
+    static const char *const claims[][2] = {{"z*M", "5*z"}, {"z*M*N", "5*z*N"}, {"(z + 4)*M", "5*(z + 4)"}};
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
+        assert_int_not_equal(
+            uir_dim_compare_given(w->dims, &given, 1, parse(w, claims[i][0]), UIR_RELATION_GE, parse(w, claims[i][1])),
+            UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, &given, 1, parse(w, "N*M"), UIR_RELATION_GE, parse(w, "5*N")),
+                     UIR_TRUE);
+    assert_int_equal(
+        uir_dim_compare_given(w->dims, &given, 1, parse(w, "(z + 5)*M"), UIR_RELATION_GE, parse(w, "5*(z + 5)")),
+        UIR_TRUE);
+}
+
 /* Guards and requirements as kernels have them: what a verifier asks. */
 static void test_kernel_claims(void **state) {
     world *w = *state;
@@ -542,13 +558,21 @@ static void test_every_allocation_may_fail(void **state) {
 int main(void) {
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(test_simplification),    WITH_WORLD(test_unknown_divisors_stay),
-        WITH_WORLD(test_known_bounds),      WITH_WORLD(test_claims),
-        WITH_WORLD(test_assumptions),       WITH_WORLD(test_kernel_claims),
-        WITH_WORLD(test_narrowed_facts),    WITH_WORLD(test_broadcast),
-        WITH_WORLD(test_evaluation),        WITH_WORLD(test_symbols_and_substitution),
-        WITH_WORLD(test_none_and_overflow), WITH_WORLD(test_bad_text),
-        WITH_WORLD(test_odd_names),         cmocka_unit_test(test_every_allocation_may_fail),
+        WITH_WORLD(test_simplification),
+        WITH_WORLD(test_unknown_divisors_stay),
+        WITH_WORLD(test_known_bounds),
+        WITH_WORLD(test_claims),
+        WITH_WORLD(test_assumptions),
+        WITH_WORLD(test_assumptions_times_a_factor),
+        WITH_WORLD(test_kernel_claims),
+        WITH_WORLD(test_narrowed_facts),
+        WITH_WORLD(test_broadcast),
+        WITH_WORLD(test_evaluation),
+        WITH_WORLD(test_symbols_and_substitution),
+        WITH_WORLD(test_none_and_overflow),
+        WITH_WORLD(test_bad_text),
+        WITH_WORLD(test_odd_names),
+        cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,65 @@ static void test_arena_marks(void **state) {
     assert_int_equal(memory.live_bytes, 0);
 }
 
+/* Remembers the blocks that are alive. */
+typedef struct watched_memory {
+    char *blocks[64];
+    size_t sizes[64];
+} watched_memory;
+
+static void *watched_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    watched_memory *memory = user;
+    uir_allocator system = uir_allocator_system();
+    void *block = system.resize(system.user, pointer, old_size, new_size);
+    int slot = 0;
+    while (memory->blocks[slot] != pointer) slot++;
+    memory->blocks[slot] = block;
+    memory->sizes[slot] = new_size;
+    return block;
+}
+
+static bool lies_inside(const watched_memory *memory, const char *block, size_t size) {
+    for (int i = 0; i < 64; i++)
+        if (memory->blocks[i] && block >= memory->blocks[i] && block + size <= memory->blocks[i] + memory->sizes[i])
+            return true;
+    return false;
+}
+
+/* A chunk that was kept serves only what fits: blocks a little larger than those it was made for do not. */
+static void test_arena_blocks_lie_in_their_chunks(void **state) {
+    (void)state;
+    watched_memory memory = {{0}, {0}};
+    uir_allocator allocator = {watched_resize, &memory};
+    for (size_t size = 4000; size < 9000; size += 500) {
+        for (size_t more = 0; more <= 160; more += 8) {
+            uir_arena arena;
+            uir_arena_init(&arena, &allocator);
+            for (size_t step = 0; step < 2; step++) {
+                char *block = uir_arena_allocate(&arena, size + step * more);
+                assert_non_null(block);
+                assert_true(lies_inside(&memory, block, size + step * more));
+                uir_arena_reset(&arena);
+            }
+            uir_arena_deinit(&arena);
+        }
+    }
+}
+
+/* Every block counts, with what rounding up to 16 bytes adds to it. */
+static void test_arena_counts_what_it_hands_out(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    uir_arena arena;
+    uir_arena_init(&arena, &allocator);
+    size_t expected = 0;
+    for (size_t size = 0; size < 100; size += 3) {
+        assert_non_null(uir_arena_allocate(&arena, size));
+        expected += size ? (size + 15) / 16 * 16 : 16;
+        assert_int_equal(arena.used, expected);
+    }
+    uir_arena_deinit(&arena);
+}
+
 static void test_vector_growth(void **state) {
     (void)state;
     uir_allocator allocator = uir_allocator_system();
@@ -191,6 +250,8 @@ int main(void) {
         cmocka_unit_test(test_failure_keeps_the_old_block),
         cmocka_unit_test(test_arena_blocks),
         cmocka_unit_test(test_arena_marks),
+        cmocka_unit_test(test_arena_blocks_lie_in_their_chunks),
+        cmocka_unit_test(test_arena_counts_what_it_hands_out),
         cmocka_unit_test(test_vector_growth),
         cmocka_unit_test(test_interned_strings),
         cmocka_unit_test(test_every_allocation_may_fail),

@@ -365,6 +365,9 @@ static void test_bad_text(void **state) {
     const char *escapes = "the string has an escape other than \\\" \\\\ \\n \\r \\t \\0 \\xNN";
     expect_error("a\n \x01", 4, "byte 0x01 is not allowed here", 2, 2);
     expect_error("a\0b", 3, "byte 0x00 is not allowed here", 1, 2);
+    expect_error("\x7f", 1, "byte 0x7f is not allowed here", 1, 1);
+    expect_error("\x80", 1, "byte 0x80 is not allowed here", 1, 1);
+    expect_error("\x1f", 1, "byte 0x1f is not allowed here", 1, 1);
     expect_error("\xff", 1, "byte 0xff is not allowed here", 1, 1);
     expect_error("x \"ab", 5, "the string is not closed", 1, 3);
     expect_error("\"ab\\\"", 5, "the string is not closed", 1, 1);
