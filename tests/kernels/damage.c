@@ -1,14 +1,12 @@
 /* Kernels that were edited or damaged: texts through parser and verifier, what is accepted through the interpreter and
  * the sanitizers, bytecode through the validator. */
-#define _POSIX_C_SOURCE 200809L
 #include "campaign.h"
+#include "engines.h"
 #include "generate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---- edits ---- */
 typedef struct word {
@@ -50,7 +48,7 @@ static void edit_text(harness *h, const text_file *f, uir_text *out) {
     char *text = malloc(f->length * 2 + 256);
     size_t length = f->length;
     memcpy(text, f->text, length);
-    uint32_t edits = 1 + (random_below(&h->random, 4) == 0) + (random_below(&h->random, 8) == 0);
+    uint32_t edits = 1 + (random_below(&h->random, 6) == 0) + (random_below(&h->random, 12) == 0);
     for (uint32_t k = 0; k < edits; k++) {
         uint32_t count = split_words(text, length, words, MOST), kind = random_below(&h->random, 10);
         if (count < 20) break;
@@ -101,36 +99,23 @@ static void edit_text(harness *h, const text_file *f, uir_text *out) {
     free(text);
 }
 
-/* In a child process: a crash of code compiled with the sanitizer is a failed case, not the campaign's end. */
+/* As a program with the sanitizers in a process of its own: what they find ends it. */
 static bool run_sanitized(harness *h, const uir_igraph *igraph, uint32_t sizes) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        uir_text source;
-        uir_cpu_module *module = NULL;
-        uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC,
-                                           .compiler = "gcc",
-                                           .extra_flags = "-fsanitize=address,undefined -fno-sanitize-recover=all",
-                                           .debug = true};
-        bool fine = true;
-        uir_text_init(&source, &h->allocator);
-        fine = uir_cpu_emit(&igraph, 1, &source, &h->diagnostics) == UIR_STATUS_OK;
-        fine = fine && uir_cpu_compile(&h->allocator, &options, source.data, source.length, &h->diagnostics, &module) ==
-                           UIR_STATUS_OK;
-        for (uint32_t round = 0; round < sizes && fine; round++) {
-            harness_case c;
-            if (!harness_bind(h, igraph, round, &c)) continue;
-            uir_kernel_arguments arguments = harness_arguments(&c);
-            harness_reset(&c);
-            fine = uir_cpu_run(module, igraph, 0, &arguments, 1, &h->diagnostics) == UIR_STATUS_OK;
-            harness_free(h, &c);
-        }
-        if (!fine) harness_say(h, "sanitized");
-        _exit(fine ? 0 : 1);
+    static const char flags[] = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all";
+    engines e;
+    char failed[100];
+    if (!engines_open_program(&e)) return false;
+    bool fine = engines_compile(&e, h, &igraph, 1, flags, failed, sizeof failed);
+    for (uint32_t round = 0; round < sizes && fine; round++) {
+        harness_case c;
+        if (!harness_bind(h, igraph, round, &c)) continue;
+        fine = engine_run(&e, &e.list[0], h, 0, &c, NULL) == UIR_STATUS_OK;
+        harness_free(h, &c);
     }
-    int status = 1;
-    if (child < 0 || waitpid(child, &status, 0) != child) return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!fine) harness_say(h, "sanitized");
+    uir_diagnostics_clear(&h->diagnostics);
+    engines_close(&e);
+    return fine;
 }
 
 enum { CHUNK = 50, BYTECODE_CHUNK = 1000 };

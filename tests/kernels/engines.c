@@ -92,6 +92,22 @@ void engines_open(engines *e, bool say) {
     add_emulated(e, say);
 }
 
+bool engines_open_program(engines *e) {
+    memset(e, 0, sizeof *e);
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(e->folder, sizeof e->folder, "/tmp/uir-kernels-XXXXXX");
+    if (!mkdtemp(e->folder)) {
+        e->folder[0] = 0;
+        return false;
+    }
+    engine *x = add(e);
+    x->compiler = "gcc";
+    x->variant = UIR_CPU_GENERIC;
+    x->emulated = true;
+    snprintf(x->name, sizeof x->name, "program:%s", x->compiler);
+    return true;
+}
+
 uint32_t engines_missing(const engines *e) {
     uint32_t missing = !e->emulator && !uir_cpu_variant_runs_here(UIR_CPU_AARCH64);
     const char *compilers = getenv("UIR_CAMPAIGN_COMPILERS");
@@ -187,7 +203,8 @@ static bool start_child(const char *emulator, engine *x) {
         close(in[1]);
         close(out[0]);
         close(out[1]);
-        execlp(emulator, emulator, x->program, (char *)NULL);
+        if (emulator) execlp(emulator, emulator, x->program, (char *)NULL);
+        if (!emulator) execl(x->program, x->program, (char *)NULL);
         _exit(127);
     }
     close(in[0]);
@@ -247,7 +264,7 @@ static uir_status run_emulated(engines *e, engine *x, harness *h, uint32_t index
         for (uint32_t i = 0; i < c->count && fine; i++) fine = read_all(x->from_child, c->buffer[i], c->size[i]);
         if (!fine) {
             stop_child(x);
-            status = uir_error(&h->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the emulated program ended or hangs");
+            status = uir_error(&h->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the program ended or hangs");
         }
     }
     uir_text_deinit(&call);

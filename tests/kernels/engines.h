@@ -15,9 +15,9 @@ typedef struct engine {
     const char *compiler;
     uir_cpu_variant variant;
     uir_cpu_module *module; /* of the batch */
-    bool emulated;
-    char program[64]; /* emulated: the batch's program; "" when there is none */
-    pid_t child;      /* 0: not running */
+    bool emulated;          /* a program in a process of its own, under e->emulator unless that is NULL */
+    char program[64];       /* emulated: the batch's program; "" when there is none */
+    pid_t child;            /* 0: not running */
     int to_child, from_child;
 } engine;
 
@@ -33,6 +33,9 @@ typedef struct engines {
  * are not installed and an emulator that is missing are left out; with `say`, one line each on standard output tells
  * why. */
 void engines_open(engines *e, bool say);
+/* One engine alone: programs of gcc for this machine, in a process of their own, for flags like those of sanitizers.
+ * False when there can be none. */
+bool engines_open_program(engines *e);
 void engines_close(engines *e);
 /* How many engines are missing. */
 uint32_t engines_missing(const engines *e);
