@@ -1,0 +1,160 @@
+/* The iGraph's interpreter: what indices, first() and last() mean, and each fault that it must find by itself, since
+ * nothing before it looked at these kernels. */
+#include "tests/ir/igraph/support.h"
+
+enum { SIZE = 16 };
+
+#define HEAD                                                                                                           \
+    "igraph @k on cpu {\n  dim N in 0..16\n  ptr %x : dram f32 [N] in 0\n  ptr %i : dram i64 [N] in 1\n"               \
+    "  ptr %y : dram f32 [N] out 0\n  ptr %w : dram f32 [N + 1] work\n"
+
+/* Runs a kernel on x = 1, 2, .. and the given indices. */
+static uir_status run(kernel *k, const char *text, int64_t n, const int64_t *indices, float *out) {
+    float x[SIZE], work[SIZE + 1] = {0};
+    int64_t i[SIZE] = {0};
+    for (int e = 0; e < SIZE; e++) x[e] = (float)(e + 1);
+    for (int e = 0; e < SIZE; e++) out[e] = -77;
+    if (indices) memcpy(i, indices, (size_t)n * sizeof *i);
+    void *pointers[] = {x, i, out, work};
+    uir_kernel_arguments arguments = {&n, NULL, pointers};
+    kernel_open(k, text);
+    return uir_igraph_interpret(k->igraph, &arguments, &k->diagnostics);
+}
+
+static void expect(const char *text, int64_t n, const int64_t *indices, const float *expected) {
+    kernel k;
+    float out[SIZE];
+    uir_status status = run(&k, text, n, indices, out);
+    if (status != UIR_STATUS_OK) fail_msg("%s in\n%s", k.diagnostics.last->message, text);
+    for (int64_t e = 0; e < n; e++)
+        if (out[e] != expected[e])
+            fail_msg("element %d is %g, not %g, in\n%s", (int)e, (double)out[e], (double)expected[e], text);
+    for (int64_t e = n; e < SIZE; e++) assert_true(out[e] == -77);
+    kernel_close(&k);
+}
+
+static void expect_fault(const char *text, int64_t n, const char *message) {
+    kernel k;
+    float out[SIZE];
+    uir_status status = run(&k, text, n, NULL, out);
+    if (status == UIR_STATUS_OK) fail_msg("nothing was found (%s) in\n%s", message, text);
+    if (!kernel_said(&k, message)) fail_msg("'%s' does not say '%s'", k.diagnostics.last->message, message);
+    kernel_close(&k);
+}
+
+/* ---- meanings ---- */
+
+static void indices_outside_are_wrapped_clamped_or_skipped(void **state) {
+    (void)state;
+    static const int64_t indices[] = {-1, 0, 5, 7, -9, 6, -7, 13};
+    static const struct {
+        const char *mode;
+        float expected[8];
+    } cases[] = {
+        {"wrap", {8, 1, 6, 8, 8, 7, 2, 6}},
+        {"clamp", {1, 1, 6, 8, 1, 7, 1, 8}},
+        {"skip", {9, 1, 6, 8, 9, 7, 9, 9}},
+    };
+    for (size_t c = 0; c < 3; c++) {
+        char text[1000];
+        strcpy(text, HEAD "  phase {\n    loop r : N {\n      index a = %i[r] in 0..N-1 ");
+        strcat(text, cases[c].mode);
+        strcat(text, "\n      move.f32 %y[r:1], %x[a:1] fill 9\n    }\n  }\n}\n");
+        expect(text, 8, indices, cases[c].expected);
+    }
+}
+
+static void first_and_last_are_the_ends_of_a_loop(void **state) {
+    (void)state;
+    static const char text[] = HEAD "  phase {\n    loop l : N {\n      fill.f32 %y[l:1], 5\n      fill.f32 %y[l:1], 1 "
+                                    "when first(l)\n      fill.f32 %y[l:1], 2 when last(l)\n    }\n  }\n}\n";
+    expect(text, 4, NULL, (float[]){1, 5, 5, 2});
+    expect(text, 1, NULL, (float[]){2});
+    static const char negated[] =
+        HEAD "  phase {\n    loop l : N {\n      fill.f32 %y[l:1], 5\n      fill.f32 %y[l:1], "
+             "1 when not first(l)\n      fill.f32 %y[l:1], 2 when not last(l)\n    }\n  "
+             "}\n}\n";
+    expect(negated, 4, NULL, (float[]){2, 2, 2, 1});
+}
+
+/* A loop whose ends are named runs once where it would not run: what its first iteration sets is there. */
+static void a_loop_with_named_ends_runs_at_least_once(void **state) {
+    (void)state;
+    static const char text[] = HEAD "  ptr %s : reg f32 [1]\n  phase {\n    loop l : N - 4 {\n      fill.f32 %s, 3 "
+                                    "when first(l)\n    }\n    loop r "
+                                    ": N {\n      move.f32 %y[r:1], %s\n    }\n  }\n}\n";
+    expect(text, 2, NULL, (float[]){3, 3});
+    expect(text, 6, NULL, (float[]){3, 3, 3, 3, 3, 3});
+}
+
+/* ---- faults ---- */
+
+static void undefined_values_do_not_come_out(void **state) {
+    (void)state;
+    expect_fault(HEAD
+                 "  ptr %s : reg f32 [1]\n  phase {\n    loop r : N {\n      move.f32 %y[r:1], %s\n    }\n  }\n}\n",
+                 2, "an undefined value is stored to the output");
+    expect_fault(HEAD "  phase {\n    move.f32 %y[0:N], %w[0:N]\n  }\n}\n", 2,
+                 "an undefined value is stored to the output");
+    expect_fault(HEAD "  phase {\n    move.f32 %y[0:N], %x[1:N]\n  }\n}\n", 2,
+                 "an undefined value is stored to the output");
+    expect_fault(HEAD
+                 "  ptr %s : reg i64 [1]\n  phase {\n    loop r : N {\n      index a = %s[0] in 0..N-1 clamp\n      "
+                 "move.f32 %y[r:1], %x[a:1]\n    }\n  }\n}\n",
+                 2, "reads an undefined element");
+    expect_fault(HEAD "  phase {\n    move.f32 %y[0:N-1], %x[0:N-1]\n  }\n}\n", 3, "was never written");
+}
+
+/* What a buffer of a loop held in an iteration is gone in the next. */
+static void buffers_of_a_loop_begin_anew(void **state) {
+    (void)state;
+    static const char once[] =
+        HEAD "  ptr %t : sram f32 [1] x2 by l\n  phase {\n    loop l : N {\n      fill.f32 %t, 1 "
+             "when first(l)\n      move.f32 %y[l:1], %t\n    }\n  }\n}\n";
+    expect(once, 1, NULL, (float[]){1});
+    expect_fault(once, 2, "an undefined value is stored");
+    expect_fault(once, 3, "an undefined value is stored");
+    static const char alternately[] = HEAD
+        "  ptr %t : sram f32 [1] x2 by l\n  phase {\n    loop l : N {\n      fill.f32 %t, 1 when l < 2\n      move.f32 "
+        "%y[l:1], %t\n    }\n  }\n}\n";
+    expect(alternately, 2, NULL, (float[]){1, 1});
+    expect_fault(alternately, 3, "an undefined value is stored");
+}
+
+static void units_keep_out_of_each_others_way(void **state) {
+    (void)state;
+    expect_fault(HEAD "  phase {\n    parallel p : N group\n    move.f32 %y[0:1], %x[0:1]\n  }\n}\n", 2,
+                 "two units write one element of %y");
+    expect_fault(HEAD "  phase {\n    parallel p : N group\n    move.f32 %w[p+1:1], %x[p:1]\n    move.f32 %y[p:1], "
+                      "%w[p:1] when p > 0\n  }\n}\n",
+                 2, "a unit reads what another unit wrote");
+    expect_fault(HEAD "  ptr %s : reg f32 [1]\n  phase {\n    parallel p : N group\n    move.f32 %s, %w[p+1:1]\n    "
+                      "move.f32 %w[p:1], %x[p:1]\n  }\n}\n",
+                 2, "a unit writes what another unit read");
+    /* Each its own, or in two phases: nothing to object to. */
+    expect(HEAD "  phase {\n    parallel p : N group\n    move.f32 %w[p:1], %x[p:1]\n    move.f32 %y[p:1], %w[p:1]\n  "
+                "}\n}\n",
+           3, NULL, (float[]){1, 2, 3});
+    expect(HEAD
+           "  phase {\n    parallel p : N group\n    move.f32 %w[p:1], %x[p:1]\n  }\n  phase {\n    parallel q : N "
+           "group\n    move.f32 %y[q:1], %w[N-1-q:1]\n  }\n}\n",
+           3, NULL, (float[]){3, 2, 1});
+}
+
+static void inputs_are_not_written(void **state) {
+    (void)state;
+    expect_fault(HEAD "  phase {\n    move.f32 %y[0:N], %x[0:N]\n    fill.f32 %x[0:N], 0\n  }\n}\n", 2, "is an input");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indices_outside_are_wrapped_clamped_or_skipped),
+        cmocka_unit_test(first_and_last_are_the_ends_of_a_loop),
+        cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
+        cmocka_unit_test(undefined_values_do_not_come_out),
+        cmocka_unit_test(buffers_of_a_loop_begin_anew),
+        cmocka_unit_test(units_keep_out_of_each_others_way),
+        cmocka_unit_test(inputs_are_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
