@@ -428,8 +428,11 @@ static bool certify(prover *p) {
                                      16,  20,  24,  28,  30,  32,  36,  40,  48,   60,   64,   72,   80,  96, 120,
                                      128, 192, 240, 256, 384, 480, 512, 768, 1024, 1536, 2048, 3072, 4096};
     double weights[MAX_ROWS], least = 0;
+    double most = 0;
+    for (uint32_t r = 0; r < p->row_count; r++)
+        if (p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > most) most = p->table[r][p->column_count];
     for (uint32_t r = 0; r < p->row_count; r++) {
-        bool used = p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > TOLERANCE;
+        bool used = p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > 1e-8 * most;
         weights[r] = used ? p->table[r][p->column_count] * p->scale[p->basis[r]] : 0;
         if (weights[r] > 0 && (least == 0 || weights[r] < least)) least = weights[r];
     }

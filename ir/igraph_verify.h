@@ -125,6 +125,8 @@ bool uir_iverify_guard_terms(uir_iverifier *v, const uir_iguard *guard, uir_term
 /* ---- units against each other, syncs ---- */
 void uir_iverify_races(uir_iverifier *v);
 void uir_iverify_syncs(uir_iverifier *v);
+/* Do the units of a group meet between two instructions of a body? */
+bool uir_iverify_units_meet(uir_iverifier *v, uint32_t phase, uint32_t body, uint32_t a, uint32_t b);
 /* Different values of the slice's axes name different elements. */
 bool uir_iverify_window_injective(uir_iverifier *v, const uir_islice *slice);
 

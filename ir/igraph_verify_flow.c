@@ -517,9 +517,43 @@ static void carry_region(uir_iverifier *v, const slice_terms *s, const region *o
         meet_dim(v, carry, s[2].slice->rank - k, out, s[0].slice->rank - k);
 }
 
+/* The axes that tell the units of a group apart; gives how many. */
+static uint32_t unit_variables(uir_iverifier *v, uint32_t *out) {
+    const uir_iphase *phase = &v->g->phases.data[v->phase];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < phase->parallel_count; k++)
+        if (phase->parallel[k].scope == UIR_SCOPE_UNIT)
+            out[count++] = uir_term_of_symbol(&v->terms, phase->parallel[k].symbol);
+    if (phase->bodies[v->body].unit_symbol != UINT32_MAX)
+        out[count++] = uir_term_of_symbol(&v->terms, phase->bodies[v->body].unit_symbol);
+    return count;
+}
+
+/* What the units of a group do together, all of them must come to. */
+static void check_collective(uir_iverifier *v, const uir_iinstruction *i) {
+    uint32_t units[5], count = unit_variables(v, units);
+    bool sync = i->code == UIR_IOP_SYNC, uneven = false;
+    if (sync ? i->sync_kind != UIR_SYNC_GROUP : i->scope != UIR_SCOPE_GROUP) return;
+    if (v->g->phases.data[v->phase].body_count > 1)
+        uir_iverify_report(v, v->line,
+                           "the units of a group cannot meet in a phase with several bodies; use sync of two kinds");
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t a = v->base_assumptions; a < v->terms.assumptions.count; a++)
+            uneven = uneven || uir_term_mentions(&v->terms, v->terms.assumptions.data[a], units[k]);
+        for (uint32_t l = 0; l < v->active_loops.count; l++)
+            uneven = uneven || uir_term_mentions(&v->terms, loop_trips(v, v->active_loops.data[l]), units[k]);
+    }
+    if (uneven) uir_iverify_report(v, v->line, "not all units of a group may come to this place, where they must meet");
+}
+
 static void walk_instruction(uir_iverifier *v, const uir_iitem *item) {
     uir_iinstruction *i = &v->g->instructions.data[item->instruction];
-    if (uir_iop_get_row(i->code)->family == UIR_IOP_FAMILY_SYNC) return;
+    v->line = item->line;
+    check_collective(v, i);
+    if (i->code == UIR_IOP_SYNC) {
+        v->seen[item->instruction] = true;
+        return;
+    }
     slice_terms s[UIR_IOP_MAX_SLICES];
     region r[UIR_IOP_MAX_SLICES], out;
     bool tied = reads_result(i), scan = uir_iop_get_row(i->code)->family == UIR_IOP_FAMILY_SCAN;
@@ -547,6 +581,13 @@ static void walk_instruction(uir_iverifier *v, const uir_iitem *item) {
         write_region(v, &scratch, &nothing);
     }
     defined_result(v, i, s, r, &out);
+    if (i->scope == UIR_SCOPE_GROUP && !out.full && !out.none) { /* of every unit, not of this one */
+        uint32_t units[5], count = unit_variables(v, units);
+        for (uint32_t k = 0; k < count; k++)
+            for (uint32_t d = 0; d < s[0].slice->rank; d++)
+                out.none = out.none || uir_term_mentions(&v->terms, out.low[d], units[k]) ||
+                           uir_term_mentions(&v->terms, out.high[d], units[k]);
+    }
     const uir_ipointer *p = uir_iverify_pointer(v, s[0].slice->pointer);
     if (out.none) report_undefined(v, s, r, i->slice_count, tied);
     if (uir_iverify_is_dram(v, s[0].slice->pointer)) {
@@ -780,7 +821,10 @@ static uir_status settle(uir_iverifier *v, loop_walk *w, uint32_t round, bool *o
         *out_settled = false;
     }
     for (uint32_t i = 0; i < w->candidates.count; i++) {
-        if (w->shifted[i] != UINT32_MAX && has_fact(v, w->shifted[i]) && holds_at_end(v, &w->candidates.data[i]))
+        /* What is said of each earlier iteration must still be there; what is the same for all may have been renewed.
+         */
+        bool kept_up = has_fact(v, w->shifted[i]) || !uir_iverify_fact_mentions(v, &w->candidates.data[i], w->variable);
+        if (w->shifted[i] != UINT32_MAX && kept_up && holds_at_end(v, &w->candidates.data[i]))
             UIR_TRY(uir_iverify_facts_push(v, &kept, &w->candidates.data[i]));
         else
             *out_settled = false;
@@ -832,6 +876,7 @@ static uir_status walk_rounds(uir_iverifier *v, loop_walk *w) {
     uir_term_assume(&v->terms, uir_term_sub(&v->terms, uir_term_const(&v->terms, 0), w->index));
     walk_iteration(v, w);
     v->terms.assumptions.count = assumptions;
+    for (uint32_t i = 0; i < w->entry.count; i++) w->killed[i] = !has_fact(v, w->entry.data[i].id);
     for (uint32_t i = 0; i < v->facts.count; i++)
         if (may_propose(v, w, &v->facts.data[i])) UIR_TRY(uir_iverify_facts_push(v, &w->candidates, &v->facts.data[i]));
     v->recording = recording;

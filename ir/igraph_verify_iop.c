@@ -375,6 +375,9 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
         if (instruction->sync_distance &&
             (instruction->sync_kind != UIR_SYNC_PIPES || instruction->sync_pointer == UINT32_MAX))
             uir_iverify_report(v, line, "dist belongs to a sync of two pipes over a pointer");
+        if (instruction->sync_kind == UIR_SYNC_DEVICE)
+            uir_iverify_report(v, line,
+                               "sync.device: the whole device meets at the end of a phase; begin another phase");
         return;
     }
     check_dtypes(&c);

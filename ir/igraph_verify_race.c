@@ -185,34 +185,14 @@ static bool has_units(const uir_iverifier *v, const uir_iaccess *a) {
     return units;
 }
 
-/* In a shared space the units of a group go in step, one instruction after the other: two of them collide within one
- * instruction, and where they do not run the same instructions. */
+/* In a shared space the units of a group touch one place only with a barrier between. */
 static void compare_shared(uir_iverifier *v, const uir_iaccess *a, const uir_iaccess *b) {
-    if (!has_units(v, a)) return;
-    if (units_apart(v, a, b, true)) return;
-    if (a->position == b->position) {
+    if (!has_units(v, a) || units_apart(v, a, b, true)) return;
+    if (a->position == b->position)
         report_race(v, a, b);
-        return;
-    }
-    const uir_iphase *phase = &v->g->phases.data[a->phase];
-    for (uint32_t k = 0; k <= phase->parallel_count; k++) {
-        uint32_t symbol = k < phase->parallel_count ? phase->parallel[k].symbol : phase->bodies[a->body].unit_symbol;
-        if (symbol == UINT32_MAX || !is_unit_axis(phase, k)) continue;
-        uint32_t variable = uir_term_of_symbol(&v->terms, symbol);
-        for (int side = 0; side < 2; side++) {
-            const uir_iaccess *x = side ? b : a;
-            bool uneven = false;
-            for (uint32_t i = 0; i < x->variable_count; i++) {
-                const uir_variable *loop = &v->terms.variables.data[x->variables[i]];
-                for (uint32_t n = 0; n < loop->axiom_count && x->variables[i] != variable; n++)
-                    uneven = uneven || uir_term_mentions(&v->terms, loop->axioms[n], variable);
-            }
-            if (uneven)
-                uir_iverify_report(v, x->line,
-                                   "units of a group share %%%s in a loop whose extent differs between them",
-                                   uir_iverify_pointer(v, x->pointer)->name);
-        }
-    }
+    else if (!uir_iverify_units_meet(v, a->phase, a->body, a->position, b->position))
+        uir_iverify_report(v, b->line, "missing sync.group between lines %u and %u: units of a group share %%%s",
+                           a->line, b->line, uir_iverify_pointer(v, a->pointer)->name);
 }
 
 void uir_iverify_races(uir_iverifier *v) {

@@ -42,22 +42,28 @@ static void push_use(collector *c, const uir_iitem *item, uint32_t pointer, bool
     if (uir_vector_push(c->v->arena, &c->uses, u) != UIR_STATUS_OK) c->v->failed = true;
 }
 
+static bool is_barrier(const uir_iinstruction *i) {
+    return i->code == UIR_IOP_SYNC ? i->sync_kind == UIR_SYNC_GROUP : i->scope == UIR_SCOPE_GROUP;
+}
+
+static void push_sync(collector *c, const uir_iitem *item, const uir_iinstruction *i) {
+    sync_place s = {
+        .i = i, .instruction = item->instruction, .line = item->line, .depth = c->depth, .block_count = c->block_count};
+    for (uint32_t k = 0; k < c->depth; k++) s.loops[k] = c->loops[k];
+    for (uint32_t k = 0; k < c->block_count; k++) s.blocks[k] = c->blocks[k];
+    if (item->guard.count) s.block_count = UINT32_MAX; /* may not run: counts for nothing */
+    if (uir_vector_push(c->v->arena, &c->syncs, s) != UIR_STATUS_OK) c->v->failed = true;
+}
+
 static void collect_instruction(collector *c, const uir_iitem *item) {
     uir_iverifier *v = c->v;
     const uir_iinstruction *i = &v->g->instructions.data[item->instruction];
     const uir_iop_row *row = uir_iop_get_row(i->code);
     if (row->family == UIR_IOP_FAMILY_SYNC) {
-        sync_place s = {.i = i,
-                        .instruction = item->instruction,
-                        .line = item->line,
-                        .depth = c->depth,
-                        .block_count = c->block_count};
-        for (uint32_t k = 0; k < c->depth; k++) s.loops[k] = c->loops[k];
-        for (uint32_t k = 0; k < c->block_count; k++) s.blocks[k] = c->blocks[k];
-        if (item->guard.count) s.block_count = UINT32_MAX; /* may not run: counts for nothing */
-        if (uir_vector_push(v->arena, &c->syncs, s) != UIR_STATUS_OK) v->failed = true;
+        push_sync(c, item, i);
         return;
     }
+    if (is_barrier(i)) push_sync(c, item, i);
     int32_t pipe = i->legal_row != UINT32_MAX ? v->g->device->legal[i->legal_row].pipe : -1;
     bool tied = i->accumulate || row->family == UIR_IOP_FAMILY_MMA;
     for (uint32_t k = 0; k < i->slice_count; k++) {
@@ -179,56 +185,54 @@ static void compare_uses(collector *c, const use *a, const use *b) {
     }
 }
 
-static void check_group_syncs(collector *c) {
-    uir_iverifier *v = c->v;
-    for (uint32_t i = 0; i < c->uses.count; i++) {
-        const use *a = &c->uses.data[i];
-        if (uir_iverify_space(v, a->pointer)->scope != UIR_SCOPE_GROUP) continue;
-        for (uint32_t k = 0; k < c->uses.count; k++) {
-            const use *b = &c->uses.data[k];
-            if (a->pointer != b->pointer || (!a->write && !b->write) || a->instruction >= b->instruction) continue;
-            bool found = false;
-            for (uint32_t s = 0; s < c->syncs.count; s++) {
-                const sync_place *place = &c->syncs.data[s];
-                found = found || ((place->i->sync_kind == UIR_SYNC_GROUP || place->i->sync_kind == UIR_SYNC_DEVICE) &&
-                                  place->instruction > a->instruction && place->instruction < b->instruction &&
-                                  (surrounds(c, place, a->instruction) || surrounds(c, place, b->instruction)));
-            }
-            if (!found)
-                uir_iverify_report(v, b->line,
-                                   "missing sync.group between lines %u and %u: units of a group share %%%s", a->line,
-                                   b->line, uir_iverify_pointer(v, a->pointer)->name);
-            /* In a loop the later use is before the earlier one of the next iteration. */
-            if (a->depth == 0 || b->depth == 0 || a->loops[0] != b->loops[0]) continue;
-            found = false;
-            for (uint32_t s = 0; s < c->syncs.count; s++) {
-                const sync_place *place = &c->syncs.data[s];
-                found = found ||
-                        ((place->i->sync_kind == UIR_SYNC_GROUP || place->i->sync_kind == UIR_SYNC_DEVICE) &&
-                         (place->instruction > b->instruction || place->instruction < a->instruction) &&
-                         place->depth > 0 && place->loops[0] == a->loops[0] && surrounds(c, place, a->instruction));
-            }
-            if (!found)
-                uir_iverify_report(v, b->line,
-                                   "missing sync.group in the loop around lines %u and %u: units of a group share %%%s",
-                                   a->line, b->line, uir_iverify_pointer(v, a->pointer)->name);
-        }
+/* ---- units of a group ---- */
+static const use *find_use(const collector *c, uint32_t instruction) {
+    for (uint32_t i = 0; i < c->uses.count; i++)
+        if (c->uses.data[i].instruction == instruction) return &c->uses.data[i];
+    return NULL;
+}
+
+static bool in_loop(const uint32_t *loops, uint32_t depth, uint32_t loop) {
+    for (uint32_t i = 0; i < depth; i++)
+        if (loops[i] == loop) return true;
+    return false;
+}
+
+/* From the use at `a` to that at `b` later in the text, and around every loop that holds both, the units meet. */
+bool uir_iverify_units_meet(uir_iverifier *v, uint32_t phase, uint32_t body, uint32_t a, uint32_t b) {
+    collector c = {.v = v};
+    collect_items(&c, v->g->phases.data[phase].bodies[body].first_item);
+    const use *first = find_use(&c, a < b ? a : b), *second = find_use(&c, a < b ? b : a);
+    bool between = false;
+    if (!first || !second) return false;
+    for (uint32_t s = 0; s < c.syncs.count; s++) {
+        const sync_place *place = &c.syncs.data[s];
+        between = between || (is_barrier(place->i) && place->instruction > first->instruction &&
+                              place->instruction < second->instruction &&
+                              (surrounds(&c, place, first->instruction) || surrounds(&c, place, second->instruction)));
     }
+    for (uint32_t l = 0; l < first->depth && between; l++) {
+        bool around = !in_loop(second->loops, second->depth, first->loops[l]);
+        for (uint32_t s = 0; s < c.syncs.count && !around; s++) {
+            const sync_place *place = &c.syncs.data[s];
+            around = is_barrier(place->i) &&
+                     (place->instruction > second->instruction || place->instruction < first->instruction) &&
+                     in_loop(place->loops, place->depth, first->loops[l]) && surrounds(&c, place, first->instruction);
+        }
+        between = around;
+    }
+    return between;
 }
 
 void uir_iverify_syncs(uir_iverifier *v) {
     if (!v->g->synchronised) return;
     for (uint32_t ph = 0; ph < v->g->phases.count; ph++) {
         const uir_iphase *phase = &v->g->phases.data[ph];
-        bool units = false;
-        for (uint32_t k = 0; k < phase->parallel_count; k++)
-            units = units || phase->parallel[k].scope == UIR_SCOPE_UNIT;
         for (uint32_t b = 0; b < phase->body_count; b++) {
             collector c = {.v = v};
             collect_items(&c, phase->bodies[b].first_item);
             for (uint32_t i = 0; i < c.uses.count; i++)
                 for (uint32_t k = 0; k < c.uses.count; k++) compare_uses(&c, &c.uses.data[i], &c.uses.data[k]);
-            if (units || phase->bodies[b].unit_symbol != UINT32_MAX) check_group_syncs(&c);
         }
     }
 }
