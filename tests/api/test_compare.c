@@ -80,6 +80,8 @@ static void the_greatest_differences_are_told(void **state) {
     result = compare(context, 4, actual, expected, (uir_tolerance){.atol = 2});
     assert_true(result.agree && result.max_abs == 2 && result.differing == 0);
     assert_string_equal(result.text, "");
+    const double wanted[] = {2, 4}, got[] = {3, 2.5}; /* shares of what is expected: 1/2 and 3/8 */
+    assert_true(compare(context, 2, got, wanted, (uir_tolerance){.atol = 2}).max_rel == 0.5);
 }
 
 static void complex_numbers_have_two_parts(void **state) {

@@ -117,24 +117,29 @@ static uint32_t checksum(const uint8_t *data, size_t size) {
     return ~crc;
 }
 
-/* A stored archive of one member; `wide`: which of unpacked size, packed size and offset stand in the 64-bit field. */
-static size_t make_archive(uint8_t *out, const char *name, const uint8_t *data, size_t size, unsigned wide) {
+/* An archive of one member, stored or as one stored block of deflate; `wide`: which of unpacked size, packed size and
+ * offset stand in the 64-bit field. */
+static size_t make_archive(uint8_t *out, const char *name, const uint8_t *data, size_t size, bool deflate,
+                           unsigned wide) {
     uint8_t *at = out;
-    size_t length = strlen(name);
+    size_t length = strlen(name), packed = size + (deflate ? 5 : 0);
+    int method = deflate ? 8 : 0;
     uint32_t crc = checksum(data, size);
-    const uint64_t fields[] = {size, size, 0};
+    const uint64_t fields[] = {size, packed, 0};
     put(&at, 0x04034b50, 4);
-    put(&at, 20, 2), put(&at, 0, 8);
-    put(&at, crc, 4), put(&at, size, 4), put(&at, size, 4);
+    put(&at, 20, 2), put(&at, 0, 2), put(&at, (uint64_t)method, 2), put(&at, 0, 4);
+    put(&at, crc, 4), put(&at, packed, 4), put(&at, size, 4);
     put(&at, length, 2), put(&at, 0, 2);
     memcpy(at, name, length), at += length;
+    if (deflate) put(&at, 1, 1), put(&at, size, 2), put(&at, ~size, 2);
     memcpy(at, data, size), at += size;
     uint64_t directory = (uint64_t)(at - out);
     unsigned count = (wide & 1) + (wide >> 1 & 1) + (wide >> 2 & 1);
     put(&at, 0x02014b50, 4);
-    put(&at, 20, 2), put(&at, 20, 2), put(&at, 0, 8);
+    put(&at, 20, 2), put(&at, 20, 2), put(&at, 0, 2), put(&at, (uint64_t)method, 2), put(&at, 0, 4);
     put(&at, crc, 4);
-    put(&at, wide & 2 ? UINT32_MAX : size, 4); /* packed, then unpacked; the wide field has them the other way round */
+    put(&at, wide & 2 ? UINT32_MAX : packed,
+        4); /* packed, then unpacked; the wide field has them the other way round */
     put(&at, wide & 1 ? UINT32_MAX : size, 4);
     put(&at, length, 2), put(&at, count ? 4 + 8 * count : 0, 2), put(&at, 0, 10);
     put(&at, wide & 4 ? UINT32_MAX : 0, 4);
@@ -153,8 +158,8 @@ static void archives_may_have_wide_sizes(void **state) {
     uint8_t array[200], bytes[600];
     size_t size = make_npy(array, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", "\5\6\7", 3);
     strcpy(strrchr(path, '.'), ".npz");
-    for (unsigned wide = 0; wide < 8; wide++) {
-        write_file(bytes, make_archive(bytes, "some.npy", array, size, wide));
+    for (unsigned wide = 0; wide < 16; wide++) {
+        write_file(bytes, make_archive(bytes, "some.npy", array, size, wide >= 8, wide % 8));
         uir_value *value = load(*state, NULL);
         assert_true(uir_value_get_double(value, 2) == 7);
         uir_value_destroy(value);
@@ -167,7 +172,7 @@ static void members_are_found_by_their_whole_name(void **state) {
     uint8_t array[200], bytes[600];
     size_t size = make_npy(array, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", "\5\6\7", 3);
     strcpy(strrchr(path, '.'), ".npz");
-    write_file(bytes, make_archive(bytes, "some.npy", array, size, 0));
+    write_file(bytes, make_archive(bytes, "some.npy", array, size, false, 0));
     static const char *const wrong[] = {"som", "some.", "some.np", "some.npyx", "ome", "some2", "some.npy.npy"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uir_value *value;
@@ -175,10 +180,10 @@ static void members_are_found_by_their_whole_name(void **state) {
     }
     uir_value_destroy(load(*state, "some"));
     uir_value_destroy(load(*state, "some.npy"));
-    write_file(bytes, make_archive(bytes, "ab.npy", array, size, 0));
+    write_file(bytes, make_archive(bytes, "ab.npy", array, size, false, 0));
     uir_value *value;
     assert_int_equal(uir_value_load_file(*state, path, "a", UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
-    write_file(bytes, make_archive(bytes, "ab", array, size, 0));
+    write_file(bytes, make_archive(bytes, "ab", array, size, false, 0));
     assert_int_equal(uir_value_load_file(*state, path, "a", UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
     unlink(path);
     strcpy(strrchr(path, '.'), ".npy");
