@@ -109,35 +109,33 @@ static void candidates_must_be_valid(void **state) {
 
 /* ---- layouts ---- */
 
-/* [5, 7] in blocks of 2 by 4: three levels of modes per dim are walked, and what no element fills is zero. */
-static void blocked_layouts_pack_and_unpack(void **state) {
+/* [10, 7] in modes of 2, 3, 2 rows and of 2, 2, 2 columns: every level is walked, and what no element fills is zero. */
+static void layouts_of_several_modes_pack_and_unpack(void **state) {
     (void)state;
+    enum { ROWS = 10, COLUMNS = 7, SPAN = 96 };
     kernel k;
-    int64_t values[64];
+    int64_t values[64], span;
     bool bound[64];
-    const int64_t dims[] = {5, 7};
+    const int64_t dims[] = {ROWS, COLUMNS};
     kernel_open(&k, "igraph @k on cpu {\n  dim M, N\n"
-                    "  ptr %x : dram i32 [M, N]:((2, 2, 2), (2, 2, 2)):((1, 8, 32), (2, 4, 16)) in 0\n"
+                    "  ptr %x : dram i32 [M, N]:((2, 3, 2), (2, 2, 2)):((1, 8, 48), (2, 4, 24)) in 0\n"
                     "  ptr %y : dram i32 [M, N] out 0\n  phase {\n    move.i32 %y[0:M, 0:N], %x[0:M, 0:N]\n  }\n}\n");
     assert_int_equal(uir_igraph_bind(k.igraph, dims, NULL, values, bound, &k.diagnostics), UIR_STATUS_OK);
-    int32_t rows[35], packed[64], again[35], expected[64] = {0};
-    for (int i = 0; i < 35; i++) rows[i] = i + 1;
-    memset(packed, 0x5a, sizeof packed);
-    for (int m = 0; m < 5; m++) {
-        for (int n = 0; n < 7; n++) {
-            int at = m % 2 + m / 2 % 2 * 8 + m / 4 * 32 + n % 2 * 2 + n / 2 % 2 * 4 + n / 4 * 16;
-            expected[at] = rows[m * 7 + n];
-        }
-    }
-    size_t size = 0;
-    int64_t span;
     assert_int_equal(
         uir_dim_evaluate(k.igraph->dims, k.igraph->pointers.data[0].element_span, values, bound, 64, &span),
         UIR_DIM_EVALUATED);
-    assert_true(span <= 64);
-    size = (size_t)span * sizeof *packed;
+    assert_true(span <= SPAN);
+    int32_t rows[ROWS * COLUMNS], packed[SPAN], again[ROWS * COLUMNS], expected[SPAN] = {0};
+    memset(packed, 0x5a, sizeof packed);
+    for (int m = 0; m < ROWS; m++) {
+        for (int n = 0; n < COLUMNS; n++) {
+            int at = m % 2 + m / 2 % 3 * 8 + m / 6 * 48 + n % 2 * 2 + n / 2 % 2 * 4 + n / 4 * 24;
+            assert_int_equal(expected[at], 0);
+            expected[at] = rows[m * COLUMNS + n] = m * COLUMNS + n + 1;
+        }
+    }
     assert_int_equal(uir_igraph_pack(k.igraph, 0, values, rows, packed), UIR_STATUS_OK);
-    assert_memory_equal(packed, expected, size);
+    assert_memory_equal(packed, expected, (size_t)span * sizeof *packed);
     assert_int_equal(uir_igraph_unpack(k.igraph, 0, values, packed, again), UIR_STATUS_OK);
     assert_memory_equal(again, rows, sizeof rows);
     kernel_close(&k);
@@ -147,7 +145,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dims_keep_their_facts),    cmocka_unit_test(all_requirements_hold),
         cmocka_unit_test(names_have_their_values),  cmocka_unit_test(the_cheapest_candidate_is_taken),
-        cmocka_unit_test(candidates_must_be_valid), cmocka_unit_test(blocked_layouts_pack_and_unpack),
+        cmocka_unit_test(candidates_must_be_valid), cmocka_unit_test(layouts_of_several_modes_pack_and_unpack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

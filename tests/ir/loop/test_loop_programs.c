@@ -71,6 +71,26 @@ static void a_loop_variable_begins_at_its_least_value(void **state) {
                    "not proved to stay in");
 }
 
+/* So it does where that value is a size. */
+static void a_loop_may_begin_at_a_size(void **state) {
+    (void)state;
+    static const char head[] = "func @f {\n  dim M in 0..8\n  tensor X : f32 [4] in 0\n  tensor Y : f32 [4] out 0\n  ";
+    char text[600];
+    strcpy(text, head);
+    expect_verified(strcat(text,
+                           "serial for (i, M, 4) {\n    ScheduleBlock(B) { vi = axis.bind(i - M) : 4  Y[vi] = X[vi] "
+                           "}\n  }\n}\n"));
+    strcpy(text, head);
+    expect_refused(strcat(text,
+                          "serial for (i, M, 5) {\n    ScheduleBlock(B) { vi = axis.bind(i - M) : 4  Y[vi] = X[vi] "
+                          "}\n  }\n}\n"),
+                   "not proved to stay in");
+    strcpy(text, head);
+    expect_refused(strcat(text, "serial for (i, M, 4) {\n    ScheduleBlock(B) { vi = axis.bind(i - M - 1) : 4  Y[vi] = "
+                                "X[vi] }\n  }\n}\n"),
+                   "not proved to stay in");
+}
+
 /* A guard says something about what it guards and nothing about what follows. */
 static void knowledge_ends_with_its_scope(void **state) {
     (void)state;
@@ -193,6 +213,7 @@ static void iteration_variables_keep_their_domain(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_variable_begins_at_its_least_value),
+        cmocka_unit_test(a_loop_may_begin_at_a_size),
         cmocka_unit_test(knowledge_ends_with_its_scope),
         cmocka_unit_test(some_types_have_no_arithmetic),
         cmocka_unit_test(loops_count_from_their_least_value),
