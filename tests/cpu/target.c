@@ -1,0 +1,248 @@
+/* The CPU target from outside: descriptions, hostile names, what the compiler step refuses and leaves behind, launches.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "backends/cpu/target/cpu.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct fixture {
+    uir_allocator allocator;
+    uir_diagnostics diagnostics;
+    uir_cpu_device device;
+} fixture;
+
+static int set_up(void **state) {
+    static fixture f;
+    f.allocator = uir_allocator_system();
+    uir_diagnostics_init(&f.diagnostics, &f.allocator);
+    assert_int_equal(uir_cpu_describe(NULL, &f.diagnostics, &f.device), UIR_STATUS_OK);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    uir_diagnostics_deinit(&f->diagnostics);
+    return 0;
+}
+
+static bool said(const fixture *f, const char *text) {
+    char message[4096];
+    for (const uir_diagnostic *d = f->diagnostics.first; d; d = d->next) {
+        uir_diagnostic_format(d, message, sizeof message);
+        if (strstr(message, text)) return true;
+    }
+    return false;
+}
+
+static const char scale_text[] = "igraph @scale on cpu {\n"
+                                 "  dim M, N\n"
+                                 "  ptr %x : dram f32 [M,N] in 0  ptr %y : dram f32 [M,N] out 0\n"
+                                 "  phase { parallel m : M group\n"
+                                 "    binary.mul.f32 %y[m:1, 0:N], %x[m:1, 0:N], 2\n"
+                                 "  }\n"
+                                 "}\n";
+
+static uir_igraph *read_kernel(fixture *f, const char *text) {
+    const uir_device *devices[] = {&f->device.device};
+    uir_device_list list = {devices, 1};
+    uir_igraph *g = NULL;
+    if (uir_igraph_parse(&f->allocator, &list, text, strlen(text), "test", &f->diagnostics, &g) != UIR_STATUS_OK ||
+        uir_igraph_verify(g, &f->diagnostics) != UIR_STATUS_OK ||
+        uir_igraph_form_runs(g, &f->diagnostics) != UIR_STATUS_OK) {
+        char message[4096];
+        uir_diagnostic_format(f->diagnostics.first, message, sizeof message);
+        fail_msg("%s", message);
+    }
+    return g;
+}
+
+static void emit(fixture *f, const uir_igraph *g, uir_text *text) {
+    const uir_igraph *kernels[] = {g};
+    uir_text_init(text, &f->allocator);
+    assert_int_equal(uir_cpu_emit(kernels, 1, text, &f->diagnostics), UIR_STATUS_OK);
+}
+
+/* ---- description ---- */
+static void test_variants(void **state) {
+    fixture *f = *state;
+    uir_cpu_device device;
+    for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
+        const char *name = uir_cpu_variant_name((uir_cpu_variant)v);
+        assert_int_equal(uir_cpu_describe(name, &f->diagnostics, &device), UIR_STATUS_OK);
+        assert_int_equal(device.variant, v);
+        assert_string_equal(device.device.name, "cpu");
+        assert_string_equal(device.device.chip, name);
+        assert_true(device.device.vector_bytes >= 16 && device.device.spaces[1].capacity >= 256 * 1024);
+    }
+    assert_true(f->device.runs_here && uir_cpu_variant_runs_here(UIR_CPU_GENERIC));
+    assert_int_equal(uir_cpu_describe("avx3", &f->diagnostics, &device), UIR_STATUS_NOT_FOUND);
+    assert_true(said(f, "avx3") && said(f, "avx512"));
+}
+
+/* ---- source ---- */
+static void test_names_are_cleaned(void **state) {
+    fixture *f = *state;
+    uir_text text;
+    uir_igraph *g = read_kernel(f, scale_text);
+    /* Names come through C strings only; whatever they hold must not reach the source. */
+    static const char nasty[] = "x\"*/ ?\?/\n#include </etc/passwd>\\ $(touch /tmp/z) \xff`";
+    const char *kept = g->name, *kept_symbol = g->symbols.data[0].name, *kept_pointer = g->pointers.data[0].name;
+    g->name = g->symbols.data[0].name = g->pointers.data[0].name = nasty;
+    emit(f, g, &text);
+    const char *own = strstr(text.data, "/* ---- k0_");
+    assert_non_null(own);
+    assert_null(strstr(own, "passwd>"));
+    assert_null(strstr(own, "touch /"));
+    assert_null(strstr(own, "??"));
+    assert_null(strchr(own, '\\'));
+    assert_null(strchr(own, '`'));
+    assert_null(strchr(own, '$'));
+    assert_null(strchr(own, '\xff'));
+    g->name = kept, g->symbols.data[0].name = kept_symbol, g->pointers.data[0].name = kept_pointer;
+    uir_text_deinit(&text);
+    uir_igraph_destroy(g);
+}
+
+/* Names that the C language, its macros or the prelude have. */
+static void test_names_that_c_has(void **state) {
+    fixture *f = *state;
+    static const char kernel[] = "igraph @main on cpu {\n"
+                                 "  dim int, linux\n"
+                                 "  ptr %for : dram f32 [int,linux] in 0  ptr %v_f32 : dram f32 [int,linux] out 0\n"
+                                 "  ptr %_ : sram f32 [1,1]\n"
+                                 "  phase { parallel flat : int group\n"
+                                 "    fill.f32 %_, 1\n"
+                                 "    binary.add.f32 %v_f32[flat:1, 0:linux], %for[flat:1, 0:linux], %_\n"
+                                 "  }\n"
+                                 "}\n";
+    uir_text text;
+    uir_cpu_module *module;
+    uir_igraph *g = read_kernel(f, kernel);
+    uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC};
+    emit(f, g, &text);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
+                     UIR_STATUS_OK);
+    assert_null(f->diagnostics.first); /* not even a warning */
+    float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
+    int64_t dims[] = {2, 3}, tiles[1];
+    void *pointers[] = {x, y};
+    uir_kernel_arguments arguments = {dims, tiles, pointers};
+    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    for (int i = 0; i < 6; i++) assert_true(y[i] == x[i] + 1);
+    uir_cpu_module_destroy(module);
+    uir_text_deinit(&text);
+    uir_igraph_destroy(g);
+}
+
+/* ---- compiling ---- */
+static int entries(const char *folder) {
+    int count = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) count += e->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+/* A temporary folder whose name a shell would act on. */
+static void make_folder(char *folder, size_t size) {
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, size, "%s/uir test $(exit 1);XXXXXX", base && *base ? base : "/tmp");
+    assert_non_null(mkdtemp(folder));
+}
+
+static void test_compiler_is_no_shell(void **state) {
+    fixture *f = *state;
+    char folder[256], before[256] = "";
+    uir_text text;
+    uir_cpu_module *module;
+    if (getenv("TMPDIR")) snprintf(before, sizeof before, "%s", getenv("TMPDIR"));
+    make_folder(folder, sizeof folder);
+    setenv("TMPDIR", folder, 1);
+    uir_igraph *g = read_kernel(f, scale_text);
+    emit(f, g, &text);
+    uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC};
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
+                     UIR_STATUS_OK);
+    assert_int_equal(entries(folder), 0); /* nothing is left */
+    float x[100], y[100];
+    int64_t dims[] = {10, 10}, tiles[1];
+    void *pointers[] = {x, y};
+    for (int i = 0; i < 100; i++) x[i] = (float)i, y[i] = NAN;
+    uir_kernel_arguments arguments = {dims, tiles, pointers};
+    for (uint32_t threads = 0; threads < 5; threads++) {
+        memset(y, 0xff, sizeof y);
+        assert_int_equal(uir_cpu_run(module, g, 0, &arguments, threads, &f->diagnostics), UIR_STATUS_OK);
+        for (int i = 0; i < 100; i++) assert_true(y[i] == 2 * x[i]);
+    }
+    dims[0] = 0; /* nothing to do */
+    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 3, &f->diagnostics), UIR_STATUS_OK);
+    dims[0] = -1; /* breaks the dim's facts */
+    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_INVALID_ARGUMENT);
+    uir_cpu_module_destroy(module);
+    /* Bad source: the compiler's words, and nothing left either. */
+    uir_diagnostics_clear(&f->diagnostics);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "int x = ;\n", 10, &f->diagnostics, &module),
+                     UIR_STATUS_DEVICE_FAILED);
+    assert_true(said(f, "expected expression"));
+    assert_int_equal(entries(folder), 0);
+    if (before[0])
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    rmdir(folder);
+    uir_text_deinit(&text);
+    uir_igraph_destroy(g);
+}
+
+static void test_compilers_that_fail(void **state) {
+    fixture *f = *state;
+    uir_cpu_module *module;
+    uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC, .compiler = "no-such-compiler-here"};
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+                     UIR_STATUS_DEVICE_FAILED);
+    assert_true(said(f, "no-such-compiler-here") && said(f, "CC"));
+    options.compiler = "sleep 30 ;"; /* words of one program, not of a shell */
+    options.timeout_ms = 200;
+    uir_diagnostics_clear(&f->diagnostics);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+                     UIR_STATUS_DEVICE_FAILED);
+    options.compiler = "tail -f /dev/null --"; /* never ends: the flags after -- are files it cannot find */
+    uir_diagnostics_clear(&f->diagnostics);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+                     UIR_STATUS_DEVICE_FAILED);
+    assert_true(said(f, "longer than 200 ms"));
+    options.compiler = "true"; /* succeeds and writes nothing */
+    options.timeout_ms = 0;
+    uir_diagnostics_clear(&f->diagnostics);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+                     UIR_STATUS_DEVICE_FAILED);
+    assert_true(said(f, "cannot be loaded"));
+    setenv("TMPDIR", "/proc/no/such/folder", 1);
+    uir_diagnostics_clear(&f->diagnostics);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module), UIR_STATUS_IO_FAILED);
+    assert_true(said(f, "TMPDIR"));
+    unsetenv("TMPDIR");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_compiler_is_no_shell, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_compilers_that_fail, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
