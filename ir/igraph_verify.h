@@ -71,7 +71,7 @@ typedef struct uir_iverifier {
     uint32_t base_assumptions; /* those of the header */
     uint32_t phase, body, line;
     const uir_term *guard; /* of the innermost condition, when it is one term */
-    uint32_t guard_mark;         /* facts from here on were made under it */
+    uint32_t guard_mark;   /* facts from here on were made under it */
     bool recording;        /* accesses are collected in the pass that sees every iteration */
     bool *seen;            /* by instruction */
     bool failed;
@@ -120,6 +120,11 @@ bool uir_iverify_is_active(const uir_iverifier *v, uint32_t variable);
 /* ---- walk ---- */
 void uir_iverify_phases(uir_iverifier *v);
 /* Terms that are >= 0 where the guard holds; false when part of it cannot be said so (what can is there). */
+/* igraph_verify_instruction.c: walks over one instruction, one index. */
+void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item);
+void uir_iverify_walk_index(uir_iverifier *v, const uir_iitem *item);
+/* The extent of a loop as a term. */
+uir_term uir_iverify_loop_trips(uir_iverifier *v, uint32_t symbol);
 bool uir_iverify_guard_terms(uir_iverifier *v, const uir_iguard *guard, uir_term *terms, uint32_t *out_count);
 
 /* ---- units against each other, syncs ---- */
