@@ -1,0 +1,97 @@
+/* Edges of what a file may say: numbers that just fit their type, dims that are not known, opsets given twice. */
+#include "tests/frontend/make.h"
+
+/* A model y = Identity(w) with w of one element, stored as an int32. */
+static uir_status load_stored(uir_dtype dtype, int64_t number) {
+    blob packed = blob_new(), tensor = make_tensor("w", (int32_t)dtype, 1, (int64_t[]){1});
+    uir_wire_write_varint(&packed, (uint64_t)number);
+    put_message(&tensor, TENSOR_INT32S, packed);
+    blob graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    loaded l;
+    load_model(&l, make_model(graph), NULL);
+    uir_status status = l.status;
+    unload(&l);
+    return status;
+}
+
+/* A type of N bits may be written signed or as bits: -2^(N-1) up to 2^N - 1. */
+static void stored_numbers_fit_their_type(void **state) {
+    (void)state;
+    static const struct {
+        uir_dtype dtype;
+        int bits;
+    } types[] = {{UIR_DTYPE_I8, 8}, {UIR_DTYPE_U8, 8}, {UIR_DTYPE_I16, 16}, {UIR_DTYPE_U16, 16}, {UIR_DTYPE_F16, 16}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        int64_t least = -((int64_t)1 << (types[i].bits - 1)), above = (int64_t)1 << types[i].bits;
+        assert_int_equal(load_stored(types[i].dtype, least), UIR_STATUS_OK);
+        assert_int_equal(load_stored(types[i].dtype, above - 1), UIR_STATUS_OK);
+        assert_int_equal(load_stored(types[i].dtype, least - 1), UIR_STATUS_BAD_FILE);
+        assert_int_equal(load_stored(types[i].dtype, above), UIR_STATUS_BAD_FILE);
+    }
+}
+
+/* y = Relu(x), x f32[dim]. */
+static blob model_of_dim(int64_t dim) {
+    blob extent = blob_new(), shape = blob_new(), tensor = blob_new(), type = blob_new(), value = blob_new(),
+         graph = blob_new();
+    put_int(&extent, 1, dim);
+    put_message(&shape, 1, extent);
+    put_int(&tensor, 1, UIR_DTYPE_F32);
+    put_message(&tensor, 2, shape);
+    put_message(&type, 1, tensor);
+    put_text(&value, VALUE_NAME, "x");
+    put_message(&value, VALUE_TYPE, type);
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_INPUT, value);
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, "?"));
+    return make_model(graph);
+}
+
+/* Exporters write -1 for a size that is not known; no other negative number means anything. */
+static void minus_one_is_any_size(void **state) {
+    (void)state;
+    loaded l;
+    load_model(&l, model_of_dim(-1), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    const uir_type *type = uir_value_type(l.module, main_graph(&l)->inputs.data[0]);
+    assert_int_equal(type->rank, 1);
+    assert_false(uir_dim_is_const(l.module->dims, type->dims[0], NULL));
+    unload(&l);
+    expect_failure(model_of_dim(-2), UIR_STATUS_BAD_FILE, "a declared dim is negative: -2");
+    expect_failure(model_of_dim(INT64_MIN), UIR_STATUS_BAD_FILE, "a declared dim is negative");
+}
+
+static blob model_of_two_opsets(const char *domain, int64_t first, int64_t second) {
+    blob model = blob_new();
+    put_int(&model, MODEL_IR_VERSION, 8);
+    put_message(&model, MODEL_OPSET, make_opset("", 17));
+    put_message(&model, MODEL_OPSET, make_opset(domain, first));
+    put_message(&model, MODEL_OPSET, make_opset(domain, second));
+    put_message(&model, MODEL_GRAPH, make_graph_of(make_node("Relu", "n", "x", "y")));
+    return model;
+}
+
+/* The same version twice says nothing new; two versions contradict each other. "ai.onnx" is the empty domain. */
+static void a_domain_has_one_version(void **state) {
+    (void)state;
+    loaded l;
+    load_model(&l, model_of_two_opsets("pkg", 2, 2), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    unload(&l);
+    load_model(&l, model_of_two_opsets("ai.onnx", 17, 17), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    unload(&l);
+    expect_failure(model_of_two_opsets("pkg", 1, 2), UIR_STATUS_BAD_FILE, "is imported in two versions");
+    expect_failure(model_of_two_opsets("ai.onnx", 17, 18), UIR_STATUS_BAD_FILE, "is imported in two versions");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stored_numbers_fit_their_type),
+        cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(a_domain_has_one_version),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
