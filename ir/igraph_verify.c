@@ -126,16 +126,15 @@ static uir_status run_checks(uir_iverifier *v) {
     UIR_TRY_ALLOCATE(v->seen, uir_arena_allocate_array(v->arena, g->instructions.count + 1, sizeof *v->seen));
     memset(v->previous, 0xff, (g->symbols.count + 1) * sizeof *v->previous);
     assume_requires(v);
-    uir_iverify_header(v);
     for (uint32_t p = 0; p < g->phases.count; p++)
         for (uint32_t b = 0; b < g->phases.data[p].body_count; b++)
             check_items(v, g->phases.data[p].bodies[b].first_item, g->phases.data[p].bodies[b].unit_kind);
     for (uint32_t i = 0; i < g->items.count; i++)
         if (g->items.data[i].kind == UIR_IITEM_RUN) check_run(v, &g->items.data[i]);
-    /* What is wrong by itself would only be said again, less plainly. */
-    if (v->errors.count || v->failed) return UIR_STATUS_OK;
-    uir_iverify_phases(v);
-    if (v->errors.count == 0 && !v->failed && !v->terms.exhausted) uir_iverify_races(v);
+    bool sound = v->errors.count == 0; /* instructions that make no sense are not followed */
+    uir_iverify_header(v);
+    if (sound && !v->failed) uir_iverify_phases(v);
+    if (sound && !v->failed && !v->terms.exhausted) uir_iverify_races(v);
     if (!v->failed) uir_iverify_syncs(v);
     for (uint32_t i = 0; i < g->instructions.count; i++)
         if (!v->seen[i]) g->instructions.data[i].unguarded = 0;
