@@ -40,15 +40,24 @@ static void read_slice(uir_iverifier *v, const uir_islice *slice, slice_terms *o
     for (uint32_t d = 0; d < slice->rank; d++) out->counts[d] = uir_term_of_dim(t, slice->counts[d]);
 }
 
+/* A slice of no elements touches nothing: only where every count is at least 1 is there something to prove. */
 static bool inside_extents(uir_iverifier *v, const slice_terms *s) {
     const uir_ipointer *p = uir_iverify_pointer(v, s->slice->pointer);
     uir_terms *t = &v->terms;
     if (s->loose) return false;
-    for (uint32_t d = 0; d < s->rank; d++) {
-        if (!uir_term_prove(t, s->low[d]) || !uir_term_prove_le(t, s->high[d], uir_term_of_dim(t, p->extents[d])))
-            return false;
+    uint32_t mark = t->assumptions.count;
+    bool inside = true;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        inside = true;
+        for (uint32_t d = 0; d < s->rank && inside; d++)
+            inside =
+                uir_term_prove(t, s->low[d]) && uir_term_prove_le(t, s->high[d], uir_term_of_dim(t, p->extents[d]));
+        if (inside || s->slice->window) break;
+        for (uint32_t d = 0; d < s->rank && pass == 0; d++)
+            uir_term_assume(t, uir_term_sub(t, s->counts[d], uir_term_const(t, 1)));
     }
-    return true;
+    t->assumptions.count = mark;
+    return inside;
 }
 
 static uir_term lesser(uir_iverifier *v, uir_term a, uir_term b) {
