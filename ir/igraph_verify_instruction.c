@@ -408,11 +408,17 @@ static bool reads_result(const uir_iinstruction *i) {
 /* Which operand is undefined, for the message. */
 static void report_undefined(uir_iverifier *v, const slice_terms *s, const region *r, uint32_t count,
                              bool whole_result) {
+    bool said = false;
     for (uint32_t k = whole_result ? 0 : 1; k < count; k++) {
         if (!r[k].none) continue;
+        said = true;
         uir_iverify_report(v, v->line, "%s may be read before it is written%s", uir_iverify_slice_text(v, s[k].slice),
                            uir_iverify_is_dram(v, s[k].slice->pointer) ? ", or lies outside the extents" : "");
     }
+    for (uint32_t k = 1; k < count && !said; k++)
+        if (!r[k].full)
+            uir_iverify_report(v, v->line, "part of %s may be undefined where all of it is needed",
+                               uir_iverify_slice_text(v, s[k].slice));
 }
 
 /* Of a scan: its rows carry on where the result's are defined. */
