@@ -187,7 +187,7 @@ static uir_status build(const uir_cpu_compile_options *options, const char *sour
     UIR_TRY(write_file(path, source, length, diagnostics));
     if (options->keep_source) UIR_TRY(write_file(options->keep_source, source, length, diagnostics));
     bool foreign = !uir_cpu_variant_runs_here(options->variant); /* an emulator has no libraries of that machine */
-    bool fits = add_words(&w, find_compiler(options)) && add_words(&w, options->debug ? "-O1 -g" : "-O3") &&
+    bool fits = add_words(&w, find_compiler(options)) && add_words(&w, options->debug ? "-O1 -g" : "-O2") &&
                 add_words(&w, common_flags) && add_words(&w, variant_flags[options->variant]) &&
                 add_words(&w, options->extra_flags) && add_words(&w, !program ? "-shared" : foreign ? "-static" : NULL) &&
                 add_word(&w, "-o", 2) && add_word(&w, output, strlen(output)) && add_word(&w, path, strlen(path)) &&
