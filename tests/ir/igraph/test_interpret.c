@@ -121,6 +121,17 @@ static void buffers_of_a_loop_begin_anew(void **state) {
     expect_fault(alternately, 3, "an undefined value is stored");
 }
 
+/* A run that says what dies inside is held to it. */
+static void what_dies_in_a_run_is_gone_after_it(void **state) {
+    (void)state;
+#define RUN(dead)                                                                                                      \
+    HEAD "  ptr %s : sram f32 [1, 16]\n  phase {\n    run" dead " {\n      move.f32 %s[0:1, 0:N], %x[0:N]\n    }\n"    \
+         "    move.f32 %y[0:N], %s[0:1, 0:N]\n  }\n}\n"
+    expect(RUN(""), 4, NULL, (float[]){1, 2, 3, 4});
+    expect_fault(RUN(" dead %s"), 4, "an undefined value is stored to the output");
+#undef RUN
+}
+
 static void units_keep_out_of_each_others_way(void **state) {
     (void)state;
     expect_fault(HEAD "  phase {\n    parallel p : N group\n    move.f32 %y[0:1], %x[0:1]\n  }\n}\n", 2,
@@ -153,6 +164,7 @@ int main(void) {
         cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
         cmocka_unit_test(undefined_values_do_not_come_out),
         cmocka_unit_test(buffers_of_a_loop_begin_anew),
+        cmocka_unit_test(what_dies_in_a_run_is_gone_after_it),
         cmocka_unit_test(units_keep_out_of_each_others_way),
         cmocka_unit_test(inputs_are_not_written),
     };
