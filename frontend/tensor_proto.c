@@ -162,7 +162,8 @@ static uir_status read_external(const reading *reading, uir_tensor **out_tensor)
     }
     uir_mapped mapped;
     char owner[256];
-    snprintf(owner, sizeof owner, "tensor '%.200s': ", reading->name.data ? reading->name.data : "");
+    int shown = reading->name.length < 200 ? (int)reading->name.length : 200; /* it ends in no zero */
+    snprintf(owner, sizeof owner, "tensor '%.*s': ", shown, reading->name.data ? reading->name.data : "");
     UIR_TRY(uir_storage_map_below(reading->source->storage, reading->source->diagnostics, reading->place, owner,
                                   values[KEY_LOCATION].data, values[KEY_LOCATION].length, &mapped));
     if (offset > mapped.size || length > mapped.size - offset) {

@@ -105,7 +105,7 @@ static void written_data_is_aligned(void **state) {
 /* ---- archives ---- */
 
 static void put(uint8_t **at, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) *(*at)++ = (uint8_t)(value >> 8 * i);
+    for (int i = 0; i < bytes; i++) *(*at)++ = i < 8 ? (uint8_t)(value >> 8 * i) : 0;
 }
 
 static uint32_t checksum(const uint8_t *data, size_t size) {

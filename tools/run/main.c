@@ -54,7 +54,7 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 static uir_status bench(uir_session *session, const run_options *options, run_times *times) {
-    enum { MOST = 100000 };
+    enum { MOST = 1 << 20 };
     double seconds = options->has_seconds ? options->seconds : 2, ms;
     int64_t warmup = options->has_warmup ? options->warmup : 1;
     double *samples = malloc(MOST * sizeof *samples);
