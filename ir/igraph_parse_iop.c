@@ -108,14 +108,16 @@ static uir_status parse_window(uir_iparser *p, uir_islice *slice, uir_tokenizer 
 
 static uir_status parse_box(uir_iparser *p, uir_islice *slice, uint32_t rank) {
     slice->rank = rank;
-    for (uint32_t d = 0; d < rank; d++) {
-        if (d) UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
+    bool good = true;
+    for (uint32_t d = 0; d < rank && good; d++) {
+        good = d == 0 || uir_tokenizer_accept(p->tokens, ",");
+        if (!good) break;
         UIR_TRY(uir_iparse_dim(p, &slice->starts[d]));
         slice->counts[d] = uir_dim_const(p->igraph->dims, 1);
         if (uir_tokenizer_accept(p->tokens, ":")) UIR_TRY(uir_iparse_dim(p, &slice->counts[d]));
     }
-    if (uir_tokenizer_accept(p->tokens, "]")) return UIR_STATUS_OK;
-    return uir_tokenizer_error(p->tokens, "%%%s has %u dims: expected ']' after as many ranges",
+    if (good && uir_tokenizer_accept(p->tokens, "]")) return UIR_STATUS_OK;
+    return uir_tokenizer_error(p->tokens, "%%%s has %u dims: expected as many ranges and ']'",
                                p->igraph->pointers.data[slice->pointer].name, rank);
 }
 
