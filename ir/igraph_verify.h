@@ -128,6 +128,8 @@ uir_term uir_iverify_loop_trips(uir_iverifier *v, uint32_t symbol);
 bool uir_iverify_guard_terms(uir_iverifier *v, const uir_iguard *guard, uir_term *terms, uint32_t *out_count);
 
 /* ---- units against each other, syncs ---- */
+/* Does a parallel axis count the units of a group? Without an axis of groups every index is a group of its own. */
+bool uir_iverify_is_unit_axis(const uir_iphase *phase, uint32_t axis);
 void uir_iverify_races(uir_iverifier *v);
 void uir_iverify_syncs(uir_iverifier *v);
 /* Do the units of a group meet between two instructions of a body? */

@@ -252,22 +252,18 @@ void uir_iverify_header(uir_iverifier *v) {
     for (uint32_t i = 0; i < g->pointers.count; i++) check_pointer(v, &c, i);
     for (uint32_t i = 0; i < g->phases.count; i++) {
         const uir_iphase *phase = &g->phases.data[i];
-        bool groups = false;
-        for (uint32_t k = 0; k < phase->parallel_count; k++)
-            groups = groups || phase->parallel[k].scope == UIR_SCOPE_GROUP;
+        uir_term units = uir_term_const(&v->terms, 1);
         for (uint32_t k = 0; k < phase->parallel_count; k++) {
             check_size(&c, phase->parallel[k].extent, 0, "the extent of a parallel axis");
-            if (groups && phase->parallel[k].scope == UIR_SCOPE_UNIT &&
-                !uir_term_prove_le(&v->terms, uir_term_of_dim(&v->terms, phase->parallel[k].extent),
-                                   uir_term_const(&v->terms, g->device->units_per_group)))
-                uir_iverify_report(v, 0, "parallel %s: a group of %s has %u units at most",
-                                   g->symbols.data[phase->parallel[k].symbol].name, g->device->name,
-                                   g->device->units_per_group);
+            if (uir_iverify_is_unit_axis(phase, k))
+                units = uir_term_mul(&v->terms, units, uir_term_of_dim(&v->terms, phase->parallel[k].extent));
         }
-        for (uint32_t b = 0; b < phase->body_count; b++)
-            if (phase->bodies[b].unit_count > g->device->units_per_group)
+        for (uint32_t b = 0; b < phase->body_count; b++) {
+            uir_term of_body = uir_term_mul(&v->terms, units, uir_term_const(&v->terms, phase->bodies[b].unit_count));
+            if (!uir_term_prove_le(&v->terms, of_body, uir_term_const(&v->terms, g->device->units_per_group)))
                 uir_iverify_report(v, 0, "a group of %s has %u units at most", g->device->name,
                                    g->device->units_per_group);
+        }
     }
     check_tree_dims(&c);
     for (uint32_t s = 0; s < g->device->space_count; s++) check_capacity(v, s);

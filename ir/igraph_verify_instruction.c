@@ -173,15 +173,23 @@ static bool is_group_shared(const uir_iverifier *v, uint32_t pointer) {
     return uir_iverify_space(v, pointer)->scope == UIR_SCOPE_GROUP;
 }
 
+/* The symbols of the axes that tell the units of a group apart; gives how many. Without a group's axis every unit is a
+ * group. */
+static uint32_t unit_symbols(const uir_iverifier *v, uint32_t *out) {
+    const uir_iphase *phase = &v->g->phases.data[v->phase];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < phase->parallel_count; k++)
+        if (uir_iverify_is_unit_axis(phase, k)) out[count++] = phase->parallel[k].symbol;
+    if (phase->bodies[v->body].unit_symbol != UINT32_MAX) out[count++] = phase->bodies[v->body].unit_symbol;
+    return count;
+}
+
 /* What one unit of a group writes into a shared space, all of them do: the fact is said of every unit. */
 static void spread_over_units(uir_iverifier *v, uir_ifact *fact) {
-    const uir_iphase *phase = &v->g->phases.data[v->phase];
-    uint32_t from[5], count = 0;
+    uint32_t symbols[5], from[5], count = 0, units = unit_symbols(v, symbols);
     uir_term to[5];
-    for (uint32_t i = 0; i <= phase->parallel_count; i++) {
-        uint32_t symbol = i < phase->parallel_count ? phase->parallel[i].symbol : phase->bodies[v->body].unit_symbol;
-        if (symbol == UINT32_MAX || (i < phase->parallel_count && phase->parallel[i].scope != UIR_SCOPE_UNIT)) continue;
-        uint32_t variable = uir_term_of_symbol(&v->terms, symbol);
+    for (uint32_t i = 0; i < units; i++) {
+        uint32_t symbol = symbols[i], variable = uir_term_of_symbol(&v->terms, symbol);
         if (!uir_iverify_fact_mentions(v, fact, variable) || fact->variable_count == UIR_IFACT_MAX_VARIABLES) continue;
         if (v->previous[symbol] == UIR_VARIABLE_NONE)
             v->previous[symbol] = uir_iverify_copy_variable(v, variable, from, to, count);
@@ -194,6 +202,8 @@ static void spread_over_units(uir_iverifier *v, uir_ifact *fact) {
         fact->low[d] = uir_term_substitute(&v->terms, fact->low[d], from, to, count);
         fact->high[d] = uir_term_substitute(&v->terms, fact->high[d], from, to, count);
     }
+    for (uint32_t i = 0; i < fact->condition_count; i++)
+        fact->conditions[i] = uir_term_substitute(&v->terms, fact->conditions[i], from, to, count);
 }
 
 /* What is known of the region as a whole is forgotten when part of what is written there is undefined. */
@@ -206,13 +216,19 @@ static void forget_region(uir_iverifier *v, const uir_ifact *written) {
     v->active.count = active;
 }
 
-static void write_region(uir_iverifier *v, const slice_terms *s, const region *r) {
+/* `first_only`: of a group's units the first alone writes. */
+static void write_region(uir_iverifier *v, const slice_terms *s, const region *r, bool first_only) {
     uir_ifact fact = {.pointer = s->slice->pointer};
     bool window = s->slice->window;
     memcpy(fact.low, s->low, sizeof fact.low);
     memcpy(fact.high, s->high, sizeof fact.high);
     for (uint32_t a = 0; window && a < s->slice->axis_count; a++)
         fact.variables[fact.variable_count++] = uir_term_of_symbol(&v->terms, s->slice->axes[a].symbol);
+    uint32_t symbols[5], units = first_only ? unit_symbols(v, symbols) : 0;
+    for (uint32_t i = 0; i < units; i++) {
+        uir_term unit = uir_term_variable(&v->terms, uir_term_of_symbol(&v->terms, symbols[i]));
+        fact.conditions[fact.condition_count++] = uir_term_sub(&v->terms, uir_term_const(&v->terms, 0), unit);
+    }
     if (is_group_shared(v, fact.pointer)) spread_over_units(v, &fact);
     if (!r->full || s->loose) forget_region(v, &fact);
     if (r->none || s->loose || (window && !r->full)) return;
@@ -429,27 +445,20 @@ static void carry_region(uir_iverifier *v, const slice_terms *s, const region *o
         meet_dim(v, carry, s[2].slice->rank - k, out, s[0].slice->rank - k);
 }
 
-/* The axes that tell the units of a group apart; gives how many. */
-static uint32_t unit_variables(uir_iverifier *v, uint32_t *out) {
-    const uir_iphase *phase = &v->g->phases.data[v->phase];
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < phase->parallel_count; k++)
-        if (phase->parallel[k].scope == UIR_SCOPE_UNIT)
-            out[count++] = uir_term_of_symbol(&v->terms, phase->parallel[k].symbol);
-    if (phase->bodies[v->body].unit_symbol != UINT32_MAX)
-        out[count++] = uir_term_of_symbol(&v->terms, phase->bodies[v->body].unit_symbol);
-    return count;
-}
-
 /* What the units of a group do together, all of them must come to. */
 static void check_collective(uir_iverifier *v, const uir_iinstruction *i) {
-    uint32_t units[5], count = unit_variables(v, units);
+    uint32_t symbols[5], units[5], count = unit_symbols(v, symbols);
+    for (uint32_t k = 0; k < count; k++) units[k] = uir_term_of_symbol(&v->terms, symbols[k]);
     bool sync = i->code == UIR_IOP_SYNC, uneven = false;
     if (sync ? i->sync_kind != UIR_SYNC_GROUP : i->scope != UIR_SCOPE_GROUP) return;
     if (v->g->phases.data[v->phase].body_count > 1)
         uir_iverify_report(v, v->line,
                            "the units of a group cannot meet in a phase with several bodies; use sync of two kinds");
     for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t n = 0; n < i->slice_count; n++)
+            for (uint32_t d = 0; d < i->slices[n].rank; d++)
+                uneven = uneven ||
+                         uir_term_mentions(&v->terms, uir_term_of_dim(&v->terms, i->slices[n].counts[d]), units[k]);
         for (uint32_t a = v->base_assumptions; a < v->terms.assumptions.count; a++)
             uneven = uneven || uir_term_mentions(&v->terms, v->terms.assumptions.data[a], units[k]);
         for (uint32_t l = 0; l < v->active_loops.count; l++)
@@ -470,9 +479,16 @@ void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item) {
     slice_terms s[UIR_IOP_MAX_SLICES];
     region r[UIR_IOP_MAX_SLICES], out;
     bool tied = reads_result(i), scan = uir_iop_get_row(i->code)->family == UIR_IOP_FAMILY_SCAN;
-    v->line = item->line;
+    uint32_t symbols[5], units[5], unit_count = i->scope == UIR_SCOPE_GROUP ? unit_symbols(v, symbols) : 0;
+    for (uint32_t k = 0; k < unit_count; k++) units[k] = uir_term_of_symbol(&v->terms, symbols[k]);
+    bool reduces_group = unit_count > 0 && uir_iop_get_row(i->code)->family == UIR_IOP_FAMILY_REDUCE;
     v->seen[item->instruction] = true;
     for (uint32_t k = 0; k < i->slice_count; k++) {
+        uint32_t mark = v->terms.assumptions.count;
+        /* A broadcast over a group reads what the first unit has. */
+        for (uint32_t n = 0; n < unit_count && k > 0 && !reduces_group; n++)
+            uir_term_assume(&v->terms, uir_term_sub(&v->terms, uir_term_const(&v->terms, 0),
+                                                    uir_term_variable(&v->terms, units[n])));
         read_slice(v, &i->slices[k], &s[k]);
         bool inside = inside_extents(v, &s[k]), write = k == 0 || (scan && k == 2);
         if (!inside) i->unguarded &= ~(1u << k);
@@ -484,6 +500,7 @@ void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item) {
             full_region(v, &s[0], &r[0]);
         }
         if (write) record_access(v, &s[k], true, item->instruction);
+        v->terms.assumptions.count = mark;
     }
     if (i->has_scratch) {
         slice_terms scratch;
@@ -491,12 +508,11 @@ void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item) {
         read_slice(v, &i->scratch, &scratch);
         check_place(v, &scratch, inside_extents(v, &scratch), true);
         record_access(v, &scratch, true, item->instruction);
-        write_region(v, &scratch, &nothing);
+        write_region(v, &scratch, &nothing, false);
     }
     defined_result(v, i, s, r, &out);
     if (i->scope == UIR_SCOPE_GROUP && !out.full && !out.none) { /* of every unit, not of this one */
-        uint32_t units[5], count = unit_variables(v, units);
-        for (uint32_t k = 0; k < count; k++)
+        for (uint32_t k = 0; k < unit_count; k++)
             for (uint32_t d = 0; d < s[0].slice->rank; d++)
                 out.none = out.none || uir_term_mentions(&v->terms, out.low[d], units[k]) ||
                            uir_term_mentions(&v->terms, out.high[d], units[k]);
@@ -512,11 +528,11 @@ void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item) {
             out = (region){.none = true};
         }
     }
-    write_region(v, &s[0], &out);
+    write_region(v, &s[0], &out, reduces_group);
     if (scan) {
         region carry;
         carry_region(v, s, &out, &carry);
-        write_region(v, &s[2], &carry);
+        write_region(v, &s[2], &carry, false);
     }
 }
 

@@ -57,8 +57,10 @@ static bool rename_second(uir_iverifier *v, const uir_iaccess *b, uint32_t *from
     return true;
 }
 
-static bool is_unit_axis(const uir_iphase *phase, uint32_t k) {
-    return k >= phase->parallel_count || phase->parallel[k].scope == UIR_SCOPE_UNIT;
+bool uir_iverify_is_unit_axis(const uir_iphase *phase, uint32_t axis) {
+    bool groups = false;
+    for (uint32_t k = 0; k < phase->parallel_count; k++) groups = groups || phase->parallel[k].scope == UIR_SCOPE_GROUP;
+    return groups && phase->parallel[axis].scope == UIR_SCOPE_UNIT;
 }
 
 /* Two accesses by different units; `within_group`: of one group. */
@@ -78,7 +80,7 @@ static bool units_apart(uir_iverifier *v, const uir_iaccess *a, const uir_iacces
     uint32_t symbols[5], symbol_count = 0;
     bool unit_axis[5];
     for (uint32_t k = 0; k < phase->parallel_count; k++) {
-        unit_axis[symbol_count] = is_unit_axis(phase, k);
+        unit_axis[symbol_count] = uir_iverify_is_unit_axis(phase, k);
         symbols[symbol_count++] = phase->parallel[k].symbol;
     }
     if (a->body == b->body && phase->bodies[a->body].unit_symbol != UINT32_MAX) {
@@ -181,7 +183,7 @@ static void compare_bodies(uir_iverifier *v, const uir_iaccess *a, const uir_iac
 static bool has_units(const uir_iverifier *v, const uir_iaccess *a) {
     const uir_iphase *phase = &v->g->phases.data[a->phase];
     bool units = phase->bodies[a->body].unit_symbol != UINT32_MAX;
-    for (uint32_t k = 0; k < phase->parallel_count; k++) units = units || phase->parallel[k].scope == UIR_SCOPE_UNIT;
+    for (uint32_t k = 0; k < phase->parallel_count; k++) units = units || uir_iverify_is_unit_axis(phase, k);
     return units;
 }
 
@@ -209,11 +211,11 @@ void uir_iverify_races(uir_iverifier *v) {
                            v->accesses.data[n].write >= b->write && same_access(v, &v->accesses.data[n], b) &&
                            (n > i || a->write);
             if (repeated) continue;
+            if (a->body != b->body) compare_bodies(v, a, b);
             if (scope == UIR_SCOPE_GROUP) {
                 if (a->body == b->body) compare_shared(v, a, b);
                 continue;
             }
-            if (a->body != b->body) compare_bodies(v, a, b);
             if (!units_apart(v, a, b, false)) report_race(v, a, b);
         }
     }
