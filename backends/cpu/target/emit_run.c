@@ -68,6 +68,11 @@ static uir_dtype result_dtype(const uir_iinstruction *in) {
     return family == UIR_IOP_FAMILY_COMPARE ? UIR_DTYPE_BOOL : family == UIR_IOP_FAMILY_CAST ? in->dtype_b : in->dtype;
 }
 
+/* The extremes of f32 keep apart which lanes have met a NaN: that is off the chain of comparisons. */
+static bool tracks_nan(const uir_iinstruction *in) {
+    return in->dtype == UIR_DTYPE_F32 && (in->code == UIR_IOP_REDUCE_MAX || in->code == UIR_IOP_REDUCE_MIN);
+}
+
 static bool is_dead(const run *r, uint32_t pointer) {
     for (uint32_t i = 0; i < r->dead_count; i++) {
         if (r->dead[i] == pointer) return true;
@@ -188,9 +193,10 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
         return name;
     }
     const char *address = block_address(r, o);
-    /* Rows that come from memory: what this unit reads next is a page further, which no hardware guesses across pages.
-     */
-    if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->count > r->reductions)
+    /* A pass that computes a row and reduces it leaves the memory idle: it asks for the next row, which no hardware
+     * guesses across pages. Other passes over the row then find it near. */
+    if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->reductions > 0 &&
+        r->count > r->reductions)
         uir_c_line(e, "UIR_PREFETCH(%s);", address);
     if (whole) {
         uir_c_line(e, "const v_%s %s = v_load_%s(%s);", type, name, type, address);
@@ -308,6 +314,15 @@ static void emit_body(run *r, bool whole) {
         const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
         uint32_t slice = 1;
         const char *x = emit_operand(r, i, 0, &slice, whole);
+        if (tracks_nan(in)) {
+            if (!whole)
+                x = uir_c_format(e, "v_select_f32(uir_lanes_below(n - j), %s, v_set_f32(%s))", x,
+                                 uir_c_identity(e, in->code, in->dtype));
+            uir_c_line(e, "met%u[u] = uir_met_nan(met%u[u], %s);", i, i, x);
+            uir_c_line(e, "r%u[u] = %s(r%u[u], %s);", i, in->code == UIR_IOP_REDUCE_MAX ? "uir_greater" : "uir_less", i,
+                       x);
+            continue;
+        }
         if (whole)
             uir_c_line(e, "r%u[u] = v_%s_%s(r%u[u], %s);", i, operation, type, i, x);
         else
@@ -369,6 +384,9 @@ static void emit_finish(run *r, uint32_t i) {
         index[d] = wanted == 1 || wanted > r->rank ? "0" : r->loops[r->rank - wanted];
     }
     const char *total = uir_c_format(e, "total%u", i);
+    if (tracks_nan(in))
+        uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = uir_end_nan(met%u[u], r%u[u]);", i, i,
+                   i);
     uir_c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
     if (in->accumulate)
         uir_c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
@@ -400,6 +418,10 @@ static void emit_rows(run *r) {
             uir_c_line(e, "v_%s r%u[UIR_PARTS];", type, i);
             uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = v_set_%s(%s);", i, type,
                        uir_c_identity(e, in->code, in->dtype));
+            if (tracks_nan(in)) {
+                uir_c_line(e, "uir_met met%u[UIR_PARTS];", i);
+                uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) met%u[u] = (uir_met){0};", i);
+            }
         }
     }
     emit_last_dim(r);
