@@ -20,7 +20,8 @@
 #define MAX_SPLITS    4
 #define ROW_TABLE     512
 #define MEMO_SIZE     (1u << 14)
-#define EFFORT_LIMIT  UINT64_C(3000000000)
+#define EFFORT_LIMIT  UINT64_C(1500000000)
+#define MEMORY_LIMIT  ((size_t)256 << 20)
 #define TOLERANCE     1e-9
 
 __extension__ typedef __int128 wide;
@@ -607,13 +608,18 @@ static bool find_split(uir_terms *t, uir_term *out_one, uir_term *out_other) {
     return false;
 }
 
+void uir_term_spend(uir_terms *t, uint64_t effort) {
+    t->effort += effort;
+    if (t->effort > EFFORT_LIMIT || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
+}
+
 static struct uir_proof_memo *find_memo(uir_terms *t, uir_term goal, uint64_t *out_key) {
     *out_key = t->room->assumed | 1;
     return &t->memo[(uint32_t)((*out_key >> 7) ^ goal * 0x85ebca6bu) & (MEMO_SIZE - 1)];
 }
 
 static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
-    if (t->effort > EFFORT_LIMIT) t->exhausted = true;
+    uir_term_spend(t, 0);
     if (t->exhausted) return false;
     collect(t, t->room, negated, true);
     uint64_t key;

@@ -107,5 +107,7 @@ bool uir_term_prove_eq(uir_terms *terms, uir_term a, uir_term b);
 /* The assumptions contradict each other: the place is never reached. */
 bool uir_term_prove_unreachable(uir_terms *terms);
 void uir_term_assume(uir_terms *terms, uir_term term);
+/* Counts effort, and memory taken so far, against the limits of one verification. */
+void uir_term_spend(uir_terms *terms, uint64_t effort);
 
 #endif

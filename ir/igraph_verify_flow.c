@@ -428,6 +428,7 @@ static void walk_item(uir_iverifier *v, const uir_iitem *item) {
 
 static void walk_items(uir_iverifier *v, uint32_t first) {
     for (uint32_t at = first; at != UINT32_MAX && !v->terms.exhausted && !v->failed; at = v->g->items.data[at].next) {
+        uir_term_spend(&v->terms, 4000);
         const uir_iitem *item = &v->g->items.data[at];
         if (item->kind == UIR_IITEM_LOOP)
             walk_loop(v, item); /* its guard belongs to its body */
@@ -443,10 +444,8 @@ static void close_phase(uir_iverifier *v, const uir_iphase *phase) {
     for (uint32_t i = 0; i < v->facts.count; i++) {
         uir_ifact fact = v->facts.data[i];
         bool keep = uir_iverify_is_dram(v, fact.pointer) && !mentions_index(v, &fact);
-        for (uint32_t k = 0; k < phase->parallel_count + phase->body_count && keep; k++) {
-            uint32_t symbol = k < phase->parallel_count ? phase->parallel[k].symbol
-                                                        : phase->bodies[k - phase->parallel_count].unit_symbol;
-            if (symbol == UINT32_MAX) continue;
+        for (uint32_t k = 0; k < phase->parallel_count && keep; k++) {
+            uint32_t symbol = phase->parallel[k].symbol;
             uint32_t variable = uir_term_of_symbol(&v->terms, symbol);
             uir_term extent = uir_term_of_dim(&v->terms, v->g->symbols.data[symbol].definition);
             if (uir_iverify_fact_mentions(v, &fact, variable))
@@ -465,10 +464,18 @@ static void activate(uir_iverifier *v, uint32_t symbol) {
         v->failed = true;
 }
 
-static void drop_local_facts(uir_iverifier *v) {
+/* What is in a unit's own memory goes with its body; what it left in device memory, all units of the body did. */
+static void close_body(uir_iverifier *v, const uir_ibody *body) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < v->facts.count; i++)
-        if (uir_iverify_is_dram(v, v->facts.data[i].pointer)) v->facts.data[kept++] = v->facts.data[i];
+    for (uint32_t i = 0; i < v->facts.count; i++) {
+        uir_ifact fact = v->facts.data[i];
+        bool keep = uir_iverify_is_dram(v, fact.pointer);
+        if (keep && body->unit_symbol != UINT32_MAX) {
+            uint32_t unit = uir_term_of_symbol(&v->terms, body->unit_symbol);
+            if (uir_iverify_fact_mentions(v, &fact, unit)) keep = add_variable(&fact, unit);
+        }
+        if (keep) v->facts.data[kept++] = fact;
+    }
     v->facts.count = kept;
 }
 
@@ -500,7 +507,7 @@ void uir_iverify_phases(uir_iverifier *v) {
             activate(v, phase->bodies[b].unit_symbol);
             walk_items(v, phase->bodies[b].first_item);
             v->active.count = active;
-            drop_local_facts(v);
+            close_body(v, &phase->bodies[b]);
         }
         v->active.count = 0;
         close_phase(v, phase);

@@ -9,6 +9,7 @@
 
 #define MAX_VARIABLES  24
 #define MAX_LOOP_CASES 3
+#define MAX_ACCESSES   2000
 
 typedef struct pair {
     uir_iverifier *v;
@@ -198,11 +199,13 @@ static void compare_shared(uir_iverifier *v, const uir_iaccess *a, const uir_iac
 }
 
 void uir_iverify_races(uir_iverifier *v) {
+    if (v->accesses.count > MAX_ACCESSES) v->terms.exhausted = true;
     for (uint32_t i = 0; i < v->accesses.count; i++) {
         const uir_iaccess *a = &v->accesses.data[i];
         uir_scope scope = uir_iverify_space(v, a->pointer)->scope;
         if (scope == UIR_SCOPE_UNIT) continue;
         for (uint32_t k = i; k < v->accesses.count && !v->terms.exhausted; k++) {
+            uir_term_spend(&v->terms, 200);
             const uir_iaccess *b = &v->accesses.data[k];
             if (a->pointer != b->pointer || a->phase != b->phase || (!a->write && !b->write)) continue;
             bool repeated = false; /* a pair like it was compared before */

@@ -7,6 +7,7 @@
 #include "ir/igraph_verify.h"
 
 #define MAX_NEST 48
+#define MAX_USES 1500
 
 typedef struct use {
     uint32_t pointer, instruction, line;
@@ -231,6 +232,10 @@ void uir_iverify_syncs(uir_iverifier *v) {
         for (uint32_t b = 0; b < phase->body_count; b++) {
             collector c = {.v = v};
             collect_items(&c, phase->bodies[b].first_item);
+            if (c.uses.count > MAX_USES) {
+                v->terms.exhausted = true;
+                return;
+            }
             for (uint32_t i = 0; i < c.uses.count; i++)
                 for (uint32_t k = 0; k < c.uses.count; k++) compare_uses(&c, &c.uses.data[i], &c.uses.data[k]);
         }
