@@ -42,6 +42,23 @@ static uint32_t split_words(const char *text, size_t length, word *out, uint32_t
 
 /* One to three edits: a word replaced by another of the text, a number changed, a line dropped, doubled or swapped with
  * the next. */
+/* The word of an instruction with another operation of its family: "binary.add.f32" becomes "binary.max.f32". */
+static size_t other_operation(harness *h, word w, char *out, size_t capacity) {
+    for (int tries = 0; tries < 40; tries++) {
+        const char *name = uir_iop_get_row((uir_iop_code)random_below(&h->random, UIR_IOP_COUNT))->name,
+                   *dot = strchr(name, '.');
+        size_t family = dot ? (size_t)(dot - name) + 1 : 0;
+        if (!dot || w.length <= family || memcmp(w.at, name, family)) continue;
+        const char *rest = memchr(w.at + family, '.', w.length - family);
+        size_t tail = rest ? w.length - (size_t)(rest - w.at) : 0, length = strlen(name);
+        if (length + tail >= capacity) continue;
+        memcpy(out, name, length);
+        if (tail) memcpy(out + length, rest, tail);
+        return length + tail;
+    }
+    return 0;
+}
+
 static void edit_text(harness *h, const text_file *f, uir_text *out) {
     enum { MOST = 4000 };
     static word words[MOST];
@@ -50,7 +67,7 @@ static void edit_text(harness *h, const text_file *f, uir_text *out) {
     memcpy(text, f->text, length);
     uint32_t edits = 1 + (random_below(&h->random, 6) == 0) + (random_below(&h->random, 12) == 0);
     for (uint32_t k = 0; k < edits; k++) {
-        uint32_t count = split_words(text, length, words, MOST), kind = random_below(&h->random, 10);
+        uint32_t count = split_words(text, length, words, MOST), kind = random_below(&h->random, 17);
         if (count < 20) break;
         uint32_t target = 6 + random_below(&h->random, count - 6);
         word w = words[target];
@@ -74,6 +91,12 @@ static void edit_text(harness *h, const text_file *f, uir_text *out) {
                                                   "16", "31", "32", "33", "64", "128", "1000"};
             size = (size_t)snprintf(replacement, sizeof replacement, "%s",
                                     numbers[random_below(&h->random, sizeof numbers / sizeof *numbers)]);
+        } else if (kind > 9) { /* another operation */
+            for (uint32_t i = 0; i < count && !size; i++) {
+                w = words[6 + random_below(&h->random, count - 6)];
+                size = other_operation(h, w, replacement, sizeof replacement);
+            }
+            if (!size) continue;
         } else { /* a line goes */
             const char *begin = w.at, *end = w.at;
             while (begin > text && begin[-1] != '\n') begin--;
