@@ -190,10 +190,9 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
     if (p->tied != UINT32_MAX) check_tie(v, p);
     for (uint32_t k = 0; k < index; k++) {
         const uir_ipointer *other = uir_iverify_pointer(v, k);
-        bool output = p->role == UIR_IPOINTER_OUT,
-             argument = p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST || output;
-        if (argument && other->role == p->role && other->role_index == p->role_index)
-            uir_iverify_report(v, p->line, "%%%s and %%%s are one argument", other->name, p->name);
+        /* Two views of one input are fine; two of one output would be written without knowing of each other. */
+        if (p->role == UIR_IPOINTER_OUT && other->role == p->role && other->role_index == p->role_index)
+            uir_iverify_report(v, p->line, "%%%s and %%%s are one output", other->name, p->name);
         if (p->tied != UINT32_MAX && other->tied == p->tied)
             uir_iverify_report(v, p->line, "%%%s and %%%s are tied to one input", other->name, p->name);
     }
