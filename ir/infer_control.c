@@ -176,6 +176,47 @@ uir_status uir_infer_loop(uir_inference *inference) {
     return UIR_STATUS_OK;
 }
 
+/* ---- fused groups ---- */
+
+static uir_status check_group_body(uir_inference *inference, const uir_graph_info *body) {
+    for (uint32_t n = 0; n < body->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(inference->module, body->nodes.data[n]);
+        if (uir_op_get_row(node->op)->traits & (UIR_TRAIT_EFFECT | UIR_TRAIT_CONTROL | UIR_TRAIT_RANDOM))
+            return uir_infer_fail(inference, "the body holds %s", uir_op_name(node->op));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_infer_group(uir_inference *inference) {
+    const uir_module *module = inference->module;
+    const uir_node_info *node = inference->node;
+    uir_graph_id graph;
+    const uir_graph_info *body = body_of(inference, "body", &graph);
+    if (!body) return uir_infer_fail(inference, "there is no graph body");
+    if (body->inputs.count != node->input_count)
+        return uir_infer_fail(inference, "%u operands, but the body takes %u", node->input_count, body->inputs.count);
+    if (body->outputs.count != node->output_count)
+        return uir_infer_fail(inference, "%u results, but the body gives %u", node->output_count, body->outputs.count);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!uir_infer_has(inference, i)) return uir_infer_fail(inference, "operand %u is missing", i);
+        const uir_type *outside = uir_infer_operand(inference, i),
+                       *inside = uir_value_type(module, body->inputs.data[i]);
+        bool fits = outside->kind == UIR_VALUE_TENSOR && inside->kind == UIR_VALUE_TENSOR && outside->rank_known &&
+                    inside->rank_known && outside->dtype == inside->dtype && outside->rank == inside->rank;
+        for (uint32_t d = 0; fits && d < inside->rank; d++)
+            fits = uir_infer_equal(inference, outside->dims[d], inside->dims[d]);
+        if (!fits) return uir_infer_fail(inference, "operand %u is not of the type that the body takes", i);
+    }
+    UIR_TRY(check_group_body(inference, body));
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uir_type *type = uir_value_type(module, body->outputs.data[i]);
+        if (type->kind != UIR_VALUE_TENSOR || !type->rank_known)
+            return uir_infer_fail(inference, "result %u is not a tensor of known rank", i);
+        UIR_TRY(uir_infer_result_dims(inference, i, type->dtype, type->dims, type->rank));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- host ops ---- */
 
 uir_status uir_infer_top_k(uir_inference *inference) {

@@ -150,3 +150,18 @@ uir_status uir_interpret_loop(uir_call *call) {
     close_loop(call, &loop);
     return status;
 }
+
+/* ---- fused groups ---- */
+
+uir_status uir_interpret_group(uir_call *call) {
+    size_t size = ((size_t)call->node->input_count + 1) * sizeof(uir_datum *);
+    uir_datum **inputs;
+    UIR_TRY_ALLOCATE(inputs, uir_allocate_zeroed(call->allocator, size));
+    for (uint32_t i = 0; i < call->node->input_count; i++) {
+        inputs[i] = call->inputs[i];
+        uir_datum_retain(inputs[i]);
+    }
+    uir_status status = uir_interpreter_run_body(call, body_of(call, "body"), inputs, call->outputs);
+    uir_release(call->allocator, inputs, size);
+    return status;
+}
