@@ -1,0 +1,607 @@
+/* Axis identities by union and splitting. Each operand read from outside and each value made inside is an instance: a
+ * list of atoms per dim. Relating two lists from their fast ends unites atoms of equal extent and splits the larger of
+ * two unequal ones. */
+#include "ir/axes.h"
+#include <string.h>
+
+enum { MOST_FACTORS = 16 };
+
+typedef struct atom {
+    uint32_t parent;     /* itself: a root */
+    uint32_t slow, fast; /* a root that was split; NONE: a leaf */
+    uir_dim extent;
+    bool solid;
+} atom;
+
+typedef struct instance {
+    uir_axis_list *dims; /* atoms per dim as first made: one or none */
+    uint32_t rank;
+    uir_axis_list list; /* at the end: axes of the whole */
+    uint32_t *dim_axes; /* at the end: the one axis of each dim */
+} instance;
+
+struct uir_axes_table {
+    const uir_module *module;
+    uir_arena *arena;
+    const uir_node_id *nodes;
+    uint32_t node_count;
+    uir_vector(atom) atoms;
+    uir_vector(instance) instances;
+    uir_vector(uir_value_id) values; /* made inside; instance of the same index in value_instances */
+    uir_vector(uint32_t) value_instances;
+    uint32_t **operands; /* per node, per operand: its instance */
+};
+typedef struct uir_axes_table table;
+
+static const uir_status UNRELATED = UIR_STATUS_UNSUPPORTED;
+
+/* ---- atoms ---- */
+static uint32_t find(const table *t, uint32_t a) {
+    while (t->atoms.data[a].parent != a) a = t->atoms.data[a].parent;
+    return a;
+}
+
+static uir_status add_atom(table *t, uir_dim extent, uint32_t *out_atom) {
+    if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
+    *out_atom = t->atoms.count;
+    return uir_vector_push(t->arena, &t->atoms, ((atom){t->atoms.count, UIR_AXES_NONE, UIR_AXES_NONE, extent, false}));
+}
+
+typedef uir_vector(uint32_t) atom_list;
+
+/* Appends the leaves that an atom is made of now. Splits halve nothing, so the depth is bounded by the factors. */
+static uir_status push_leaves(table *t, uint32_t a, atom_list *list) {
+    a = find(t, a);
+    if (t->atoms.data[a].slow == UIR_AXES_NONE) return uir_vector_push(t->arena, list, a);
+    uint32_t fast = t->atoms.data[a].fast;
+    UIR_TRY(push_leaves(t, t->atoms.data[a].slow, list));
+    return push_leaves(t, fast, list);
+}
+
+static uir_status push_dim(table *t, const instance *of, uint32_t dim, atom_list *list) {
+    for (uint32_t i = 0; i < of->dims[dim].count; i++) UIR_TRY(push_leaves(t, of->dims[dim].axes[i], list));
+    return UIR_STATUS_OK;
+}
+
+static uir_status unite(table *t, uint32_t a, uint32_t b) {
+    if (a == b) return UIR_STATUS_OK;
+    bool solid = t->atoms.data[a].solid || t->atoms.data[b].solid;
+    /* A constant extent says more than an expression. */
+    if (uir_dim_is_const(t->module->dims, t->atoms.data[b].extent, NULL))
+        t->atoms.data[a].extent = t->atoms.data[b].extent;
+    t->atoms.data[a].solid = solid;
+    t->atoms.data[b].parent = a;
+    return UIR_STATUS_OK;
+}
+
+/* ---- exact division ---- */
+typedef struct factors {
+    int64_t number;
+    uir_dim other[MOST_FACTORS];
+    uint32_t count;
+} factors;
+
+static bool take_factors(const uir_dims *dims, uir_dim dim, factors *out) {
+    *out = (factors){.number = 1};
+    const uir_dim_node *node = uir_dim_get(dims, dim);
+    const uir_dim *operands = node->kind == UIR_DIM_MUL ? node->operands : &dim;
+    uint32_t count = node->kind == UIR_DIM_MUL ? node->count : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t value;
+        if (uir_dim_is_const(dims, operands[i], &value)) {
+            out->number *= value;
+        } else {
+            if (out->count == MOST_FACTORS) return false;
+            out->other[out->count++] = operands[i];
+        }
+    }
+    return out->number > 0;
+}
+
+/* The dim q with q*b = a for every binding; none when there is no such expression in sight. */
+static uir_dim divide(uir_dims *dims, uir_dim a, uir_dim b) {
+    factors of, by;
+    if (!take_factors(dims, a, &of) || !take_factors(dims, b, &by) || of.number % by.number) return UIR_DIM_NONE;
+    for (uint32_t i = 0; i < by.count; i++) {
+        uint32_t at = 0;
+        while (at < of.count && !uir_dim_equal(of.other[at], by.other[i])) at++;
+        if (at == of.count) return UIR_DIM_NONE;
+        of.other[at] = of.other[--of.count];
+    }
+    uir_dim result = uir_dim_const(dims, of.number / by.number);
+    for (uint32_t i = 0; i < of.count; i++) result = uir_dim_mul(dims, result, of.other[i]);
+    return result;
+}
+
+static bool is_same(const table *t, uir_dim a, uir_dim b) {
+    return uir_dim_equal(a, b) || uir_dim_compare(t->module->dims, a, UIR_RELATION_EQ, b) == UIR_TRUE;
+}
+
+static bool is_one(const table *t, uir_dim dim) {
+    int64_t value;
+    return uir_dim_is_const(t->module->dims, dim, &value) && value == 1;
+}
+
+/* ---- relating ---- */
+/* Splits a leaf into (extent / fast, fast). */
+static uir_status split(table *t, uint32_t a, uint32_t fast) {
+    if (t->atoms.data[a].solid || t->atoms.data[fast].solid) return UNRELATED;
+    uir_dim rest = divide(t->module->dims, t->atoms.data[a].extent, t->atoms.data[fast].extent);
+    if (!rest.id) return UNRELATED;
+    uint32_t slow;
+    UIR_TRY(add_atom(t, rest, &slow));
+    t->atoms.data[a].slow = slow;
+    t->atoms.data[a].fast = fast;
+    return UIR_STATUS_OK;
+}
+
+/* Makes two lists of atoms, of which the products of extents are equal, the same list. */
+static uir_status relate(table *t, const atom_list *left, const atom_list *right) {
+    atom_list a = {0}, b = {0}; /* stacks: the fastest atom last */
+    for (uint32_t i = 0; i < left->count; i++) UIR_TRY(push_leaves(t, left->data[i], &a));
+    for (uint32_t i = 0; i < right->count; i++) UIR_TRY(push_leaves(t, right->data[i], &b));
+    while (a.count || b.count) {
+        if (!a.count || !b.count) return UNRELATED;
+        uint32_t x = find(t, a.data[a.count - 1]), y = find(t, b.data[b.count - 1]);
+        /* What an earlier step split is taken apart here. */
+        atom_list *apart = t->atoms.data[x].slow != UIR_AXES_NONE   ? &a
+                           : t->atoms.data[y].slow != UIR_AXES_NONE ? &b
+                                                                    : NULL;
+        if (apart) {
+            uint32_t whole = apart == &a ? x : y;
+            apart->count--;
+            UIR_TRY(push_leaves(t, whole, apart));
+            continue;
+        }
+        if (x == y || is_same(t, t->atoms.data[x].extent, t->atoms.data[y].extent)) {
+            UIR_TRY(unite(t, x, y));
+            a.count--, b.count--;
+            continue;
+        }
+        uir_status status = split(t, x, y);
+        if (status == UNRELATED) status = split(t, y, x);
+        UIR_TRY(status);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status relate_dims(table *t, const instance *a, uint32_t dim_a, const instance *b, uint32_t dim_b) {
+    atom_list left = {0}, right = {0};
+    UIR_TRY(push_dim(t, a, dim_a, &left));
+    UIR_TRY(push_dim(t, b, dim_b, &right));
+    return relate(t, &left, &right);
+}
+
+static uir_status make_solid(table *t, const instance *of, uint32_t dim) {
+    atom_list list = {0};
+    UIR_TRY(push_dim(t, of, dim, &list));
+    if (list.count > 1) return UNRELATED;
+    if (list.count) t->atoms.data[list.data[0]].solid = true;
+    return UIR_STATUS_OK;
+}
+
+/* ---- rules: how a node relates its operands' dims to its result's ---- */
+typedef struct rule_call {
+    table *t;
+    const uir_node_info *node;
+    const instance *result;    /* of result 0; NULL when it has none */
+    const instance **operands; /* per operand */
+} rule_call;
+
+static uir_status relate_all(rule_call *c, const instance *a, const instance *b) {
+    if (a->rank != b->rank) return UNRELATED;
+    for (uint32_t d = 0; d < a->rank; d++) UIR_TRY(relate_dims(c->t, a, d, b, d));
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_same(rule_call *c) {
+    for (uint32_t i = 0; i < c->node->input_count; i++) UIR_TRY(relate_all(c, c->operands[i], c->result));
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_broadcast(rule_call *c) {
+    const instance *a = c->operands[0];
+    const uir_type *from = uir_value_type(c->t->module, c->node->inputs[0]),
+                   *to = uir_value_type(c->t->module, c->node->outputs[0]);
+    uint32_t shift = c->result->rank - a->rank;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (is_one(c->t, from->dims[d])) continue;
+        if (!is_same(c->t, from->dims[d], to->dims[d + shift])) return UNRELATED; /* only the run tells */
+        UIR_TRY(relate_dims(c->t, a, d, c->result, d + shift));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_reshape(rule_call *c) {
+    atom_list left = {0}, right = {0};
+    for (uint32_t d = 0; d < c->operands[0]->rank; d++) UIR_TRY(push_dim(c->t, c->operands[0], d, &left));
+    for (uint32_t d = 0; d < c->result->rank; d++) UIR_TRY(push_dim(c->t, c->result, d, &right));
+    return relate(c->t, &left, &right);
+}
+
+static uir_status rule_transpose(rule_call *c) {
+    uint32_t count;
+    const int64_t *perm = uir_node_ints(c->t->module, c->node, "perm", &count);
+    for (uint32_t d = 0; d < count; d++) UIR_TRY(relate_dims(c->t, c->operands[0], (uint32_t)perm[d], c->result, d));
+    return UIR_STATUS_OK;
+}
+
+static uir_status relate_kept(rule_call *c, const bool *reduced, bool keep) {
+    uint32_t to = 0;
+    for (uint32_t d = 0; d < c->operands[0]->rank; d++) {
+        if (!reduced[d]) UIR_TRY(relate_dims(c->t, c->operands[0], d, c->result, to));
+        to += !reduced[d] || keep;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_reduce(rule_call *c) {
+    bool reduced[UIR_MAX_RANK + 1] = {false};
+    uint32_t count;
+    const int64_t *axes = uir_node_ints(c->t->module, c->node, "axes", &count);
+    for (uint32_t i = 0; i < count; i++) reduced[axes[i]] = true;
+    return relate_kept(c, reduced, uir_node_int(c->t->module, c->node, "keep", 0) != 0);
+}
+
+/* The position along the axis is the result: it must stay one axis. */
+static uir_status rule_arg(rule_call *c) {
+    bool reduced[UIR_MAX_RANK + 1] = {false};
+    uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
+    reduced[axis] = true;
+    UIR_TRY(make_solid(c->t, c->operands[0], axis));
+    return relate_kept(c, reduced, uir_node_int(c->t->module, c->node, "keep", 0) != 0);
+}
+
+static uir_status rule_scan(rule_call *c) {
+    uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
+    UIR_TRY(make_solid(c->t, c->operands[0], axis));
+    UIR_TRY(make_solid(c->t, c->result, axis));
+    return rule_same(c);
+}
+
+/* Dims that a movement leaves as they are, are the same axis; the others are solid on both sides. */
+static uir_status relate_or_fix(rule_call *c, const instance *a, uint32_t dim, bool same) {
+    if (same) return relate_dims(c->t, a, dim, c->result, dim);
+    UIR_TRY(make_solid(c->t, a, dim));
+    return make_solid(c->t, c->result, dim);
+}
+
+static bool is_number(const table *t, uir_dim dim, int64_t number) {
+    int64_t value;
+    return uir_dim_is_const(t->module->dims, dim, &value) && value == number;
+}
+
+static uir_status rule_slice(rule_call *c) {
+    uint32_t count;
+    const uir_dim *starts = uir_node_dims(c->t->module, c->node, "starts", &count),
+                  *sizes = uir_node_dims(c->t->module, c->node, "sizes", &count);
+    const int64_t *steps = uir_node_ints(c->t->module, c->node, "steps", &count);
+    const uir_type *type = uir_value_type(c->t->module, c->node->inputs[0]);
+    for (uint32_t d = 0; d < type->rank; d++) {
+        bool same = is_number(c->t, starts[d], 0) && steps[d] == 1 && is_same(c->t, sizes[d], type->dims[d]);
+        UIR_TRY(relate_or_fix(c, c->operands[0], d, same));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_pad(rule_call *c) {
+    uint32_t count;
+    const uir_dim *low = uir_node_dims(c->t->module, c->node, "low", &count),
+                  *high = uir_node_dims(c->t->module, c->node, "high", &count);
+    const int64_t *interior = uir_node_ints(c->t->module, c->node, "interior", &count);
+    for (uint32_t d = 0; d < c->result->rank; d++) {
+        bool same = is_number(c->t, low[d], 0) && is_number(c->t, high[d], 0) && !interior[d];
+        UIR_TRY(relate_or_fix(c, c->operands[0], d, same));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_concat(rule_call *c) {
+    uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
+    for (uint32_t i = 0; i < c->node->input_count; i++)
+        for (uint32_t d = 0; d < c->result->rank; d++) UIR_TRY(relate_or_fix(c, c->operands[i], d, d != axis));
+    return UIR_STATUS_OK;
+}
+
+/* Result dims: data before the axis, the indices', data after it. */
+static uir_status rule_gather(rule_call *c) {
+    uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
+    const instance *data = c->operands[0], *indices = c->operands[1];
+    UIR_TRY(make_solid(c->t, data, axis));
+    for (uint32_t d = 0; d < data->rank; d++) {
+        if (d == axis) continue;
+        UIR_TRY(relate_dims(c->t, data, d, c->result, d < axis ? d : d + indices->rank - 1));
+    }
+    for (uint32_t d = 0; d < indices->rank; d++) UIR_TRY(relate_dims(c->t, indices, d, c->result, axis + d));
+    return UIR_STATUS_OK;
+}
+
+/* The indices have the result's dims; the data is read at the result's coordinates but for the axis, in dims that may
+ * be longer. */
+static uir_status rule_gather_elements(rule_call *c) {
+    for (uint32_t d = 0; d < c->result->rank; d++) {
+        UIR_TRY(make_solid(c->t, c->operands[0], d));
+        UIR_TRY(make_solid(c->t, c->result, d));
+    }
+    return relate_all(c, c->operands[1], c->result);
+}
+
+static uir_status rule_gather_nd(rule_call *c) {
+    const instance *data = c->operands[0], *indices = c->operands[1];
+    uint32_t batch = (uint32_t)uir_node_int(c->t->module, c->node, "batch", 0);
+    int64_t depth;
+    const uir_type *type = uir_value_type(c->t->module, c->node->inputs[1]);
+    if (!uir_dim_is_const(c->t->module->dims, type->dims[type->rank - 1], &depth)) return UNRELATED;
+    UIR_TRY(make_solid(c->t, indices, indices->rank - 1));
+    for (uint32_t d = 0; d + 1 < indices->rank; d++) UIR_TRY(relate_dims(c->t, indices, d, c->result, d));
+    for (uint32_t d = 0; d < data->rank; d++) {
+        if (d < batch)
+            UIR_TRY(relate_dims(c->t, data, d, c->result, d));
+        else if (d < batch + depth)
+            UIR_TRY(make_solid(c->t, data, d));
+        else
+            UIR_TRY(relate_dims(c->t, data, d, c->result, indices->rank - 1 + d - batch - (uint32_t)depth));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_alone(rule_call *c) {
+    for (uint32_t d = 0; c->result && d < c->result->rank; d++) UIR_TRY(make_solid(c->t, c->result, d));
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_matmul(rule_call *c) {
+    const instance *a = c->operands[0], *b = c->operands[1];
+    uint32_t last = a->rank - 1;
+    for (uint32_t d = 0; d + 2 < a->rank; d++) {
+        UIR_TRY(relate_dims(c->t, a, d, c->result, d));
+        UIR_TRY(relate_dims(c->t, b, d, c->result, d));
+    }
+    UIR_TRY(relate_dims(c->t, a, last - 1, c->result, last - 1));
+    UIR_TRY(relate_dims(c->t, a, last, b, last - 1));
+    return relate_dims(c->t, b, last, c->result, last);
+}
+
+/* Spatial dims are read by windows; with groups channels are, too. */
+static uir_status rule_conv(rule_call *c) {
+    const instance *x = c->operands[0], *w = c->operands[1];
+    bool grouped = uir_node_int(c->t->module, c->node, "groups", 1) != 1;
+    UIR_TRY(relate_dims(c->t, x, 0, c->result, 0));
+    UIR_TRY(relate_dims(c->t, w, 0, c->result, 1));
+    if (!grouped) UIR_TRY(relate_dims(c->t, x, 1, w, 1));
+    for (uint32_t d = grouped ? 1 : 2; d < x->rank; d++) {
+        UIR_TRY(make_solid(c->t, x, d));
+        UIR_TRY(make_solid(c->t, w, d));
+        UIR_TRY(make_solid(c->t, c->result, d));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status rule_window(rule_call *c) {
+    for (uint32_t d = 0; d < 2; d++) UIR_TRY(relate_dims(c->t, c->operands[0], d, c->result, d));
+    for (uint32_t d = 2; d < c->result->rank; d++) {
+        UIR_TRY(make_solid(c->t, c->operands[0], d));
+        UIR_TRY(make_solid(c->t, c->result, d));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Ops that are not elementwise; one without a row has no axes to share. */
+static const struct {
+    uir_op op;
+    uir_status (*relate)(rule_call *call);
+} rules[] = {
+    {UIR_OP_BROADCAST, rule_broadcast},
+    {UIR_OP_RESHAPE, rule_reshape},
+    {UIR_OP_TRANSPOSE, rule_transpose},
+    {UIR_OP_REDUCE_SUM, rule_reduce},
+    {UIR_OP_REDUCE_PROD, rule_reduce},
+    {UIR_OP_REDUCE_MAX, rule_reduce},
+    {UIR_OP_REDUCE_MIN, rule_reduce},
+    {UIR_OP_ARG_MAX, rule_arg},
+    {UIR_OP_ARG_MIN, rule_arg},
+    {UIR_OP_SCAN_SUM, rule_scan},
+    {UIR_OP_SCAN_PROD, rule_scan},
+    {UIR_OP_SLICE, rule_slice},
+    {UIR_OP_PAD, rule_pad},
+    {UIR_OP_CONCAT, rule_concat},
+    {UIR_OP_GATHER, rule_gather},
+    {UIR_OP_GATHER_ELEMENTS, rule_gather_elements},
+    {UIR_OP_GATHER_ND, rule_gather_nd},
+    {UIR_OP_IOTA, rule_alone},
+    {UIR_OP_MATMUL, rule_matmul},
+    {UIR_OP_CONV, rule_conv},
+    {UIR_OP_WINDOW_SUM, rule_window},
+    {UIR_OP_WINDOW_MAX, rule_window},
+};
+
+static uir_status apply_rule(rule_call *c) {
+    if (uir_op_get_row(c->node->op)->traits & UIR_TRAIT_ELEMENTWISE) return rule_same(c);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].op == c->node->op) return rules[i].relate(c);
+    return UNRELATED;
+}
+
+/* ---- instances ---- */
+static uir_status add_instance(table *t, uir_value_id value, uint32_t *out_instance) {
+    const uir_type *type = uir_value_type(t->module, value);
+    if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return UNRELATED;
+    instance made = {.rank = type->rank};
+    UIR_TRY_ALLOCATE(made.dims, uir_arena_allocate_array(t->arena, type->rank + 1, sizeof *made.dims));
+    for (uint32_t d = 0; d < type->rank; d++) {
+        if (is_one(t, type->dims[d])) continue;
+        uint32_t *atoms;
+        UIR_TRY_ALLOCATE(atoms, uir_arena_allocate_array(t->arena, 1, sizeof *atoms));
+        UIR_TRY(add_atom(t, type->dims[d], atoms));
+        made.dims[d] = (uir_axis_list){atoms, 1};
+    }
+    *out_instance = t->instances.count;
+    return uir_vector_push(t->arena, &t->instances, made);
+}
+
+static uint32_t instance_of_value(const table *t, uir_value_id value) {
+    for (uint32_t i = 0; i < t->values.count; i++)
+        if (t->values.data[i].id == value.id) return t->value_instances.data[i];
+    return UIR_AXES_NONE;
+}
+
+static uir_status add_node(table *t, uint32_t at) {
+    const uir_node_info *node = uir_node_get(t->module, t->nodes[at]);
+    UIR_TRY_ALLOCATE(t->operands[at],
+                     uir_arena_allocate_array(t->arena, node->input_count + 1, sizeof *t->operands[at]));
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!node->inputs[i].id) return UNRELATED;
+        uint32_t found = instance_of_value(t, node->inputs[i]);
+        if (found == UIR_AXES_NONE) UIR_TRY(add_instance(t, node->inputs[i], &found));
+        t->operands[at][i] = found;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        uint32_t made;
+        if (!node->outputs[i].id) return UNRELATED;
+        UIR_TRY(add_instance(t, node->outputs[i], &made));
+        UIR_TRY(uir_vector_push(t->arena, &t->values, node->outputs[i]));
+        UIR_TRY(uir_vector_push(t->arena, &t->value_instances, made));
+    }
+    rule_call call = {.t = t, .node = node};
+    UIR_TRY_ALLOCATE(call.operands, uir_arena_allocate_array(t->arena, node->input_count + 1, sizeof *call.operands));
+    for (uint32_t i = 0; i < node->input_count; i++) call.operands[i] = &t->instances.data[t->operands[at][i]];
+    if (node->output_count) call.result = &t->instances.data[instance_of_value(t, node->outputs[0])];
+    return apply_rule(&call);
+}
+
+/* ---- joining neighbours ---- */
+typedef struct neighbours {
+    uint32_t *next, *previous; /* per leaf: the one that always follows or precedes; NONE: ends or differs */
+    uint8_t *seen;
+} neighbours;
+
+static void note_neighbour(uint32_t *slot, bool first, uint32_t other) {
+    if (first)
+        *slot = other;
+    else if (*slot != other)
+        *slot = UIR_AXES_NONE;
+}
+
+/* Each instance's leaves; an axis twice in one value cannot be told apart. */
+static uir_status list_leaves(table *t, atom_list *lists) {
+    for (uint32_t i = 0; i < t->instances.count; i++) {
+        instance *of = &t->instances.data[i];
+        for (uint32_t d = 0; d < of->rank; d++) UIR_TRY(push_dim(t, of, d, &lists[i]));
+        for (uint32_t k = 0; k < lists[i].count; k++)
+            for (uint32_t j = 0; j < k; j++)
+                if (lists[i].data[j] == lists[i].data[k]) return UNRELATED;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status find_neighbours(table *t, const atom_list *lists, neighbours *out) {
+    uint32_t count = t->atoms.count + 1;
+    UIR_TRY_ALLOCATE(out->next, uir_arena_allocate_array(t->arena, count, sizeof *out->next));
+    UIR_TRY_ALLOCATE(out->previous, uir_arena_allocate_array(t->arena, count, sizeof *out->previous));
+    UIR_TRY_ALLOCATE(out->seen, uir_arena_allocate_array(t->arena, count, 1));
+    for (uint32_t i = 0; i < t->instances.count; i++) {
+        const atom_list *list = &lists[i];
+        for (uint32_t k = 0; k < list->count; k++) {
+            uint32_t a = list->data[k];
+            note_neighbour(&out->next[a], !out->seen[a], k + 1 < list->count ? list->data[k + 1] : UIR_AXES_NONE);
+            note_neighbour(&out->previous[a], !out->seen[a], k ? list->data[k - 1] : UIR_AXES_NONE);
+            out->seen[a] = 1;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static bool joins_next(const table *t, const neighbours *n, uint32_t a) {
+    uint32_t next = n->next[a];
+    return next != UIR_AXES_NONE && n->previous[next] == a && !t->atoms.data[a].solid && !t->atoms.data[next].solid;
+}
+
+/* Numbers the axes in the order in which values first show them; axis_of[leaf]. */
+static uir_status number_axes(table *t, const atom_list *lists, const neighbours *n, uint32_t *axis_of,
+                              uir_axes *out_axes) {
+    uir_axis_info *axes;
+    UIR_TRY_ALLOCATE(axes, uir_arena_allocate_array(t->arena, t->atoms.count + 1, sizeof *axes));
+    for (uint32_t a = 0; a <= t->atoms.count; a++) axis_of[a] = UIR_AXES_NONE;
+    for (uint32_t i = 0; i < t->instances.count; i++) {
+        for (uint32_t k = 0; k < lists[i].count; k++) {
+            uint32_t a = lists[i].data[k];
+            if (axis_of[a] != UIR_AXES_NONE) continue;
+            uir_dim extent = t->atoms.data[a].extent;
+            axis_of[a] = out_axes->count;
+            for (uint32_t b = a; joins_next(t, n, b);) {
+                b = n->next[b];
+                axis_of[b] = out_axes->count;
+                extent = uir_dim_mul(t->module->dims, extent, t->atoms.data[b].extent);
+            }
+            if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
+            axes[out_axes->count++] = (uir_axis_info){extent, t->atoms.data[a].solid};
+        }
+    }
+    out_axes->axes = axes;
+    return UIR_STATUS_OK;
+}
+
+static uir_status finish(table *t, uir_axes *out_axes) {
+    atom_list *lists;
+    uint32_t *axis_of;
+    neighbours n = {0};
+    UIR_TRY_ALLOCATE(lists, uir_arena_allocate_array(t->arena, t->instances.count + 1, sizeof *lists));
+    UIR_TRY_ALLOCATE(axis_of, uir_arena_allocate_array(t->arena, t->atoms.count + 1, sizeof *axis_of));
+    UIR_TRY(list_leaves(t, lists));
+    UIR_TRY(find_neighbours(t, lists, &n));
+    UIR_TRY(number_axes(t, lists, &n, axis_of, out_axes));
+    for (uint32_t i = 0; i < t->instances.count; i++) {
+        instance *of = &t->instances.data[i];
+        uint32_t *axes, count = 0;
+        UIR_TRY_ALLOCATE(axes, uir_arena_allocate_array(t->arena, lists[i].count + 1, sizeof *axes));
+        for (uint32_t k = 0; k < lists[i].count; k++) {
+            uint32_t axis = axis_of[lists[i].data[k]];
+            if (!count || axes[count - 1] != axis) axes[count++] = axis;
+        }
+        of->list = (uir_axis_list){axes, count};
+        UIR_TRY_ALLOCATE(of->dim_axes, uir_arena_allocate_array(t->arena, of->rank + 1, sizeof *of->dim_axes));
+        for (uint32_t d = 0; d < of->rank; d++) {
+            atom_list leaves = {0};
+            UIR_TRY(push_dim(t, of, d, &leaves));
+            of->dim_axes[d] = UIR_AXES_NONE;
+            if (leaves.count == 1 && !joins_next(t, &n, leaves.data[0]) &&
+                (n.previous[leaves.data[0]] == UIR_AXES_NONE || !joins_next(t, &n, n.previous[leaves.data[0]])))
+                of->dim_axes[d] = axis_of[leaves.data[0]];
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
+                            uir_axes *out_axes, uint32_t *out_node) {
+    table *t;
+    *out_axes = (uir_axes){0};
+    UIR_TRY_ALLOCATE(t, uir_arena_allocate(arena, sizeof *t));
+    *t = (table){.module = module, .arena = arena, .nodes = nodes, .node_count = count};
+    UIR_TRY_ALLOCATE(t->operands, uir_arena_allocate_array(arena, count + 1, sizeof *t->operands));
+    out_axes->table = t;
+    for (uint32_t i = 0; i < count; i++) {
+        if (out_node) *out_node = i;
+        UIR_TRY(add_node(t, i));
+    }
+    return finish(t, out_axes);
+}
+
+/* ---- asking ---- */
+uir_axis_list uir_axes_of_value(const uir_axes *axes, uir_value_id value) {
+    uint32_t at = instance_of_value(axes->table, value);
+    return at == UIR_AXES_NONE ? (uir_axis_list){NULL, 0} : axes->table->instances.data[at].list;
+}
+
+uir_axis_list uir_axes_of_operand(const uir_axes *axes, uint32_t node, uint32_t index) {
+    return axes->table->instances.data[axes->table->operands[node][index]].list;
+}
+
+uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_t dim) {
+    uint32_t at = instance_of_value(axes->table, value);
+    return at == UIR_AXES_NONE ? UIR_AXES_NONE : axes->table->instances.data[at].dim_axes[dim];
+}
+
+uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t index, uint32_t dim) {
+    return axes->table->instances.data[axes->table->operands[node][index]].dim_axes[dim];
+}
