@@ -1,0 +1,45 @@
+/* The planner: a module of fused groups to the bytes of a package.
+ *
+ * In: a module whose graphs hold group nodes (each naming its kernel and the values of the kernel's dims), reshapes,
+ * dim_values, bind_dims, if, loop, and host ops; the iGraphs of each kernel, verified; optionally native objects. Out:
+ * a package (runtime/plan.h): the same bytes for the same input, wherever and whenever. A node of another kind is an
+ * error that names it; all such nodes are reported. */
+#ifndef UIR_PLANNER_PLANNER_H
+#define UIR_PLANNER_PLANNER_H
+
+#include "ir/graph.h"
+#include "ir/igraph.h"
+
+/* What a group's attribute `kernel` names: its variants, in the order in which they are tried. All have the same dims.
+ */
+typedef struct uir_plan_source {
+    const char *name;
+    const uir_igraph_list *variants;
+} uir_plan_source;
+
+/* A shared object for one instruction set. `symbols` and `scratch` have an entry per variant, kernel by kernel in the
+ * order of the sources. */
+typedef struct uir_plan_object {
+    const char *isa;
+    const void *bytes; /* NULL: it will be attached to the opened package later */
+    size_t size;
+    const char *const *symbols; /* phases are <symbol>_phase<k>; NULL: the object lacks that variant */
+    const char *source;         /* kept in the package when not NULL */
+    size_t source_size;
+} uir_plan_object;
+
+typedef struct uir_plan_options {
+    const uir_plan_object *objects;
+    uint32_t object_count;
+    /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
+    const uir_dim *scratch;
+    const char *const *metadata; /* key, value, key, value ...; NULL: none */
+    uint32_t metadata_count;     /* pairs */
+} uir_plan_options;
+
+/* Appends the package to `package`. `options` may be NULL. */
+uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
+                          const uir_plan_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                          uir_text *package);
+
+#endif

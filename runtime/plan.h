@@ -1,0 +1,312 @@
+/* The plan: what a package says is to be done, as flat tables, and the order of their bytes.
+ *
+ * In: the bytes of a package's plan section. Out: records that are known to be in order: every index, list, expression
+ * and block has been checked, so that the executor checks values only. Bytes: each table is a u32 count and its
+ * records, integers little endian; the planner writes what plan_read.c reads, and both take a record's fields from its
+ * one list here.
+ *
+ * Sizes are expressions: postfix programs over symbols. A plan's symbols are the dims that inputs bind and steps learn;
+ * a kernel variant's are its own (its `dim`s, `tile`s and named values), numbered from 0. */
+#ifndef UIR_RUNTIME_PLAN_H
+#define UIR_RUNTIME_PLAN_H
+
+#include "base/dim.h"
+
+#define UIR_PLAN_NONE UINT32_MAX
+enum { UIR_PLAN_MAX_STACK = 64, UIR_PLAN_MAX_DEPTH = 32, UIR_PLAN_MAX_RECORDS = 1 << 24, UIR_PLAN_MAX_RANK = 16 };
+
+/* Where a tensor's elements are. */
+#define UIR_PLAN_STORAGES(UIR_PLAN_STORAGE)                                                                            \
+    UIR_PLAN_STORAGE(ARENA, "arena")       /* a slot that the arena gives while it is alive */                         \
+    UIR_PLAN_STORAGE(INPUT, "input")       /* what the caller gave for input `index` */                                \
+    UIR_PLAN_STORAGE(OUTPUT, "output")     /* output `index`'s buffer */                                               \
+    UIR_PLAN_STORAGE(CONSTANT, "constant") /* constant `index` of the weights */                                       \
+    UIR_PLAN_STORAGE(ALIAS, "alias")       /* the elements of tensor `index`, an earlier one */                        \
+    UIR_PLAN_STORAGE(OWN, "own")           /* a buffer that grows: its extents are known when it is written */         \
+    UIR_PLAN_STORAGE(PORT, "port")         /* an input of a body: where it is, the loop says */
+typedef enum uir_plan_storage {
+#define UIR_PLAN_STORAGE_ENUM(constant, name) UIR_PLAN_STORAGE_##constant,
+    UIR_PLAN_STORAGES(UIR_PLAN_STORAGE_ENUM)
+#undef UIR_PLAN_STORAGE_ENUM
+        UIR_PLAN_STORAGE_COUNT
+} uir_plan_storage;
+
+/* The kinds of step. */
+#define UIR_PLAN_STEPS(UIR_PLAN_STEP)                                                                                  \
+    UIR_PLAN_STEP(LAUNCH, "launch") /* kernel `target` on inputs, outputs; `values`: its dims */                       \
+    UIR_PLAN_STEP(COPY, "copy")     /* the bytes of the input to the output */                                         \
+    UIR_PLAN_STEP(HOST, "host")     /* the host operator named by text `target` */                                     \
+    UIR_PLAN_STEP(BIND, "bind")     /* learns `symbols` from the elements of an integer tensor */                      \
+    UIR_PLAN_STEP(DIMS, "dims")     /* writes `values` into an integer tensor */                                       \
+    UIR_PLAN_STEP(LOOP, "loop")     /* block `target`; inputs: trips or none, condition or none, carried */            \
+    UIR_PLAN_STEP(IF, "if")         /* block `target` when the input is true, else block `other` */
+typedef enum uir_plan_step_kind {
+#define UIR_PLAN_STEP_ENUM(constant, name) UIR_PLAN_STEP_##constant,
+    UIR_PLAN_STEPS(UIR_PLAN_STEP_ENUM)
+#undef UIR_PLAN_STEP_ENUM
+        UIR_PLAN_STEP_KIND_COUNT
+} uir_plan_step_kind;
+
+typedef enum uir_plan_symbol_kind { UIR_PLAN_DIM, UIR_PLAN_TILE, UIR_PLAN_VALUE } uir_plan_symbol_kind;
+/* Of a kernel's pointers in device memory, in their order. IN and OUT: `index` is the argument; CONST: `index` is the
+ * input that was packed. */
+typedef enum uir_plan_role {
+    UIR_PLAN_IN,
+    UIR_PLAN_OUT,
+    UIR_PLAN_CONST,
+    UIR_PLAN_WORK,
+    UIR_PLAN_ROLE_COUNT
+} uir_plan_role;
+typedef enum uir_plan_attribute_kind {
+    UIR_PLAN_INTEGERS, /* `count` of integers */
+    UIR_PLAN_REALS,    /* bits of doubles */
+    UIR_PLAN_TEXT,     /* one text */
+    UIR_PLAN_SIZES,    /* expressions */
+    UIR_PLAN_ATTRIBUTE_KIND_COUNT
+} uir_plan_attribute_kind;
+
+/* A list: `count` words from word `first`. */
+typedef struct uir_plan_list {
+    uint32_t first, count;
+} uir_plan_list;
+
+typedef struct uir_plan_word {
+    uint32_t value;
+} uir_plan_word;
+typedef struct uir_plan_integer {
+    int64_t value;
+} uir_plan_integer;
+typedef struct uir_plan_text {
+    uint32_t first, count; /* of the characters; a zero follows that is not counted */
+} uir_plan_text;
+/* A postfix operation: a uir_dim_kind; CONST pushes value, SYMBOL pushes symbol `value`, the others take two. */
+typedef struct uir_plan_operation {
+    uint32_t kind;
+    int64_t value;
+} uir_plan_operation;
+typedef struct uir_plan_expression {
+    uint32_t first, count; /* operations */
+} uir_plan_expression;
+typedef struct uir_plan_condition {
+    uint32_t relation, left, right; /* uir_relation, expressions */
+} uir_plan_condition;
+
+typedef struct uir_plan_symbol {
+    uint32_t name; /* text */
+    int64_t min, max, multiple_of;
+} uir_plan_symbol;
+typedef struct uir_plan_tensor {
+    uint32_t dtype, storage, index;
+    uir_plan_list extents; /* expressions */
+} uir_plan_tensor;
+typedef struct uir_plan_constant {
+    uint64_t offset, size, hash; /* in the weights section; a multiple of 64 */
+} uir_plan_constant;
+typedef struct uir_plan_port {
+    uint32_t name, tensor;
+    uir_plan_list dim_names; /* text per dim: "" for a fixed one */
+} uir_plan_port;
+typedef struct uir_plan_attribute {
+    uint32_t name, kind, first, count; /* TEXT: first is the text; SIZES: words; else integers */
+} uir_plan_attribute;
+
+typedef struct uir_plan_step {
+    uint32_t kind, target, other;
+    uir_plan_list inputs, outputs; /* tensors, NONE where one is absent */
+    uir_plan_list values;          /* expressions */
+    uir_plan_list symbols;
+    uir_plan_list constants; /* LAUNCH: for each variant the constant of each CONST pointer */
+    uint32_t first_attribute, attribute_count;
+    uint32_t node, op; /* texts: what it came from */
+} uir_plan_step;
+/* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
+ * outputs condition, carried, scanned; a branch has outputs only. */
+typedef struct uir_plan_block {
+    uint32_t first_step, step_count;
+    uir_plan_list inputs, outputs; /* tensors */
+} uir_plan_block;
+
+typedef struct uir_plan_kernel {
+    uint32_t name, first_variant, variant_count, dim_count, input_count, output_count;
+} uir_plan_kernel;
+/* The first variant of a kernel whose requirements some candidate meets is the one that runs. */
+typedef struct uir_plan_variant {
+    uint64_t code_offset, code_size; /* bytecode in the code section */
+    uint32_t first_symbol, symbol_count;
+    uint32_t first_require, require_count; /* conditions */
+    uint32_t first_candidate, candidate_count;
+    uint32_t first_pointer, pointer_count;
+    uint32_t first_phase, phase_count;
+    uint32_t scratch; /* expression: bytes of scratch of a native kernel's thread; NONE: there is no native one */
+    uir_plan_list native_names; /* text per native object: its symbol; NONE: not in it */
+} uir_plan_variant;
+typedef struct uir_plan_kernel_symbol {
+    uint32_t kind; /* uir_plan_symbol_kind; DIMs, TILEs and VALUEs may mix, each group in its order */
+    int64_t min, max, multiple_of;
+    uint32_t definition; /* VALUE: an expression over earlier symbols */
+} uir_plan_kernel_symbol;
+typedef struct uir_plan_candidate {
+    uint32_t first_condition, condition_count;
+    uir_plan_list tiles; /* an expression per TILE */
+    uint32_t cost;       /* expression or NONE: 0 */
+} uir_plan_candidate;
+typedef struct uir_plan_pointer {
+    uint32_t role, index, dtype, span; /* span: expression, elements of storage */
+    uint32_t tied;                     /* OUT: the input it continues in place; NONE */
+} uir_plan_pointer;
+typedef struct uir_plan_phase {
+    uir_plan_list extents; /* of its parallel axes */
+} uir_plan_phase;
+
+typedef struct uir_plan_native {
+    uint32_t isa;     /* text: "avx2" */
+    uint32_t section; /* which native section, from 0; NONE: attached later */
+} uir_plan_native;
+typedef struct uir_plan_metadata {
+    uint32_t key, value; /* texts */
+} uir_plan_metadata;
+
+/* The tables in file order: UIR_PLAN_TABLE(record type, field of the plan). */
+#define UIR_PLAN_TABLES(UIR_PLAN_TABLE)                                                                                \
+    UIR_PLAN_TABLE(uir_plan_text, texts)                                                                               \
+    UIR_PLAN_TABLE(uir_plan_word, words)                                                                               \
+    UIR_PLAN_TABLE(uir_plan_integer, integers)                                                                         \
+    UIR_PLAN_TABLE(uir_plan_operation, operations)                                                                     \
+    UIR_PLAN_TABLE(uir_plan_expression, expressions)                                                                   \
+    UIR_PLAN_TABLE(uir_plan_condition, conditions)                                                                     \
+    UIR_PLAN_TABLE(uir_plan_symbol, symbols)                                                                           \
+    UIR_PLAN_TABLE(uir_plan_constant, constants)                                                                       \
+    UIR_PLAN_TABLE(uir_plan_tensor, tensors)                                                                           \
+    UIR_PLAN_TABLE(uir_plan_port, inputs)                                                                              \
+    UIR_PLAN_TABLE(uir_plan_port, outputs)                                                                             \
+    UIR_PLAN_TABLE(uir_plan_attribute, attributes)                                                                     \
+    UIR_PLAN_TABLE(uir_plan_step, steps)                                                                               \
+    UIR_PLAN_TABLE(uir_plan_block, blocks)                                                                             \
+    UIR_PLAN_TABLE(uir_plan_kernel, kernels)                                                                           \
+    UIR_PLAN_TABLE(uir_plan_variant, variants)                                                                         \
+    UIR_PLAN_TABLE(uir_plan_kernel_symbol, kernel_symbols)                                                             \
+    UIR_PLAN_TABLE(uir_plan_candidate, candidates)                                                                     \
+    UIR_PLAN_TABLE(uir_plan_pointer, pointers)                                                                         \
+    UIR_PLAN_TABLE(uir_plan_phase, phases)                                                                             \
+    UIR_PLAN_TABLE(uir_plan_native, natives)                                                                           \
+    UIR_PLAN_TABLE(uir_plan_metadata, metadata)
+
+/* The fields of each record in file order. W: a u32, Q: a 64-bit integer. */
+#define UIR_PLAN_LIST(W, list)              W((list).first) W((list).count)
+#define uir_plan_text_fields(W, Q, r)       W(r->first) W(r->count)
+#define uir_plan_word_fields(W, Q, r)       W(r->value)
+#define uir_plan_integer_fields(W, Q, r)    Q(r->value)
+#define uir_plan_operation_fields(W, Q, r)  W(r->kind) Q(r->value)
+#define uir_plan_expression_fields(W, Q, r) W(r->first) W(r->count)
+#define uir_plan_condition_fields(W, Q, r)  W(r->relation) W(r->left) W(r->right)
+#define uir_plan_symbol_fields(W, Q, r)     W(r->name) Q(r->min) Q(r->max) Q(r->multiple_of)
+#define uir_plan_constant_fields(W, Q, r)   Q(r->offset) Q(r->size) Q(r->hash)
+#define uir_plan_tensor_fields(W, Q, r)     W(r->dtype) W(r->storage) W(r->index) UIR_PLAN_LIST(W, r->extents)
+#define uir_plan_port_fields(W, Q, r)       W(r->name) W(r->tensor) UIR_PLAN_LIST(W, r->dim_names)
+#define uir_plan_attribute_fields(W, Q, r)  W(r->name) W(r->kind) W(r->first) W(r->count)
+#define uir_plan_step_fields(W, Q, r)                                                                                  \
+    W(r->kind)                                                                                                         \
+    W(r->target)                                                                                                       \
+    W(r->other)                                                                                                        \
+    UIR_PLAN_LIST(W, r->inputs)                                                                                        \
+    UIR_PLAN_LIST(W, r->outputs)                                                                                       \
+    UIR_PLAN_LIST(W, r->values)                                                                                        \
+    UIR_PLAN_LIST(W, r->symbols)                                                                                       \
+    UIR_PLAN_LIST(W, r->constants)                                                                                     \
+    W(r->first_attribute)                                                                                              \
+    W(r->attribute_count)                                                                                              \
+    W(r->node)                                                                                                         \
+    W(r->op)
+#define uir_plan_block_fields(W, Q, r)                                                                                 \
+    W(r->first_step) W(r->step_count) UIR_PLAN_LIST(W, r->inputs) UIR_PLAN_LIST(W, r->outputs)
+#define uir_plan_kernel_fields(W, Q, r)                                                                                \
+    W(r->name) W(r->first_variant) W(r->variant_count) W(r->dim_count) W(r->input_count) W(r->output_count)
+#define uir_plan_variant_fields(W, Q, r)                                                                               \
+    Q(r->code_offset)                                                                                                  \
+    Q(r->code_size)                                                                                                    \
+    W(r->first_symbol)                                                                                                 \
+    W(r->symbol_count)                                                                                                 \
+    W(r->first_require)                                                                                                \
+    W(r->require_count)                                                                                                \
+    W(r->first_candidate)                                                                                              \
+    W(r->candidate_count)                                                                                              \
+    W(r->first_pointer)                                                                                                \
+    W(r->pointer_count)                                                                                                \
+    W(r->first_phase)                                                                                                  \
+    W(r->phase_count)                                                                                                  \
+    W(r->scratch)                                                                                                      \
+    UIR_PLAN_LIST(W, r->native_names)
+#define uir_plan_kernel_symbol_fields(W, Q, r) W(r->kind) Q(r->min) Q(r->max) Q(r->multiple_of) W(r->definition)
+#define uir_plan_candidate_fields(W, Q, r)                                                                             \
+    W(r->first_condition) W(r->condition_count) UIR_PLAN_LIST(W, r->tiles) W(r->cost)
+#define uir_plan_pointer_fields(W, Q, r)  W(r->role) W(r->index) W(r->dtype) W(r->span) W(r->tied)
+#define uir_plan_phase_fields(W, Q, r)    UIR_PLAN_LIST(W, r->extents)
+#define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
+#define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
+
+typedef struct uir_plan {
+    const char *characters; /* of the texts; each text ends with a zero */
+    uint32_t characters_count;
+#define UIR_PLAN_TABLE(type, field)                                                                                    \
+    type *field;                                                                                                       \
+    uint32_t field##_count;
+    UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+#undef UIR_PLAN_TABLE
+} uir_plan;
+
+/* Decodes and validates into the arena. `code_size`, `weights_size`, `native_count`: of the package's other sections.
+ * BAD_FILE with a message that names the table when anything is out of order. */
+uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint64_t code_size, uint64_t weights_size,
+                         uint32_t native_count, uir_diagnostics *diagnostics, uir_plan *out_plan);
+
+/* Appends the bytes; out of memory shows in the text's status. */
+void uir_plan_write(const uir_plan *plan, uir_text *bytes);
+
+static inline const char *uir_plan_get_text(const uir_plan *plan, uint32_t text) {
+    return plan->characters + plan->texts[text].first;
+}
+static inline uint32_t uir_plan_get_word(const uir_plan *plan, uir_plan_list list, uint32_t i) {
+    return plan->words[list.first + i].value;
+}
+
+/* ---- the package's bytes around it ----
+ * Header: magic, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and of the table;
+ * then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
+#define UIR_PACKAGE_MAGIC   "UIRPACK\n"
+#define UIR_PACKAGE_VERSION 1
+enum {
+    UIR_PACKAGE_HEADER_SIZE = 32,
+    UIR_PACKAGE_SECTION_SIZE = 32,
+    UIR_PACKAGE_PAGE = 4096,
+    UIR_PACKAGE_MAX_SECTIONS = 64
+};
+/* Sections with their alignment. */
+#define UIR_PACKAGE_SECTIONS(UIR_PACKAGE_SECTION)                                                                      \
+    UIR_PACKAGE_SECTION(PLAN, "plan", 8)                                                                               \
+    UIR_PACKAGE_SECTION(CODE, "code", 8)      /* bytecode of all variants */                                           \
+    UIR_PACKAGE_SECTION(NATIVE, "native", 64) /* a shared object; index: which */                                      \
+    UIR_PACKAGE_SECTION(SOURCE, "source", 8)  /* what the native object was compiled from; index: which */             \
+    UIR_PACKAGE_SECTION(WEIGHTS, "weights", UIR_PACKAGE_PAGE)
+typedef enum uir_package_section_kind {
+#define UIR_PACKAGE_SECTION_ENUM(constant, name, alignment) UIR_PACKAGE_##constant,
+    UIR_PACKAGE_SECTIONS(UIR_PACKAGE_SECTION_ENUM)
+#undef UIR_PACKAGE_SECTION_ENUM
+        UIR_PACKAGE_SECTION_KIND_COUNT
+} uir_package_section_kind;
+
+typedef struct uir_package_section {
+    uint32_t kind, index;
+    uint64_t offset, size, hash;
+    const unsigned char *data;
+} uir_package_section;
+
+/* Appends a whole package made of the sections (kind, index, data and size are read). */
+uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
+/* Checks the header, the table, what lies between sections and the hash of every section but the weights, whose parts
+ * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */
+uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
+                            uir_package_section *out_sections, uint32_t *out_count);
+/* What hashes of packages are: xxh3, 64 bits. */
+uint64_t uir_package_hash(const void *data, size_t size);
+
+#endif

@@ -1,0 +1,132 @@
+/* The runtime: opens a package and runs it.
+ *
+ * In: package bytes, the drivers that may run its kernels, tensors. Out: tensors. A package is opened once and shared
+ * by any number of runtimes (sessions) on any threads; a runtime belongs to one thread at a time. Memory is planned for
+ * the dims of a run and kept at its high-water mark: a run with the dims of the one before allocates nothing. Results
+ * are the same bits at any thread count. */
+#ifndef UIR_RUNTIME_RUNTIME_H
+#define UIR_RUNTIME_RUNTIME_H
+
+#include "base/dtype.h"
+#include "runtime/device.h"
+
+typedef struct uir_package uir_package;
+typedef struct uir_runtime uir_runtime;
+
+/* ---- packages ---- */
+typedef struct uir_package_options {
+    const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
+    uint32_t driver_count;
+    bool trusted;       /* native objects in it may be loaded */
+    const char *folder; /* where a file-system is needed to load an object, or NULL: memory only */
+} uir_package_options;
+
+/* Borrows `bytes`, 64-byte aligned, until the package is closed. Everything is validated; what a constant holds is
+ * checked against its hash before its first use. BAD_FILE with a message; DEVICE_FAILED when no driver runs a kernel.
+ */
+uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
+                            const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package);
+/* Maps a file; it must not be changed while it is open (replacing it by rename is fine). */
+uir_status uir_package_open_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
+                                 uir_diagnostics *diagnostics, uir_package **out_package);
+/* The runtimes over it must be destroyed before. NULL is fine. */
+void uir_package_close(uir_package *package);
+/* Checks every constant's hash now. */
+uir_status uir_package_verify(uir_package *package, uir_diagnostics *diagnostics);
+
+/* Kernels in a shared object for `isa`, which were not there when the package was made; copied. Runs that begin
+ * afterwards use them. Any thread. NOT_FOUND when the package names no kernel of that isa. */
+uir_status uir_package_attach_native(uir_package *package, const char *isa, const void *object, size_t size,
+                                     uir_diagnostics *diagnostics);
+/* Whether every kernel has a native implementation by now. */
+bool uir_package_is_native(const uir_package *package);
+
+typedef struct uir_package_port {
+    const char *name;
+    uir_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;          /* -1 where it is not fixed */
+    const char *const *dim_names; /* "" for a fixed one */
+} uir_package_port;
+uint32_t uir_package_input_count(const uir_package *package);
+uint32_t uir_package_output_count(const uir_package *package);
+uir_package_port uir_package_get_input(const uir_package *package, uint32_t index);
+uir_package_port uir_package_get_output(const uir_package *package, uint32_t index);
+/* NULL when the key is absent. */
+const char *uir_package_get_metadata(const uir_package *package, const char *key);
+/* Figures of what the package holds. */
+typedef struct uir_package_facts {
+    uint32_t kernels, variants, steps, launches, constants;
+    uint64_t weight_bytes;
+} uir_package_facts;
+uir_package_facts uir_package_get_facts(const uir_package *package);
+/* The source of native object `index`, NULL past the end or when it is not kept. */
+const char *uir_package_get_source(const uir_package *package, uint32_t index, size_t *out_size);
+
+/* ---- runtimes ---- */
+typedef struct uir_runtime_options {
+    uint32_t threads; /* 0: the cores that affinity and cgroup quota allow */
+    bool measure;     /* time per step */
+    /* The caller's threads: runs task(context, i) for every i < count, on any threads, and returns when all are done;
+     * NULL: the runtime's own pool. */
+    void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
+    void *parallel_user;
+} uir_runtime_options;
+
+/* `options` may be NULL. */
+uir_status uir_runtime_create(uir_package *package, const uir_runtime_options *options, const uir_allocator *allocator,
+                              uir_diagnostics *diagnostics, uir_runtime **out_runtime);
+void uir_runtime_destroy(uir_runtime *runtime); /* NULL is fine */
+
+/* Borrowed until another is set; row-major. dtype, rank and fixed extents are checked here, the others when it runs. */
+uir_status uir_runtime_set_input(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
+                                 const int64_t *shape, const void *data);
+/* Results are written to the caller's buffer of `capacity` bytes, which may be that of an input; NULL: the runtime's
+ * own again. */
+uir_status uir_runtime_bind_output(uir_runtime *runtime, uint32_t index, void *data, size_t capacity);
+/* BAD_DATA, INVALID_ARGUMENT, LIMIT or CANCELLED with a message that names the input or node. */
+uir_status uir_runtime_run(uir_runtime *runtime);
+/* What the last run gave; valid until the next. */
+typedef struct uir_runtime_output {
+    uir_dtype dtype;
+    uint32_t rank;
+    const int64_t *shape;
+    const void *data;
+    size_t size;
+} uir_runtime_output;
+uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, uir_runtime_output *out_output);
+/* From any thread or a signal handler: a run in progress, or else the next one, ends soon with CANCELLED. */
+void uir_runtime_cancel(uir_runtime *runtime);
+/* Plans the memory for the inputs' shapes, which may be set with data NULL, without running; bytes of the arena. Dims
+ * that are learned in a run are not in it. */
+uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);
+
+/* ---- statistics: of the last run ---- */
+typedef struct uir_runtime_statistics {
+    double run_ms;
+    uint64_t native_calls, vm_calls, vendor_calls, host_calls, copies;
+    uint64_t kernels, phases; /* launches, and the phases in them */
+    uint64_t dram_bytes;      /* of the tensors that launches read and write, each once a launch */
+    uint64_t arena_bytes;     /* reserved for tensors that are neither inputs, outputs nor constants */
+    uint64_t scratch_bytes;   /* of all threads */
+    uint32_t threads;
+} uir_runtime_statistics;
+uir_runtime_statistics uir_runtime_get_statistics(const uir_runtime *runtime);
+
+typedef struct uir_runtime_step {
+    const char *kind;   /* "launch", "host" ... */
+    const char *by;     /* "native", "vm", "host", "" for what is no computation */
+    const char *kernel; /* name of a kernel or host operator, "" */
+    const char *node;   /* the nodes it came from */
+    const char *op;
+    uint32_t variant, phases;
+    uint64_t calls, dram_bytes;
+    double ms;
+} uir_runtime_step;
+/* false past the end. */
+bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
+
+/* Cores that affinity and cgroup quota allow this process. */
+uint32_t uir_runtime_count_cores(void);
+
+#endif
