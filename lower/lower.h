@@ -1,0 +1,56 @@
+/* Lowering: a group node becomes a loop AST, the loop AST is scheduled for a device, and iGraphs come out.
+ *
+ * In: a module of primitives whose graphs hold `group` nodes, and a device's description. Out: for each group the naive
+ * loop AST, its scheduled variants with their steps in words, and the verified iGraph variants. The first variant whose
+ * `require` holds is used; the last one holds for all sizes that the facts allow.
+ *
+ * Arguments. `in k` is operand k of the group, `out k` its result k; `const k` is operand k, constant, in a packed
+ * layout (uir_igraph_pack). The k-th `dim` of the function and of each of its iGraphs has the value of the k-th of the
+ * group's `sizes`, which uir_lower_build sets.
+ *
+ * UNSUPPORTED means: the group has no kernel (the message says why); its nodes are for the interpreter. */
+#ifndef UIR_LOWER_LOWER_H
+#define UIR_LOWER_LOWER_H
+
+#include "ir/graph.h"
+#include "ir/igraph.h"
+#include "ir/loop.h"
+
+typedef struct uir_loop_list {
+    uir_loop_function **functions;
+    uint32_t count, capacity;
+    uir_allocator allocator;
+} uir_loop_list;
+void uir_loop_list_deinit(uir_loop_list *list); /* destroys the functions */
+/* Takes the function over, also on failure. */
+uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function);
+
+/* The naive loop AST called `name` of a group: one nest per value that the group's body makes, a reduction with its
+ * monoid, a concatenation by pieces. Tensors are declared over axes (ir/axes.h), an operand that is read in two ways is
+ * two tensors of one argument. Sets the node's `sizes` and `kernel`. */
+uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *name, const uir_allocator *allocator,
+                           uir_diagnostics *diagnostics, uir_loop_function **out_function);
+
+/* The tactics: align, tile, inline, two-step reduce, compute-at, bind. Appends the variants, each a changed copy of the
+ * function; `steps` (may be NULL) gets what was done, in words. */
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                              uir_diagnostics *diagnostics, uir_loop_list *out);
+
+/* The iGraph of one scheduled function, verified; appended. */
+uir_status uir_lower_kernel(const uir_loop_function *function, const uir_device *device, const uir_allocator *allocator,
+                            uir_diagnostics *diagnostics, uir_igraph_list *out);
+
+/* What became of one group. */
+typedef struct uir_lowered {
+    uir_loop_function *naive;
+    uir_loop_list scheduled;
+    uir_igraph_list igraphs;
+    uir_text steps; /* one step a line */
+} uir_lowered;
+void uir_lowered_deinit(uir_lowered *lowered);
+
+/* All three, by the tactics that fit: contractions have their own (lower/contraction.h). On failure `out` is empty. */
+uir_status uir_lower_group(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
+                           const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out);
+
+#endif

@@ -1,0 +1,108 @@
+/* Schedule primitives: what a tactic may do to a loop AST without changing what it computes.
+ *
+ * In: a verified function and ids of its statements and tensors. Out: the same function, changed in place, with a trace
+ * that says each step in words (`split i of Y by 16: i_o, i_i`) and can be replayed.
+ *
+ * Every primitive checks first and then changes, or changes and puts back: when it refuses, it returns
+ * UIR_STATUS_UNSUPPORTED, says why (uir_schedule_why, and a diagnostic unless the mode is quiet) and leaves the function
+ * as it was. Refusing is normal: tactics ask. Ids of statements and tensors stay what they were; a statement that is
+ * gone is no longer reachable from the function's first one.
+ *
+ * Legality is decided on conflicts: two instances that touch one element of a tensor, one of them writing it. A
+ * primitive must keep the order of every pair of conflicting instances, or have a reason why it does not matter (the
+ * element is computed again before each use; a commutative monoid). What cannot be proved is refused. */
+#ifndef UIR_LOWER_SCHEDULE_H
+#define UIR_LOWER_SCHEDULE_H
+
+#include "ir/device.h"
+#include "ir/loop.h"
+
+typedef struct uir_schedule uir_schedule;
+
+typedef enum uir_schedule_mode {
+    UIR_SCHEDULE_REPORT, /* a refusal is an error among the diagnostics */
+    UIR_SCHEDULE_QUIET,  /* a refusal is said by the status and uir_schedule_why only */
+    UIR_SCHEDULE_ASK     /* as QUIET, and nothing is changed when the answer is yes: outputs are UIR_LOOP_NONE */
+} uir_schedule_mode;
+
+/* `function` is borrowed and must outlive the schedule. `device` says which spaces all units share (NULL: "dram"). */
+uir_status uir_schedule_create(uir_loop_function *function, const uir_device *device, uir_diagnostics *diagnostics,
+                               uir_schedule **out_schedule);
+void uir_schedule_destroy(uir_schedule *schedule); /* NULL is fine; the function stays */
+uir_schedule_mode uir_schedule_set_mode(uir_schedule *schedule, uir_schedule_mode mode); /* returns the mode before */
+const char *uir_schedule_why(const uir_schedule *schedule); /* of the latest refusal; "" when there was none */
+/* The steps so far, one a line; borrowed, grows. */
+const uir_text *uir_schedule_trace(const uir_schedule *schedule);
+/* Takes the steps of a trace again, on a function equal to the one that it began with. */
+uir_status uir_schedule_replay(uir_schedule *schedule, const char *trace, size_t length);
+
+/* ---- looking: UIR_LOOP_NONE where there is none ---- */
+uint32_t uir_schedule_find_block(const uir_schedule *schedule, const char *name);
+uint32_t uir_schedule_find_tensor(const uir_schedule *schedule, const char *name);
+/* Loops around a statement, outermost first; at most `capacity` are written, the number of all is returned. */
+uint32_t uir_schedule_loops(const uir_schedule *schedule, uint32_t statement, uint32_t *out_loops, uint32_t capacity);
+/* Blocks under a statement (UIR_LOOP_NONE: in the function) in the order of the text. */
+uint32_t uir_schedule_blocks(const uir_schedule *schedule, uint32_t statement, uint32_t *out_blocks, uint32_t capacity);
+uint32_t uir_schedule_parent(const uir_schedule *schedule, uint32_t statement); /* FOR or IF around it */
+/* Blocks that store to a tensor / read it (an update reads its targets), in the order of the text. */
+uint32_t uir_schedule_writers(const uir_schedule *schedule, uint32_t tensor, uint32_t *out_blocks, uint32_t capacity);
+uint32_t uir_schedule_readers(const uir_schedule *schedule, uint32_t tensor, uint32_t *out_blocks, uint32_t capacity);
+/* The loop's variable decides a reduce iteration variable of a block under it. */
+bool uir_schedule_is_reduce(const uir_schedule *schedule, uint32_t loop);
+/* The block's instances are its whole iteration space, each once, as its author wrote it: what inline, compute_at,
+ * reverse_compute_at ask of the block that they move. A block that was moved or shrunk has lost this. */
+bool uir_schedule_is_full(const uir_schedule *schedule, uint32_t block);
+
+/* ---- loops. `out_` may be NULL ---- */
+/* loop -> outer of ceildiv(extent, factor), inner of factor; the outer one keeps the id. The factor is a constant, a
+ * size or a tile, at least 1; blocks get a `where` unless it is proved to divide. */
+uir_status uir_schedule_split(uir_schedule *schedule, uint32_t loop, uir_dim factor, uint32_t *out_outer,
+                              uint32_t *out_inner);
+/* Two loops, inner the only statement in outer, of serial kind and equal nature -> one, which keeps outer's id. */
+uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t inner, uint32_t *out_fused);
+/* Loops of one perfect nest take the places that they hold among them in the order given. The first one's statement
+ * stays on top: ids go with the loops (kind, variable, extent), so a loop keeps its id. */
+uir_status uir_schedule_reorder(uir_schedule *schedule, const uint32_t *loops, uint32_t count);
+/* Two loops of one list and equal range -> `a`, whose body goes on with b's; b is gone. What stands between them must
+ * not depend on b's. */
+uir_status uir_schedule_merge_loops(uir_schedule *schedule, uint32_t a, uint32_t b);
+/* `bound_to` only with UIR_LOOP_BOUND. PARALLEL, BOUND: no element passes from one iteration to another, but for what
+ * each iteration computes for itself in a TEMP of a space that units do not share. VECTORISED: the same, or a
+ * reduction. */
+uir_status uir_schedule_set_kind(uir_schedule *schedule, uint32_t loop, uir_loop_kind kind, const char *bound_to);
+
+/* ---- blocks ---- */
+/* A block that stores (or finishes) one TEMP goes into all that read it. */
+uir_status uir_schedule_inline(uir_schedule *schedule, uint32_t block);
+/* A block that stores one tensor from one TEMP goes into that TEMP's only writer: an epilogue. The writer keeps its id. */
+uir_status uir_schedule_reverse_inline(uir_schedule *schedule, uint32_t block);
+/* The producer is computed under the loop, before what reads it there, for just the region that is read there. A
+ * reduction takes its init along. Its loops are new: uir_schedule_loops. */
+uir_status uir_schedule_compute_at(uir_schedule *schedule, uint32_t block, uint32_t loop);
+/* The consumer is computed under the loop, after what it reads is complete, for the region that is complete there. */
+uir_status uir_schedule_reverse_compute_at(uir_schedule *schedule, uint32_t block, uint32_t loop);
+/* A TEMP keeps only the region that is alive under the innermost loop around all that touch it; its indices become
+ * relative to that region. The last step for those blocks: they are no longer full. */
+uir_status uir_schedule_shrink(uir_schedule *schedule, uint32_t tensor);
+/* update of Y over `loop` -> partial states with one more axis (the last), an init and an update for these in place of
+ * the old update, and a combine of them into Y. The update keeps its id. A loop other than the outermost of the
+ * reduction takes a commutative monoid. */
+uir_status uir_schedule_rfactor(uir_schedule *schedule, uint32_t block, uint32_t loop, uint32_t *out_init,
+                                uint32_t *out_combine, uint32_t *out_tensor);
+/* split by `factor`, then rfactor over the inner loop: the two-step form. */
+uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t block, uint32_t loop, uir_dim factor,
+                                            uint32_t *out_init, uint32_t *out_combine, uint32_t *out_tensor);
+/* A marker for later stages, kept as `annotate "mark"`. */
+uir_status uir_schedule_annotate(uir_schedule *schedule, uint32_t block, const char *mark);
+
+/* ---- tensors ---- */
+/* The block reads a copy of the tensor in `space`; the copy is made before, compute_at brings it nearer. */
+uir_status uir_schedule_cache_read(uir_schedule *schedule, uint32_t tensor, uint32_t block, const char *space,
+                                   uint32_t *out_tensor, uint32_t *out_copy);
+/* All that touch the tensor use a TEMP in `space`; a copy into the tensor follows, reverse_compute_at brings it nearer.
+ */
+uir_status uir_schedule_cache_write(uir_schedule *schedule, uint32_t tensor, const char *space, uint32_t *out_tensor,
+                                    uint32_t *out_copy);
+uir_status uir_schedule_set_scope(uir_schedule *schedule, uint32_t tensor, const char *space);
+
+#endif
