@@ -13,6 +13,13 @@ static const uir_loop_statement_row statement_rows[] = {
 #include "ir/loop.def"
 };
 
+static const char *const mode_words[] = {
+    [UIR_INDEX_CLAMP] = "clamp", [UIR_INDEX_WRAP] = "wrap", [UIR_INDEX_SKIP] = "skip"};
+
+const char *uir_loop_mode_word(uir_index_mode mode) {
+    return mode <= UIR_INDEX_SKIP ? mode_words[mode] : NULL;
+}
+
 const char *uir_loop_kind_word(uir_loop_kind kind) {
     return (unsigned)kind < UIR_LOOP_KIND_COUNT ? kind_words[kind] : "?";
 }

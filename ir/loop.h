@@ -23,14 +23,32 @@
  * Expressions and indices see iteration variables (vi, vk) and sizes only; loop variables occur only in axis.bind
  * values and in `where` guards, so that split and fuse touch nothing else. A reduction carries a monoid: a tuple of
  * state values with an identity, an update by one element, a combination of two states and a finish; two-step and
- * streaming forms follow from it. */
+ * streaming forms follow from it; `commutative` after its state says that the order of elements does not matter (it is
+ * the author's word).
+ *
+ * Besides: tile sizes and their tiling function, said as in an iGraph (docs/igraph.md), carried through to it:
+ *
+ *     tile tm in 1..64 mult 4
+ *     candidate tm = 32 when M >= 32 cost ceildiv(M, 32)*40
+ *     require tm*N*4 <= 65536
+ *
+ * A block may read an iteration variable from data, mark itself for later stages, and say what a read outside gives:
+ *
+ *     ScheduleBlock(Y) {
+ *       vb, vs = axis.bind(b, s) : B, S
+ *       vt = axis.read(Ids[vb, vs]) : V clamp     (or wrap, or skip: all that uses vt is outside when Ids is outside
+ * 0..V-1) annotate "mma" Y[vb, vs] = add(W[vt], X[vb, vs - 1] fill 0)
+ *     }
+ *
+ * A read outside without `fill` is an error; a store at a skipped index is dropped. */
 #ifndef UIR_IR_LOOP_H
 #define UIR_IR_LOOP_H
 
 #include "ir/graph.h"
+#include "ir/igraph.h"
 
 #define UIR_LOOP_MAX_RANK  8
-#define UIR_LOOP_MAX_ITERS 8
+#define UIR_LOOP_MAX_ITERS 16
 #define UIR_LOOP_MAX_STATE 4
 #define UIR_LOOP_NONE      UINT32_MAX
 
@@ -80,11 +98,13 @@ typedef struct uir_loop_access {
 
 typedef struct uir_loop_expression {
     uir_loop_expression_kind kind;
-    uir_dtype dtype;       /* of its value */
-    double real;           /* CONSTANT of a float */
-    int64_t integer;       /* CONSTANT of an integer or bool; PARAMETER: number (state first, then the others) */
-    uir_dim index;         /* INDEX */
-    uir_loop_access load;  /* LOAD */
+    uir_dtype dtype;      /* of its value */
+    double real;          /* CONSTANT of a float */
+    int64_t integer;      /* CONSTANT of an integer or bool; PARAMETER: number (state first, then the others) */
+    uir_dim index;        /* INDEX */
+    uir_loop_access load; /* LOAD */
+    bool has_fill;        /* LOAD: outside the extents it gives `fill` */
+    double fill;
     uir_op op;             /* CALL */
     uint32_t arguments[3]; /* CALL: expressions */
     uint32_t argument_count;
@@ -93,6 +113,7 @@ typedef struct uir_loop_expression {
 /* Parameters 0..state-1 are the state; update's elements and combine's other state come after. */
 typedef struct uir_loop_monoid {
     const char *name;
+    bool commutative;
     uint32_t state_count, element_count, finish_count;
     uir_dtype state_dtypes[UIR_LOOP_MAX_STATE], element_dtypes[UIR_LOOP_MAX_STATE];
     const char *state_names[UIR_LOOP_MAX_STATE], *element_names[UIR_LOOP_MAX_STATE], *other_names[UIR_LOOP_MAX_STATE];
@@ -104,8 +125,11 @@ typedef struct uir_loop_iter {
     uir_symbol symbol;
     const char *name;
     bool reduce;
-    uir_dim extent; /* domain 0..extent-1 */
-    uir_dim value;  /* axis.bind: over loop variables and sizes */
+    uir_dim extent;       /* domain 0..extent-1 */
+    uir_dim value;        /* axis.bind: over loop variables and sizes */
+    bool data;            /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
+    uir_loop_access from; /* over iteration variables before this one */
+    uir_index_mode mode;
 } uir_loop_iter;
 
 typedef struct uir_loop_statement {
@@ -120,6 +144,8 @@ typedef struct uir_loop_statement {
     /* BLOCK */
     uir_loop_iter iters[UIR_LOOP_MAX_ITERS];
     uint32_t iter_count;
+    const char *const *annotations;
+    uint32_t annotation_count;
     /* BLOCK: `where`, over loop variables; IF: over loop variables outside a block */
     const uir_condition *conditions;
     uint32_t condition_count;
@@ -144,11 +170,14 @@ typedef struct uir_loop_function {
     const char *name;
     const char *file;
     uir_vector(uir_loop_size) sizes;
+    uir_vector(uir_loop_size) tiles;
+    uir_vector(uir_icandidate) candidates; /* guards are relations only */
+    uir_vector(uir_condition) requires_;
     uir_vector(uir_loop_tensor) tensors;
     uir_vector(uir_loop_monoid) monoids;
     uir_vector(uir_loop_expression) expressions;
     uir_vector(uir_loop_statement) statements;
-    uint32_t first; /* top statement list */
+    uint32_t first; /* top statement list; a statement that it does not reach is gone */
 } uir_loop_function;
 
 uir_status uir_loop_function_create(const uir_allocator *allocator, const char *name, uir_loop_function **out_function);
@@ -158,13 +187,24 @@ uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size
                           uir_diagnostics *diagnostics, uir_loop_function **out_function);
 void uir_loop_print(const uir_loop_function *function, uir_text *text);
 
+/* The words of uir_index_mode: "clamp". */
+const char *uir_loop_mode_word(uir_index_mode mode);
+
 /* Reports all it finds: dtypes, arity, scopes of variables, reduce iteration variables in stores, bind values outside
  * their domain, accesses not proved inside, reads of what nothing wrote before, outputs without a store. */
 uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics);
+
+/* Sizes in declaration order -> tiles in declaration order: the cheapest candidate whose guard and the requires hold,
+ * the first of equals; NOT_FOUND when none does. A function without tiles has one choice, if the requires hold. */
+uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_t *sizes, int64_t *out_tiles,
+                                 uir_diagnostics *diagnostics);
 
 /* The meaning. `sizes` in declaration order; `tensors` holds row-major data of every IN and OUT tensor in declaration
  * order. An access outside the extents or a read of an element never written is an error naming block and element. */
 uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
                               uir_diagnostics *diagnostics);
+/* The same with tiles of the caller's choice, in declaration order; they keep to their declaration. */
+uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int64_t *sizes, const int64_t *tiles,
+                                    void *const *tensors, uir_diagnostics *diagnostics);
 
 #endif

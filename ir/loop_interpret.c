@@ -26,6 +26,8 @@ typedef struct machine {
     storage *tensors;
     int64_t *values; /* per symbol */
     bool *bound;
+    bool *skipped; /* per symbol: read from data and outside; whatever uses it is outside */
+    bool any_skipped;
     uint32_t symbol_count;
     const uir_loop_statement *block;
     const cell *parameters; /* of the monoid that is being computed */
@@ -51,20 +53,51 @@ static uir_status evaluate(machine *m, uir_dim dim, int64_t *out) {
                                                 : "a division by a value that is not positive");
 }
 
-static uir_status locate(machine *m, const uir_loop_access *access, uint64_t *out_index) {
+typedef struct skip_search {
+    const machine *machine;
+    bool found;
+} skip_search;
+
+static void find_skipped(void *user, uir_symbol symbol) {
+    skip_search *s = user;
+    s->found |= s->machine->skipped[symbol.id];
+}
+
+/* Where an access is; *out_outside: beyond the extents, or at a skipped index. */
+static uir_status find(machine *m, const uir_loop_access *access, uint64_t *out_index, bool *out_skipped,
+                       uint32_t *out_outside, int64_t *out_at) {
     const uir_loop_tensor *t = &m->function->tensors.data[access->tensor];
     const storage *s = &m->tensors[access->tensor];
+    skip_search search = {m, false};
     *out_index = 0;
+    *out_outside = UIR_LOOP_NONE;
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t index;
+        if (m->any_skipped) uir_dim_visit_symbols(m->function->dims, access->indices[d], find_skipped, &search);
         UIR_TRY(evaluate(m, access->indices[d], &index));
-        if (index < 0 || index >= s->extents[d]) {
-            return fail(m, "index %lld of '%s', dim %u, is outside 0..%lld", (long long)index, t->name, d,
-                        (long long)s->extents[d] - 1);
+        if ((index < 0 || index >= s->extents[d]) && *out_outside == UIR_LOOP_NONE) {
+            *out_outside = d;
+            *out_at = index;
         }
-        *out_index = *out_index * (uint64_t)s->extents[d] + (uint64_t)index;
+        if (*out_outside == UIR_LOOP_NONE) *out_index = *out_index * (uint64_t)s->extents[d] + (uint64_t)index;
     }
+    *out_skipped = search.found;
     return UIR_STATUS_OK;
+}
+
+/* *out_inside false: the read has a fill, or a store is dropped. */
+static uir_status locate(machine *m, const uir_loop_access *access, bool may_leave, bool store, uint64_t *out_index,
+                         bool *out_inside) {
+    const uir_loop_tensor *t = &m->function->tensors.data[access->tensor];
+    uint32_t outside;
+    bool skipped;
+    int64_t at = 0;
+    UIR_TRY(find(m, access, out_index, &skipped, &outside, &at));
+    *out_inside = !skipped && outside == UIR_LOOP_NONE;
+    if (*out_inside || may_leave || (store && skipped)) return UIR_STATUS_OK;
+    if (skipped) return fail(m, "'%s' is read at a skipped index and has no fill", t->name);
+    return fail(m, "index %lld of '%s', dim %u, is outside 0..%lld", (long long)at, t->name, outside,
+                (long long)m->tensors[access->tensor].extents[outside] - 1);
 }
 
 static void copy_element(uir_dtype dtype, void *to, uint64_t to_index, const void *from, uint64_t from_index) {
@@ -77,10 +110,22 @@ static void copy_element(uir_dtype dtype, void *to, uint64_t to_index, const voi
     }
 }
 
-static uir_status load(machine *m, const uir_loop_access *access, cell *out) {
+static void put_number(uir_dtype dtype, double real, int64_t integer, cell *out) {
+    if (uir_dtype_is_float(dtype))
+        uir_dtype_store_double(dtype, out->bytes, 0, real, UIR_ROUND_NEAREST_EVEN);
+    else
+        uir_dtype_store_integer(dtype, out->bytes, 0, integer, false, UIR_ROUND_NEAREST_EVEN);
+}
+
+static uir_status load(machine *m, const uir_loop_access *access, const double *fill, cell *out) {
     uint64_t index;
+    bool inside;
     const uir_loop_tensor *t = &m->function->tensors.data[access->tensor];
-    UIR_TRY(locate(m, access, &index));
+    UIR_TRY(locate(m, access, fill != NULL, false, &index, &inside));
+    if (!inside) {
+        put_number(t->dtype, *fill, (int64_t)*fill, out);
+        return UIR_STATUS_OK;
+    }
     if (m->tensors[access->tensor].written && !m->tensors[access->tensor].written[index]) {
         return fail(m, "element %llu of '%s' is read before it is written", (unsigned long long)index, t->name);
     }
@@ -91,7 +136,9 @@ static uir_status load(machine *m, const uir_loop_access *access, cell *out) {
 static uir_status store(machine *m, const uir_loop_access *access, const cell *value) {
     uint64_t index;
     storage *s = &m->tensors[access->tensor];
-    UIR_TRY(locate(m, access, &index));
+    bool inside;
+    UIR_TRY(locate(m, access, false, true, &index, &inside));
+    if (!inside) return UIR_STATUS_OK;
     if (!s->written)
         return fail(m, "'%s' is an input: nothing may be stored to it", m->function->tensors.data[access->tensor].name);
     copy_element(m->function->tensors.data[access->tensor].dtype, s->data, index, value->bytes, 0);
@@ -122,10 +169,7 @@ static uir_status compute(machine *m, uint32_t id, cell *out) {
     memset(out, 0, sizeof *out);
     switch (e->kind) {
     case UIR_LOOP_CONSTANT:
-        if (uir_dtype_is_float(e->dtype))
-            uir_dtype_store_double(e->dtype, out->bytes, 0, e->real, UIR_ROUND_NEAREST_EVEN);
-        else
-            uir_dtype_store_integer(e->dtype, out->bytes, 0, e->integer, false, UIR_ROUND_NEAREST_EVEN);
+        put_number(e->dtype, e->real, e->integer, out);
         return UIR_STATUS_OK;
     case UIR_LOOP_INDEX: {
         int64_t value;
@@ -134,7 +178,7 @@ static uir_status compute(machine *m, uint32_t id, cell *out) {
         return UIR_STATUS_OK;
     }
     case UIR_LOOP_LOAD:
-        return load(m, &e->load, out);
+        return load(m, &e->load, e->has_fill ? &e->fill : NULL, out);
     case UIR_LOOP_PARAMETER:
         *out = m->parameters[e->integer];
         return UIR_STATUS_OK;
@@ -155,7 +199,10 @@ static uir_status run_monoid(machine *m, const uir_loop_statement *s) {
                                   : s->kind == UIR_LOOP_STATEMENT_UPDATE ? monoid->update
                                                                          : monoid->combine;
     uint32_t state = init || finish ? 0 : monoid->state_count;
-    for (uint32_t i = 0; i < state; i++) UIR_TRY(load(m, &s->targets[i], &parameters[i]));
+    /* A skipped target is no place: nothing is read there, and what is computed is dropped. */
+    static const double nothing = 0;
+    for (uint32_t i = 0; i < state; i++)
+        UIR_TRY(load(m, &s->targets[i], m->any_skipped ? &nothing : NULL, &parameters[i]));
     for (uint32_t i = 0; i < s->value_count; i++) UIR_TRY(compute(m, s->values[i], &parameters[state + i]));
     m->parameters = parameters;
     for (uint32_t i = 0; i < s->target_count; i++) UIR_TRY(compute(m, expressions[i], &results[i]));
@@ -175,10 +222,34 @@ static uir_status holds(machine *m, const uir_loop_statement *s, bool *out) {
     return UIR_STATUS_OK;
 }
 
+static uir_status read_iter(machine *m, const uir_loop_iter *iter) {
+    cell element = {0};
+    const uir_loop_tensor *t = &m->function->tensors.data[iter->from.tensor];
+    int64_t extent;
+    UIR_TRY(load(m, &iter->from, NULL, &element));
+    UIR_TRY(evaluate(m, iter->extent, &extent));
+    int64_t value = uir_dtype_load_integer(t->dtype, element.bytes, 0);
+    bool inside = value >= 0 && value < extent, skipped = extent < 1 || (!inside && iter->mode == UIR_INDEX_SKIP);
+    if (skipped) {
+        value = 0;
+    } else if (!inside && iter->mode == UIR_INDEX_WRAP) {
+        value %= extent;
+        if (value < 0) value += extent;
+    } else if (!inside) {
+        value = value < 0 ? 0 : extent - 1;
+    }
+    m->values[iter->symbol.id] = value;
+    m->bound[iter->symbol.id] = true;
+    m->skipped[iter->symbol.id] = skipped;
+    m->any_skipped |= skipped;
+    return UIR_STATUS_OK;
+}
+
 static uir_status run_block(machine *m, const uir_loop_statement *s) {
     int64_t values[UIR_LOOP_MAX_ITERS], extent;
     m->block = s;
     for (uint32_t i = 0; i < s->iter_count; i++) {
+        if (s->iters[i].data) continue;
         UIR_TRY(evaluate(m, s->iters[i].value, &values[i]));
         UIR_TRY(evaluate(m, s->iters[i].extent, &extent));
         if (values[i] < 0 || values[i] >= extent)
@@ -186,9 +257,12 @@ static uir_status run_block(machine *m, const uir_loop_statement *s) {
                         (long long)extent - 1);
     }
     for (uint32_t i = 0; i < s->iter_count; i++) {
+        if (s->iters[i].data) continue;
         m->values[s->iters[i].symbol.id] = values[i];
         m->bound[s->iters[i].symbol.id] = true;
     }
+    for (uint32_t i = 0; i < s->iter_count; i++)
+        if (s->iters[i].data) UIR_TRY(read_iter(m, &s->iters[i]));
     for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = m->function->statements.data[id].next) {
         const uir_loop_statement *child = &m->function->statements.data[id];
         cell value;
@@ -199,7 +273,11 @@ static uir_status run_block(machine *m, const uir_loop_statement *s) {
             UIR_TRY(run_monoid(m, child));
         }
     }
-    for (uint32_t i = 0; i < s->iter_count; i++) m->bound[s->iters[i].symbol.id] = false;
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        m->bound[s->iters[i].symbol.id] = false;
+        m->skipped[s->iters[i].symbol.id] = false;
+    }
+    m->any_skipped = false;
     m->block = NULL;
     return UIR_STATUS_OK;
 }
@@ -230,20 +308,30 @@ static uir_status run_list(machine *m, uint32_t id) {
     return UIR_STATUS_OK;
 }
 
-static uir_status bind(machine *m, const int64_t *sizes, void *const *tensors) {
-    const uir_loop_function *f = m->function;
-    uint32_t argument = 0;
-    m->symbol_count = uir_dims_symbol_count(f->dims);
+static uir_status make_room(machine *m) {
+    m->symbol_count = uir_dims_symbol_count(m->function->dims);
     UIR_TRY_ALLOCATE(m->values, uir_arena_allocate_array(&m->arena, m->symbol_count + 1, sizeof *m->values));
     UIR_TRY_ALLOCATE(m->bound, uir_arena_allocate_array(&m->arena, m->symbol_count + 1, sizeof *m->bound));
+    UIR_TRY_ALLOCATE(m->skipped, uir_arena_allocate_array(&m->arena, m->symbol_count + 1, sizeof *m->skipped));
+    return UIR_STATUS_OK;
+}
+
+static uir_status set_size(machine *m, const uir_loop_size *size, int64_t value) {
+    uir_symbol_facts facts = uir_dims_symbol_facts(m->function->dims, size->symbol);
+    if (value < facts.min || value > facts.max || value % facts.multiple_of)
+        return fail(m, "%s = %lld breaks its declaration", size->name, (long long)value);
+    m->values[size->symbol.id] = value;
+    m->bound[size->symbol.id] = true;
+    return UIR_STATUS_OK;
+}
+
+static uir_status bind(machine *m, const int64_t *sizes, const int64_t *tiles, void *const *tensors) {
+    const uir_loop_function *f = m->function;
+    uint32_t argument = 0;
+    UIR_TRY(make_room(m));
     UIR_TRY_ALLOCATE(m->tensors, uir_arena_allocate_array(&m->arena, f->tensors.count + 1, sizeof *m->tensors));
-    for (uint32_t i = 0; i < f->sizes.count; i++) {
-        uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[i].symbol);
-        if (sizes[i] < facts.min || sizes[i] > facts.max || sizes[i] % facts.multiple_of)
-            return fail(m, "%s = %lld breaks its declaration", f->sizes.data[i].name, (long long)sizes[i]);
-        m->values[f->sizes.data[i].symbol.id] = sizes[i];
-        m->bound[f->sizes.data[i].symbol.id] = true;
-    }
+    for (uint32_t i = 0; i < f->sizes.count; i++) UIR_TRY(set_size(m, &f->sizes.data[i], sizes[i]));
+    for (uint32_t i = 0; i < f->tiles.count; i++) UIR_TRY(set_size(m, &f->tiles.data[i], tiles[i]));
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
         storage *s = &m->tensors[i];
@@ -261,8 +349,8 @@ static uir_status bind(machine *m, const int64_t *sizes, void *const *tensors) {
     return UIR_STATUS_OK;
 }
 
-static uir_status run(machine *m, const int64_t *sizes, void *const *tensors) {
-    UIR_TRY(bind(m, sizes, tensors));
+static uir_status run(machine *m, const int64_t *sizes, const int64_t *tiles, void *const *tensors) {
+    UIR_TRY(bind(m, sizes, tiles, tensors));
     UIR_TRY(run_list(m, m->function->first));
     for (uint32_t i = 0; i < m->function->tensors.count; i++) {
         if (m->function->tensors.data[i].role != UIR_LOOP_ROLE_OUT) continue;
@@ -275,11 +363,80 @@ static uir_status run(machine *m, const int64_t *sizes, void *const *tensors) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
-                              uir_diagnostics *diagnostics) {
+/* ---- the tiling function ---- */
+static uir_status condition_holds(machine *m, const uir_condition *c, bool *holds) {
+    int64_t left, right;
+    UIR_TRY(evaluate(m, c->left, &left));
+    UIR_TRY(evaluate(m, c->right, &right));
+    *holds = *holds && uir_relation_holds(c->relation, left, right);
+    return UIR_STATUS_OK;
+}
+
+/* One candidate (NULL: a function without tiles): does it fit, and what does it cost. Tiles are bound by it. */
+static uir_status try_candidate(machine *m, const uir_icandidate *c, bool *out_fits, int64_t *out_cost) {
+    const uir_loop_function *f = m->function;
+    *out_fits = true;
+    *out_cost = 0;
+    for (uint32_t i = 0; i < f->tiles.count; i++) m->bound[f->tiles.data[i].symbol.id] = false;
+    for (uint32_t i = 0; i < f->tiles.count; i++) {
+        int64_t value;
+        UIR_TRY(evaluate(m, c->tiles[i], &value));
+        uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->tiles.data[i].symbol);
+        *out_fits &= value >= facts.min && value <= facts.max && value % facts.multiple_of == 0;
+        m->values[f->tiles.data[i].symbol.id] = value;
+    }
+    if (!*out_fits) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < f->tiles.count; i++) m->bound[f->tiles.data[i].symbol.id] = true;
+    for (uint32_t i = 0; c && i < c->guard.count && *out_fits; i++)
+        UIR_TRY(condition_holds(m, &c->guard.atoms[i].condition, out_fits));
+    for (uint32_t i = 0; i < f->requires_.count && *out_fits; i++)
+        UIR_TRY(condition_holds(m, &f->requires_.data[i], out_fits));
+    return *out_fits && c && c->cost.id ? evaluate(m, c->cost, out_cost) : UIR_STATUS_OK;
+}
+
+static uir_status choose(machine *m, const int64_t *sizes, int64_t *out_tiles) {
+    const uir_loop_function *f = m->function;
+    int64_t best = 0, cost;
+    bool found = false, fits;
+    UIR_TRY(make_room(m));
+    for (uint32_t i = 0; i < f->sizes.count; i++) UIR_TRY(set_size(m, &f->sizes.data[i], sizes[i]));
+    for (uint32_t k = 0; k < f->candidates.count || (k == 0 && !f->tiles.count); k++) {
+        UIR_TRY(try_candidate(m, f->candidates.count ? &f->candidates.data[k] : NULL, &fits, &cost));
+        if (!fits || (found && cost >= best)) continue;
+        for (uint32_t i = 0; i < f->tiles.count; i++) out_tiles[i] = m->values[f->tiles.data[i].symbol.id];
+        found = true;
+        best = cost;
+    }
+    if (found) return UIR_STATUS_OK;
+    uir_location location = {.file = f->file};
+    return uir_error(m->diagnostics, UIR_STATUS_NOT_FOUND, &location, "@%s: no candidate fits these sizes", f->name);
+}
+
+uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_t *sizes, int64_t *out_tiles,
+                                 uir_diagnostics *diagnostics) {
     machine m = {.function = function, .diagnostics = diagnostics};
     uir_arena_init(&m.arena, &function->allocator);
-    uir_status status = run(&m, sizes, tensors);
+    uir_status status = choose(&m, sizes, out_tiles);
     uir_arena_deinit(&m.arena);
+    return status;
+}
+
+uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int64_t *sizes, const int64_t *tiles,
+                                    void *const *tensors, uir_diagnostics *diagnostics) {
+    machine m = {.function = function, .diagnostics = diagnostics};
+    uir_arena_init(&m.arena, &function->allocator);
+    uir_status status = run(&m, sizes, tiles, tensors);
+    uir_arena_deinit(&m.arena);
+    return status;
+}
+
+uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
+                              uir_diagnostics *diagnostics) {
+    uir_arena arena;
+    uir_arena_init(&arena, &function->allocator);
+    int64_t *tiles = uir_arena_allocate_array(&arena, function->tiles.count + 1, sizeof *tiles);
+    uir_status status = tiles ? uir_loop_choose_tiles(function, sizes, tiles, diagnostics) : UIR_STATUS_OUT_OF_MEMORY;
+    if (status == UIR_STATUS_OK) status = uir_loop_interpret_tiled(function, sizes, tiles, tensors, diagnostics);
+    uir_arena_deinit(&arena);
     return status;
 }

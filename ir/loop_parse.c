@@ -70,6 +70,10 @@ static uir_dim resolve(void *user, const char *name, size_t length) {
         if (is_name(&token, p->function->sizes.data[i].name))
             return uir_dim_symbol(dims, p->function->sizes.data[i].symbol);
     }
+    for (uint32_t i = 0; i < p->function->tiles.count; i++) {
+        if (is_name(&token, p->function->tiles.data[i].name))
+            return uir_dim_symbol(dims, p->function->tiles.data[i].symbol);
+    }
     return UIR_DIM_NONE;
 }
 
@@ -89,19 +93,23 @@ static uir_status take_dims(parser *p, uir_dim *out_dims, uint32_t *out_count) {
     return uir_tokenizer_expect(PARSE(p), "]");
 }
 
-static uir_status take_conditions(parser *p, uir_loop_statement *s) {
-    uir_vector(uir_condition) list = {0};
+static uir_status take_condition(parser *p, uir_condition *out_condition) {
     static const char *const words[] = {"==", "!=", "<=", ">=", "<", ">"};
     static const uir_relation relations[] = {UIR_RELATION_EQ, UIR_RELATION_NE, UIR_RELATION_LE,
                                              UIR_RELATION_GE, UIR_RELATION_LT, UIR_RELATION_GT};
+    size_t k = 0;
+    UIR_TRY(take_dim(p, &out_condition->left));
+    while (k < 6 && !uir_tokenizer_accept(PARSE(p), words[k])) k++;
+    if (k == 6) return uir_tokenizer_error(PARSE(p), "expected one of == != <= >= < >");
+    out_condition->relation = relations[k];
+    return take_dim(p, &out_condition->right);
+}
+
+static uir_status take_conditions(parser *p, uir_loop_statement *s) {
+    uir_vector(uir_condition) list = {0};
     do {
         uir_condition c;
-        size_t k = 0;
-        UIR_TRY(take_dim(p, &c.left));
-        while (k < 6 && !uir_tokenizer_accept(PARSE(p), words[k])) k++;
-        if (k == 6) return uir_tokenizer_error(PARSE(p), "expected one of == != <= >= < >");
-        c.relation = relations[k];
-        UIR_TRY(take_dim(p, &c.right));
+        UIR_TRY(take_condition(p, &c));
         UIR_TRY(uir_vector_push(&p->function->arena, &list, c));
     } while (uir_tokenizer_accept(PARSE(p), "and"));
     s->conditions = list.data;
@@ -234,7 +242,8 @@ static uir_status take_primary(parser *p, uir_loop_expression *e) {
         e->kind = UIR_LOOP_LOAD;
         UIR_TRY(take_access(p, &name, &e->load));
         e->dtype = p->function->tensors.data[e->load.tensor].dtype;
-        return UIR_STATUS_OK;
+        e->has_fill = uir_tokenizer_accept(PARSE(p), "fill");
+        return e->has_fill ? uir_tokenizer_expect_double(PARSE(p), &e->fill) : UIR_STATUS_OK;
     }
     for (uint32_t i = 0; !call && p->monoid && i < p->parameters; i++) {
         if (!is_name(&name, parameter_name(p, i))) continue;
@@ -268,16 +277,19 @@ static uir_status check_new_name(parser *p, const uir_token *name) {
     uir_dtype dtype;
     bool taken = find_tensor(p, name) != UIR_LOOP_NONE || uir_dtype_from_name(name->text, name->length, &dtype);
     for (uint32_t i = 0; i < p->function->sizes.count; i++) taken |= is_name(name, p->function->sizes.data[i].name);
+    for (uint32_t i = 0; i < p->function->tiles.count; i++) taken |= is_name(name, p->function->tiles.data[i].name);
     for (uint32_t i = 0; i < p->function->monoids.count; i++) taken |= is_name(name, p->function->monoids.data[i].name);
     return taken ? uir_tokenizer_error_at(PARSE(p), name, "the name '%.*s' is taken", (int)name->length, name->text)
                  : UIR_STATUS_OK;
 }
 
-static uir_status take_sizes(parser *p) {
+/* dim, or tile: of which the least is 1. */
+static uir_status take_sizes(parser *p, bool tile) {
     do {
         uir_loop_size size;
         uir_token name = p->tokens.current;
         uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
+        if (tile) facts.min = 1;
         UIR_TRY(take_name(p, &size.name));
         UIR_TRY(check_new_name(p, &name));
         if (uir_tokenizer_accept(PARSE(p), "in")) {
@@ -286,14 +298,57 @@ static uir_status take_sizes(parser *p) {
             if (p->tokens.current.kind == UIR_TOKEN_INTEGER) UIR_TRY(take_integer(p, &facts.max));
         }
         if (uir_tokenizer_accept(PARSE(p), "mult")) UIR_TRY(take_integer(p, &facts.multiple_of));
-        if (facts.min < 0 || facts.max < facts.min || facts.multiple_of < 1) {
-            return uir_tokenizer_error_at(PARSE(p), &name,
-                                          "a size is at least 0, its bounds in order, its multiple at least 1");
+        if (facts.min < tile || facts.max < facts.min || facts.multiple_of < 1) {
+            return uir_tokenizer_error_at(
+                PARSE(p), &name,
+                "a size is at least 0, a tile at least 1, its bounds in order, its multiple at least 1");
         }
         UIR_TRY(uir_dims_add_symbol(p->function->dims, size.name, strlen(size.name), facts, &size.symbol));
-        UIR_TRY(uir_vector_push(&p->function->arena, &p->function->sizes, size));
+        if (tile)
+            UIR_TRY(uir_vector_push(&p->function->arena, &p->function->tiles, size));
+        else
+            UIR_TRY(uir_vector_push(&p->function->arena, &p->function->sizes, size));
     } while (uir_tokenizer_accept(PARSE(p), ","));
     return UIR_STATUS_OK;
+}
+
+static uir_status take_guard(parser *p, uir_iguard *guard) {
+    uir_vector(uir_iatom) atoms = {0};
+    do {
+        uir_iatom atom = {.kind = UIR_IATOM_RELATION};
+        UIR_TRY(take_condition(p, &atom.condition));
+        UIR_TRY(uir_vector_push(&p->function->arena, &atoms, atom));
+    } while (uir_tokenizer_accept(PARSE(p), "and"));
+    *guard = (uir_iguard){atoms.data, atoms.count};
+    return UIR_STATUS_OK;
+}
+
+static uir_status take_candidate(parser *p) {
+    uir_loop_function *f = p->function;
+    uir_icandidate c = {0};
+    uint32_t given = 0;
+    UIR_TRY_ALLOCATE(c.tiles, uir_arena_allocate_array(&f->arena, f->tiles.count + 1, sizeof *c.tiles));
+    do {
+        uint32_t tile = 0;
+        while (tile < f->tiles.count && !uir_tokenizer_is(PARSE(p), f->tiles.data[tile].name)) tile++;
+        if (tile == f->tiles.count) return uir_tokenizer_error(PARSE(p), "expected the name of a tile");
+        if (c.tiles[tile].id) return uir_tokenizer_error(PARSE(p), "this tile is set twice");
+        uir_tokenizer_advance(PARSE(p));
+        UIR_TRY(uir_tokenizer_expect(PARSE(p), "="));
+        UIR_TRY(take_dim(p, &c.tiles[tile]));
+        given++;
+    } while (uir_tokenizer_accept(PARSE(p), ","));
+    if (given != f->tiles.count)
+        return uir_tokenizer_error(PARSE(p), "a candidate sets every tile; declare tiles before it");
+    if (uir_tokenizer_accept(PARSE(p), "when")) UIR_TRY(take_guard(p, &c.guard));
+    if (uir_tokenizer_accept(PARSE(p), "cost")) UIR_TRY(take_dim(p, &c.cost));
+    return uir_vector_push(&f->arena, &f->candidates, c);
+}
+
+static uir_status take_require(parser *p) {
+    uir_condition condition;
+    UIR_TRY(take_condition(p, &condition));
+    return uir_vector_push(&p->function->arena, &p->function->requires_, condition);
 }
 
 static uir_status take_tensor(parser *p) {
@@ -382,6 +437,7 @@ static uir_status take_monoid(parser *p) {
     UIR_TRY(take_name(p, &m.name));
     UIR_TRY(check_new_name(p, &name));
     UIR_TRY(take_typed_names(p, m.state_names, m.state_dtypes, &m.state_count));
+    m.commutative = uir_tokenizer_accept(PARSE(p), "commutative");
     if (m.state_count == 0) return uir_tokenizer_error_at(PARSE(p), &name, "a monoid has at least one state value");
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "{"));
     p->monoid = &m;
@@ -431,10 +487,57 @@ static uir_status take_for(parser *p, uir_loop_kind kind, uir_loop_statement *s)
     return UIR_STATUS_OK;
 }
 
-/* The first name has been read; names = axis.bind(values) : domains. */
+static uir_status add_iter_symbol(parser *p, uir_loop_iter *iter) {
+    uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, iter->extent};
+    return uir_dims_add_symbol(p->function->dims, iter->name, strlen(iter->name), facts, &iter->symbol);
+}
+
+/* "axis." and the first name have been read: name = axis.read(T[indices]) : domain mode. */
+static uir_status take_read(parser *p, const uir_token *name, uir_loop_statement *s) {
+    if (s->iter_count == UIR_LOOP_MAX_ITERS)
+        return uir_tokenizer_error(PARSE(p), "more than %d iteration variables", UIR_LOOP_MAX_ITERS);
+    uir_loop_iter iter = {.data = true};
+    UIR_TRY_ALLOCATE(iter.name, uir_arena_copy_string(&p->function->arena, name->text, name->length));
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        if (!strcmp(s->iters[i].name, iter.name))
+            return uir_tokenizer_error_at(PARSE(p), name, "two iteration variables are named '%s'", iter.name);
+    }
+    UIR_TRY(uir_tokenizer_expect(PARSE(p), "("));
+    uir_token tensor = p->tokens.current;
+    if (tensor.kind != UIR_TOKEN_NAME) return uir_tokenizer_error(PARSE(p), "expected a tensor");
+    uir_tokenizer_advance(PARSE(p));
+    UIR_TRY(take_access(p, &tensor, &iter.from));
+    UIR_TRY(uir_tokenizer_expect(PARSE(p), ")"));
+    UIR_TRY(uir_tokenizer_expect(PARSE(p), ":"));
+    iter.reduce = uir_tokenizer_accept(PARSE(p), "reduce");
+    const uir_loop_statement *block = p->block;
+    p->block = NULL; /* a domain is over sizes alone */
+    uir_status status = take_dim(p, &iter.extent);
+    p->block = block;
+    UIR_TRY(status);
+    int mode = UIR_INDEX_CLAMP;
+    const char *word;
+    while ((word = uir_loop_mode_word((uir_index_mode)mode)) && !uir_tokenizer_accept(PARSE(p), word)) mode++;
+    if (!word) return uir_tokenizer_error(PARSE(p), "expected clamp, wrap or skip");
+    iter.mode = (uir_index_mode)mode;
+    UIR_TRY(add_iter_symbol(p, &iter));
+    s->iters[s->iter_count++] = iter;
+    return UIR_STATUS_OK;
+}
+
+/* The first name has been read; names = axis.bind(values) : domains, or axis.read. */
 static uir_status take_bind(parser *p, const uir_token *first, uir_loop_statement *s) {
+    if (uir_tokenizer_accept(PARSE(p), "=")) {
+        UIR_TRY(uir_tokenizer_expect(PARSE(p), "axis"));
+        UIR_TRY(uir_tokenizer_expect(PARSE(p), "."));
+        if (uir_tokenizer_accept(PARSE(p), "read")) return take_read(p, first, s);
+    } else if (!uir_tokenizer_is(PARSE(p), ",")) {
+        return uir_tokenizer_expect(PARSE(p), "=");
+    }
+    if (s->iter_count) return uir_tokenizer_error_at(PARSE(p), first, "axis.bind is said once, before every axis.read");
     UIR_TRY_ALLOCATE(s->iters[0].name, uir_arena_copy_string(&p->function->arena, first->text, first->length));
     s->iter_count = 1;
+    bool several = uir_tokenizer_is(PARSE(p), ",");
     while (uir_tokenizer_accept(PARSE(p), ",")) {
         if (s->iter_count == UIR_LOOP_MAX_ITERS)
             return uir_tokenizer_error(PARSE(p), "more than %d iteration variables", UIR_LOOP_MAX_ITERS);
@@ -448,7 +551,8 @@ static uir_status take_bind(parser *p, const uir_token *first, uir_loop_statemen
         }
     }
     static const char *const words[] = {"=", "axis", ".", "bind", "("};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) UIR_TRY(uir_tokenizer_expect(PARSE(p), words[i]));
+    for (size_t i = several ? 0 : 3; i < sizeof words / sizeof words[0]; i++)
+        UIR_TRY(uir_tokenizer_expect(PARSE(p), words[i]));
     p->loop_variables = true;
     for (uint32_t i = 0; i < s->iter_count; i++) {
         if (i) UIR_TRY(uir_tokenizer_expect(PARSE(p), ","));
@@ -462,8 +566,7 @@ static uir_status take_bind(parser *p, const uir_token *first, uir_loop_statemen
         if (i) UIR_TRY(uir_tokenizer_expect(PARSE(p), ","));
         iter->reduce = uir_tokenizer_accept(PARSE(p), "reduce");
         UIR_TRY(take_dim(p, &iter->extent));
-        uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, iter->extent};
-        UIR_TRY(uir_dims_add_symbol(p->function->dims, iter->name, strlen(iter->name), facts, &iter->symbol));
+        UIR_TRY(add_iter_symbol(p, iter));
     }
     return UIR_STATUS_OK;
 }
@@ -536,14 +639,15 @@ static uir_status take_block(parser *p, uir_loop_statement *s) {
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ")"));
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "{"));
     uint32_t last = UIR_LOOP_NONE;
-    bool bound = false;
+    uir_vector(const char *) annotations = {0};
     while (!uir_tokenizer_accept(PARSE(p), "}")) {
         uir_token name = p->tokens.current;
         if (name.kind != UIR_TOKEN_NAME)
-            return uir_tokenizer_error(PARSE(p), "expected axis.bind, where, or a statement of the block");
+            return uir_tokenizer_error(PARSE(p),
+                                       "expected axis.bind, axis.read, where, annotate, or a statement of the block");
         uir_tokenizer_advance(PARSE(p));
-        if (!bound && last == UIR_LOOP_NONE && (uir_tokenizer_is(PARSE(p), ",") || uir_tokenizer_is(PARSE(p), "="))) {
-            bound = true;
+        if (last == UIR_LOOP_NONE && !s->condition_count && !annotations.count &&
+            (uir_tokenizer_is(PARSE(p), ",") || uir_tokenizer_is(PARSE(p), "="))) {
             UIR_TRY(take_bind(p, &name, s));
             p->block = s;
             continue;
@@ -552,6 +656,15 @@ static uir_status take_block(parser *p, uir_loop_statement *s) {
             p->loop_variables = true;
             UIR_TRY(take_conditions(p, s));
             p->loop_variables = false;
+            continue;
+        }
+        if (last == UIR_LOOP_NONE && is_name(&name, "annotate") && p->tokens.current.kind == UIR_TOKEN_STRING) {
+            if (memchr(p->tokens.current.text, 0, p->tokens.current.length))
+                return uir_tokenizer_error(PARSE(p), "an annotation holds no zero");
+            UIR_TRY(uir_vector_push(&p->function->arena, &annotations, p->tokens.current.text));
+            s->annotations = annotations.data;
+            s->annotation_count = annotations.count;
+            uir_tokenizer_advance(PARSE(p));
             continue;
         }
         uir_loop_statement child = {.first_child = UIR_LOOP_NONE, .next = UIR_LOOP_NONE, .line = name.line};
@@ -599,7 +712,13 @@ static uir_status take_statements(parser *p, uint32_t *out_first) {
 static uir_status take_function(parser *p) {
     for (;;) {
         if (uir_tokenizer_accept(PARSE(p), "dim"))
-            UIR_TRY(take_sizes(p));
+            UIR_TRY(take_sizes(p, false));
+        else if (uir_tokenizer_accept(PARSE(p), "tile"))
+            UIR_TRY(take_sizes(p, true));
+        else if (uir_tokenizer_accept(PARSE(p), "candidate"))
+            UIR_TRY(take_candidate(p));
+        else if (uir_tokenizer_accept(PARSE(p), "require"))
+            UIR_TRY(take_require(p));
         else if (uir_tokenizer_accept(PARSE(p), "tensor"))
             UIR_TRY(take_tensor(p));
         else if (uir_tokenizer_accept(PARSE(p), "monoid"))

@@ -1,6 +1,8 @@
 /* Text of the loop AST. */
 #include "ir/loop.h"
 
+#include <string.h>
+
 typedef struct printer {
     const uir_loop_function *function;
     const uir_loop_monoid *monoid; /* whose parameters are in scope */
@@ -60,6 +62,10 @@ static void print_expression(printer *p, uint32_t id) {
         break;
     case UIR_LOOP_LOAD:
         print_access(p, &e->load);
+        if (e->has_fill) {
+            put(p, " fill ");
+            uir_text_append_double(p->text, e->fill);
+        }
         break;
     case UIR_LOOP_PARAMETER:
         put(p, parameter_name(p, e->integer));
@@ -96,6 +102,7 @@ static void print_monoid(printer *p, const uir_loop_monoid *m) {
     p->monoid = m;
     uir_text_append_format(p->text, "  monoid %s ", m->name);
     print_typed_names(p, m->state_names, m->state_dtypes, m->state_count);
+    if (m->commutative) put(p, " commutative");
     put(p, " {\n    identity ");
     print_expressions(p, m->identity, m->state_count);
     put(p, "\n    update ");
@@ -114,12 +121,16 @@ static void print_monoid(printer *p, const uir_loop_monoid *m) {
     p->monoid = NULL;
 }
 
+static void print_condition(printer *p, const uir_condition *c) {
+    print_dim(p, c->left);
+    uir_text_append_format(p->text, " %s ", uir_relation_text(c->relation));
+    print_dim(p, c->right);
+}
+
 static void print_conditions(printer *p, const uir_loop_statement *s) {
     for (uint32_t i = 0; i < s->condition_count; i++) {
         if (i) put(p, " and ");
-        print_dim(p, s->conditions[i].left);
-        uir_text_append_format(p->text, " %s ", uir_relation_text(s->conditions[i].relation));
-        print_dim(p, s->conditions[i].right);
+        print_condition(p, &s->conditions[i]);
     }
 }
 
@@ -133,21 +144,32 @@ static void print_accesses(printer *p, const uir_loop_access *accesses, uint32_t
 }
 
 static void print_bind(printer *p, const uir_loop_statement *s, uint32_t depth) {
-    indent(p, depth);
-    for (uint32_t i = 0; i < s->iter_count; i++)
-        uir_text_append_format(p->text, "%s%s", i ? ", " : "", s->iters[i].name);
-    put(p, " = axis.bind(");
-    for (uint32_t i = 0; i < s->iter_count; i++) {
-        if (i) put(p, ", ");
-        print_dim(p, s->iters[i].value);
+    uint32_t bound = 0;
+    while (bound < s->iter_count && !s->iters[bound].data) bound++;
+    if (bound) {
+        indent(p, depth);
+        for (uint32_t i = 0; i < bound; i++) uir_text_append_format(p->text, "%s%s", i ? ", " : "", s->iters[i].name);
+        put(p, " = axis.bind(");
+        for (uint32_t i = 0; i < bound; i++) {
+            if (i) put(p, ", ");
+            print_dim(p, s->iters[i].value);
+        }
+        put(p, ") : ");
+        for (uint32_t i = 0; i < bound; i++) {
+            if (i) put(p, ", ");
+            if (s->iters[i].reduce) put(p, "reduce ");
+            print_dim(p, s->iters[i].extent);
+        }
+        put(p, "\n");
     }
-    put(p, ") : ");
-    for (uint32_t i = 0; i < s->iter_count; i++) {
-        if (i) put(p, ", ");
-        if (s->iters[i].reduce) put(p, "reduce ");
+    for (uint32_t i = bound; i < s->iter_count; i++) {
+        indent(p, depth);
+        uir_text_append_format(p->text, "%s = axis.read(", s->iters[i].name);
+        print_access(p, &s->iters[i].from);
+        put(p, s->iters[i].reduce ? ") : reduce " : ") : ");
         print_dim(p, s->iters[i].extent);
+        uir_text_append_format(p->text, " %s\n", uir_loop_mode_word(s->iters[i].mode));
     }
-    put(p, "\n");
 }
 
 static void print_list(printer *p, uint32_t id, uint32_t depth);
@@ -203,6 +225,12 @@ static void print_statement(printer *p, const uir_loop_statement *s, uint32_t de
         print_conditions(p, s);
         put(p, "\n");
     }
+    for (uint32_t i = 0; i < s->annotation_count; i++) {
+        indent(p, depth + 1);
+        put(p, "annotate ");
+        uir_text_append_quoted(p->text, s->annotations[i], strlen(s->annotations[i]));
+        put(p, "\n");
+    }
     print_list(p, s->first_child, depth + 1);
     indent(p, depth);
     put(p, "}\n");
@@ -213,15 +241,32 @@ static void print_list(printer *p, uint32_t id, uint32_t depth) {
         print_statement(p, &p->function->statements.data[id], depth);
 }
 
-static void print_size(printer *p, const uir_loop_size *size) {
+static void print_size(printer *p, const char *word, int64_t least, const uir_loop_size *size) {
     uir_symbol_facts facts = uir_dims_symbol_facts(p->function->dims, size->symbol);
-    uir_text_append_format(p->text, "  dim %s", size->name);
+    uir_text_append_format(p->text, "  %s %s", word, size->name);
     if (facts.max != UIR_DIM_UNBOUNDED) {
         uir_text_append_format(p->text, " in %lld..%lld", (long long)facts.min, (long long)facts.max);
-    } else if (facts.min != 0) {
+    } else if (facts.min != least) {
         uir_text_append_format(p->text, " in %lld..", (long long)facts.min);
     }
     if (facts.multiple_of > 1) uir_text_append_format(p->text, " mult %lld", (long long)facts.multiple_of);
+    put(p, "\n");
+}
+
+static void print_candidate(printer *p, const uir_icandidate *c) {
+    put(p, "  candidate ");
+    for (uint32_t i = 0; i < p->function->tiles.count; i++) {
+        uir_text_append_format(p->text, "%s%s = ", i ? ", " : "", p->function->tiles.data[i].name);
+        print_dim(p, c->tiles[i]);
+    }
+    for (uint32_t i = 0; i < c->guard.count; i++) {
+        put(p, i ? " and " : " when ");
+        print_condition(p, &c->guard.atoms[i].condition);
+    }
+    if (c->cost.id) {
+        put(p, " cost ");
+        print_dim(p, c->cost);
+    }
     put(p, "\n");
 }
 
@@ -238,7 +283,14 @@ static void print_tensor(printer *p, const uir_loop_tensor *t) {
 void uir_loop_print(const uir_loop_function *function, uir_text *text) {
     printer p = {function, NULL, false, text};
     uir_text_append_format(text, "func @%s {\n", function->name);
-    for (uint32_t i = 0; i < function->sizes.count; i++) print_size(&p, &function->sizes.data[i]);
+    for (uint32_t i = 0; i < function->sizes.count; i++) print_size(&p, "dim", 0, &function->sizes.data[i]);
+    for (uint32_t i = 0; i < function->tiles.count; i++) print_size(&p, "tile", 1, &function->tiles.data[i]);
+    for (uint32_t i = 0; i < function->requires_.count; i++) {
+        put(&p, "  require ");
+        print_condition(&p, &function->requires_.data[i]);
+        put(&p, "\n");
+    }
+    for (uint32_t i = 0; i < function->candidates.count; i++) print_candidate(&p, &function->candidates.data[i]);
     for (uint32_t i = 0; i < function->tensors.count; i++) print_tensor(&p, &function->tensors.data[i]);
     for (uint32_t i = 0; i < function->monoids.count; i++) print_monoid(&p, &function->monoids.data[i]);
     print_list(&p, function->first, 1);

@@ -48,6 +48,19 @@ static const char *show(verifier *v, uir_dim dim) {
     return copy ? copy : "?";
 }
 
+typedef struct skip_search {
+    const uir_loop_statement *block;
+    const char *found;
+} skip_search;
+
+static void find_skipped(void *user, uir_symbol symbol) {
+    skip_search *s = user;
+    for (uint32_t i = 0; i < s->block->iter_count; i++) {
+        const uir_loop_iter *iter = &s->block->iters[i];
+        if (iter->data && iter->mode == UIR_INDEX_SKIP && iter->symbol.id == symbol.id) s->found = iter->name;
+    }
+}
+
 static void check_access(verifier *v, const uir_loop_access *access) {
     const uir_loop_tensor *t = &v->function->tensors.data[access->tensor];
     uir_dim zero = uir_dim_const(v->function->dims, 0);
@@ -67,7 +80,13 @@ static void check_loads(verifier *v, uint32_t id) {
     const uir_loop_expression *e = &v->function->expressions.data[id];
     if (e->kind == UIR_LOOP_LOAD) {
         const uir_loop_tensor *t = &v->function->tensors.data[e->load.tensor];
-        check_access(v, &e->load);
+        if (!e->has_fill) {
+            skip_search search = {v->block, NULL};
+            check_access(v, &e->load);
+            for (uint32_t d = 0; v->block && d < t->rank; d++)
+                uir_dim_visit_symbols(v->function->dims, e->load.indices[d], find_skipped, &search);
+            if (search.found) fail(v, "'%s' is read at %s, which may be skipped: give a fill", t->name, search.found);
+        }
         if (t->role != UIR_LOOP_ROLE_IN && !v->written[e->load.tensor])
             fail(v, "'%s' is read before anything is stored to it", t->name);
     }
@@ -137,6 +156,16 @@ static void check_block_statement(verifier *v, const uir_loop_statement *s) {
     for (uint32_t i = 0; i < s->target_count; i++) v->written[s->targets[i].tensor] = true;
 }
 
+static void check_read(verifier *v, const uir_loop_iter *iter) {
+    const uir_loop_tensor *t = &v->function->tensors.data[iter->from.tensor];
+    check_access(v, &iter->from);
+    if (uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_SIGNED &&
+        uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_UNSIGNED)
+        fail(v, "%s is read from '%s', which holds %s, no integers", iter->name, t->name, uir_dtype_name(t->dtype));
+    if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from.tensor])
+        fail(v, "'%s' is read before anything is stored to it", t->name);
+}
+
 static void check_block(verifier *v, const uir_loop_statement *s) {
     uir_dims *dims = v->function->dims;
     uir_dim zero = uir_dim_const(dims, 0);
@@ -145,6 +174,7 @@ static void check_block(verifier *v, const uir_loop_statement *s) {
         assume(v, s->conditions[i].left, s->conditions[i].relation, s->conditions[i].right);
     for (uint32_t i = 0; i < s->iter_count; i++) {
         const uir_loop_iter *iter = &s->iters[i];
+        if (iter->data) continue;
         if (!proved(v, iter->value, UIR_RELATION_GE, zero) || !proved(v, iter->value, UIR_RELATION_LT, iter->extent)) {
             fail(v, "%s = %s is not proved to stay in 0..%s-1: add a `where`", iter->name, show(v, iter->value),
                  show(v, iter->extent));
@@ -152,6 +182,7 @@ static void check_block(verifier *v, const uir_loop_statement *s) {
     }
     /* Inside, an iteration variable is known by its domain alone: that is all a schedule keeps true. */
     for (uint32_t i = 0; i < s->iter_count; i++) {
+        if (s->iters[i].data) check_read(v, &s->iters[i]);
         assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_GE, zero);
         assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_LT, s->iters[i].extent);
     }
@@ -204,18 +235,37 @@ static void check_declarations(verifier *v) {
     }
 }
 
+typedef uir_vector(const uir_loop_statement *) block_list;
+
+static void collect_blocks(verifier *v, uint32_t id, block_list *blocks) {
+    for (; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
+        const uir_loop_statement *s = &v->function->statements.data[id];
+        if (s->kind != UIR_LOOP_STATEMENT_BLOCK)
+            collect_blocks(v, s->first_child, blocks);
+        else if (uir_vector_push(&v->scratch, blocks, s) != UIR_STATUS_OK)
+            v->status = UIR_STATUS_OUT_OF_MEMORY;
+    }
+}
+
 static void check_names(verifier *v) {
-    const uir_loop_function *f = v->function;
-    for (uint32_t i = 0; i < f->statements.count; i++) {
-        const uir_loop_statement *s = &f->statements.data[i];
-        if (s->kind != UIR_LOOP_STATEMENT_BLOCK) continue;
+    block_list blocks = {0};
+    collect_blocks(v, v->function->first, &blocks);
+    for (uint32_t i = 0; i < blocks.count; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            const uir_loop_statement *other = &f->statements.data[j];
-            v->at = s;
-            if (other->kind == UIR_LOOP_STATEMENT_BLOCK && !strcmp(other->name, s->name))
-                fail(v, "two blocks are named '%s'", s->name);
+            v->at = blocks.data[i];
+            if (!strcmp(blocks.data[i]->name, blocks.data[j]->name))
+                fail(v, "two blocks are named '%s'", blocks.data[i]->name);
         }
     }
+    v->at = NULL;
+}
+
+/* A tiling function without a way to choose is none. */
+static void check_tiles(verifier *v) {
+    const uir_loop_function *f = v->function;
+    if (f->tiles.count && !f->candidates.count) fail(v, "there are tiles and no candidate that sets them");
+    for (uint32_t i = 0; i < f->requires_.count; i++)
+        assume(v, f->requires_.data[i].left, f->requires_.data[i].relation, f->requires_.data[i].right);
 }
 
 uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics) {
@@ -223,6 +273,7 @@ uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *d
     uir_arena_init(&v.scratch, &function->allocator);
     v.written = uir_arena_allocate_array(&v.scratch, function->tensors.count + 1, sizeof *v.written);
     if (v.written) {
+        check_tiles(&v);
         check_declarations(&v);
         check_names(&v);
         check_list(&v, function->first);
