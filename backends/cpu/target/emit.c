@@ -292,23 +292,29 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     return e->failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->text);
 }
 
+uir_status uir_cpu_emit_prelude(uir_text *text) {
+    for (uint32_t i = 0; i < uir_cpu_prelude_count; i++)
+        uir_text_append(text, uir_cpu_prelude_parts[i], uir_cpu_prelude_sizes[i]);
+    uir_text_append_string(text, "\n#define UIR_LET const int64_t __attribute__((unused))\n\n");
+    return uir_text_status(text);
+}
+
+uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
+    if (strcmp(igraph->device->name, "cpu") != 0)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "kernel @%s is for the device %s, not for a cpu", igraph->name, igraph->device->name);
+    emitter e = {.igraph = igraph, .text = text, .diagnostics = diagnostics, .old_pointer = NONE};
+    uir_arena_init(&e.arena, &igraph->allocator);
+    uir_status status = emit_kernel(&e, index);
+    uir_arena_deinit(&e.arena);
+    return status;
+}
+
 uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text,
                         uir_diagnostics *diagnostics) {
     uir_text_append_string(text,
                            "/* Kernels for a CPU, written by uir. The first part is the same in every file. */\n");
-    for (uint32_t i = 0; i < uir_cpu_prelude_count; i++)
-        uir_text_append(text, uir_cpu_prelude_parts[i], uir_cpu_prelude_sizes[i]);
-    uir_text_append_string(text, "\n#define UIR_LET const int64_t __attribute__((unused))\n\n");
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(igraphs[i]->device->name, "cpu") != 0)
-            return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                             "kernel @%s is for the device %s, not for a cpu", igraphs[i]->name,
-                             igraphs[i]->device->name);
-        emitter e = {.igraph = igraphs[i], .text = text, .diagnostics = diagnostics, .old_pointer = NONE};
-        uir_arena_init(&e.arena, &igraphs[i]->allocator);
-        uir_status status = emit_kernel(&e, i);
-        uir_arena_deinit(&e.arena);
-        if (status != UIR_STATUS_OK) return status;
-    }
+    UIR_TRY(uir_cpu_emit_prelude(text));
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_cpu_emit_kernel(igraphs[i], i, text, diagnostics));
     return uir_text_status(text);
 }
