@@ -53,6 +53,7 @@ struct uir_kernel_runner {
     const uir_igraph *igraph;
     uir_vm_kernel *vm;
     uir_cpu_module *cpu;
+    const volatile bool *cancel;
     char variant[32]; /* after the colon; "" for none */
 };
 
@@ -89,7 +90,7 @@ static uir_status vm_open(uir_kernel_runner *runner, uir_diagnostics *diagnostic
 
 static uir_status vm_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                          uint32_t threads, uir_diagnostics *diagnostics) {
-    uir_vm_options options = {.isa = runner->variant[0] ? runner->variant : NULL};
+    uir_vm_options options = {.isa = runner->variant[0] ? runner->variant : NULL, .cancel = runner->cancel};
     (void)threads;
     return uir_vm_run(runner->vm, arguments, sizes, &options, diagnostics);
 }
@@ -112,7 +113,7 @@ static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnosti
                          runner->variant);
     uir_text_init(&source, &runner->allocator);
     uir_status status = cpu_emit(runner->igraph, &source, diagnostics);
-    uir_cpu_compile_options options = {.variant = device.variant};
+    uir_cpu_compile_options options = {.variant = device.variant, .cancel = runner->cancel};
     if (status == UIR_STATUS_OK)
         status = uir_cpu_compile(&runner->allocator, &options, source.data, source.length, diagnostics, &runner->cpu);
     uir_text_deinit(&source);
@@ -171,7 +172,8 @@ static uir_status check_variant(const runner_row *row, const char *variant, uir_
 }
 
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner) {
+                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
+                                    uir_kernel_runner **out_runner) {
     const char *colon = strchr(name, ':');
     const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
     uir_kernel_runner *runner;
@@ -189,6 +191,7 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
     runner->allocator = *allocator;
     runner->row = row;
     runner->igraph = igraph;
+    runner->cancel = cancel;
     snprintf(runner->variant, sizeof runner->variant, "%s", colon ? colon + 1 : "");
     uir_status status = row->open(runner, diagnostics);
     if (status != UIR_STATUS_OK) {

@@ -19,9 +19,11 @@ const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *devi
 uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
 
 typedef struct uir_kernel_runner uir_kernel_runner;
-/* `name` as above. INVALID_ARGUMENT with a message that lists the runners when there is none of that name. */
+/* `name` as above. INVALID_ARGUMENT with a message that lists the runners when there is none of that name. `cancel` (or
+ * NULL) is polled here and in runs, where the runner can: CANCELLED. */
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner);
+                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
+                                    uir_kernel_runner **out_runner);
 void uir_kernel_runner_destroy(uir_kernel_runner *runner);
 /* `sizes[i]`: bytes of `arguments->pointers[i]`. */
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,

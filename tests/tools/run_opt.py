@@ -7,7 +7,10 @@ In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed,
 import glob
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -142,6 +145,43 @@ def test_compilers_start_without_a_shell():
             expect(os.listdir(c.path(folder)) == [], "files are left behind", done)
         expect(not os.path.exists(c.path("pwned")), "TMPDIR was run by a shell")
         fails(FAILED, "temporary folder", "TMPDIR", command=command, env={"TMPDIR": k})
+
+
+def test_signals_end_the_compiler():
+    """A compiler that sleeps, with a child of its own and one that will not be asked politely: nothing of it stays."""
+    with Case() as c:
+        k = c.write("k.igraph", KERNEL)
+        os.mkdir(c.path("temporary"))
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            for stubborn in ("", "trap '' TERM INT\n"):
+                pids = c.path("pids")
+                compiler = c.write("cc.sh", f"#!/bin/sh\n{stubborn}sleep 300 &\necho $$ $! > '{pids}.new'\n"
+                                            f"mv '{pids}.new' '{pids}'\nwait\nsleep 300\n")
+                os.chmod(compiler, 0o700)
+                p = subprocess.Popen([OPT, k, "--run", "--device", "cpu", "--dim", "M=2"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, cwd=c.folder,
+                                     env=dict(os.environ, CC="./cc.sh", TMPDIR=c.path("temporary")))
+                start = time.monotonic()
+                while not os.path.exists(pids) and time.monotonic() - start < 30:
+                    time.sleep(0.01)
+                expect(os.path.exists(pids) and os.listdir(c.path("temporary")), "the compiler began")
+                p.send_signal(number)
+                out, err = p.communicate(timeout=60)
+                expect(p.returncode == code, f"exit {p.returncode} instead of {code} after {number!r}\n{err}")
+                expect(not out and not err, f"an interrupted run says {out!r} {err!r}")
+                expect(os.listdir(c.path("temporary")) == [], "files are left behind")
+                for pid in open(pids).read().split():
+                    expect(not alive(int(pid)), f"process {pid} of the compiler is left behind")
+                os.unlink(pids)
+
+
+def alive(pid):
+    """Whether the process runs; what has ended and was not waited for does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 if __name__ == "__main__":

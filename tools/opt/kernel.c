@@ -367,8 +367,13 @@ static uir_status run_in(run_state *s, uir_context *context) {
     uir_status status = bind_sizes(s);
     if (status == UIR_STATUS_OK) status = check_inputs(s);
     if (status == UIR_STATUS_OK) status = make_buffers(s, context);
-    if (status == UIR_STATUS_OK)
-        status = uir_kernel_runner_create(&s->allocator, s->options->device, s->igraph, s->diagnostics, &runner);
+    if (status == UIR_STATUS_OK) {
+        opt_stop.polled = true;
+        status = uir_kernel_runner_create(&s->allocator, s->options->device, s->igraph, &opt_stop.cancel,
+                                          s->diagnostics, &runner);
+        opt_stop.polled = false;
+        if (status == UIR_STATUS_OK && opt_stop.cancel) status = UIR_STATUS_CANCELLED; /* it came too late to be seen */
+    }
     uir_kernel_arguments arguments = {s->dims, s->tiles, s->pointers};
     if (status == UIR_STATUS_OK) print_sizes(s);
     if (status == UIR_STATUS_OK)

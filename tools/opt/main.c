@@ -6,9 +6,21 @@
 #include "pipeline_kernel.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- signals ---- */
+opt_signals opt_stop;
+static volatile sig_atomic_t caught_signal;
+
+static void on_signal(int number) {
+    if (caught_signal || !opt_stop.polled) _exit(128 + number); /* again, or nothing to stop: at once */
+    caught_signal = number;
+    opt_stop.cancel = true;
+}
 
 /* ---- options ---- */
 static const char help_text[] =
@@ -378,7 +390,7 @@ static uir_status run(const opt_options *options) {
         status = opt_read_file(options->file, &w.text, &w.length);
         if (status == UIR_STATUS_OK) status = run_text(&w);
     }
-    if (status != UIR_STATUS_OK && !diagnostics.count && status != UIR_STATUS_INVALID_ARGUMENT &&
+    if (status != UIR_STATUS_OK && !caught_signal && !diagnostics.count && status != UIR_STATUS_INVALID_ARGUMENT &&
         status != UIR_STATUS_DIFFERENT && status != UIR_STATUS_NOT_FOUND && status != UIR_STATUS_BAD_DATA &&
         status != UIR_STATUS_IO_FAILED) {
         fprintf(stderr, "uir-opt: error: %s\n", uir_status_text(status));
@@ -391,6 +403,10 @@ static uir_status run(const opt_options *options) {
 
 int main(int argc, char **argv) {
     opt_options options;
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     uir_status status = parse_options(argc, argv, &options);
     if (status == UIR_STATUS_OK && options.run && !options.device) options.device = "interpreter";
     if (status == UIR_STATUS_OK && options.help)
@@ -404,5 +420,5 @@ int main(int argc, char **argv) {
     free(options.dims.items);
     free(options.tiles.items);
     free(options.inputs.items);
-    return uir_status_exit_code(status);
+    return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
 }

@@ -20,6 +20,12 @@ typedef struct opt_options {
     bool run, check, time, list, help;
 } opt_options;
 
+/* What SIGINT and SIGTERM set. While nothing polls `cancel` they end the program at once. */
+typedef struct opt_signals {
+    volatile bool polled, cancel;
+} opt_signals;
+extern opt_signals opt_stop;
+
 /* Prints and clears what was said. */
 void opt_report(uir_diagnostics *diagnostics);
 /* A file's bytes, zero terminated; the caller frees. */

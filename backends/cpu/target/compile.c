@@ -1,6 +1,7 @@
 /* Source to a loaded shared object: a private folder, the system's C compiler without a shell, dlopen. */
 #include "backends/cpu/target/compile.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,57 +90,88 @@ static int64_t now_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Reads the child's words until it closes them or the time is over; keeps the first MAX_MESSAGES bytes. */
-static bool listen_to(int fd, int64_t deadline, char *messages) {
+typedef enum ending { ENDED, LATE, CANCELLED } ending;
+
+static bool is_cancelled(const uir_cpu_compile_options *options) {
+    return options->cancel && *options->cancel;
+}
+
+/* Reads the child's words until it closes them, the time is over or the caller cancels; keeps the first MAX_MESSAGES
+ * bytes. A signal cuts the wait short; one that another thread took is seen at the next look. */
+static ending listen_to(const uir_cpu_compile_options *options, int fd, int64_t deadline, char *messages) {
+    enum { LOOK_MS = 50 };
     size_t used = 0;
+    ending how = LATE;
     char buffer[4096];
     for (;;) {
         int64_t left = deadline - now_ms();
         struct pollfd p = {fd, POLLIN, 0};
-        int ready = left > 0 ? poll(&p, 1, left > 1000 ? 1000 : (int)left) : 0;
-        if (left <= 0) break;
+        if (is_cancelled(options)) how = CANCELLED;
+        if (how == CANCELLED || left <= 0) break;
+        int ready = poll(&p, 1, left > LOOK_MS ? LOOK_MS : (int)left);
         if (ready < 0 && errno != EINTR) break;
         if (ready <= 0) continue;
         ssize_t got = read(fd, buffer, sizeof buffer);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
-            messages[used] = 0;
-            return true;
+            how = ENDED;
+            break;
         }
         size_t keep = MAX_MESSAGES - used < (size_t)got ? MAX_MESSAGES - used : (size_t)got;
         memcpy(messages + used, buffer, keep);
         used += keep;
     }
     messages[used] = 0;
-    return false;
+    return how;
 }
 
-static int reap(pid_t child, int64_t deadline) {
+/* Waits for the child; past the deadline or once cancelled, ends it and all that it started (its process group):
+ * politely first, so that a compiler removes its temporary files. */
+static int reap(const uir_cpu_compile_options *options, pid_t child, int64_t deadline, bool end) {
+    enum { POLITE_MS = 2000 };
+    int64_t force = INT64_MAX;
+    int state;
     for (;;) {
-        int state;
-        pid_t got = waitpid(child, &state, WNOHANG);
-        if (got == child) return state;
-        if (got < 0 && errno != EINTR) return -1;
-        if (now_ms() > deadline) kill(child, SIGKILL);
+        siginfo_t info = {.si_pid = 0};
+        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR) return -1;
+        if (info.si_pid == child) break;
+        if (force == INT64_MAX && (end || now_ms() > deadline || is_cancelled(options))) {
+            end = true;
+            force = now_ms() + POLITE_MS;
+            kill(-child, SIGTERM);
+        }
+        if (now_ms() > force) kill(-child, SIGKILL);
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
     }
+    if (end) kill(-child, SIGKILL); /* before the wait: until then the group's number is nobody else's */
+    while (waitpid(child, &state, 0) < 0) {
+        if (errno != EINTR) return -1;
+    }
+    return state;
 }
 
-static uir_status run_compiler(char *const *argv, uint32_t timeout_ms, uir_diagnostics *diagnostics) {
+static uir_status run_compiler(char *const *argv, const uir_cpu_compile_options *options,
+                               uir_diagnostics *diagnostics) {
     int ends[2];
     char messages[MAX_MESSAGES + 1];
+    uint32_t timeout_ms = options->timeout_ms ? options->timeout_ms : 300000;
     pid_t child;
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "no pipe to the compiler: %s", strerror(errno));
-    int64_t deadline = now_ms() + (timeout_ms ? timeout_ms : 300000);
-    int error = posix_spawn_file_actions_init(&actions);
+    int64_t deadline = now_ms() + timeout_ms;
+    int error = posix_spawn_file_actions_init(&actions), no_attributes = posix_spawnattr_init(&attributes);
+    if (!error) error = no_attributes;
     if (!error) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    if (!error) error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!error) error = posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
+    if (!no_attributes) posix_spawnattr_destroy(&attributes);
     close(ends[1]);
     if (error) {
         close(ends[0]);
@@ -147,13 +179,13 @@ static uir_status run_compiler(char *const *argv, uint32_t timeout_ms, uir_diagn
                               "install gcc or clang, or name a C compiler in the environment variable CC",
                               "the C compiler '%s' cannot be started: %s", argv[0], strerror(error));
     }
-    bool ended = listen_to(ends[0], deadline, messages);
+    ending how = listen_to(options, ends[0], deadline, messages);
     close(ends[0]);
-    if (!ended) kill(child, SIGTERM);
-    int state = reap(child, ended ? deadline : now_ms() + 2000);
-    if (!ended)
+    int state = reap(options, child, deadline, how != ENDED);
+    if (how == CANCELLED || is_cancelled(options)) return UIR_STATUS_CANCELLED;
+    if (how == LATE)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' took longer than %u ms",
-                         argv[0], timeout_ms ? timeout_ms : 300000);
+                         argv[0], timeout_ms);
     if (state == -1 || !WIFEXITED(state) || WEXITSTATUS(state) != 0)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' failed: %s", argv[0],
                          messages[0] ? messages : "it said nothing");
@@ -189,13 +221,15 @@ static uir_status build(const uir_cpu_compile_options *options, const char *sour
     bool foreign = !uir_cpu_variant_runs_here(options->variant); /* an emulator has no libraries of that machine */
     bool fits = add_words(&w, find_compiler(options)) && add_words(&w, options->debug ? "-O1 -g" : "-O2") &&
                 add_words(&w, common_flags) && add_words(&w, variant_flags[options->variant]) &&
-                add_words(&w, options->extra_flags) && add_words(&w, !program ? "-shared" : foreign ? "-static" : NULL) &&
+                add_words(&w, options->extra_flags) &&
+                add_words(&w, !program  ? "-shared"
+                              : foreign ? "-static"
+                                        : NULL) &&
                 add_word(&w, "-o", 2) && add_word(&w, output, strlen(output)) && add_word(&w, path, strlen(path)) &&
                 add_words(&w, "-lm");
     uir_status status =
-        fits ? run_compiler(w.argv, options->timeout_ms, diagnostics)
+        fits ? run_compiler(w.argv, options, diagnostics)
              : uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
-    unlink(path);
     return status;
 }
 
@@ -206,6 +240,18 @@ static uir_status make_folder(char folder[512], uir_diagnostics *diagnostics) {
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, NULL, "set TMPDIR to a folder that can be written",
                               "no temporary folder in %s: %s", base, strerror(errno));
     return UIR_STATUS_OK;
+}
+
+/* With all that a compiler may have left in it; it makes no folders there. */
+static void remove_folder(const char *folder) {
+    char path[1024];
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
+        bool itself = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+        if (!itself && (size_t)snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < sizeof path) unlink(path);
+    }
+    if (dir) closedir(dir);
+    rmdir(folder);
 }
 
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
@@ -227,8 +273,7 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
             status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "compiled kernels cannot be loaded: %s",
                                dlerror());
     }
-    unlink(output);
-    rmdir(folder);
+    remove_folder(folder);
     if (status != UIR_STATUS_OK) {
         uir_release(allocator, module, sizeof *module);
         return status;
@@ -259,6 +304,6 @@ uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu
     (void)allocator;
     UIR_TRY(make_folder(folder, diagnostics));
     uir_status status = build(options, source, length, folder, path, true, diagnostics);
-    rmdir(folder);
+    remove_folder(folder);
     return status;
 }

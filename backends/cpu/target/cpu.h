@@ -45,16 +45,18 @@ uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values,
 /* ---- compile and load ---- */
 typedef struct uir_cpu_compile_options {
     uir_cpu_variant variant;
-    const char *compiler;    /* NULL: $CC, else cc, gcc, clang, whichever is found first */
-    const char *extra_flags; /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
-    uint32_t timeout_ms;     /* 0: 300 s */
-    bool debug;              /* -O1 -g instead of -O3 */
-    const char *keep_source; /* a path to write the source to as well, or NULL */
+    const char *compiler;        /* NULL: $CC, else cc, gcc, clang, whichever is found first */
+    const char *extra_flags;     /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
+    uint32_t timeout_ms;         /* 0: 300 s */
+    bool debug;                  /* -O1 -g instead of -O3 */
+    const char *keep_source;     /* a path to write the source to as well, or NULL */
+    const volatile bool *cancel; /* once true, also by a signal's handler, the compiler is ended; may be NULL */
 } uir_cpu_compile_options;
 
 typedef struct uir_cpu_module uir_cpu_module; /* a loaded shared object */
 
-/* Compiles in a private temporary folder, which is gone afterwards. DEVICE_FAILED with the compiler's first lines. */
+/* Compiles in a private temporary folder, which is gone afterwards. DEVICE_FAILED with the compiler's first lines;
+ * CANCELLED without a word: the compiler and what it started are gone as well. */
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
                            size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module);
 void uir_cpu_module_destroy(uir_cpu_module *module);
