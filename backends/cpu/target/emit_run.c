@@ -225,6 +225,7 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
         return;
     }
     const char *address = block_address(r, o);
+    if (whole && stream && !r->single) uir_c_line(e, "UIR_TOUCH(%s);", address);
     if (r->single) {
         /* A scalar store: what reads it next finds it in the store buffer. */
         uir_c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);",
@@ -296,11 +297,32 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
     return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
+/* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a page
+ * waits for it, and rows of equal length agree often. Only as many as registers hold without effort. */
+#define MAX_EARLY 8
+static void emit_early_loads(run *r, bool whole) {
+    uint32_t loads = 0;
+    for (int pass = 0; pass < 2 && loads <= MAX_EARLY; pass++) {
+        for (uint32_t i = 0; i < r->count; i++) {
+            const uir_iinstruction *in = r->instructions[i];
+            for (uint32_t k = 1; k < in->slice_count; k++) {
+                const operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
+                if (!o->used || !along_one(o)) continue;
+                if (pass == 0)
+                    loads++;
+                else
+                    r->values[r->value_count++] = (value){&in->slices[k], emit_load(r, o, whole), r->block};
+            }
+        }
+    }
+}
+
 static void emit_body(run *r, bool whole) {
     emitter *e = r->e;
     r->block++;
     r->value_count = 0;
     uint32_t elementwise = r->count - r->reductions;
+    if (!r->single) emit_early_loads(r, whole);
     for (uint32_t i = 0; i < elementwise; i++) {
         const uir_iinstruction *in = r->instructions[i];
         const operand *result = &r->operands[i * UIR_IOP_MAX_SLICES];
