@@ -29,8 +29,12 @@ struct uir_axes_table {
     uir_vector(instance) instances;
     uir_vector(uir_value_id) values; /* made inside; instance of the same index in value_instances */
     uir_vector(uint32_t) value_instances;
-    uint32_t **operands; /* per node, per operand: its instance */
+    uint32_t **operands;              /* per node, per operand: its instance */
+    uir_vector(uir_value_id) outside; /* read, not made inside */
+    uir_vector(uint32_t) outside_instances;
+    uint32_t apart; /* of these, the value that has axes of its own at each place; ALL; NONE */
 };
+enum { APART_NONE = 0, APART_ALL = UINT32_MAX };
 typedef struct uir_axes_table table;
 
 static const uir_status UNRELATED = UIR_STATUS_UNSUPPORTED;
@@ -43,8 +47,9 @@ static uint32_t find(const table *t, uint32_t a) {
 
 static uir_status add_atom(table *t, uir_dim extent, uint32_t *out_atom) {
     if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
+    atom made = {t->atoms.count, UIR_AXES_NONE, UIR_AXES_NONE, extent, false};
     *out_atom = t->atoms.count;
-    return uir_vector_push(t->arena, &t->atoms, ((atom){t->atoms.count, UIR_AXES_NONE, UIR_AXES_NONE, extent, false}));
+    return uir_vector_push(t->arena, &t->atoms, made);
 }
 
 typedef uir_vector(uint32_t) atom_list;
@@ -445,6 +450,19 @@ static uint32_t instance_of_value(const table *t, uir_value_id value) {
     return UIR_AXES_NONE;
 }
 
+/* The instance of a value that is read from outside. */
+static uir_status open_outside(table *t, uir_value_id value, uint32_t *out_instance) {
+    bool apart = t->apart == APART_ALL || t->apart == value.id;
+    for (uint32_t i = 0; i < t->outside.count && !apart; i++) {
+        if (t->outside.data[i].id != value.id) continue;
+        *out_instance = t->outside_instances.data[i];
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(add_instance(t, value, out_instance));
+    UIR_TRY(uir_vector_push(t->arena, &t->outside, value));
+    return uir_vector_push(t->arena, &t->outside_instances, *out_instance);
+}
+
 static uir_status add_node(table *t, uint32_t at) {
     const uir_node_info *node = uir_node_get(t->module, t->nodes[at]);
     UIR_TRY_ALLOCATE(t->operands[at],
@@ -452,7 +470,7 @@ static uir_status add_node(table *t, uint32_t at) {
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (!node->inputs[i].id) return UNRELATED;
         uint32_t found = instance_of_value(t, node->inputs[i]);
-        if (found == UIR_AXES_NONE) UIR_TRY(add_instance(t, node->inputs[i], &found));
+        if (found == UIR_AXES_NONE) UIR_TRY(open_outside(t, node->inputs[i], &found));
         t->operands[at][i] = found;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
@@ -572,12 +590,12 @@ static uir_status finish(table *t, uir_axes *out_axes) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
-                            uir_axes *out_axes, uint32_t *out_node) {
+static uir_status analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
+                          uint32_t apart, uir_axes *out_axes, uint32_t *out_node) {
     table *t;
     *out_axes = (uir_axes){0};
     UIR_TRY_ALLOCATE(t, uir_arena_allocate(arena, sizeof *t));
-    *t = (table){.module = module, .arena = arena, .nodes = nodes, .node_count = count};
+    *t = (table){.module = module, .arena = arena, .nodes = nodes, .node_count = count, .apart = apart};
     UIR_TRY_ALLOCATE(t->operands, uir_arena_allocate_array(arena, count + 1, sizeof *t->operands));
     out_axes->table = t;
     for (uint32_t i = 0; i < count; i++) {
@@ -585,6 +603,35 @@ uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, 
         UIR_TRY(add_node(t, i));
     }
     return finish(t, out_axes);
+}
+
+/* Whether a value is read at several places. */
+static bool is_read_again(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_value_id value) {
+    uint32_t places = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        const uir_node_info *node = uir_node_get(module, nodes[n]);
+        for (uint32_t i = 0; i < node->input_count; i++) places += node->inputs[i].id == value.id;
+    }
+    return places > 1;
+}
+
+uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
+                            uir_axes *out_axes, uint32_t *out_node) {
+    uint32_t failed = 0;
+    uir_status status = analyse(module, nodes, count, arena, APART_NONE, out_axes, &failed);
+    if (out_node) *out_node = failed;
+    if (status != UNRELATED) return status;
+    /* Perhaps one value, or several, is read in two ways. */
+    uir_vector(uir_value_id) again = {0};
+    const table *t = out_axes->table;
+    for (uint32_t i = 0; i < t->outside.count; i++)
+        if (is_read_again(module, nodes, count, t->outside.data[i]))
+            UIR_TRY(uir_vector_push(arena, &again, t->outside.data[i]));
+    for (uint32_t i = 0; i < again.count && status == UNRELATED; i++)
+        status = analyse(module, nodes, count, arena, again.data[i].id, out_axes, NULL);
+    if (again.count > 1 && status == UNRELATED)
+        status = analyse(module, nodes, count, arena, APART_ALL, out_axes, NULL);
+    return status;
 }
 
 /* ---- asking ---- */

@@ -3,7 +3,8 @@
  * In: nodes of one graph, in its order. Out: the axes, and for each value made inside and each operand read the list of
  * axes that address it, row-major. Two dims are one axis because a node relates them, never because their extents are
  * equal. Reshapes split dims into axes, transposes permute, broadcasts and reductions leave axes out; a dim of extent 1
- * has none. What is read from outside has axes of its own for each operand that reads it. Axes that stand side by side
+ * has none. A value read from outside at several places has the same axes at each, unless that would give one value an
+ * axis twice (x + transpose(x), x times its own transpose): then each place has its own. Axes that stand side by side
  * wherever one of them stands become one, so that a tensor is addressed by as few as will do.
  *
  * Where a node relates two axes by more than identity (an element of a slice lies at start + step*i), both are `solid`:
