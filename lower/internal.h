@@ -1,0 +1,150 @@
+/* Inside lowering: building loop ASTs from a group's body, shared by build*.c and the contractions'.
+ *
+ * A builder walks the body's nodes. Coordinates: while a block is being made, coord[axis] is where along each axis of
+ * ir/axes.h it works; operands are then read at these coordinates whatever their layout is. Movements that are no
+ * output are not computed but looked through: a slice is its operand at other coordinates. */
+#ifndef UIR_LOWER_INTERNAL_H
+#define UIR_LOWER_INTERNAL_H
+
+#include "ir/axes.h"
+#include "lower/lower.h"
+
+#define UIR_LOWER_NONE UINT32_MAX
+
+/* ---- making loop ASTs (make.c) ---- */
+typedef struct uir_loop_range {
+    const char *name; /* of the iteration variable; the loop is `block`_`name` */
+    uir_dim extent;
+    bool reduce;
+} uir_loop_range;
+
+/* A nest being made: iteration variables first, then its statements, then uir_nest_end. */
+typedef struct uir_nest {
+    uir_loop_function *f;
+    uir_arena *arena;
+    const char *name; /* of the block */
+    uir_loop_statement block;
+    uint32_t first_statement, last_statement;
+} uir_nest;
+
+uir_status uir_loop_add_tensor(uir_loop_function *f, const char *name, uir_dtype dtype, uir_loop_role role,
+                               uint32_t index, const uir_dim *extents, uint32_t rank, uint32_t *out_tensor);
+uir_status uir_loop_add_expression(uir_loop_function *f, uir_loop_expression e, uint32_t *out_expression);
+uir_status uir_loop_add_call(uir_loop_function *f, uir_op op, uir_dtype dtype, const uint32_t *arguments,
+                             uint32_t count, uint32_t *out_expression);
+uir_status uir_loop_add_number(uir_loop_function *f, uir_dtype dtype, double real, int64_t integer,
+                               uint32_t *out_expression);
+uir_status uir_loop_add_load(uir_loop_function *f, uint32_t tensor, const uir_dim *indices, uint32_t *out_expression);
+/* A cast, or the expression itself when it is of the dtype. */
+uir_status uir_loop_add_cast(uir_loop_function *f, uint32_t expression, uir_dtype to, uint32_t *out_expression);
+
+void uir_nest_begin(uir_nest *nest, uir_loop_function *f, uir_arena *arena, const char *name);
+uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uir_dim extent, bool reduce, uir_dim *out_value);
+/* An iteration variable read from data: from[indices] in 0..extent-1. */
+uir_status uir_nest_add_read(uir_nest *nest, const char *name, uir_dim extent, const uir_loop_access *from,
+                             uir_index_mode mode, uir_dim *out_value);
+uir_status uir_nest_add_statement(uir_nest *nest, uir_loop_statement_kind kind, uint32_t monoid,
+                                  const uir_loop_access *targets, uint32_t target_count, const uint32_t *values,
+                                  uint32_t value_count);
+/* Closes the block and puts loops around it; appends to the function's list, or to that of `under`. The loops' ids, in
+ * the order of the iteration variables, are written when `out_loops` is not NULL. */
+uir_status uir_nest_end(uir_nest *nest, uint32_t under, uint32_t *out_loops);
+
+/* ---- monoids (monoids.c): found or made; by the reduction's op and the dtype of its operand ---- */
+uir_status uir_loop_get_monoid(uir_loop_function *f, uir_op op, bool last, uir_dtype dtype, uint32_t *out_monoid);
+
+/* ---- groups (build.c) ---- */
+/* A stretch of an axis along which a concatenation is cut. */
+typedef struct uir_lower_piece {
+    uint32_t operand; /* of the concat */
+    uint32_t from;    /* piece of the operand's own cut; NONE: it has none */
+    uir_dim offset, extent;
+} uir_lower_piece;
+typedef struct uir_lower_cut {
+    uint32_t axis;
+    const uir_lower_piece *pieces;
+    uint32_t count;
+} uir_lower_cut;
+
+typedef struct uir_lower_value {
+    uir_value_id value;
+    uint32_t node;     /* index of its maker in the body */
+    uint32_t cut;      /* NONE: computed whole */
+    uint32_t *tensors; /* per piece; NULL: looked through */
+    bool at_offset;    /* its tensor is whole although it is cut: pieces are stored at their offsets */
+} uir_lower_value;
+
+typedef struct uir_lower_view { /* of a group's operand */
+    uint32_t input;
+    uint32_t tensor;
+    const uint32_t *axes;
+    uint32_t count;
+} uir_lower_view;
+
+typedef struct uir_lower_size {
+    uir_dim outside, inside;
+} uir_lower_size;
+
+typedef struct uir_lower_builder {
+    uir_module *module;
+    uir_node_id group;
+    uir_graph_id body;
+    uir_arena *arena;
+    uir_diagnostics *diagnostics;
+    uir_axes axes;
+    uir_loop_function *f;
+    uir_dim *extents; /* per axis, in the function's dims */
+    uir_dim *coord;   /* per axis: where the block works; none: not in it */
+    uir_dim *local;   /* per axis that is cut: the coordinate in the piece */
+    uint32_t piece;   /* of the cut that the block is in */
+    uir_nest *nest;   /* being made: data-dependent coordinates are added to it */
+    uir_vector(uir_lower_size) sizes;
+    uir_vector(uir_dim) kernel_sizes; /* outside, in the order of the function's sizes */
+    uir_vector(uir_lower_value) values;
+    uir_vector(uir_lower_view) views;
+    uir_vector(uir_lower_cut) cuts;
+    uint32_t names; /* made so far */
+} uir_lower_builder;
+
+/* Analyses the group and makes the empty function. */
+uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
+                           const uir_allocator *allocator, uir_arena *arena, uir_diagnostics *diagnostics);
+/* Sets the node's attributes; the function is the caller's then. */
+uir_status uir_lower_end(uir_lower_builder *b, uir_loop_function **out_function);
+/* UNSUPPORTED with a message about a node of the body. */
+uir_status uir_lower_refuse(uir_lower_builder *b, uint32_t node, const char *format, ...) UIR_PRINTF(3, 4);
+
+/* A dim of the module as one of the function's: sums of symbols and constants stay such, all else is a size of its own.
+ */
+uir_status uir_lower_dim(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim);
+/* The same for an extent, which is never negative. */
+uir_status uir_lower_extent(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim);
+
+const uir_node_info *uir_lower_node_info(const uir_lower_builder *b, uint32_t node);
+uint32_t uir_lower_node_count(const uir_lower_builder *b);
+/* Index of the value among the body's outputs, inputs; NONE: it is none. */
+uint32_t uir_lower_output_index(const uir_lower_builder *b, uir_value_id value);
+uint32_t uir_lower_input_index(const uir_lower_builder *b, uir_value_id value);
+bool uir_lower_is_movement(uir_op op); /* looked through where it is no output */
+
+/* The value of operand `index` of a node of the body at the coordinates of now. */
+uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index, uint32_t *out_expression);
+/* The one element of a constant. */
+uir_status uir_lower_constant(uir_lower_builder *b, const uir_tensor *tensor, uint32_t *out_expression);
+/* What the node computes at the coordinates of now: elementwise and movements (build_expression.c). */
+uir_status uir_lower_expression(uir_lower_builder *b, uint32_t node, uint32_t *out_expression);
+/* The tensor that a result is computed into, declared over its axes: OUT, or TEMP when it is no output or is read
+ * inside as well. Registered, so that operands find it. */
+uir_status uir_lower_add_result(uir_lower_builder *b, uint32_t node, uint32_t result, uint32_t *out_tensor);
+/* Where the value's tensor is stored at the coordinates of now. */
+uir_status uir_lower_target(uir_lower_builder *b, uir_value_id value, uir_loop_access *out_access);
+/* Iteration variables over axes, which set coord. */
+uir_status uir_lower_iterate(uir_lower_builder *b, uir_axis_list axes, bool reduce);
+void uir_lower_leave(uir_lower_builder *b); /* forgets coordinates */
+/* The nests of one node, and the copies that make it an output. */
+uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
+uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
+/* Reductions, arg and scans (build_reduce.c). */
+uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
+
+#endif
