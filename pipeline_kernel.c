@@ -4,6 +4,7 @@
 #include "backends/ascend/target/description.h"
 #include "backends/cpu/target/cpu.h"
 #include "backends/cuda/target/description.h"
+#include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 
 #include <stdio.h>

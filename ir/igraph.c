@@ -2,16 +2,6 @@
 
 #include <string.h>
 
-static const uir_iop_row rows[UIR_IOP_COUNT] = {
-#define UIR_IOP(constant, name, family, results, operands, classes, arithmetic)                                        \
-    {#constant, name, UIR_IOP_FAMILY_##family, results, operands, classes, arithmetic},
-#include "ir/iops.def"
-};
-
-const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
-    return &rows[code];
-}
-
 const char *uir_iop_family_name(uir_iop_family family) {
     static const char *const names[] = {[UIR_IOP_FAMILY_MOVE] = "move",
                                         [UIR_IOP_FAMILY_FILL] = "fill",

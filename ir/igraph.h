@@ -8,45 +8,11 @@
 
 #include "base/dim.h"
 #include "ir/device.h"
+#include "ir/iops.h"
 
-#define UIR_IGRAPH_MAX_RANK  8
-#define UIR_IGRAPH_MAX_MODES 4
-#define UIR_REDUCE_LANES     32
-
-typedef enum uir_iop_family {
-    UIR_IOP_FAMILY_MOVE, UIR_IOP_FAMILY_FILL, UIR_IOP_FAMILY_IOTA, UIR_IOP_FAMILY_UNARY, UIR_IOP_FAMILY_BINARY,
-    UIR_IOP_FAMILY_COMPARE, UIR_IOP_FAMILY_TERNARY, UIR_IOP_FAMILY_CAST, UIR_IOP_FAMILY_BROADCAST, UIR_IOP_FAMILY_REDUCE,
-    UIR_IOP_FAMILY_SCAN, UIR_IOP_FAMILY_MMA, UIR_IOP_FAMILY_SYNC
-} uir_iop_family;
-
-typedef enum uir_iop_code {
-#define UIR_IOP(constant, name, family, results, operands, classes, arithmetic) UIR_IOP_##constant,
-#include "ir/iops.def"
-    UIR_IOP_COUNT
-} uir_iop_code;
-
-typedef struct uir_iop_row {
-    const char *constant, *name;
-    uir_iop_family family;
-    uint32_t results, operands;
-    const char *classes;
-    bool arithmetic;
-} uir_iop_row;
-const uir_iop_row *uir_iop_get_row(uir_iop_code code);
 const char *uir_iop_family_name(uir_iop_family family); /* "binary" */
 
 /* ---- symbols: every name an expression may use. Index = uir_symbol.id - first; kept in declaration order ---- */
-typedef enum uir_isymbol_kind {
-    UIR_ISYMBOL_DIM,      /* run-time size: dim M in 1..4096 mult 16 */
-    UIR_ISYMBOL_TILE,     /* set by the tiling function */
-    UIR_ISYMBOL_CONSTANT, /* dim K = 768 */
-    UIR_ISYMBOL_DEVICE,   /* a space's capacity by its name, or "cores" ... (facts min = max = value) */
-    UIR_ISYMBOL_LET,      /* names an expression; header or body */
-    UIR_ISYMBOL_PARALLEL, /* index of a parallel axis */
-    UIR_ISYMBOL_LOOP,     /* index of a loop */
-    UIR_ISYMBOL_INDEX,    /* read from data: index i = %t[...] in 0..D-1 clamp */
-    UIR_ISYMBOL_AXIS      /* an axis of a window slice */
-} uir_isymbol_kind;
 
 typedef struct uir_isymbol {
     const char *name;
@@ -56,7 +22,6 @@ typedef struct uir_isymbol {
 } uir_isymbol;
 
 /* ---- pointers ---- */
-typedef enum uir_ipointer_role { UIR_IPOINTER_IN, UIR_IPOINTER_OUT, UIR_IPOINTER_CONST, UIR_IPOINTER_WORK, UIR_IPOINTER_LOCAL } uir_ipointer_role;
 
 /* One dim's layout: index i is i0 + size0*(i1 + size1*(...)); the address gets sum of ik * stride_k elements. */
 typedef struct uir_imode {
@@ -104,7 +69,6 @@ typedef struct uir_islice {
 } uir_islice;
 
 /* ---- conditions: a conjunction ---- */
-typedef enum uir_iatom_kind { UIR_IATOM_RELATION, UIR_IATOM_FIRST, UIR_IATOM_LAST } uir_iatom_kind;
 typedef struct uir_iatom {
     uir_iatom_kind kind;
     bool negated;            /* FIRST, LAST */
@@ -117,8 +81,6 @@ typedef struct uir_iguard {
 } uir_iguard;
 
 /* ---- instructions ---- */
-typedef enum uir_iaxis { UIR_IAXIS_NONE, UIR_IAXIS_ROW, UIR_IAXIS_COL } uir_iaxis;
-#define UIR_IOP_MAX_SLICES 4 /* results first, then operands */
 
 typedef struct uir_iinstruction {
     uir_iop_code code;
@@ -147,10 +109,7 @@ typedef struct uir_iinstruction {
 } uir_iinstruction;
 enum { UIR_SYNC_PIPES, UIR_SYNC_GROUP, UIR_SYNC_DEVICE, UIR_SYNC_KINDS };
 
-typedef enum uir_index_mode { UIR_INDEX_CLAMP, UIR_INDEX_WRAP, UIR_INDEX_SKIP } uir_index_mode;
-
 /* ---- the tree ---- */
-typedef enum uir_iitem_kind { UIR_IITEM_LOOP, UIR_IITEM_IF, UIR_IITEM_LET, UIR_IITEM_INDEX, UIR_IITEM_INSTRUCTION, UIR_IITEM_RUN } uir_iitem_kind;
 typedef struct uir_iitem {
     uir_iitem_kind kind;
     uir_iguard guard;       /* `when` of a loop or instruction, the condition of an if */
@@ -261,15 +220,6 @@ uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kin
 /* ---- passes ---- */
 /* Groups maximal sequences of elementwise instructions into RUN items (see docs/igraph.md) and finds what dies inside. */
 uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
-
-/* ---- running: one interface for the interpreter, the VM and compiled kernels ---- */
-/* A dram pointer's storage: `data` holds element_span elements in the pointer's layout. IN, OUT, CONST, WORK pointers in
- * declaration order. */
-typedef struct uir_kernel_arguments {
-    const int64_t *dim_values;  /* DIM symbols in declaration order */
-    const int64_t *tile_values; /* TILE symbols in declaration order */
-    void *const *pointers;
-} uir_kernel_arguments;
 
 /* The poisoning interpreter: the meaning of an iGraph. An error for every fault that a machine would not forgive: a read of an
  * undefined element that reaches a stored one, out of bounds without a guard rule, two units writing one place, a missing sync. */

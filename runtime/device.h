@@ -23,6 +23,7 @@ typedef struct uir_driver_entry {
     const char *symbol;                                         /* native: phases are <symbol>_phase<k> */
     size_t offset, size;                                        /* bytecode: within the image */
     uint32_t dim_count, tile_count, pointer_count, phase_count; /* what a launch will give */
+    const bool *writable; /* per pointer: the others are never to be written, whatever the bytes say */
 } uir_driver_entry;
 
 /* A kernel bound to sizes. The runtime fills in all but what `prepare` says it does. */

@@ -11,9 +11,16 @@
 #define UIR_RUNTIME_PLAN_H
 
 #include "base/dim.h"
+#include "base/dtype.h"
 
 #define UIR_PLAN_NONE UINT32_MAX
-enum { UIR_PLAN_MAX_STACK = 64, UIR_PLAN_MAX_DEPTH = 32, UIR_PLAN_MAX_RECORDS = 1 << 24, UIR_PLAN_MAX_RANK = 16 };
+enum {
+    UIR_PLAN_MAX_STACK = 64,
+    UIR_PLAN_MAX_DEPTH = 32,
+    UIR_PLAN_MAX_RECORDS = 1 << 24,
+    UIR_PLAN_MAX_RANK = 16,
+    UIR_PLAN_MAX_POINTERS = 256
+};
 
 /* Where a tensor's elements are. */
 #define UIR_PLAN_STORAGES(UIR_PLAN_STORAGE)                                                                            \
@@ -268,6 +275,13 @@ static inline const char *uir_plan_get_text(const uir_plan *plan, uint32_t text)
 static inline uint32_t uir_plan_get_word(const uir_plan *plan, uir_plan_list list, uint32_t i) {
     return plan->words[list.first + i].value;
 }
+
+/* Evaluates an expression that the reader has accepted. `bound` NULL: every symbol has a value. False on an unbound
+ * symbol, overflow, or division by a value that is not positive. */
+bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t *values, const bool *bound,
+                       int64_t *out_value);
+/* The expression is one symbol and nothing else; else NONE. */
+uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 
 /* ---- the package's bytes around it ----
  * Header: magic, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and of the table;

@@ -127,6 +127,6 @@ typedef struct uir_runtime_step {
 bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
 
 /* Cores that affinity and cgroup quota allow this process. */
-uint32_t uir_runtime_count_cores(void);
+uint32_t uir_core_count(void);
 
 #endif

@@ -462,8 +462,7 @@ static uir_status bind_matrix(vm_machine *machine, const vm_view *v, uir_dtype c
     if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
     out->data = copy;
     if (v->dtype == compute) return UIR_STATUS_OK;
-    UIR_TRY_ALLOCATE(out->data,
-                     uir_arena_allocate_array(&machine->scratch, (size_t)v->total + 1, uir_dtype_bits(compute) / 8));
+    UIR_TRY_ALLOCATE(out->data, uir_vm_allocate(machine, (size_t)v->total + 1, uir_dtype_bits(compute) / 8));
     return uir_dtype_convert(v->dtype, copy, compute, out->data, (uint64_t)v->total, UIR_ROUND_NEAREST_EVEN);
 }
 
@@ -491,7 +490,7 @@ static uir_status mma(vm_machine *machine, const vm_instruction *in) {
 
 uir_status uir_vm_execute(vm_machine *machine, const vm_instruction *in) {
     const uir_iop_row *row = uir_iop_get_row((uir_iop_code)in->code);
-    uir_arena_reset(&machine->scratch);
+    uir_vm_forget(machine);
     UIR_TRY(uir_vm_count(machine, 1));
     switch (row->family) {
     case UIR_IOP_FAMILY_MOVE:

@@ -1,10 +1,11 @@
-/* The state of a VM run, shared by run.c (control, memory), view.c (slices) and instruction.c (arithmetic). Private to
- * them. */
+/* The state of a VM run, shared by launch.c (sizes, memory), run.c (control), view.c (slices) and instruction.c
+ * (arithmetic). Private to them. */
 #ifndef UIR_BACKENDS_VM_MACHINE_H
 #define UIR_BACKENDS_VM_MACHINE_H
 
 #include "backends/vm/bytecode.h"
 #include "backends/vm/routines.h"
+#include "runtime/device.h"
 
 enum { VM_CHUNK = 1024 }; /* elements of a row handled at once; a multiple of the lanes of a reduction */
 
@@ -13,22 +14,32 @@ typedef struct vm_memory {
     int64_t span; /* elements of one instance */
 } vm_memory;
 
+typedef struct vm_overflow vm_overflow; /* a block that the thread's scratch had no room for */
+
 typedef struct vm_machine {
     const uir_vm_kernel *kernel;
     const vm_routines *routines;
-    uir_diagnostics *diagnostics;
-    int64_t *values; /* per symbol */
+    uir_diagnostics *diagnostics; /* NULL on a thread: the message is in scratch->failure */
+    int64_t *values;              /* per symbol */
     bool *bound, *outside;
     int64_t *trips;
     vm_memory *memory;                /* per pointer */
-    uir_arena arena;                  /* of the run */
-    uir_arena scratch;                /* of one instruction */
     char *chunks[UIR_IOP_MAX_SLICES]; /* VM_CHUNK elements of up to 8 bytes each */
+    /* What one instruction allocates: from `free_at` on in the thread's scratch, then in blocks of its own. */
+    uir_driver_scratch *scratch;
+    size_t free_at, used, beyond;
+    vm_overflow *overflow;
     uint64_t steps, step_limit;
     const volatile bool *cancel;
 } vm_machine;
 
-uir_status uir_vm_fail(vm_machine *machine, const char *format, ...) UIR_PRINTF(2, 3);
+/* Says what went wrong, to the diagnostics or in the thread's scratch; returns `status`. */
+uir_status uir_vm_report(vm_machine *machine, uir_status status, const char *format, ...) UIR_PRINTF(3, 4);
+#define uir_vm_fail(machine, ...) uir_vm_report((machine), UIR_STATUS_BAD_DATA, __VA_ARGS__)
+/* Memory of one instruction, 64-byte aligned, not zeroed; NULL when exhausted. */
+void *uir_vm_allocate(vm_machine *machine, size_t count, size_t size);
+/* Ends an instruction: what it allocated is gone. */
+void uir_vm_forget(vm_machine *machine);
 uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out_value);
 /* Counts work against the limit; CANCELLED or LIMIT when it is time to stop. */
 uir_status uir_vm_count(vm_machine *machine, uint64_t steps);
@@ -68,6 +79,9 @@ int64_t uir_vm_view_rows(const vm_view *view);
 /* A copy of the whole slice, row-major, in the scratch arena; NULL when memory is exhausted. */
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view);
 
+/* Flat indices begin..end of a phase of the given axes. */
+uir_status uir_vm_run_indices(vm_machine *machine, const vm_phase *phase, const int64_t *extents, int64_t begin,
+                              int64_t end);
 uir_status uir_vm_execute(vm_machine *machine, const vm_instruction *instruction);
 
 #endif

@@ -6,7 +6,8 @@
 #ifndef UIR_BACKENDS_VM_ROUTINES_H
 #define UIR_BACKENDS_VM_ROUTINES_H
 
-#include "ir/igraph.h"
+#include "base/dtype.h"
+#include "ir/iops.h"
 
 typedef void vm_elementwise(void *result, const void *a, const void *b, const void *c, int64_t count);
 /* Elements 0.. of a row into the 32 lanes, element j into lane j mod 32. */

@@ -50,7 +50,7 @@ static uir_status bind_dim(vm_machine *machine, const layout *l, int64_t start, 
         return UIR_STATUS_OK;
     }
     int64_t *along;
-    UIR_TRY_ALLOCATE(along, uir_arena_allocate_array(&machine->scratch, (size_t)dim->high, sizeof *along));
+    UIR_TRY_ALLOCATE(along, uir_vm_allocate(machine, (size_t)dim->high, sizeof *along));
     for (int64_t i = dim->low; i < dim->high; i++) along[i] = layout_offset(l, start + i);
     dim->along = along;
     return UIR_STATUS_OK;
@@ -103,7 +103,7 @@ static uir_status bind_window(vm_machine *machine, const vm_slice *slice, const 
     }
     if (product != view->total) return uir_vm_fail(machine, "a window's axes and its dims do not agree");
     UIR_TRY(uir_vm_count(machine, (uint64_t)view->total));
-    UIR_TRY_ALLOCATE(offsets, uir_arena_allocate_array(&machine->scratch, (size_t)view->total + 1, sizeof *offsets));
+    UIR_TRY_ALLOCATE(offsets, uir_vm_allocate(machine, (size_t)view->total + 1, sizeof *offsets));
     for (int64_t e = 0; e < view->total; e++) {
         uint64_t offset = 0;
         bool inside = !outside;
@@ -283,7 +283,7 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
 
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {
     int64_t columns = vm_view_columns(view), rows = columns ? view->total / columns : 0;
-    char *copy = uir_arena_allocate_array(&machine->scratch, (size_t)view->total + 1, view->size);
+    char *copy = uir_vm_allocate(machine, (size_t)view->total + 1, view->size);
     for (int64_t r = 0; copy && r < rows; r++) {
         char *to = copy + (size_t)(r * columns) * view->size;
         const char *from = uir_vm_view_read(view, r, 0, columns, to);

@@ -5,6 +5,7 @@
 #define UIR_TESTS_IGRAPH_HARNESS_H
 
 #include "backends/cpu/target/cpu.h"
+#include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 #include "ir/igraph.h"
 #include "pipeline_kernel.h"

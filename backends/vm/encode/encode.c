@@ -1,4 +1,5 @@
 /* iGraph to bytecode: expressions become postfix programs, everything else keeps its shape. */
+#include "backends/vm/encode/encode.h"
 #include "backends/vm/bytecode.h"
 
 #include <string.h>

@@ -1,0 +1,283 @@
+/* What follows from a plan: the order of its steps, which stage each size belongs to, how long contents live. */
+#include "runtime/internal.h"
+
+typedef struct walk {
+    const uir_plan *plan;
+    rt_analysis *a;
+    uir_arena *arena;
+    uir_diagnostics *diagnostics;
+    uint32_t position, depth;
+    bool second;       /* the second time: uses */
+    uint32_t *defined; /* per root: position */
+    bool *known;       /* per stage, during the second walk */
+    uint32_t loop_starts[UIR_PLAN_MAX_DEPTH], loop_ends[UIR_PLAN_MAX_DEPTH], loops;
+} walk;
+
+static uir_status refuse(const walk *w, const char *what) {
+    return uir_error(w->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", what);
+}
+
+/* ---- stages ---- */
+static uir_status open_stage(walk *w, uint32_t *out_stage) {
+    rt_stage_info stage = {{0}, {0}, {0}, {0}};
+    *out_stage = w->a->stages.count;
+    return uir_vector_push(w->arena, &w->a->stages, stage);
+}
+
+/* The symbol belongs to `*stage`, which is opened by the first. */
+static uir_status learn(walk *w, uint32_t symbol, uint32_t *stage) {
+    if (w->a->symbol_stage[symbol] != UIR_PLAN_NONE) return UIR_STATUS_OK;
+    if (*stage == UIR_PLAN_NONE) UIR_TRY(open_stage(w, stage));
+    w->a->symbol_stage[symbol] = *stage;
+    return uir_vector_push(w->arena, &w->a->stages.data[*stage].learned, symbol);
+}
+
+static uir_status learn_extents(walk *w, uint32_t tensor, uint32_t *stage) {
+    const uir_plan_tensor *t = &w->plan->tensors[tensor];
+    for (uint32_t d = 0; d < t->extents.count; d++) {
+        uint32_t symbol = uir_plan_plain_symbol(w->plan, uir_plan_get_word(w->plan, t->extents, d));
+        if (symbol != UIR_PLAN_NONE) UIR_TRY(learn(w, symbol, stage));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- uses ---- */
+/* A loop that a root was made before goes round with it. */
+static void use(walk *w, uint32_t tensor, uint32_t position) {
+    uint32_t root = w->a->tensors[tensor].root;
+    for (uint32_t i = 0; i < w->loops; i++) {
+        if (w->defined[root] <= w->loop_starts[i] && position < w->loop_ends[i]) position = w->loop_ends[i];
+    }
+    if (w->a->tensors[root].last < position) w->a->tensors[root].last = position;
+}
+
+static bool is_known(const walk *w, uint32_t tensor) {
+    return w->known[w->a->tensors[tensor].stage];
+}
+
+static uir_status use_inputs(walk *w, const uir_plan_step *s, uint32_t position) {
+    for (uint32_t i = 0; i < s->inputs.count; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, s->inputs, i);
+        if (t == UIR_PLAN_NONE) continue;
+        if (!is_known(w, t)) return refuse(w, "a step uses a tensor whose size is not known yet");
+        use(w, t, position);
+    }
+    return UIR_STATUS_OK;
+}
+
+static void define(walk *w, uint32_t tensor, uint32_t position) {
+    uint32_t root = w->a->tensors[tensor].root;
+    if (!w->defined[root] || w->defined[root] > position) w->defined[root] = position;
+    if (w->a->tensors[root].first > position) w->a->tensors[root].first = position;
+    if (w->a->tensors[root].last < position) w->a->tensors[root].last = position;
+}
+
+/* ---- the walk ---- */
+static uir_status walk_block(walk *w, uint32_t block);
+
+static uir_status walk_body(walk *w, uint32_t block, bool loops, uint32_t start, uint32_t end) {
+    const uir_plan_block *b = &w->plan->blocks[block];
+    if (w->depth >= UIR_PLAN_MAX_DEPTH) return refuse(w, "bodies nested too deep");
+    if (loops) {
+        w->loop_starts[w->loops] = start;
+        w->loop_ends[w->loops++] = end;
+    }
+    UIR_TRY(walk_block(w, block));
+    w->position++;
+    for (uint32_t i = 0; i < b->outputs.count && w->second; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, b->outputs, i);
+        if (!is_known(w, t)) return refuse(w, "a body gives a tensor whose size is not known");
+        use(w, t, w->position);
+    }
+    for (uint32_t s = w->a->blocks[block].first_stage; s < w->a->blocks[block].end_stage && w->second; s++)
+        w->known[s] = false;
+    if (loops) w->loops--;
+    return UIR_STATUS_OK;
+}
+
+static uir_status walk_step(walk *w, uint32_t index) {
+    const uir_plan_step *s = &w->plan->steps[index];
+    rt_step_info *info = &w->a->steps[index];
+    uint32_t position = ++w->position, stage = UIR_PLAN_NONE;
+    if (w->second) {
+        UIR_TRY(use_inputs(w, s, position));
+        for (uint32_t i = 0; i < s->outputs.count; i++) {
+            uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
+            if (t != UIR_PLAN_NONE) define(w, t, position);
+        }
+    }
+    info->position = position;
+    if (s->kind == UIR_PLAN_STEP_LOOP) {
+        if (!w->second) info->index = w->a->loop_count++;
+        UIR_TRY(walk_body(w, s->target, true, position, info->end));
+    } else if (s->kind == UIR_PLAN_STEP_IF) {
+        UIR_TRY(walk_body(w, s->target, false, 0, 0));
+        UIR_TRY(walk_body(w, s->other, false, 0, 0));
+    } else if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) {
+        info->index = w->a->launch_count++;
+    }
+    info->end = w->position;
+    if (!w->second) {
+        for (uint32_t i = 0; i < s->symbols.count && s->kind == UIR_PLAN_STEP_BIND; i++)
+            UIR_TRY(learn(w, uir_plan_get_word(w->plan, s->symbols, i), &stage));
+        for (uint32_t i = 0; i < s->outputs.count; i++) {
+            uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
+            if (t != UIR_PLAN_NONE && w->plan->tensors[t].storage == UIR_PLAN_STORAGE_OWN)
+                UIR_TRY(learn_extents(w, t, &stage));
+        }
+        info->stage = stage;
+        return UIR_STATUS_OK;
+    }
+    if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->known[info->launch_stage])
+        return refuse(w, "a kernel is launched before its sizes are known");
+    UIR_TRY(use_inputs(w, s, info->end)); /* a loop's operands are read in its first iteration */
+    if (info->stage != UIR_PLAN_NONE) w->known[info->stage] = true;
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
+        if (t != UIR_PLAN_NONE && !is_known(w, t)) return refuse(w, "a step gives a tensor whose size is not known");
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status walk_block(walk *w, uint32_t block) {
+    const uir_plan_block *b = &w->plan->blocks[block];
+    rt_block_info *info = &w->a->blocks[block];
+    w->depth++;
+    if (w->a->depth < w->depth) w->a->depth = w->depth;
+    if (!w->second) {
+        info->first_stage = w->a->stages.count;
+        info->stage = UIR_PLAN_NONE;
+        for (uint32_t i = 0; i < b->inputs.count; i++)
+            UIR_TRY(learn_extents(w, uir_plan_get_word(w->plan, b->inputs, i), &info->stage));
+    } else {
+        if (info->stage != UIR_PLAN_NONE) w->known[info->stage] = true;
+        for (uint32_t i = 0; i < b->inputs.count; i++) define(w, uir_plan_get_word(w->plan, b->inputs, i), w->position);
+    }
+    for (uint32_t i = 0; i < b->step_count; i++) UIR_TRY(walk_step(w, b->first_step + i));
+    if (!w->second) info->end_stage = w->a->stages.count;
+    w->depth--;
+    return UIR_STATUS_OK;
+}
+
+/* ---- which stage ---- */
+/* Raises `*stage` to that of the expression's symbols. */
+static uir_status raise_stage(const walk *w, uint32_t expression, uint32_t *stage) {
+    const uir_plan_expression *e = &w->plan->expressions[expression];
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uir_plan_operation *o = &w->plan->operations[e->first + i];
+        if (o->kind != UIR_DIM_SYMBOL) continue;
+        uint32_t s = w->a->symbol_stage[o->value];
+        if (s == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
+        if (s > *stage) *stage = s;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status raise_stage_list(const walk *w, uir_plan_list list, uint32_t *stage) {
+    for (uint32_t i = 0; i < list.count; i++) UIR_TRY(raise_stage(w, uir_plan_get_word(w->plan, list, i), stage));
+    return UIR_STATUS_OK;
+}
+
+static uir_status add_symbols(walk *w, uir_plan_list list, rt_stage_info *stage, uint32_t *mark, uint32_t id) {
+    for (uint32_t i = 0; i < list.count; i++) {
+        const uir_plan_expression *e = &w->plan->expressions[uir_plan_get_word(w->plan, list, i)];
+        for (uint32_t k = 0; k < e->count; k++) {
+            const uir_plan_operation *o = &w->plan->operations[e->first + k];
+            if (o->kind != UIR_DIM_SYMBOL || mark[o->value] == id + 1) continue;
+            mark[o->value] = id + 1;
+            UIR_TRY(uir_vector_push(w->arena, &stage->symbols, (uint32_t)o->value));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status stage_tensors(walk *w) {
+    const uir_plan *p = w->plan;
+    for (uint32_t t = 0; t < p->tensors_count; t++) {
+        rt_tensor_info *info = &w->a->tensors[t];
+        UIR_TRY(raise_stage_list(w, p->tensors[t].extents, &info->stage));
+        if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS) {
+            const rt_tensor_info *of = &w->a->tensors[p->tensors[t].index];
+            info->root = of->root;
+            if (info->stage < of->stage) info->stage = of->stage;
+        }
+        UIR_TRY(uir_vector_push(w->arena, &w->a->stages.data[info->stage].tensors, t));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status stage_launches(walk *w) {
+    const uir_plan *p = w->plan;
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        const uir_plan_step *s = &p->steps[i];
+        uint32_t stage = 0;
+        if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
+        UIR_TRY(raise_stage_list(w, s->values, &stage));
+        for (uint32_t k = 0; k < s->inputs.count + s->outputs.count; k++) {
+            uint32_t t = k < s->inputs.count ? uir_plan_get_word(p, s->inputs, k)
+                                             : uir_plan_get_word(p, s->outputs, k - s->inputs.count);
+            if (t != UIR_PLAN_NONE && stage < w->a->tensors[t].stage) stage = w->a->tensors[t].stage;
+        }
+        w->a->steps[i].launch_stage = stage;
+        UIR_TRY(uir_vector_push(w->arena, &w->a->stages.data[stage].launches, i));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status stage_symbols(walk *w) {
+    const uir_plan *p = w->plan;
+    uint32_t *mark;
+    UIR_TRY_ALLOCATE(mark, uir_arena_allocate_array(w->arena, (size_t)p->symbols_count + 1, sizeof *mark));
+    for (uint32_t i = 0; i < w->a->stages.count; i++) {
+        rt_stage_info *stage = &w->a->stages.data[i];
+        for (uint32_t k = 0; k < stage->tensors.count; k++) {
+            uint32_t t = stage->tensors.data[k];
+            UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
+            /* An alias is held to the size of what it stands for. */
+            if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS)
+                UIR_TRY(add_symbols(w, p->tensors[p->tensors[t].index].extents, stage, mark, i));
+        }
+        for (uint32_t k = 0; k < stage->launches.count; k++) {
+            const uir_plan_step *s = &p->steps[stage->launches.data[k]];
+            UIR_TRY(add_symbols(w, s->values, stage, mark, i));
+            for (uint32_t n = 0; n < s->inputs.count + s->outputs.count; n++) {
+                uint32_t t = n < s->inputs.count ? uir_plan_get_word(p, s->inputs, n)
+                                                 : uir_plan_get_word(p, s->outputs, n - s->inputs.count);
+                if (t != UIR_PLAN_NONE) UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
+            }
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, rt_analysis *a) {
+    walk w = {.plan = plan, .a = a, .arena = arena, .diagnostics = diagnostics};
+    uint32_t stage = 0;
+    UIR_TRY_ALLOCATE(a->tensors, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *a->tensors));
+    UIR_TRY_ALLOCATE(a->steps, uir_arena_allocate_array(arena, (size_t)plan->steps_count + 1, sizeof *a->steps));
+    UIR_TRY_ALLOCATE(a->blocks, uir_arena_allocate_array(arena, (size_t)plan->blocks_count + 1, sizeof *a->blocks));
+    UIR_TRY_ALLOCATE(a->symbol_stage,
+                     uir_arena_allocate_array(arena, (size_t)plan->symbols_count + 1, sizeof *a->symbol_stage));
+    UIR_TRY_ALLOCATE(w.defined, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *w.defined));
+    for (uint32_t i = 0; i < plan->symbols_count; i++) a->symbol_stage[i] = UIR_PLAN_NONE;
+    for (uint32_t i = 0; i < plan->tensors_count; i++) {
+        a->tensors[i] = (rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count};
+        a->shape_count += plan->tensors[i].extents.count;
+    }
+    UIR_TRY(open_stage(&w, &stage));
+    for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_extents(&w, plan->inputs[i].tensor, &stage));
+    UIR_TRY(walk_block(&w, 0));
+    UIR_TRY(stage_tensors(&w));
+    UIR_TRY(stage_launches(&w));
+    UIR_TRY(stage_symbols(&w));
+    UIR_TRY_ALLOCATE(w.known, uir_arena_allocate_array(arena, (size_t)a->stages.count + 1, sizeof *w.known));
+    w.known[0] = true;
+    w.position = w.depth = 0;
+    w.second = true;
+    UIR_TRY(walk_block(&w, 0));
+    for (uint32_t i = 0; i < plan->outputs_count; i++) {
+        if (!is_known(&w, plan->outputs[i].tensor)) return refuse(&w, "an output whose size is not known");
+        use(&w, plan->outputs[i].tensor, UINT32_MAX);
+    }
+    return UIR_STATUS_OK;
+}

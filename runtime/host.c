@@ -1,0 +1,185 @@
+/* Host operators: what no kernel computes, because the size or order of the result depends on the data. */
+#include "runtime/internal.h"
+
+#include <string.h>
+
+const uir_plan_attribute *rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    for (uint32_t i = 0; i < s->attribute_count; i++) {
+        const uir_plan_attribute *a = &r->plan->attributes[s->first_attribute + i];
+        if (!strcmp(uir_plan_get_text(r->plan, a->name), name)) return a;
+    }
+    return NULL;
+}
+
+int64_t rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback) {
+    const uir_plan_attribute *a = rt_find_attribute(r, step, name);
+    int64_t value;
+    if (!a || a->count == 0) return fallback;
+    if (a->kind == UIR_PLAN_INTEGERS) return r->plan->integers[a->first].value;
+    if (a->kind != UIR_PLAN_SIZES) return fallback;
+    return uir_plan_evaluate(r->plan, r->plan->words[a->first].value, r->values, r->bound, &value) ? value : fallback;
+}
+
+/* Operand `k`; a fault when it is absent. */
+static uir_status operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    *out_tensor = k < s->inputs.count ? uir_plan_get_word(r->plan, s->inputs, k) : UIR_PLAN_NONE;
+    if (*out_tensor == UIR_PLAN_NONE) return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is absent", k);
+    return rt_locate(r, *out_tensor, out_data);
+}
+
+static uir_status check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    uint32_t tensor = k < s->outputs.count ? uir_plan_get_word(r->plan, s->outputs, k) : UIR_PLAN_NONE;
+    if (tensor != UIR_PLAN_NONE && r->plan->tensors[tensor].dtype == (uint32_t)dtype && rt_rank(r, tensor) == rank)
+        return UIR_STATUS_OK;
+    return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "result %u is of another kind", k);
+}
+
+/* ---- non_zero ---- */
+static bool is_set(uir_dtype dtype, const char *data, uint64_t i) {
+    if (uir_dtype_is_float(dtype)) return uir_dtype_load_double(dtype, data, i) != 0;
+    return uir_dtype_load_integer(dtype, data, i) != 0;
+}
+
+static uir_status non_zero(uir_runtime *r, uint32_t step) {
+    uint32_t x;
+    char *data, *result;
+    UIR_TRY(operand(r, step, 0, &x, &data));
+    uir_dtype dtype = (uir_dtype)r->plan->tensors[x].dtype;
+    uint32_t rank = rt_rank(r, x), rows = rank ? rank : 1;
+    const int64_t *shape = rt_shape(r, x);
+    uint64_t count = 1;
+    int64_t found = 0;
+    UIR_TRY(check_result(r, step, 0, UIR_DTYPE_I64, 2));
+    (void)uir_shape_element_count(shape, rank, &count);
+    for (uint64_t i = 0; i < count; i++) found += is_set(dtype, data, i);
+    int64_t result_shape[2] = {rows, found};
+    UIR_TRY(rt_give_output(r, step, 0, result_shape, &result));
+    int64_t *out = (int64_t *)(void *)result, n = 0;
+    for (uint64_t i = 0; i < count && n < found; i++) {
+        if (!is_set(dtype, data, i)) continue;
+        uint64_t rest = i;
+        for (uint32_t d = rows; d-- > 0;) {
+            uint64_t extent = rank ? (uint64_t)shape[d] : 1;
+            out[(int64_t)d * found + n] = (int64_t)(rest % extent);
+            rest /= extent;
+        }
+        n++;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- top_k ---- */
+typedef struct line {
+    uir_dtype dtype;
+    const char *data;
+    int64_t first, stride; /* in elements */
+    bool largest;
+} line;
+
+/* Whether element a comes before b: NaN counts as the greatest, of equal ones the lower index. */
+static bool precedes(const line *l, int64_t a, int64_t b) {
+    uint64_t i = (uint64_t)(l->first + a * l->stride), j = (uint64_t)(l->first + b * l->stride);
+    int order;
+    if (uir_dtype_is_float(l->dtype)) {
+        double x = uir_dtype_load_double(l->dtype, l->data, i), y = uir_dtype_load_double(l->dtype, l->data, j);
+        order = x != x ? (y != y ? 0 : 1) : y != y ? -1 : (x > y) - (x < y);
+    } else {
+        int64_t x = uir_dtype_load_integer(l->dtype, l->data, i), y = uir_dtype_load_integer(l->dtype, l->data, j);
+        order =
+            l->dtype == UIR_DTYPE_U64 ? ((uint64_t)x > (uint64_t)y) - ((uint64_t)x < (uint64_t)y) : (x > y) - (x < y);
+    }
+    if (order) return l->largest ? order > 0 : order < 0;
+    return a < b;
+}
+
+/* A heap of indices whose root is the one that goes first when a better comes. */
+static void sift_down(const line *l, int64_t *heap, int64_t step, int64_t at, int64_t count) {
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= count) return;
+        if (child + 1 < count && precedes(l, heap[child * step], heap[(child + 1) * step])) child++;
+        if (!precedes(l, heap[at * step], heap[child * step])) return;
+        int64_t swap = heap[at * step];
+        heap[at * step] = heap[child * step];
+        heap[child * step] = swap;
+        at = child;
+    }
+}
+
+/* The k first of n, in order, into `out` with the given step; or in the order of their indices. */
+static void choose(const line *l, int64_t n, int64_t k, bool sorted, int64_t *out, int64_t step) {
+    for (int64_t i = 0; i < k; i++) out[i * step] = i;
+    for (int64_t i = k / 2; i-- > 0;) sift_down(l, out, step, i, k);
+    for (int64_t i = k; i < n && k > 0; i++) {
+        if (!precedes(l, i, out[0])) continue;
+        out[0] = i;
+        sift_down(l, out, step, 0, k);
+    }
+    for (int64_t i = k; i-- > 1;) {
+        int64_t swap = out[0];
+        out[0] = out[i * step];
+        out[i * step] = swap;
+        sift_down(l, out, step, 0, i);
+    }
+    for (int64_t i = 1; i < k && !sorted; i++) {
+        int64_t value = out[i * step], at = i;
+        for (; at > 0 && out[(at - 1) * step] > value; at--) out[at * step] = out[(at - 1) * step];
+        out[at * step] = value;
+    }
+}
+
+static uir_status top_k(uir_runtime *r, uint32_t step) {
+    uint32_t x;
+    char *data, *values, *indices;
+    UIR_TRY(operand(r, step, 0, &x, &data));
+    line l = {.dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
+    uint32_t rank = rt_rank(r, x);
+    int64_t axis = rt_attribute_int(r, step, "axis", 0), k = rt_attribute_int(r, step, "k", -1),
+            shape[UIR_PLAN_MAX_RANK];
+    bool sorted = rt_attribute_int(r, step, "sorted", 1) != 0;
+    uint32_t bits = uir_dtype_bits(l.dtype);
+    l.largest = rt_attribute_int(r, step, "largest", 1) != 0;
+    if (axis < 0 || axis >= (int64_t)rank || bits < 8 ||
+        (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
+        return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
+    UIR_TRY(check_result(r, step, 0, l.dtype, rank));
+    UIR_TRY(check_result(r, step, 1, UIR_DTYPE_I64, rank));
+    memcpy(shape, rt_shape(r, x), rank * sizeof *shape);
+    int64_t n = shape[axis], outer = 1, inner = 1;
+    if (k < 0 || k > n)
+        return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "k = %lld of %lld elements", (long long)k, (long long)n);
+    for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
+    shape[axis] = k;
+    UIR_TRY(rt_give_output(r, step, 0, shape, &values));
+    UIR_TRY(rt_give_output(r, step, 1, shape, &indices));
+    for (int64_t o = 0; o < outer; o++) {
+        for (int64_t i = 0; i < inner; i++) {
+            int64_t *out = (int64_t *)(void *)indices + o * k * inner + i;
+            l.first = o * n * inner + i;
+            l.stride = inner;
+            choose(&l, n, k, sorted, out, inner);
+            for (int64_t j = 0; j < k; j++)
+                memcpy(values + (size_t)((o * k + j) * inner + i) * (bits / 8),
+                       data + (size_t)(l.first + out[j * inner] * inner) * (bits / 8), bits / 8);
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- the table ---- */
+rt_host_function *rt_host_find(const char *name) {
+    static const struct {
+        const char *name;
+        rt_host_function *function;
+    } rows[] = {
+#define UIR_HOST_OP(text, call) {text, call},
+#include "runtime/host_ops.def"
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!strcmp(rows[i].name, name)) return rows[i].function;
+    }
+    return NULL;
+}

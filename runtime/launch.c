@@ -1,0 +1,333 @@
+/* Kernel launches: which variant, which tiles, the phases over the threads. */
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A launch whose tensors are smaller than this runs on the caller: waking threads would take longer. */
+enum { SMALL_BYTES = 64 << 10, CHUNKS_PER_THREAD = 4 };
+
+static const uir_plan_kernel *kernel_of(const uir_runtime *r, uint32_t step) {
+    return &r->plan->kernels[r->plan->steps[step].target];
+}
+
+static rt_launch *launch_of(const uir_runtime *r, uint32_t step) {
+    return &r->launches[r->analysis->steps[step].index];
+}
+
+/* ---- making ---- */
+uir_status rt_launch_create(uir_runtime *r, uint32_t step) {
+    const uir_plan_kernel *k = kernel_of(r, step);
+    rt_launch *l = launch_of(r, step);
+    uint32_t symbols = 0, pointers = 0, phases = 0;
+    for (uint32_t i = 0; i < k->variant_count; i++) {
+        const uir_plan_variant *v = &r->plan->variants[k->first_variant + i];
+        if (symbols < v->symbol_count) symbols = v->symbol_count;
+        if (pointers < v->pointer_count) pointers = v->pointer_count;
+        if (phases < v->phase_count) phases = v->phase_count;
+    }
+    UIR_TRY_ALLOCATE(l->symbols, uir_arena_allocate_array(&r->arena, (size_t)symbols + 1, sizeof *l->symbols));
+    UIR_TRY_ALLOCATE(l->pointers, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->pointers));
+    UIR_TRY_ALLOCATE(l->sizes, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->sizes));
+    UIR_TRY_ALLOCATE(l->indices, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->indices));
+    l->base = (uir_driver_launch){
+        .symbols = l->symbols, .pointers = l->pointers, .sizes = l->sizes, .indices = l->indices, .cancel = &r->cancel};
+    return UIR_STATUS_OK;
+}
+
+/* ---- choosing ---- */
+static bool evaluate(const uir_runtime *r, uint32_t expression, int64_t *out) {
+    return uir_plan_evaluate(r->plan, expression, r->environment, r->environment_bound, out);
+}
+
+/* Gives every symbol of the variant its value: dims, tiles when given, and the values that follow. False when a fact is
+ * broken. */
+static bool bind_environment(uir_runtime *r, const uir_plan_variant *v, const int64_t *dims, const int64_t *tiles) {
+    uint32_t dim = 0, tile = 0;
+    for (uint32_t i = 0; i < v->symbol_count; i++) {
+        const uir_plan_kernel_symbol *s = &r->plan->kernel_symbols[v->first_symbol + i];
+        int64_t value = 0;
+        bool bound = true;
+        if (s->kind == UIR_PLAN_DIM)
+            value = dims[dim++];
+        else if (s->kind == UIR_PLAN_TILE && tiles)
+            value = tiles[tile++];
+        else
+            bound = s->kind == UIR_PLAN_VALUE && evaluate(r, s->definition, &value);
+        if (s->kind != UIR_PLAN_VALUE && bound && (value < s->min || value > s->max || value % s->multiple_of))
+            return false;
+        r->environment[i] = value;
+        r->environment_bound[i] = bound;
+    }
+    return true;
+}
+
+static bool conditions_hold(const uir_runtime *r, uint32_t first, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_plan_condition *c = &r->plan->conditions[first + i];
+        int64_t left, right;
+        if (!evaluate(r, c->left, &left) || !evaluate(r, c->right, &right) ||
+            !uir_relation_holds((uir_relation)c->relation, left, right))
+            return false;
+    }
+    return true;
+}
+
+/* A candidate whose expressions fail for these sizes is not valid for them. */
+static bool try_candidate(uir_runtime *r, const uir_plan_variant *v, const uir_plan_candidate *c, const int64_t *dims,
+                          int64_t *tiles, int64_t *out_cost) {
+    if (!bind_environment(r, v, dims, NULL) || !conditions_hold(r, c->first_condition, c->condition_count))
+        return false;
+    for (uint32_t t = 0; t < c->tiles.count; t++) {
+        if (!evaluate(r, uir_plan_get_word(r->plan, c->tiles, t), &tiles[t])) return false;
+    }
+    if (!bind_environment(r, v, dims, tiles) || !conditions_hold(r, v->first_require, v->require_count)) return false;
+    *out_cost = 0;
+    return c->cost == UIR_PLAN_NONE || evaluate(r, c->cost, out_cost);
+}
+
+/* The dims are in l->symbols; the tiles follow them. Leaves the environment bound for the choice. */
+static bool choose_tiles(uir_runtime *r, rt_launch *l, const uir_plan_variant *v, uint32_t dim_count) {
+    int64_t best = 0, cost, *tiles = l->symbols + dim_count;
+    uint32_t chosen = UIR_PLAN_NONE;
+    if (v->candidate_count == 0 || r->plan->candidates[v->first_candidate].tiles.count == 0)
+        return bind_environment(r, v, l->symbols, tiles) && conditions_hold(r, v->first_require, v->require_count);
+    for (uint32_t i = 0; i < v->candidate_count; i++) {
+        const uir_plan_candidate *c = &r->plan->candidates[v->first_candidate + i];
+        if (!try_candidate(r, v, c, l->symbols, tiles, &cost) || (chosen != UIR_PLAN_NONE && cost >= best)) continue;
+        chosen = i;
+        best = cost;
+    }
+    if (chosen == UIR_PLAN_NONE) return false;
+    return try_candidate(r, v, &r->plan->candidates[v->first_candidate + chosen], l->symbols, tiles, &cost);
+}
+
+static const uir_driver_kernel *find_kernel(const uir_runtime *r, uint32_t variant, const uir_driver **out_driver) {
+    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+        const rt_kernels *kernels = r->kernels[i];
+        if (!kernels || !kernels->variants[variant]) continue;
+        *out_driver = kernels->driver;
+        return kernels->variants[variant];
+    }
+    return NULL;
+}
+
+/* ---- sizes ---- */
+static uir_status bind_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    uint32_t constant = l->first_constant;
+    l->bytes = 0;
+    for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
+        const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
+        int64_t span;
+        size_t bytes, given;
+        if (!evaluate(r, p->span, &span) ||
+            !uir_dtype_storage_size((uir_dtype)p->dtype, span > 0 ? (uint64_t)span : 0, &bytes))
+            return rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of its kernel is too large");
+        if (p->role == UIR_PLAN_IN)
+            given = r->tensors[uir_plan_get_word(r->plan, s->inputs, p->index)].bytes;
+        else if (p->role == UIR_PLAN_OUT)
+            given = r->tensors[uir_plan_get_word(r->plan, s->outputs, p->index)].bytes;
+        else if (p->role == UIR_PLAN_CONST)
+            given = (size_t)r->plan->constants[uir_plan_get_word(r->plan, s->constants, constant++)].size;
+        else
+            given = bytes;
+        if (given < bytes)
+            return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "pointer %u of its kernel wants %zu bytes of %zu", i,
+                                bytes, given);
+        l->sizes[i] = given;
+        l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : bytes;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status bind_phases(uir_runtime *r, uint32_t step, rt_launch *l) {
+    for (uint32_t i = 0; i < l->variant->phase_count; i++) {
+        uir_plan_list extents = r->plan->phases[l->variant->first_phase + i].extents;
+        int64_t total = 1, extent;
+        for (uint32_t a = 0; a < extents.count; a++) {
+            if (!evaluate(r, uir_plan_get_word(r->plan, extents, a), &extent) ||
+                __builtin_mul_overflow(total, extent < 0 ? 0 : extent, &total))
+                return rt_fail_step(r, step, UIR_STATUS_LIMIT, "a parallel axis of its kernel has no extent");
+        }
+        l->indices[i] = total;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status ensure_state(uir_runtime *r, rt_launch *l, const uir_driver *driver,
+                               const uir_driver_kernel *kernel) {
+    size_t size = driver->state_size(kernel);
+    if (size <= l->state_capacity) return UIR_STATUS_OK;
+    void *state;
+    UIR_TRY_ALLOCATE(state, uir_allocate_zeroed(&r->allocator, size));
+    if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
+    l->base.state = state;
+    l->state_capacity = size;
+    return UIR_STATUS_OK;
+}
+
+static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const rt_launch *l, uint32_t dim_count) {
+    char text[160] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < dim_count && at + 24 < sizeof text; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, i ? ", %lld" : "%lld", (long long)l->symbols[i]);
+    return rt_fail_step(r, step, UIR_STATUS_INVALID_ARGUMENT, "no variant of kernel @%s is for the sizes (%s)",
+                        uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
+}
+
+uir_status rt_launch_prepare(uir_runtime *r, uint32_t step) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    const uir_plan_kernel *k = kernel_of(r, step);
+    rt_launch *l = launch_of(r, step);
+    for (uint32_t i = 0; i < s->values.count; i++) {
+        if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &l->symbols[i]))
+            return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
+    }
+    const uir_plan_variant *chosen = NULL;
+    l->first_constant = 0;
+    for (uint32_t i = 0; i < k->variant_count && !chosen; i++) {
+        const uir_plan_variant *v = &r->plan->variants[k->first_variant + i];
+        if (choose_tiles(r, l, v, k->dim_count)) {
+            chosen = v;
+            l->variant_index = i;
+            break;
+        }
+        for (uint32_t p = 0; p < v->pointer_count; p++)
+            l->first_constant += r->plan->pointers[v->first_pointer + p].role == UIR_PLAN_CONST;
+    }
+    if (!chosen) return refuse_sizes(r, step, l, k->dim_count);
+    l->variant = chosen;
+    UIR_TRY(bind_pointers(r, step, l));
+    UIR_TRY(bind_phases(r, step, l));
+    const uir_driver *driver = NULL;
+    const uir_driver_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &driver);
+    if (!kernel) return rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no device here runs its kernel");
+    UIR_TRY(ensure_state(r, l, driver, kernel));
+    uint32_t tiles = 0;
+    for (uint32_t i = 0; i < chosen->symbol_count; i++)
+        tiles += r->plan->kernel_symbols[chosen->first_symbol + i].kind == UIR_PLAN_TILE;
+    l->driver = driver;
+    l->base.kernel = kernel;
+    l->base.dim_count = k->dim_count;
+    l->base.tile_count = tiles;
+    l->base.pointer_count = chosen->pointer_count;
+    l->base.phase_count = chosen->phase_count;
+    int64_t scratch = 0;
+    if (driver->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
+        return rt_fail_step(r, step, UIR_STATUS_LIMIT, "its kernel's scratch has no size");
+    l->base.scratch_size = (size_t)scratch;
+    uir_status status = driver->prepare(&l->base, r->diagnostics);
+    if (status != UIR_STATUS_OK) return rt_fail_step(r, step, status, "its kernel cannot run with these sizes");
+    if (r->scratch_needed < l->base.scratch_size) r->scratch_needed = l->base.scratch_size;
+    return UIR_STATUS_OK;
+}
+
+/* ---- running ---- */
+uir_status rt_ensure_scratch(uir_runtime *r) {
+    for (uint32_t t = 0; t < r->threads; t++) {
+        if (r->scratch[t].wanted > r->scratch_needed) r->scratch_needed = r->scratch[t].wanted;
+    }
+    for (uint32_t t = 0; t < r->threads; t++) {
+        uir_driver_scratch *s = &r->scratch[t];
+        if (s->size >= r->scratch_needed) continue;
+        rt_buffer buffer = {s->data, s->size};
+        uir_status status = rt_buffer_grow(r, &buffer, r->scratch_needed);
+        s->data = buffer.data;
+        s->size = buffer.capacity;
+        UIR_TRY(status);
+    }
+    return UIR_STATUS_OK;
+}
+
+typedef struct phase_job {
+    uir_runtime *r;
+    const rt_launch *launch;
+    uint32_t phase;
+    int64_t total, chunk;
+    _Atomic(int64_t) next;
+    atomic_int status;
+} phase_job;
+
+static void run_part(void *context, uint32_t thread) {
+    phase_job *job = context;
+    while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK) {
+        int64_t begin = atomic_fetch_add_explicit(&job->next, job->chunk, memory_order_relaxed);
+        if (begin >= job->total) return;
+        int64_t end = job->total - begin < job->chunk ? job->total : begin + job->chunk;
+        uir_status status = rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
+                                           : job->launch->driver->run(&job->launch->base, job->phase,
+                                                                      &job->r->scratch[thread], begin, end);
+        if (status != UIR_STATUS_OK) {
+            int ok = UIR_STATUS_OK;
+            atomic_compare_exchange_strong(&job->status, &ok, (int)status);
+        }
+    }
+}
+
+static uir_status run_phase(uir_runtime *r, uint32_t step, const rt_launch *l, uint32_t phase) {
+    int64_t total = l->indices[phase];
+    uint32_t threads = l->bytes < SMALL_BYTES || total < 2 ? 1 : r->threads;
+    if (total < (int64_t)threads) threads = (uint32_t)total;
+    phase_job job = {.r = r, .launch = l, .phase = phase, .total = total, .chunk = total};
+    if (total == 0) return UIR_STATUS_OK;
+    if (threads < 2) {
+        run_part(&job, 0);
+    } else {
+        job.chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
+        if (job.chunk < 1) job.chunk = 1;
+        if (r->options.parallel)
+            r->options.parallel(r->options.parallel_user, threads, run_part, &job);
+        else
+            rt_pool_run(r->pool, threads, run_part, &job);
+    }
+    uir_status status = (uir_status)atomic_load(&job.status);
+    if (status == UIR_STATUS_OK) return UIR_STATUS_OK;
+    if (status == UIR_STATUS_CANCELLED) return status;
+    for (uint32_t t = 0; t < threads; t++) {
+        if (r->scratch[t].failure[0]) return rt_fail_step(r, step, status, "%s", r->scratch[t].failure);
+    }
+    return rt_fail_step(r, step, status, "its kernel failed");
+}
+
+static uir_status set_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    const rt_stage *stage = &r->stages[r->analysis->steps[step].launch_stage];
+    uint32_t constant = l->first_constant, work = l->first_work;
+    for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
+        const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
+        char *address = NULL, *from = NULL;
+        if (p->role == UIR_PLAN_IN) {
+            UIR_TRY(rt_locate(r, uir_plan_get_word(r->plan, s->inputs, p->index), &address));
+        } else if (p->role == UIR_PLAN_OUT) {
+            UIR_TRY(rt_locate(r, uir_plan_get_word(r->plan, s->outputs, p->index), &address));
+            if (p->tied != UIR_PLAN_NONE) { /* goes on from what the input holds */
+                uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->tied);
+                UIR_TRY(rt_locate(r, input, &from));
+                size_t size = r->tensors[input].bytes < l->sizes[i] ? r->tensors[input].bytes : l->sizes[i];
+                if (from != address && size) memmove(address, from, size);
+            }
+        } else if (p->role == UIR_PLAN_CONST) {
+            uint32_t c = uir_plan_get_word(r->plan, s->constants, constant++);
+            address = (char *)(uintptr_t)(r->package->weights + r->plan->constants[c].offset);
+        } else {
+            address = stage->block.data + stage->places[work++].offset;
+        }
+        l->pointers[i] = address;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status rt_launch_run(uir_runtime *r, uint32_t step) {
+    rt_launch *l = launch_of(r, step);
+    UIR_TRY(set_pointers(r, step, l));
+    for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
+    if (l->driver->native)
+        r->statistics.native_calls++;
+    else
+        r->statistics.vm_calls++;
+    r->statistics.kernels++;
+    r->statistics.phases += l->variant->phase_count;
+    r->statistics.dram_bytes += l->bytes;
+    return UIR_STATUS_OK;
+}

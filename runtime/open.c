@@ -1,0 +1,369 @@
+/* Opening a package: sections, plan, kernels of every driver, ports. */
+#include "runtime/internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A module that a driver gave, kept until the package is closed. */
+struct rt_loaded {
+    struct rt_loaded *next;
+    const uir_driver *driver;
+    uir_driver_module *module;
+    void *copy; /* of an attached object */
+    size_t copy_size;
+    rt_kernels kernels; /* with its array after it */
+    size_t size;
+};
+
+static const uir_package_section *find_section(const uir_package *p, uir_package_section_kind kind, uint32_t index) {
+    for (uint32_t i = 0; i < p->section_count; i++) {
+        if (p->sections[i].kind == (uint32_t)kind && p->sections[i].index == index) return &p->sections[i];
+    }
+    return NULL;
+}
+
+/* ---- kernels ---- */
+static uir_status find_kernels(const uir_package *p, struct rt_loaded *l, const uir_driver_image *image,
+                               uint32_t native, uir_diagnostics *diagnostics) {
+    const uir_plan *plan = &p->plan;
+    for (uint32_t k = 0; k < plan->kernels_count; k++) {
+        for (uint32_t i = 0; i < plan->kernels[k].variant_count; i++) {
+            uint32_t id = plan->kernels[k].first_variant + i;
+            const uir_plan_variant *v = &plan->variants[id];
+            uir_driver_entry e = {NULL, (size_t)v->code_offset, (size_t)v->code_size, 0,
+                                  0,    v->pointer_count,       v->phase_count,       NULL};
+            for (uint32_t s = 0; s < v->symbol_count; s++) {
+                e.dim_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_DIM;
+                e.tile_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_TILE;
+            }
+            bool writable[UIR_PLAN_MAX_POINTERS];
+            for (uint32_t n = 0; n < v->pointer_count; n++) {
+                uint32_t role = plan->pointers[v->first_pointer + n].role;
+                writable[n] = role == UIR_PLAN_OUT || role == UIR_PLAN_WORK;
+            }
+            e.writable = writable;
+            if (l->kernels.variants[id]) continue; /* shared by two kernels */
+            if (image->isa) {
+                uint32_t name = uir_plan_get_word(plan, v->native_names, native);
+                if (name == UIR_PLAN_NONE) continue;
+                e.symbol = uir_plan_get_text(plan, name);
+            } else if (!v->code_size) {
+                continue;
+            }
+            UIR_TRY(l->driver->find(l->module, &e, diagnostics, &l->kernels.variants[id]));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static void unload(const uir_allocator *allocator, struct rt_loaded *l) {
+    if (l->module) l->driver->unload(l->module);
+    if (l->copy) uir_release(allocator, l->copy, l->copy_size);
+    uir_release(allocator, l, l->size);
+}
+
+/* Loads an image with driver `index` and publishes its kernels. `copy`: the image is kept by the package. */
+static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_image *image, uint32_t native, bool copy,
+                             uir_diagnostics *diagnostics) {
+    const uir_driver *driver = p->drivers[index];
+    size_t size = sizeof(struct rt_loaded) + ((size_t)p->plan.variants_count + 1) * sizeof(void *);
+    struct rt_loaded *l;
+    uir_driver_image kept = *image;
+    UIR_TRY_ALLOCATE(l, uir_allocate_zeroed(&p->allocator, size));
+    l->size = size;
+    l->driver = l->kernels.driver = driver;
+    l->kernels.variants = (const uir_driver_kernel **)(void *)(l + 1);
+    l->kernels.rank = driver->rank && image->isa ? driver->rank(image->isa) : 0;
+    uir_status status = UIR_STATUS_OK;
+    if (copy) {
+        l->copy_size = image->size;
+        l->copy = uir_allocate(&p->allocator, image->size);
+        if (!l->copy) status = UIR_STATUS_OUT_OF_MEMORY;
+        if (l->copy) memcpy(l->copy, image->bytes, image->size);
+        kept.bytes = l->copy;
+    }
+    if (status == UIR_STATUS_OK) status = driver->load(&p->allocator, &kept, diagnostics, &l->module);
+    if (status == UIR_STATUS_OK) status = find_kernels(p, l, &kept, native, diagnostics);
+    if (status != UIR_STATUS_OK) {
+        unload(&p->allocator, l);
+        return status;
+    }
+    l->next = p->loaded;
+    p->loaded = l;
+    atomic_store_explicit(&p->kernels[index], &l->kernels, memory_order_release);
+    return UIR_STATUS_OK;
+}
+
+/* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
+static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *diagnostics) {
+    uint32_t best = 0, best_rank = 0;
+    for (uint32_t i = 0; i < p->plan.natives_count; i++) {
+        const uir_plan_native *n = &p->plan.natives[i];
+        uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->drivers[index]->rank(uir_plan_get_text(&p->plan, n->isa));
+        if (rank > best_rank) best = i, best_rank = rank;
+    }
+    if (!best_rank) return UIR_STATUS_OK;
+    const uir_plan_native *n = &p->plan.natives[best];
+    const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
+    if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
+    uir_driver_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
+    uir_status status = load_image(p, index, &image, best, false, NULL);
+    if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    if (status != UIR_STATUS_OK)
+        uir_warning(diagnostics, NULL, "the package's native kernels for %s cannot be loaded; others run instead",
+                    image.isa);
+    return UIR_STATUS_OK;
+}
+
+static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
+    for (uint32_t i = 0; i < p->driver_count; i++) {
+        if (p->drivers[i]->native) {
+            if (p->trusted) UIR_TRY(load_native(p, i, diagnostics));
+            continue;
+        }
+        const uir_package_section *code = find_section(p, UIR_PACKAGE_CODE, 0);
+        if (!code) continue;
+        uir_driver_image image = {NULL, code->data, (size_t)code->size};
+        UIR_TRY(load_image(p, i, &image, 0, false, diagnostics));
+    }
+    for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
+        for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
+            bool found = false;
+            for (uint32_t i = 0; i < p->driver_count; i++) {
+                const rt_kernels *kernels = atomic_load(&p->kernels[i]);
+                found |= kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
+            }
+            if (!found)
+                return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                                 "no device here runs kernel @%s of the package",
+                                 uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_package_attach_native(uir_package *p, const char *isa, const void *object, size_t size,
+                                     uir_diagnostics *diagnostics) {
+    uir_status status = UIR_STATUS_NOT_FOUND;
+    uir_driver_image image = {isa, object, size};
+    while (atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire)) {
+    }
+    for (uint32_t n = 0; n < p->plan.natives_count && status == UIR_STATUS_NOT_FOUND; n++) {
+        if (strcmp(uir_plan_get_text(&p->plan, p->plan.natives[n].isa), isa)) continue;
+        for (uint32_t i = 0; i < p->driver_count; i++) {
+            if (!p->drivers[i]->native || !p->drivers[i]->rank(isa)) continue;
+            status = load_image(p, i, &image, n, true, diagnostics);
+            break;
+        }
+    }
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+    if (status == UIR_STATUS_NOT_FOUND)
+        return uir_error(diagnostics, status, NULL,
+                         "the package has no kernels for '%s', or this machine cannot run them", isa);
+    return status;
+}
+
+bool uir_package_is_native(const uir_package *p) {
+    for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
+        for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
+            bool found = false;
+            for (uint32_t i = 0; i < p->driver_count; i++) {
+                const rt_kernels *kernels = atomic_load_explicit(&p->kernels[i], memory_order_acquire);
+                found |= p->drivers[i]->native && kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
+            }
+            if (!found) return false;
+        }
+    }
+    return true;
+}
+
+/* ---- weights ---- */
+uir_status rt_verify_constant(uir_package *p, uint32_t i, uir_diagnostics *diagnostics) {
+    const uir_plan_constant *c = &p->plan.constants[i];
+    if (atomic_load_explicit(&p->verified[i], memory_order_acquire)) return UIR_STATUS_OK;
+    if (uir_package_hash(p->weights + c->offset, (size_t)c->size) != c->hash)
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL, "compile the model again",
+                              "the package is damaged: the hash of constant %u does not match", i);
+    atomic_store_explicit(&p->verified[i], true, memory_order_release);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_package_verify(uir_package *p, uir_diagnostics *diagnostics) {
+    for (uint32_t i = 0; i < p->plan.constants_count; i++) UIR_TRY(rt_verify_constant(p, i, diagnostics));
+    return UIR_STATUS_OK;
+}
+
+/* Constants follow one another in the weights with zeros between, so that every byte of them is in a hash or known. */
+static uir_status check_weights(const uir_package *p, const uir_package_section *s, uir_diagnostics *diagnostics) {
+    uint64_t at = 0, end = s ? s->size : 0;
+    for (uint32_t i = 0; i <= p->plan.constants_count; i++) {
+        uint64_t next = i < p->plan.constants_count ? p->plan.constants[i].offset : end;
+        if (next < at || (i < p->plan.constants_count && next != rt_align(at)) || next - at >= RT_ALIGN)
+            return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's constants are out of order");
+        for (; at < next; at++) {
+            if (s->data[at])
+                return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                                 "the package is damaged between its constants");
+        }
+        if (i < p->plan.constants_count) at += p->plan.constants[i].size;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- ports ---- */
+static uir_status make_port(uir_package *p, const uir_plan_port *port, uint32_t index) {
+    uint32_t rank = port->dim_names.count;
+    int64_t *dims;
+    const char **names;
+    UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(&p->arena, (size_t)rank + 1, sizeof *dims));
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)rank + 1, sizeof *names));
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t e = uir_plan_get_word(&p->plan, p->plan.tensors[port->tensor].extents, d);
+        const uir_plan_operation *o = &p->plan.operations[p->plan.expressions[e].first];
+        dims[d] = p->plan.expressions[e].count == 1 && o->kind == UIR_DIM_CONST ? o->value : -1;
+        names[d] = uir_plan_get_text(&p->plan, uir_plan_get_word(&p->plan, port->dim_names, d));
+    }
+    p->port_dims[index] = dims;
+    p->port_names[index] = names;
+    return UIR_STATUS_OK;
+}
+
+static uir_package_port get_port(const uir_package *p, const uir_plan_port *port, uint32_t index) {
+    return (uir_package_port){uir_plan_get_text(&p->plan, port->name), (uir_dtype)p->plan.tensors[port->tensor].dtype,
+                              port->dim_names.count, p->port_dims[index], p->port_names[index]};
+}
+
+uint32_t uir_package_input_count(const uir_package *p) {
+    return p->plan.inputs_count;
+}
+uint32_t uir_package_output_count(const uir_package *p) {
+    return p->plan.outputs_count;
+}
+uir_package_port uir_package_get_input(const uir_package *p, uint32_t index) {
+    return get_port(p, &p->plan.inputs[index], index);
+}
+uir_package_port uir_package_get_output(const uir_package *p, uint32_t index) {
+    return get_port(p, &p->plan.outputs[index], p->plan.inputs_count + index);
+}
+
+const char *uir_package_get_metadata(const uir_package *p, const char *key) {
+    for (uint32_t i = 0; i < p->plan.metadata_count; i++) {
+        if (!strcmp(uir_plan_get_text(&p->plan, p->plan.metadata[i].key), key))
+            return uir_plan_get_text(&p->plan, p->plan.metadata[i].value);
+    }
+    return NULL;
+}
+
+uir_package_facts uir_package_get_facts(const uir_package *p) {
+    const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
+    return (uir_package_facts){p->plan.kernels_count,    p->plan.variants_count,  p->plan.steps_count,
+                               p->analysis.launch_count, p->plan.constants_count, weights ? weights->size : 0};
+}
+
+const char *uir_package_get_source(const uir_package *p, uint32_t index, size_t *out_size) {
+    const uir_package_section *s = find_section(p, UIR_PACKAGE_SOURCE, index);
+    *out_size = s ? (size_t)s->size : 0;
+    return s ? (const char *)s->data : NULL;
+}
+
+/* ---- open and close ---- */
+static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir_diagnostics *diagnostics) {
+    UIR_TRY(uir_package_read(bytes, size, diagnostics, p->sections, &p->section_count));
+    const uir_package_section *plan = find_section(p, UIR_PACKAGE_PLAN, 0),
+                              *code = find_section(p, UIR_PACKAGE_CODE, 0),
+                              *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
+    uint32_t natives = 0;
+    for (uint32_t i = 0; i < p->section_count; i++) natives += p->sections[i].kind == UIR_PACKAGE_NATIVE;
+    if (!plan) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package has no plan");
+    UIR_TRY(uir_plan_read(&p->arena, plan->data, (size_t)plan->size, code ? code->size : 0, weights ? weights->size : 0,
+                          natives, diagnostics, &p->plan));
+    p->weights = weights ? weights->data : (const unsigned char *)bytes;
+    UIR_TRY(check_weights(p, weights, diagnostics));
+    UIR_TRY(rt_analyse(&p->arena, &p->plan, diagnostics, &p->analysis));
+    for (uint32_t i = 0; i < p->plan.steps_count; i++) {
+        const uir_plan_step *s = &p->plan.steps[i];
+        if (s->kind == UIR_PLAN_STEP_HOST && !rt_host_find(uir_plan_get_text(&p->plan, s->target)))
+            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
+                             uir_plan_get_text(&p->plan, s->target));
+    }
+    size_t ports = (size_t)p->plan.inputs_count + p->plan.outputs_count;
+    UIR_TRY_ALLOCATE(p->verified,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->plan.constants_count + 1, sizeof *p->verified));
+    UIR_TRY_ALLOCATE(p->port_dims, uir_arena_allocate_array(&p->arena, ports + 1, sizeof *p->port_dims));
+    UIR_TRY_ALLOCATE(p->port_names, uir_arena_allocate_array(&p->arena, ports + 1, sizeof *p->port_names));
+    for (uint32_t i = 0; i < p->plan.inputs_count; i++) UIR_TRY(make_port(p, &p->plan.inputs[i], i));
+    for (uint32_t i = 0; i < p->plan.outputs_count; i++)
+        UIR_TRY(make_port(p, &p->plan.outputs[i], p->plan.inputs_count + i));
+    return load_kernels(p, diagnostics);
+}
+
+uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
+                            const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package) {
+    uir_package *p;
+    *out_package = NULL;
+    if (options->driver_count == 0 || options->driver_count > RT_MAX_DRIVERS || (uintptr_t)bytes % RT_ALIGN)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "a package is opened with 1 to %d drivers, its bytes aligned to %d", RT_MAX_DRIVERS, RT_ALIGN);
+    UIR_TRY_ALLOCATE(p, uir_allocate_zeroed(allocator, sizeof *p));
+    p->allocator = *allocator;
+    uir_arena_init(&p->arena, &p->allocator);
+    p->driver_count = options->driver_count;
+    p->trusted = options->trusted;
+    memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
+    atomic_flag_clear(&p->lock);
+    uir_status status = open_parts(p, bytes, size, diagnostics);
+    if (status != UIR_STATUS_OK) {
+        uir_package_close(p);
+        return status;
+    }
+    *out_package = p;
+    return UIR_STATUS_OK;
+}
+
+static uir_status map_file(const char *path, uir_diagnostics *diagnostics, void **out_data, size_t *out_size) {
+    struct stat facts;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s: the file cannot be opened", path);
+    *out_data = MAP_FAILED;
+    if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+        *out_size = (size_t)facts.st_size;
+        *out_data = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    close(descriptor);
+    if (*out_data == MAP_FAILED)
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "%s: the file is empty or cannot be mapped", path);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_package_open_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
+                                 uir_diagnostics *diagnostics, uir_package **out_package) {
+    void *data;
+    size_t size = 0;
+    *out_package = NULL;
+    UIR_TRY(map_file(path, diagnostics, &data, &size));
+    uir_status status = uir_package_open(data, size, options, allocator, diagnostics, out_package);
+    if (status != UIR_STATUS_OK) {
+        munmap(data, size);
+        return status;
+    }
+    (*out_package)->mapped = data;
+    (*out_package)->mapped_size = size;
+    return UIR_STATUS_OK;
+}
+
+void uir_package_close(uir_package *p) {
+    if (!p) return;
+    uir_allocator allocator = p->allocator;
+    while (p->loaded) {
+        struct rt_loaded *next = p->loaded->next;
+        unload(&allocator, p->loaded);
+        p->loaded = next;
+    }
+    if (p->mapped) munmap(p->mapped, p->mapped_size);
+    uir_arena_deinit(&p->arena);
+    uir_release(&allocator, p, sizeof *p);
+}

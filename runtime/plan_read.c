@@ -1,0 +1,476 @@
+/* Bytes to a plan. Every index, list and expression is checked here once, as hostile input. */
+#include "runtime/plan.h"
+
+#include <string.h>
+
+typedef struct reader {
+    const unsigned char *at, *end;
+    bool short_of; /* bytes ran out */
+} reader;
+
+static uint64_t take(reader *r, int size) {
+    uint64_t value = 0;
+    if (r->end - r->at < size) {
+        r->short_of = true;
+        r->at = r->end;
+        return 0;
+    }
+    for (int i = 0; i < size; i++) value |= (uint64_t)r->at[i] << (8 * i);
+    r->at += size;
+    return value;
+}
+
+#define W(field) (field) = (uint32_t)take(in, 4);
+#define Q(field) (field) = (__typeof__(field))take(in, 8);
+
+static uir_status read_tables(reader *in, uir_arena *arena, uir_plan *p) {
+    p->characters_count = (uint32_t)take(in, 4);
+    if (in->short_of || p->characters_count > (size_t)(in->end - in->at)) return UIR_STATUS_BAD_FILE;
+    UIR_TRY_ALLOCATE(p->characters, uir_arena_copy_string(arena, (const char *)in->at, p->characters_count));
+    in->at += p->characters_count;
+#define UIR_PLAN_TABLE(type, field)                                                                                    \
+    p->field##_count = (uint32_t)take(in, 4);                                                                          \
+    if (in->short_of || p->field##_count > UIR_PLAN_MAX_RECORDS || p->field##_count > (size_t)(in->end - in->at) / 4)  \
+        return UIR_STATUS_BAD_FILE;                                                                                    \
+    UIR_TRY_ALLOCATE(p->field, uir_arena_allocate_array(arena, (size_t)p->field##_count + 1, sizeof *p->field));       \
+    for (uint32_t i = 0; i < p->field##_count; i++) {                                                                  \
+        type *r = &p->field[i];                                                                                        \
+        type##_fields(W, Q, r)                                                                                         \
+    }
+    UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+#undef UIR_PLAN_TABLE
+    return in->short_of || in->at != in->end ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK;
+}
+
+/* ---- validation: each function answers whether a record is in order ---- */
+typedef struct checker {
+    const uir_plan *plan;
+    uint64_t code_size, weights_size;
+    uint32_t native_count;
+    uint32_t *symbol_end; /* per expression: one past the greatest symbol it uses */
+    bool *block_used;
+} checker;
+
+static bool is_range(uint32_t first, uint32_t count, uint32_t total) {
+    return first <= total && count <= total - first;
+}
+static bool is_list(const uir_plan *p, uir_plan_list list) {
+    return is_range(list.first, list.count, p->words_count);
+}
+static uint32_t at(const uir_plan *p, uir_plan_list list, uint32_t i) {
+    return uir_plan_get_word(p, list, i);
+}
+static bool is_text(const uir_plan *p, uint32_t text) {
+    return text < p->texts_count;
+}
+/* Over `symbols` symbols of its scope. */
+static bool is_expression(const checker *c, uint32_t expression, uint32_t symbols) {
+    return expression < c->plan->expressions_count && c->symbol_end[expression] <= symbols;
+}
+static bool is_expression_list(const checker *c, uir_plan_list list, uint32_t symbols) {
+    if (!is_list(c->plan, list)) return false;
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (!is_expression(c, at(c->plan, list, i), symbols)) return false;
+    }
+    return true;
+}
+/* Tensors; NONE among them where `absent` allows. */
+static bool is_tensor_list(const uir_plan *p, uir_plan_list list, bool absent) {
+    if (!is_list(p, list)) return false;
+    for (uint32_t i = 0; i < list.count; i++) {
+        uint32_t t = at(p, list, i);
+        if (t >= p->tensors_count && !(absent && t == UIR_PLAN_NONE)) return false;
+    }
+    return true;
+}
+
+static bool check_text(const checker *c, const uir_plan_text *t) {
+    const uir_plan *p = c->plan;
+    return is_range(t->first, t->count, p->characters_count) && t->first + t->count < p->characters_count &&
+           p->characters[t->first + t->count] == 0 && !memchr(p->characters + t->first, 0, t->count);
+}
+
+static bool check_expression(const checker *c, uint32_t index) {
+    const uir_plan *p = c->plan;
+    const uir_plan_expression *e = &p->expressions[index];
+    uint32_t depth = 0;
+    if (e->count == 0 || !is_range(e->first, e->count, p->operations_count)) return false;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uir_plan_operation *o = &p->operations[e->first + i];
+        if (o->kind > UIR_DIM_MAX) return false;
+        if (o->kind == UIR_DIM_CONST || o->kind == UIR_DIM_SYMBOL) {
+            if (o->kind == UIR_DIM_SYMBOL) {
+                if (o->value < 0 || o->value >= UIR_PLAN_MAX_RECORDS) return false;
+                if (o->value >= c->symbol_end[index]) c->symbol_end[index] = (uint32_t)o->value + 1;
+            }
+            if (++depth > UIR_PLAN_MAX_STACK) return false;
+        } else {
+            if (depth < 2) return false;
+            depth--;
+        }
+    }
+    return depth == 1;
+}
+
+static bool check_symbol(const checker *c, const uir_plan_symbol *s) {
+    return is_text(c->plan, s->name) && s->multiple_of >= 1;
+}
+
+static bool check_constant(const checker *c, const uir_plan_constant *k) {
+    return k->offset % 64 == 0 && k->offset <= c->weights_size && k->size <= c->weights_size - k->offset;
+}
+
+static bool check_tensor(const checker *c, uint32_t index) {
+    const uir_plan *p = c->plan;
+    const uir_plan_tensor *t = &p->tensors[index];
+    if (!uir_dtype_is_valid((int)t->dtype) || t->dtype == UIR_DTYPE_STRING || t->dtype == UIR_DTYPE_NONE) return false;
+    if (t->extents.count > UIR_PLAN_MAX_RANK || !is_expression_list(c, t->extents, p->symbols_count)) return false;
+    switch ((uir_plan_storage)t->storage) {
+    case UIR_PLAN_STORAGE_INPUT:
+        return t->index < p->inputs_count;
+    case UIR_PLAN_STORAGE_OUTPUT:
+        return t->index < p->outputs_count;
+    case UIR_PLAN_STORAGE_CONSTANT:
+        return t->index < p->constants_count;
+    case UIR_PLAN_STORAGE_ALIAS:
+        return t->index < index;
+    case UIR_PLAN_STORAGE_ARENA:
+    case UIR_PLAN_STORAGE_OWN:
+    case UIR_PLAN_STORAGE_PORT:
+        return t->index == 0;
+    case UIR_PLAN_STORAGE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool check_port(const checker *c, const uir_plan_port *port, uint32_t index, uir_plan_storage storage) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, port->name) || port->tensor >= p->tensors_count || !is_list(p, port->dim_names)) return false;
+    const uir_plan_tensor *t = &p->tensors[port->tensor];
+    if (t->storage != (uint32_t)storage || t->index != index || port->dim_names.count != t->extents.count) return false;
+    for (uint32_t i = 0; i < port->dim_names.count; i++) {
+        if (!is_text(p, at(p, port->dim_names, i))) return false;
+    }
+    return true;
+}
+
+static bool check_attribute(const checker *c, const uir_plan_attribute *a) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, a->name)) return false;
+    switch ((uir_plan_attribute_kind)a->kind) {
+    case UIR_PLAN_INTEGERS:
+    case UIR_PLAN_REALS:
+        return is_range(a->first, a->count, p->integers_count);
+    case UIR_PLAN_TEXT:
+        return is_text(p, a->first) && a->count == 1;
+    case UIR_PLAN_SIZES:
+        return is_expression_list(c, (uir_plan_list){a->first, a->count}, p->symbols_count);
+    case UIR_PLAN_ATTRIBUTE_KIND_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* ---- kernels ---- */
+static bool check_conditions(const checker *c, uint32_t first, uint32_t count, uint32_t symbols) {
+    const uir_plan *p = c->plan;
+    if (!is_range(first, count, p->conditions_count)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_plan_condition *k = &p->conditions[first + i];
+        if (k->relation > UIR_RELATION_GE || !is_expression(c, k->left, symbols) ||
+            !is_expression(c, k->right, symbols))
+            return false;
+    }
+    return true;
+}
+
+static bool check_pointer(const checker *c, const uir_plan_kernel *k, const uir_plan_pointer *p, uint32_t symbols) {
+    if (p->role >= UIR_PLAN_ROLE_COUNT || !uir_dtype_is_valid((int)p->dtype) || p->dtype == UIR_DTYPE_STRING ||
+        !is_expression(c, p->span, symbols))
+        return false;
+    if (p->role == UIR_PLAN_IN && p->index >= k->input_count) return false;
+    if (p->role == UIR_PLAN_OUT && p->index >= k->output_count) return false;
+    return p->tied == UIR_PLAN_NONE || (p->role == UIR_PLAN_OUT && p->tied < k->input_count);
+}
+
+static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_plan_variant *v) {
+    const uir_plan *p = c->plan;
+    uint32_t dims = 0, tiles = 0;
+    if (v->code_offset > c->code_size || v->code_size > c->code_size - v->code_offset || v->symbol_count > 4096 ||
+        !is_range(v->first_symbol, v->symbol_count, p->kernel_symbols_count) ||
+        !check_conditions(c, v->first_require, v->require_count, v->symbol_count) ||
+        !is_range(v->first_candidate, v->candidate_count, p->candidates_count) ||
+        v->pointer_count > UIR_PLAN_MAX_POINTERS || !is_range(v->first_pointer, v->pointer_count, p->pointers_count) ||
+        v->phase_count > 4096 || !is_range(v->first_phase, v->phase_count, p->phases_count))
+        return false;
+    for (uint32_t i = 0; i < v->symbol_count; i++) {
+        const uir_plan_kernel_symbol *s = &p->kernel_symbols[v->first_symbol + i];
+        if (s->kind > UIR_PLAN_VALUE || s->multiple_of < 1) return false;
+        dims += s->kind == UIR_PLAN_DIM;
+        tiles += s->kind == UIR_PLAN_TILE;
+        if (s->kind == UIR_PLAN_VALUE && !is_expression(c, s->definition, i)) return false;
+    }
+    if (dims != k->dim_count) return false;
+    for (uint32_t i = 0; i < v->candidate_count; i++) {
+        const uir_plan_candidate *d = &p->candidates[v->first_candidate + i];
+        if (!check_conditions(c, d->first_condition, d->condition_count, v->symbol_count) || d->tiles.count != tiles ||
+            !is_expression_list(c, d->tiles, v->symbol_count))
+            return false;
+        if (d->cost != UIR_PLAN_NONE && !is_expression(c, d->cost, v->symbol_count)) return false;
+    }
+    for (uint32_t i = 0; i < v->pointer_count; i++) {
+        if (!check_pointer(c, k, &p->pointers[v->first_pointer + i], v->symbol_count)) return false;
+    }
+    for (uint32_t i = 0; i < v->phase_count; i++) {
+        uir_plan_list extents = p->phases[v->first_phase + i].extents;
+        if (extents.count > 4 || !is_expression_list(c, extents, v->symbol_count)) return false;
+    }
+    if (!is_list(p, v->native_names) || v->native_names.count != p->natives_count) return false;
+    for (uint32_t i = 0; i < v->native_names.count; i++) {
+        uint32_t name = at(p, v->native_names, i);
+        if (name != UIR_PLAN_NONE && (!is_text(p, name) || v->scratch == UIR_PLAN_NONE)) return false;
+    }
+    return v->scratch == UIR_PLAN_NONE || is_expression(c, v->scratch, v->symbol_count);
+}
+
+static bool check_kernel(const checker *c, const uir_plan_kernel *k) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, k->name) || k->variant_count == 0 || k->variant_count > 4096 ||
+        !is_range(k->first_variant, k->variant_count, p->variants_count) || k->dim_count > 4096)
+        return false;
+    for (uint32_t i = 0; i < k->variant_count; i++) {
+        if (!check_variant(c, k, &p->variants[k->first_variant + i])) return false;
+    }
+    return true;
+}
+
+static bool check_native(const checker *c, const uir_plan_native *n) {
+    return is_text(c->plan, n->isa) && (n->section == UIR_PLAN_NONE || n->section < c->native_count);
+}
+
+/* ---- steps ---- */
+static bool check_launch(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    uint32_t constants = 0;
+    if (s->target >= p->kernels_count) return false;
+    const uir_plan_kernel *k = &p->kernels[s->target];
+    for (uint32_t v = 0; v < k->variant_count; v++) {
+        const uir_plan_variant *variant = &p->variants[k->first_variant + v];
+        for (uint32_t i = 0; i < variant->pointer_count; i++) {
+            const uir_plan_pointer *pointer = &p->pointers[variant->first_pointer + i];
+            if (pointer->role == UIR_PLAN_CONST) constants++;
+            /* An input that is absent is no pointer of any variant. */
+            if (pointer->role == UIR_PLAN_IN &&
+                (pointer->index >= s->inputs.count || at(p, s->inputs, pointer->index) == UIR_PLAN_NONE))
+                return false;
+            if (pointer->role == UIR_PLAN_OUT && pointer->index >= s->outputs.count) return false;
+            if (pointer->tied != UIR_PLAN_NONE &&
+                (pointer->tied >= s->inputs.count || at(p, s->inputs, pointer->tied) == UIR_PLAN_NONE))
+                return false;
+        }
+    }
+    if (s->constants.count != constants || !is_list(p, s->constants)) return false;
+    for (uint32_t i = 0; i < constants; i++) {
+        if (at(p, s->constants, i) >= p->constants_count) return false;
+    }
+    return s->values.count == k->dim_count && is_tensor_list(p, s->inputs, true) &&
+           is_tensor_list(p, s->outputs, false);
+}
+
+static bool is_integer_tensor(const uir_plan *p, uint32_t tensor) {
+    return uir_dtype_is_integer((uir_dtype)p->tensors[tensor].dtype) && p->tensors[tensor].extents.count <= 1;
+}
+
+static bool is_bool_tensor(const uir_plan *p, uint32_t tensor) {
+    return p->tensors[tensor].dtype == UIR_DTYPE_BOOL;
+}
+
+static bool use_block(const checker *c, uint32_t block) {
+    if (block == 0 || block >= c->plan->blocks_count || c->block_used[block]) return false;
+    c->block_used[block] = true;
+    return true;
+}
+
+static bool same_kind(const uir_plan *p, uint32_t a, uint32_t b) {
+    return p->tensors[a].dtype == p->tensors[b].dtype;
+}
+
+static bool check_loop(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    if (!use_block(c, s->target)) return false;
+    const uir_plan_block *b = &p->blocks[s->target];
+    if (s->inputs.count < 2 || b->inputs.count != s->inputs.count || b->outputs.count != s->outputs.count + 1 ||
+        s->outputs.count < s->inputs.count - 2 || !is_tensor_list(p, b->inputs, false) ||
+        !is_tensor_list(p, b->outputs, false) || !is_tensor_list(p, s->inputs, true) ||
+        !is_tensor_list(p, s->outputs, false))
+        return false;
+    uint32_t trips = at(p, s->inputs, 0), condition = at(p, s->inputs, 1);
+    if (trips != UIR_PLAN_NONE && !is_integer_tensor(p, trips)) return false;
+    if (condition != UIR_PLAN_NONE && !is_bool_tensor(p, condition)) return false;
+    if (p->tensors[at(p, b->inputs, 0)].dtype != UIR_DTYPE_I64 || !is_bool_tensor(p, at(p, b->inputs, 1)) ||
+        !is_bool_tensor(p, at(p, b->outputs, 0)))
+        return false;
+    for (uint32_t i = 0; i < b->inputs.count; i++) {
+        if (p->tensors[at(p, b->inputs, i)].storage != UIR_PLAN_STORAGE_PORT) return false;
+    }
+    for (uint32_t i = 2; i < s->inputs.count; i++) {
+        if (at(p, s->inputs, i) == UIR_PLAN_NONE || !same_kind(p, at(p, s->inputs, i), at(p, b->inputs, i)))
+            return false;
+    }
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        uint32_t inner = at(p, b->outputs, i + 1), outer = at(p, s->outputs, i);
+        bool carried = i + 2 < s->inputs.count;
+        uint32_t extra = carried ? 0 : 1;
+        if (!same_kind(p, inner, outer) || p->tensors[outer].storage != UIR_PLAN_STORAGE_OWN ||
+            uir_dtype_bits((uir_dtype)p->tensors[outer].dtype) < 8 ||
+            p->tensors[inner].extents.count + extra != p->tensors[outer].extents.count)
+            return false;
+        if (carried && (!same_kind(p, inner, at(p, b->inputs, i + 2)) ||
+                        p->tensors[inner].extents.count != p->tensors[at(p, b->inputs, i + 2)].extents.count ||
+                        p->tensors[inner].extents.count != p->tensors[at(p, s->inputs, i + 2)].extents.count))
+            return false;
+    }
+    return true;
+}
+
+static bool check_branch(const checker *c, const uir_plan_step *s, uint32_t block) {
+    const uir_plan *p = c->plan;
+    if (!use_block(c, block)) return false;
+    const uir_plan_block *b = &p->blocks[block];
+    if (b->inputs.count || b->outputs.count != s->outputs.count || !is_tensor_list(p, b->outputs, false)) return false;
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        uint32_t inner = at(p, b->outputs, i), outer = at(p, s->outputs, i);
+        if (!same_kind(p, inner, outer) || p->tensors[outer].storage != UIR_PLAN_STORAGE_OWN ||
+            p->tensors[inner].extents.count != p->tensors[outer].extents.count)
+            return false;
+    }
+    return true;
+}
+
+static bool check_if(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    return s->inputs.count == 1 && is_tensor_list(p, s->inputs, false) && is_bool_tensor(p, at(p, s->inputs, 0)) &&
+           is_tensor_list(p, s->outputs, false) && check_branch(c, s, s->target) && check_branch(c, s, s->other);
+}
+
+static bool check_copy(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    return s->inputs.count == 1 && s->outputs.count == 1 && is_tensor_list(p, s->inputs, false) &&
+           is_tensor_list(p, s->outputs, false) && same_kind(p, at(p, s->inputs, 0), at(p, s->outputs, 0));
+}
+
+static bool check_host(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    return is_text(p, s->target) && is_tensor_list(p, s->inputs, true) && is_tensor_list(p, s->outputs, true);
+}
+
+static bool check_bind(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    if (s->inputs.count != 1 || !is_tensor_list(p, s->inputs, false) || !is_integer_tensor(p, at(p, s->inputs, 0)))
+        return false;
+    return s->outputs.count == 0 && s->symbols.count > 0;
+}
+
+static bool check_dims(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    return s->inputs.count == 0 && s->outputs.count == 1 && is_tensor_list(p, s->outputs, false) &&
+           is_integer_tensor(p, at(p, s->outputs, 0)) &&
+           (p->tensors[at(p, s->outputs, 0)].extents.count == 1 || s->values.count == 1);
+}
+
+/* What may be written: not inputs, constants or ports, nor what stands for one. */
+static bool is_writable(const uir_plan *p, uint32_t tensor) {
+    while (tensor != UIR_PLAN_NONE && p->tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS)
+        tensor = p->tensors[tensor].index;
+    if (tensor == UIR_PLAN_NONE) return true;
+    uint32_t storage = p->tensors[tensor].storage;
+    return storage == UIR_PLAN_STORAGE_ARENA || storage == UIR_PLAN_STORAGE_OUTPUT || storage == UIR_PLAN_STORAGE_OWN;
+}
+
+static bool check_step(const checker *c, const uir_plan_step *s) {
+    static bool (*const checks[])(const checker *, const uir_plan_step *) = {
+        [UIR_PLAN_STEP_LAUNCH] = check_launch, [UIR_PLAN_STEP_COPY] = check_copy, [UIR_PLAN_STEP_HOST] = check_host,
+        [UIR_PLAN_STEP_BIND] = check_bind,     [UIR_PLAN_STEP_DIMS] = check_dims, [UIR_PLAN_STEP_LOOP] = check_loop,
+        [UIR_PLAN_STEP_IF] = check_if,
+    };
+    const uir_plan *p = c->plan;
+    if (s->kind >= UIR_PLAN_STEP_KIND_COUNT || !is_text(p, s->node) || !is_text(p, s->op) || !is_list(p, s->inputs) ||
+        !is_list(p, s->outputs) || !is_expression_list(c, s->values, p->symbols_count) || !is_list(p, s->symbols) ||
+        !is_list(p, s->constants) || !is_range(s->first_attribute, s->attribute_count, p->attributes_count))
+        return false;
+    for (uint32_t i = 0; i < s->symbols.count; i++) {
+        if (at(p, s->symbols, i) >= p->symbols_count) return false;
+    }
+    if (!checks[s->kind](c, s)) return false;
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        if (!is_writable(p, at(p, s->outputs, i))) return false;
+    }
+    return true;
+}
+
+/* Every block but the first is the body of one step of an earlier block, so that walking ends; steps are in one block
+ * each, in the blocks' order. */
+static bool check_blocks(const checker *c) {
+    const uir_plan *p = c->plan;
+    uint32_t step = 0;
+    if (p->blocks_count == 0) return false;
+    for (uint32_t b = 0; b < p->blocks_count; b++) {
+        const uir_plan_block *block = &p->blocks[b];
+        if (block->first_step != step || !is_range(step, block->step_count, p->steps_count)) return false;
+        if (!is_tensor_list(p, block->inputs, false) || !is_tensor_list(p, block->outputs, false)) return false;
+        for (uint32_t i = 0; i < block->step_count; i++) {
+            const uir_plan_step *s = &p->steps[step + i];
+            if ((s->kind == UIR_PLAN_STEP_LOOP || s->kind == UIR_PLAN_STEP_IF) && s->target <= b) return false;
+            if (s->kind == UIR_PLAN_STEP_IF && s->other <= b) return false;
+        }
+        step += block->step_count;
+    }
+    return step == p->steps_count && p->blocks[0].inputs.count == 0;
+}
+
+/* The first table that is out of order, or NULL. */
+static const char *find_fault(const checker *c) {
+    const uir_plan *p = c->plan;
+#define CHECK(field, what, call)                                                                                       \
+    for (uint32_t i = 0; i < p->field##_count; i++) {                                                                  \
+        if (!(call)) return what;                                                                                      \
+    }
+    CHECK(texts, "a text", check_text(c, &p->texts[i]))
+    CHECK(expressions, "an expression", check_expression(c, i))
+    CHECK(symbols, "a symbol", check_symbol(c, &p->symbols[i]))
+    CHECK(constants, "a constant", check_constant(c, &p->constants[i]))
+    CHECK(tensors, "a tensor", check_tensor(c, i))
+    CHECK(inputs, "an input", check_port(c, &p->inputs[i], i, UIR_PLAN_STORAGE_INPUT))
+    CHECK(outputs, "an output", check_port(c, &p->outputs[i], i, UIR_PLAN_STORAGE_OUTPUT))
+    CHECK(attributes, "an attribute", check_attribute(c, &p->attributes[i]))
+    CHECK(natives, "a native object", check_native(c, &p->natives[i]))
+    CHECK(kernels, "a kernel", check_kernel(c, &p->kernels[i]))
+    CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
+    if (!check_blocks(c)) return "the order of the steps";
+    CHECK(steps, "a step", check_step(c, &p->steps[i]))
+    for (uint32_t b = 1; b < p->blocks_count; b++) {
+        if (!c->block_used[b]) return "a body that no step runs";
+    }
+#undef CHECK
+    return NULL;
+}
+
+uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint64_t code_size, uint64_t weights_size,
+                         uint32_t native_count, uir_diagnostics *diagnostics, uir_plan *out_plan) {
+    reader in = {bytes, (const unsigned char *)bytes + size, false};
+    checker c = {out_plan, code_size, weights_size, native_count, NULL, NULL};
+    memset(out_plan, 0, sizeof *out_plan);
+    uir_status status = read_tables(&in, arena, out_plan);
+    if (status == UIR_STATUS_BAD_FILE)
+        return uir_error(diagnostics, status, NULL, "the package's plan is cut off or too long");
+    UIR_TRY(status);
+    UIR_TRY_ALLOCATE(c.symbol_end,
+                     uir_arena_allocate_array(arena, (size_t)out_plan->expressions_count + 1, sizeof *c.symbol_end));
+    UIR_TRY_ALLOCATE(c.block_used,
+                     uir_arena_allocate_array(arena, (size_t)out_plan->blocks_count + 1, sizeof *c.block_used));
+    const char *fault = find_fault(&c);
+    if (fault)
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s is out of order", fault);
+    return UIR_STATUS_OK;
+}

@@ -1,0 +1,324 @@
+/* A runtime: its life, what is bound to it, a run, what it says of it. */
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- life ---- */
+static uir_status make_stage(uir_runtime *r, uint32_t id) {
+    const rt_stage_info *info = &r->analysis->stages.data[id];
+    rt_stage *stage = &r->stages[id];
+    size_t places = info->tensors.count;
+    for (uint32_t i = 0; i < info->launches.count; i++) {
+        const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[info->launches.data[i]].target];
+        size_t most = 0;
+        for (uint32_t v = 0; v < k->variant_count; v++) {
+            const uir_plan_variant *variant = &r->plan->variants[k->first_variant + v];
+            size_t works = 0;
+            for (uint32_t p = 0; p < variant->pointer_count; p++)
+                works += r->plan->pointers[variant->first_pointer + p].role == UIR_PLAN_WORK;
+            if (works > most) most = works;
+        }
+        places += most;
+    }
+    if (places > UINT32_MAX / 2) return UIR_STATUS_LIMIT;
+    UIR_TRY_ALLOCATE(stage->snapshot,
+                     uir_arena_allocate_array(&r->arena, (size_t)info->symbols.count + 1, sizeof *stage->snapshot));
+    UIR_TRY_ALLOCATE(stage->places, uir_arena_allocate_array(&r->arena, places + 1, sizeof *stage->places));
+    UIR_TRY_ALLOCATE(stage->order, uir_arena_allocate_array(&r->arena, 2 * places + 1, sizeof *stage->order));
+    return UIR_STATUS_OK;
+}
+
+static uir_status make_parts(uir_runtime *r) {
+    const uir_plan *p = r->plan;
+    size_t environment = 1;
+    for (uint32_t i = 0; i < p->variants_count; i++) {
+        if (environment < p->variants[i].symbol_count) environment = p->variants[i].symbol_count;
+    }
+#define MAKE(field, count)                                                                                             \
+    UIR_TRY_ALLOCATE(r->field, uir_arena_allocate_array(&r->arena, (size_t)(count) + 1, sizeof *r->field))
+    MAKE(scratch, r->threads);
+    MAKE(values, p->symbols_count);
+    MAKE(bound, p->symbols_count);
+    MAKE(shapes, r->analysis->shape_count);
+    MAKE(actual, r->analysis->shape_count);
+    MAKE(environment, environment);
+    MAKE(environment_bound, environment);
+    MAKE(tensors, p->tensors_count);
+    MAKE(stages, r->analysis->stages.count);
+    MAKE(launches, r->analysis->launch_count);
+    MAKE(loops, r->analysis->loop_count);
+    MAKE(owned, p->tensors_count);
+    MAKE(results, p->outputs_count);
+    MAKE(bound_outputs, p->outputs_count);
+    MAKE(copied_out, p->outputs_count);
+    MAKE(inputs, p->inputs_count);
+    MAKE(input_sizes, p->inputs_count);
+    MAKE(input_shapes, (size_t)p->inputs_count * UIR_PLAN_MAX_RANK);
+    MAKE(input_set, p->inputs_count);
+    MAKE(steps, p->steps_count);
+#undef MAKE
+    for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].allocator = &r->allocator;
+    for (uint32_t i = 0; i < r->analysis->stages.count; i++) UIR_TRY(make_stage(r, i));
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(rt_launch_create(r, i));
+        if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
+        rt_loop *loop = &r->loops[r->analysis->steps[i].index];
+        UIR_TRY_ALLOCATE(loop->slots, uir_arena_allocate_array(&r->arena, 2 * (size_t)p->steps[i].inputs.count + 1,
+                                                               sizeof *loop->slots));
+    }
+    return r->threads > 1 && !r->options.parallel ? rt_pool_create(&r->allocator, r->threads - 1, &r->pool)
+                                                  : UIR_STATUS_OK;
+}
+
+uir_status uir_runtime_create(uir_package *package, const uir_runtime_options *options, const uir_allocator *allocator,
+                              uir_diagnostics *diagnostics, uir_runtime **out_runtime) {
+    uir_runtime *r;
+    *out_runtime = NULL;
+    UIR_TRY_ALLOCATE(r, uir_allocate_zeroed(allocator, sizeof *r));
+    r->allocator = *allocator;
+    uir_arena_init(&r->arena, &r->allocator);
+    r->package = package;
+    r->plan = &package->plan;
+    r->analysis = &package->analysis;
+    r->diagnostics = diagnostics;
+    if (options) r->options = *options;
+    r->threads = r->options.threads ? r->options.threads : uir_core_count();
+    if (r->threads > 1024) r->threads = 1024;
+    uir_status status = make_parts(r);
+    if (status != UIR_STATUS_OK) {
+        uir_runtime_destroy(r);
+        return status;
+    }
+    *out_runtime = r;
+    return UIR_STATUS_OK;
+}
+
+void uir_runtime_destroy(uir_runtime *r) {
+    if (!r) return;
+    const uir_plan *p = r->plan;
+    rt_pool_destroy(r->pool);
+    for (uint32_t t = 0; r->scratch && t < r->threads; t++) {
+        if (r->scratch[t].data) uir_release(&r->allocator, r->scratch[t].data, r->scratch[t].size);
+    }
+    for (uint32_t i = 0; r->stages && i < r->analysis->stages.count; i++) rt_buffer_release(r, &r->stages[i].block);
+    for (uint32_t i = 0; r->launches && i < r->analysis->launch_count; i++) {
+        rt_launch *l = &r->launches[i];
+        if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
+    }
+    for (uint32_t i = 0; r->loops && i < p->steps_count; i++) {
+        if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
+        rt_loop *loop = &r->loops[r->analysis->steps[i].index];
+        for (uint32_t k = 0; loop->slots && k < 2 * p->steps[i].inputs.count; k++)
+            rt_buffer_release(r, &loop->slots[k]);
+    }
+    for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) rt_buffer_release(r, &r->owned[i]);
+    for (uint32_t i = 0; r->results && i < p->outputs_count; i++) rt_buffer_release(r, &r->results[i]);
+    uir_allocator allocator = r->allocator;
+    uir_arena_deinit(&r->arena);
+    uir_release(&allocator, r, sizeof *r);
+}
+
+/* ---- what is bound ---- */
+uir_status uir_runtime_set_input(uir_runtime *r, uint32_t index, uir_dtype dtype, uint32_t rank, const int64_t *shape,
+                                 const void *data) {
+    uint64_t count;
+    size_t bytes;
+    if (index >= r->plan->inputs_count)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no input %u: the model has %u",
+                         index, r->plan->inputs_count);
+    uir_package_port port = uir_package_get_input(r->package, index);
+    if (dtype != port.dtype || rank != port.rank)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                         "input '%s': %s of rank %u was given, it is %s of rank %u", port.name, uir_dtype_name(dtype),
+                         rank, uir_dtype_name(port.dtype), port.rank);
+    for (uint32_t d = 0; d < rank; d++) {
+        if (shape[d] < 0 || (port.dims[d] >= 0 && shape[d] != port.dims[d]))
+            return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                             "input '%s': extent %lld of axis %u should be %lld", port.name, (long long)shape[d], d,
+                             (long long)port.dims[d]);
+    }
+    if (!uir_shape_element_count(shape, rank, &count) || !uir_dtype_storage_size(dtype, count, &bytes))
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is too large", port.name);
+    if (rank) memcpy(r->input_shapes + (size_t)index * UIR_PLAN_MAX_RANK, shape, rank * sizeof *shape);
+    r->inputs[index] = data;
+    r->input_sizes[index] = bytes;
+    r->input_set[index] = true;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_runtime_bind_output(uir_runtime *r, uint32_t index, void *data, size_t capacity) {
+    if (index >= r->plan->outputs_count)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
+                         index, r->plan->outputs_count);
+    r->bound_outputs[index] = (rt_buffer){data, data ? capacity : 0};
+    return UIR_STATUS_OK;
+}
+
+/* ---- a run ---- */
+static uir_status bind_inputs(uir_runtime *r, bool with_data) {
+    const uir_plan *p = r->plan;
+    memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
+    for (uint32_t i = 0; i < p->inputs_count; i++) {
+        const char *name = uir_plan_get_text(p, p->inputs[i].name);
+        if (!r->input_set[i] || (with_data && !r->inputs[i] && r->input_sizes[i]))
+            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
+        rt_place_tensor(r, p->inputs[i].tensor, (void *)(uintptr_t)r->inputs[i], r->input_sizes[i]);
+        uir_status status = rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
+        if (status != UIR_STATUS_OK)
+            return uir_error(r->diagnostics, status, NULL, "input '%s' has a shape that the model excludes", name);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status check_inputs(uir_runtime *r) {
+    char what[160];
+    for (uint32_t i = 0; i < r->plan->inputs_count; i++) {
+        snprintf(what, sizeof what, "input '%.120s'", uir_plan_get_text(r->plan, r->plan->inputs[i].name));
+        UIR_TRY(rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Drivers may have been given kernels since the last run: those are prepared anew. */
+static void see_kernels(uir_runtime *r) {
+    bool changed = false;
+    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+        const rt_kernels *kernels = atomic_load_explicit(&r->package->kernels[i], memory_order_acquire);
+        changed |= kernels != r->kernels[i];
+        r->kernels[i] = kernels;
+    }
+    for (uint32_t i = 0; changed && i < r->analysis->stages.count; i++) r->stages[i].valid = false;
+}
+
+typedef struct verify_job {
+    uir_runtime *r;
+    atomic_uint next, failed;
+} verify_job;
+
+static void verify_part(void *context, uint32_t thread) {
+    verify_job *job = context;
+    (void)thread;
+    for (;;) {
+        uint32_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->r->plan->constants_count) return;
+        if (rt_verify_constant(job->r->package, i, NULL) != UIR_STATUS_OK) atomic_store(&job->failed, i + 1);
+    }
+}
+
+/* Once a package. */
+static uir_status verify_constants(uir_runtime *r) {
+    verify_job job = {.r = r};
+    if (atomic_load_explicit(&r->package->all_verified, memory_order_acquire)) return UIR_STATUS_OK;
+    if (r->pool)
+        rt_pool_run(r->pool, r->threads, verify_part, &job);
+    else
+        verify_part(&job, 0);
+    uint32_t failed = atomic_load(&job.failed);
+    if (failed) return rt_verify_constant(r->package, failed - 1, r->diagnostics);
+    atomic_store_explicit(&r->package->all_verified, true, memory_order_release);
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_all(uir_runtime *r) {
+    UIR_TRY(verify_constants(r));
+    UIR_TRY(rt_ensure_scratch(r)); /* what the last run wanted */
+    UIR_TRY(bind_inputs(r, true));
+    UIR_TRY(rt_enter_stage(r, 0));
+    UIR_TRY(check_inputs(r));
+    UIR_TRY(rt_run_block(r, 0));
+    for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
+        uint32_t tensor = r->plan->outputs[k].tensor;
+        if (r->copied_out[k] && r->tensors[tensor].bytes)
+            memmove(r->bound_outputs[k].data, r->tensors[tensor].address, r->tensors[tensor].bytes);
+    }
+    return UIR_STATUS_OK;
+}
+
+static void sum_memory(uir_runtime *r) {
+    r->statistics.threads = r->threads;
+    for (uint32_t i = 0; i < r->analysis->stages.count; i++) r->statistics.arena_bytes += r->stages[i].block.capacity;
+    for (uint32_t i = 0; i < r->plan->tensors_count; i++) r->statistics.arena_bytes += r->owned[i].capacity;
+    for (uint32_t t = 0; t < r->threads; t++) r->statistics.scratch_bytes += r->scratch[t].size;
+}
+
+uir_status uir_runtime_run(uir_runtime *r) {
+    uint64_t start = rt_now();
+    r->ran = false;
+    r->statistics = (uir_runtime_statistics){0};
+    memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
+    see_kernels(r);
+    if (r->pool) rt_pool_begin(r->pool);
+    uir_status status = run_all(r);
+    if (r->pool) rt_pool_end(r->pool);
+    bool cancelled = __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED);
+    if (status == UIR_STATUS_CANCELLED && cancelled)
+        return uir_error(r->diagnostics, status, NULL, "the run was cancelled");
+    UIR_TRY(status);
+    sum_memory(r);
+    r->statistics.run_ms = (double)(rt_now() - start) * 1e-6;
+    r->ran = true;
+    return UIR_STATUS_OK;
+}
+
+void uir_runtime_cancel(uir_runtime *r) {
+    __atomic_store_n(&r->cancel, true, __ATOMIC_RELAXED);
+}
+
+uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runtime_output *out_output) {
+    if (index >= r->plan->outputs_count || !r->ran)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         r->ran ? "there is no such output" : "there are no outputs before a run has ended well");
+    uint32_t tensor = r->plan->outputs[index].tensor;
+    *out_output = (uir_runtime_output){
+        (uir_dtype)r->plan->tensors[tensor].dtype, rt_rank(r, tensor), rt_shape(r, tensor),
+        r->copied_out[index] ? r->bound_outputs[index].data : rt_address(r, tensor), r->tensors[tensor].bytes};
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
+    r->ran = false;
+    see_kernels(r);
+    UIR_TRY(bind_inputs(r, false));
+    UIR_TRY(rt_enter_stage(r, 0));
+    UIR_TRY(check_inputs(r));
+    *out_bytes = r->stages[0].block_size;
+    return UIR_STATUS_OK;
+}
+
+/* ---- what it says ---- */
+uir_runtime_statistics uir_runtime_get_statistics(const uir_runtime *r) {
+    return r->statistics;
+}
+
+bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step *out) {
+    static const char *const kinds[] = {
+#define UIR_PLAN_STEP(constant, name) name,
+        UIR_PLAN_STEPS(UIR_PLAN_STEP)
+#undef UIR_PLAN_STEP
+    };
+    if (index >= r->plan->steps_count) return false;
+    const uir_plan_step *s = &r->plan->steps[index];
+    *out = (uir_runtime_step){.kind = kinds[s->kind],
+                              .by = "",
+                              .kernel = "",
+                              .node = uir_plan_get_text(r->plan, s->node),
+                              .op = uir_plan_get_text(r->plan, s->op),
+                              .calls = r->steps[index].calls,
+                              .ms = (double)r->steps[index].nanoseconds * 1e-6};
+    if (s->kind == UIR_PLAN_STEP_HOST) {
+        out->by = "host";
+        out->kernel = uir_plan_get_text(r->plan, s->target);
+    }
+    if (s->kind == UIR_PLAN_STEP_LAUNCH) {
+        const rt_launch *l = &r->launches[r->analysis->steps[index].index];
+        out->kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name);
+        if (l->driver) {
+            out->by = l->driver->name;
+            out->variant = l->variant_index;
+            out->phases = l->variant->phase_count;
+            out->dram_bytes = l->bytes * out->calls;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,277 @@
+/* Sizes become known: shapes of tensors, their places in a block of memory, launches. */
+#include "runtime/internal.h"
+
+#include <string.h>
+
+/* ---- buffers ---- */
+uir_status rt_buffer_grow(uir_runtime *r, rt_buffer *buffer, uint64_t size) {
+    if (size <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
+    rt_buffer_release(r, buffer);
+    if (size > SIZE_MAX / 2)
+        return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes are asked for",
+                         (unsigned long long)size);
+    buffer->capacity = (size_t)rt_align(size ? size : 1);
+    buffer->data = uir_allocate(&r->allocator, buffer->capacity);
+    if (buffer->data) return UIR_STATUS_OK;
+    buffer->capacity = 0;
+    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "no memory for %llu bytes",
+                     (unsigned long long)size);
+}
+
+void rt_buffer_release(uir_runtime *r, rt_buffer *buffer) {
+    if (buffer->data) uir_release(&r->allocator, buffer->data, buffer->capacity);
+    *buffer = (rt_buffer){NULL, 0};
+}
+
+/* ---- tensors ---- */
+void rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available) {
+    r->tensors[tensor].address = address;
+    r->tensors[tensor].available = available;
+}
+
+uir_status rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
+    static char nothing[RT_ALIGN];
+    const rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
+    size_t bytes = r->tensors[tensor].bytes;
+    *out_address = bytes ? root->address : nothing;
+    if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
+    return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                     "the plan uses a tensor of %zu bytes before it is there", bytes);
+}
+
+static uir_status fail_size(uir_runtime *r, const char *what) {
+    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s", what);
+}
+
+uir_status rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
+    const uir_plan_symbol *s = &r->plan->symbols[symbol];
+    const char *name = uir_plan_get_text(r->plan, s->name);
+    if (r->bound[symbol] && r->values[symbol] != value)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s is %lld in one place and %lld in another",
+                         name, (long long)r->values[symbol], (long long)value);
+    if (value < s->min || value > s->max)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld is outside its range %lld..%lld",
+                         name, (long long)value, (long long)s->min, (long long)s->max);
+    if (value % s->multiple_of)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld is not a multiple of %lld", name,
+                         (long long)value, (long long)s->multiple_of);
+    r->values[symbol] = value;
+    r->bound[symbol] = true;
+    return UIR_STATUS_OK;
+}
+
+uir_status rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    for (uint32_t d = 0; d < t->extents.count; d++) {
+        uint32_t symbol = uir_plan_plain_symbol(r->plan, uir_plan_get_word(r->plan, t->extents, d));
+        if (symbol != UIR_PLAN_NONE && !r->bound[symbol]) UIR_TRY(rt_bind_symbol(r, symbol, shape[d]));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what) {
+    const int64_t *wanted = rt_shape(r, tensor);
+    for (uint32_t d = 0; d < rt_rank(r, tensor); d++) {
+        if (wanted[d] != shape[d])
+            return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s: extent %lld of axis %u should be %lld",
+                             what, (long long)shape[d], d, (long long)wanted[d]);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    int64_t *shape = r->shapes + r->analysis->tensors[tensor].shape;
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < t->extents.count; d++) {
+        if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, t->extents, d), r->values, r->bound, &shape[d]))
+            return fail_size(r, "an extent has no value for these dims");
+        if (shape[d] < 0) return fail_size(r, "an extent is negative for these dims");
+    }
+    if (!uir_shape_element_count(shape, t->extents.count, &count) ||
+        !uir_dtype_storage_size((uir_dtype)t->dtype, count, &r->tensors[tensor].bytes))
+        return fail_size(r, "a tensor is too large for these dims");
+    if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes)
+        return fail_size(r, "a reshape to another number of elements for these dims");
+    if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
+        const uir_plan_constant *c = &r->plan->constants[t->index];
+        rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- places: first fit, largest first ---- */
+static bool is_before(const rt_place *a, const rt_place *b) {
+    return a->size != b->size ? a->size > b->size : a->first != b->first ? a->first < b->first : a < b;
+}
+
+/* Indices of places by size, largest first: heap sort, which needs no memory. */
+static void sift(const rt_place *places, uint32_t *order, uint32_t at, uint32_t count) {
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= count) return;
+        if (child + 1 < count && is_before(&places[order[child]], &places[order[child + 1]])) child++;
+        if (!is_before(&places[order[at]], &places[order[child]])) return;
+        uint32_t swap = order[at];
+        order[at] = order[child];
+        order[child] = swap;
+        at = child;
+    }
+}
+
+static void sort_places(const rt_place *places, uint32_t *order, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) order[i] = i;
+    for (uint32_t i = count / 2; i-- > 0;) sift(places, order, i, count);
+    for (uint32_t i = count; i-- > 1;) {
+        uint32_t swap = order[0];
+        order[0] = order[i];
+        order[i] = swap;
+        sift(places, order, 0, i);
+    }
+}
+
+/* `order` holds the places by size, and behind them the placed ones by offset. */
+static uint64_t assign_offsets(rt_stage *stage) {
+    uint32_t count = stage->place_count, *order = stage->order, *placed = stage->order + count;
+    uint64_t total = 0;
+    sort_places(stage->places, order, count);
+    for (uint32_t i = 0; i < count; i++) {
+        rt_place *p = &stage->places[order[i]];
+        uint64_t offset = 0;
+        for (uint32_t k = 0; k < i; k++) {
+            const rt_place *other = &stage->places[placed[k]];
+            if (other->last < p->first || p->last < other->first) continue;
+            if (other->offset >= offset + p->size) continue; /* fits before it, as far as this one goes */
+            if (other->offset + other->size > offset) offset = other->offset + other->size;
+        }
+        /* By offset: the scan above passes gaps in order. */
+        uint32_t at = i;
+        while (at > 0 && stage->places[placed[at - 1]].offset > offset) {
+            placed[at] = placed[at - 1];
+            at--;
+        }
+        placed[at] = order[i];
+        p->offset = offset;
+        if (offset + p->size > total) total = offset + p->size;
+    }
+    return total;
+}
+
+static void collect_places(uir_runtime *r, uint32_t id) {
+    const rt_stage_info *info = &r->analysis->stages.data[id];
+    rt_stage *stage = &r->stages[id];
+    stage->place_count = 0;
+    for (uint32_t i = 0; i < info->tensors.count; i++) {
+        uint32_t t = info->tensors.data[i];
+        const rt_tensor_info *facts = &r->analysis->tensors[t];
+        if (r->plan->tensors[t].storage != UIR_PLAN_STORAGE_ARENA) continue;
+        stage->places[stage->place_count++] =
+            (rt_place){rt_align(r->tensors[t].bytes), 0, facts->first < facts->last ? facts->first : 0, facts->last, t};
+    }
+    for (uint32_t i = 0; i < info->launches.count; i++) {
+        uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
+        rt_launch *l = &r->launches[r->analysis->steps[step].index];
+        l->first_work = stage->place_count;
+        for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
+            if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
+            stage->places[stage->place_count++] =
+                (rt_place){rt_align(l->sizes[p]), 0, position, position, UIR_PLAN_NONE};
+        }
+    }
+}
+
+/* ---- outputs ---- */
+static bool overlaps(const void *a, size_t a_size, const void *b, size_t b_size) {
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a_size && b_size && x < y + b_size && y < x + a_size;
+}
+
+/* Whether the launch that makes the output goes on in place from input `input` of the plan, which nothing reads later.
+ */
+static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t input) {
+    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor;
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        const uir_plan_step *s = &r->plan->steps[i];
+        if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
+        const rt_launch *l = &r->launches[r->analysis->steps[i].index];
+        for (uint32_t p = 0; l->variant && p < l->variant->pointer_count; p++) {
+            const uir_plan_pointer *pointer = &r->plan->pointers[l->variant->first_pointer + p];
+            if (pointer->role != UIR_PLAN_OUT || uir_plan_get_word(r->plan, s->outputs, pointer->index) != tensor)
+                continue;
+            if (pointer->tied == UIR_PLAN_NONE) return false;
+            uint32_t tied = uir_plan_get_word(r->plan, s->inputs, pointer->tied);
+            return r->analysis->tensors[tied].root == source &&
+                   r->analysis->tensors[source].last <= r->analysis->steps[i].position;
+        }
+    }
+    return false;
+}
+
+static uir_status place_output(uir_runtime *r, uint32_t k) {
+    uint32_t tensor = r->plan->outputs[k].tensor;
+    const rt_buffer *given = &r->bound_outputs[k];
+    size_t bytes = r->tensors[tensor].bytes;
+    r->copied_out[k] = false;
+    if (given->data) {
+        if (given->capacity < bytes)
+            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "output '%s': the buffer holds %zu bytes, %zu are needed",
+                             uir_plan_get_text(r->plan, r->plan->outputs[k].name), given->capacity, bytes);
+        for (uint32_t i = 0; i < r->plan->inputs_count && !r->copied_out[k]; i++) {
+            if (!overlaps(given->data, bytes, r->inputs[i], r->input_sizes[i])) continue;
+            r->copied_out[k] = r->inputs[i] != given->data || !continues_input(r, k, i);
+        }
+        if (!r->copied_out[k]) {
+            rt_place_tensor(r, tensor, given->data, given->capacity);
+            return UIR_STATUS_OK;
+        }
+    }
+    UIR_TRY(rt_buffer_grow(r, &r->results[k], bytes));
+    rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
+    return UIR_STATUS_OK;
+}
+
+static uir_status place_outputs(uir_runtime *r, uint32_t id) {
+    for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
+        if (r->analysis->tensors[r->plan->outputs[k].tensor].stage == id) UIR_TRY(place_output(r, k));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- a stage ---- */
+static bool is_unchanged(const uir_runtime *r, uint32_t id) {
+    const rt_stage_info *info = &r->analysis->stages.data[id];
+    const rt_stage *stage = &r->stages[id];
+    for (uint32_t i = 0; stage->valid && i < info->symbols.count; i++) {
+        if (!r->bound[info->symbols.data[i]] || r->values[info->symbols.data[i]] != stage->snapshot[i]) return false;
+    }
+    return stage->valid;
+}
+
+uir_status rt_enter_stage(uir_runtime *r, uint32_t id) {
+    const rt_stage_info *info = &r->analysis->stages.data[id];
+    rt_stage *stage = &r->stages[id];
+    if (is_unchanged(r, id)) return place_outputs(r, id);
+    stage->valid = false;
+    for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(shape_tensor(r, info->tensors.data[i]));
+    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(rt_launch_prepare(r, info->launches.data[i]));
+    collect_places(r, id);
+    stage->block_size = assign_offsets(stage);
+    UIR_TRY(rt_buffer_grow(r, &stage->block, stage->block_size));
+    for (uint32_t i = 0; i < stage->place_count; i++) {
+        const rt_place *p = &stage->places[i];
+        if (p->tensor != UIR_PLAN_NONE) rt_place_tensor(r, p->tensor, stage->block.data + p->offset, (size_t)p->size);
+    }
+    UIR_TRY(place_outputs(r, id));
+    UIR_TRY(rt_ensure_scratch(r));
+    for (uint32_t i = 0; i < info->symbols.count; i++) stage->snapshot[i] = r->values[info->symbols.data[i]];
+    stage->valid = true;
+    return UIR_STATUS_OK;
+}
+
+void rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end) {
+    for (uint32_t s = first; s < end; s++) {
+        const rt_stage_info *info = &r->analysis->stages.data[s];
+        for (uint32_t i = 0; i < info->learned.count; i++) r->bound[info->learned.data[i]] = false;
+    }
+}
