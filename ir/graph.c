@@ -168,6 +168,37 @@ uir_status uir_graph_add_node(uir_module *module, uir_graph_id graph, const uir_
     return UIR_STATUS_OK;
 }
 
+uir_status uir_node_set_attribute(uir_module *module, uir_node_id node_id, const char *name,
+                                  const uir_attribute *attribute) {
+    uir_attribute made = *attribute, *attributes;
+    uir_node_info *node = uir_node_get(module, node_id);
+    UIR_TRY(uir_strings_intern(&module->strings, name, strlen(name), &made.name));
+    UIR_TRY(copy_attribute(module, &made));
+    UIR_TRY_ALLOCATE(attributes,
+                     uir_arena_allocate_array(&module->arena, node->attribute_count + 1, sizeof *attributes));
+    uint32_t count = 0;
+    bool replaced = false;
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        bool same = node->attributes[i].name.id == made.name.id;
+        attributes[count++] = same ? made : node->attributes[i];
+        replaced |= same;
+    }
+    if (!replaced) attributes[count++] = made;
+    node->attributes = attributes;
+    node->attribute_count = count;
+    return UIR_STATUS_OK;
+}
+
+void uir_node_remove_attribute(uir_module *module, uir_node_id node_id, const char *name) {
+    uir_node_info *node = uir_node_get(module, node_id);
+    uir_attribute *attributes = (uir_attribute *)node->attributes; /* made by the module */
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (strcmp(uir_string_text(&module->strings, attributes[i].name), name) != 0)
+            attributes[count++] = attributes[i];
+    node->attribute_count = count;
+}
+
 const uir_attribute *uir_node_find_attribute(const uir_module *module, const uir_node_info *node, const char *name) {
     for (uint32_t i = 0; i < node->attribute_count; i++)
         if (!strcmp(uir_string_text(&module->strings, node->attributes[i].name), name)) return &node->attributes[i];

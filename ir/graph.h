@@ -209,6 +209,12 @@ static inline const uir_type *uir_value_type(const uir_module *m, uir_value_id v
     return &m->values.data[v.id].type;
 }
 
+/* Gives a node an attribute, in place of one of that name; what it points at is copied. */
+uir_status uir_node_set_attribute(uir_module *module, uir_node_id node, const char *name,
+                                  const uir_attribute *attribute);
+/* Takes it away; fine when there is none. */
+void uir_node_remove_attribute(uir_module *module, uir_node_id node, const char *name);
+
 const char *uir_attribute_kind_name(uir_attribute_kind kind);
 bool uir_attribute_kind_from_name(const char *name, size_t length, uir_attribute_kind *out_kind);
 /* Row `index` of a primitive's attribute list; false past its end. The name is `length` bytes of the table's text. */
@@ -246,7 +252,8 @@ void uir_type_print(const uir_module *module, const uir_type *type, uir_text *te
  * larger ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can
  * resolve. */
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text);
-/* "v12": what the text calls a value without a name. A value that really is called so has its name in quotes beside it. */
+/* "v12": what the text calls a value without a name. A value that really is called so has its name in quotes beside it.
+ */
 bool uir_graph_is_number_name(const char *name, size_t length);
 /* `constants`: a module whose constants the hashes refer to, or NULL. */
 uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text,

@@ -48,6 +48,23 @@ void uir_igraph_destroy(uir_igraph *igraph) {
     uir_release(&allocator, igraph, sizeof *igraph);
 }
 
+uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
+        uir_igraph **grown;
+        grown =
+            uir_reallocate(&list->allocator, list->igraphs, list->capacity * sizeof *grown, capacity * sizeof *grown);
+        if (!grown) {
+            uir_igraph_destroy(igraph);
+            return UIR_STATUS_OUT_OF_MEMORY;
+        }
+        list->igraphs = grown;
+        list->capacity = capacity;
+    }
+    list->igraphs[list->count++] = igraph;
+    return UIR_STATUS_OK;
+}
+
 void uir_igraph_list_deinit(uir_igraph_list *list) {
     for (uint32_t i = 0; i < list->count; i++) uir_igraph_destroy(list->igraphs[i]);
     if (list->igraphs) uir_release(&list->allocator, list->igraphs, list->capacity * sizeof(uir_igraph *));

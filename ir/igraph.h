@@ -183,6 +183,8 @@ typedef struct uir_igraph_list {
 } uir_igraph_list;
 uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph_list *out_list);
+/* Takes the kernel over, also on failure. */
+uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph);
 void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
 

@@ -674,23 +674,6 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_
     return UIR_STATUS_OK;
 }
 
-static uir_status append(uir_igraph_list *list, uir_igraph *igraph) {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
-        uir_igraph **grown;
-        grown =
-            uir_reallocate(&list->allocator, list->igraphs, list->capacity * sizeof *grown, capacity * sizeof *grown);
-        if (!grown) {
-            uir_igraph_destroy(igraph);
-            return UIR_STATUS_OUT_OF_MEMORY;
-        }
-        list->igraphs = grown;
-        list->capacity = capacity;
-    }
-    list->igraphs[list->count++] = igraph;
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list) {
@@ -703,7 +686,7 @@ uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_devic
     do {
         uir_igraph *igraph = NULL;
         status = parse_kernel(allocator, devices, &tokens, &scratch, &igraph);
-        if (status == UIR_STATUS_OK) status = append(out_list, igraph);
+        if (status == UIR_STATUS_OK) status = uir_igraph_list_add(out_list, igraph);
     } while (status == UIR_STATUS_OK && tokens.current.kind != UIR_TOKEN_END);
     uir_arena_deinit(&scratch);
     if (status != UIR_STATUS_OK) uir_igraph_list_deinit(out_list);
