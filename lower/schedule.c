@@ -15,7 +15,8 @@ static bool begins_full(uir_schedule *s, uint32_t block) {
         if (loop->kind != UIR_LOOP_STATEMENT_FOR) return false;
         bool found = false;
         for (uint32_t i = 0; i < b->iter_count && !found; i++) {
-            found = !b->iters[i].data && uir_dim_equal(b->iters[i].value, uir_dim_symbol(s->function->dims, loop->symbol)) &&
+            found = !b->iters[i].data &&
+                    uir_dim_equal(b->iters[i].value, uir_dim_symbol(s->function->dims, loop->symbol)) &&
                     uir_dim_is_const(s->function->dims, loop->min, NULL) &&
                     uir_dim_equal(loop->min, uir_dim_const(s->function->dims, 0)) &&
                     uir_dim_compare(s->function->dims, loop->extent, UIR_RELATION_EQ, b->iters[i].extent) == UIR_TRUE;
@@ -51,7 +52,8 @@ uir_status uir_schedule_create(uir_loop_function *function, const uir_device *de
     s->diagnostics = diagnostics;
     uir_status status = begin(s);
     if (status != UIR_STATUS_OK) {
-        if (status == UIR_STATUS_UNSUPPORTED) (void)uir_error(diagnostics, status, NULL, "@%s: %s", function->name, s->why);
+        if (status == UIR_STATUS_UNSUPPORTED)
+            (void)uir_error(diagnostics, status, NULL, "@%s: %s", function->name, s->why);
         uir_schedule_destroy(s);
         return status;
     }
@@ -95,7 +97,8 @@ uir_status uir_step_begin(uir_schedule *s) {
                                         .full_count = s->full.count,
                                         .first = f->first,
                                         .trace_length = s->trace.length};
-    s->before.statements = uir_arena_copy(&s->scratch, f->statements.data, f->statements.count * sizeof *f->statements.data + 1);
+    s->before.statements =
+        uir_arena_copy(&s->scratch, f->statements.data, f->statements.count * sizeof *f->statements.data + 1);
     s->before.tensors = uir_arena_copy(&s->scratch, f->tensors.data, f->tensors.count * sizeof *f->tensors.data + 1);
     s->before.full = uir_arena_copy(&s->scratch, s->full.data, s->full.count * sizeof *s->full.data + 1);
     if (s->before.statements && s->before.tensors && s->before.full) return uir_tree_index(s);
@@ -196,7 +199,8 @@ static uint32_t list_blocks(const uir_schedule *s, uint32_t id, bool siblings, b
     return count;
 }
 
-uint32_t uir_schedule_blocks(const uir_schedule *schedule, uint32_t statement, uint32_t *out_blocks, uint32_t capacity) {
+uint32_t uir_schedule_blocks(const uir_schedule *schedule, uint32_t statement, uint32_t *out_blocks,
+                             uint32_t capacity) {
     bool all = statement == UIR_LOOP_NONE;
     return list_blocks(schedule, all ? schedule->function->first : statement, all, NULL, NULL, out_blocks, capacity, 0);
 }
@@ -270,9 +274,11 @@ uint32_t uir_schedule_parent(const uir_schedule *schedule, uint32_t statement) {
 
 uint32_t uir_schedule_loops(const uir_schedule *schedule, uint32_t statement, uint32_t *out_loops, uint32_t capacity) {
     uint32_t count = 0, written = 0;
-    for (uint32_t id = uir_schedule_parent(schedule, statement); id != UIR_LOOP_NONE; id = uir_schedule_parent(schedule, id))
+    for (uint32_t id = uir_schedule_parent(schedule, statement); id != UIR_LOOP_NONE;
+         id = uir_schedule_parent(schedule, id))
         count += UIR_SCHEDULE_AT(schedule, id)->kind == UIR_LOOP_STATEMENT_FOR;
-    for (uint32_t id = uir_schedule_parent(schedule, statement); id != UIR_LOOP_NONE; id = uir_schedule_parent(schedule, id)) {
+    for (uint32_t id = uir_schedule_parent(schedule, statement); id != UIR_LOOP_NONE;
+         id = uir_schedule_parent(schedule, id)) {
         if (UIR_SCHEDULE_AT(schedule, id)->kind != UIR_LOOP_STATEMENT_FOR) continue;
         written++;
         if (count - written < capacity) out_loops[count - written] = id;

@@ -4,9 +4,9 @@
  * that says each step in words (`split i of Y by 16: i_o, i_i`) and can be replayed.
  *
  * Every primitive checks first and then changes, or changes and puts back: when it refuses, it returns
- * UIR_STATUS_UNSUPPORTED, says why (uir_schedule_why, and a diagnostic unless the mode is quiet) and leaves the function
- * as it was. Refusing is normal: tactics ask. Ids of statements and tensors stay what they were; a statement that is
- * gone is no longer reachable from the function's first one.
+ * UIR_STATUS_UNSUPPORTED, says why (uir_schedule_why, and a diagnostic unless the mode is quiet) and leaves the
+ * function as it was. Refusing is normal: tactics ask. Ids of statements and tensors stay what they were; a statement
+ * that is gone is no longer reachable from the function's first one.
  *
  * Legality is decided on conflicts: two instances that touch one element of a tensor, one of them writing it. A
  * primitive must keep the order of every pair of conflicting instances, or have a reason why it does not matter (the
@@ -74,7 +74,8 @@ uir_status uir_schedule_set_kind(uir_schedule *schedule, uint32_t loop, uir_loop
 /* ---- blocks ---- */
 /* A block that stores (or finishes) one TEMP goes into all that read it. */
 uir_status uir_schedule_inline(uir_schedule *schedule, uint32_t block);
-/* A block that stores one tensor from one TEMP goes into that TEMP's only writer: an epilogue. The writer keeps its id. */
+/* A block that stores one tensor from one TEMP goes into that TEMP's only writer: an epilogue. The writer keeps its id.
+ */
 uir_status uir_schedule_reverse_inline(uir_schedule *schedule, uint32_t block);
 /* The producer is computed under the loop, before what reads it there, for just the region that is read there. A
  * reduction takes its init along. Its loops are new: uir_schedule_loops. */

@@ -52,10 +52,10 @@ const char *uir_step_dim_text(uir_schedule *s, uir_dim dim);
 void uir_step_give(const uir_schedule *s, uint32_t *out, uint32_t value);
 
 /* ---- the tree (schedule_tree.c). Ids must be reachable. ---- */
-uir_status uir_tree_index(uir_schedule *s);                                       /* parents and places */
+uir_status uir_tree_index(uir_schedule *s);                                          /* parents and places */
 bool uir_tree_reachable(uir_schedule *s, uint32_t id, uir_loop_statement_kind kind); /* and of that kind */
-uint32_t uir_tree_path(uir_schedule *s, uint32_t id, uint32_t *out_path);         /* ancestors, outermost first */
-bool uir_tree_holds(uir_schedule *s, uint32_t ancestor, uint32_t id);             /* id itself counts */
+uint32_t uir_tree_path(uir_schedule *s, uint32_t id, uint32_t *out_path);            /* ancestors, outermost first */
+bool uir_tree_holds(uir_schedule *s, uint32_t ancestor, uint32_t id);                /* id itself counts */
 uint32_t uir_tree_first_block(const uir_schedule *s, uint32_t id);
 void uir_tree_unlink(uir_schedule *s, uint32_t id); /* and the loops and ifs that it leaves empty */
 void uir_tree_insert_before(uir_schedule *s, uint32_t place, uint32_t id);
@@ -87,9 +87,9 @@ uir_status uir_expression_substitute(uir_schedule *s, uint32_t id, const uir_sub
 /* ---- accesses and order (schedule_order.c) ---- */
 typedef struct uir_site {
     uint32_t tensor, block, statement;
-    uint32_t ordinal; /* in the block, in the order of execution: a statement reads, then writes */
-    bool write, reduction; /* reduction: the target of an update or combine */
-    bool filled;           /* a read that may be outside */
+    uint32_t ordinal;              /* in the block, in the order of execution: a statement reads, then writes */
+    bool write, reduction;         /* reduction: the target of an update or combine */
+    bool filled;                   /* a read that may be outside */
     uir_dim at[UIR_LOOP_MAX_RANK]; /* over loop variables, sizes and symbols read from data */
 } uir_site;
 typedef struct uir_sites {
@@ -100,8 +100,14 @@ uir_status uir_sites_collect(uir_schedule *s, uint32_t block, uir_sites *sites);
 uir_status uir_sites_collect_all(uir_schedule *s, uint32_t statement, uir_sites *sites); /* NONE: the function */
 
 /* Of the instances of two sites that touch one element: how the loops around both stand to each other. */
-typedef enum uir_direction { UIR_DIRECTION_EQUAL, UIR_DIRECTION_BEFORE, UIR_DIRECTION_BEFORE_OR_EQUAL,
-    UIR_DIRECTION_AFTER, UIR_DIRECTION_AFTER_OR_EQUAL, UIR_DIRECTION_ANY } uir_direction;
+typedef enum uir_direction {
+    UIR_DIRECTION_EQUAL,
+    UIR_DIRECTION_BEFORE,
+    UIR_DIRECTION_BEFORE_OR_EQUAL,
+    UIR_DIRECTION_AFTER,
+    UIR_DIRECTION_AFTER_OR_EQUAL,
+    UIR_DIRECTION_ANY
+} uir_direction;
 typedef struct uir_conflict {
     bool never;
     uint32_t loop_count;
@@ -127,7 +133,7 @@ typedef struct uir_order_record {
 typedef struct uir_orders {
     uir_order_record *data;
     uint32_t count, capacity;
-    uint32_t except; /* tensor that is not looked at */
+    const bool *except; /* per tensor: not looked at; NULL: all are */
 } uir_orders;
 /* Conflicts of the blocks under `moved` with blocks outside it. */
 uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t moved_count, uir_orders *orders);
@@ -136,11 +142,30 @@ uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders);
 /* ---- regions (schedule_region.c) ---- */
 typedef struct uir_region {
     uint32_t rank;
-    bool empty; /* nothing joined yet */
+    bool empty;                                              /* nothing joined yet */
     uir_dim low[UIR_LOOP_MAX_RANK], high[UIR_LOOP_MAX_RANK]; /* inclusive */
 } uir_region;
 /* Box around what the site touches while loops around and including `loop` stand still (NONE: all move), joined to
  * *region. */
 uir_status uir_region_join(uir_schedule *s, const uir_site *site, uint32_t loop, uir_region *region);
+/* What `read` touches has been written by `write` in the same iteration of all loops around both. */
+uir_status uir_region_covers(uir_schedule *s, const uir_site *write, const uir_site *read, bool *out_covers);
+/* Every axis.bind value under the statement is proved to stay in its domain; refuses otherwise. */
+uir_status uir_region_check_binds(uir_schedule *s, uint32_t statement);
+/* Every access of the block without a fill is proved to be inside by its variables' domains; refuses otherwise. */
+uir_status uir_region_check_accesses(uir_schedule *s, uint32_t block);
+/* Sizes, tiles and constants alone. */
+bool uir_dim_is_of_sizes(const uir_schedule *s, uir_dim dim);
+
+/* ---- moving blocks (schedule_move.c) ---- */
+/* Per index of an access the iteration variable that it is; false when one is no plain variable, or two are the same.
+ */
+bool uir_access_is_plain(const uir_schedule *s, const uir_loop_statement *block, const uir_loop_access *access,
+                         uint32_t *out_iters);
+/* New loops for a block that has none around it: iteration variable i runs from low[i], extent[i] steps; a `where`
+ * where its domain may end before. The nest's first statement. */
+uir_status uir_move_build_nest(uir_schedule *s, uint32_t block, uint32_t place, const uir_dim *low,
+                               const uir_dim *extent, uint32_t *out_top);
+uint32_t uir_block_only_statement(const uir_schedule *s, uint32_t block); /* NONE when there are several */
 
 #endif
