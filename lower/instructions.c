@@ -1,0 +1,535 @@
+/* Expressions of a block as instructions over slices. */
+#include "lower/kernel.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void uir_kernel_begin_block(uir_kernel *k) {
+    k->values.count = 0;
+    k->instructions.count = 0;
+    k->memo = uir_arena_allocate_array(k->arena, k->f->expressions.count + 1, sizeof *k->memo);
+    if (!k->memo && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
+}
+
+static uint32_t add_value(uir_kernel *k, uir_kernel_value value) {
+    if (k->status != UIR_STATUS_OK) return 0;
+    k->status = uir_vector_push(k->arena, &k->values, value);
+    return k->values.count - 1;
+}
+
+/* ---- slices ---- */
+typedef struct slice_dim {
+    uir_dim base;
+    uint32_t lane; /* NONE: one element */
+    int64_t coefficient;
+} slice_dim;
+
+static void append_fill(uir_text *text, bool has_fill, double fill) {
+    if (!has_fill) return;
+    uir_text_append_string(text, " fill ");
+    uir_text_append_double(text, fill);
+}
+
+static void append_dim(uir_kernel *k, uir_text *text, uir_dim dim) {
+    uir_text_append_string(text, uir_kernel_print_dim(k, dim));
+}
+
+/* Aligned at their ends, every dim is its lane's or of one element. */
+static bool is_box(const uir_kernel *k, const slice_dim *dims, uint32_t rank) {
+    for (uint32_t d = 0; d < rank; d++) {
+        if (dims[d].lane == UIR_LOWER_NONE) continue;
+        if (dims[d].coefficient != 1 || rank - d != k->lane_count - dims[d].lane) return false;
+    }
+    return true;
+}
+
+static void append_box(uir_kernel *k, uir_text *text, const slice_dim *dims, uint32_t rank) {
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_text_append_string(text, d ? ", " : "[");
+        append_dim(k, text, dims[d].base);
+        uir_text_append_string(text, ":");
+        if (dims[d].lane == UIR_LOWER_NONE)
+            uir_text_append_string(text, "1");
+        else
+            append_dim(k, text, k->lanes[dims[d].lane].count);
+    }
+    uir_text_append_string(text, "]");
+}
+
+/* Coordinates over axes of the slice's own: permuted, strided, several lanes in one dim. */
+static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordinates, uint32_t rank, uint32_t lanes) {
+    uir_dim *axes = uir_arena_allocate_array(k->arena, k->lane_count + 1, sizeof *axes);
+    uint32_t first = 0;
+    if (!axes) {
+        k->status = UIR_STATUS_OUT_OF_MEMORY;
+        return;
+    }
+    while (first < k->lane_count && !(lanes >> first & 1)) first++;
+    uint32_t count = uir_dims_symbol_count(k->dims);
+    uir_dim *replaced = uir_arena_allocate_array(k->arena, count + 1, sizeof *replaced);
+    if (!replaced) {
+        k->status = UIR_STATUS_OUT_OF_MEMORY;
+        return;
+    }
+    for (uint32_t l = first; l < k->lane_count; l++) {
+        uir_symbol symbol = uir_kernel_new_symbol(k, "u", k->lanes[l].count);
+        axes[l] = uir_dim_symbol(k->dims, symbol);
+        replaced[k->lanes[l].symbol.id] = axes[l];
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_text_append_string(text, d ? ", " : "[");
+        append_dim(k, text, uir_dim_substitute(k->dims, coordinates[d], replaced, count));
+    }
+    for (uint32_t l = first; l < k->lane_count; l++) {
+        uir_text_append_string(text, l == first ? " ; " : ", ");
+        append_dim(k, text, axes[l]);
+        uir_text_append_string(text, "<");
+        append_dim(k, text, lanes >> l & 1 ? k->lanes[l].count : uir_dim_const(k->dims, 1));
+    }
+    uir_text_append_string(text, "]");
+}
+
+const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool has_fill, double fill,
+                             uint32_t *out_lanes) {
+    const uir_kernel_pointer *p = &k->pointers[access->tensor];
+    slice_dim dims[UIR_LOOP_MAX_RANK];
+    uir_dim coordinates[UIR_LOOP_MAX_RANK];
+    bool simple = true;
+    *out_lanes = 0;
+    if (k->status != UIR_STATUS_OK) return "";
+    for (uint32_t d = 0; d < p->rank; d++) {
+        int64_t coefficients[UIR_KERNEL_MAX_LANES];
+        dims[d] = (slice_dim){uir_dim_const(k->dims, 0), UIR_LOWER_NONE, 0};
+        coordinates[d] = dims[d].base;
+        if (p->dims[d] < 0) continue;
+        coordinates[d] = uir_kernel_substitute(k, access->indices[p->dims[d]]);
+        if (!uir_kernel_split_lanes(k, coordinates[d], &dims[d].base, coefficients)) {
+            uir_kernel_refuse(k, "an index of '%s' is not linear in what is vectorised",
+                              k->f->tensors.data[access->tensor].name);
+            return "";
+        }
+        for (uint32_t l = 0; l < k->lane_count; l++) {
+            if (!coefficients[l]) continue;
+            simple = simple && dims[d].lane == UIR_LOWER_NONE && !(*out_lanes >> l & 1);
+            dims[d].lane = l;
+            dims[d].coefficient = coefficients[l];
+            *out_lanes |= 1u << l;
+        }
+    }
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    uir_text_append_format(&text, "%%%s", p->name);
+    if (simple && is_box(k, dims, p->rank))
+        append_box(k, &text, dims, p->rank);
+    else
+        append_window(k, &text, coordinates, p->rank, *out_lanes);
+    append_fill(&text, has_fill, fill);
+    const char *copy = uir_text_status(&text) == UIR_STATUS_OK ? uir_kernel_copy(k, text.data) : NULL;
+    uir_text_deinit(&text);
+    if (!copy && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
+    return copy ? copy : "";
+}
+
+/* ---- values ---- */
+uint32_t uir_kernel_number(uir_kernel *k, uir_dtype dtype, double number) {
+    for (uint32_t i = 0; i < k->values.count; i++) {
+        const uir_kernel_value *v = &k->values.data[i];
+        if (v->kind == UIR_KERNEL_NUMBER && v->dtype == dtype && !memcmp(&v->number, &number, sizeof number)) return i;
+    }
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    uir_text_append_double(&text, number);
+    uir_kernel_value value = {.kind = UIR_KERNEL_NUMBER, .dtype = dtype, .number = number};
+    value.text = text.data ? uir_kernel_copy(k, text.data) : "0";
+    uir_text_deinit(&text);
+    return add_value(k, value);
+}
+
+uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const char *text) {
+    for (uint32_t i = 0; i < k->values.count; i++)
+        if (k->values.data[i].kind == UIR_KERNEL_SLICE && !strcmp(k->values.data[i].text, text)) return i;
+    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .text = text});
+}
+
+static void add_instruction(uir_kernel *k, uir_kernel_instruction instruction) {
+    if (k->status != UIR_STATUS_OK) return;
+    for (uint32_t i = 0; i < instruction.operand_count; i++) k->values.data[instruction.operands[i]].uses++;
+    k->status = uir_vector_push(k->arena, &k->instructions, instruction);
+}
+
+uint32_t uir_kernel_instruct(uir_kernel *k, const char *mnemonic, uir_dtype dtype, uint32_t lanes,
+                             const uint32_t *operands, uint32_t count, const char *tail) {
+    if (k->status != UIR_STATUS_OK) return 0;
+    for (uint32_t i = 0; i < k->instructions.count; i++) {
+        const uir_kernel_instruction *other = &k->instructions.data[i];
+        if (other->result == UIR_LOWER_NONE || strcmp(other->mnemonic, mnemonic) || other->operand_count != count ||
+            strcmp(other->tail, tail) || memcmp(other->operands, operands, count * sizeof *operands) ||
+            k->values.data[other->result].lanes != lanes)
+            continue;
+        return other->result;
+    }
+    uir_kernel_instruction instruction = {.mnemonic = uir_kernel_copy(k, mnemonic), .tail = uir_kernel_copy(k, tail)};
+    instruction.operand_count = count;
+    instruction.dtype = dtype;
+    for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
+    instruction.result = add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
+    add_instruction(k, instruction);
+    return instruction.result;
+}
+
+void uir_kernel_instruct_to(uir_kernel *k, const char *mnemonic, const char *target, const uint32_t *operands,
+                            uint32_t count, const char *tail) {
+    uir_kernel_instruction instruction = {.mnemonic = uir_kernel_copy(k, mnemonic),
+                                          .tail = uir_kernel_copy(k, tail),
+                                          .result = UIR_LOWER_NONE,
+                                          .target = target,
+                                          .operand_count = count};
+    if (k->status != UIR_STATUS_OK) return;
+    for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
+    add_instruction(k, instruction);
+}
+
+uint32_t uir_kernel_materialise(uir_kernel *k, uint32_t value, uint32_t lanes) {
+    if (k->status != UIR_STATUS_OK) return 0;
+    uir_kernel_value v = k->values.data[value];
+    char mnemonic[40];
+    if (v.kind != UIR_KERNEL_NUMBER && v.lanes == lanes) return value;
+    if (v.kind != UIR_KERNEL_NUMBER) {
+        snprintf(mnemonic, sizeof mnemonic, "move.%s", uir_dtype_name(v.dtype));
+        return uir_kernel_instruct(k, mnemonic, v.dtype, lanes, &value, 1, "");
+    }
+    snprintf(mnemonic, sizeof mnemonic, "fill.%s", uir_dtype_name(v.dtype));
+    return uir_kernel_instruct(k, mnemonic, v.dtype, lanes, &value, 1, "");
+}
+
+/* ---- primitives ---- */
+typedef struct instruction_row {
+    uir_op op;
+    uir_iop_code code;
+} instruction_row;
+
+static const instruction_row instruction_rows[] = {
+#define UIR_LOWER_INSTRUCTION(op, instruction) {UIR_OP_##op, UIR_IOP_##instruction},
+#include "lower/elementwise.def"
+};
+
+enum { OF_ANY, OF_FLOATS, OF_INTEGERS };
+static const struct {
+    uir_op op;
+    int of;
+    const char *text;
+} expansion_rows[] = {
+#define UIR_LOWER_EXPANSION(op, text)         {UIR_OP_##op, OF_ANY, text},
+#define UIR_LOWER_FLOAT_EXPANSION(op, text)   {UIR_OP_##op, OF_FLOATS, text},
+#define UIR_LOWER_INTEGER_EXPANSION(op, text) {UIR_OP_##op, OF_INTEGERS, text},
+#include "lower/elementwise.def"
+};
+
+static bool is_half(uir_dtype dtype) {
+    return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) < 32;
+}
+
+uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {
+    char mnemonic[64];
+    if (k->status != UIR_STATUS_OK) return 0;
+    uir_kernel_value v = k->values.data[value];
+    if (v.dtype == to) return value;
+    if (v.kind == UIR_KERNEL_NUMBER && uir_dtype_is_float(to) && !is_half(to) && !is_half(v.dtype)) {
+        double number = v.number;
+        if (to == UIR_DTYPE_F32) number = (float)number;
+        return uir_kernel_number(k, to, number);
+    }
+    if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return uir_kernel_number(k, to, v.number != 0);
+    if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
+    snprintf(mnemonic, sizeof mnemonic, "cast.%s.%s", uir_dtype_name(v.dtype), uir_dtype_name(to));
+    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, "");
+}
+
+static uint32_t lanes_of(const uir_kernel *k, const uint32_t *operands, uint32_t count) {
+    uint32_t lanes = 0;
+    for (uint32_t i = 0; i < count; i++) lanes |= k->values.data[operands[i]].lanes;
+    return lanes;
+}
+
+/* Small whole exponents and roots are products; the double is exact for them. */
+static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint32_t *out_value) {
+    uir_dtype dtype = k->values.data[base].dtype;
+    if (exponent == 0.5 || exponent == -0.5) return false; /* of -inf and -0 a root says something else */
+    if (exponent != trunc(exponent) || fabs(exponent) > 8 || exponent == 0 || !uir_dtype_is_float(dtype)) return false;
+    uint32_t n = (uint32_t)fabs(exponent), power = base, result = UIR_LOWER_NONE;
+    for (; n; n >>= 1) {
+        if (n & 1)
+            result = result == UIR_LOWER_NONE ? power
+                                              : uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){result, power}, 2);
+        if (n > 1) power = uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){power, power}, 2);
+    }
+    if (exponent < 0)
+        result = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){uir_kernel_number(k, dtype, 1), result}, 2);
+    *out_value = result;
+    return true;
+}
+
+/* ---- expansions: "mul(add(a, 1), b)" ---- */
+typedef struct expansion {
+    uir_kernel *k;
+    const char *at;
+    const uint32_t *operands;
+    uint32_t count;
+    uir_dtype dtype; /* of numbers */
+} expansion;
+
+static uint32_t expand(expansion *x) {
+    uir_kernel *k = x->k;
+    const char *begin = x->at;
+    while (*x->at == ' ') begin = ++x->at;
+    if ((*begin >= '0' && *begin <= '9') || *begin == '-') {
+        double number = 0;
+        size_t length = 0;
+        while (strchr("0123456789.-e", begin[length]) && begin[length]) length++;
+        uir_double_from_text(begin, length, &number);
+        x->at += length;
+        return uir_kernel_number(k, x->dtype, x->dtype == UIR_DTYPE_F32 ? (float)number : number);
+    }
+    while ((*x->at >= 'a' && *x->at <= 'z') || (*x->at >= '0' && *x->at <= '9') || *x->at == '_') x->at++;
+    size_t length = (size_t)(x->at - begin);
+    if (length == 1) return x->operands[(uint32_t)(*begin - 'a') < x->count ? (uint32_t)(*begin - 'a') : 0];
+    if (length == 3 && !memcmp(begin, "inf", 3)) return uir_kernel_number(k, x->dtype, INFINITY);
+    if (length == 3 && !memcmp(begin, "nan", 3)) return uir_kernel_number(k, x->dtype, NAN);
+    uir_op op = uir_op_find_primitive(begin, length);
+    uint32_t operands[3], count = 0;
+    if (*x->at == '(') x->at++;
+    while (*x->at && *x->at != ')' && count < 3) {
+        operands[count++] = expand(x);
+        if (*x->at == ',') x->at++;
+    }
+    if (*x->at == ')') x->at++;
+    if (k->status != UIR_STATUS_OK || count == 0) return 0;
+    bool test = (uir_op_get_row(op)->traits & UIR_TRAIT_COMPARISON) != 0;
+    uir_dtype dtype = test ? UIR_DTYPE_BOOL : k->values.data[operands[op == UIR_OP_SELECT ? 1 : 0]].dtype;
+    return uir_kernel_call(k, op, dtype, operands, count);
+}
+
+static uint32_t expand_row(uir_kernel *k, const char *text, const uint32_t *operands, uint32_t count) {
+    expansion x = {k, text, operands, count, k->values.data[operands[0]].dtype};
+    return expand(&x);
+}
+
+/* The instruction itself, on operands whose dtype the machine computes in. */
+static uint32_t plain_call(uir_kernel *k, const uir_iop_row *row, uir_dtype result, uint32_t *operands,
+                           uint32_t count) {
+    char mnemonic[64];
+    bool immediates = true;
+    uint32_t which = row->family == UIR_IOP_FAMILY_TERNARY && count == 3 ? 1 : 0;
+    for (uint32_t i = 0; i < count; i++)
+        immediates = immediates && k->values.data[operands[i]].kind == UIR_KERNEL_NUMBER;
+    if (immediates) operands[count - 1] = uir_kernel_materialise(k, operands[count - 1], 0);
+    snprintf(mnemonic, sizeof mnemonic, "%s.%s", row->name, uir_dtype_name(k->values.data[operands[which]].dtype));
+    return uir_kernel_instruct(k, mnemonic, result, lanes_of(k, operands, count), operands, count, "");
+}
+
+uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint32_t *operands, uint32_t count) {
+    uint32_t args[3], value;
+    if (k->status != UIR_STATUS_OK) return 0;
+    for (uint32_t i = 0; i < count; i++) args[i] = operands[i];
+    if (op == UIR_OP_CAST) return uir_kernel_cast(k, args[0], result);
+    uir_dtype dtype = k->values.data[args[count - 1]].dtype;
+    if (is_half(dtype)) { /* computed in f32 and rounded once */
+        for (uint32_t i = 0; i < count; i++)
+            if (is_half(k->values.data[args[i]].dtype)) args[i] = uir_kernel_cast(k, args[i], UIR_DTYPE_F32);
+        value = uir_kernel_call(k, op, is_half(result) ? UIR_DTYPE_F32 : result, args, count);
+        return uir_kernel_cast(k, value, result);
+    }
+    if (op == UIR_OP_POW && k->values.data[args[1]].kind == UIR_KERNEL_NUMBER &&
+        power_of_number(k, args[0], k->values.data[args[1]].number, &value))
+        return value;
+    for (size_t i = 0; i < sizeof instruction_rows / sizeof *instruction_rows; i++)
+        if (instruction_rows[i].op == op)
+            return plain_call(k, uir_iop_get_row(instruction_rows[i].code), result, args, count);
+    if (op == UIR_OP_MOD && uir_dtype_is_integer(dtype))
+        return plain_call(k, uir_iop_get_row(UIR_IOP_MOD), result, args, count);
+    for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {
+        bool fits = expansion_rows[i].of == OF_ANY || (expansion_rows[i].of == OF_FLOATS) == uir_dtype_is_float(dtype);
+        if (expansion_rows[i].op == op && fits) return expand_row(k, expansion_rows[i].text, args, count);
+    }
+    uir_kernel_refuse(k, "there is no instruction for %s of %s", uir_op_get_row(op)->name, uir_dtype_name(dtype));
+    return 0;
+}
+
+/* ---- expressions ---- */
+static uint32_t index_value(uir_kernel *k, uir_dim index) {
+    uir_dim base;
+    int64_t coefficients[UIR_KERNEL_MAX_LANES], number;
+    index = uir_kernel_substitute(k, index);
+    if (!uir_kernel_split_lanes(k, index, &base, coefficients)) {
+        uir_kernel_refuse(k, "an index used as a number is not linear in what is vectorised");
+        return 0;
+    }
+    uint32_t sum = UIR_LOWER_NONE;
+    bool based = uir_dim_is_const(k->dims, base, &number) && number == 0;
+    for (uint32_t l = 0; l < k->lane_count; l++) {
+        char mnemonic[24];
+        if (!coefficients[l]) continue;
+        if (l + 2 < k->lane_count) {
+            uir_kernel_refuse(k, "an index used as a number runs along an outer dim of a slice");
+            return 0;
+        }
+        bool whole = coefficients[l] == 1 && !based;
+        snprintf(mnemonic, sizeof mnemonic, "iota.%s.i64", l + 1 == k->lane_count ? "row" : "col");
+        const char *start = whole ? uir_kernel_print_dim(k, base) : "0";
+        uint32_t part = uir_kernel_instruct(k, mnemonic, UIR_DTYPE_I64, 1u << l, NULL, 0, start);
+        if (whole) based = true;
+        if (coefficients[l] != 1)
+            part = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_I64,
+                                   (uint32_t[]){part, uir_kernel_number(k, UIR_DTYPE_I64, (double)coefficients[l])}, 2);
+        sum = sum == UIR_LOWER_NONE ? part : uir_kernel_call(k, UIR_OP_ADD, UIR_DTYPE_I64, (uint32_t[]){sum, part}, 2);
+    }
+    if (based && sum != UIR_LOWER_NONE) return sum;
+    uint32_t part = uir_kernel_instruct(k, "iota.row.i64", UIR_DTYPE_I64, 0, NULL, 0, uir_kernel_print_dim(k, base));
+    return sum == UIR_LOWER_NONE ? part : uir_kernel_call(k, UIR_OP_ADD, UIR_DTYPE_I64, (uint32_t[]){sum, part}, 2);
+}
+
+static uint32_t constant_value(uir_kernel *k, const uir_loop_expression *e) {
+    double number = uir_dtype_is_float(e->dtype) ? e->real : (double)e->integer;
+    int64_t most = (int64_t)1 << 53;
+    if (uir_dtype_is_float(e->dtype) || (e->integer >= -most && e->integer <= most))
+        return uir_kernel_number(k, e->dtype, number);
+    char mnemonic[32], start[32];
+    snprintf(mnemonic, sizeof mnemonic, "iota.row.%s", uir_dtype_name(e->dtype));
+    snprintf(start, sizeof start, "%lld", (long long)e->integer);
+    return uir_kernel_instruct(k, mnemonic, e->dtype, 0, NULL, 0, start);
+}
+
+static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t depth) {
+    const uir_loop_expression *e = &k->f->expressions.data[expression];
+    uint32_t operands[3], lanes;
+    const char *text;
+    if (k->status != UIR_STATUS_OK) return 0;
+    if (k->memo[expression]) return k->memo[expression] - 1;
+    if (depth > 4000) {
+        uir_kernel_refuse(k, "an expression is nested too deep");
+        return 0;
+    }
+    switch (e->kind) {
+    case UIR_LOOP_CONSTANT:
+        return constant_value(k, e);
+    case UIR_LOOP_INDEX:
+        return index_value(k, e->index);
+    case UIR_LOOP_LOAD:
+        text = uir_kernel_slice(k, &e->load, e->has_fill, e->fill, &lanes);
+        return uir_kernel_slice_value(k, e->dtype, lanes, text);
+    case UIR_LOOP_PARAMETER:
+        if (k->parameters) return k->parameters[e->integer];
+        uir_kernel_refuse(k, "a parameter outside a monoid");
+        return 0;
+    case UIR_LOOP_CALL:
+        for (uint32_t i = 0; i < e->argument_count; i++) operands[i] = make_expression(k, e->arguments[i], depth + 1);
+        return uir_kernel_call(k, e->op, e->dtype, operands, e->argument_count);
+    }
+    return 0;
+}
+
+uint32_t uir_kernel_expression(uir_kernel *k, uint32_t expression) {
+    uint32_t value = make_expression(k, expression, 0);
+    /* The monoid's expressions mean something else at each statement. */
+    if (k->status == UIR_STATUS_OK && !k->parameters) k->memo[expression] = value + 1;
+    return value;
+}
+
+void uir_kernel_store(uir_kernel *k, const char *target, uint32_t target_lanes, uir_dtype dtype, uint32_t value) {
+    char mnemonic[40];
+    if (k->status != UIR_STATUS_OK) return;
+    uir_kernel_value *v = &k->values.data[value];
+    if (v->kind == UIR_KERNEL_RESULT && v->lanes == target_lanes && !v->uses && k->instructions.count &&
+        k->instructions.data[k->instructions.count - 1].result == value) {
+        k->instructions.data[k->instructions.count - 1].result = UIR_LOWER_NONE;
+        k->instructions.data[k->instructions.count - 1].target = target;
+        return;
+    }
+    snprintf(mnemonic, sizeof mnemonic, "%s.%s", v->kind == UIR_KERNEL_NUMBER ? "fill" : "move", uir_dtype_name(dtype));
+    uir_kernel_instruct_to(k, mnemonic, target, &value, 1, "");
+}
+
+/* ---- memory and text ---- */
+static bool same_extents(const uir_kernel *k, const uir_kernel_memory *m, uint32_t lanes) {
+    for (uint32_t l = 0; l < k->lane_count; l++) {
+        uir_dim extent = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
+        if (!uir_dim_equal(extent, m->extents[l])) return false;
+    }
+    return true;
+}
+
+/* Free memory of this dtype and shape, or new. */
+static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, uint32_t lanes) {
+    char name[24];
+    for (uint32_t i = 0; i < k->memories.count; i++) {
+        uir_kernel_memory *m = &k->memories.data[i];
+        if (m->taken || m->dtype != dtype || m->rank != k->lane_count || !same_extents(k, m, lanes)) continue;
+        m->taken = true;
+        return i;
+    }
+    snprintf(name, sizeof name, "%s%u", lanes ? "v" : "r", k->memories.count);
+    uir_kernel_memory made = {.name = uir_kernel_copy(k, name), .dtype = dtype, .rank = k->lane_count, .taken = true};
+    for (uint32_t l = 0; l < k->lane_count; l++)
+        made.extents[l] = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
+    if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(k->arena, &k->memories, made);
+    return k->memories.count - 1;
+}
+
+/* Rank 2 at least: what reduces a row keeps its dims. */
+static const char *memory_text(uir_kernel *k, uint32_t memory, uint32_t lanes) {
+    char text[600];
+    size_t length = (size_t)snprintf(text, sizeof text, "%%%s[", k->memories.data[memory].name);
+    for (uint32_t l = k->lane_count; l < 2; l++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s0:1", l > k->lane_count ? ", " : "");
+    for (uint32_t l = 0; l < k->lane_count && length < sizeof text; l++) {
+        bool first = l == 0 && k->lane_count >= 2;
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s0:%s", first ? "" : ", ",
+                                   lanes >> l & 1 ? uir_kernel_print_dim(k, k->lanes[l].count) : "1");
+    }
+    if (length + 2 > sizeof text) {
+        uir_kernel_refuse(k, "a slice is too long to write");
+        return "";
+    }
+    snprintf(text + length, sizeof text - length, "]");
+    return uir_kernel_copy(k, text);
+}
+
+static void write_instruction(uir_kernel *k, const uir_kernel_instruction *i, const char *target) {
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    uir_text_append_format(&text, "%s  %s", i->mnemonic, target);
+    for (uint32_t o = 0; o < i->operand_count; o++)
+        uir_text_append_format(&text, ", %s", k->values.data[i->operands[o]].text);
+    if (i->tail[0]) uir_text_append_format(&text, "%s%s", i->operand_count ? " " : ", ", i->tail);
+    if (uir_text_status(&text) == UIR_STATUS_OK)
+        uir_kernel_line(k, "%s", text.data);
+    else
+        k->status = UIR_STATUS_OUT_OF_MEMORY;
+    uir_text_deinit(&text);
+}
+
+void uir_kernel_end_block(uir_kernel *k) {
+    for (uint32_t n = 0; k->status == UIR_STATUS_OK && n < k->instructions.count; n++) {
+        const uir_kernel_instruction *i = &k->instructions.data[n];
+        /* An operand that is not used again gives its memory back before the result takes some: the result may lie in
+         * its place, slice for slice. */
+        for (uint32_t o = 0; o < i->operand_count; o++) {
+            uir_kernel_value *v = &k->values.data[i->operands[o]];
+            v->uses--;
+            if (!v->uses && v->kind == UIR_KERNEL_RESULT) k->memories.data[v->pool].taken = false;
+        }
+        const char *target = i->target;
+        if (i->result != UIR_LOWER_NONE) {
+            uir_kernel_value v = k->values.data[i->result];
+            v.pool = take_memory(k, v.dtype, v.lanes);
+            if (k->status != UIR_STATUS_OK) return;
+            target = v.text = memory_text(k, v.pool, v.lanes);
+            if (!v.uses) k->memories.data[v.pool].taken = false;
+            k->values.data[i->result] = v;
+        }
+        if (k->status == UIR_STATUS_OK) write_instruction(k, i, target);
+    }
+}

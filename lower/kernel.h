@@ -1,0 +1,130 @@
+/* Inside lowering: from a scheduled loop AST to the text of an iGraph. kernel.c walks loops and blocks, instructions.c
+ * turns the expressions of a block into instructions; contractions use both.
+ *
+ * A block stands under loops that became loops of the iGraph (their variables are symbols of the text) and under
+ * vectorised ones, the lanes, which become the dims of slices. Values are kept in single assignment while a block is
+ * made; temporaries get their memory when it is written out. */
+#ifndef UIR_LOWER_KERNEL_H
+#define UIR_LOWER_KERNEL_H
+
+#include "lower/internal.h"
+
+#define UIR_KERNEL_MAX_LANES 4
+
+/* A vectorised loop around the block being made, outermost first. */
+typedef struct uir_kernel_lane {
+    uir_symbol symbol; /* what stands for it in substituted indices */
+    uir_dim extent;
+    uir_dim count; /* after the block's `where`: min(extent, ...) */
+} uir_kernel_lane;
+
+typedef enum uir_kernel_value_kind { UIR_KERNEL_SLICE, UIR_KERNEL_NUMBER, UIR_KERNEL_RESULT } uir_kernel_value_kind;
+
+typedef struct uir_kernel_value {
+    uir_kernel_value_kind kind;
+    uir_dtype dtype;
+    uint32_t lanes;   /* bit per lane that it varies along */
+    const char *text; /* SLICE, NUMBER: as written; RESULT: of its memory, once it has some */
+    double number;    /* NUMBER */
+    uint32_t pool;    /* RESULT: its memory */
+    uint32_t uses;
+} uir_kernel_value;
+
+/* One instruction of a block: `mnemonic result, operands tail`. */
+typedef struct uir_kernel_instruction {
+    const char *mnemonic, *tail;
+    uint32_t result; /* value; NONE: `target` is written */
+    const char *target;
+    uint32_t operands[4], operand_count;
+    uir_op op; /* for finding equal ones; NONE: never equal */
+    uir_dtype dtype;
+} uir_kernel_instruction;
+
+/* Memory for temporaries: shared by values that are not alive together. */
+typedef struct uir_kernel_memory {
+    const char *name;
+    uir_dtype dtype;
+    uir_dim extents[UIR_KERNEL_MAX_LANES];
+    uint32_t rank;
+    bool taken;
+} uir_kernel_memory;
+
+/* What a tensor of the loop AST is in the iGraph: dims of extent 1 of what is on chip are left out. */
+typedef struct uir_kernel_pointer {
+    const char *name;
+    bool on_chip;
+    uint32_t rank;                   /* of the pointer */
+    int32_t dims[UIR_LOOP_MAX_RANK]; /* per pointer dim: the tensor's, or -1: one element */
+} uir_kernel_pointer;
+
+typedef struct uir_kernel {
+    const uir_loop_function *f;
+    const uir_device *device;
+    uir_dims *dims; /* of f */
+    uir_arena *arena;
+    uir_diagnostics *diagnostics;
+    uir_status status; /* the first failure; everything after it does nothing */
+    uir_text body;     /* phases */
+    uint32_t depth;
+    uint32_t names;    /* made so far */
+    uir_dim *replaced; /* by symbol of f: what stands for it; grows with the symbols */
+    uint8_t *in_scope; /* by symbol */
+    uint32_t symbol_capacity;
+    uir_kernel_pointer *pointers; /* per tensor */
+    uir_vector(uir_kernel_memory) memories;
+    uir_vector(uir_condition) given; /* hold where the walk is; substituted */
+    uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
+    uint32_t lane_count;
+    uint32_t fresh; /* update block whose init was left out: its reduction does not go on from an old state */
+    const char *block;
+    /* the block being made */
+    uir_vector(uir_kernel_value) values;
+    uir_vector(uir_kernel_instruction) instructions;
+    uint32_t *memo;             /* per expression of f: its value + 1 */
+    const uint32_t *parameters; /* values of the monoid's parameters; NULL outside monoids */
+
+} uir_kernel;
+
+/* ---- kernel.c ---- */
+/* The text of the kernel, not yet read or verified; appended. */
+uir_status uir_lower_kernel_text(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
+                                 uir_text *text);
+/* Records that the function has no kernel, and why. */
+void uir_kernel_refuse(uir_kernel *k, const char *format, ...) UIR_PRINTF(2, 3);
+const char *uir_kernel_copy(uir_kernel *k, const char *text);
+const char *uir_kernel_print_dim(uir_kernel *k, uir_dim dim);
+/* A line of the body at the depth of now. */
+void uir_kernel_line(uir_kernel *k, const char *format, ...) UIR_PRINTF(2, 3);
+uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim);
+/* A new symbol with a name of its own, in scope; extent is its bound. */
+uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_dim extent);
+void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by);
+/* dim = base + sum of coefficients[lane] * lane; false when it is not so. The dim is substituted already. */
+bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients);
+
+/* ---- instructions.c ---- */
+void uir_kernel_begin_block(uir_kernel *k); /* forgets values and instructions */
+/* The slice of a tensor; lanes it varies along. `fill` is written when has_fill. */
+const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool has_fill, double fill,
+                             uint32_t *out_lanes);
+uint32_t uir_kernel_number(uir_kernel *k, uir_dtype dtype, double number);
+uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const char *text);
+/* The value of an expression of f. */
+uint32_t uir_kernel_expression(uir_kernel *k, uint32_t expression);
+/* The value of a primitive of values. */
+uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint32_t *operands, uint32_t count);
+uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to);
+/* An instruction by name; its result varies along `lanes`. */
+uint32_t uir_kernel_instruct(uir_kernel *k, const char *mnemonic, uir_dtype dtype, uint32_t lanes,
+                             const uint32_t *operands, uint32_t count, const char *tail);
+/* An instruction that writes a given slice. */
+void uir_kernel_instruct_to(uir_kernel *k, const char *mnemonic, const char *target, const uint32_t *operands,
+                            uint32_t count, const char *tail);
+/* As memory that varies along all of `lanes`, for instructions that do not broadcast. */
+uint32_t uir_kernel_materialise(uir_kernel *k, uint32_t value, uint32_t lanes);
+/* target = value: the instruction that makes the value writes the target where it can. */
+void uir_kernel_store(uir_kernel *k, const char *target, uint32_t target_lanes, uir_dtype dtype, uint32_t value);
+/* Gives temporaries their memory and writes the instructions out. */
+void uir_kernel_end_block(uir_kernel *k);
+
+#endif
