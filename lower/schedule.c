@@ -125,6 +125,8 @@ static void take_back(uir_schedule *s) {
 
 uir_status uir_step_end(uir_schedule *s, uir_status status) {
     if (--s->depth) return status;
+    if (status == UIR_STATUS_OK && s->moved) status = uir_loops_check_marked(s);
+    s->moved = false;
     if (status == UIR_STATUS_OK) status = uir_text_status(&s->trace);
     if (status != UIR_STATUS_OK || s->mode == UIR_SCHEDULE_ASK) take_back(s);
     if (status == UIR_STATUS_UNSUPPORTED && s->mode == UIR_SCHEDULE_REPORT) {

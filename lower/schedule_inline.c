@@ -298,6 +298,7 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
         UIR_TRY(check_reads(s, readers[i], reads));
         UIR_TRY(uir_region_check_accesses(s, readers[i]));
     }
+    s->moved = true;
     uir_step_say(s, "inline %s", name);
     return UIR_STATUS_OK;
 }
@@ -404,6 +405,7 @@ static uir_status reverse_inline(uir_schedule *s, uint32_t block) {
     wrote[target.tensor] = true;
     uir_schedule_readers(s, target.tensor, readers, count);
     for (uint32_t i = 0; i < count; i++) UIR_TRY(check_reads(s, readers[i], wrote));
+    s->moved = true;
     uir_step_say(s, "reverse inline %s", name);
     return UIR_STATUS_OK;
 }

@@ -32,6 +32,7 @@ struct uir_schedule {
     uir_vector(uint32_t) parents; /* per statement; valid when `indexed` */
     uir_vector(uint32_t) places;  /* per statement: its number in the order of the text, 0: unreachable */
     bool indexed;
+    bool moved; /* the step changed what iterations share: marked loops are looked at again */
 };
 
 #define UIR_SCHEDULE_AT(s, id)     (&(s)->function->statements.data[id])
@@ -138,6 +139,10 @@ typedef struct uir_orders {
 /* Conflicts of the blocks under `moved` with blocks outside it. */
 uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t moved_count, uir_orders *orders);
 uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders);
+
+/* ---- marked loops (schedule_loops.c) ---- */
+/* Parallel, bound and vectorised loops still are what they are marked as; refuses otherwise. */
+uir_status uir_loops_check_marked(uir_schedule *s);
 
 /* ---- regions (schedule_region.c) ---- */
 typedef struct uir_region {

@@ -301,6 +301,7 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b) {
     s->indexed = false;
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, a));
+    s->moved = true;
     uir_step_say(s, "merge %s, %s", first_text, second_text);
     return UIR_STATUS_OK;
 }
@@ -363,12 +364,31 @@ static uir_status check_free(uir_schedule *s, uint32_t loop, uir_loop_kind kind)
     return UIR_STATUS_OK;
 }
 
+static bool is_marked(uir_loop_kind kind) {
+    return kind == UIR_LOOP_PARALLEL || kind == UIR_LOOP_BOUND || kind == UIR_LOOP_VECTORISED;
+}
+
+static uir_status check_marked(uir_schedule *s, uint32_t id) {
+    for (; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
+        uir_loop_statement statement = *UIR_SCHEDULE_AT(s, id);
+        if (statement.kind == UIR_LOOP_STATEMENT_BLOCK) continue;
+        if (statement.kind == UIR_LOOP_STATEMENT_FOR && is_marked(statement.loop_kind))
+            UIR_TRY(check_free(s, id, statement.loop_kind));
+        UIR_TRY(check_marked(s, statement.first_child));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_loops_check_marked(uir_schedule *s) {
+    UIR_TRY(uir_tree_index(s));
+    return check_marked(s, s->function->first);
+}
+
 static uir_status set_kind(uir_schedule *s, uint32_t loop, uir_loop_kind kind, const char *bound_to) {
     UIR_TRY(need_loop(s, loop));
     if ((kind == UIR_LOOP_BOUND) != (bound_to != NULL))
         return uir_step_refuse(s, "a bound loop names what it is bound to");
-    if (kind == UIR_LOOP_PARALLEL || kind == UIR_LOOP_BOUND || kind == UIR_LOOP_VECTORISED)
-        UIR_TRY(check_free(s, loop, kind));
+    if (is_marked(kind)) UIR_TRY(check_free(s, loop, kind));
     const char *name = NULL;
     if (bound_to) UIR_TRY_ALLOCATE(name, uir_arena_copy_string(&s->function->arena, bound_to, strlen(bound_to)));
     UIR_SCHEDULE_AT(s, loop)->loop_kind = kind;

@@ -301,6 +301,7 @@ static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(check_covered(s, &p, own));
     for (uint32_t i = 0; i < moved_count; i++) UIR_TRY(uir_region_check_binds(s, moved[i]));
+    s->moved = true;
     uir_step_say(s, "compute %s at %s", UIR_SCHEDULE_AT(s, block)->name, text);
     return UIR_STATUS_OK;
 }
@@ -431,6 +432,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     UIR_TRY(guard_domain(s, block));
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, block));
+    s->moved = true;
     uir_step_say(s, "reverse compute %s at %s", name, text);
     return UIR_STATUS_OK;
 }

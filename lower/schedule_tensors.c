@@ -44,6 +44,7 @@ static uir_status set_scope(uir_schedule *s, uint32_t tensor, const char *space)
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
     UIR_TRY(copy_text(s, space, &t->space));
+    s->moved = true;
     uir_step_say(s, "set scope of %s to %s", t->name, space);
     return UIR_STATUS_OK;
 }
@@ -180,6 +181,7 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
     if (count) return uir_step_refuse(s, "%s writes %s too", block_name, name);
     UIR_TRY(add_copy(s, tensor, *out_tensor, root, &top, out_copy));
     uir_tree_insert_before(s, root, top);
+    s->moved = true;
     uir_step_say(s, "cache read of %s for %s in %s: %s", name, block_name, space,
                  UIR_SCHEDULE_TENSOR(s, *out_tensor)->name);
     return UIR_STATUS_OK;
@@ -230,6 +232,7 @@ static uir_status cache_write(uir_schedule *s, uint32_t tensor, const char *spac
     for (uint32_t i = 0; i < all; i++) UIR_TRY(redirect_block(&r, every[i], true));
     UIR_TRY(add_copy(s, *out_tensor, tensor, last, &top, out_copy));
     uir_tree_insert_after(s, last, top);
+    s->moved = true;
     uir_step_say(s, "cache write of %s in %s: %s", name, space, UIR_SCHEDULE_TENSOR(s, *out_tensor)->name);
     return UIR_STATUS_OK;
 }
@@ -431,6 +434,7 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
         UIR_TRY(uir_region_check_binds(s, sites.data[i].block));
         UIR_TRY(uir_region_check_accesses(s, sites.data[i].block));
     }
+    s->moved = true;
     uir_step_say(s, "shrink %s", name);
     return UIR_STATUS_OK;
 }
