@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-#define MAX_WORDS    64
+#define MAX_WORDS    UIR_CPU_WORDS_MAX
 #define MAX_MESSAGES 2000 /* bytes of the compiler's words that are kept */
 
 static const char *const variant_flags[] = {
@@ -29,14 +29,9 @@ static const char *const variant_flags[] = {
 static const char *const common_flags = "-std=gnu11 -fPIC -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv "
                                         "-fno-strict-aliasing -fvisibility=default -Wall -Wextra -Wno-psabi";
 
-typedef struct words {
-    char text[4096]; /* the words, each ending in 0 */
-    size_t used;
-    char *argv[MAX_WORDS + 1];
-    uint32_t count;
-} words;
+typedef uir_cpu_words words;
 
-static bool add_word(words *w, const char *word, size_t length) {
+bool uir_cpu_words_add(uir_cpu_words *w, const char *word, size_t length) {
     if (length == 0) return true;
     if (w->count == MAX_WORDS || w->used + length + 1 > sizeof w->text) return false;
     w->argv[w->count++] = memcpy(w->text + w->used, word, length);
@@ -47,10 +42,10 @@ static bool add_word(words *w, const char *word, size_t length) {
 }
 
 /* Blanks separate; there is no quoting, and nothing is expanded. */
-static bool add_words(words *w, const char *text) {
+bool uir_cpu_words_add_all(uir_cpu_words *w, const char *text) {
     while (text && *text) {
         size_t length = strcspn(text, " \t");
-        if (!add_word(w, text, length)) return false;
+        if (!uir_cpu_words_add(w, text, length)) return false;
         text += length + strspn(text + length, " \t");
     }
     return true;
@@ -71,7 +66,7 @@ static bool is_on_path(const char *program) {
     return false;
 }
 
-static const char *find_compiler(const uir_cpu_compile_options *options) {
+const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options) {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *environment = getenv("CC");
     if (options->compiler && *options->compiler) return options->compiler;
@@ -193,7 +188,7 @@ static uir_status run_compiler(char *const *argv, const uir_cpu_compile_options 
     return UIR_STATUS_OK;
 }
 
-static uir_status write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
+uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t done = 0;
     int error = fd < 0 ? errno : 0;
@@ -210,30 +205,34 @@ static uir_status write_file(const char *path, const char *data, size_t length, 
     return UIR_STATUS_OK;
 }
 
+bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *options) {
+    return uir_cpu_words_add_all(w, uir_cpu_find_compiler(options)) &&
+           uir_cpu_words_add_all(w, options->debug ? "-O1 -g" : "-O2") && uir_cpu_words_add_all(w, common_flags) &&
+           uir_cpu_words_add_all(w, variant_flags[options->variant]) && uir_cpu_words_add_all(w, options->extra_flags);
+}
+
 static uir_status build(const uir_cpu_compile_options *options, const char *source, size_t length, const char *folder,
                         const char *output, bool program, uir_diagnostics *diagnostics) {
     words w = {.used = 0};
     char path[1024];
     if ((size_t)snprintf(path, sizeof path, "%s/kernels.c", folder) >= sizeof path)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "the temporary folder's path is too long");
-    UIR_TRY(write_file(path, source, length, diagnostics));
-    if (options->keep_source) UIR_TRY(write_file(options->keep_source, source, length, diagnostics));
+    UIR_TRY(uir_cpu_write_file(path, source, length, diagnostics));
+    if (options->keep_source) UIR_TRY(uir_cpu_write_file(options->keep_source, source, length, diagnostics));
     bool foreign = !uir_cpu_variant_runs_here(options->variant); /* an emulator has no libraries of that machine */
-    bool fits = add_words(&w, find_compiler(options)) && add_words(&w, options->debug ? "-O1 -g" : "-O2") &&
-                add_words(&w, common_flags) && add_words(&w, variant_flags[options->variant]) &&
-                add_words(&w, options->extra_flags) &&
-                add_words(&w, !program  ? "-shared"
-                              : foreign ? "-static"
-                                        : NULL) &&
-                add_word(&w, "-o", 2) && add_word(&w, output, strlen(output)) && add_word(&w, path, strlen(path)) &&
-                add_words(&w, "-lm");
+    bool fits = uir_cpu_words_begin(&w, options) &&
+                uir_cpu_words_add_all(&w, !program  ? "-shared"
+                                          : foreign ? "-static"
+                                                    : NULL) &&
+                uir_cpu_words_add(&w, "-o", 2) && uir_cpu_words_add(&w, output, strlen(output)) &&
+                uir_cpu_words_add(&w, path, strlen(path)) && uir_cpu_words_add_all(&w, "-lm");
     uir_status status =
         fits ? run_compiler(w.argv, options, diagnostics)
              : uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
     return status;
 }
 
-static uir_status make_folder(char folder[512], uir_diagnostics *diagnostics) {
+uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics) {
     const char *base = getenv("TMPDIR");
     if (!base || !*base) base = "/tmp";
     if ((size_t)snprintf(folder, 512, "%s/uir-XXXXXX", base) >= 512 || !mkdtemp(folder))
@@ -260,7 +259,7 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
     uir_cpu_module *module;
     UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
     module->allocator = *allocator;
-    uir_status status = make_folder(folder, diagnostics);
+    uir_status status = uir_cpu_make_folder(folder, diagnostics);
     if (status != UIR_STATUS_OK) {
         uir_release(allocator, module, sizeof *module);
         return status;
@@ -302,7 +301,7 @@ uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu
                                    const char *source, size_t length, const char *path, uir_diagnostics *diagnostics) {
     char folder[512];
     (void)allocator;
-    UIR_TRY(make_folder(folder, diagnostics));
+    UIR_TRY(uir_cpu_make_folder(folder, diagnostics));
     uir_status status = build(options, source, length, folder, path, true, diagnostics);
     remove_folder(folder);
     return status;

@@ -1,4 +1,5 @@
-/* What compile.c and launch.c share: a loaded object. Private to this folder. */
+/* What compile.c shares with launch.c (a loaded object) and with build.c (the compiler and its words). Private to this
+ * folder. */
 #ifndef UIR_BACKENDS_CPU_TARGET_COMPILE_H
 #define UIR_BACKENDS_CPU_TARGET_COMPILE_H
 
@@ -14,5 +15,23 @@ struct uir_cpu_module {
 
 /* NULL when the object has no such phase. */
 uir_cpu_phase_function uir_cpu_module_find(const uir_cpu_module *module, const char *symbol, uint32_t phase);
+
+/* The words of a command; blanks separate, there is no quoting, and nothing is expanded. */
+#define UIR_CPU_WORDS_MAX 192
+typedef struct uir_cpu_words {
+    char text[8192]; /* the words, each ending in 0 */
+    size_t used;
+    char *argv[UIR_CPU_WORDS_MAX + 1];
+    uint32_t count;
+} uir_cpu_words;
+
+bool uir_cpu_words_add(uir_cpu_words *words, const char *word, size_t length); /* one word; false: too many */
+bool uir_cpu_words_add_all(uir_cpu_words *words, const char *text);            /* all of a text's; NULL: none */
+/* The compiler and every flag that decides what the code does. */
+bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *options);
+
+const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options);
+uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics); /* private, in TMPDIR */
+uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics);
 
 #endif

@@ -82,10 +82,6 @@ void uir_emit_mma(emitter *e, const uir_iinstruction *instruction);
 const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype);
 const char *uir_c_operation(uir_iop_code code); /* "add" of reduce.add and scan.add */
 
-/* What uir_cpu_emit puts together: the part that every file begins with, and one kernel. */
-uir_status uir_cpu_emit_prelude(uir_text *text);
-uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
-
 /* The embedded text of prelude_*.inc and ir/kernel_math.inc. */
 extern const char *const uir_cpu_prelude_parts[];
 extern const size_t uir_cpu_prelude_sizes[];

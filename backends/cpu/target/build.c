@@ -1,0 +1,417 @@
+/* A model's kernels to one shared object: equal kernels found, source cut into files of about equal cost, compiled side
+ * by side, linked, read back. */
+#include "backends/cpu/target/build.h"
+
+#include "backends/cpu/target/compile.h"
+#include "backends/cpu/target/jobs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Beside what decides a result: nothing but speed of the compiler and fewer bytes. */
+#define BUILD_FLAGS  "-pipe -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-stack-protector -fno-ident"
+#define LINK_FLAGS   "-shared -Wl,--build-id=none -Wl,-s"
+#define OBJECT_NAME  "kernels.so"
+#define FILE_COST    600 /* a file's share, in units of about a millisecond of compiling */
+#define BYTES_PER_MS 100 /* of a kernel's text, roughly */
+#define FILES_MAX    96
+#define OBJECT_MAX   ((off_t)1 << 30)
+
+/* What kernels share, defined in one of the files; the cost as above. */
+static const struct shared_function {
+    const char *name;
+    uint32_t cost;
+} shared_functions[] = {
+    {"uir_mma_f32_f32_f32", 700}, {"uir_mma_window", 1500},  {"uir_mma_i32_i8_i8", 40},   {"uir_mma_i32_u8_i8", 40},
+    {"uir_mma_i32_i8_u8", 40},    {"uir_mma_i32_u8_u8", 40}, {"uir_mma_f64_f64_f64", 80}, {"uir_transpose_32", 30},
+};
+enum { SHARED_COUNT = sizeof shared_functions / sizeof shared_functions[0] };
+
+typedef struct item {     /* a kernel, or a shared function */
+    uint32_t shared;      /* its row; UINT32_MAX: a kernel */
+    size_t begin, length; /* of the kernel's text in `builder.kernels` */
+    uint32_t cost, file;
+} item;
+
+typedef struct builder {
+    const uir_allocator *allocator;
+    const uir_cpu_build_options *options;
+    uir_diagnostics *diagnostics;
+    uir_arena arena;
+    uir_text prelude, kernels;
+    item *items;
+    uint32_t item_count, file_count;
+    char folder[512];
+    char compiler[1024]; /* with its words; found from any folder */
+} builder;
+
+typedef char file_name[40];
+
+/* ---- kernels ---- */
+/* The text without the name, which has no part in what a kernel does. */
+static uir_status print_nameless(const uir_igraph *igraph, uir_text *text) {
+    uir_igraph nameless = *igraph;
+    nameless.name = "kernel";
+    uir_igraph_print(&nameless, text);
+    return uir_text_status(text);
+}
+
+typedef struct seen {
+    size_t begin, length;
+    uint32_t first; /* iGraph */
+} seen;
+
+/* `first[i]`: the first iGraph that does the same as iGraph i. */
+static uir_status find_equals(builder *b, const uir_igraph *const *igraphs, uint32_t count, uint32_t *first) {
+    uir_text texts;
+    uint32_t known_count = 0;
+    seen *known;
+    UIR_TRY_ALLOCATE(known, uir_arena_allocate_array(&b->arena, count + 1, sizeof *known));
+    uir_text_init(&texts, b->allocator);
+    uir_status status = UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
+        size_t begin = texts.length, length;
+        uint32_t k = 0;
+        status = print_nameless(igraphs[i], &texts);
+        if (status != UIR_STATUS_OK) break;
+        length = texts.length - begin;
+        while (k < known_count &&
+               (known[k].length != length || memcmp(texts.data + known[k].begin, texts.data + begin, length) != 0))
+            k++;
+        if (k == known_count) known[known_count++] = (seen){begin, length, i};
+        first[i] = known[k].first;
+    }
+    uir_text_deinit(&texts);
+    return status;
+}
+
+static uir_status name_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, const uint32_t *first,
+                               uint32_t count, uir_cpu_object *object) {
+    UIR_TRY_ALLOCATE(object->symbols, uir_allocate_array(allocator, count + 1, sizeof *object->symbols));
+    object->symbol_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        uir_cpu_symbol(igraphs[first[i]], first[i], object->symbols[i]);
+        object->function_count += first[i] == i;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status emit_all(builder *b, const uir_igraph *const *igraphs, const uint32_t *first, uint32_t count) {
+    bool used[SHARED_COUNT] = {false};
+    UIR_TRY_ALLOCATE(b->items, uir_arena_allocate_array(&b->arena, count + SHARED_COUNT, sizeof *b->items));
+    UIR_TRY(uir_cpu_emit_prelude(&b->prelude));
+    for (uint32_t i = 0; i < count; i++) {
+        if (first[i] != i) continue;
+        item *k = &b->items[b->item_count++];
+        k->begin = b->kernels.length;
+        UIR_TRY(uir_cpu_emit_kernel(igraphs[i], i, &b->kernels, b->diagnostics));
+        k->length = b->kernels.length - k->begin;
+        k->shared = UINT32_MAX;
+        k->cost = (uint32_t)(k->length / BYTES_PER_MS) + 1;
+        for (uint32_t s = 0; s < SHARED_COUNT; s++)
+            used[s] |= strstr(b->kernels.data + k->begin, shared_functions[s].name) != NULL;
+    }
+    for (uint32_t s = 0; s < SHARED_COUNT; s++) {
+        if (used[s]) b->items[b->item_count++] = (item){.shared = s, .cost = shared_functions[s].cost};
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- files ---- */
+/* The most costly first, each to the file with the least work; nothing here knows of the machine. */
+static uir_status share_out(builder *b) {
+    uint64_t total = 0, *load;
+    bool *placed;
+    for (uint32_t i = 0; i < b->item_count; i++) total += b->items[i].cost;
+    uint64_t files = (total + FILE_COST - 1) / FILE_COST;
+    if (files > FILES_MAX) files = FILES_MAX;
+    if (files > b->item_count) files = b->item_count;
+    b->file_count = files ? (uint32_t)files : 1;
+    UIR_TRY_ALLOCATE(load, uir_arena_allocate_array(&b->arena, b->file_count, sizeof *load));
+    UIR_TRY_ALLOCATE(placed, uir_arena_allocate_array(&b->arena, b->item_count + 1, sizeof *placed));
+    for (uint32_t n = 0; n < b->item_count; n++) {
+        uint32_t most = UINT32_MAX, least = 0;
+        for (uint32_t i = 0; i < b->item_count; i++) {
+            if (!placed[i] && (most == UINT32_MAX || b->items[i].cost > b->items[most].cost)) most = i;
+        }
+        for (uint32_t f = 1; f < b->file_count; f++) {
+            if (load[f] < load[least]) least = f;
+        }
+        placed[most] = true;
+        b->items[most].file = least;
+        load[least] += b->items[most].cost;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Files are numbered from the most costly on, as `share_out` fills them: the longest compile starts first. */
+static uir_status write_files(builder *b, const char *folder, file_name *names) {
+    uir_text text;
+    uir_text_init(&text, b->allocator);
+    uir_status status = UIR_STATUS_OK;
+    for (uint32_t f = 0; f < b->file_count && status == UIR_STATUS_OK; f++) {
+        char path[600];
+        text.length = 0;
+        uir_text_append_format(&text, "/* Kernels for a CPU, written by uir: file %u of %u of one object. */\n", f + 1,
+                               b->file_count);
+        uir_text_append_string(&text, "#define UIR_SHARDED 1\n");
+        for (uint32_t i = 0; i < b->item_count; i++) {
+            if (b->items[i].file == f && b->items[i].shared != UINT32_MAX)
+                uir_text_append_format(&text, "#define UIR_WITH_%s 1\n", shared_functions[b->items[i].shared].name);
+        }
+        uir_text_append(&text, b->prelude.data, b->prelude.length);
+        for (uint32_t i = 0; i < b->item_count; i++) {
+            if (b->items[i].file == f && b->items[i].shared == UINT32_MAX)
+                uir_text_append(&text, b->kernels.data + b->items[i].begin, b->items[i].length);
+        }
+        snprintf(names[f], sizeof names[f], "kernels%02u.c", f);
+        status = uir_text_status(&text);
+        if (status == UIR_STATUS_OK && (size_t)snprintf(path, sizeof path, "%s/%s", folder, names[f]) >= sizeof path)
+            status = uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
+        if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, text.data, text.length, b->diagnostics);
+    }
+    uir_text_deinit(&text);
+    return status;
+}
+
+static uir_status read_file(const uir_allocator *allocator, const char *path, uir_diagnostics *diagnostics,
+                            void **out_bytes, size_t *out_size) {
+    struct stat about;
+    size_t done = 0;
+    char *bytes = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+    if (fd < 0 || fstat(fd, &about) != 0) error = errno;
+    if (!error && (!S_ISREG(about.st_mode) || about.st_size > OBJECT_MAX)) error = EFBIG;
+    if (!error && !(bytes = uir_allocate(allocator, (size_t)about.st_size))) error = ENOMEM;
+    while (!error && done < (size_t)about.st_size) {
+        ssize_t got = read(fd, bytes + done, (size_t)about.st_size - done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0)
+            error = got < 0 ? errno : EIO;
+        else
+            done += (size_t)got;
+    }
+    if (fd >= 0) close(fd);
+    if (error) {
+        if (bytes) uir_release(allocator, bytes, (size_t)about.st_size);
+        if (error == ENOMEM) return UIR_STATUS_OUT_OF_MEMORY;
+        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", path, strerror(error));
+    }
+    *out_bytes = bytes;
+    *out_size = done;
+    return UIR_STATUS_OK;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+static bool is_source(const char *name, file_name out) {
+    size_t length = strlen(name);
+    return length > 2 && !strcmp(name + length - 2, ".c") && name[0] != '-' && name[0] != '.' &&
+           (size_t)snprintf(out, sizeof(file_name), "%s", name) < sizeof(file_name);
+}
+
+/* Copies a folder's .c files, in the order of their names. */
+static uir_status copy_files(builder *b, const char *folder, file_name *names) {
+    DIR *directory = opendir(folder);
+    void *text = NULL;
+    if (!directory) return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", folder, strerror(errno));
+    b->file_count = 0;
+    for (struct dirent *e; (e = readdir(directory)) != NULL && b->file_count < FILES_MAX;)
+        b->file_count += is_source(e->d_name, names[b->file_count]);
+    closedir(directory);
+    if (!b->file_count) return uir_error(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s holds no .c files", folder);
+    qsort(names, b->file_count, sizeof *names, compare_names);
+    for (uint32_t f = 0; f < b->file_count; f++) {
+        char path[600];
+        size_t size;
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[f]) >= sizeof path)
+            return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
+        UIR_TRY(read_file(b->allocator, path, b->diagnostics, &text, &size));
+        snprintf(path, sizeof path, "%s/%s", b->folder, names[f]);
+        uir_status status = uir_cpu_write_file(path, text, size, b->diagnostics);
+        uir_release(b->allocator, text, size);
+        UIR_TRY(status);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- compilers ---- */
+static uint32_t count_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+/* Compilers run in the build's folder: a path from here must be found from there. */
+static bool place_compiler(builder *b) {
+    const char *words = uir_cpu_find_compiler(&b->options->compile);
+    size_t blank = strspn(words, " \t"), length = strcspn(words + blank, " \t");
+    char program[512], *real = NULL;
+    if (words[blank] != '/' && memchr(words + blank, '/', length) && length < sizeof program) {
+        memcpy(program, words + blank, length);
+        program[length] = 0;
+        real = realpath(program, NULL);
+    }
+    int used = real ? snprintf(b->compiler, sizeof b->compiler, "%s%s", real, words + blank + length)
+                    : snprintf(b->compiler, sizeof b->compiler, "%s", words);
+    free(real);
+    return used > 0 && (size_t)used < sizeof b->compiler;
+}
+
+static uir_cpu_words *begin_words(builder *b) {
+    uir_cpu_words *w = uir_arena_allocate(&b->arena, sizeof *w);
+    uir_cpu_compile_options compile = b->options->compile;
+    compile.compiler = b->compiler;
+    if (!w || !uir_cpu_words_begin(w, &compile)) return NULL;
+    return w;
+}
+
+static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *source, const char *output) {
+    return uir_cpu_words_add_all(w, b->options->compile.debug ? NULL : BUILD_FLAGS) &&
+           uir_cpu_words_add_all(w, b->options->warnings ? NULL : "-w") && uir_cpu_words_add_all(w, "-c -o") &&
+           uir_cpu_words_add(w, output, strlen(output)) && uir_cpu_words_add(w, source, strlen(source));
+}
+
+/* The commands: one per file, then the link. */
+static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *commands) {
+    uir_cpu_words *link = begin_words(b);
+    bool fits = link && uir_cpu_words_add_all(link, LINK_FLAGS) && uir_cpu_words_add_all(link, "-o " OBJECT_NAME);
+    for (uint32_t f = 0; f < b->file_count && fits; f++) {
+        uir_cpu_words *w = begin_words(b);
+        char object[sizeof(file_name) + 2];
+        snprintf(object, sizeof object, "%.*s.o", (int)strlen(names[f]) - 2, names[f]);
+        fits = w && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
+        if (fits) commands[f] = (uir_cpu_job){w->argv, names[f]};
+    }
+    if (!fits || !uir_cpu_words_add_all(link, "-lm"))
+        return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
+    commands[b->file_count] = (uir_cpu_job){link->argv, OBJECT_NAME};
+    return UIR_STATUS_OK;
+}
+
+/* What a person types to build the folder again. */
+static uir_status write_script(builder *b, const char *folder, const uir_cpu_job *commands) {
+    uir_text text;
+    char path[600];
+    uir_text_init(&text, b->allocator);
+    uir_text_append_string(&text, "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n");
+    for (uint32_t i = 0; i <= b->file_count; i++) {
+        for (char *const *word = commands[i].argv; *word; word++) {
+            uir_text_append_string(&text, word == commands[i].argv ? "'" : " '");
+            for (const char *c = *word; *c; c++) uir_text_append(&text, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
+            uir_text_append_string(&text, "'");
+        }
+        uir_text_append_string(&text, "\n");
+    }
+    uir_status status = uir_text_status(&text);
+    if (status == UIR_STATUS_OK && (size_t)snprintf(path, sizeof path, "%s/build.sh", folder) >= sizeof path)
+        status = UIR_STATUS_IO_FAILED;
+    if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, text.data, text.length, b->diagnostics);
+    uir_text_deinit(&text);
+    return status;
+}
+
+static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *object) {
+    uint32_t timeout = b->options->compile.timeout_ms ? b->options->compile.timeout_ms : 300000;
+    uir_cpu_jobs jobs = {.allocator = b->allocator,
+                         .folder = b->folder,
+                         .options = b->options,
+                         .at_once = b->options->jobs ? b->options->jobs : count_cores(),
+                         .timeout_ms = timeout,
+                         .deadline = uir_cpu_now_ms() + timeout,
+                         .total = b->file_count + 1};
+    uir_cpu_job *commands;
+    char path[600];
+    UIR_TRY_ALLOCATE(commands, uir_arena_allocate_array(&b->arena, b->file_count + 1, sizeof *commands));
+    UIR_TRY(make_commands(b, names, commands));
+    if (b->options->source_folder) UIR_TRY(write_script(b, b->options->source_folder, commands));
+    UIR_TRY(uir_cpu_jobs_run(&jobs, commands, b->file_count, b->diagnostics));
+    UIR_TRY(uir_cpu_jobs_run(&jobs, commands + b->file_count, 1, b->diagnostics));
+    snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
+    if (access(path, R_OK) != 0)
+        return uir_error(b->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "the C compiler '%s' says that it succeeded and wrote nothing", b->compiler);
+    return read_file(b->allocator, path, b->diagnostics, &object->bytes, &object->size);
+}
+
+/* ---- the whole ---- */
+/* The compiler's own temporary files too. */
+static void remove_folder(const char *folder) {
+    DIR *directory = opendir(folder);
+    if (directory) {
+        for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(directory), e->d_name, 0);
+        }
+        closedir(directory);
+    }
+    rmdir(folder);
+}
+
+static uir_status build_in_folder(builder *b, const char *from, const uir_igraph *const *igraphs, const uint32_t *first,
+                                  uint32_t count, uir_cpu_object *object) {
+    file_name *names;
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, FILES_MAX + 1, sizeof *names));
+    if (from) {
+        UIR_TRY(copy_files(b, from, names));
+    } else {
+        UIR_TRY(emit_all(b, igraphs, first, count));
+        UIR_TRY(share_out(b));
+        UIR_TRY(write_files(b, b->folder, names));
+        if (b->options->source_folder) UIR_TRY(write_files(b, b->options->source_folder, names));
+    }
+    object->file_count = b->file_count;
+    return compile_files(b, names, object);
+}
+
+static uir_status build(builder *b, const char *from, const uir_igraph *const *igraphs, uint32_t count,
+                        uir_cpu_object *object) {
+    uint32_t *first;
+    UIR_TRY_ALLOCATE(first, uir_arena_allocate_array(&b->arena, count + 1, sizeof *first));
+    UIR_TRY(find_equals(b, igraphs, count, first));
+    UIR_TRY(name_symbols(b->allocator, igraphs, first, count, object));
+    if (!place_compiler(b))
+        return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the C compiler's name is too long");
+    UIR_TRY(uir_cpu_make_folder(b->folder, b->diagnostics));
+    uir_status status = build_in_folder(b, from, igraphs, first, count, object);
+    remove_folder(b->folder);
+    return status;
+}
+
+uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                const char *folder, const uir_igraph *const *igraphs, uint32_t count,
+                                uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+    builder b = {.allocator = allocator, .options = options, .diagnostics = diagnostics};
+    uir_arena_init(&b.arena, allocator);
+    uir_text_init(&b.prelude, allocator);
+    uir_text_init(&b.kernels, allocator);
+    *out_object = (uir_cpu_object){.allocator = *allocator};
+    uir_status status = build(&b, folder, igraphs, count, out_object);
+    uir_text_deinit(&b.kernels);
+    uir_text_deinit(&b.prelude);
+    uir_arena_deinit(&b.arena);
+    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    return status;
+}
+
+uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                         const uir_igraph *const *igraphs, uint32_t count, uir_diagnostics *diagnostics,
+                         uir_cpu_object *out_object) {
+    return uir_cpu_build_folder(allocator, options, NULL, igraphs, count, diagnostics, out_object);
+}
+
+void uir_cpu_object_deinit(uir_cpu_object *object) {
+    if (object->bytes) uir_release(&object->allocator, object->bytes, object->size);
+    if (object->symbols)
+        uir_release(&object->allocator, object->symbols, (object->symbol_count + 1) * sizeof *object->symbols);
+    *object = (uir_cpu_object){.allocator = object->allocator};
+}

@@ -1,0 +1,46 @@
+/* All kernels of a model as one shared object's bytes.
+ *
+ * In: verified iGraphs `on cpu`, up to all variants of all kernels of a model. Out: the bytes of one shared object for
+ * one variant, and for each iGraph the symbol that its phases are named after. The source is cut into files of about
+ * equal cost, which the system's C compiler compiles side by side. How it is cut depends on the kernels alone: the same
+ * kernels give the same bytes in any folder, on any number of cores, with one compiler. */
+#ifndef UIR_BACKENDS_CPU_TARGET_BUILD_H
+#define UIR_BACKENDS_CPU_TARGET_BUILD_H
+
+#include "backends/cpu/target/cpu.h"
+
+typedef struct uir_cpu_build_options {
+    uir_cpu_compile_options compile; /* timeout_ms: of the whole build; keep_source is not read */
+    uint32_t jobs;                   /* compilers at once; 0: the cores that this process may use */
+    bool warnings;                   /* what the compiler warns of becomes a warning of ours; else it is silenced */
+    const char *source_folder;   /* an existing folder to write the source files to as well, with build.sh; or NULL */
+    const volatile bool *cancel; /* polled; may be NULL */
+    /* After each of `total` steps, on the caller's thread; may be NULL. */
+    void (*progress)(void *user, uint32_t done, uint32_t total);
+    void *progress_user;
+} uir_cpu_build_options;
+
+typedef char uir_cpu_symbol_name[80];
+
+typedef struct uir_cpu_object {
+    uir_allocator allocator;
+    void *bytes;
+    size_t size;
+    uir_cpu_symbol_name *symbols; /* per iGraph: phase k is <symbol>_phase<k>; equal kernels have one symbol */
+    uint32_t symbol_count;
+    uint32_t function_count; /* different kernels among them */
+    uint32_t file_count;     /* source files it was compiled from */
+} uir_cpu_object;
+
+/* iGraphs that differ in nothing but their names become one function. Nothing is left on disk, whatever happens.
+ * DEVICE_FAILED with the compiler's first lines; CANCELLED; IO_FAILED for the temporary folder. */
+uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                         const uir_igraph *const *igraphs, uint32_t count, uir_diagnostics *diagnostics,
+                         uir_cpu_object *out_object);
+/* The same from a folder that `source_folder` filled, its .c files edited or not; the symbols are the same. */
+uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                const char *folder, const uir_igraph *const *igraphs, uint32_t count,
+                                uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+void uir_cpu_object_deinit(uir_cpu_object *object);
+
+#endif

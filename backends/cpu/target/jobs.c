@@ -1,0 +1,218 @@
+/* Compilers side by side: spawned without a shell, each the leader of a group of its own so that what it started ends
+ * with it, heard through pipes, waited for in any case. */
+#include "backends/cpu/target/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define MAX_MESSAGES 1500 /* bytes of a child's words that are kept */
+#define MAX_AT_ONCE  64
+
+typedef struct child {
+    pid_t id; /* 0: none */
+    int words;
+    bool closed; /* its end of the pipe: it is about to end, or hangs */
+    const uir_cpu_job *job;
+    size_t used;
+    char messages[MAX_MESSAGES + 1];
+} child;
+
+int64_t uir_cpu_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The caller's environment, but temporary files go to the build's folder, and messages are in one language. */
+static char **make_environment(const uir_allocator *allocator, char *temporary, size_t *out_size) {
+    static char language[] = "LC_ALL=C";
+    size_t count = 0, used = 0;
+    while (environ[count]) count++;
+    *out_size = (count + 3) * sizeof(char *);
+    char **made = uir_allocate(allocator, *out_size);
+    if (!made) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0) made[used++] = environ[i];
+    }
+    made[used++] = temporary;
+    made[used++] = language;
+    made[used] = NULL;
+    return made;
+}
+
+static int spawn(const uir_cpu_jobs *jobs, child *c, char **environment) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) {
+        close(ends[0]), close(ends[1]);
+        return error;
+    }
+    error = posix_spawnattr_init(&attributes);
+    if (!error) {
+        sigemptyset(&none);
+        sigfillset(&defaults);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &defaults);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        error = posix_spawnattr_setflags(&attributes,
+                                         POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        if (!error) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+        if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+        if (!error) error = posix_spawn_file_actions_addchdir_np(&actions, jobs->folder);
+        if (!error) error = posix_spawnp(&c->id, c->job->argv[0], &actions, &attributes, c->job->argv, environment);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (error) {
+        close(ends[0]);
+        c->id = 0;
+        return error;
+    }
+    c->words = ends[0];
+    c->used = 0;
+    c->closed = false;
+    c->messages[0] = 0;
+    return 0;
+}
+
+/* True when the child has closed its end. */
+static bool hear(child *c) {
+    char buffer[4096];
+    ssize_t got = read(c->words, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) return false;
+    if (got <= 0) return true;
+    size_t keep = MAX_MESSAGES - c->used < (size_t)got ? MAX_MESSAGES - c->used : (size_t)got;
+    memcpy(c->messages + c->used, buffer, keep);
+    c->used += keep;
+    c->messages[c->used] = 0;
+    return false;
+}
+
+/* False: it has not ended yet. */
+static bool reap(child *c, int flags, int *out_state) {
+    pid_t got;
+    do got = waitpid(c->id, out_state, flags);
+    while (got < 0 && errno == EINTR);
+    if (got == 0) return false;
+    if (got < 0) *out_state = -1;
+    close(c->words);
+    c->id = 0;
+    return true;
+}
+
+static void end_all(child *children, uint32_t count) {
+    int state;
+    for (uint32_t i = 0; i < count; i++) {
+        if (children[i].id) kill(-children[i].id, SIGKILL);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (children[i].id) reap(&children[i], 0, &state);
+    }
+}
+
+static uir_status judge(const child *c, int state, uir_diagnostics *diagnostics) {
+    if (state != -1 && WIFEXITED(state) && WEXITSTATUS(state) == 0) {
+        if (c->messages[0])
+            uir_warning(diagnostics, NULL, "the C compiler '%s' says of %s: %s", c->job->argv[0], c->job->about,
+                        c->messages);
+        return UIR_STATUS_OK;
+    }
+    if (state != -1 && WIFSIGNALED(state))
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' was killed by signal %d: %s",
+                         c->job->argv[0], WTERMSIG(state), c->messages[0] ? c->messages : "it said nothing");
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' failed on %s: %s",
+                     c->job->argv[0], c->job->about, c->messages[0] ? c->messages : "it said nothing");
+}
+
+static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir_diagnostics *diagnostics) {
+    struct pollfd heard[MAX_AT_ONCE];
+    const uir_cpu_build_options *o = jobs->options;
+    const char *compiler = "cc";
+    bool closing = false;
+    for (uint32_t i = 0; i < slots; i++) {
+        bool open = children[i].id && !children[i].closed;
+        heard[i] = (struct pollfd){open ? children[i].words : -1, POLLIN, 0};
+        closing |= children[i].id && children[i].closed;
+        if (children[i].id) compiler = children[i].job->argv[0];
+    }
+    int64_t left = jobs->deadline - uir_cpu_now_ms();
+    if (o->cancel && *o->cancel)
+        return uir_error(diagnostics, UIR_STATUS_CANCELLED, NULL, "compiling the kernels was cancelled");
+    if (left <= 0)
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "the C compiler '%s' took longer than the %u ms that a build may take", compiler,
+                         jobs->timeout_ms);
+    if (poll(heard, slots, closing ? 1 : left < 20 ? (int)left : 20) < 0 && errno != EINTR)
+        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "the compilers' words: %s", strerror(errno));
+    for (uint32_t i = 0; i < slots; i++) {
+        int state;
+        if (!children[i].id) continue;
+        if (heard[i].fd >= 0 && heard[i].revents) children[i].closed = hear(&children[i]);
+        if (!children[i].closed || !reap(&children[i], WNOHANG, &state)) continue;
+        UIR_TRY(judge(&children[i], state, diagnostics));
+        jobs->done++;
+        if (o->progress) o->progress(o->progress_user, jobs->done, jobs->total);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_all(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count, child *children,
+                          uint32_t slots, char **environment, uir_diagnostics *diagnostics) {
+    uint32_t started = 0, running;
+    do {
+        running = 0;
+        for (uint32_t i = 0; i < slots; i++) {
+            if (!children[i].id && started < count) {
+                children[i].job = &commands[started++];
+                int error = spawn(jobs, &children[i], environment);
+                if (error)
+                    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                                          "install gcc or clang, or name a C compiler in the environment variable CC",
+                                          "the C compiler '%s' cannot be started: %s", children[i].job->argv[0],
+                                          strerror(error));
+            }
+            running += children[i].id != 0;
+        }
+        if (running) UIR_TRY(watch(jobs, children, slots, diagnostics));
+    } while (running);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count,
+                            uir_diagnostics *diagnostics) {
+    uint32_t slots = jobs->at_once;
+    size_t environment_size;
+    char temporary[600];
+    child *children;
+    if (slots > MAX_AT_ONCE) slots = MAX_AT_ONCE;
+    if (slots > count) slots = count;
+    if (!slots) return UIR_STATUS_OK;
+    snprintf(temporary, sizeof temporary, "TMPDIR=%s", jobs->folder);
+    UIR_TRY_ALLOCATE(children, uir_allocate_zeroed(jobs->allocator, slots * sizeof *children));
+    char **environment = make_environment(jobs->allocator, temporary, &environment_size);
+    uir_status status = UIR_STATUS_OUT_OF_MEMORY;
+    if (environment) {
+        status = run_all(jobs, commands, count, children, slots, environment, diagnostics);
+        end_all(children, slots);
+        uir_release(jobs->allocator, environment, environment_size);
+    }
+    uir_release(jobs->allocator, children, slots * sizeof *children);
+    return status;
+}

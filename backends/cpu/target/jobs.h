@@ -1,0 +1,30 @@
+/* Child processes of a build, several at once, without a shell. Private to this folder.
+ *
+ * In: commands, each a list of words, that are run in one folder. Out: all of them succeeded, or the first failure in
+ * words, with every other child and its own children ended and waited for. */
+#ifndef UIR_BACKENDS_CPU_TARGET_JOBS_H
+#define UIR_BACKENDS_CPU_TARGET_JOBS_H
+
+#include "backends/cpu/target/build.h"
+
+typedef struct uir_cpu_job {
+    char *const *argv;
+    const char *about; /* the file it works on, for messages */
+} uir_cpu_job;
+
+typedef struct uir_cpu_jobs {
+    const uir_allocator *allocator;
+    const char *folder; /* where they run, and their TMPDIR */
+    const uir_cpu_build_options *options;
+    uint32_t at_once;
+    uint32_t timeout_ms;
+    int64_t deadline;     /* uir_cpu_now_ms, after which they are killed */
+    uint32_t done, total; /* for the progress callback; `done` counts on */
+} uir_cpu_jobs;
+
+int64_t uir_cpu_now_ms(void);
+/* DEVICE_FAILED with a compiler's first lines, CANCELLED, OUT_OF_MEMORY. Jobs start in their order. */
+uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count,
+                            uir_diagnostics *diagnostics);
+
+#endif

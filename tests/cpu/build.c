@@ -1,0 +1,333 @@
+/* A model's kernels as one object: equal kernels, the same bytes anywhere, warnings, and every way in which a compiler
+ * can fail. */
+#include "tests/igraph/support.h"
+
+#include "backends/cpu/target/build.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNELS_MAX 256
+
+typedef struct model {
+    zoo zoo;
+    uir_igraph_list lists[KERNELS_MAX];
+    uint32_t list_count;
+    const uir_igraph *kernels[KERNELS_MAX];
+    uint32_t count;
+} model;
+
+static model *loading;
+
+static void load_file(zoo *z, const char *path) {
+    size_t length;
+    char *text = read_whole(path, &length);
+    model *m = loading;
+    uir_igraph_list *list = &m->lists[m->list_count];
+    if (strstr(path, "/ascend_") || strstr(path, "/cuda_")) {
+        free(text);
+        return;
+    }
+    assert_int_equal(uir_igraph_parse_list(&z->allocator, &z->list, text, length, path, &z->diagnostics, list), 0);
+    m->list_count++;
+    for (uint32_t i = 0; i < list->count; i++) {
+        assert_int_equal(uir_igraph_verify(list->igraphs[i], &z->diagnostics), UIR_STATUS_OK);
+        assert_int_equal(uir_igraph_form_runs(list->igraphs[i], &z->diagnostics), UIR_STATUS_OK);
+        m->kernels[m->count++] = list->igraphs[i];
+    }
+    free(text);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const uir_igraph *const *)a)->name, (*(const uir_igraph *const *)b)->name);
+}
+
+/* The zoo's kernels for CPUs, in the order of their names, `times` over. */
+static void open_model(model *m, uint32_t times) {
+    memset(m, 0, sizeof *m);
+    zoo_open(&m->zoo);
+    loading = m;
+    for_each_kernel_file("tests/igraph", load_file, &m->zoo);
+    qsort(m->kernels, m->count, sizeof *m->kernels, by_name);
+    uint32_t once = m->count;
+    for (uint32_t t = 1; t < times; t++) {
+        for (uint32_t i = 0; i < once; i++) m->kernels[m->count++] = m->kernels[i];
+    }
+    assert_true(once >= 15);
+}
+
+static void close_model(model *m) {
+    for (uint32_t i = 0; i < m->list_count; i++) uir_igraph_list_deinit(&m->lists[i]);
+    zoo_close(&m->zoo);
+}
+
+static void make_folder(char folder[256], const char *name) {
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, 256, "%s/uir test %s XXXXXX", base && *base ? base : "/tmp", name);
+    assert_non_null(mkdtemp(folder));
+}
+
+static int entries(const char *folder) {
+    int count = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) count += e->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static void remove_files(const char *folder) {
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static bool found(const char *program) {
+    char command[128];
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", program);
+    return system(command) == 0;
+}
+
+/* ---- what comes out ---- */
+static void *load(const uir_cpu_object *object) {
+    char folder[256], path[300];
+    make_folder(folder, "load");
+    snprintf(path, sizeof path, "%s/o.so", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(object->bytes, 1, object->size, file), object->size);
+    fclose(file);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) fail_msg("%s", dlerror());
+    remove_files(folder);
+    return handle;
+}
+
+static void test_every_kernel_is_there_once(void **state) {
+    (void)state;
+    model m;
+    uir_cpu_object object;
+    open_model(&m, 3);
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}, .warnings = true};
+    uir_status status = uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &object);
+    zoo_print_messages(&m.zoo);
+    assert_int_equal(status, UIR_STATUS_OK);
+    assert_null(m.zoo.diagnostics.first); /* nor a warning */
+    assert_int_equal(object.symbol_count, m.count);
+    assert_int_equal(object.function_count, m.count / 3);
+    assert_true(object.file_count > 1);
+    void *handle = load(&object);
+    for (uint32_t i = 0; i < m.count; i++) {
+        assert_string_equal(object.symbols[i], object.symbols[i % (m.count / 3)]);
+        for (uint32_t p = 0; p < m.kernels[i]->phases.count; p++) {
+            char name[100];
+            snprintf(name, sizeof name, "%s_phase%u", object.symbols[i], p);
+            assert_non_null(dlsym(handle, name));
+        }
+    }
+    assert_null(dlsym(handle, "uir_mma_f32_f32_f32")); /* what kernels share is not seen from outside */
+    dlclose(handle);
+    uir_cpu_object_deinit(&object);
+    close_model(&m);
+}
+
+static void check_compiler(model *m, const char *compiler, uir_cpu_variant variant, const char *flags) {
+    char folder[256], *before = getenv("TMPDIR");
+    char kept[256] = "";
+    uir_cpu_object first, second;
+    uir_cpu_build_options options = {
+        .compile = {.variant = variant, .compiler = compiler, .extra_flags = flags}, .warnings = true, .jobs = 1};
+    if (before) snprintf(kept, sizeof kept, "%s", before);
+    assert_int_equal(uir_cpu_build(&m->zoo.allocator, &options, m->kernels, m->count, &m->zoo.diagnostics, &first), 0);
+    make_folder(folder, "elsewhere");
+    setenv("TMPDIR", folder, 1);
+    options.jobs = 3;
+    assert_int_equal(uir_cpu_build(&m->zoo.allocator, &options, m->kernels, m->count, &m->zoo.diagnostics, &second), 0);
+    assert_int_equal(entries(folder), 0);
+    if (kept[0])
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    rmdir(folder);
+    zoo_print_messages(&m->zoo);
+    assert_null(m->zoo.diagnostics.first);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.bytes, second.bytes, first.size);
+    uir_cpu_object_deinit(&first);
+    uir_cpu_object_deinit(&second);
+}
+
+/* Without a warning, and the same bytes in another folder with another number of compilers at once. */
+static void test_same_bytes_and_no_warnings(void **state) {
+    (void)state;
+    static const char *const compilers[] = {"gcc", "clang"};
+    model m;
+    open_model(&m, 1);
+    for (size_t c = 0; c < 2; c++) {
+        if (!found(compilers[c])) {
+            print_message("skip: no %s here\n", compilers[c]);
+            continue;
+        }
+        for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
+            /* As it is built for one; the others need no optimiser to be read. */
+            if (uir_cpu_variant_runs_here((uir_cpu_variant)v))
+                check_compiler(&m, compilers[c], (uir_cpu_variant)v, v == UIR_CPU_AVX2 ? NULL : "-O0");
+        }
+    }
+    if (found("aarch64-linux-gnu-gcc")) check_compiler(&m, "aarch64-linux-gnu-gcc", UIR_CPU_AARCH64, "-O0");
+    close_model(&m);
+}
+
+static void count_steps(void *user, uint32_t done, uint32_t total) {
+    uint32_t *steps = user;
+    assert_int_equal(done, ++steps[0]);
+    steps[1] = total;
+}
+
+static void test_folder_of_source(void **state) {
+    (void)state;
+    model m;
+    char folder[256], path[300];
+    uint32_t steps[2] = {0, 0};
+    uir_cpu_object first, second;
+    open_model(&m, 1);
+    make_folder(folder, "source");
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"},
+                                     .source_folder = folder,
+                                     .progress = count_steps,
+                                     .progress_user = steps};
+    assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &first), 0);
+    assert_int_equal(steps[0], first.file_count + 1);
+    assert_int_equal(steps[1], first.file_count + 1);
+    assert_int_equal(entries(folder), first.file_count + 1); /* and build.sh */
+    options.source_folder = NULL;
+    options.progress = NULL;
+    assert_int_equal(
+        uir_cpu_build_folder(&m.zoo.allocator, &options, folder, m.kernels, m.count, &m.zoo.diagnostics, &second), 0);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.bytes, second.bytes, first.size);
+    uir_cpu_object_deinit(&second);
+    snprintf(path, sizeof path, "'%s/build.sh'", folder);
+    char command[400];
+    snprintf(command, sizeof command, "sh %s", path);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/kernels.so", folder);
+    assert_int_equal(access(path, R_OK), 0);
+    uir_cpu_object_deinit(&first);
+    remove_files(folder);
+    close_model(&m);
+}
+
+/* ---- compilers that fail ---- */
+typedef struct failure {
+    const char *script; /* of the compiler; NULL: there is none */
+    uint32_t timeout_ms;
+    bool cancels;
+    uir_status status;
+    const char *says;
+} failure;
+
+static bool cancel_flag;
+
+static void cancel_soon(int signal_number) {
+    (void)signal_number;
+    *(volatile bool *)&cancel_flag = true;
+}
+
+static void check_failure(model *m, const failure *f, const char *folder) {
+    char compiler[400], scripts[256];
+    uir_cpu_object object;
+    uir_cpu_build_options options = {
+        .compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler, .timeout_ms = f->timeout_ms},
+        .cancel = &cancel_flag,
+        .jobs = 2};
+    snprintf(scripts, sizeof scripts, "/tmp/uir-cc-XXXXXX"); /* without blanks, at which words are split */
+    assert_non_null(mkdtemp(scripts));
+    snprintf(compiler, sizeof compiler, "%s/cc", scripts);
+    if (f->script) {
+        FILE *file = fopen(compiler, "w");
+        assert_non_null(file);
+        fprintf(file, "#!/bin/sh\n%s\n", f->script);
+        fclose(file);
+        assert_int_equal(chmod(compiler, 0700), 0);
+    }
+    cancel_flag = false;
+    if (f->cancels) {
+        timer_t timer;
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+        struct itimerspec when = {.it_value = {0, 200000000}};
+        signal(SIGUSR1, cancel_soon);
+        assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+        assert_int_equal(timer_settime(timer, 0, &when, NULL), 0);
+    }
+    time_t begin = time(NULL);
+    uir_diagnostics_clear(&m->zoo.diagnostics);
+    uir_status status = uir_cpu_build(&m->zoo.allocator, &options, m->kernels, m->count, &m->zoo.diagnostics, &object);
+    if (status != f->status || !zoo_said(&m->zoo, f->says)) {
+        zoo_print_messages(&m->zoo);
+        fail_msg("'%s': status %d", f->script ? f->script : "", (int)status);
+    }
+    assert_true(time(NULL) - begin < 20);
+    assert_null(object.bytes);
+    assert_int_equal(entries(folder), 0);
+    if (f->script) unlink(compiler);
+    remove_files(scripts);
+}
+
+static void test_compilers_that_fail(void **state) {
+    (void)state;
+    static const failure failures[] = {
+        {NULL, 0, false, UIR_STATUS_DEVICE_FAILED, "cannot be started"},
+        {"echo 'no such luck' >&2; exit 1", 0, false, UIR_STATUS_DEVICE_FAILED, "no such luck"},
+        {"exit 7", 0, false, UIR_STATUS_DEVICE_FAILED, "it said nothing"},
+        {"exit 0", 0, false, UIR_STATUS_DEVICE_FAILED, "wrote nothing"},
+        {"kill -9 $$", 0, false, UIR_STATUS_DEVICE_FAILED, "killed by signal 9"},
+        {"sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"trap '' TERM INT; sleep 300 & sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"exec >/dev/null 2>&1; sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"while :; do echo words; done", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"sleep 300", 0, true, UIR_STATUS_CANCELLED, "cancelled"},
+        {"touch \"$TMPDIR/left\" left-too; exit 1", 0, false, UIR_STATUS_DEVICE_FAILED, "said nothing"},
+    };
+    model m;
+    char folder[256], kept[256] = "";
+    open_model(&m, 1);
+    if (getenv("TMPDIR")) snprintf(kept, sizeof kept, "%s", getenv("TMPDIR"));
+    make_folder(folder, "fail");
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        char inner[300];
+        snprintf(inner, sizeof inner, "%s/t", folder);
+        assert_int_equal(mkdir(inner, 0700), 0);
+        setenv("TMPDIR", inner, 1);
+        check_failure(&m, &failures[i], inner);
+        assert_int_equal(rmdir(inner), 0);
+    }
+    setenv("TMPDIR", "/proc/no/such/folder", 1);
+    uir_cpu_object object;
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC}};
+    assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, m.kernels, 1, &m.zoo.diagnostics, &object),
+                     UIR_STATUS_IO_FAILED);
+    assert_true(zoo_said(&m.zoo, "no temporary folder"));
+    if (kept[0])
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    remove_files(folder);
+    close_model(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_kernel_is_there_once),
+        cmocka_unit_test(test_same_bytes_and_no_warnings),
+        cmocka_unit_test(test_folder_of_source),
+        cmocka_unit_test(test_compilers_that_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
