@@ -1,6 +1,8 @@
 /* A scheduled loop AST as the text of an iGraph, which is then read and verified. */
 #include "lower/kernel.h"
 
+#include "lower/contraction.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -411,8 +413,12 @@ static void emit_block(uir_kernel *k, uint32_t id) {
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (!s->iters[i].data) uir_kernel_replace(k, s->iters[i].symbol, uir_kernel_substitute(k, s->iters[i].value));
     read_iters(k, s);
-    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
-        emit_statement(k, statement(k, c), k->fresh == id);
+    if (uir_contraction_is_mma(k, id)) {
+        uir_contraction_emit(k, id);
+    } else {
+        for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
+            emit_statement(k, statement(k, c), k->fresh == id);
+    }
     if (guarded) {
         k->depth--;
         uir_kernel_line(k, "}");
@@ -443,7 +449,7 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
     const uir_loop_statement *s = statement(k, id);
     if (s->next == UIR_LOOP_NONE) return false;
     uint32_t init = vectorised_block(k, id), update = vectorised_block(k, s->next);
-    if (init == UIR_LOOP_NONE || update == UIR_LOOP_NONE || statement(k, s->next)->kind != UIR_LOOP_STATEMENT_FOR)
+    if (init == UIR_LOOP_NONE || update == UIR_LOOP_NONE || uir_contraction_is_mma(k, update) || statement(k, s->next)->kind != UIR_LOOP_STATEMENT_FOR)
         return false;
     const uir_loop_statement *a = statement(k, statement(k, init)->first_child),
                              *b = statement(k, statement(k, update)->first_child);
@@ -619,9 +625,9 @@ static void write_pointer(uir_kernel *k, uint32_t tensor, uir_text *text) {
     for (uint32_t d = 0; d < p->rank; d++)
         uir_text_append_format(text, "%s%s", d ? ", " : "",
                                p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, t->extents[p->dims[d]]));
-    uir_text_append_string(text, "]");
+    uir_text_append_format(text, "]%s", p->layout ? p->layout : "");
     if (t->role != UIR_LOOP_ROLE_TEMP)
-        uir_text_append_format(text, " %s %u", t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index);
+        uir_text_append_format(text, " %s %u", p->constant ? "const" : t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index);
     else if (!p->on_chip)
         uir_text_append_string(text, " work");
     uir_text_append_string(text, "\n");
@@ -725,6 +731,7 @@ static void begin(uir_kernel *k) {
     for (uint32_t i = 0; i < f->sizes.count; i++) k->in_scope[f->sizes.data[i].symbol.id] = 1;
     for (uint32_t i = 0; i < f->tiles.count; i++) k->in_scope[f->tiles.data[i].symbol.id] = 1;
     for (uint32_t i = 0; i < f->tensors.count; i++) describe_pointer(k, i);
+    uir_contraction_describe(k);
     k->depth = 1;
     k->fresh = UIR_LOWER_NONE;
 }

@@ -55,6 +55,8 @@ typedef struct uir_kernel_pointer {
     bool on_chip;
     uint32_t rank;                   /* of the pointer */
     int32_t dims[UIR_LOOP_MAX_RANK]; /* per pointer dim: the tensor's, or -1: one element */
+    const char *layout;              /* as written after the extents; NULL: row-major */
+    bool constant;                   /* packed ahead: `const` instead of `in` */
 } uir_kernel_pointer;
 
 typedef struct uir_kernel {

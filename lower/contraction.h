@@ -1,0 +1,36 @@
+/* Contractions: one matmul or convolution with what comes before and after it, as a tiled kernel around mma.
+ *
+ * In: a naive loop function in which one block, marked `annotate "contraction"`, updates the monoid sum with a product
+ * of two values (`annotate "constant W"`: tensor W is the same in every run and may be packed ahead), blocks of
+ * elementwise work before it and after it. Out: scheduled functions, each a variant with its `require`, the last one
+ * without; and their iGraphs.
+ *
+ * The result's axes fall into classes by which factor they address: both (batch), the first (m), the second (n); k is
+ * summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result stays on
+ * chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of columns
+ * where it is not constant and packed so already. What follows is done row by row on the finished block. */
+#ifndef UIR_LOWER_CONTRACTION_H
+#define UIR_LOWER_CONTRACTION_H
+
+#include "lower/lower.h"
+
+#define UIR_CONTRACTION_MARK "contraction" /* on the naive update block */
+#define UIR_CONTRACTION_MMA  "mma"         /* on the scheduled one */
+
+/* Is one of the function's blocks marked as a contraction: naive, or scheduled (and so for uir_contraction_kernel)? */
+bool uir_contraction_matches(const uir_loop_function *function);
+bool uir_contraction_is_scheduled(const uir_loop_function *function);
+
+/* Appends the variants; `steps` (may be NULL) says in words what was done. UNSUPPORTED with a message where the
+ * function is no single contraction with elementwise work around it. */
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                    uir_diagnostics *diagnostics, uir_loop_list *out);
+
+/* What uir_lower_kernel asks about a function with a scheduled contraction: the order and layout of its pointers, and
+ * the block's instruction. */
+struct uir_kernel;
+void uir_contraction_describe(struct uir_kernel *kernel);
+bool uir_contraction_is_mma(const struct uir_kernel *kernel, uint32_t block);
+void uir_contraction_emit(struct uir_kernel *kernel, uint32_t block);
+
+#endif

@@ -1,0 +1,380 @@
+/* Finding a contraction in a naive loop function: its factors, the classes of its axes, the blocks before it (inlined)
+ * and after it (whose iteration variables are traced to its axes). */
+#include "lower/contraction_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STATEMENT(f, id)  (&(f)->statements.data[id])
+#define EXPRESSION(f, id) (&(f)->expressions.data[id])
+
+bool uir_loop_has_mark(const uir_loop_function *f, uint32_t block, const char *mark) {
+    const uir_loop_statement *s = STATEMENT(f, block);
+    for (uint32_t i = 0; i < s->annotation_count; i++)
+        if (!strcmp(s->annotations[i], mark)) return true;
+    return false;
+}
+
+uir_status uir_loop_add_mark(uir_loop_function *f, uint32_t block, const char *format, ...) {
+    uir_loop_statement *s = STATEMENT(f, block);
+    char text[128];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof text) return UIR_STATUS_LIMIT;
+    const char **marks;
+    UIR_TRY_ALLOCATE(marks, uir_arena_allocate_array(&f->arena, s->annotation_count + 1, sizeof *marks));
+    for (uint32_t i = 0; i < s->annotation_count; i++) marks[i] = s->annotations[i];
+    UIR_TRY_ALLOCATE(marks[s->annotation_count], uir_arena_copy_string(&f->arena, text, (size_t)length));
+    s->annotations = marks;
+    s->annotation_count++;
+    return UIR_STATUS_OK;
+}
+
+static bool find_mark(const uir_loop_function *f, uint32_t id, const char *mark) {
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        const uir_loop_statement *s = STATEMENT(f, id);
+        if (s->kind == UIR_LOOP_STATEMENT_BLOCK ? uir_loop_has_mark(f, id, mark) : find_mark(f, s->first_child, mark))
+            return true;
+    }
+    return false;
+}
+
+bool uir_contraction_matches(const uir_loop_function *function) {
+    return find_mark(function, function->first, UIR_CONTRACTION_MARK);
+}
+
+bool uir_contraction_is_scheduled(const uir_loop_function *function) {
+    return find_mark(function, function->first, UIR_CONTRACTION_MMA);
+}
+
+uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
+                         uir_loop_function **out_function) {
+    uir_text text;
+    uir_text_init(&text, &function->allocator);
+    uir_loop_print(function, &text);
+    uir_status status = uir_text_status(&text);
+    if (status == UIR_STATUS_OK)
+        status =
+            uir_loop_parse(&function->allocator, text.data, text.length, function->file, diagnostics, out_function);
+    uir_text_deinit(&text);
+    return status;
+}
+
+uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
+    return uir_error(c->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "@%s: %s", c->f->name, why);
+}
+
+bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor) {
+    char mark[128];
+    snprintf(mark, sizeof mark, "constant %s", c->f->tensors.data[tensor].name);
+    return uir_loop_has_mark(c->f, c->update, mark);
+}
+
+/* ---- expressions ---- */
+typedef struct rewriter {
+    uir_loop_function *f;
+    const uir_dim *replacements;
+    uint32_t count;
+    uint32_t tensor; /* loads of it become `value`, stored at `indices`; NONE: no */
+    uint32_t value;
+    const uir_dim *indices;
+} rewriter;
+
+static uir_status rewrite(const rewriter *r, uint32_t id, uint32_t *out);
+
+/* What is stored to a tensor, at the place of a load. */
+static uir_status expand(const rewriter *r, const uir_loop_expression *load, uint32_t *out) {
+    uir_loop_function *f = r->f;
+    uint32_t rank = f->tensors.data[r->tensor].rank, count = uir_dims_symbol_count(f->dims);
+    uir_dim *replacements;
+    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(&f->arena, count + 1, sizeof *replacements));
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_symbol symbol;
+        if (!uir_dim_is_symbol(f->dims, r->indices[d], &symbol)) return UIR_STATUS_UNSUPPORTED;
+        replacements[symbol.id] = load->load.indices[d];
+    }
+    rewriter inner = {f, replacements, count, UIR_LOOP_NONE, 0, NULL};
+    return rewrite(&inner, r->value, out);
+}
+
+static uir_status rewrite(const rewriter *r, uint32_t id, uint32_t *out) {
+    uir_loop_function *f = r->f;
+    uir_loop_expression e = *EXPRESSION(f, id);
+    bool changed = false;
+    if (e.kind == UIR_LOOP_CALL) {
+        for (uint32_t i = 0; i < e.argument_count; i++) {
+            uint32_t argument = e.arguments[i];
+            UIR_TRY(rewrite(r, argument, &e.arguments[i]));
+            changed |= argument != e.arguments[i];
+        }
+    } else if (e.kind == UIR_LOOP_INDEX && r->replacements) {
+        e.index = uir_dim_substitute(f->dims, e.index, r->replacements, r->count);
+        if (!e.index.id) return UIR_STATUS_OUT_OF_MEMORY;
+        changed = true;
+    } else if (e.kind == UIR_LOOP_LOAD) {
+        uint32_t rank = f->tensors.data[e.load.tensor].rank;
+        for (uint32_t d = 0; d < rank && r->replacements; d++) {
+            e.load.indices[d] = uir_dim_substitute(f->dims, e.load.indices[d], r->replacements, r->count);
+            if (!e.load.indices[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+            changed = true;
+        }
+        if (e.load.tensor == r->tensor) return e.has_fill ? UIR_STATUS_UNSUPPORTED : expand(r, &e, out);
+    }
+    *out = id;
+    if (!changed) return UIR_STATUS_OK;
+    *out = f->expressions.count;
+    return uir_vector_push(&f->arena, &f->expressions, e);
+}
+
+uir_status uir_loop_substitute(uir_loop_function *f, uint32_t expression, const uir_dim *replacements, uint32_t count,
+                               uint32_t *out_expression) {
+    rewriter r = {f, replacements, count, UIR_LOOP_NONE, 0, NULL};
+    return rewrite(&r, expression, out_expression);
+}
+
+static bool reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
+    const uir_loop_expression *e = EXPRESSION(f, id);
+    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (reads(f, e->arguments[i], tensor)) return true;
+    return false;
+}
+
+/* ---- blocks in the order of the text ---- */
+typedef struct block_list {
+    uint32_t ids[UIR_CONTRACTION_MAX_BLOCKS];
+    uint32_t count;
+} block_list;
+
+static bool collect(const uir_loop_function *f, uint32_t id, block_list *out) {
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK) {
+            if (STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_IF || !collect(f, STATEMENT(f, id)->first_child, out))
+                return false;
+        } else if (out->count == UIR_CONTRACTION_MAX_BLOCKS) {
+            return false;
+        } else {
+            out->ids[out->count++] = id;
+        }
+    }
+    return true;
+}
+
+static uint32_t only_statement(const uir_loop_function *f, uint32_t block) {
+    uint32_t id = STATEMENT(f, block)->first_child;
+    return id != UIR_LOOP_NONE && STATEMENT(f, id)->next == UIR_LOOP_NONE ? id : UIR_LOOP_NONE;
+}
+
+static bool block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor) {
+    for (uint32_t id = STATEMENT(f, block)->first_child; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        for (uint32_t i = 0; i < STATEMENT(f, id)->value_count; i++)
+            if (reads(f, STATEMENT(f, id)->values[i], tensor)) return true;
+    }
+    return false;
+}
+
+/* Puts what `block` stores into the blocks after it. */
+static uir_status inline_block(uir_contraction *c, const block_list *blocks, uint32_t at) {
+    uir_loop_function *f = c->f;
+    uint32_t store = only_statement(f, blocks->ids[at]);
+    const uir_loop_statement *s = STATEMENT(f, store);
+    uint32_t tensor = s->targets[0].tensor;
+    rewriter r = {f, NULL, 0, tensor, s->values[0], s->targets[0].indices};
+    for (uint32_t i = at + 1; i < blocks->count; i++) {
+        if (!block_reads(f, blocks->ids[i], tensor)) continue;
+        for (uint32_t id = STATEMENT(f, blocks->ids[i])->first_child; id != UIR_LOOP_NONE;
+             id = STATEMENT(f, id)->next) {
+            for (uint32_t v = 0; v < STATEMENT(f, id)->value_count; v++) {
+                uint32_t value;
+                uir_status status = rewrite(&r, STATEMENT(f, id)->values[v], &value);
+                if (status == UIR_STATUS_UNSUPPORTED)
+                    return uir_contraction_refuse(c, "what is computed before the contraction cannot be inlined");
+                UIR_TRY(status);
+                STATEMENT(f, id)->values[v] = value;
+            }
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- classes ---- */
+typedef struct use_search {
+    const uir_loop_function *f;
+    const uir_loop_statement *block;
+    bool used[UIR_LOOP_MAX_ITERS];
+} use_search;
+
+static void note_use(void *user, uir_symbol symbol) {
+    use_search *s = user;
+    for (uint32_t i = 0; i < s->block->iter_count; i++)
+        if (s->block->iters[i].symbol.id == symbol.id) s->used[i] = true;
+}
+
+static void find_uses(use_search *s, uint32_t id) {
+    const uir_loop_expression *e = EXPRESSION(s->f, id);
+    if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(s->f->dims, e->index, note_use, s);
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < s->f->tensors.data[e->load.tensor].rank; d++)
+        uir_dim_visit_symbols(s->f->dims, e->load.indices[d], note_use, s);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) find_uses(s, e->arguments[i]);
+}
+
+static uint32_t iter_of(const uir_loop_function *f, const uir_loop_statement *block, uir_dim dim) {
+    uir_symbol symbol;
+    if (!uir_dim_is_symbol(f->dims, dim, &symbol)) return UIR_LOOP_NONE;
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id) return i;
+    return UIR_LOOP_NONE;
+}
+
+static uir_status classify(uir_contraction *c) {
+    uir_loop_function *f = c->f;
+    const uir_loop_statement *block = STATEMENT(f, c->update), *sum = STATEMENT(f, c->sum);
+    const uir_loop_expression *product = EXPRESSION(f, sum->values[0]);
+    const uir_loop_monoid *monoid = &f->monoids.data[sum->monoid];
+    const uir_loop_expression *step = EXPRESSION(f, monoid->update[0]);
+    if (product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL)
+        return uir_contraction_refuse(c, "a contraction sums products of two values");
+    if (monoid->state_count != 1 || step->kind != UIR_LOOP_CALL || step->op != UIR_OP_ADD)
+        return uir_contraction_refuse(c, "a contraction's monoid is a sum");
+    use_search uses[2] = {{f, block, {false}}, {f, block, {false}}};
+    for (uint32_t k = 0; k < 2; k++) {
+        c->factors[k] = product->arguments[k];
+        find_uses(&uses[k], c->factors[k]);
+    }
+    c->axis_count = block->iter_count;
+    for (uint32_t i = 0; i < block->iter_count; i++) {
+        uir_contraction_axis *axis = &c->axes[i];
+        if (block->iters[i].data) return uir_contraction_refuse(c, "a contraction's axis is read from data");
+        *axis = (uir_contraction_axis){.extent = block->iters[i].extent, .place = -1};
+        axis->class = block->iters[i].reduce               ? UIR_CONTRACTION_K
+                      : uses[0].used[i] && uses[1].used[i] ? UIR_CONTRACTION_BATCH
+                      : uses[1].used[i]                    ? UIR_CONTRACTION_N
+                                                           : UIR_CONTRACTION_M;
+    }
+    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
+        c->tensor_axes[d] = iter_of(f, block, sum->targets[0].indices[d]);
+        if (c->tensor_axes[d] == UIR_LOOP_NONE) return uir_contraction_refuse(c, "sums are not stored along axes");
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- what comes after: iteration variables to axes, by the tensors whose axes are known ---- */
+typedef struct tracer {
+    uir_contraction *c;
+    uint32_t (*known)[UIR_LOOP_MAX_RANK]; /* per tensor; [0] NONE: not known */
+    uir_contraction_block *block;
+    bool conflict;
+} tracer;
+
+static void trace(tracer *t, uint32_t id) {
+    uir_loop_function *f = t->c->f;
+    const uir_loop_expression *e = EXPRESSION(f, id);
+    const uir_loop_statement *block = STATEMENT(f, t->block->id);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) trace(t, e->arguments[i]);
+    if (e->kind != UIR_LOOP_LOAD || t->known[e->load.tensor][0] == UIR_LOOP_NONE - 1) return;
+    for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++) {
+        uint32_t iter = iter_of(f, block, e->load.indices[d]), axis = t->known[e->load.tensor][d];
+        if (iter == UIR_LOOP_NONE || (t->block->axes[iter] != UIR_LOOP_NONE && t->block->axes[iter] != axis))
+            t->conflict = true;
+        else
+            t->block->axes[iter] = axis;
+    }
+}
+
+static uir_status trace_block(tracer *t, uint32_t id) {
+    uir_contraction *c = t->c;
+    uir_loop_function *f = c->f;
+    const uir_loop_statement *block = STATEMENT(f, id);
+    uint32_t store = only_statement(f, id);
+    if (store == UIR_LOOP_NONE || c->after_count == UIR_CONTRACTION_MAX_BLOCKS)
+        return uir_contraction_refuse(c, "a block after the contraction does more than one thing");
+    const uir_loop_statement *s = STATEMENT(f, store);
+    if (s->kind != UIR_LOOP_STATEMENT_STORE && (s->kind != UIR_LOOP_STATEMENT_FINISH || s->value_count != 1))
+        return uir_contraction_refuse(c, "something after the contraction is not elementwise");
+    uir_contraction_block *b = t->block = &c->after[c->after_count++];
+    b->id = id;
+    for (uint32_t i = 0; i < block->iter_count; i++) b->axes[i] = UIR_LOOP_NONE;
+    trace(t, s->values[0]);
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (b->axes[i] == UIR_LOOP_NONE || block->iters[i].data) t->conflict = true;
+    if (t->conflict || block->iter_count != f->tensors.data[c->tensor].rank)
+        return uir_contraction_refuse(c, "something after the contraction does not keep to its axes");
+    const uir_loop_access *target = &s->targets[0];
+    const uir_loop_tensor *tensor = &f->tensors.data[target->tensor];
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        uint32_t iter = iter_of(f, block, target->indices[d]);
+        if (iter == UIR_LOOP_NONE) {
+            if (tensor->role == UIR_LOOP_ROLE_TEMP)
+                return uir_contraction_refuse(c, "a value is not stored along axes");
+            continue;
+        }
+        t->known[target->tensor][d] = b->axes[iter];
+        if (tensor->role == UIR_LOOP_ROLE_OUT) c->axes[b->axes[iter]].place = (int32_t)d;
+    }
+    if (!tensor->rank) t->known[target->tensor][0] = 0;
+    return UIR_STATUS_OK;
+}
+
+static uir_status find_parts(uir_contraction *c, const block_list *blocks) {
+    uir_loop_function *f = c->f;
+    c->init = c->update = UIR_LOOP_NONE;
+    for (uint32_t i = 0; i < blocks->count; i++) {
+        uint32_t only = only_statement(f, blocks->ids[i]);
+        if (only == UIR_LOOP_NONE) continue;
+        const uir_loop_statement *s = STATEMENT(f, only);
+        if (s->kind == UIR_LOOP_STATEMENT_UPDATE && uir_loop_has_mark(f, blocks->ids[i], UIR_CONTRACTION_MARK)) {
+            if (c->update != UIR_LOOP_NONE) return uir_contraction_refuse(c, "there are two contractions");
+            c->update = blocks->ids[i];
+            c->sum = only;
+            c->tensor = s->targets[0].tensor;
+        }
+    }
+    for (uint32_t i = 0; i < blocks->count && c->update != UIR_LOOP_NONE; i++) {
+        uint32_t only = only_statement(f, blocks->ids[i]);
+        if (only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_INIT &&
+            STATEMENT(f, only)->targets[0].tensor == c->tensor)
+            c->init = blocks->ids[i];
+    }
+    if (c->init == UIR_LOOP_NONE) return uir_contraction_refuse(c, "there is no contraction");
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_find(uir_loop_function *f, uir_arena *arena, uir_diagnostics *diagnostics,
+                                uir_contraction *out) {
+    uir_contraction *c = out;
+    block_list blocks = {.count = 0};
+    *c = (uir_contraction){.f = f, .arena = arena, .diagnostics = diagnostics};
+    if (!collect(f, f->first, &blocks)) return uir_contraction_refuse(c, "too many blocks, or conditions among them");
+    UIR_TRY(find_parts(c, &blocks));
+    tracer t = {.c = c};
+    UIR_TRY_ALLOCATE(t.known, uir_arena_allocate_array(arena, f->tensors.count + 1, sizeof *t.known));
+    for (uint32_t i = 0; i < f->tensors.count; i++) t.known[i][0] = UIR_LOOP_NONE - 1;
+    /* What does not read the sums is computed where it is used. */
+    bool depends[UIR_CONTRACTION_MAX_BLOCKS] = {false};
+    for (uint32_t i = 0; i < blocks.count; i++) {
+        uint32_t id = blocks.ids[i], store = only_statement(f, id);
+        if (id == c->init || id == c->update) continue;
+        depends[i] = block_reads(f, id, c->tensor);
+        for (uint32_t j = 0; j < i && !depends[i]; j++) {
+            uint32_t earlier = only_statement(f, blocks.ids[j]);
+            depends[i] = depends[j] && block_reads(f, id, STATEMENT(f, earlier)->targets[0].tensor);
+        }
+        if (depends[i]) continue;
+        if (store == UIR_LOOP_NONE || STATEMENT(f, store)->kind != UIR_LOOP_STATEMENT_STORE ||
+            f->tensors.data[STATEMENT(f, store)->targets[0].tensor].role != UIR_LOOP_ROLE_TEMP)
+            return uir_contraction_refuse(c, "a block beside the contraction neither feeds it nor follows it");
+        UIR_TRY(inline_block(c, &blocks, i));
+    }
+    UIR_TRY(classify(c));
+    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
+        t.known[c->tensor][d] = c->tensor_axes[d];
+        if (f->tensors.data[c->tensor].role == UIR_LOOP_ROLE_OUT) c->axes[c->tensor_axes[d]].place = (int32_t)d;
+    }
+    if (!f->tensors.data[c->tensor].rank) t.known[c->tensor][0] = 0;
+    for (uint32_t i = 0; i < blocks.count; i++)
+        if (depends[i]) UIR_TRY(trace_block(&t, blocks.ids[i]));
+    return UIR_STATUS_OK;
+}

@@ -1,0 +1,58 @@
+/* Inside the contractions: what was found in a naive function. */
+#ifndef UIR_LOWER_CONTRACTION_INTERNAL_H
+#define UIR_LOWER_CONTRACTION_INTERNAL_H
+
+#include "lower/contraction.h"
+
+enum { UIR_CONTRACTION_MAX_BLOCKS = 64 };
+
+typedef enum uir_contraction_class {
+    UIR_CONTRACTION_BATCH,
+    UIR_CONTRACTION_M,
+    UIR_CONTRACTION_N,
+    UIR_CONTRACTION_K
+} uir_contraction_class;
+
+typedef struct uir_contraction_axis {
+    uir_contraction_class class;
+    uir_dim extent;
+    int32_t place; /* among the dims of the last output; -1: not there */
+} uir_contraction_axis;
+
+/* A block and which axis each of its iteration variables runs along. */
+typedef struct uir_contraction_block {
+    uint32_t id;
+    uint32_t axes[UIR_LOOP_MAX_ITERS];
+} uir_contraction_block;
+
+typedef struct uir_contraction {
+    uir_loop_function *f;
+    uir_arena *arena;
+    uir_diagnostics *diagnostics;
+    uint32_t init, update;                         /* blocks */
+    uint32_t sum;                                  /* the update statement */
+    uint32_t tensor;                               /* that holds the sums */
+    uint32_t factors[2];                           /* expressions: the one of m, the one of n */
+    uir_contraction_axis axes[UIR_LOOP_MAX_ITERS]; /* the update's iteration variables */
+    uint32_t axis_count;
+    uint32_t tensor_axes[UIR_LOOP_MAX_RANK]; /* of the sums */
+    uir_contraction_block after[UIR_CONTRACTION_MAX_BLOCKS];
+    uint32_t after_count;
+} uir_contraction;
+
+/* A copy by way of the text. */
+uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
+                         uir_loop_function **out_function);
+/* Finds the contraction and inlines what is computed before it; changes `f`. */
+uir_status uir_contraction_find(uir_loop_function *f, uir_arena *arena, uir_diagnostics *diagnostics,
+                                uir_contraction *out);
+uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
+bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
+bool uir_loop_has_mark(const uir_loop_function *f, uint32_t block, const char *mark);
+/* A mark more. */
+uir_status uir_loop_add_mark(uir_loop_function *f, uint32_t block, const char *format, ...) UIR_PRINTF(3, 4);
+/* The expression with symbols replaced (`replacements[symbol.id]`, NONE: kept). */
+uir_status uir_loop_substitute(uir_loop_function *f, uint32_t expression, const uir_dim *replacements, uint32_t count,
+                               uint32_t *out_expression);
+
+#endif

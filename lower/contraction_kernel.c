@@ -1,0 +1,375 @@
+/* What a scheduled contraction says beyond other functions: layouts of its factors, and mma. */
+#include "lower/contraction_internal.h"
+#include "lower/kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATEMENT(f, id)  (&(f)->statements.data[id])
+#define EXPRESSION(f, id) (&(f)->expressions.data[id])
+
+enum { PANEL = 32, ROW_PAD = 16 };
+
+/* ---- finding the block ---- */
+static uint32_t find_mma(const uir_loop_function *f, uint32_t id) {
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        const uir_loop_statement *s = STATEMENT(f, id);
+        if (s->kind == UIR_LOOP_STATEMENT_BLOCK) {
+            if (uir_loop_has_mark(f, id, UIR_CONTRACTION_MMA)) return id;
+        } else {
+            uint32_t found = find_mma(f, s->first_child);
+            if (found != UIR_LOOP_NONE) return found;
+        }
+    }
+    return UIR_LOOP_NONE;
+}
+
+static bool marked(const uir_loop_function *f, uint32_t block, const char *word, uint32_t tensor) {
+    char mark[160];
+    snprintf(mark, sizeof mark, "%s %s", word, f->tensors.data[tensor].name);
+    return uir_loop_has_mark(f, block, mark);
+}
+
+/* A factor as mma reads it: the load in it, under the cast that mma makes itself. */
+static const uir_loop_expression *factor_of(const uir_loop_function *f, uint32_t block, uint32_t which) {
+    const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, block)->first_child);
+    const uir_loop_expression *mul = EXPRESSION(f, sum->values[0]);
+    if (mul->kind != UIR_LOOP_CALL || mul->op != UIR_OP_MUL) return NULL;
+    const uir_loop_expression *e = EXPRESSION(f, mul->arguments[which]);
+    if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = EXPRESSION(f, e->arguments[0]);
+    return e->kind == UIR_LOOP_LOAD ? e : NULL;
+}
+
+/* ---- the order of a pointer's dims: that of the loops which are vectorised around its access ---- */
+typedef struct order {
+    uir_kernel *k;
+    const uir_loop_statement *loops[UIR_LOOP_MAX_ITERS]; /* vectorised, outermost first */
+    uint32_t loop_count;
+    const uir_loop_statement *block;
+    bool *done; /* per tensor */
+} order;
+
+typedef struct mention {
+    uir_symbol symbol;
+    bool found;
+} mention;
+
+static void note_symbol(void *user, uir_symbol symbol) {
+    mention *m = user;
+    if (symbol.id == m->symbol.id) m->found = true;
+}
+
+static bool mentions(uir_dims *dims, uir_dim dim, uir_symbol symbol) {
+    mention m = {symbol, false};
+    uir_dim_visit_symbols(dims, dim, note_symbol, &m);
+    return m.found;
+}
+
+/* Which of `count` loops an index of the block runs along: NONE when none or several do. */
+static uint32_t loop_of(const order *o, uir_dim index, const uir_loop_statement *const *loops, uint32_t count) {
+    uint32_t found = UIR_LOOP_NONE, hits = 0;
+    for (uint32_t i = 0; i < o->block->iter_count; i++) {
+        const uir_loop_iter *iter = &o->block->iters[i];
+        if (iter->data || !mentions(o->k->dims, index, iter->symbol)) continue;
+        for (uint32_t l = 0; l < count; l++) {
+            if (!loops[l] || !mentions(o->k->dims, iter->value, loops[l]->symbol)) continue;
+            found = l;
+            hits++;
+        }
+    }
+    return hits == 1 ? found : UIR_LOOP_NONE;
+}
+
+/* Dims that run along no loop, then a dim for each of the loops; one element where a loop has none. */
+static void set_order(order *o, const uir_loop_access *access, const uir_loop_statement *const *loops, uint32_t count) {
+    uir_kernel *k = o->k;
+    const uir_loop_tensor *t = &k->f->tensors.data[access->tensor];
+    uir_kernel_pointer *p = &k->pointers[access->tensor];
+    int32_t dims[UIR_LOOP_MAX_RANK], of_loop[UIR_LOOP_MAX_ITERS];
+    uint32_t rank = 0;
+    for (uint32_t l = 0; l < count; l++) of_loop[l] = -1;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        uint32_t l = loop_of(o, access->indices[d], loops, count);
+        if (l == UIR_LOOP_NONE)
+            dims[rank++] = (int32_t)d;
+        else if (of_loop[l] >= 0)
+            return; /* a diagonal: a window */
+        else
+            of_loop[l] = (int32_t)d;
+    }
+    bool any = false;
+    for (uint32_t l = 0; l < count; l++) {
+        if (!loops[l] && !any && rank) continue;
+        any |= of_loop[l] >= 0;
+        if (!any && l + 2 < count) continue;
+        if (rank == UIR_LOOP_MAX_RANK) return;
+        dims[rank++] = of_loop[l];
+    }
+    while (rank < 2) {
+        for (uint32_t d = rank; d > 0; d--) dims[d] = dims[d - 1];
+        dims[0] = -1;
+        rank++;
+    }
+    memcpy(p->dims, dims, sizeof dims);
+    p->rank = rank;
+}
+
+/* Strides of a pointer whose dims are not in the tensor's order. */
+static void write_strides(uir_kernel *k, uint32_t tensor) {
+    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, 1);
+    bool rising = true;
+    int32_t before = -1;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (p->dims[d] < 0) continue;
+        rising &= p->dims[d] > before;
+        before = p->dims[d];
+    }
+    if (rising || k->status != UIR_STATUS_OK) return;
+    for (uint32_t d = t->rank; d > 0; d--) {
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+    }
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    for (uint32_t d = 0; d < p->rank; d++)
+        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
+                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
+    uir_text_append_string(&text, ")");
+    p->layout = uir_kernel_copy(k, text.data);
+    uir_text_deinit(&text);
+}
+
+static void order_access(order *o, const uir_loop_access *access) {
+    const uir_loop_tensor *t = &o->k->f->tensors.data[access->tensor];
+    if (o->done[access->tensor] || t->role == UIR_LOOP_ROLE_TEMP) return;
+    o->done[access->tensor] = true;
+    set_order(o, access, o->loops, o->loop_count);
+    write_strides(o->k, access->tensor);
+}
+
+static void order_expression(order *o, uint32_t id) {
+    const uir_loop_expression *e = EXPRESSION(o->k->f, id);
+    if (e->kind == UIR_LOOP_LOAD) order_access(o, &e->load);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) order_expression(o, e->arguments[i]);
+}
+
+static void order_list(order *o, uint32_t id) {
+    const uir_loop_function *f = o->k->f;
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        const uir_loop_statement *s = STATEMENT(f, id);
+        if (s->kind == UIR_LOOP_STATEMENT_FOR) {
+            bool lane = s->loop_kind == UIR_LOOP_VECTORISED && o->loop_count < UIR_LOOP_MAX_ITERS;
+            if (lane) o->loops[o->loop_count++] = s;
+            order_list(o, s->first_child);
+            if (lane) o->loop_count--;
+        } else if (s->kind == UIR_LOOP_STATEMENT_IF) {
+            order_list(o, s->first_child);
+        } else {
+            o->block = s;
+            for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = STATEMENT(f, c)->next) {
+                for (uint32_t i = 0; i < STATEMENT(f, c)->value_count; i++)
+                    order_expression(o, STATEMENT(f, c)->values[i]);
+                for (uint32_t i = 0; i < STATEMENT(f, c)->target_count; i++)
+                    order_access(o, &STATEMENT(f, c)->targets[i]);
+            }
+        }
+    }
+}
+
+/* ---- layouts ---- */
+/* Panels of 32 columns: dims of k inside a panel, the others outside. */
+static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *access, const order *o, int32_t column,
+                        const uir_loop_statement *block) {
+    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, PANEL), panel;
+    bool deep[UIR_LOOP_MAX_RANK] = {false};
+    (void)o;
+    for (uint32_t d = 0; d < t->rank; d++)
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            deep[d] |= block->iters[i].reduce && mentions(k->dims, access->indices[d], block->iters[i].symbol);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (!deep[d - 1]) continue;
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+    }
+    panel = stride;
+    uir_dim panels = uir_dim_ceildiv(k->dims, t->extents[column], uir_dim_const(k->dims, PANEL));
+    stride = uir_dim_mul(k->dims, stride, panels);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (deep[d - 1] || (int32_t)d - 1 == column) continue;
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+    }
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uir_text_append_string(&text, d ? ", " : ":(");
+        if (p->dims[d] < 0)
+            uir_text_append_string(&text, "1");
+        else if (p->dims[d] == column)
+            uir_text_append_format(&text, "(%d, %s)", PANEL, uir_kernel_print_dim(k, panels));
+        else
+            uir_text_append_string(&text, uir_kernel_print_dim(k, t->extents[p->dims[d]]));
+    }
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uir_text_append_string(&text, d ? ", " : "):(");
+        if (p->dims[d] < 0)
+            uir_text_append_string(&text, "1");
+        else if (p->dims[d] == column)
+            uir_text_append_format(&text, "(1, %s)", uir_kernel_print_dim(k, panel));
+        else
+            uir_text_append_string(&text, uir_kernel_print_dim(k, strides[p->dims[d]]));
+    }
+    uir_text_append_string(&text, ")");
+    p->layout = uir_kernel_copy(k, text.data);
+    uir_text_deinit(&text);
+}
+
+/* On chip all dims stand, as mma wants them; as many in front as what is copied has, so that both sides of the copy are
+ * alike. */
+static void keep_dims(uir_kernel *k, uint32_t tensor, uint32_t rank) {
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uint32_t own = k->f->tensors.data[tensor].rank;
+    p->rank = rank > own ? rank : own;
+    for (uint32_t d = 0; d < p->rank; d++) p->dims[d] = d + own < p->rank ? -1 : (int32_t)(d + own - p->rank);
+}
+
+static void pad_rows(uir_kernel *k, uint32_t tensor) {
+    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uir_dim row = uir_dim_add(k->dims, t->extents[1], uir_dim_const(k->dims, ROW_PAD));
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    uir_text_append_string(&text, ":(");
+    for (uint32_t d = 0; d + 2 < p->rank; d++) uir_text_append_string(&text, "1, ");
+    uir_text_append_format(&text, "%s, 1)", uir_kernel_print_dim(k, row));
+    p->layout = uir_kernel_copy(k, text.data);
+    uir_text_deinit(&text);
+}
+
+/* The rank of the tensor that a copy into `tensor` reads; 0: it is no plain copy. */
+static uint32_t copied_rank(const uir_kernel *k, uint32_t tensor) {
+    const uir_loop_function *f = k->f;
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = STATEMENT(f, i);
+        if (s->kind != UIR_LOOP_STATEMENT_STORE || s->targets[0].tensor != tensor) continue;
+        const uir_loop_expression *e = EXPRESSION(f, s->values[0]);
+        if (e->kind == UIR_LOOP_LOAD && !e->has_fill) return k->pointers[e->load.tensor].rank;
+    }
+    return 0;
+}
+
+void uir_contraction_describe(uir_kernel *k) {
+    const uir_loop_function *f = k->f;
+    uint32_t id = find_mma(f, f->first);
+    if (id == UIR_LOOP_NONE || k->status != UIR_STATUS_OK) return;
+    const uir_loop_statement *block = STATEMENT(f, id);
+    const uir_loop_statement *sum = STATEMENT(f, block->first_child);
+    const uir_loop_expression *factors[2] = {factor_of(f, id, 0), factor_of(f, id, 1)};
+    order o = {.k = k, .block = block};
+    o.done = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *o.done);
+    if (!o.done || !factors[0] || !factors[1]) {
+        uir_kernel_refuse(k, "mma multiplies what it loads");
+        return;
+    }
+    /* Loops over m, n, k: by what the sums and the factors are indexed with. */
+    const uir_loop_statement *all[3] = {NULL}, *sides[3] = {NULL}; /* of the sides m, n, k */
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = STATEMENT(f, i);
+        if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
+        uint32_t inside = s->first_child;
+        while (inside != UIR_LOOP_NONE && STATEMENT(f, inside)->kind == UIR_LOOP_STATEMENT_FOR)
+            inside = STATEMENT(f, inside)->first_child;
+        if (inside == id && count < 3) all[count++] = s;
+    }
+    for (uint32_t l = 0; l < count; l++) {
+        const uir_loop_statement *one[] = {all[l]};
+        bool row = loop_of(&o, sum->targets[0].indices[0], one, 1) == 0,
+             column = loop_of(&o, sum->targets[0].indices[1], one, 1) == 0;
+        sides[row ? 0 : column ? 1 : 2] = all[l];
+    }
+    for (uint32_t which = 0; which < 2; which++) {
+        uint32_t tensor = factors[which]->load.tensor;
+        const uir_loop_statement *loops[2] = {sides[which ? 2 : 0], sides[which ? 1 : 2]};
+        if (f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP) continue;
+        o.done[tensor] = true;
+        bool panel = marked(f, id, "panel", tensor);
+        set_order(&o, &factors[which]->load, loops, 2);
+        if (!panel) {
+            write_strides(k, tensor);
+            continue;
+        }
+        uir_kernel_pointer *p = &k->pointers[tensor];
+        int32_t column = -1, before = -1;
+        bool rising = true;
+        for (uint32_t d = 0; d < f->tensors.data[tensor].rank; d++)
+            if (loop_of(&o, factors[which]->load.indices[d], &sides[1], 1) == 0) column = (int32_t)d;
+        if (column < 0) continue;
+        for (uint32_t d = 0; d < p->rank; d++) {
+            rising &= p->dims[d] < 0 || p->dims[d] > before;
+            if (p->dims[d] >= 0) before = p->dims[d];
+        }
+        if (!rising) keep_dims(k, tensor, 0); /* packed from the tensor's own order: read through a window */
+        p->constant = true;
+        write_panel(k, tensor, &factors[which]->load, &o, column, block);
+    }
+    order_list(&o, f->first);
+    keep_dims(k, sum->targets[0].tensor, 0);
+    for (uint32_t which = 0; which < 2; which++) {
+        uint32_t tensor = factors[which]->load.tensor;
+        if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
+        keep_dims(k, tensor, copied_rank(k, tensor));
+        if (marked(f, id, "pad", tensor)) pad_rows(k, tensor);
+        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factors[which]->load, &o, 1, block);
+    }
+}
+
+bool uir_contraction_is_mma(const uir_kernel *k, uint32_t block) {
+    return uir_loop_has_mark(k->f, block, UIR_CONTRACTION_MMA);
+}
+
+/* ---- mma ---- */
+static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const uint32_t *wanted) {
+    uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[2];
+    uint32_t count = k->lane_count, used = 0, lanes;
+    memcpy(all, k->lanes, sizeof all);
+    for (uint32_t i = 0; i < 2; i++)
+        if (wanted[i] != UIR_LOOP_NONE) chosen[used++] = all[wanted[i]];
+    /* A side without a loop is one element, in its place. */
+    if (used == 1 && wanted[0] != UIR_LOOP_NONE) {
+        uir_dim one = uir_dim_const(k->dims, 1);
+        chosen[used++] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", one), one, one};
+    }
+    memcpy(k->lanes, chosen, used * sizeof *chosen);
+    k->lane_count = used;
+    const char *text = uir_kernel_slice(k, access, false, 0, &lanes);
+    memcpy(k->lanes, all, sizeof all);
+    k->lane_count = count;
+    return text;
+}
+
+void uir_contraction_emit(uir_kernel *k, uint32_t id) {
+    const uir_loop_function *f = k->f;
+    const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, id)->first_child);
+    const uir_loop_expression *a = factor_of(f, id, 0), *b = factor_of(f, id, 1);
+    uint32_t sides[3] = {UIR_LOOP_NONE, UIR_LOOP_NONE, UIR_LOOP_NONE};
+    if (k->status != UIR_STATUS_OK || !a || !b) return;
+    for (uint32_t l = 0; l < k->lane_count; l++) {
+        bool in[2] = {false, false};
+        for (uint32_t d = 0; d < 2; d++) {
+            uir_dim index = uir_kernel_substitute(k, sum->targets[0].indices[d]);
+            in[d] = index.id && mentions(k->dims, index, k->lanes[l].symbol);
+        }
+        sides[in[0] ? 0 : in[1] ? 1 : 2] = l;
+    }
+    const char *to = slice_of(k, &sum->targets[0], (uint32_t[]){sides[0], sides[1]});
+    const char *left = slice_of(k, &a->load, (uint32_t[]){sides[0], sides[2]});
+    const char *right = slice_of(k, &b->load, (uint32_t[]){sides[2], sides[1]});
+    uir_kernel_line(k, "mma.%s.%s.%s %s, %s, %s", uir_dtype_name(f->tensors.data[sum->targets[0].tensor].dtype),
+                    uir_dtype_name(f->tensors.data[a->load.tensor].dtype),
+                    uir_dtype_name(f->tensors.data[b->load.tensor].dtype), to, left, right);
+}
