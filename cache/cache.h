@@ -1,0 +1,54 @@
+/* The cache of compiled things: blobs on disk by a 128-bit key, for one owner, shared by his processes.
+ *
+ * In: key material (whatever decides the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the bytes,
+ * mapped and page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes wrong
+ * with it is a warning and a status on which the caller goes on without. File names are made from keys alone. */
+#ifndef UIR_CACHE_CACHE_H
+#define UIR_CACHE_CACHE_H
+
+#include "base/status.h"
+
+typedef struct uir_cache uir_cache;
+
+typedef struct uir_cache_key {
+    uint64_t low, high;
+} uir_cache_key;
+
+typedef struct uir_cache_options {
+    const char *folder; /* NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir */
+    uint64_t limit;     /* bytes on disk; 0: UIR_CACHE_LIMIT_DEFAULT */
+} uir_cache_options;
+#define UIR_CACHE_LIMIT_DEFAULT ((uint64_t)8 << 30)
+
+typedef struct uir_cache_entry {
+    const void *bytes; /* page-aligned, read only */
+    size_t size;
+    void *map; /* the whole file; the cache's own */
+    size_t map_size;
+} uir_cache_entry;
+
+uir_cache_key uir_cache_make_key(const void *material, size_t size);
+
+/* Opens the folder, made with mode 0700 where it is missing. IO_FAILED with a warning when there is none or it cannot
+ * be trusted: not the caller's own, or others may write to it. `options` may be NULL. */
+uir_status uir_cache_open(const uir_allocator *allocator, const uir_cache_options *options,
+                          uir_diagnostics *diagnostics, uir_cache **out_cache);
+void uir_cache_close(uir_cache *cache); /* NULL is fine; entries stay valid */
+
+/* NOT_FOUND, without a message, when there is no such entry. One that is damaged counts as none and is removed, with a
+ * warning. An entry is used until released even if another process removes it meanwhile. */
+uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics,
+                          uir_cache_entry *out_entry);
+void uir_cache_entry_release(uir_cache_entry *entry);
+
+/* Replaces an entry of that key at once: others see the old one or the new one. Then removes the entries that were not
+ * used for longest until the limit holds. LIMIT when the entry alone is larger; IO_FAILED (read only, disk full); both
+ * with a warning, and nothing is left of it. */
+uir_status uir_cache_store(uir_cache *cache, uir_cache_key key, const void *bytes, size_t size,
+                           uir_diagnostics *diagnostics);
+
+uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics);
+/* Removes every entry and what dead processes left. `out_bytes` (may be NULL): how much that was. */
+uir_status uir_cache_clear(uir_cache *cache, uir_diagnostics *diagnostics, uint64_t *out_bytes);
+
+#endif

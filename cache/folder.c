@@ -1,0 +1,171 @@
+/* The cache's folder: found, made, trusted or not, kept under its limit, emptied. */
+#include "cache/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEMPORARY_LIFE 3600 /* seconds after which what is being written is taken for left behind */
+
+static bool default_folder(char *out, size_t size) {
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int used = -1;
+    if (base && base[0] == '/') /* the XDG specification: a relative one counts as none */
+        used = snprintf(out, size, "%s/uir", base);
+    else if (home && home[0] == '/')
+        used = snprintf(out, size, "%s/.cache/uir", home);
+    return used > 0 && (size_t)used < size;
+}
+
+/* Makes the folder and those above it that are missing, for the owner alone. */
+static int make_folders(const char *path) {
+    char part[sizeof((uir_cache *)0)->path];
+    size_t length = strlen(path);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != 0) continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+            int error = errno;
+            struct stat about;
+            if (stat(part, &about) != 0 || !S_ISDIR(about.st_mode)) return error;
+        }
+    }
+    return 0;
+}
+
+static uir_status refuse(uir_cache *cache, uir_diagnostics *diagnostics, const char *why) {
+    uir_warning(diagnostics, NULL, "compiled kernels are not cached: %s: %s", cache->path, why);
+    return UIR_STATUS_IO_FAILED;
+}
+
+uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics) {
+    struct stat about;
+    if (folder ? (size_t)snprintf(cache->path, sizeof cache->path, "%s", folder) >= sizeof cache->path || !*folder
+               : !default_folder(cache->path, sizeof cache->path)) {
+        snprintf(cache->path, sizeof cache->path, "%s", "the cache's folder");
+        return refuse(cache, diagnostics, "there is no usable name; set XDG_CACHE_HOME or HOME, or give --cache");
+    }
+    int error = make_folders(cache->path);
+    if (error) return refuse(cache, diagnostics, strerror(error));
+    cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (cache->folder < 0)
+        return refuse(cache, diagnostics,
+                      errno == ELOOP || errno == ENOTDIR ? "it is not a folder itself" : strerror(errno));
+    if (fstat(cache->folder, &about) != 0) return refuse(cache, diagnostics, strerror(errno));
+    if (about.st_uid != geteuid()) return refuse(cache, diagnostics, "it belongs to somebody else");
+    if (about.st_mode & (S_IWGRP | S_IWOTH))
+        return refuse(cache, diagnostics, "others may write to it; chmod 700 would make it usable");
+    return UIR_STATUS_OK;
+}
+
+/* ---- files ---- */
+static bool is_entry(const char *name) {
+    return strspn(name, "0123456789abcdef") == 32 && name[32] == 0;
+}
+
+static bool is_use(const char *name) {
+    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, UIR_CACHE_USE) == 0;
+}
+
+static bool is_temporary(const char *name) {
+    return strncmp(name, UIR_CACHE_TEMPORARY, strlen(UIR_CACHE_TEMPORARY)) == 0;
+}
+
+/* A second look at the folder, so that two walks do not share a position. */
+static DIR *open_again(const uir_cache *cache) {
+    int fd = openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !directory) close(fd);
+    return directory;
+}
+
+static void remove_entry(const uir_cache *cache, const char *name) {
+    char use[UIR_CACHE_NAME_SIZE];
+    snprintf(use, sizeof use, "%.32s%s", name, UIR_CACHE_USE);
+    unlinkat(cache->folder, name, 0);
+    unlinkat(cache->folder, use, 0);
+}
+
+/* The least recently used entry and the bytes of all of them; `kept` is counted and never chosen. */
+static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldest[UIR_CACHE_NAME_SIZE]) {
+    uint64_t total = 0;
+    struct timespec least = {0, 0};
+    DIR *directory = open_again(cache);
+    oldest[0] = 0;
+    if (!directory) return 0;
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        struct stat about, use;
+        char use_name[UIR_CACHE_NAME_SIZE];
+        if (is_temporary(e->d_name)) {
+            if (fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+                about.st_mtime + TEMPORARY_LIFE < time(NULL))
+                unlinkat(cache->folder, e->d_name, 0);
+            continue;
+        }
+        if (is_use(e->d_name)) { /* of an entry that another process removed meanwhile */
+            char entry[UIR_CACHE_NAME_SIZE];
+            snprintf(entry, sizeof entry, "%.32s", e->d_name);
+            if (faccessat(cache->folder, entry, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+                unlinkat(cache->folder, e->d_name, 0);
+            continue;
+        }
+        if (!is_entry(e->d_name) || fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        total += (uint64_t)about.st_size;
+        snprintf(use_name, sizeof use_name, "%.32s%s", e->d_name, UIR_CACHE_USE);
+        struct timespec used = about.st_mtim;
+        if (fstatat(cache->folder, use_name, &use, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (use.st_mtim.tv_sec > used.tv_sec ||
+             (use.st_mtim.tv_sec == used.tv_sec && use.st_mtim.tv_nsec > used.tv_nsec)))
+            used = use.st_mtim;
+        if (strcmp(e->d_name, kept) == 0) continue;
+        if (oldest[0] && (used.tv_sec > least.tv_sec || (used.tv_sec == least.tv_sec && used.tv_nsec >= least.tv_nsec)))
+            continue;
+        least = used;
+        snprintf(oldest, UIR_CACHE_NAME_SIZE, "%.32s", e->d_name);
+    }
+    closedir(directory);
+    return total;
+}
+
+void uir_cache_prune(uir_cache *cache, uir_cache_key kept) {
+    char kept_name[UIR_CACHE_NAME_SIZE], oldest[UIR_CACHE_NAME_SIZE];
+    uir_cache_name(kept, "", kept_name);
+    while (find_oldest(cache, kept_name, oldest) > cache->limit && oldest[0]) remove_entry(cache, oldest);
+}
+
+uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics) {
+    char name[UIR_CACHE_NAME_SIZE];
+    uir_cache_name(key, "", name);
+    remove_entry(cache, name);
+    if (faccessat(cache->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) return UIR_STATUS_OK;
+    uir_warning(diagnostics, NULL, "the cache's entry %s/%s cannot be removed", cache->path, name);
+    return UIR_STATUS_IO_FAILED;
+}
+
+uir_status uir_cache_clear(uir_cache *cache, uir_diagnostics *diagnostics, uint64_t *out_bytes) {
+    uint64_t removed = 0;
+    int error = 0;
+    DIR *directory = open_again(cache);
+    if (!directory) return refuse(cache, diagnostics, strerror(errno));
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        struct stat about;
+        if (!is_entry(e->d_name) && !is_use(e->d_name) && !is_temporary(e->d_name)) continue;
+        if (fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (unlinkat(cache->folder, e->d_name, 0) == 0)
+            removed += (uint64_t)about.st_size;
+        else if (errno != ENOENT)
+            error = errno;
+    }
+    closedir(directory);
+    if (out_bytes) *out_bytes = removed;
+    if (!error) return UIR_STATUS_OK;
+    uir_warning(diagnostics, NULL, "the cache %s cannot be emptied: %s", cache->path, strerror(error));
+    return UIR_STATUS_IO_FAILED;
+}
