@@ -43,8 +43,22 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
 }
 
 /* ---- writing ---- */
+/* One allocation for all that will be appended. */
+static void reserve(uir_text *bytes, uint64_t size) {
+    if (bytes->failed || size >= SIZE_MAX - 1 || size + 1 <= bytes->capacity) return;
+    size_t capacity = (size_t)size + 1;
+    char *data = bytes->data ? uir_reallocate(&bytes->allocator, bytes->data, bytes->capacity, capacity)
+                             : uir_allocate(&bytes->allocator, capacity);
+    if (!data) {
+        bytes->failed = true;
+        return;
+    }
+    bytes->data = data;
+    bytes->capacity = capacity;
+}
+
 static void pad_to(uir_text *bytes, uint64_t size) {
-    static const char zeros[256] = {0};
+    static const char zeros[4096] = {0};
     while (!bytes->failed && bytes->length < size) {
         uint64_t missing = size - bytes->length;
         uir_text_append(bytes, zeros, missing < sizeof zeros ? (size_t)missing : sizeof zeros);
@@ -69,6 +83,7 @@ uir_status uir_package_write(const uir_package_section *sections, uint32_t count
         put(row + 24, s->kind == UIR_PACKAGE_WEIGHTS ? 0 : uir_package_hash(s->data, (size_t)s->size), 8);
         at += s->size;
     }
+    reserve(bytes, start + at);
     memcpy(header, UIR_PACKAGE_MAGIC, 8);
     put(header + 8, UIR_PACKAGE_VERSION, 4);
     put(header + 12, count, 4);
@@ -78,7 +93,10 @@ uir_status uir_package_write(const uir_package_section *sections, uint32_t count
     uir_text_append(bytes, (const char *)table, (size_t)count * UIR_PACKAGE_SECTION_SIZE);
     for (uint32_t i = 0; i < count; i++) {
         pad_to(bytes, start + offsets[i]);
-        if (sections[i].size) uir_text_append(bytes, (const char *)sections[i].data, (size_t)sections[i].size);
+        if (sections[i].data)
+            uir_text_append(bytes, (const char *)sections[i].data, (size_t)sections[i].size);
+        else
+            pad_to(bytes, start + offsets[i] + sections[i].size);
     }
     return uir_text_status(bytes);
 }

@@ -314,7 +314,8 @@ typedef struct uir_package_section {
     const unsigned char *data;
 } uir_package_section;
 
-/* Appends a whole package made of the sections (kind, index, data and size are read). */
+/* Appends a whole package made of the sections (kind, index, data and size are read; data NULL: zeros, for the caller
+ * to fill in, weights only). */
 uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
 /* Checks the header, the table, what lies between sections and the hash of every section but the weights, whose parts
  * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */

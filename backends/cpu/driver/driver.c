@@ -1,0 +1,176 @@
+/* Shared objects from memory: a file without a name is written, loaded through /proc and closed again. */
+#include "backends/cpu/driver/driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef void phase_function(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);
+
+typedef struct native_kernel {
+    uint32_t phase_count;
+    phase_function *phases[];
+} native_kernel;
+
+struct uir_driver_module {
+    uir_arena arena;
+    uir_allocator allocator;
+    void *object;
+};
+
+/* ---- which objects run here ---- */
+typedef struct variant_row {
+    const char *name, *architecture, *flags;
+} variant_row;
+
+static const variant_row variants[] = {
+#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) {name, architecture, flags},
+#include "backends/cpu/target/variants.def"
+};
+
+static const char *own_architecture(void) {
+#if defined(__x86_64__)
+    return "x86_64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "?";
+#endif
+}
+
+/* Whether this CPU has the feature that a compiler's flag "-m<feature>" uses. */
+static bool has_feature(const char *name, size_t length) {
+#if defined(__x86_64__)
+#define FEATURE(text)                                                                                                  \
+    if (length == sizeof text - 1 && !memcmp(name, text, length)) return __builtin_cpu_supports(text) != 0;
+    FEATURE("avx2")
+    FEATURE("fma")
+    FEATURE("avx512f")
+    FEATURE("avx512bw")
+    FEATURE("avx512vl")
+    FEATURE("avx512dq")
+    FEATURE("avx512cd")
+#undef FEATURE
+    /* Every CPU with avx2 has it; compilers do not all know the name. */
+    if (length == 4 && !memcmp(name, "f16c", 4)) return __builtin_cpu_supports("avx2") != 0;
+#endif
+    (void)name, (void)length;
+    return false;
+}
+
+static bool runs_here(const variant_row *v) {
+    if (v->architecture[0] && strcmp(v->architecture, own_architecture())) return false;
+    for (const char *at = v->flags; (at = strstr(at, "-m"));) {
+        at += 2;
+        size_t length = strcspn(at, " ");
+        if (!memchr(at, '=', length) && !has_feature(at, length)) return false;
+    }
+    return true;
+}
+
+/* Later rows are better. */
+static uint32_t rank(const char *isa) {
+    for (uint32_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        if (!strcmp(variants[i].name, isa)) return runs_here(&variants[i]) ? i + 1 : 0;
+    }
+    return 0;
+}
+
+/* ---- loading ---- */
+static bool write_all(int descriptor, const char *bytes, size_t size) {
+    while (size) {
+        ssize_t written = write(descriptor, bytes, size);
+        if (written <= 0) return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+static void unload(uir_driver_module *module) {
+    if (!module) return;
+    uir_allocator allocator = module->allocator;
+    if (module->object) dlclose(module->object);
+    uir_arena_deinit(&module->arena);
+    uir_release(&allocator, module, sizeof *module);
+}
+
+static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
+    char path[64];
+    int descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
+    if (descriptor < 0)
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "no file in memory can be made for kernels");
+    bool written = write_all(descriptor, image->bytes, image->size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    if (written) module->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    uir_status status = UIR_STATUS_OK;
+    if (!module->object)
+        status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the kernels' object cannot be loaded: %s",
+                           written ? dlerror() : "there is no room for it");
+    close(descriptor);
+    return status;
+}
+
+static uir_status load(const uir_allocator *allocator, const uir_driver_image *image, uir_diagnostics *diagnostics,
+                       uir_driver_module **out_module) {
+    uir_driver_module *module;
+    UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
+    module->allocator = *allocator;
+    uir_arena_init(&module->arena, allocator);
+    uir_status status = open_object(module, image, diagnostics);
+    if (status != UIR_STATUS_OK) {
+        unload(module);
+        return status;
+    }
+    *out_module = module;
+    return UIR_STATUS_OK;
+}
+
+static uir_status find(uir_driver_module *module, const uir_driver_entry *entry, uir_diagnostics *diagnostics,
+                       const uir_driver_kernel **out_kernel) {
+    native_kernel *kernel;
+    char name[300];
+    UIR_TRY_ALLOCATE(kernel, uir_arena_allocate(&module->arena, sizeof *kernel + (size_t)entry->phase_count *
+                                                                                     sizeof(phase_function *)));
+    kernel->phase_count = entry->phase_count;
+    for (uint32_t i = 0; i < entry->phase_count; i++) {
+        int length = snprintf(name, sizeof name, "%s_phase%u", entry->symbol, i);
+        void *symbol = length > 0 && (size_t)length < sizeof name ? dlsym(module->object, name) : NULL;
+        if (!symbol) return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "the kernels' object has no %s", name);
+        memcpy(&kernel->phases[i], &symbol, sizeof symbol); /* an object pointer is a function's here */
+    }
+    *out_kernel = (const uir_driver_kernel *)(const void *)kernel;
+    return UIR_STATUS_OK;
+}
+
+/* ---- running ---- */
+static size_t state_size(const uir_driver_kernel *kernel) {
+    (void)kernel;
+    return 0;
+}
+
+static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostics) {
+    (void)launch, (void)diagnostics;
+    return UIR_STATUS_OK;
+}
+
+static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
+                      int64_t end) {
+    const native_kernel *kernel = (const native_kernel *)(const void *)launch->kernel;
+    kernel->phases[phase](launch->symbols, launch->pointers, scratch->data, begin, end);
+    return UIR_STATUS_OK;
+}
+
+const uir_driver uir_cpu_driver = {
+    .name = "native",
+    .native = true,
+    .rank = rank,
+    .load = load,
+    .unload = unload,
+    .find = find,
+    .state_size = state_size,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,237 @@
+/* The plan's tables: texts, lists, expressions and constants, each kept once; and their bytes. */
+#include "planner/internal.h"
+
+#include <string.h>
+
+enum { TEXT_BUCKETS = 4096, PIECE_BUCKETS = 4096, WEIGHT_ALIGN = 64 };
+
+uir_status pl_init(planner *p) {
+    uir_arena_init(&p->arena, &p->allocator);
+    uir_text_init(&p->characters, &p->allocator);
+    uir_text_init(&p->code, &p->allocator);
+    p->text_bucket_count = TEXT_BUCKETS;
+    p->scope =
+        (pl_scope){.dims = p->module->dims, .symbol_count = uir_dims_symbol_count(p->module->dims), .grows = true};
+    UIR_TRY_ALLOCATE(p->text_buckets, uir_arena_allocate_array(&p->arena, TEXT_BUCKETS, sizeof *p->text_buckets));
+    UIR_TRY_ALLOCATE(p->piece_buckets, uir_arena_allocate_array(&p->arena, PIECE_BUCKETS, sizeof *p->piece_buckets));
+    UIR_TRY_ALLOCATE(p->tensor_of,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->module->values.count + 1, sizeof *p->tensor_of));
+    UIR_TRY_ALLOCATE(p->piece_of,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->module->values.count + 1, sizeof *p->piece_of));
+    UIR_TRY_ALLOCATE(p->scope.symbols,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->scope.symbol_count + 1, sizeof *p->scope.symbols));
+    return UIR_STATUS_OK;
+}
+
+void pl_deinit(planner *p) {
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        if (p->pieces.data[i].owned)
+            uir_release(&p->allocator, p->pieces.data[i].owned, (size_t)p->pieces.data[i].size);
+    }
+    uir_text_deinit(&p->code);
+    uir_text_deinit(&p->characters);
+    uir_arena_deinit(&p->arena);
+}
+
+/* ---- texts and lists ---- */
+/* A text ends at its first zero. */
+uir_status pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text) {
+    const char *zero = length ? memchr(text, 0, length) : NULL;
+    if (zero) length = (size_t)(zero - text);
+    uint32_t *bucket = &p->text_buckets[uir_package_hash(length ? text : "", length) % p->text_bucket_count];
+    for (uint32_t i = *bucket; i; i = p->text_next.data[i - 1]) {
+        const uir_plan_text *t = &p->texts.data[i - 1];
+        if (t->count == length && (!length || !memcmp(p->characters.data + t->first, text, length))) {
+            *out_text = i - 1;
+            return UIR_STATUS_OK;
+        }
+    }
+    if (p->characters.length + length + 1 > INT32_MAX) return UIR_STATUS_LIMIT;
+    *out_text = p->texts.count;
+    UIR_TRY(uir_vector_push(&p->arena, &p->texts, ((uir_plan_text){(uint32_t)p->characters.length, (uint32_t)length})));
+    UIR_TRY(uir_vector_push(&p->arena, &p->text_next, *bucket));
+    *bucket = p->texts.count;
+    if (length) uir_text_append(&p->characters, text, length);
+    uir_text_append(&p->characters, "", 1);
+    return uir_text_status(&p->characters);
+}
+
+uir_status pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list) {
+    *out_list = (uir_plan_list){count ? p->words.count : 0, count};
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_vector_push(&p->arena, &p->words, ((uir_plan_word){values[i]})));
+    return UIR_STATUS_OK;
+}
+
+/* ---- expressions ---- */
+uir_status pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol) {
+    uint32_t *number = &p->scope.symbols[symbol.id];
+    if (!*number) {
+        uir_symbol_facts facts = uir_dims_symbol_facts(p->module->dims, symbol);
+        const char *name = uir_dims_symbol_name(p->module->dims, symbol);
+        uir_plan_symbol s = {0, facts.min, facts.max, facts.multiple_of};
+        UIR_TRY(pl_add_text(p, name, strlen(name), &s.name));
+        UIR_TRY(uir_vector_push(&p->arena, &p->symbols, s));
+        *number = p->symbols.count;
+    }
+    *out_symbol = *number - 1;
+    return UIR_STATUS_OK;
+}
+
+static uir_status push_operations(planner *p, pl_scope *scope, uir_dim dim, uint32_t depth) {
+    const uir_dim_node *node = uir_dim_get(scope->dims, dim);
+    if (depth >= UIR_PLAN_MAX_STACK)
+        return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "a size is nested too deep for a plan");
+    if (node->kind == UIR_DIM_CONST)
+        return uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){UIR_DIM_CONST, node->value}));
+    if (node->kind == UIR_DIM_SYMBOL) {
+        uint32_t number = 0;
+        uir_symbol symbol = {(uint32_t)node->value};
+        if (scope->grows)
+            UIR_TRY(pl_add_symbol(p, symbol, &number));
+        else if (symbol.id >= scope->symbol_count || !scope->symbols[symbol.id])
+            return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "a kernel's size depends on its own axis %s",
+                             uir_dims_symbol_name(scope->dims, symbol));
+        else
+            number = scope->symbols[symbol.id] - 1;
+        return uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){UIR_DIM_SYMBOL, number}));
+    }
+    uir_dim_node copy = *node; /* the node may move while symbols are added */
+    for (uint32_t i = 0; i < copy.count; i++) {
+        UIR_TRY(push_operations(p, scope, copy.operands[i], depth + 1));
+        if (i) UIR_TRY(uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){(uint32_t)copy.kind, 0})));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status pl_add_expression(planner *p, pl_scope *scope, uir_dim dim, uint32_t *out) {
+    *out = UIR_PLAN_NONE;
+    if (!dim.id) return UIR_STATUS_OK;
+    if (dim.id >= scope->expression_capacity) {
+        uint32_t grown = dim.id * 2 + 64, *table;
+        UIR_TRY_ALLOCATE(table, uir_arena_allocate_array(&p->arena, grown, sizeof *table));
+        if (scope->expression_capacity) memcpy(table, scope->expressions, scope->expression_capacity * sizeof *table);
+        scope->expressions = table;
+        scope->expression_capacity = grown;
+    }
+    if (!scope->expressions[dim.id]) {
+        uir_plan_expression e = {p->operations.count, 0};
+        UIR_TRY(push_operations(p, scope, dim, 1));
+        e.count = p->operations.count - e.first;
+        UIR_TRY(uir_vector_push(&p->arena, &p->expressions, e));
+        scope->expressions[dim.id] = p->expressions.count;
+    }
+    *out = scope->expressions[dim.id] - 1;
+    return UIR_STATUS_OK;
+}
+
+uir_status pl_add_expressions(planner *p, pl_scope *scope, const uir_dim *dims, uint32_t count,
+                              uir_plan_list *out_list) {
+    uint32_t *values;
+    UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *values));
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(pl_add_expression(p, scope, dims[i], &values[i]));
+    return pl_add_list(p, values, count, out_list);
+}
+
+uir_status pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
+    uir_plan_symbol s = {0, 0, INT64_MAX, 1};
+    UIR_TRY(pl_add_text(p, "", 0, &s.name));
+    UIR_TRY(uir_vector_push(&p->arena, &p->symbols, s));
+    uir_plan_expression e = {p->operations.count, 1};
+    UIR_TRY(uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){UIR_DIM_SYMBOL, p->symbols.count - 1})));
+    *out_expression = p->expressions.count;
+    return uir_vector_push(&p->arena, &p->expressions, e);
+}
+
+/* ---- constants ---- */
+uir_status pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant) {
+    uint64_t hash = uir_package_hash(size ? data : "", (size_t)size);
+    uint32_t *bucket = &p->piece_buckets[hash % PIECE_BUCKETS];
+    for (uint32_t i = *bucket; i; i = p->pieces.data[i - 1].next) {
+        const pl_piece *piece = &p->pieces.data[i - 1];
+        if (piece->hash != hash || piece->size != size || (size && memcmp(piece->data, data, (size_t)size))) continue;
+        if (owned) uir_release(&p->allocator, owned, (size_t)size);
+        *out_constant = i - 1;
+        return UIR_STATUS_OK;
+    }
+    uir_status status = uir_vector_push(&p->arena, &p->pieces, ((pl_piece){data, size, hash, *bucket, owned}));
+    if (status != UIR_STATUS_OK) {
+        if (owned) uir_release(&p->allocator, owned, (size_t)size);
+        return status;
+    }
+    *bucket = p->pieces.count;
+    *out_constant = p->pieces.count - 1;
+    return UIR_STATUS_OK;
+}
+
+static uint64_t align_up(uint64_t size) {
+    return (size + WEIGHT_ALIGN - 1) / WEIGHT_ALIGN * WEIGHT_ALIGN;
+}
+
+static uir_status lay_out_weights(planner *p, uint64_t *out_size) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        const pl_piece *piece = &p->pieces.data[i];
+        at = align_up(at);
+        UIR_TRY(uir_vector_push(&p->arena, &p->constants, ((uir_plan_constant){at, piece->size, piece->hash})));
+        at += piece->size;
+    }
+    *out_size = at;
+    return UIR_STATUS_OK;
+}
+
+/* ---- bytes ---- */
+static uir_status flatten_blocks(planner *p) {
+    for (uint32_t i = 0; i < p->bodies.count; i++) {
+        const pl_block *b = &p->bodies.data[i];
+        uir_plan_block out = {p->steps.count, b->steps.count, {0, 0}, {0, 0}};
+        UIR_TRY(pl_add_list(p, b->inputs.data, b->inputs.count, &out.inputs));
+        UIR_TRY(pl_add_list(p, b->outputs.data, b->outputs.count, &out.outputs));
+        UIR_TRY(uir_vector_push(&p->arena, &p->blocks, out));
+        for (uint32_t s = 0; s < b->steps.count; s++) UIR_TRY(uir_vector_push(&p->arena, &p->steps, b->steps.data[s]));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status add_section(uir_package_section *sections, uint32_t *count, uir_package_section_kind kind,
+                              uint32_t index, const void *data, uint64_t size) {
+    if (*count >= UIR_PACKAGE_MAX_SECTIONS) return UIR_STATUS_LIMIT;
+    sections[(*count)++] = (uir_package_section){(uint32_t)kind, index, 0, size, 0, data};
+    return UIR_STATUS_OK;
+}
+
+uir_status pl_write(planner *p, uir_text *package) {
+    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
+    uint32_t count = 0, natives = 0;
+    uint64_t weights = 0;
+    uir_text bytes;
+    UIR_TRY(flatten_blocks(p));
+    UIR_TRY(lay_out_weights(p, &weights));
+    uir_plan plan = {.characters = p->characters.data ? p->characters.data : "",
+                     .characters_count = (uint32_t)p->characters.length};
+#define UIR_PLAN_TABLE(type, field) plan.field = p->field.data, plan.field##_count = p->field.count;
+    UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+#undef UIR_PLAN_TABLE
+    uir_text_init(&bytes, &p->allocator);
+    uir_plan_write(&plan, &bytes);
+    uir_status status = uir_text_status(&bytes);
+    if (status == UIR_STATUS_OK) status = add_section(sections, &count, UIR_PACKAGE_PLAN, 0, bytes.data, bytes.length);
+    if (status == UIR_STATUS_OK)
+        status = add_section(sections, &count, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length);
+    for (uint32_t i = 0; p->options && i < p->options->object_count && status == UIR_STATUS_OK; i++) {
+        const uir_plan_object *o = &p->options->objects[i];
+        if (o->source) status = add_section(sections, &count, UIR_PACKAGE_SOURCE, i, o->source, o->source_size);
+        if (o->bytes && status == UIR_STATUS_OK)
+            status = add_section(sections, &count, UIR_PACKAGE_NATIVE, natives++, o->bytes, o->size);
+    }
+    /* The weights are last and filled in afterwards: they are never held twice. */
+    if (status == UIR_STATUS_OK) status = add_section(sections, &count, UIR_PACKAGE_WEIGHTS, 0, NULL, weights);
+    if (status == UIR_STATUS_OK) status = uir_package_write(sections, count, package);
+    uir_text_deinit(&bytes);
+    UIR_TRY(status);
+    char *to = package->data + package->length - weights;
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        if (p->pieces.data[i].size)
+            memcpy(to + p->constants.data[i].offset, p->pieces.data[i].data, (size_t)p->pieces.data[i].size);
+    }
+    return UIR_STATUS_OK;
+}

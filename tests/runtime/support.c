@@ -1,0 +1,91 @@
+#include "tests/runtime/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void *counted_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    counting *c = user;
+    if (new_size) {
+        uint64_t call = __atomic_add_fetch(&c->calls, 1, __ATOMIC_RELAXED);
+        if (c->fail_at && call >= c->fail_at) return NULL;
+    }
+    void *result = c->under.resize(c->under.user, pointer, old_size, new_size);
+    if (result || !new_size)
+        __atomic_add_fetch(&c->bytes, (int64_t)new_size - (pointer ? (int64_t)old_size : 0), __ATOMIC_RELAXED);
+    return result;
+}
+
+void counting_init(counting *c) {
+    *c = (counting){.under = uir_allocator_system()};
+    c->allocator = (uir_allocator){counted_resize, c};
+}
+
+void fixture_init(fixture *f) {
+    memset(f, 0, sizeof *f);
+    f->allocator = uir_allocator_system();
+    uir_diagnostics_init(&f->diagnostics, &f->allocator);
+    uir_text_init(&f->package, &f->allocator);
+    check_ok(f, uir_pipeline_devices_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
+}
+
+void fixture_deinit(fixture *f) {
+    uir_text_deinit(&f->package);
+    if (f->kernels.allocator.resize) uir_igraph_list_deinit(&f->kernels);
+    uir_module_destroy(f->module);
+    uir_pipeline_devices_destroy(f->devices);
+    uir_diagnostics_deinit(&f->diagnostics);
+}
+
+void check_ok(fixture *f, uir_status status) {
+    if (status == UIR_STATUS_OK) return;
+    for (const uir_diagnostic *d = f->diagnostics.first; d; d = d->next) {
+        char text[1000];
+        uir_diagnostic_format(d, text, sizeof text);
+        print_error("%s\n", text);
+    }
+    fail_msg("status %s", uir_status_text(status));
+}
+
+void check_message(fixture *f, const char *text) {
+    for (const uir_diagnostic *d = f->diagnostics.first; d; d = d->next) {
+        char all[1000];
+        uir_diagnostic_format(d, all, sizeof all);
+        if (strstr(all, text)) return;
+        print_message("have: %s\n", all);
+    }
+    fail_msg("no message says: %s", text);
+}
+
+uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_allocator *allocator,
+                        uir_text *package) {
+    uir_plan_source sources[64];
+    uir_igraph_list lists[64];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->kernels.count; i++) {
+        const char *name = f->kernels.igraphs[i]->name;
+        if (count && !strcmp(sources[count - 1].name, name)) {
+            lists[count - 1].count++;
+            continue;
+        }
+        lists[count] = (uir_igraph_list){.igraphs = f->kernels.igraphs + i, .count = 1};
+        sources[count] = (uir_plan_source){name, &lists[count]};
+        count++;
+    }
+    return uir_plan_build(f->module, sources, count, options, allocator, &f->diagnostics, package);
+}
+
+uir_status fixture_build(fixture *f, const char *module_text, const char *kernel_text) {
+    UIR_TRY(uir_igraph_parse_list(&f->allocator, uir_pipeline_devices_get(f->devices), kernel_text, strlen(kernel_text),
+                                  "kernels", &f->diagnostics, &f->kernels));
+    for (uint32_t i = 0; i < f->kernels.count; i++) UIR_TRY(uir_igraph_verify(f->kernels.igraphs[i], &f->diagnostics));
+    UIR_TRY(
+        uir_module_parse(&f->allocator, &f->diagnostics, module_text, strlen(module_text), "module", NULL, &f->module));
+    UIR_TRY(uir_module_verify(f->module, &f->diagnostics));
+    return fixture_plan(f, NULL, &f->allocator, &f->package);
+}
+
+uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package) {
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    return uir_package_open(f->package.data, f->package.length, &options, allocator, &f->diagnostics, out_package);
+}

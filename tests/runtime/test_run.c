@@ -1,0 +1,179 @@
+/* Packages end to end: kernels by the VM, aliases, outputs, threads, allocation. */
+#include "tests/runtime/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernels = "igraph @double on cpu {\n"
+                                   "  dim N in 0..100000\n"
+                                   "  tile t in 1..4096\n"
+                                   "  candidate t = 64\n"
+                                   "  candidate t = 256 when N >= 1024 cost -N\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    parallel p : ceildiv(N, t) group\n"
+                                   "    binary.add.f32 %y[p*t:t], %x[p*t:t], %x[p*t:t]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @sum on cpu {\n"
+                                   "  dim M in 0..10000, N in 0..10000\n"
+                                   "  ptr %x : dram f32 [M, N] in 0\n"
+                                   "  ptr %c : dram f32 [1] const 1\n"
+                                   "  ptr %w : dram f32 [M, N] work\n"
+                                   "  ptr %y : dram f32 [M, 1] out 0\n"
+                                   "  phase {\n"
+                                   "    parallel p : M group\n"
+                                   "    binary.mul.f32 %w[p:1, 0:N], %x[p:1, 0:N], %c\n"
+                                   "  }\n"
+                                   "  phase {\n"
+                                   "    parallel p : M group\n"
+                                   "    reduce.add.row.unit.f32 %y[p:1, 0:1], %w[p:1, 0:N]\n"
+                                   "  }\n"
+                                   "}\n";
+
+static const char *const module_text =
+    "module opset 17\n"
+    "size M\n"
+    "size N\n"
+    "constant %c: f32[1] = [3]\n"
+    "graph \"main\" (%x: f32[M, N]) {\n"
+    "    %f: f32[M*N] = reshape(%x) {dims = [M*N]}\n"
+    "    %d: f32[M*N] = group(%f) {body = graph \"g\" (%a: f32[M*N]) {\n"
+    "        %b: f32[M*N] = add(%a, %a)\n"
+    "        return %b\n"
+    "    }, sizes = [M*N], kernel = \"double\"}\n"
+    "    %e: f32[M*N] = group(%d) {body = graph \"g2\" (%a2: f32[M*N]) {\n"
+    "        %b2: f32[M*N] = add(%a2, %a2)\n"
+    "        return %b2\n"
+    "    }, sizes = [M*N], kernel = \"double\"}\n"
+    "    %r: f32[M, N] = reshape(%e) {dims = [M, N]}\n"
+    "    %s: f32[M, 1] = group(%r, %c) {body = graph \"h\" (%p: f32[M, N], %k: f32[1]) {\n"
+    "        %kb: f32[M, N] = broadcast(%k) {dims = [M, N]}\n"
+    "        %m: f32[M, N] = mul(%p, %kb)\n"
+    "        %q: f32[M, 1] = reduce_sum(%m) {axes = [1], keep = 1}\n"
+    "        return %q\n"
+    "    }, sizes = [M, N], kernel = \"sum\"}\n"
+    "    return %s, %r, %x\n"
+    "}\n";
+
+static void fill(float *x, size_t count) {
+    for (size_t i = 0; i < count; i++) x[i] = (float)((i * 37 + 11) % 101) * 0.25f - 10;
+}
+
+static void run_and_check(fixture *f, uir_runtime *r, int64_t m, int64_t n, float *out_first) {
+    size_t count = (size_t)(m * n);
+    float *x = malloc((count + 1) * sizeof *x);
+    int64_t shape[2] = {m, n};
+    uir_runtime_output sum, four, same;
+    fill(x, count);
+    check_ok(f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 2, shape, x));
+    check_ok(f, uir_runtime_run(r));
+    check_ok(f, uir_runtime_get_output(r, 0, &sum));
+    check_ok(f, uir_runtime_get_output(r, 1, &four));
+    check_ok(f, uir_runtime_get_output(r, 2, &same));
+    assert_int_equal(sum.rank, 2);
+    assert_int_equal(sum.shape[0], m);
+    assert_int_equal(sum.shape[1], 1);
+    assert_int_equal(four.size, count * 4);
+    assert_int_equal(same.size, count * 4);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(((const float *)four.data)[i] == x[i] * 4);
+        assert_true(((const float *)same.data)[i] == x[i]);
+    }
+    for (int64_t i = 0; i < m; i++) {
+        double expected = 0;
+        for (int64_t k = 0; k < n; k++) expected += (double)x[i * n + k] * 12;
+        assert_true(fabs(((const float *)sum.data)[i] - expected) <= 1e-3 + 1e-5 * fabs(expected));
+        if (out_first) out_first[i] = ((const float *)sum.data)[i];
+    }
+    free(x);
+}
+
+static void test_slice(void **state) {
+    (void)state;
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, fixture_open(&f, &f.allocator, &package));
+    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &f.allocator, &f.diagnostics, &r));
+    run_and_check(&f, r, 3, 5, NULL);
+    run_and_check(&f, r, 40, 77, NULL);
+    run_and_check(&f, r, 1, 1, NULL);
+    run_and_check(&f, r, 0, 4, NULL);
+    uir_runtime_statistics s = uir_runtime_get_statistics(r);
+    assert_int_equal(s.vm_calls, 3);
+    assert_int_equal(s.phases, 4);
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    fixture_deinit(&f);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    fixture f;
+    uir_package *package;
+    float first[300], other[300];
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, fixture_open(&f, &f.allocator, &package));
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        uir_runtime *r;
+        check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = threads}, &f.allocator,
+                                        &f.diagnostics, &r));
+        for (int i = 0; i < 20; i++) run_and_check(&f, r, 300, 301, threads == 1 ? first : other);
+        if (threads > 1) assert_memory_equal(first, other, sizeof first);
+        uir_runtime_destroy(r);
+    }
+    uir_package_close(package);
+    fixture_deinit(&f);
+}
+
+static void test_steady(void **state) {
+    (void)state;
+    fixture f;
+    counting c;
+    uir_package *package;
+    uir_runtime *r;
+    fixture_init(&f);
+    counting_init(&c);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, fixture_open(&f, &c.allocator, &package));
+    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 2}, &c.allocator, &f.diagnostics, &r));
+    for (int i = 0; i < 3; i++) run_and_check(&f, r, 100, 90, NULL);
+    uint64_t before = c.calls;
+    for (int i = 0; i < 10; i++) run_and_check(&f, r, 100, 90, NULL);
+    run_and_check(&f, r, 50, 90, NULL); /* smaller fits what is there */
+    run_and_check(&f, r, 100, 90, NULL);
+    assert_int_equal(c.calls, before);
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    assert_int_equal(c.bytes, 0);
+    fixture_deinit(&f);
+}
+
+static void test_deterministic(void **state) {
+    (void)state;
+    fixture f, g;
+    fixture_init(&f);
+    fixture_init(&g);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&g, fixture_build(&g, module_text, kernels));
+    assert_int_equal(f.package.length, g.package.length);
+    assert_memory_equal(f.package.data, g.package.data, f.package.length);
+    fixture_deinit(&g);
+    fixture_deinit(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_deterministic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
