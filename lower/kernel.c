@@ -449,7 +449,8 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
     const uir_loop_statement *s = statement(k, id);
     if (s->next == UIR_LOOP_NONE) return false;
     uint32_t init = vectorised_block(k, id), update = vectorised_block(k, s->next);
-    if (init == UIR_LOOP_NONE || update == UIR_LOOP_NONE || uir_contraction_is_mma(k, update) || statement(k, s->next)->kind != UIR_LOOP_STATEMENT_FOR)
+    if (init == UIR_LOOP_NONE || update == UIR_LOOP_NONE || uir_contraction_is_mma(k, update) ||
+        statement(k, s->next)->kind != UIR_LOOP_STATEMENT_FOR)
         return false;
     const uir_loop_statement *a = statement(k, statement(k, init)->first_child),
                              *b = statement(k, statement(k, update)->first_child);
@@ -556,6 +557,8 @@ static bool is_parallel(const uir_loop_statement *s) {
 /* A top statement and those after it that share no parallel loop: one unit does them in order. */
 static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
     uint32_t axes = 0, list = id, mark = k->given.count, next = UIR_LOOP_NONE;
+    uir_text parallel;
+    uir_text_init(&parallel, &k->f->allocator);
     uir_kernel_line(k, "phase {");
     k->depth++;
     while (is_parallel(statement(k, list)) && axes < 4) {
@@ -565,8 +568,8 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         if (!is_one(k, extent)) {
             uir_symbol symbol = uir_kernel_new_symbol(k, "p", extent);
             uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol)));
-            uir_kernel_line(k, "parallel %s : %s group", uir_dims_symbol_name(k->dims, symbol),
-                            uir_kernel_print_dim(k, extent));
+            uir_text_append_format(&parallel, "%s%s : %s", axes ? ", " : "parallel ",
+                                   uir_dims_symbol_name(k->dims, symbol), uir_kernel_print_dim(k, extent));
             axes++;
         } else {
             uir_kernel_replace(k, s->symbol, least);
@@ -575,6 +578,8 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         list = s->first_child;
         if (list == UIR_LOOP_NONE || k->status != UIR_STATUS_OK) break;
     }
+    if (axes) uir_kernel_line(k, "%s group", parallel.data ? parallel.data : "");
+    uir_text_deinit(&parallel);
     if (list == id) { /* no axis: this statement and its plain neighbours */
         for (next = id; next != UIR_LOOP_NONE && !is_parallel(statement(k, next)); next = statement(k, next)->next) {
         }
@@ -627,7 +632,11 @@ static void write_pointer(uir_kernel *k, uint32_t tensor, uir_text *text) {
                                p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, t->extents[p->dims[d]]));
     uir_text_append_format(text, "]%s", p->layout ? p->layout : "");
     if (t->role != UIR_LOOP_ROLE_TEMP)
-        uir_text_append_format(text, " %s %u", p->constant ? "const" : t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index);
+        uir_text_append_format(text, " %s %u",
+                               p->constant                   ? "const"
+                               : t->role == UIR_LOOP_ROLE_IN ? "in"
+                                                             : "out",
+                               t->index);
     else if (!p->on_chip)
         uir_text_append_string(text, " work");
     uir_text_append_string(text, "\n");
