@@ -11,6 +11,17 @@ static const struct {
 #include "fusion/fusion.def"
 };
 
+static const uir_op heavy[] = {
+#define UIR_FUSION_HEAVY(primitive) UIR_OP_##primitive,
+#include "fusion/fusion.def"
+};
+
+static bool is_heavy(uir_op op) {
+    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
+        if (heavy[i] == op) return true;
+    return false;
+}
+
 /* Kernels compute tensors of numbers and bools of known rank. */
 static bool is_for_kernels(const uir_module *module, uir_value_id value) {
     if (!value.id) return false;
@@ -170,12 +181,15 @@ uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id g
         const uir_node_info *node = uir_node_get(module, info->nodes.data[p]);
         c->items[p].node = info->nodes.data[p];
         c->items[p].class = class_of(c, node);
+        c->items[p].is_heavy = is_heavy(node->op);
         c->items[p].home = p;
+        UIR_TRY(uir_vector_push(arena, &c->items[p].where, p));
         for (uint32_t i = 0; i < node->output_count; i++)
             if (node->outputs[i].id) c->maker[node->outputs[i].id] = p;
         uir_cluster cluster = {.is_plain = c->items[p].class == UIR_FUSION_CLASS_PLAN};
         UIR_TRY(uir_vector_push(arena, &cluster.places, p));
         UIR_TRY(uir_vector_push(arena, &c->clusters, cluster));
     }
-    return read_places(c);
+    UIR_TRY(read_places(c));
+    return uir_clusters_init_order(c);
 }

@@ -31,7 +31,9 @@ typedef uir_vector(uint32_t) uir_places;
 typedef struct uir_fusion_item {
     uir_node_id node;
     uir_fusion_class class;
-    uint32_t home;    /* cluster */
+    bool is_heavy;
+    uint32_t home;    /* cluster; NONE: every reader computes it */
+    uir_places where; /* clusters that compute it, the home among them */
     uir_places uses;  /* places whose results it reads, or that bind what it speaks of; sorted, each once */
     uir_places users; /* the other way */
 } uir_fusion_item;
@@ -41,6 +43,12 @@ typedef struct uir_cluster {
     bool is_plain;     /* stays as it is: no group is made of it */
     uir_vector(const char *) trace;
 } uir_cluster;
+
+/* A set of places that may become a cluster: some clusters as they are, and copies of single places. */
+typedef struct uir_candidate {
+    uir_places places;  /* sorted */
+    uir_places members; /* clusters */
+} uir_candidate;
 
 typedef struct uir_clusters {
     uir_module *module;
@@ -54,7 +62,16 @@ typedef struct uir_clusters {
     uint32_t *maker;                  /* by value: the place that makes it here, or NONE */
     bool *is_result;                  /* by value: the graph's own result */
     uint32_t value_count;
+    /* What each cluster leads to and is led to from, as bits over the clusters of its window: places are in an order in
+     * which paths go forward only, so that no path leaves a window and comes back. */
+    uint64_t *after, *before;
+    double *bytes;    /* by value: bytes at the sizes' nominal values; 0: not asked yet */
+    int64_t *nominal; /* by symbol */
+    uint32_t symbol_count;
+    uint64_t row_capacity; /* bytes that a row used more than once may have; 0: any */
 } uir_clusters;
+
+enum { UIR_FUSION_WINDOW = 4096 };
 
 uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
                              uir_arena *arena);
@@ -68,6 +85,34 @@ static inline uint32_t uir_clusters_maker(const uir_clusters *c, uir_value_id va
 bool uir_places_has(const uir_places *places, uint32_t place);
 /* Whether the value is a constant that bodies may use directly. */
 bool uir_fusion_is_scalar_constant(const uir_module *module, uir_value_id value);
+
+/* ---- order (order.c) ---- */
+uir_status uir_clusters_init_order(uir_clusters *c);
+/* Whether one cluster of them all would reach itself through another. */
+bool uir_candidate_has_cycle(const uir_clusters *c, const uir_candidate *candidate);
+/* All members become the first one; `line` (not NULL) is added to its trace. */
+uir_status uir_clusters_join(uir_clusters *c, const uir_places *members, const char *line);
+/* The cluster computes the place too. */
+uir_status uir_clusters_copy(uir_clusters *c, uint32_t cluster, uint32_t place, const char *line);
+/* Takes a place out of a cluster; a place that then has no home gets a cluster of its own. */
+uir_status uir_clusters_drop(uir_clusters *c, uint32_t cluster, uint32_t place);
+uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place); /* sorted, once */
+
+/* ---- candidates, cost and legality (legality.c, cost.c) ---- */
+uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate);
+uir_status uir_candidate_add(uir_clusters *c, uir_candidate *candidate, uint32_t cluster);
+/* Whether the value is read by something that does not compute it itself, were the candidate a cluster. */
+bool uir_candidate_gives(const uir_clusters *c, const uir_candidate *candidate, uint32_t place);
+bool uir_clusters_is_trivial(const uir_clusters *c, uint32_t cluster);
+bool uir_fusion_is_trivial(uir_fusion_class class);
+/* Every clause but those switched off. */
+uir_status uir_candidate_is_legal(uir_clusters *c, const uir_candidate *candidate, bool *out_legal);
+double uir_clusters_bytes(uir_clusters *c, uir_value_id value);
+/* Bytes read and written by the candidate as one kernel. */
+double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate);
+static inline bool uir_clusters_checks(const uir_clusters *c, uir_fusion_clause clause) {
+    return !(c->options->clauses_off >> clause & 1);
+}
 
 /* The rewrites (rewrites.c) and the end (emit.c). */
 uir_status uir_clusters_rewrite(uir_clusters *c);

@@ -17,22 +17,6 @@ static bool is_grouped(const uir_clusters *c, uint32_t cluster) {
     return !c->clusters.data[cluster].is_plain && c->clusters.data[cluster].places.count;
 }
 
-/* Whether something outside the cluster reads the value; copies read their own. */
-static bool is_used_outside(const uir_clusters *c, const uir_cluster *cluster, uint32_t place, uir_value_id value) {
-    if (c->is_result[value.id]) return true;
-    const uir_places *users = &c->items[place].users;
-    for (uint32_t i = 0; i < users->count; i++) {
-        uint32_t user = users->data[i];
-        if (c->items[user].class == UIR_FUSION_CLASS_PLAN) return true; /* may read it in a body: taken for a use */
-        const uir_node_info *node = uir_clusters_node(c, user);
-        bool reads = false;
-        for (uint32_t k = 0; k < node->input_count; k++) reads |= node->inputs[k].id == value.id;
-        if (!reads) continue;
-        if (!uir_places_has(&cluster->places, user)) return true;
-    }
-    return false;
-}
-
 /* ---- bodies ---- */
 static uir_status add_body_value(emitting *e, uir_value_id from, uir_value_id *out_value) {
     uir_value_info info = *uir_value_info_get(e->c->module, from);
@@ -79,16 +63,13 @@ static uir_status add_body_node(emitting *e, uir_graph_id body, uint32_t place) 
 
 static uir_status add_results(emitting *e, uir_graph_id body, uint32_t index, value_list *results) {
     const uir_cluster *cluster = &e->c->clusters.data[index];
+    const uir_candidate as_it_is = {cluster->places, {&index, 1, 1}};
     for (uint32_t i = 0; i < cluster->places.count; i++) {
         uint32_t place = cluster->places.data[i];
-        if (e->c->items[place].home != index) continue;
-        const uir_node_info *node = uir_clusters_node(e->c, place);
-        for (uint32_t k = 0; k < node->output_count; k++) {
-            uir_value_id value = node->outputs[k];
-            if (!is_used_outside(e->c, cluster, place, value)) continue;
-            UIR_TRY(uir_graph_add_output(e->c->module, body, e->inside[value.id]));
-            UIR_TRY(uir_vector_push(e->c->arena, results, value));
-        }
+        if (!uir_candidate_gives(e->c, &as_it_is, place)) continue;
+        uir_value_id value = uir_clusters_node(e->c, place)->outputs[0];
+        UIR_TRY(uir_graph_add_output(e->c->module, body, e->inside[value.id]));
+        UIR_TRY(uir_vector_push(e->c->arena, results, value));
     }
     return UIR_STATUS_OK;
 }
@@ -210,6 +191,7 @@ static uir_status order_clusters(uir_clusters *c, uir_diagnostics *diagnostics, 
     UIR_TRY_ALLOCATE(o.state, uir_arena_allocate_array(c->arena, c->clusters.count + 1u, 1));
     for (uint32_t p = 0; p < c->count; p++) {
         uint32_t home = c->items[p].home;
+        if (home == UIR_FUSION_NONE) continue;
         const uir_places *places = &c->clusters.data[home].places;
         if (places->count && places->data[places->count - 1] == p) UIR_TRY(order_from(&o, home, diagnostics));
     }

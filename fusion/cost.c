@@ -1,0 +1,78 @@
+/* What a cluster costs: bytes moved, at nominal sizes where the sizes are open. */
+#include "fusion/clusters.h"
+
+#include <math.h>
+
+enum { NOMINAL_SIZE = 64 };
+
+static uir_status set_nominal(uir_clusters *c) {
+    c->symbol_count = uir_dims_symbol_count(c->module->dims);
+    UIR_TRY_ALLOCATE(c->nominal, uir_arena_allocate_array(c->arena, c->symbol_count + 1u, sizeof *c->nominal));
+    for (uint32_t s = 0; s < c->symbol_count; s++) {
+        uir_symbol_facts facts = uir_dims_symbol_facts(c->module->dims, (uir_symbol){s});
+        int64_t value = NOMINAL_SIZE / facts.multiple_of * facts.multiple_of;
+        if (value < facts.min) value = facts.min;
+        if (value > facts.max) value = facts.max;
+        c->nominal[s] = value;
+    }
+    UIR_TRY_ALLOCATE(c->bytes, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->bytes));
+    return UIR_STATUS_OK;
+}
+
+static double elements_of(const uir_clusters *c, const uir_type *type) {
+    double elements = 1;
+    for (uint32_t d = 0; d < type->rank; d++) {
+        int64_t extent;
+        if (uir_dim_evaluate(c->module->dims, type->dims[d], c->nominal, NULL, c->symbol_count, &extent) !=
+            UIR_DIM_EVALUATED)
+            extent = NOMINAL_SIZE;
+        elements *= fmax((double)extent, 1);
+    }
+    return elements;
+}
+
+double uir_clusters_bytes(uir_clusters *c, uir_value_id value) {
+    if (!c->nominal && set_nominal(c) != UIR_STATUS_OK) return 0;
+    if (c->bytes[value.id] == 0) {
+        const uir_type *type = uir_value_type(c->module, value);
+        c->bytes[value.id] = elements_of(c, type) * uir_dtype_bits(type->dtype) / 8;
+    }
+    return c->bytes[value.id];
+}
+
+/* Of a slice or a gather's data only what is picked is read. */
+static double bytes_read(uir_clusters *c, uint32_t place, uint32_t index) {
+    const uir_node_info *node = uir_clusters_node(c, place);
+    uir_fusion_class class = c->items[place].class;
+    double all = uir_clusters_bytes(c, node->inputs[index]);
+    bool picks = class == UIR_FUSION_CLASS_SLICE || (class == UIR_FUSION_CLASS_GATHER && !index);
+    return picks ? fmin(all, uir_clusters_bytes(c, node->outputs[0])) : all;
+}
+
+/* Whether an earlier node of the candidate reads the value as a whole. */
+static bool is_read_before(uir_clusters *c, const uir_candidate *candidate, uint32_t index, uint32_t operand,
+                           double bytes) {
+    uir_value_id value = uir_clusters_node(c, candidate->places.data[index])->inputs[operand];
+    for (uint32_t i = 0; i <= index; i++) {
+        const uir_node_info *node = uir_clusters_node(c, candidate->places.data[i]);
+        for (uint32_t k = 0; k < (i == index ? operand : node->input_count); k++)
+            if (node->inputs[k].id == value.id && bytes_read(c, candidate->places.data[i], k) >= bytes) return true;
+    }
+    return false;
+}
+
+double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate) {
+    double sum = 0;
+    for (uint32_t i = 0; i < candidate->places.count; i++) {
+        uint32_t place = candidate->places.data[i];
+        const uir_node_info *node = uir_clusters_node(c, place);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            uint32_t maker = uir_clusters_maker(c, node->inputs[k]);
+            if (maker != UIR_FUSION_NONE && uir_places_has(&candidate->places, maker)) continue;
+            double bytes = bytes_read(c, place, k);
+            if (!is_read_before(c, candidate, i, k, bytes)) sum += bytes;
+        }
+        if (uir_candidate_gives(c, candidate, place)) sum += uir_clusters_bytes(c, node->outputs[0]);
+    }
+    return sum;
+}

@@ -1,0 +1,390 @@
+/* The one legality function: whether a candidate may be a group. Its clauses are in the order of their cost; what each
+ * kind of group holds is the contract with lowering (README.md). */
+#include "fusion/clusters.h"
+#include "ir/axes.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_OPERANDS = 64 };
+
+/* ---- candidates ---- */
+uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate) {
+    *out_candidate = (uir_candidate){0};
+    return uir_candidate_add(c, out_candidate, cluster);
+}
+
+uir_status uir_candidate_add(uir_clusters *c, uir_candidate *candidate, uint32_t cluster) {
+    const uir_places *places = &c->clusters.data[cluster].places;
+    for (uint32_t i = 0; i < places->count; i++) UIR_TRY(uir_places_add(c->arena, &candidate->places, places->data[i]));
+    for (uint32_t i = 0; i < candidate->members.count; i++)
+        if (candidate->members.data[i] == cluster) return UIR_STATUS_OK;
+    return uir_vector_push(c->arena, &candidate->members, cluster);
+}
+
+static bool is_member(const uir_candidate *candidate, uint32_t cluster) {
+    for (uint32_t i = 0; i < candidate->members.count; i++)
+        if (candidate->members.data[i] == cluster) return true;
+    return false;
+}
+
+bool uir_candidate_gives(const uir_clusters *c, const uir_candidate *candidate, uint32_t place) {
+    const uir_fusion_item *item = &c->items[place];
+    if (!is_member(candidate, item->home)) return false;
+    const uir_node_info *node = uir_clusters_node(c, place);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (c->is_result[node->outputs[i].id]) return true;
+    for (uint32_t i = 0; i < item->users.count; i++) {
+        const uir_places *where = &c->items[item->users.data[i]].where;
+        for (uint32_t k = 0; k < where->count; k++) {
+            if (is_member(candidate, where->data[k])) continue;
+            if (!uir_places_has(&c->clusters.data[where->data[k]].places, place)) return true;
+        }
+    }
+    return false;
+}
+
+bool uir_fusion_is_trivial(uir_fusion_class class) {
+    return class >= UIR_FUSION_CLASS_ELEMENTWISE && class <= UIR_FUSION_CLASS_GATHER;
+}
+
+bool uir_clusters_is_trivial(const uir_clusters *c, uint32_t cluster) {
+    const uir_cluster *of = &c->clusters.data[cluster];
+    for (uint32_t i = 0; i < of->places.count; i++)
+        if (!uir_fusion_is_trivial(c->items[of->places.data[i]].class)) return false;
+    return of->places.count && !of->is_plain;
+}
+
+/* ---- a candidate looked at ---- */
+typedef enum place_role {
+    ROLE_SIDE,     /* leads to what depends on the seed, does not depend on it */
+    ROLE_PROLOGUE, /* leads to the seed */
+    ROLE_SEED,     /* a reduction or contraction */
+    ROLE_AFTER,    /* depends on one */
+} place_role;
+
+typedef struct looking {
+    uir_clusters *c;
+    const uir_candidate *candidate;
+    uir_arena *arena;
+    place_role *roles; /* per place of the candidate */
+    uint32_t contractions, reduces, opaques, concats;
+    uir_axes axes;
+    uir_node_id *nodes;
+} looking;
+
+static uint32_t count_of(const looking *l) {
+    return l->candidate->places.count;
+}
+static uint32_t place_of(const looking *l, uint32_t index) {
+    return l->candidate->places.data[index];
+}
+static const uir_node_info *node_of(const looking *l, uint32_t index) {
+    return uir_clusters_node(l->c, place_of(l, index));
+}
+static uir_fusion_class class_of(const looking *l, uint32_t index) {
+    return l->c->items[place_of(l, index)].class;
+}
+
+/* The candidate's index of an operand's maker; NONE: it comes from outside. */
+static uint32_t maker_of(const looking *l, uint32_t index, uint32_t operand) {
+    uint32_t maker = uir_clusters_maker(l->c, node_of(l, index)->inputs[operand]);
+    if (maker == UIR_FUSION_NONE) return UIR_FUSION_NONE;
+    uint32_t low = 0, high = count_of(l);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (place_of(l, middle) < maker)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count_of(l) && place_of(l, low) == maker ? low : UIR_FUSION_NONE;
+}
+
+static bool gives(const looking *l, uint32_t index) {
+    return uir_candidate_gives(l->c, l->candidate, place_of(l, index));
+}
+
+static uir_status look(looking *l) {
+    UIR_TRY_ALLOCATE(l->roles, uir_arena_allocate_array(l->arena, count_of(l) + 1u, sizeof *l->roles));
+    UIR_TRY_ALLOCATE(l->nodes, uir_arena_allocate_array(l->arena, count_of(l) + 1u, sizeof *l->nodes));
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        uir_fusion_class class = class_of(l, i);
+        l->nodes[i] = l->c->items[place_of(l, i)].node;
+        l->contractions += class == UIR_FUSION_CLASS_CONTRACTION;
+        l->reduces += class == UIR_FUSION_CLASS_REDUCE;
+        l->opaques += class == UIR_FUSION_CLASS_OPAQUE;
+        l->concats += class == UIR_FUSION_CLASS_CONCAT;
+    }
+    uir_fusion_class seed = l->contractions ? UIR_FUSION_CLASS_CONTRACTION : UIR_FUSION_CLASS_REDUCE;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (class_of(l, i) == seed) l->roles[i] = ROLE_SEED;
+        for (uint32_t k = 0; k < node_of(l, i)->input_count && l->roles[i] == ROLE_SIDE; k++) {
+            uint32_t maker = maker_of(l, i, k);
+            if (maker != UIR_FUSION_NONE && l->roles[maker] >= ROLE_SEED) l->roles[i] = ROLE_AFTER;
+        }
+    }
+    for (uint32_t i = count_of(l); i-- > 0;) {
+        if (l->roles[i] != ROLE_SEED && l->roles[i] != ROLE_PROLOGUE) continue;
+        for (uint32_t k = 0; k < node_of(l, i)->input_count; k++) {
+            uint32_t maker = maker_of(l, i, k);
+            if (maker != UIR_FUSION_NONE && l->roles[maker] == ROLE_SIDE) l->roles[maker] = ROLE_PROLOGUE;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- width ---- */
+static bool fits_width(const looking *l) {
+    uint32_t most = l->c->options->most_operands ? l->c->options->most_operands : MOST_OPERANDS, count = 0;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        const uir_node_info *node = node_of(l, i);
+        count += gives(l, i);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            if (maker_of(l, i, k) != UIR_FUSION_NONE) continue;
+            bool seen = uir_fusion_is_scalar_constant(l->c->module, node->inputs[k]);
+            for (uint32_t j = 0; j < i && !seen; j++)
+                for (uint32_t o = 0; o < node_of(l, j)->input_count; o++)
+                    seen |= node_of(l, j)->inputs[o].id == node->inputs[k].id;
+            for (uint32_t o = 0; o < k && !seen; o++) seen |= node->inputs[o].id == node->inputs[k].id;
+            count += !seen;
+        }
+    }
+    return count <= most;
+}
+
+/* ---- kind ---- */
+/* Whether the value is one from outside in another order, so that a slice of it is a slice of that. */
+static bool is_view_of_outside(const looking *l, uint32_t index) {
+    while (index != UIR_FUSION_NONE) {
+        uir_fusion_class class = class_of(l, index);
+        bool looks_through =
+            class == UIR_FUSION_CLASS_VIEW || class == UIR_FUSION_CLASS_RESHAPE || class == UIR_FUSION_CLASS_SLICE;
+        if (!looks_through) return false;
+        index = maker_of(l, index, 0);
+    }
+    return true;
+}
+
+static bool depends_on_concat(const looking *l, uint32_t index) {
+    if (index == UIR_FUSION_NONE) return false;
+    if (class_of(l, index) == UIR_FUSION_CLASS_CONCAT) return true;
+    for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
+        if (depends_on_concat(l, maker_of(l, index, k))) return true;
+    return false;
+}
+
+/* What holds in every group. */
+static bool is_placed_right(const looking *l, uint32_t index) {
+    uint32_t first = node_of(l, index)->input_count ? maker_of(l, index, 0) : UIR_FUSION_NONE;
+    switch (class_of(l, index)) {
+    case UIR_FUSION_CLASS_GATHER: /* the data lies in memory; the indices may be computed */
+    case UIR_FUSION_CLASS_PAD:
+        return first == UIR_FUSION_NONE;
+    case UIR_FUSION_CLASS_SLICE:
+        return is_view_of_outside(l, first);
+    case UIR_FUSION_CLASS_CONCAT: /* pieces of pieces are not told apart */
+        for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
+            if (depends_on_concat(l, maker_of(l, index, k))) return false;
+        return true;
+    default:
+        return true;
+    }
+}
+
+enum {
+    CLASSES_ARITHMETIC =
+        1u << UIR_FUSION_CLASS_ELEMENTWISE | 1u << UIR_FUSION_CLASS_VIEW | 1u << UIR_FUSION_CLASS_RESHAPE,
+    CLASSES_LOADED = CLASSES_ARITHMETIC | 1u << UIR_FUSION_CLASS_SLICE,
+    CLASSES_IN_REDUCE = CLASSES_LOADED | 1u << UIR_FUSION_CLASS_IOTA | 1u << UIR_FUSION_CLASS_REDUCE,
+};
+
+static bool fits_contraction(const looking *l, uint32_t index) {
+    uint32_t class = 1u << class_of(l, index);
+    switch (l->roles[index]) {
+    case ROLE_SEED:
+        return true;
+    case ROLE_AFTER:
+        return class & CLASSES_ARITHMETIC;
+    case ROLE_SIDE:
+        return class & CLASSES_LOADED;
+    default: { /* a prologue is computed once for each tile that reads it */
+        bool windows = false;
+        for (uint32_t i = 0; i < count_of(l); i++) windows |= node_of(l, i)->op == UIR_OP_CONV;
+        return class & CLASSES_LOADED && !l->c->items[place_of(l, index)].is_heavy && !windows;
+    }
+    }
+}
+
+static bool fits_kind(const looking *l) {
+    if (l->opaques) return count_of(l) == 1;
+    if (l->contractions > 1) return false;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (!is_placed_right(l, i)) return false;
+        if (l->contractions && !fits_contraction(l, i)) return false;
+        if (l->reduces && count_of(l) > 1 && !(1u << class_of(l, i) & CLASSES_IN_REDUCE)) return false;
+        bool is_slice = class_of(l, i) == UIR_FUSION_CLASS_SLICE;
+        if (l->reduces && is_slice && maker_of(l, i, 0) != UIR_FUSION_NONE) return false;
+    }
+    return true;
+}
+
+/* ---- axes as sets ---- */
+typedef struct axis_set {
+    bool *has;
+    uint32_t count;
+} axis_set;
+
+static uir_status make_set(const looking *l, uir_axis_list list, axis_set *out_set) {
+    *out_set = (axis_set){.count = list.count};
+    UIR_TRY_ALLOCATE(out_set->has, uir_arena_allocate_array(l->arena, l->axes.count + 1u, sizeof *out_set->has));
+    for (uint32_t i = 0; i < list.count; i++) out_set->has[list.axes[i]] = true;
+    return UIR_STATUS_OK;
+}
+
+static bool is_within(uir_axis_list list, const axis_set *set) {
+    for (uint32_t i = 0; i < list.count; i++)
+        if (!set->has[list.axes[i]]) return false;
+    return true;
+}
+
+static bool is_set(uir_axis_list list, const axis_set *set) {
+    return list.count == set->count && is_within(list, set);
+}
+
+static uir_axis_list axes_of(const looking *l, uint32_t index) {
+    return uir_axes_of_value(&l->axes, node_of(l, index)->outputs[0]);
+}
+
+static bool extents_agree(const looking *l, uint32_t a, uint32_t b) {
+    const uir_node_info *first = node_of(l, a), *second = node_of(l, b);
+    uint32_t axis_a = (uint32_t)uir_node_int(l->c->module, first, "axis", 0),
+             axis_b = (uint32_t)uir_node_int(l->c->module, second, "axis", 0);
+    if (first->input_count != second->input_count) return false;
+    for (uint32_t k = 0; k < first->input_count; k++) {
+        uir_dim x = uir_value_type(l->c->module, first->inputs[k])->dims[axis_a],
+                y = uir_value_type(l->c->module, second->inputs[k])->dims[axis_b];
+        if (uir_dim_compare(l->c->module->dims, x, UIR_RELATION_EQ, y) != UIR_TRUE) return false;
+    }
+    return true;
+}
+
+/* All concats cut one axis at the same places. */
+static bool concats_agree(const looking *l) {
+    uint32_t first = UIR_FUSION_NONE, axis = UIR_AXES_NONE;
+    for (uint32_t i = 0; i < count_of(l) && l->concats > 1; i++) {
+        if (class_of(l, i) != UIR_FUSION_CLASS_CONCAT) continue;
+        const uir_node_info *node = node_of(l, i);
+        uint32_t own =
+            uir_axes_of_value_dim(&l->axes, node->outputs[0], (uint32_t)uir_node_int(l->c->module, node, "axis", 0));
+        if (first != UIR_FUSION_NONE && (own != axis || own == UIR_AXES_NONE || !extents_agree(l, first, i)))
+            return false;
+        first = i, axis = own;
+    }
+    return true;
+}
+
+/* ---- reductions ---- */
+typedef struct reduce_axes {
+    axis_set kept, all; /* S, and S with R */
+} reduce_axes;
+
+static uir_status agree_on_axes(const looking *l, reduce_axes *out_axes, bool *out_agree) {
+    bool first = true;
+    *out_agree = true;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (class_of(l, i) != UIR_FUSION_CLASS_REDUCE) continue;
+        uir_axis_list all = uir_axes_of_operand(&l->axes, i, 0), kept = axes_of(l, i);
+        if (first) {
+            UIR_TRY(make_set(l, all, &out_axes->all));
+            UIR_TRY(make_set(l, kept, &out_axes->kept));
+        } else if (!is_set(all, &out_axes->all) || !is_set(kept, &out_axes->kept)) {
+            *out_agree = false;
+        }
+        first = false;
+    }
+    return UIR_STATUS_OK;
+}
+
+static bool fits_reduce_domain(const looking *l, const reduce_axes *axes) {
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        uir_axis_list own = axes_of(l, i);
+        if (!is_within(own, &axes->all)) return false;
+        if (gives(l, i) && !is_set(own, &axes->kept) && !is_set(own, &axes->all)) return false;
+    }
+    return true;
+}
+
+/* Rows that are used more than once stay on the chip, unless they are known not to fit. */
+static bool fits_chip(const looking *l, const reduce_axes *axes) {
+    double bytes = 4;
+    uint32_t uses = 0;
+    if (!l->c->row_capacity) return true;
+    for (uint32_t a = 0; a < l->axes.count; a++) {
+        int64_t extent;
+        if (!axes->all.has[a] || axes->kept.has[a]) continue;
+        if (!uir_dim_is_const(l->c->module->dims, l->axes.axes[a].extent, &extent)) return true;
+        bytes *= (double)extent;
+    }
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        bool over_row = is_set(axes_of(l, i), &axes->all) && axes->all.count > axes->kept.count;
+        uses += class_of(l, i) == UIR_FUSION_CLASS_REDUCE || (over_row && gives(l, i));
+    }
+    return uses < 2 || bytes <= (double)l->c->row_capacity;
+}
+
+/* ---- domains of the other kinds ---- */
+static uir_status fits_domain(const looking *l, bool *out_fits) {
+    axis_set domain = {0};
+    *out_fits = true;
+    for (uint32_t i = 0; i < count_of(l) && !domain.has; i++)
+        if (l->contractions ? l->roles[i] == ROLE_SEED : gives(l, i)) UIR_TRY(make_set(l, axes_of(l, i), &domain));
+    for (uint32_t i = 0; i < count_of(l) && domain.has; i++) {
+        uir_axis_list own = axes_of(l, i);
+        if (l->contractions && l->roles[i] == ROLE_AFTER && !is_set(own, &domain)) *out_fits = false;
+        if (l->contractions && l->roles[i] == ROLE_SIDE && class_of(l, i) != UIR_FUSION_CLASS_SLICE &&
+            !is_within(own, &domain) && !is_view_of_outside(l, i))
+            *out_fits = false;
+        if (l->contractions && gives(l, i) && l->roles[i] < ROLE_SEED) *out_fits = false;
+        if (gives(l, i) && !is_set(own, &domain)) *out_fits = false;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- all of it ---- */
+static uir_status check(looking *l, bool *out_legal) {
+    uir_clusters *c = l->c;
+    *out_legal = false;
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CYCLE) && uir_candidate_has_cycle(c, l->candidate))
+        return UIR_STATUS_OK;
+    UIR_TRY(look(l));
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) && !fits_width(l)) return UIR_STATUS_OK;
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !fits_kind(l)) return UIR_STATUS_OK;
+    uir_status status = uir_axes_analyse(c->module, l->nodes, count_of(l), l->arena, &l->axes, NULL);
+    *out_legal = status == UIR_STATUS_UNSUPPORTED && !uir_clusters_checks(c, UIR_FUSION_CLAUSE_AXES);
+    if (status == UIR_STATUS_UNSUPPORTED) return UIR_STATUS_OK;
+    UIR_TRY(status);
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !concats_agree(l)) return UIR_STATUS_OK;
+    bool fits = true;
+    if (l->reduces && !l->contractions) {
+        reduce_axes axes = {0};
+        UIR_TRY(agree_on_axes(l, &axes, &fits));
+        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_REDUCE)) return UIR_STATUS_OK;
+        if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN) && !fits_reduce_domain(l, &axes)) return UIR_STATUS_OK;
+        if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CAPACITY) && !fits_chip(l, &axes)) return UIR_STATUS_OK;
+    } else {
+        UIR_TRY(fits_domain(l, &fits));
+        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN)) return UIR_STATUS_OK;
+    }
+    *out_legal = true;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_candidate_is_legal(uir_clusters *c, const uir_candidate *candidate, bool *out_legal) {
+    uir_arena scratch;
+    uir_arena_init(&scratch, c->module->allocator);
+    looking l = {.c = c, .candidate = candidate, .arena = &scratch};
+    uir_status status = check(&l, out_legal);
+    uir_arena_deinit(&scratch);
+    return status;
+}
