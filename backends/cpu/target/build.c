@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,15 +257,14 @@ static uint32_t count_cores(void) {
 static bool place_compiler(builder *b) {
     const char *words = uir_cpu_find_compiler(&b->options->compile);
     size_t blank = strspn(words, " \t"), length = strcspn(words + blank, " \t");
-    char program[512], *real = NULL;
+    char program[512], *real = NULL, place[PATH_MAX];
     if (words[blank] != '/' && memchr(words + blank, '/', length) && length < sizeof program) {
         memcpy(program, words + blank, length);
         program[length] = 0;
-        real = realpath(program, NULL);
+        real = realpath(program, place);
     }
     int used = real ? snprintf(b->compiler, sizeof b->compiler, "%s%s", real, words + blank + length)
                     : snprintf(b->compiler, sizeof b->compiler, "%s", words);
-    free(real);
     return used > 0 && (size_t)used < sizeof b->compiler;
 }
 
