@@ -29,43 +29,40 @@ static bool needs_snapshot(const uir_iinstruction *in, uint32_t *out_slice) {
     return false;
 }
 
-/* The one pointer whose snapshot an instruction may need: the largest of them decides the size of the area. */
-static uir_status snapshot_span(const uir_igraph *igraph, const int64_t *values, int64_t *out_bytes) {
-    *out_bytes = 0;
-    for (uint32_t i = 0; i < igraph->instructions.count; i++) {
-        uint32_t slice;
-        int64_t span, bytes;
-        if (!needs_snapshot(&igraph->instructions.data[i], &slice)) continue;
-        const uir_ipointer *p = &igraph->pointers.data[igraph->instructions.data[i].slices[slice].pointer];
-        if (uir_dim_evaluate(igraph->dims, p->element_span, values, NULL, uir_dims_symbol_count(igraph->dims), &span) !=
-            UIR_DIM_EVALUATED)
-            return UIR_STATUS_INVALID_ARGUMENT;
-        if (span < 0) span = 0;
-        if (__builtin_mul_overflow(span, (int64_t)uir_dtype_bits(p->dtype) / 8, &bytes) || bytes > INT64_MAX - 64)
-            return UIR_STATUS_LIMIT;
-        if (bytes > *out_bytes) *out_bytes = bytes;
-    }
-    return UIR_STATUS_OK;
+static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_t instances) {
+    uir_dims *dims = igraph->dims;
+    uir_dim span = uir_dim_max(dims, p->element_span, uir_dim_const(dims, 0));
+    return uir_dim_mul(dims, span, uir_dim_const(dims, (int64_t)(uir_dtype_bits(p->dtype) / 8) * instances));
 }
 
-/* A vector's width of slack: blocks never touch it, but an address one past a row's end is formed. */
-uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size) {
-    int64_t total = 64, bytes;
-    uint32_t count = uir_dims_symbol_count(igraph->dims);
+/* Local pointers in their order, each rounded up; then the one area for snapshots, which the largest decides. A
+ * vector's width of slack: blocks never touch it, but an address one past a row's end is formed. */
+uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
+    uir_dims *dims = igraph->dims;
+    uir_dim total = uir_dim_const(dims, 64), snapshot = uir_dim_const(dims, 0), line = total;
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
-        int64_t span;
         if (p->role != UIR_IPOINTER_LOCAL) continue;
-        if (uir_dim_evaluate(igraph->dims, p->element_span, values, NULL, count, &span) != UIR_DIM_EVALUATED)
-            return UIR_STATUS_INVALID_ARGUMENT;
-        if (span < 0) span = 0;
-        if (__builtin_mul_overflow(span, (int64_t)(uir_dtype_bits(p->dtype) / 8) * p->instances, &bytes) ||
-            __builtin_add_overflow(bytes, 63, &bytes) || __builtin_add_overflow(total, bytes / 64 * 64, &total))
-            return UIR_STATUS_LIMIT;
+        total = uir_dim_add(dims, total, uir_dim_align(dims, bytes_of(igraph, p, p->instances), line));
     }
-    UIR_TRY(snapshot_span(igraph, values, &bytes));
-    if (__builtin_add_overflow(total, bytes, &total)) return UIR_STATUS_LIMIT;
-    *out_size = (size_t)total;
+    for (uint32_t i = 0; i < igraph->instructions.count; i++) {
+        uint32_t slice;
+        if (!needs_snapshot(&igraph->instructions.data[i], &slice)) continue;
+        const uir_ipointer *p = &igraph->pointers.data[igraph->instructions.data[i].slices[slice].pointer];
+        snapshot = uir_dim_max(dims, snapshot, bytes_of(igraph, p, 1));
+    }
+    return uir_dim_add(dims, total, snapshot);
+}
+
+uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size) {
+    int64_t size;
+    uint32_t count = uir_dims_symbol_count(igraph->dims);
+    uir_dim bytes = uir_cpu_scratch_bytes(igraph);
+    if (!bytes.id) return UIR_STATUS_LIMIT;
+    uir_dim_result result = uir_dim_evaluate(igraph->dims, bytes, values, NULL, count, &size);
+    if (result == UIR_DIM_OVERFLOW) return UIR_STATUS_LIMIT;
+    if (result != UIR_DIM_EVALUATED) return UIR_STATUS_INVALID_ARGUMENT;
+    *out_size = (size_t)size;
     return UIR_STATUS_OK;
 }
 
