@@ -159,30 +159,13 @@ uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id
     return UIR_STATUS_OK;
 }
 
-static uir_status set_attribute(uir_module *module, uir_node_id node_id, uir_attribute attribute, const char *name) {
-    uir_node_info *node = uir_node_get(module, node_id);
-    UIR_TRY(uir_strings_intern(&module->strings, name, strlen(name), &attribute.name));
-    uir_attribute *attributes;
-    UIR_TRY_ALLOCATE(attributes,
-                     uir_arena_allocate_array(&module->arena, node->attribute_count + 1, sizeof *attributes));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < node->attribute_count; i++)
-        if (node->attributes[i].name.id != attribute.name.id) attributes[count++] = node->attributes[i];
-    attributes[count++] = attribute;
-    node->attributes = attributes;
-    node->attribute_count = count;
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_lower_end(uir_lower_builder *b, uir_loop_function **out_function) {
     uir_attribute sizes = {.kind = UIR_ATTRIBUTE_DIMS, .count = b->kernel_sizes.count};
     uir_attribute kernel = {.kind = UIR_ATTRIBUTE_STRING};
-    UIR_TRY_ALLOCATE(sizes.value.dims,
-                     uir_arena_copy(&b->module->arena, b->kernel_sizes.data ? b->kernel_sizes.data : (void *)"",
-                                    b->kernel_sizes.count * sizeof(uir_dim)));
-    UIR_TRY(set_attribute(b->module, b->group, sizes, "sizes"));
+    sizes.value.dims = b->kernel_sizes.data;
+    UIR_TRY(uir_node_set_attribute(b->module, b->group, "sizes", &sizes));
     UIR_TRY(uir_strings_intern(&b->module->strings, b->f->name, strlen(b->f->name), &kernel.value.string));
-    UIR_TRY(set_attribute(b->module, b->group, kernel, "kernel"));
+    UIR_TRY(uir_node_set_attribute(b->module, b->group, "kernel", &kernel));
     *out_function = b->f;
     b->f = NULL;
     return UIR_STATUS_OK;
@@ -492,6 +475,8 @@ uir_status uir_lower_node(uir_lower_builder *b, uint32_t node) {
         UIR_TRY(concat_node(b, node));
     else if (uir_lower_is_movement(info->op) || traits & UIR_TRAIT_ELEMENTWISE)
         UIR_TRY(trivial_node(b, node));
+    else if (traits & UIR_TRAIT_CONTRACTION)
+        UIR_TRY(uir_lower_contraction(b, node));
     else
         UIR_TRY(uir_lower_reduction(b, node));
     return uir_lower_copies(b, node);

@@ -146,5 +146,7 @@ uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
 uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
 /* Reductions, arg and scans (build_reduce.c). */
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
+/* Matmul and convolution (contraction_build.c). */
+uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 
 #endif
