@@ -49,6 +49,9 @@ uir_status rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
     if (r->bound[symbol] && r->values[symbol] != value)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s is %lld in one place and %lld in another",
                          name, (long long)r->values[symbol], (long long)value);
+    if (value < s->min && s->max == INT64_MAX)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld should be at least %lld", name,
+                         (long long)value, (long long)s->min);
     if (value < s->min || value > s->max)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld is outside its range %lld..%lld",
                          name, (long long)value, (long long)s->min, (long long)s->max);

@@ -51,8 +51,8 @@ void check_message(fixture *f, const char *text) {
         char all[1000];
         uir_diagnostic_format(d, all, sizeof all);
         if (strstr(all, text)) return;
-        print_message("have: %s\n", all);
     }
+    for (const uir_diagnostic *d = f->diagnostics.first; d; d = d->next) print_error("there is: %s\n", d->message);
     fail_msg("no message says: %s", text);
 }
 
@@ -88,4 +88,31 @@ uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package 
     const uir_driver *drivers[] = {&uir_vm_driver};
     uir_package_options options = {.drivers = drivers, .driver_count = 1};
     return uir_package_open(f->package.data, f->package.length, &options, allocator, &f->diagnostics, out_package);
+}
+
+void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, uint32_t count) {
+    uir_datum *in[8], *out[8] = {0};
+    uint32_t outputs = uir_graph_get(f->module, f->module->main)->outputs.count;
+    assert_true(count <= 8 && outputs <= 8);
+    for (uint32_t i = 0; i < count; i++) {
+        const array *a = &inputs[i];
+        uir_tensor *tensor;
+        check_ok(f, uir_tensor_create_borrowed(&f->allocator, a->dtype, a->rank, a->shape, a->data, &tensor));
+        check_ok(f, uir_datum_create_tensor(&f->allocator, tensor, &in[i]));
+        check_ok(f, uir_runtime_set_input(r, i, a->dtype, a->rank, a->shape, a->data));
+    }
+    check_ok(f, uir_module_interpret(f->module, &f->allocator, &f->diagnostics, NULL, in, count, out, outputs, NULL));
+    check_ok(f, uir_runtime_run(r));
+    for (uint32_t i = 0; i < outputs; i++) {
+        uir_runtime_output got;
+        const uir_tensor *wanted = out[i]->tensor;
+        check_ok(f, uir_runtime_get_output(r, i, &got));
+        assert_int_equal(got.dtype, wanted->dtype);
+        assert_int_equal(got.rank, wanted->rank);
+        for (uint32_t d = 0; d < got.rank; d++) assert_int_equal(got.shape[d], wanted->shape[d]);
+        assert_int_equal(got.size, wanted->byte_size);
+        if (got.size) assert_memory_equal(got.data, wanted->data, got.size);
+        uir_datum_release(out[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) uir_datum_release(in[i]);
 }

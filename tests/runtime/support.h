@@ -36,6 +36,15 @@ uir_status fixture_build(fixture *f, const char *module_text, const char *kernel
 /* The same with the allocator of the planner alone replaced. */
 uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_allocator *allocator, uir_text *package);
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package);
+/* An array that a test gives or expects. */
+typedef struct array {
+    uir_dtype dtype;
+    uint32_t rank;
+    int64_t shape[4];
+    const void *data;
+} array;
+/* Sets the inputs, runs, and holds every output to the interpreter's bits. */
+void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, uint32_t count);
 /* Fails the test with the diagnostics when `status` is not OK. */
 void check_ok(fixture *f, uir_status status);
 /* Some message holds the text. */

@@ -1,0 +1,351 @@
+/* Control flow and sizes that data gives: every plan against the graph's interpreter, at several sizes of one package.
+ */
+#include "tests/runtime/support.h"
+
+#include <string.h>
+
+static const char *const kernels = "igraph @twice on cpu {\n"
+                                   "  dim N in 0..100000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @add on cpu {\n"
+                                   "  dim N in 0..100000\n"
+                                   "  ptr %a : dram f32 [N] in 0\n"
+                                   "  ptr %b : dram f32 [N] in 1\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %a[0:N], %b[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @join on cpu {\n"
+                                   "  dim N in 0..100000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [2*N] out 0\n"
+                                   "  phase {\n"
+                                   "    move.dram.dram.f32 %y[0:N], %x[0:N]\n"
+                                   "    move.dram.dram.f32 %y[N:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @less on cpu {\n"
+                                   "  ptr %a : dram i64 [1] in 0\n"
+                                   "  ptr %b : dram i64 [1] in 1\n"
+                                   "  ptr %y : dram bool [1] out 0\n"
+                                   "  phase {\n"
+                                   "    compare.lt.i64 %y, %a, %b\n"
+                                   "  }\n"
+                                   "}\n";
+
+static const char *const trips_module =
+    "module opset 17\n"
+    "size N\n"
+    "size T\n"
+    "constant %n: i64[] = [5]\n"
+    "graph \"main\" (%x: f32[N]) {\n"
+    "    %last: f32[N], %rows: f32[T, N] = loop(%n, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) "
+    "{\n"
+    "        %w: f32[N] = group(%v) {body = graph \"g1\" (%a1: f32[N]) {\n"
+    "        %r1: f32[N] = add(%a1, %a1)\n"
+    "        return %r1\n"
+    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "        %u: f32[N] = group(%w, %x) {body = graph \"g2\" (%a2: f32[N], %b2: f32[N]) {\n"
+    "        %r2: f32[N] = add(%a2, %b2)\n"
+    "        return %r2\n"
+    "    }, sizes = [N], kernel = \"add\"}\n"
+    "        return %c, %u, %w\n"
+    "    }}\n"
+    "    return %last, %rows\n"
+    "}\n";
+
+static const char *const condition_module =
+    "module opset 17\n"
+    "size N\n"
+    "size T\n"
+    "graph \"main\" (%x: f32[N], %limit: i64[]) {\n"
+    "    %last: f32[N], %rows: i64[T] = loop(none, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) "
+    "{\n"
+    "        %w: f32[N] = group(%v) {body = graph \"g3\" (%a3: f32[N]) {\n"
+    "        %r3: f32[N] = add(%a3, %a3)\n"
+    "        return %r3\n"
+    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "        %go: bool[] = group(%i, %limit) {body = graph \"g4\" (%a4: i64[], %b4: i64[]) {\n"
+    "        %r4: bool[] = lt(%a4, %b4)\n"
+    "        return %r4\n"
+    "    }, sizes = [], kernel = \"less\"}\n"
+    "        return %go, %w, %i\n"
+    "    }}\n"
+    "    return %last, %rows\n"
+    "}\n";
+
+static const char *const zero_module = "module opset 17\n"
+                                       "size N\n"
+                                       "size T\n"
+                                       "constant %no: bool[] = [0]\n"
+                                       "graph \"main\" (%x: f32[N], %n: i64[]) {\n"
+                                       "    %last: f32[N], %rows: f32[T, N] = loop(%n, %no, %x) {body = graph \"b\" "
+                                       "(%i: i64[], %c: bool[], %v: f32[N]) {\n"
+                                       "        %w: f32[N] = group(%v) {body = graph \"g5\" (%a5: f32[N]) {\n"
+                                       "        %r5: f32[N] = add(%a5, %a5)\n"
+                                       "        return %r5\n"
+                                       "    }, sizes = [N], kernel = \"twice\"}\n"
+                                       "        return %c, %w, %w\n"
+                                       "    }}\n"
+                                       "    %z: f32[N] = group(%last) {body = graph \"g6\" (%a6: f32[N]) {\n"
+                                       "        %r6: f32[N] = add(%a6, %a6)\n"
+                                       "        return %r6\n"
+                                       "    }, sizes = [N], kernel = \"twice\"}\n"
+                                       "    return %z, %rows, %last\n"
+                                       "}\n";
+
+static const char *const grows_module =
+    "module opset 17\n"
+    "size N\n"
+    "size K\n"
+    "size L\n"
+    "graph \"main\" (%x: f32[N], %n: i64[]) {\n"
+    "    %last: f32[L] = loop(%n, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[K]) {\n"
+    "        %w: f32[2*K] = group(%v) {body = graph \"g7\" (%a7: f32[K]) {\n"
+    "        %r7: f32[2*K] = concat(%a7, %a7) {axis = 0}\n"
+    "        return %r7\n"
+    "    }, sizes = [K], kernel = \"join\"}\n"
+    "        return %c, %w\n"
+    "    }}\n"
+    "    %z: f32[L] = group(%last) {body = graph \"g8\" (%a8: f32[L]) {\n"
+    "        %r8: f32[L] = add(%a8, %a8)\n"
+    "        return %r8\n"
+    "    }, sizes = [L], kernel = \"twice\"}\n"
+    "    return %z\n"
+    "}\n";
+
+static const char *const nested_module =
+    "module opset 17\n"
+    "size N\n"
+    "size T\n"
+    "size U\n"
+    "constant %n: i64[] = [3]\n"
+    "constant %m: i64[] = [2]\n"
+    "graph \"main\" (%x: f32[N]) {\n"
+    "    %y: f32[N] = group(%x) {body = graph \"g9\" (%a9: f32[N]) {\n"
+    "        %r9: f32[N] = add(%a9, %a9)\n"
+    "        return %r9\n"
+    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "    %last: f32[N], %rows: f32[T, 2, N] = loop(%n, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: "
+    "f32[N]) {\n"
+    "        %p: f32[N] = group(%v) {body = graph \"g10\" (%a10: f32[N]) {\n"
+    "        %r10: f32[N] = add(%a10, %a10)\n"
+    "        return %r10\n"
+    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "        %last2: f32[N], %rows2: f32[U, N] = loop(%m, none, %p) {body = graph \"b2\" (%i2: i64[], %c2: bool[], "
+    "%v2: f32[N]) {\n"
+    "            %w2: f32[N] = group(%v2, %y) {body = graph \"g11\" (%a11: f32[N], %b11: f32[N]) {\n"
+    "        %r11: f32[N] = add(%a11, %b11)\n"
+    "        return %r11\n"
+    "    }, sizes = [N], kernel = \"add\"}\n"
+    "            %u2: f32[N] = group(%w2, %p) {body = graph \"g12\" (%a12: f32[N], %b12: f32[N]) {\n"
+    "        %r12: f32[N] = add(%a12, %b12)\n"
+    "        return %r12\n"
+    "    }, sizes = [N], kernel = \"add\"}\n"
+    "            return %c2, %u2, %w2\n"
+    "        }}\n"
+    "        %fixed: f32[2, N] = reshape(%rows2) {dims = [2, N]}\n"
+    "        return %c, %last2, %fixed\n"
+    "    }}\n"
+    "    return %last, %rows, %y\n"
+    "}\n";
+
+static const char *const branch_module = "module opset 17\n"
+                                         "size N\n"
+                                         "size K\n"
+                                         "graph \"main\" (%x: f32[N], %c: bool[]) {\n"
+                                         "    %before: f32[N] = group(%x) {body = graph \"g13\" (%a13: f32[N]) {\n"
+                                         "        %r13: f32[N] = add(%a13, %a13)\n"
+                                         "        return %r13\n"
+                                         "    }, sizes = [N], kernel = \"twice\"}\n"
+                                         "    %y: f32[K], %z: f32[N] = if(%c) {then = graph \"t\" () {\n"
+                                         "        %w: f32[2*N] = group(%x) {body = graph \"g14\" (%a14: f32[N]) {\n"
+                                         "        %r14: f32[2*N] = concat(%a14, %a14) {axis = 0}\n"
+                                         "        return %r14\n"
+                                         "    }, sizes = [N], kernel = \"join\"}\n"
+                                         "        return %w, %x\n"
+                                         "    }, else = graph \"e\" () {\n"
+                                         "        %u: f32[N] = group(%before) {body = graph \"g15\" (%a15: f32[N]) {\n"
+                                         "        %r15: f32[N] = add(%a15, %a15)\n"
+                                         "        return %r15\n"
+                                         "    }, sizes = [N], kernel = \"twice\"}\n"
+                                         "        return %u, %before\n"
+                                         "    }}\n"
+                                         "    %q: f32[K] = group(%y) {body = graph \"g16\" (%a16: f32[K]) {\n"
+                                         "        %r16: f32[K] = add(%a16, %a16)\n"
+                                         "        return %r16\n"
+                                         "    }, sizes = [K], kernel = \"twice\"}\n"
+                                         "    return %q, %z\n"
+                                         "}\n";
+
+static const char *const host_module =
+    "module opset 17\n"
+    "size N\n"
+    "size F\n"
+    "graph \"main\" (%x: f32[N]) {\n"
+    "    %i: i64[1, F] = non_zero(%x)\n"
+    "    %v: f32[3], %j: i64[3] = top_k(%x) {axis = 0, k = [3], largest = 1, sorted = 1}\n"
+    "    %n: i64[2] = dim_values() {dims = [F, N + 2*F], scalar = 0, dtype = i64}\n"
+    "    return %i, %v, %j, %n\n"
+    "}\n";
+
+static const char *const bind_module =
+    "module opset 17\n"
+    "size N\n"
+    "size K min 1 max 1000\n"
+    "graph \"main\" (%x: f32[N], %k: i64[1]) {\n"
+    "    bind_dims(%k) {dims = [K]}\n"
+    "    %y: f32[K, floordiv(N, K)] = reshape(%x) {dims = [K, floordiv(N, K)]}\n"
+    "    %f: f32[K*floordiv(N, K)] = reshape(%y) {dims = [K*floordiv(N, K)]}\n"
+    "    %z: f32[K*floordiv(N, K)] = group(%f) {body = graph \"g17\" (%a17: f32[K*floordiv(N, K)]) {\n"
+    "        %r17: f32[K*floordiv(N, K)] = add(%a17, %a17)\n"
+    "        return %r17\n"
+    "    }, sizes = [K*floordiv(N, K)], kernel = \"twice\"}\n"
+    "    %o: f32[K, floordiv(N, K)] = reshape(%z) {dims = [K, floordiv(N, K)]}\n"
+    "    return %o, %y\n"
+    "}\n";
+
+static float numbers[4096];
+
+static array vector(int64_t count) {
+    return (array){UIR_DTYPE_F32, 1, {count}, numbers};
+}
+static array integer(const int64_t *value, uint32_t rank) {
+    return (array){UIR_DTYPE_I64, rank, {1}, value};
+}
+
+typedef struct session {
+    fixture f;
+    counting c;
+    uir_package *package;
+    uir_runtime *r;
+} session;
+
+static void begin(session *s, const char *module_text) {
+    fixture_init(&s->f);
+    counting_init(&s->c);
+    check_ok(&s->f, fixture_build(&s->f, module_text, kernels));
+    check_ok(&s->f, fixture_open(&s->f, &s->c.allocator, &s->package));
+    check_ok(&s->f, uir_runtime_create(s->package, &(uir_runtime_options){.threads = 2}, &s->c.allocator,
+                                       &s->f.diagnostics, &s->r));
+}
+
+static void end(session *s) {
+    uir_runtime_destroy(s->r);
+    uir_package_close(s->package);
+    assert_int_equal(s->c.bytes, 0);
+    fixture_deinit(&s->f);
+}
+
+/* Runs it until nothing is left to grow, then holds that it allocates no more. */
+static void compare(session *s, const array *inputs, uint32_t count) {
+    for (int i = 0; i < 2; i++) compare_with_interpreter(&s->f, s->r, inputs, count);
+    uint64_t calls = s->c.calls;
+    for (int i = 0; i < 3; i++) check_ok(&s->f, uir_runtime_run(s->r));
+    assert_int_equal(s->c.calls, calls);
+}
+
+static void test_trips(void **state) {
+    (void)state;
+    session s;
+    begin(&s, trips_module);
+    static const int64_t sizes[] = {7, 0, 1, 300, 7};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) compare(&s, (array[]){vector(sizes[i])}, 1);
+    end(&s);
+}
+
+static void test_condition(void **state) {
+    (void)state;
+    session s;
+    begin(&s, condition_module);
+    static const int64_t limits[] = {4, 0, 20, 1};
+    for (size_t i = 0; i < 4; i++) compare(&s, (array[]){vector(5), integer(&limits[i], 0)}, 2);
+    end(&s);
+}
+
+static void test_zero(void **state) {
+    (void)state;
+    session s;
+    int64_t n = 4;
+    begin(&s, zero_module);
+    compare(&s, (array[]){vector(5), integer(&n, 0)}, 2);
+    compare(&s, (array[]){vector(0), integer(&n, 0)}, 2);
+    end(&s);
+}
+
+static void test_grows(void **state) {
+    (void)state;
+    session s;
+    static const int64_t trips[] = {3, 0, 5, 1, 3};
+    begin(&s, grows_module);
+    for (size_t i = 0; i < 5; i++) compare(&s, (array[]){vector(3), integer(&trips[i], 0)}, 2);
+    end(&s);
+}
+
+static void test_nested(void **state) {
+    (void)state;
+    session s;
+    begin(&s, nested_module);
+    compare(&s, (array[]){vector(5)}, 1);
+    compare(&s, (array[]){vector(1)}, 1);
+    compare(&s, (array[]){vector(500)}, 1);
+    end(&s);
+}
+
+static void test_branch(void **state) {
+    (void)state;
+    session s;
+    static const unsigned char conditions[] = {1, 0, 0, 1};
+    begin(&s, branch_module);
+    for (size_t i = 0; i < 4; i++) {
+        array condition = {UIR_DTYPE_BOOL, 0, {0}, &conditions[i]};
+        compare(&s, (array[]){vector(6), condition}, 2);
+        compare(&s, (array[]){vector(2), condition}, 2);
+    }
+    end(&s);
+}
+
+static void test_host(void **state) {
+    (void)state;
+    session s;
+    begin(&s, host_module);
+    compare(&s, (array[]){vector(9)}, 1);
+    compare(&s, (array[]){vector(100)}, 1);
+    compare(&s, (array[]){vector(3)}, 1);
+    assert_int_equal(uir_runtime_get_statistics(s.r).host_calls, 2);
+    end(&s);
+}
+
+static void test_bind(void **state) {
+    (void)state;
+    session s;
+    static const int64_t ks[] = {3, 4, 12, 1, 5, 0, 1001};
+    begin(&s, bind_module);
+    for (size_t i = 0; i < 4; i++) compare(&s, (array[]){vector(12), integer(&ks[i], 1)}, 2);
+    /* A reshape that does not fit, and dims that the facts exclude. */
+    for (size_t i = 4; i < 7; i++) {
+        int64_t shape[1] = {1};
+        check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 1, shape, &ks[i]));
+        assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
+    }
+    check_message(&s.f, "a reshape to another number of elements");
+    check_message(&s.f, "dim K = 1001 is outside its range 1..1000");
+    compare(&s, (array[]){vector(12), integer(&ks[1], 1)}, 2);
+    end(&s);
+}
+
+int main(void) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = (float)((i * 7 + 3) % 11) - 4;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trips), cmocka_unit_test(test_condition), cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_grows), cmocka_unit_test(test_nested),    cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_host),  cmocka_unit_test(test_bind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
