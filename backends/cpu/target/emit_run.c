@@ -199,11 +199,11 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
         r->count > r->reductions)
         uir_c_line(e, "UIR_PREFETCH(%s);", address);
     if (whole) {
-        uir_c_line(e, "const v_%s %s = v_load_%s(%s);", type, name, type, address);
+        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%s(%s);", type, name, type, address);
     } else {
         uir_dtype dtype = o->access.pointer->dtype;
-        uir_c_line(e, "const v_%s %s = v_load_range_%s(%s, %s, %s);", type, name, type, address, range_of(r, o),
-                   uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
+        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_range_%s(%s, %s, %s);", type, name, type, address,
+                   range_of(r, o), uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
     }
     return name;
 }
@@ -297,8 +297,21 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
     return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
-/* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a page
- * waits for it, and rows of equal length agree often. Only as many as registers hold without effort. */
+/* Whether an instruction after `at` reads what it wrote, before another writes there. */
+static bool is_read_later(const run *r, uint32_t at) {
+    const uir_islice *written = &r->instructions[at]->slices[0];
+    for (uint32_t i = at + 1; i < r->count; i++) {
+        const uir_iinstruction *in = r->instructions[i];
+        for (uint32_t k = 1; k < in->slice_count; k++) {
+            if (uir_islice_equal(&in->slices[k], written)) return true;
+        }
+        if (i < r->count - r->reductions && uir_islice_equal(&in->slices[0], written)) return false;
+    }
+    return false;
+}
+
+/* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a
+ * page waits for it, and rows of equal length agree often. Only as many as registers hold without effort. */
 #define MAX_EARLY 8
 static void emit_early_loads(run *r, bool whole) {
     uint32_t loads = 0;
@@ -329,7 +342,10 @@ static void emit_body(run *r, bool whole) {
         const char *expression = c_compute(r, i, whole), *name = uir_c_format(e, "t%u", e->next++);
         uir_c_line(e, "const v_%s %s = %s;", uir_c_type(result_dtype(in)), name, expression);
         r->values[r->value_count++] = (value){&in->slices[0], name, r->block};
-        if (!is_dead(r, in->slices[0].pointer)) emit_store(r, result, name, whole, streams(r, in, result));
+        if (!is_dead(r, in->slices[0].pointer))
+            emit_store(r, result, name, whole, streams(r, in, result));
+        else if (!is_read_later(r, i))
+            uir_c_line(e, "(void)%s;", name);
     }
     for (uint32_t i = elementwise; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
