@@ -4,6 +4,7 @@
 #include "ir/loop.h"
 #include "pipeline.h"
 #include "pipeline_kernel.h"
+#include "pipeline_lower.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -173,7 +174,7 @@ uir_status opt_read_file(const char *path, char **out_text, size_t *out_length) 
     return UIR_STATUS_OK;
 }
 
-static uir_status write_output(const opt_options *options, const char *text, size_t length) {
+uir_status opt_write_output(const opt_options *options, const char *text, size_t length) {
     FILE *file = options->output ? fopen(options->output, "wb") : stdout;
     bool fine = file && fwrite(text, 1, length, file) == length && fflush(file) == 0;
     if (file && file != stdout) fine &= fclose(file) == 0;
@@ -192,69 +193,6 @@ typedef struct work {
     size_t length;
 } work;
 
-/* Small models are written out whole; of large ones the large constants by hash. */
-static size_t inline_limit(const uir_module *module) {
-    enum { MOST = 1 << 20 };
-    uint64_t elements = 0;
-    for (uint32_t i = 1; i < module->values.count; i++) {
-        if (module->values.data[i].constant) elements += module->values.data[i].constant->element_count;
-    }
-    return elements <= MOST ? SIZE_MAX : 64;
-}
-
-static uir_status print_module(work *w, const uir_module *module) {
-    uir_text text;
-    uir_text_init(&text, w->allocator);
-    uir_status status = uir_module_print(module, inline_limit(module), &text);
-    if (status == UIR_STATUS_OK) status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK) status = write_output(w->options, text.data ? text.data : "", text.length);
-    uir_text_deinit(&text);
-    return status;
-}
-
-/* Compiles a model up to a stage (NULL: the last). */
-static uir_status compile_model(work *w, const char *path, const char *stop, uir_arena *arena,
-                                uir_compiled *out_compiled) {
-    uir_onnx_source source = {.path = path};
-    uir_pipeline_options options = {.stop = stop, .check_text = true};
-    return uir_pipeline_compile(&source, w->allocator, w->diagnostics, arena, &options, out_compiled);
-}
-
-static uir_status run_model(work *w) {
-    uir_compiled compiled = {0};
-    uir_arena arena;
-    uir_arena_init(&arena, w->allocator);
-    bool onnx = w->options->after && !strcmp(w->options->after, "onnx");
-    uir_status status = compile_model(w, w->options->file, onnx ? "primitives" : w->options->after, &arena, &compiled);
-    if (status == UIR_STATUS_OK) {
-        status = print_module(w, onnx ? compiled.onnx : compiled.primitives);
-        uir_compiled_deinit(&compiled);
-    }
-    uir_arena_deinit(&arena);
-    return status;
-}
-
-/* A graph's text goes on through the clean-up passes after `from`. */
-static uir_status run_graph(work *w) {
-    uir_module *module = NULL;
-    uir_compiled compiled = {0};
-    uir_arena arena;
-    uir_status status = UIR_STATUS_OK;
-    uir_arena_init(&arena, w->allocator);
-    if (w->options->constants) status = compile_model(w, w->options->constants, w->options->from, &arena, &compiled);
-    if (status == UIR_STATUS_OK)
-        status = uir_module_parse(w->allocator, w->diagnostics, w->text, w->length, w->options->file,
-                                  compiled.primitives, &module);
-    if (status == UIR_STATUS_OK) status = uir_module_verify(module, w->diagnostics);
-    if (status == UIR_STATUS_OK)
-        status = uir_pipeline_continue(module, w->options->from, w->options->after, w->diagnostics);
-    if (status == UIR_STATUS_OK) status = print_module(w, module);
-    uir_module_destroy(module);
-    if (compiled.primitives) uir_compiled_deinit(&compiled);
-    uir_arena_deinit(&arena);
-    return status;
-}
-
 static uir_status run_loop(work *w) {
     uir_loop_function *function = NULL;
     uir_text text;
@@ -263,7 +201,7 @@ static uir_status run_loop(work *w) {
     if (status == UIR_STATUS_OK) status = uir_loop_verify(function, w->diagnostics);
     if (status == UIR_STATUS_OK) uir_loop_print(function, &text);
     if (status == UIR_STATUS_OK) status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK) status = write_output(w->options, text.data ? text.data : "", text.length);
+    if (status == UIR_STATUS_OK) status = opt_write_output(w->options, text.data ? text.data : "", text.length);
     uir_text_deinit(&text);
     uir_loop_function_destroy(function);
     return status;
@@ -343,7 +281,7 @@ static uir_status run_kernels(work *w) {
         for (uint32_t i = 0; i < list.count && status == UIR_STATUS_OK; i++)
             status = print_kernel_stage(w, list.igraphs[i], &text);
         if (status == UIR_STATUS_OK) status = uir_text_status(&text);
-        if (status == UIR_STATUS_OK) status = write_output(w->options, text.data ? text.data : "", text.length);
+        if (status == UIR_STATUS_OK) status = opt_write_output(w->options, text.data ? text.data : "", text.length);
     }
     uir_text_deinit(&text);
     uir_igraph_list_deinit(&list);
@@ -363,14 +301,16 @@ static uir_status run_text(work *w) {
     if (!strncmp(s, "igraph", 6)) return run_kernels(w);
     if (w->options->run) return usage("--run is for kernels (igraph @name ...):", w->options->file);
     if (!strncmp(s, "func", 4)) return run_loop(w);
-    return run_graph(w);
+    return opt_run_module(w->options, w->text, w->length, w->allocator, w->diagnostics);
 }
 
 static void list_stages(void) {
     puts("stages of a model:  onnx primitives and the clean-up passes:");
     for (size_t i = 0; uir_pipeline_pass(i); i++)
         printf("  %-20s %s\n", uir_pipeline_pass(i)->name, uir_pipeline_pass(i)->purpose);
-    fputs("stages of a kernel:", stdout);
+    fputs("stages after these: ", stdout);
+    for (uint32_t i = 0; uir_middle_stage_name(i); i++) printf(" %s", uir_middle_stage_name(i));
+    fputs(" emit\nstages of a kernel:", stdout);
     for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) printf(" %s", kernel_stages[i].name);
     fputs("\ndevices for --run: ", stdout);
     for (size_t i = 0; uir_kernel_runner_name(i); i++) printf(" %s", uir_kernel_runner_name(i));
@@ -385,7 +325,7 @@ static uir_status run(const opt_options *options) {
     uir_diagnostics_init(&diagnostics, &allocator);
     uir_status status = UIR_STATUS_OK;
     if (n > 5 && !strcmp(options->file + n - 5, ".onnx")) {
-        status = run_model(&w);
+        status = opt_run_module(options, NULL, 0, &allocator, &diagnostics);
     } else {
         status = opt_read_file(options->file, &w.text, &w.length);
         if (status == UIR_STATUS_OK) status = run_text(&w);

@@ -31,6 +31,14 @@ void opt_report(uir_diagnostics *diagnostics);
 /* A file's bytes, zero terminated; the caller frees. */
 uir_status opt_read_file(const char *path, char **out_text, size_t *out_length);
 
+/* To the file that the options name, or standard output. */
+uir_status opt_write_output(const opt_options *options, const char *text, size_t length);
+
+/* Takes the options' model (`text` NULL), or the text of one after the stage `from`, on to the stage `after` and prints
+ * its text. */
+uir_status opt_run_module(const opt_options *options, const char *text, size_t length, const uir_allocator *allocator,
+                          uir_diagnostics *diagnostics);
+
 /* Runs one kernel on given or random data, as the options say. */
 uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics);
 
