@@ -126,7 +126,7 @@ static uir_status add_native(planner *p, pl_scope *scope, uint32_t index, uir_pl
     v->scratch = UIR_PLAN_NONE;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *names));
     for (uint32_t i = 0; i < count; i++) {
-        const char *symbol = p->options->objects[i].symbols[index];
+        const char *const *symbols = p->options->objects[i].symbols, *symbol = symbols ? symbols[index] : NULL;
         names[i] = UIR_PLAN_NONE;
         if (symbol) UIR_TRY(pl_add_text(p, symbol, strlen(symbol), &names[i]));
     }
@@ -136,7 +136,7 @@ static uir_status add_native(planner *p, pl_scope *scope, uint32_t index, uir_pl
 
 static bool has_native(const planner *p, uint32_t index) {
     for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
-        if (p->options->objects[i].symbols[index]) return true;
+        if (p->options->objects[i].symbols && p->options->objects[i].symbols[index]) return true;
     }
     return false;
 }

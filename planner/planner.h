@@ -23,8 +23,10 @@ typedef struct uir_plan_object {
     const char *isa;
     const void *bytes; /* NULL: it will be attached to the opened package later */
     size_t size;
-    const char *const *symbols; /* phases are <symbol>_phase<k>; NULL: the object lacks that variant */
-    const char *source;         /* kept in the package when not NULL */
+    /* Phases are <symbol>_phase<k>; NULL: the object lacks that variant. The array may be NULL where `bytes` is: then
+     * the names are given with the object. */
+    const char *const *symbols;
+    const char *source; /* kept in the package when not NULL */
     size_t source_size;
 } uir_plan_object;
 

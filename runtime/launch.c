@@ -256,8 +256,8 @@ static void run_part(void *context, uint32_t thread) {
         if (begin >= job->total) return;
         int64_t end = job->total - begin < job->chunk ? job->total : begin + job->chunk;
         uir_status status = rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
-                                           : job->launch->driver->run(&job->launch->base, job->phase,
-                                                                      &job->r->scratch[thread], begin, end);
+                                                 : job->launch->driver->run(&job->launch->base, job->phase,
+                                                                            &job->r->scratch[thread], begin, end);
         if (status != UIR_STATUS_OK) {
             int ok = UIR_STATUS_OK;
             atomic_compare_exchange_strong(&job->status, &ok, (int)status);

@@ -27,7 +27,7 @@ static const uir_package_section *find_section(const uir_package *p, uir_package
 
 /* ---- kernels ---- */
 static uir_status find_kernels(const uir_package *p, struct rt_loaded *l, const uir_driver_image *image,
-                               uint32_t native, uir_diagnostics *diagnostics) {
+                               uint32_t native, const char *const *symbols, uir_diagnostics *diagnostics) {
     const uir_plan *plan = &p->plan;
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
         for (uint32_t i = 0; i < plan->kernels[k].variant_count; i++) {
@@ -48,8 +48,8 @@ static uir_status find_kernels(const uir_package *p, struct rt_loaded *l, const 
             if (l->kernels.variants[id]) continue; /* shared by two kernels */
             if (image->isa) {
                 uint32_t name = uir_plan_get_word(plan, v->native_names, native);
-                if (name == UIR_PLAN_NONE) continue;
-                e.symbol = uir_plan_get_text(plan, name);
+                e.symbol = symbols ? symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
+                if (!e.symbol || v->scratch == UIR_PLAN_NONE) continue;
             } else if (!v->code_size) {
                 continue;
             }
@@ -66,8 +66,8 @@ static void unload(const uir_allocator *allocator, struct rt_loaded *l) {
 }
 
 /* Loads an image with driver `index` and publishes its kernels. `copy`: the image is kept by the package. */
-static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_image *image, uint32_t native, bool copy,
-                             uir_diagnostics *diagnostics) {
+static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_image *image, uint32_t native,
+                             const char *const *symbols, bool copy, uir_diagnostics *diagnostics) {
     const uir_driver *driver = p->drivers[index];
     size_t size = sizeof(struct rt_loaded) + ((size_t)p->plan.variants_count + 1) * sizeof(void *);
     struct rt_loaded *l;
@@ -86,7 +86,7 @@ static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_im
         kept.bytes = l->copy;
     }
     if (status == UIR_STATUS_OK) status = driver->load(&p->allocator, &kept, diagnostics, &l->module);
-    if (status == UIR_STATUS_OK) status = find_kernels(p, l, &kept, native, diagnostics);
+    if (status == UIR_STATUS_OK) status = find_kernels(p, l, &kept, native, symbols, diagnostics);
     if (status != UIR_STATUS_OK) {
         unload(&p->allocator, l);
         return status;
@@ -110,7 +110,7 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
     const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
     if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
     uir_driver_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
-    uir_status status = load_image(p, index, &image, best, false, NULL);
+    uir_status status = load_image(p, index, &image, best, NULL, false, NULL);
     if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
     if (status != UIR_STATUS_OK)
         uir_warning(diagnostics, NULL, "the package's native kernels for %s cannot be loaded; others run instead",
@@ -127,7 +127,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
         const uir_package_section *code = find_section(p, UIR_PACKAGE_CODE, 0);
         if (!code) continue;
         uir_driver_image image = {NULL, code->data, (size_t)code->size};
-        UIR_TRY(load_image(p, i, &image, 0, false, diagnostics));
+        UIR_TRY(load_image(p, i, &image, 0, NULL, false, diagnostics));
     }
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
@@ -146,7 +146,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
 }
 
 uir_status uir_package_attach_native(uir_package *p, const char *isa, const void *object, size_t size,
-                                     uir_diagnostics *diagnostics) {
+                                     const char *const *symbols, uir_diagnostics *diagnostics) {
     uir_status status = UIR_STATUS_NOT_FOUND;
     uir_driver_image image = {isa, object, size};
     while (atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire)) {
@@ -155,7 +155,7 @@ uir_status uir_package_attach_native(uir_package *p, const char *isa, const void
         if (strcmp(uir_plan_get_text(&p->plan, p->plan.natives[n].isa), isa)) continue;
         for (uint32_t i = 0; i < p->driver_count; i++) {
             if (!p->drivers[i]->native || !p->drivers[i]->rank(isa)) continue;
-            status = load_image(p, i, &image, n, true, diagnostics);
+            status = load_image(p, i, &image, n, symbols, true, diagnostics);
             break;
         }
     }

@@ -35,9 +35,11 @@ void uir_package_close(uir_package *package);
 uir_status uir_package_verify(uir_package *package, uir_diagnostics *diagnostics);
 
 /* Kernels in a shared object for `isa`, which were not there when the package was made; copied. Runs that begin
- * afterwards use them. Any thread. NOT_FOUND when the package names no kernel of that isa. */
+ * afterwards use them. Any thread. `symbols`: per variant, kernel by kernel in the package's order, what its phases are
+ * named after, NULL where it is not there; or NULL: the names in the package. NOT_FOUND when the package was made
+ * without that isa, or this machine does not run it. */
 uir_status uir_package_attach_native(uir_package *package, const char *isa, const void *object, size_t size,
-                                     uir_diagnostics *diagnostics);
+                                     const char *const *symbols, uir_diagnostics *diagnostics);
 /* Whether every kernel has a native implementation by now. */
 bool uir_package_is_native(const uir_package *package);
 

@@ -1,0 +1,194 @@
+/* Compiled kernels in a package, and attached to one that runs by the VM: the same bits. */
+#include "tests/runtime/support.h"
+
+#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/target/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernels = "igraph @softmax on cpu {\n"
+                                   "  dim M in 0..10000, N in 1..10000\n"
+                                   "  ptr %x : dram f32 [M, N] in 0\n"
+                                   "  ptr %e : sram f32 [1, N]\n"
+                                   "  ptr %y : dram f32 [M, N] out 0\n"
+                                   "  ptr %m, %s : reg f32 [1, 1]\n"
+                                   "  require N*4 <= sram/2\n"
+                                   "  phase {\n"
+                                   "    parallel p : M group\n"
+                                   "    reduce.max.row.unit.f32 %m, %x[p:1, 0:N]\n"
+                                   "    binary.sub.f32 %e[0:1, 0:N], %x[p:1, 0:N], %m\n"
+                                   "    unary.exp.f32 %e[0:1, 0:N], %e[0:1, 0:N]\n"
+                                   "    reduce.add.row.unit.f32 %s, %e[0:1, 0:N]\n"
+                                   "    binary.div.f32 %y[p:1, 0:N], %e[0:1, 0:N], %s\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @twice on cpu {\n"
+                                   "  dim N in 0..1000000\n"
+                                   "  tile t in 1..4096\n"
+                                   "  candidate t = 256\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    parallel p : ceildiv(N, t) group\n"
+                                   "    binary.add.f32 %y[p*t:t], %x[p*t:t], %x[p*t:t]\n"
+                                   "  }\n"
+                                   "}\n";
+
+static const char *const module_text = "module opset 17\n"
+                                       "size M\n"
+                                       "size N min 1\n"
+                                       "graph \"main\" (%x: f32[M, N]) {\n"
+                                       "    %s: f32[M, N] = group(%x) {body = graph \"g\" (%a: f32[M, N]) {\n"
+                                       "        %m: f32[M, 1] = reduce_max(%a) {axes = [1], keep = 1}\n"
+                                       "        %mb: f32[M, N] = broadcast(%m) {dims = [M, N]}\n"
+                                       "        %d: f32[M, N] = sub(%a, %mb)\n"
+                                       "        %e: f32[M, N] = exp(%d)\n"
+                                       "        %t: f32[M, 1] = reduce_sum(%e) {axes = [1], keep = 1}\n"
+                                       "        %tb: f32[M, N] = broadcast(%t) {dims = [M, N]}\n"
+                                       "        %q: f32[M, N] = div(%e, %tb)\n"
+                                       "        return %q\n"
+                                       "    }, sizes = [M, N], kernel = \"softmax\"}\n"
+                                       "    %f: f32[M*N] = reshape(%s) {dims = [M*N]}\n"
+                                       "    %w: f32[M*N] = group(%f) {body = graph \"h\" (%b: f32[M*N]) {\n"
+                                       "        %c: f32[M*N] = add(%b, %b)\n"
+                                       "        return %c\n"
+                                       "    }, sizes = [M*N], kernel = \"twice\"}\n"
+                                       "    %y: f32[M, N] = reshape(%w) {dims = [M, N]}\n"
+                                       "    return %y\n"
+                                       "}\n";
+
+typedef struct native {
+    fixture f;
+    uir_cpu_device device;
+    uir_cpu_object object;
+    const char *symbols[8];
+    uir_dim scratch[8];
+} native;
+
+static void begin(native *n) {
+    fixture_init(&n->f);
+    check_ok(&n->f, fixture_build(&n->f, module_text, kernels));
+    check_ok(&n->f, uir_cpu_describe(NULL, &n->f.diagnostics, &n->device));
+    uir_cpu_build_options options = {.compile = {.variant = n->device.variant}, .jobs = 1};
+    check_ok(&n->f, uir_cpu_build(&n->f.allocator, &options, (const uir_igraph *const *)n->f.kernels.igraphs,
+                                  n->f.kernels.count, &n->f.diagnostics, &n->object));
+    for (uint32_t i = 0; i < n->f.kernels.count; i++) {
+        n->symbols[i] = n->object.symbols[i];
+        n->scratch[i] = uir_cpu_scratch_bytes(n->f.kernels.igraphs[i]);
+    }
+}
+
+static void end(native *n) {
+    uir_cpu_object_deinit(&n->object);
+    fixture_deinit(&n->f);
+}
+
+/* A package with the object in it, or only with its names, or with neither but told of its isa. */
+static void build(native *n, bool with_bytes, bool with_names, uir_text *package) {
+    uir_plan_object object = {uir_cpu_variant_name(n->device.variant),
+                              with_bytes ? n->object.bytes : NULL,
+                              n->object.size,
+                              with_names ? n->symbols : NULL,
+                              NULL,
+                              0};
+    uir_plan_options options = {.objects = &object, .object_count = 1, .scratch = n->scratch};
+    uir_text_init(package, &n->f.allocator);
+    check_ok(&n->f, fixture_plan(&n->f, &options, &n->f.allocator, package));
+}
+
+static uir_status open_package(native *n, const uir_text *bytes, bool trusted, uir_package **out) {
+    const uir_driver *drivers[] = {&uir_cpu_driver, &uir_vm_driver};
+    uir_package_options options = {.drivers = drivers, .driver_count = 2, .trusted = trusted};
+    return uir_package_open(bytes->data, bytes->length, &options, &n->f.allocator, &n->f.diagnostics, out);
+}
+
+static void run(native *n, uir_runtime *r, int64_t rows, int64_t columns, float *result) {
+    float *x = malloc((size_t)(rows * columns) * sizeof *x);
+    int64_t shape[2] = {rows, columns};
+    for (int64_t i = 0; i < rows * columns; i++) x[i] = (float)((i * 31) % 57) * 0.1f - 2;
+    check_ok(&n->f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 2, shape, x));
+    check_ok(&n->f, uir_runtime_bind_output(r, 0, result, (size_t)(rows * columns) * sizeof *x));
+    check_ok(&n->f, uir_runtime_run(r));
+    free(x);
+}
+
+enum { ROWS = 301, COLUMNS = 217 };
+static float by_vm[ROWS * COLUMNS], by_native[ROWS * COLUMNS];
+
+static void make(native *n, uir_package *package, uint32_t threads, uir_runtime **out) {
+    check_ok(&n->f, uir_runtime_create(package, &(uir_runtime_options){.threads = threads}, &n->f.allocator,
+                                       &n->f.diagnostics, out));
+}
+
+static void test_package(void **state) {
+    (void)state;
+    native n;
+    uir_text bytes, again;
+    uir_package *package;
+    uir_runtime *r;
+    begin(&n);
+    build(&n, true, true, &bytes);
+    build(&n, true, true, &again);
+    assert_int_equal(bytes.length, again.length);
+    assert_memory_equal(bytes.data, again.data, bytes.length);
+    check_ok(&n.f, open_package(&n, &bytes, false, &package));
+    assert_false(uir_package_is_native(package));
+    make(&n, package, 2, &r);
+    run(&n, r, ROWS, COLUMNS, by_vm);
+    assert_int_equal(uir_runtime_get_statistics(r).vm_calls, 2);
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    check_ok(&n.f, open_package(&n, &bytes, true, &package));
+    assert_true(uir_package_is_native(package));
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        make(&n, package, threads, &r);
+        memset(by_native, 0, sizeof by_native);
+        run(&n, r, ROWS, COLUMNS, by_native);
+        assert_int_equal(uir_runtime_get_statistics(r).native_calls, 2);
+        assert_memory_equal(by_vm, by_native, sizeof by_vm);
+        uir_runtime_destroy(r);
+    }
+    uir_package_close(package);
+    uir_text_deinit(&again);
+    uir_text_deinit(&bytes);
+    end(&n);
+}
+
+static void test_attach(void **state) {
+    (void)state;
+    native n;
+    uir_text bytes;
+    uir_package *package;
+    uir_runtime *r;
+    begin(&n);
+    for (int named = 0; named < 2; named++) {
+        build(&n, false, named, &bytes);
+        check_ok(&n.f, open_package(&n, &bytes, true, &package));
+        make(&n, package, 2, &r);
+        run(&n, r, ROWS, COLUMNS, by_vm);
+        assert_int_equal(uir_runtime_get_statistics(r).vm_calls, 2);
+        const char *isa = uir_cpu_variant_name(n.device.variant);
+        assert_int_equal(
+            uir_package_attach_native(package, "no such", n.object.bytes, n.object.size, NULL, &n.f.diagnostics),
+            UIR_STATUS_NOT_FOUND);
+        assert_int_equal(uir_package_attach_native(package, isa, "junk", 4, n.symbols, &n.f.diagnostics),
+                         UIR_STATUS_DEVICE_FAILED);
+        check_ok(&n.f, uir_package_attach_native(package, isa, n.object.bytes, n.object.size, named ? NULL : n.symbols,
+                                                 &n.f.diagnostics));
+        assert_true(uir_package_is_native(package));
+        run(&n, r, ROWS, COLUMNS, by_native);
+        assert_int_equal(uir_runtime_get_statistics(r).native_calls, 2);
+        assert_int_equal(uir_runtime_get_statistics(r).vm_calls, 0);
+        assert_memory_equal(by_vm, by_native, sizeof by_vm);
+        uir_runtime_destroy(r);
+        uir_package_close(package);
+        uir_text_deinit(&bytes);
+    }
+    end(&n);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_package), cmocka_unit_test(test_attach)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
