@@ -3,6 +3,7 @@
 #include "tests/igraph/support.h"
 
 #include "backends/cpu/target/build.h"
+#include "backends/cpu/target/compile.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -133,6 +134,51 @@ static void test_every_kernel_is_there_once(void **state) {
     }
     assert_null(dlsym(handle, "uir_mma_f32_f32_f32")); /* what kernels share is not seen from outside */
     dlclose(handle);
+    uir_cpu_object_deinit(&object);
+    close_model(&m);
+}
+
+/* A product with rows and columns left over, in an object whose shared part lies in another file than the kernel. */
+static void run_product(const uir_cpu_module *module, const model *m, uint32_t index, float *y) {
+    enum { M = 31, K = 37, N = 81 };
+    static float x[M * K], w[K * 96], b[N], sums[M * N];
+    int64_t dims[] = {M, K, N}, tiles[] = {12, 16};
+    void *pointers[] = {x, w, b, y, sums};
+    uir_kernel_arguments arguments = {dims, tiles, pointers};
+    for (int i = 0; i < M * K; i++) x[i] = (float)(i % 97) / 31 - 1.5f;
+    for (int i = 0; i < K * 96; i++) w[i] = (float)(i % 89) / 29 - 1.5f;
+    for (int i = 0; i < N; i++) b[i] = (float)i / 7;
+    assert_int_equal(uir_cpu_run(module, m->kernels[index], index, &arguments, 2, NULL), UIR_STATUS_OK);
+}
+
+static void test_same_results_as_one_file(void **state) {
+    (void)state;
+    static float one[31 * 81], many[31 * 81];
+    model m;
+    uir_cpu_object object;
+    uir_cpu_module *module;
+    uir_cpu_device device;
+    uir_text source;
+    uint32_t index = 0;
+    open_model(&m, 1);
+    assert_int_equal(uir_cpu_describe(NULL, &m.zoo.diagnostics, &device), UIR_STATUS_OK);
+    while (index < m.count && strcmp(m.kernels[index]->name, "linear_gelu") != 0) index++;
+    assert_true(index < m.count);
+    uir_cpu_build_options options = {.compile = {.variant = device.variant}};
+    assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &object), 0);
+    uir_cpu_module loaded = {m.zoo.allocator, load(&object)};
+    run_product(&loaded, &m, index, many);
+    uir_text_init(&source, &m.zoo.allocator);
+    assert_int_equal(uir_cpu_emit(m.kernels, index + 1, &source, &m.zoo.diagnostics), UIR_STATUS_OK);
+    assert_int_equal(
+        uir_cpu_compile(&m.zoo.allocator, &options.compile, source.data, source.length, &m.zoo.diagnostics, &module),
+        UIR_STATUS_OK);
+    run_product(module, &m, index, one);
+    assert_memory_equal(one, many, sizeof one);
+    assert_true(one[0] != one[1]);
+    uir_cpu_module_destroy(module);
+    uir_text_deinit(&source);
+    dlclose(loaded.handle);
     uir_cpu_object_deinit(&object);
     close_model(&m);
 }
@@ -324,9 +370,8 @@ static void test_compilers_that_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kernel_is_there_once),
-        cmocka_unit_test(test_same_bytes_and_no_warnings),
-        cmocka_unit_test(test_folder_of_source),
+        cmocka_unit_test(test_every_kernel_is_there_once), cmocka_unit_test(test_same_results_as_one_file),
+        cmocka_unit_test(test_same_bytes_and_no_warnings), cmocka_unit_test(test_folder_of_source),
         cmocka_unit_test(test_compilers_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
