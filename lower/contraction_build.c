@@ -121,8 +121,9 @@ static uir_status mark(uir_lower_builder *b, uir_nest *nest) {
         const uir_lower_view *view = &b->views.data[i];
         if (!uir_value_info_get(b->module, group->inputs[view->input])->constant) continue;
         snprintf(text, sizeof text, "constant %.60s", b->f->tensors.data[view->tensor].name);
-        UIR_TRY_ALLOCATE(marks[nest->block.annotation_count++],
-                         uir_arena_copy_string(&b->f->arena, text, strlen(text)));
+        const char *copy = uir_arena_copy_string(&b->f->arena, text, strlen(text));
+        if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
+        marks[nest->block.annotation_count++] = copy;
     }
     nest->block.annotations = marks;
     return UIR_STATUS_OK;

@@ -774,7 +774,7 @@ static void describe(planner *p) {
 
 static uir_status build(const uir_loop_function *naive, const uir_device *device, bool few, uir_text *steps,
                         uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_always) {
-    planner p = {.device = device, .steps = steps, .few = few};
+    planner p = {.device = device, .steps = steps, .few = few, .sides = {{.axis = NONE}}};
     uir_loop_function *f;
     UIR_TRY(uir_loop_copy(naive, diagnostics, &f));
     p.f = f;
