@@ -85,6 +85,12 @@ const uir_text *uir_schedule_trace(const uir_schedule *schedule) {
 }
 
 /* ---- steps ---- */
+static void *keep(uir_schedule *s, const void *data, size_t size) {
+    void *copy = uir_arena_allocate(&s->scratch, size + 1); /* never of size 0 */
+    if (copy && size) memcpy(copy, data, size);
+    return copy;
+}
+
 uir_status uir_step_begin(uir_schedule *s) {
     if (s->depth++) return UIR_STATUS_OK;
     uir_loop_function *f = s->function;
@@ -97,10 +103,9 @@ uir_status uir_step_begin(uir_schedule *s) {
                                         .full_count = s->full.count,
                                         .first = f->first,
                                         .trace_length = s->trace.length};
-    s->before.statements =
-        uir_arena_copy(&s->scratch, f->statements.data, f->statements.count * sizeof *f->statements.data + 1);
-    s->before.tensors = uir_arena_copy(&s->scratch, f->tensors.data, f->tensors.count * sizeof *f->tensors.data + 1);
-    s->before.full = uir_arena_copy(&s->scratch, s->full.data, s->full.count * sizeof *s->full.data + 1);
+    s->before.statements = keep(s, f->statements.data, f->statements.count * sizeof *f->statements.data);
+    s->before.tensors = keep(s, f->tensors.data, f->tensors.count * sizeof *f->tensors.data);
+    s->before.full = keep(s, s->full.data, s->full.count * sizeof *s->full.data);
     if (s->before.statements && s->before.tensors && s->before.full) return uir_tree_index(s);
     s->depth = 0;
     return UIR_STATUS_OUT_OF_MEMORY;

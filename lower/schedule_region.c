@@ -187,6 +187,31 @@ uir_status uir_region_covers(uir_schedule *s, const uir_site *write, const uir_s
 }
 
 /* ---- domains ---- */
+static uir_status assume(uir_schedule *s, uir_conditions *given, uir_dim left, uir_relation relation, uir_dim right) {
+    uir_condition condition = {relation, left, right};
+    return uir_vector_push(&s->scratch, given, condition);
+}
+
+/* What the verifier knows in a block, in its order: the prover is a search, and what is proved here must be proved
+ * there.
+ */
+static uir_status know_block(uir_schedule *s, uint32_t block, uir_conditions *given) {
+    uir_dims *dims = s->function->dims;
+    uint32_t path[UIR_SCHEDULE_MAX_DEPTH], count = uir_tree_path(s, block, path);
+    for (uint32_t i = 0; i < s->function->requires_.count; i++)
+        UIR_TRY(uir_vector_push(&s->scratch, given, s->function->requires_.data[i]));
+    for (uint32_t k = 0; k <= count; k++) {
+        const uir_loop_statement *at = UIR_SCHEDULE_AT(s, k < count ? path[k] : block);
+        for (uint32_t i = 0; i < at->condition_count; i++)
+            UIR_TRY(uir_vector_push(&s->scratch, given, at->conditions[i]));
+        if (at->kind != UIR_LOOP_STATEMENT_FOR) continue;
+        uir_dim variable = uir_dim_symbol(dims, at->symbol);
+        UIR_TRY(assume(s, given, variable, UIR_RELATION_GE, at->min));
+        UIR_TRY(assume(s, given, variable, UIR_RELATION_LT, uir_dim_add(dims, at->min, at->extent)));
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_region_check_binds(uir_schedule *s, uint32_t statement) {
     uir_dims *dims = s->function->dims;
     uint32_t count = uir_schedule_blocks(s, statement, NULL, 0), *blocks;
@@ -195,7 +220,7 @@ uir_status uir_region_check_binds(uir_schedule *s, uint32_t statement) {
     for (uint32_t k = 0; k < count; k++) {
         const uir_loop_statement *b = UIR_SCHEDULE_AT(s, blocks[k]);
         uir_conditions given = {0};
-        UIR_TRY(uir_order_given(s, blocks[k], &given));
+        UIR_TRY(know_block(s, blocks[k], &given));
         for (uint32_t i = 0; i < b->iter_count; i++) {
             const uir_loop_iter *iter = &b->iters[i];
             if (iter->data || (uir_order_proved(s, &given, iter->value, UIR_RELATION_GE, uir_dim_const(dims, 0)) &&
@@ -218,12 +243,11 @@ static uir_status check_access(const access_check *a, const uir_loop_access *acc
     uir_dims *dims = s->function->dims;
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, access->tensor);
     uir_conditions given = {0};
-    for (uint32_t i = 0; i < s->function->requires_.count; i++)
-        UIR_TRY(uir_vector_push(&s->scratch, &given, s->function->requires_.data[i]));
+    UIR_TRY(know_block(s, (uint32_t)(a->block - s->function->statements.data), &given));
     for (uint32_t i = 0; i < a->block->iter_count; i++) {
         uir_dim variable = uir_dim_symbol(dims, a->block->iters[i].symbol);
-        uir_condition most = {UIR_RELATION_LT, variable, a->block->iters[i].extent};
-        UIR_TRY(uir_vector_push(&s->scratch, &given, most));
+        UIR_TRY(assume(s, &given, variable, UIR_RELATION_GE, uir_dim_const(dims, 0)));
+        UIR_TRY(assume(s, &given, variable, UIR_RELATION_LT, a->block->iters[i].extent));
     }
     for (uint32_t d = 0; d < t->rank; d++) {
         if (!uir_order_proved(s, &given, access->indices[d], UIR_RELATION_GE, uir_dim_const(dims, 0)) ||

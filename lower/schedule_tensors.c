@@ -411,7 +411,9 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
         h.low[d] = region.low[d];
         h.extent[d] = uir_dim_add(dims, uir_dim_sub(dims, region.high[d], region.low[d]), uir_dim_const(dims, 1));
         if (!h.extent[d].id) return UIR_STATUS_OUT_OF_MEMORY;
-        if (!uir_dim_is_of_sizes(s, h.extent[d])) { /* a region of changing size: all of the dim */
+        bool whole =
+            uir_dim_compare(dims, h.extent[d], UIR_RELATION_GE, UIR_SCHEDULE_TENSOR(s, tensor)->extents[d]) == UIR_TRUE;
+        if (whole || !uir_dim_is_of_sizes(s, h.extent[d])) { /* all of the dim, or a region of changing size */
             h.low[d] = uir_dim_const(dims, 0);
             h.extent[d] = UIR_SCHEDULE_TENSOR(s, tensor)->extents[d];
         }
