@@ -35,11 +35,10 @@ static uir_status end(uir_lower_builder *b, uir_nest *nest) {
     return UIR_STATUS_OK;
 }
 
-/* The tensors that hold the state: the result's own when it is the state. */
+/* The tensors that hold the state. */
 typedef struct states {
     uint32_t tensors[UIR_LOOP_MAX_STATE];
     uint32_t count;
-    bool finished;
 } states;
 
 static uir_status make_states(uir_lower_builder *b, uint32_t node, const uir_loop_monoid *m, states *out) {
@@ -49,10 +48,8 @@ static uir_status make_states(uir_lower_builder *b, uint32_t node, const uir_loo
     uint32_t result;
     UIR_TRY(uir_lower_add_result(b, node, 0, &result));
     *out = (states){.count = m->state_count};
-    out->finished = m->state_count == 1 && b->f->expressions.data[m->finish[0]].kind == UIR_LOOP_PARAMETER;
-    out->tensors[0] = result;
     for (uint32_t i = 0; i < list.count; i++) extents[i] = b->extents[list.axes[i]];
-    for (uint32_t k = 0; !out->finished && k < m->state_count; k++) {
+    for (uint32_t k = 0; k < m->state_count; k++) {
         char name[48];
         snprintf(name, sizeof name, "s%u_%s", b->names++, m->state_names[k]);
         UIR_TRY(uir_loop_add_tensor(b->f, name, m->state_dtypes[k], UIR_LOOP_ROLE_TEMP, 0, extents, list.count,
@@ -113,7 +110,6 @@ uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node) {
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_INIT, monoid, targets, s.count, NULL, 0));
     UIR_TRY(end(b, &nest));
     UIR_TRY(update_nest(b, node, number, monoid, &s, list, reduced));
-    if (s.finished) return UIR_STATUS_OK;
     UIR_TRY(begin(b, &nest, number, "_finish", list));
     target_states(b, node, &s, targets);
     uint32_t values[UIR_LOOP_MAX_STATE];

@@ -100,6 +100,7 @@ const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool 
     bool simple = true;
     *out_lanes = 0;
     if (k->status != UIR_STATUS_OK) return "";
+    k->pointers[access->tensor].used = true;
     for (uint32_t d = 0; d < p->rank; d++) {
         int64_t coefficients[UIR_KERNEL_MAX_LANES];
         dims[d] = (slice_dim){uir_dim_const(k->dims, 0), UIR_LOWER_NONE, 0};

@@ -614,8 +614,7 @@ static void describe_pointer(uir_kernel *k, uint32_t tensor) {
     p->on_chip = t->role == UIR_LOOP_ROLE_TEMP && space >= 0 && k->device->spaces[space].scope != UIR_SCOPE_DEVICE;
     for (uint32_t d = 0; d < t->rank; d++)
         if (!p->on_chip || !is_one(k, t->extents[d])) p->dims[p->rank++] = (int32_t)d;
-    uint32_t least = p->on_chip ? 2 : 1;
-    while (p->rank < least) {
+    while (p->rank < 2) { /* rows of one line: what reduces a row keeps its dims */
         for (uint32_t d = p->rank; d > 0; d--) p->dims[d] = p->dims[d - 1];
         p->dims[0] = -1;
         p->rank++;
@@ -716,7 +715,7 @@ static void write_header(uir_kernel *k, uir_text *text) {
     }
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
-        if (k->pointers[i].on_chip && strcmp(t->space, "reg"))
+        if (k->pointers[i].used && k->pointers[i].on_chip && strcmp(t->space, "reg"))
             bytes = add_bytes(k, bytes, t->dtype, t->extents, t->rank);
     }
     for (uint32_t i = 0; i < k->memories.count; i++) {
@@ -727,7 +726,8 @@ static void write_header(uir_kernel *k, uir_text *text) {
     int sram = uir_device_find_space(k->device, "sram", 4);
     if (sram >= 0 && (uint64_t)most > k->device->spaces[sram].capacity)
         uir_text_append_format(text, "  require %s <= sram\n", uir_kernel_print_dim(k, bytes));
-    for (uint32_t i = 0; i < f->tensors.count; i++) write_pointer(k, i, text);
+    for (uint32_t i = 0; i < f->tensors.count; i++)
+        if (k->pointers[i].used || f->tensors.data[i].role != UIR_LOOP_ROLE_TEMP) write_pointer(k, i, text);
     for (uint32_t i = 0; i < k->memories.count; i++) write_memory(k, &k->memories.data[i], text);
 }
 

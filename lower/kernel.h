@@ -53,6 +53,7 @@ typedef struct uir_kernel_memory {
 typedef struct uir_kernel_pointer {
     const char *name;
     bool on_chip;
+    bool used;
     uint32_t rank;                   /* of the pointer */
     int32_t dims[UIR_LOOP_MAX_RANK]; /* per pointer dim: the tensor's, or -1: one element */
     const char *layout;              /* as written after the extents; NULL: row-major */

@@ -1,0 +1,54 @@
+/* A group through all of lowering. */
+#include "lower/lower.h"
+
+#include "lower/contraction.h"
+
+uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? list->capacity * 2 : 4;
+        uir_loop_function **grown =
+            uir_reallocate(&list->allocator, list->functions, list->capacity * sizeof *grown, capacity * sizeof *grown);
+        if (!grown) {
+            uir_loop_function_destroy(function);
+            return UIR_STATUS_OUT_OF_MEMORY;
+        }
+        list->functions = grown;
+        list->capacity = capacity;
+    }
+    list->functions[list->count++] = function;
+    return UIR_STATUS_OK;
+}
+
+void uir_loop_list_deinit(uir_loop_list *list) {
+    for (uint32_t i = 0; i < list->count; i++) uir_loop_function_destroy(list->functions[i]);
+    if (list->functions) uir_release(&list->allocator, list->functions, list->capacity * sizeof *list->functions);
+    *list = (uir_loop_list){.allocator = list->allocator};
+}
+
+void uir_lowered_deinit(uir_lowered *lowered) {
+    uir_loop_function_destroy(lowered->naive);
+    uir_loop_list_deinit(&lowered->scheduled);
+    uir_igraph_list_deinit(&lowered->igraphs);
+    uir_text_deinit(&lowered->steps);
+    lowered->naive = NULL;
+}
+
+static uir_status lower(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
+                        const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out) {
+    UIR_TRY(uir_lower_build(module, group, name, allocator, diagnostics, &out->naive));
+    bool contraction = uir_contraction_matches(out->naive);
+    UIR_TRY((contraction ? uir_contraction_schedule : uir_lower_schedule)(out->naive, device, &out->steps, diagnostics,
+                                                                          &out->scheduled));
+    for (uint32_t i = 0; i < out->scheduled.count; i++)
+        UIR_TRY(uir_lower_kernel(out->scheduled.functions[i], device, allocator, diagnostics, &out->igraphs));
+    return uir_text_status(&out->steps);
+}
+
+uir_status uir_lower_group(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
+                           const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out) {
+    *out = (uir_lowered){.scheduled = {.allocator = *allocator}, .igraphs = {.allocator = *allocator}};
+    uir_text_init(&out->steps, allocator);
+    uir_status status = lower(module, group, name, device, allocator, diagnostics, out);
+    if (status != UIR_STATUS_OK) uir_lowered_deinit(out);
+    return status;
+}

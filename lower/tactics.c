@@ -1,0 +1,672 @@
+/* The tactics: what is done to a group's naive loops before they become a kernel, each step a schedule primitive.
+ *
+ * In the order align, tile, inline, two-step reduce, compute-at, bind. One nest, the anchor's, is tiled over what is
+ * not reduced: its outer loops are shared among the units, its last one becomes a slice. Everything else is inlined, or
+ * computed at the tile in memory on the chip. Reductions get two variants: rows kept on the chip, and, for rows of any
+ * length, blocks of rows that are computed again in each pass. */
+#include "lower/internal.h"
+#include "lower/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MOST_BLOCKS = 256,
+    MOST_LOOPS = UIR_LOOP_MAX_ITERS,
+    LANES = 4096,    /* elements of a slice, at most */
+    TILE = 16384,    /* elements of an index of the parallel axis, at least */
+    TRANSPOSED = 32, /* side of a tile that is transposed */
+    TWO_STEP = 32,   /* partial states of a reduction that the machine has no instruction for */
+    COLUMN = 256,    /* columns reduced at once */
+    CHEAP = 3,       /* instructions that are computed again rather than kept */
+};
+
+typedef struct tactic {
+    uir_loop_function *f;
+    const uir_device *device;
+    uir_schedule *s;
+    bool stream; /* rows of any length: nothing of a row is kept */
+    bool rows;   /* there is a row to be kept: the other variant makes sense */
+    uint32_t names;
+} tactic;
+
+static const uir_loop_statement *at(const tactic *t, uint32_t id) {
+    return &t->f->statements.data[id];
+}
+
+/* A refusal of a primitive is an answer; all else ends the tactic. */
+static uir_status asked(uir_status status, bool *out_done) {
+    *out_done = status == UIR_STATUS_OK;
+    return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
+}
+
+/* ---- looking at expressions ---- */
+typedef struct cost {
+    uint32_t instructions, loads;
+    bool heavy; /* a transcendental, a root or a division */
+} cost;
+
+static bool is_heavy(uir_op op) {
+    static const uir_op light[] = {UIR_OP_ADD, UIR_OP_SUB, UIR_OP_MUL,    UIR_OP_MIN, UIR_OP_MAX,
+                                   UIR_OP_NEG, UIR_OP_ABS, UIR_OP_EQ,     UIR_OP_NE,  UIR_OP_LT,
+                                   UIR_OP_LE,  UIR_OP_GT,  UIR_OP_GE,     UIR_OP_AND, UIR_OP_OR,
+                                   UIR_OP_XOR, UIR_OP_NOT, UIR_OP_SELECT, UIR_OP_CAST};
+    for (size_t i = 0; i < sizeof light / sizeof *light; i++)
+        if (light[i] == op) return false;
+    return true;
+}
+
+static void add_cost(const uir_loop_function *f, uint32_t expression, cost *out) {
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (out->instructions + out->loads > 200) return;
+    if (e->kind == UIR_LOOP_LOAD || e->kind == UIR_LOOP_INDEX) out->loads++;
+    if (e->kind != UIR_LOOP_CALL) return;
+    out->instructions++;
+    out->heavy = out->heavy || is_heavy(e->op);
+    for (uint32_t i = 0; i < e->argument_count; i++) add_cost(f, e->arguments[i], out);
+}
+
+static uint32_t count_loads(const uir_loop_function *f, uint32_t expression, uint32_t tensor) {
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
+    uint32_t count = 0;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        count += count_loads(f, e->arguments[i], tensor);
+    return count;
+}
+
+/* How often the blocks read a tensor. */
+static uint32_t count_uses(const tactic *t, uint32_t tensor, bool *out_read_as_index) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), uses = 0;
+    *out_read_as_index = false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = at(t, blocks[i]);
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].data && b->iters[k].from.tensor == tensor) *out_read_as_index = true;
+        for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
+            for (uint32_t v = 0; v < at(t, c)->value_count; v++) uses += count_loads(t->f, at(t, c)->values[v], tensor);
+    }
+    return uses;
+}
+
+static const uir_loop_statement *only_statement(const tactic *t, uint32_t block) {
+    const uir_loop_statement *s = at(t, at(t, block)->first_child);
+    return s->next == UIR_LOOP_NONE ? s : NULL;
+}
+
+static bool is_temp(const tactic *t, uint32_t tensor) {
+    return t->f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP;
+}
+
+static bool has_kind(const tactic *t, uint32_t block, uir_loop_statement_kind kind) {
+    for (uint32_t c = at(t, block)->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
+        if (at(t, c)->kind == kind) return true;
+    return false;
+}
+
+/* ---- inline ---- */
+/* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
+static bool wants_inline(const tactic *t, uint32_t block) {
+    const uir_loop_statement *s = only_statement(t, block);
+    bool as_index;
+    if (!s || s->target_count != 1 || !is_temp(t, s->targets[0].tensor)) return false;
+    if (s->kind != UIR_LOOP_STATEMENT_STORE && s->kind != UIR_LOOP_STATEMENT_FINISH) return false;
+    uint32_t uses = count_uses(t, s->targets[0].tensor, &as_index);
+    if (as_index) return false;
+    if (uses <= 1 || s->kind == UIR_LOOP_STATEMENT_FINISH) return true;
+    cost c = {0};
+    for (uint32_t v = 0; v < s->value_count; v++) add_cost(t->f, s->values[v], &c);
+    if (t->stream) return c.instructions <= 40;
+    return !c.heavy && c.instructions <= CHEAP && c.loads <= 2;
+}
+
+static uir_status inline_all(tactic *t) {
+    for (bool again = true; again;) {
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+        again = false;
+        for (uint32_t i = 0; i < count && i < MOST_BLOCKS && !again; i++) {
+            if (!wants_inline(t, blocks[i])) continue;
+            UIR_TRY(asked(uir_schedule_inline(t->s, blocks[i]), &again));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- two-step reduce ---- */
+static bool is_simple(const uir_loop_function *f, const uir_loop_monoid *m) {
+    const uir_loop_expression *u = &f->expressions.data[m->update[0]];
+    return m->state_count == 1 && u->kind == UIR_LOOP_CALL && u->argument_count == 2;
+}
+
+static uint32_t innermost_reduce_loop(const tactic *t, uint32_t block) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS);
+    for (uint32_t i = count; i > 0; i--)
+        if (uir_schedule_is_reduce(t->s, loops[i - 1])) return loops[i - 1];
+    return UIR_LOOP_NONE;
+}
+
+/* A monoid that is no single instruction: partial states side by side, combined at the end. */
+static uir_status two_step(tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        if (!has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        const uir_loop_statement *s = only_statement(t, blocks[i]);
+        uint32_t loop = innermost_reduce_loop(t, blocks[i]);
+        bool done;
+        if (!s || loop == UIR_LOOP_NONE || is_simple(t->f, &t->f->monoids.data[s->monoid])) continue;
+        uir_dim factor = uir_dim_const(t->f->dims, TWO_STEP);
+        UIR_TRY(asked(uir_schedule_factorise_reduction(t->s, blocks[i], loop, factor, NULL, NULL, NULL), &done));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- the anchor and its tiles ---- */
+/* The block whose nest is tiled: the last one that writes an output, of those with the most loops. */
+static uint32_t find_anchor(const tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), best = 0;
+    uint32_t anchor = UIR_LOOP_NONE;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
+        const uir_loop_statement *s = at(t, at(t, blocks[i])->first_child);
+        if (is_temp(t, s->targets[0].tensor)) continue;
+        if (anchor != UIR_LOOP_NONE && depth < best) continue;
+        anchor = blocks[i];
+        best = depth;
+    }
+    return anchor;
+}
+
+typedef struct symbol_search {
+    uir_symbol symbol;
+    bool found;
+} symbol_search;
+
+static void find_symbol(void *user, uir_symbol symbol) {
+    symbol_search *s = user;
+    if (s->symbol.id == symbol.id) s->found = true;
+}
+
+static bool mentions(const tactic *t, uir_dim dim, uir_symbol symbol) {
+    symbol_search s = {symbol, false};
+    uir_dim_visit_symbols(t->f->dims, dim, find_symbol, &s);
+    return s.found;
+}
+
+/* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
+static uint32_t iter_of_loop(const tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = at(t, block);
+    for (uint32_t i = 0; i < b->iter_count; i++)
+        if (!b->iters[i].data && mentions(t, b->iters[i].value, at(t, loop)->symbol)) return i;
+    return UIR_LOOP_NONE;
+}
+
+/* Does a position that is read from data depend on the loop? It cannot be vectorised then. */
+static bool decides_position(const tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = at(t, block);
+    uint32_t iter = iter_of_loop(t, block, loop);
+    if (iter == UIR_LOOP_NONE) return true;
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        if (!b->iters[i].data) continue;
+        const uir_loop_access *from = &b->iters[i].from;
+        for (uint32_t d = 0; d < t->f->tensors.data[from->tensor].rank; d++)
+            if (mentions(t, from->indices[d], b->iters[iter].symbol)) return true;
+    }
+    return false;
+}
+
+/* The iteration variable in the last index of a load that does not follow `last` there: it is read across. */
+static void find_crossed(const tactic *t, uint32_t expression, uir_symbol last, uir_symbol *out, bool *out_found) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        find_crossed(t, e->arguments[i], last, out, out_found);
+    if (e->kind != UIR_LOOP_LOAD) return;
+    uint32_t rank = t->f->tensors.data[e->load.tensor].rank;
+    bool has_last = false;
+    for (uint32_t d = 0; d < rank; d++) has_last = has_last || mentions(t, e->load.indices[d], last);
+    if (!has_last || mentions(t, e->load.indices[rank - 1], last)) return;
+    uir_symbol found;
+    if (!uir_dim_is_symbol(t->f->dims, e->load.indices[rank - 1], &found)) return;
+    *out = found;
+    *out_found = true;
+}
+
+static uint32_t crossed_loop(const tactic *t, uint32_t block, const uint32_t *loops, uint32_t count) {
+    uir_symbol symbol = {0};
+    bool found = false;
+    uint32_t last = iter_of_loop(t, block, loops[count - 1]);
+    if (last == UIR_LOOP_NONE) return UIR_LOOP_NONE;
+    for (uint32_t c = at(t, block)->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
+        for (uint32_t v = 0; v < at(t, c)->value_count; v++)
+            find_crossed(t, at(t, c)->values[v], at(t, block)->iters[last].symbol, &symbol, &found);
+    for (uint32_t i = 0; found && i + 1 < count; i++) {
+        uint32_t iter = iter_of_loop(t, block, loops[i]);
+        if (iter != UIR_LOOP_NONE && at(t, block)->iters[iter].symbol.id == symbol.id &&
+            !decides_position(t, block, loops[i]))
+            return i;
+    }
+    return UIR_LOOP_NONE;
+}
+
+/* A tile size of the function. */
+static uir_status add_tile(tactic *t, int64_t most, uir_dim *out_dim, uint32_t *out_index) {
+    char name[16];
+    uir_loop_size tile;
+    uir_symbol_facts facts = {1, most, 1, {0}};
+    snprintf(name, sizeof name, "t%u", t->names++);
+    UIR_TRY_ALLOCATE(tile.name, uir_arena_copy_string(&t->f->arena, name, strlen(name)));
+    UIR_TRY(uir_dims_add_symbol(t->f->dims, tile.name, strlen(tile.name), facts, &tile.symbol));
+    *out_index = t->f->tiles.count;
+    UIR_TRY(uir_vector_push(&t->f->arena, &t->f->tiles, tile));
+    *out_dim = uir_dim_symbol(t->f->dims, tile.symbol);
+    return out_dim->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+/* The tiling function's only row so far gives the tile this value. */
+static uir_status add_candidate(tactic *t, uint32_t tile, uir_dim value) {
+    uir_icandidate *row;
+    if (!value.id) return UIR_STATUS_OUT_OF_MEMORY;
+    if (!t->f->candidates.count) {
+        uir_icandidate empty = {0};
+        UIR_TRY_ALLOCATE(empty.tiles, uir_arena_allocate_array(&t->f->arena, 8, sizeof *empty.tiles));
+        UIR_TRY(uir_vector_push(&t->f->arena, &t->f->candidates, empty));
+    }
+    row = &t->f->candidates.data[0];
+    row->tiles[tile] = value;
+    return UIR_STATUS_OK;
+}
+
+static uir_dim number(const tactic *t, int64_t value) {
+    return uir_dim_const(t->f->dims, value);
+}
+
+/* Rows of an index of the parallel axis: so many that there is enough to do. */
+static uir_status row_tile(tactic *t, uir_dim row_elements, uir_dim *out_factor) {
+    uir_dims *dims = t->f->dims;
+    int64_t value;
+    uint32_t tile;
+    if (uir_dim_is_const(dims, row_elements, &value)) {
+        *out_factor = number(t, value >= TILE ? 1 : value < 1 ? TILE : TILE / value);
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(add_tile(t, TILE, out_factor, &tile));
+    uir_dim least = uir_dim_max(dims, row_elements, number(t, 1));
+    return add_candidate(t, tile, uir_dim_max(dims, number(t, 1), uir_dim_floordiv(dims, number(t, TILE), least)));
+}
+
+static bool is_short(const tactic *t, uir_dim extent, int64_t most) {
+    int64_t low, high;
+    uir_dim_bounds(t->f->dims, extent, &low, &high);
+    return high <= most;
+}
+
+static uir_dim product_of(const tactic *t, const uint32_t *loops, uint32_t count) {
+    uir_dim product = number(t, 1);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, at(t, loops[i])->extent);
+    return product;
+}
+
+/* Outer loops become the parallel axes, as many as there may be; the last of them by tiles of `rows`. Gives the loop
+ * that everything else is computed under. */
+static uir_status bind_outer(tactic *t, const uint32_t *loops, uint32_t count, uir_dim elements, uint32_t *out_at) {
+    uint32_t last = count - 1, inner = loops[last], parallel = count > 4 ? 4 : count;
+    bool done;
+    *out_at = loops[last];
+    if (count <= 4) {
+        uir_dim factor;
+        UIR_TRY(row_tile(t, elements, &factor));
+        int64_t value;
+        if (!uir_dim_is_const(t->f->dims, factor, &value) || value > 1) {
+            UIR_TRY(uir_schedule_split(t->s, loops[last], factor, NULL, &inner));
+            *out_at = inner;
+        }
+    }
+    for (uint32_t i = 0; i < parallel; i++) {
+        UIR_TRY(asked(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_PARALLEL, NULL), &done));
+        if (!done) break;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- trivial groups ---- */
+typedef struct place {
+    uint32_t loop; /* others are computed under it; NONE: there is none */
+} place;
+
+static uir_status vectorise(tactic *t, uint32_t loop) {
+    return uir_schedule_set_kind(t->s, loop, UIR_LOOP_VECTORISED, NULL);
+}
+
+/* Tiles the nest of an elementwise block. */
+static uir_status tile_trivial(tactic *t, uint32_t block, place *out_place, uint32_t *out_lanes, uint32_t *out_count) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS), lane = UIR_LOOP_NONE;
+    out_place->loop = UIR_LOOP_NONE;
+    *out_count = 0;
+    if (!count) return UIR_STATUS_OK;
+    for (uint32_t i = count; i > 0 && lane == UIR_LOOP_NONE; i--)
+        if (!decides_position(t, block, loops[i - 1])) lane = i - 1;
+    if (lane == UIR_LOOP_NONE) return bind_outer(t, loops, count, number(t, 8), &out_place->loop);
+    uint32_t crossed = lane == count - 1 ? crossed_loop(t, block, loops, count) : UIR_LOOP_NONE;
+    uint32_t outer[MOST_LOOPS + 2], outers = 0, inner[2], inners = 0;
+    uir_dim elements = number(t, 1);
+    if (crossed != UIR_LOOP_NONE) {
+        uint32_t pair[2] = {loops[crossed], loops[lane]};
+        for (uint32_t i = 0; i < count; i++)
+            if (i != crossed && i != lane) outer[outers++] = loops[i];
+        for (int p = 0; p < 2; p++) {
+            if (is_short(t, at(t, pair[p])->extent, 2 * TRANSPOSED)) {
+                inner[inners++] = pair[p];
+                elements = uir_dim_mul(t->f->dims, elements, at(t, pair[p])->extent);
+                continue;
+            }
+            UIR_TRY(uir_schedule_split(t->s, pair[p], number(t, TRANSPOSED), &outer[outers], &inner[inners]));
+            outers++, inners++;
+            elements = uir_dim_mul(t->f->dims, elements, number(t, TRANSPOSED));
+        }
+    } else {
+        uint32_t last = loops[lane];
+        uir_dim extent = at(t, last)->extent;
+        for (uint32_t i = 0; i < count; i++)
+            if (i != lane) outer[outers++] = loops[i];
+        elements = extent;
+        if (outers == 0) {
+            int64_t most;
+            uir_dim factor = number(t, LANES);
+            (void)most;
+            if (!is_short(t, extent, LANES)) {
+                UIR_TRY(uir_schedule_split(t->s, last, factor, &outer[outers], &inner[0]));
+                outers++, inners = 1;
+                elements = number(t, TILE);
+            } else {
+                inner[inners++] = last;
+            }
+        } else if (is_short(t, extent, LANES)) {
+            inner[inners++] = last;
+        } else {
+            uint32_t step;
+            UIR_TRY(uir_schedule_split(t->s, last, number(t, LANES), &step, &inner[0]));
+            inners = 1;
+            /* rows, then steps along the row */
+            uint32_t order[MOST_LOOPS + 4], n = 0;
+            for (uint32_t i = 0; i < outers; i++) order[n++] = outer[i];
+            order[n++] = step;
+            order[n++] = inner[0];
+            UIR_TRY(uir_schedule_reorder(t->s, order, n));
+            UIR_TRY(bind_outer(t, outer, outers, elements, &out_place->loop));
+            out_place->loop = step;
+            out_lanes[0] = inner[0];
+            *out_count = 1;
+            return UIR_STATUS_OK;
+        }
+    }
+    uint32_t order[MOST_LOOPS + 4], n = 0;
+    for (uint32_t i = 0; i < outers; i++) order[n++] = outer[i];
+    for (uint32_t i = 0; i < inners; i++) order[n++] = inner[i];
+    if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
+    if (outers) UIR_TRY(bind_outer(t, outer, outers, elements, &out_place->loop));
+    for (uint32_t i = 0; i < inners; i++) out_lanes[i] = inner[i];
+    *out_count = inners;
+    return UIR_STATUS_OK;
+}
+
+/* Everything that stores to `tensor` moves under the loop, what it reads after it. */
+static uir_status compute_producers(tactic *t, uint32_t block, uint32_t loop);
+
+static bool is_under(const tactic *t, uint32_t statement, uint32_t loop) {
+    for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
+        if (p == loop) return true;
+    return false;
+}
+
+/* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
+static uir_status compute_producers(tactic *t, uint32_t block, uint32_t loop) {
+    (void)block;
+    for (bool again = true; again;) {
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+        again = false;
+        for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
+            uint32_t b = blocks[i - 1];
+            const uir_loop_statement *s = at(t, at(t, b)->first_child);
+            if (is_under(t, b, loop) || s->kind == UIR_LOOP_STATEMENT_INIT) continue;
+            if (is_temp(t, s->targets[0].tensor))
+                UIR_TRY(asked(uir_schedule_compute_at(t->s, b, loop), &again));
+            else
+                UIR_TRY(asked(uir_schedule_reverse_compute_at(t->s, b, loop), &again));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The loops of a block that are not around `loop`. */
+static uint32_t own_loops(const tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS), own = 0;
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (loops[i] == loop) from = i + 1;
+    for (uint32_t i = from; i < count; i++) out_loops[own++] = loops[i];
+    return own;
+}
+
+/* Vectorises what a block computes at the tile: its last loop, and the one before it as well where two are. */
+static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
+    uint32_t own[MOST_LOOPS], count = own_loops(t, block, loop, own);
+    for (uint32_t i = 0; i < count; i++)
+        if (at(t, own[i])->loop_kind == UIR_LOOP_VECTORISED) return UIR_STATUS_OK;
+    if (!count) return UIR_STATUS_OK;
+    bool done;
+    uint32_t last = own[count - 1];
+    if (!is_short(t, at(t, last)->extent, LANES) &&
+        (t->stream || !is_temp(t, at(t, at(t, block)->first_child)->targets[0].tensor))) {
+        uint32_t inner;
+        UIR_TRY(asked(uir_schedule_split(t->s, last, number(t, LANES), NULL, &inner), &done));
+        if (done) last = inner;
+    }
+    return asked(vectorise(t, last), &done);
+}
+
+/* What is on the chip, and where. */
+static uir_status place_temps(tactic *t) {
+    for (uint32_t i = 0; i < t->f->tensors.count; i++) {
+        uint32_t blocks[MOST_BLOCKS];
+        bool done;
+        if (!is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS)) continue;
+        UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "sram"), &done));
+        UIR_TRY(asked(uir_schedule_shrink(t->s, i), &done));
+        bool single = true;
+        for (uint32_t d = 0; d < t->f->tensors.data[i].rank; d++) {
+            int64_t value;
+            single = single && uir_dim_is_const(t->f->dims, t->f->tensors.data[i].extents[d], &value) && value == 1;
+        }
+        if (single) UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "reg"), &done));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status schedule_trivial(tactic *t) {
+    UIR_TRY(inline_all(t));
+    for (;;) {
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+        uint32_t anchor = UIR_LOOP_NONE, lanes[2], lane_count;
+        place where;
+        /* The next output whose nest is as it was made. */
+        for (uint32_t i = 0; i < count && i < MOST_BLOCKS && anchor == UIR_LOOP_NONE; i++) {
+            const uir_loop_statement *s = at(t, at(t, blocks[i])->first_child);
+            uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
+            bool untouched = true;
+            for (uint32_t k = 0; k < depth; k++) untouched = untouched && at(t, loops[k])->loop_kind == UIR_LOOP_SERIAL;
+            if (depth && untouched && !is_temp(t, s->targets[0].tensor)) anchor = blocks[i];
+        }
+        if (anchor == UIR_LOOP_NONE) break;
+        UIR_TRY(tile_trivial(t, anchor, &where, lanes, &lane_count));
+        if (where.loop != UIR_LOOP_NONE) {
+            UIR_TRY(compute_producers(t, anchor, where.loop));
+        }
+        for (uint32_t i = 0; i < lane_count; i++) UIR_TRY(vectorise(t, lanes[i]));
+        if (!lane_count && where.loop == UIR_LOOP_NONE) break;
+        if (where.loop != UIR_LOOP_NONE) {
+            count = uir_schedule_blocks(t->s, where.loop, blocks, MOST_BLOCKS);
+            for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+                if (blocks[i] != anchor) UIR_TRY(vectorise_block(t, blocks[i], where.loop));
+        }
+    }
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) UIR_TRY(vectorise_block(t, blocks[i], UIR_LOOP_NONE));
+    return place_temps(t);
+}
+
+/* ---- reduce groups ---- */
+/* Does the reduction run along the last index of what it reads? Columns are reduced side by side. */
+static bool reduces_columns(const tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = at(t, blocks[i]);
+        if (!has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        uint32_t temps[MOST_BLOCKS], temp_count = 0;
+        (void)temps;
+        (void)temp_count;
+        const uir_loop_statement *s = at(t, b->first_child);
+        /* The last index of the widest load. */
+        uint32_t stack[64], depth = 0;
+        const uir_loop_access *widest = NULL;
+        stack[depth++] = s->values[0];
+        while (depth) {
+            const uir_loop_expression *e = &t->f->expressions.data[stack[--depth]];
+            for (uint32_t k = 0; e->kind == UIR_LOOP_CALL && k < e->argument_count && depth < 64; k++)
+                stack[depth++] = e->arguments[k];
+            if (e->kind == UIR_LOOP_LOAD &&
+                (!widest || t->f->tensors.data[e->load.tensor].rank > t->f->tensors.data[widest->tensor].rank))
+                widest = &e->load;
+        }
+        if (!widest || !t->f->tensors.data[widest->tensor].rank) continue;
+        uir_dim last = widest->indices[t->f->tensors.data[widest->tensor].rank - 1];
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].reduce && mentions(t, last, b->iters[k].symbol)) return false;
+        return true;
+    }
+    return false;
+}
+
+/* The anchor's loops that are not reduced axes: those that some update block has as well. */
+static uint32_t spatial_loops(const tactic *t, uint32_t anchor, uint32_t *out_loops) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial = 0;
+    uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    const uir_loop_statement *a = at(t, anchor);
+    for (uint32_t i = 0; i < count; i++) {
+        /* By the name of its iteration variable: v3 is axis 3 wherever it stands, r3 the same axis reduced. */
+        uint32_t iter = iter_of_loop(t, anchor, loops[i]);
+        bool reduced = false;
+        for (uint32_t k = 0; iter != UIR_LOOP_NONE && k < block_count && k < MOST_BLOCKS; k++) {
+            const uir_loop_statement *b = at(t, blocks[k]);
+            for (uint32_t n = 0; n < b->iter_count; n++)
+                if (b->iters[n].reduce && !strcmp(b->iters[n].name + 1, a->iters[iter].name + 1)) reduced = true;
+        }
+        if (!reduced) out_loops[spatial++] = loops[i];
+    }
+    return spatial;
+}
+
+static uir_status schedule_rows(tactic *t, uint32_t anchor) {
+    uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
+    uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
+    uir_dim elements = number(t, LANES / 8);
+    if (reduces_columns(t) && count) { /* columns side by side */
+        uint32_t outer;
+        lane = spatial[count - 1];
+        if (!is_short(t, at(t, lane)->extent, COLUMN)) {
+            UIR_TRY(uir_schedule_split(t->s, lane, number(t, COLUMN), &outer, &lane));
+            spatial[count - 1] = outer;
+        } else {
+            count--;
+        }
+    }
+    uint32_t order[MOST_LOOPS + 2], n = 0;
+    for (uint32_t i = 0; i < count; i++) order[n++] = spatial[i];
+    uint32_t rest = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        bool taken = loops[i] == lane;
+        for (uint32_t k = 0; k < count; k++) taken = taken || loops[i] == spatial[k];
+        if (!taken) order[n++] = loops[i], rest++;
+    }
+    if (lane != UIR_LOOP_NONE) order[n++] = lane;
+    if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
+    if (rest) elements = product_of(t, order + count, rest);
+    if (lane != UIR_LOOP_NONE) elements = number(t, TILE);
+    if (count) UIR_TRY(bind_outer(t, spatial, count, elements, &loop));
+    if (loop != UIR_LOOP_NONE) UIR_TRY(compute_producers(t, anchor, loop));
+    uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < block_count && i < MOST_BLOCKS; i++) {
+        uint32_t own[MOST_LOOPS], own_count = own_loops(t, blocks[i], loop, own);
+        if (lane != UIR_LOOP_NONE && own_count > 1) { /* the column's loop last, what is reduced around it */
+            uint32_t turned[MOST_LOOPS], m = 0, column = UIR_LOOP_NONE;
+            bool done;
+            for (uint32_t k = 0; k < own_count; k++) {
+                if (!uir_schedule_is_reduce(t->s, own[k]) && column == UIR_LOOP_NONE && blocks[i] != anchor)
+                    column = own[k];
+                else
+                    turned[m++] = own[k];
+            }
+            if (column != UIR_LOOP_NONE) {
+                turned[m++] = column;
+                UIR_TRY(asked(uir_schedule_reorder(t->s, turned, m), &done));
+            }
+        }
+        UIR_TRY(vectorise_block(t, blocks[i], loop));
+    }
+    return place_temps(t);
+}
+
+static uir_status schedule_reduce(tactic *t) {
+    UIR_TRY(inline_all(t));
+    UIR_TRY(two_step(t));
+    uint32_t anchor = find_anchor(t);
+    if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
+    return schedule_rows(t, anchor);
+}
+
+/* ---- variants ---- */
+static bool has_reduction(const uir_loop_function *f) {
+    for (uint32_t i = 0; i < f->statements.count; i++)
+        if (f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE) return true;
+    return false;
+}
+
+static uir_status copy_function(const uir_loop_function *f, uir_diagnostics *diagnostics, uir_loop_function **out) {
+    uir_text text;
+    uir_text_init(&text, &f->allocator);
+    uir_loop_print(f, &text);
+    uir_status status = uir_text_status(&text);
+    if (status == UIR_STATUS_OK)
+        status = uir_loop_parse(&f->allocator, text.data, text.length, f->file, diagnostics, out);
+    uir_text_deinit(&text);
+    return status;
+}
+
+static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
+                                   uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+    uir_loop_function *f = NULL;
+    UIR_TRY(copy_function(naive, diagnostics, &f));
+    tactic t = {.f = f, .device = device, .stream = stream};
+    uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
+    if (status == UIR_STATUS_OK) {
+        uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
+        status = has_reduction(f) ? schedule_reduce(&t) : schedule_trivial(&t);
+        if (status == UIR_STATUS_UNSUPPORTED)
+            status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
+                               uir_schedule_why(t.s));
+        if (steps && status == UIR_STATUS_OK) {
+            const uir_text *trace = uir_schedule_trace(t.s);
+            uir_text_append(steps, trace->data ? trace->data : "", trace->length);
+        }
+    }
+    uir_schedule_destroy(t.s);
+    if (status != UIR_STATUS_OK) {
+        uir_loop_function_destroy(f);
+        return status;
+    }
+    return uir_loop_list_add(out, f);
+}
+
+uir_status uir_lower_schedule(const uir_loop_function *f, const uir_device *device, uir_text *steps,
+                              uir_diagnostics *diagnostics, uir_loop_list *out) {
+    if (has_reduction(f)) UIR_TRY(schedule_variant(f, device, false, steps, diagnostics, out));
+    return schedule_variant(f, device, has_reduction(f), steps, diagnostics, out);
+}

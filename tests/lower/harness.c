@@ -1,0 +1,426 @@
+#include "tests/lower/harness.h"
+
+#include "backends/vm/encode/encode.h"
+#include "backends/vm/vm.h"
+#include "lower/kernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const stage_names[] = {"build",        "verify naive", "schedule",      "verify scheduled",
+                                          "kernel",       "run graph",    "run naive",     "run scheduled",
+                                          "choose tiles", "run igraph",   "run vm",        "fine"};
+
+const char *lower_stage_name(lower_stage stage) {
+    return stage_names[stage];
+}
+
+static void note(lower_check *c, lower_stage stage, const char *text, const uir_diagnostics *diagnostics) {
+    c->stage = stage;
+    snprintf(c->message, sizeof c->message, "%s%s%s", text ? text : "", text && diagnostics && diagnostics->first ? ": " : "",
+             diagnostics && diagnostics->first ? diagnostics->first->message : "");
+}
+
+static void show_function(const uir_loop_function *f, const uir_allocator *allocator) {
+    uir_text text;
+    uir_text_init(&text, allocator);
+    uir_loop_print(f, &text);
+    fprintf(stderr, "%s\n", text.data ? text.data : "");
+    uir_text_deinit(&text);
+}
+
+void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
+    uir_diagnostics d;
+    uir_diagnostics_init(&d, c->allocator);
+    uir_lowered *l = &c->lowered;
+    *l = (uir_lowered){.scheduled = {.allocator = *c->allocator}, .igraphs = {.allocator = *c->allocator}};
+    uir_text_init(&l->steps, c->allocator);
+    uir_text_init(&c->kernel_text, c->allocator);
+    c->stage = LOWER_FINE;
+    c->ran = 0;
+    if (uir_lower_build(module, group, "k", c->allocator, &d, &l->naive) != UIR_STATUS_OK) {
+        note(c, LOWER_BUILD, NULL, &d);
+    } else if (uir_loop_verify(l->naive, &d) != UIR_STATUS_OK) {
+        note(c, LOWER_VERIFY_NAIVE, NULL, &d);
+    } else {
+        extern bool uir_contraction_matches(const uir_loop_function *function);
+        extern uir_status uir_contraction_schedule(const uir_loop_function *, const uir_device *, uir_text *,
+                                                   uir_diagnostics *, uir_loop_list *);
+        bool contraction = uir_contraction_matches(l->naive);
+        if ((contraction ? uir_contraction_schedule : uir_lower_schedule)(l->naive, c->device, &l->steps, &d,
+                                                                          &l->scheduled) != UIR_STATUS_OK)
+            note(c, LOWER_SCHEDULE, NULL, &d);
+        for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
+            if (uir_loop_verify(l->scheduled.functions[i], &d) != UIR_STATUS_OK) {
+                note(c, LOWER_VERIFY_SCHEDULED, NULL, &d);
+            } else if (uir_lower_kernel(l->scheduled.functions[i], c->device, c->allocator, &d, &l->igraphs) != UIR_STATUS_OK) {
+                note(c, LOWER_KERNEL, NULL, &d);
+                if (c->show) {
+                    uir_diagnostics_clear(&d);
+                    uir_lower_kernel_text(l->scheduled.functions[i], c->device, &d, &c->kernel_text);
+                }
+            }
+        }
+    }
+    if ((c->show && c->stage != LOWER_FINE) || c->show_all) {
+        if (l->naive && (l->scheduled.count == 0 || c->show_all)) show_function(l->naive, c->allocator);
+        if (l->steps.data) fprintf(stderr, "%s\n", l->steps.data);
+        for (uint32_t i = 0; i < l->scheduled.count; i++) show_function(l->scheduled.functions[i], c->allocator);
+        if (c->kernel_text.data) fprintf(stderr, "%s\n", c->kernel_text.data);
+        for (uint32_t i = 0; i < l->igraphs.count && c->show_all; i++) {
+            uir_text text;
+            uir_text_init(&text, c->allocator);
+            uir_igraph_print(l->igraphs.igraphs[i], &text);
+            fprintf(stderr, "%s\n", text.data ? text.data : "");
+            uir_text_deinit(&text);
+        }
+    }
+    uir_diagnostics_deinit(&d);
+}
+
+void lower_finish(lower_check *c) {
+    uir_lowered_deinit(&c->lowered);
+    uir_text_deinit(&c->kernel_text);
+}
+
+/* ---- running ---- */
+typedef struct runner {
+    lower_check *c;
+    uir_module *module;
+    const uir_node_info *node;
+    const uir_graph_info *body;
+    const int64_t *symbols;
+    uint64_t state;
+    uir_datum *inputs[64 + 64];
+    uir_datum *outputs[64];
+    uint32_t input_count, dummy_count, output_count;
+    bool *used;
+} runner;
+
+static uint64_t draw(runner *r) {
+    r->state ^= r->state >> 12;
+    r->state ^= r->state << 25;
+    r->state ^= r->state >> 27;
+    return r->state * 0x2545f4914f6cdd1du;
+}
+
+static bool evaluate(const runner *r, uir_dim dim, int64_t *out) {
+    return uir_dim_evaluate(r->module->dims, dim, r->symbols, NULL, uir_dims_symbol_count(r->module->dims), out) ==
+           UIR_DIM_EVALUATED;
+}
+
+static bool shape_of(const runner *r, const uir_type *type, int64_t *shape) {
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (!evaluate(r, type->dims[d], &shape[d]) || shape[d] < 0) return false;
+    return true;
+}
+
+/* Integers that may become indices stay below the extents that they index. */
+static int64_t integer_limit(const runner *r) {
+    int64_t limit = 8;
+    for (uint32_t n = 0; n < r->body->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(r->module, r->body->nodes.data[n]);
+        if (node->op != UIR_OP_GATHER && node->op != UIR_OP_GATHER_ELEMENTS && node->op != UIR_OP_GATHER_ND &&
+            node->op != UIR_OP_SCATTER_ELEMENTS && node->op != UIR_OP_SCATTER_ND)
+            continue;
+        const uir_type *type = uir_value_type(r->module, node->inputs[0]);
+        for (uint32_t d = 0; d < type->rank; d++) {
+            int64_t extent;
+            bool indexed = node->op == UIR_OP_GATHER_ND || node->op == UIR_OP_SCATTER_ND ||
+                           d == (uint32_t)uir_node_int(r->module, node, "axis", 0);
+            if (indexed && evaluate(r, type->dims[d], &extent) && extent < limit) limit = extent;
+        }
+    }
+    return limit;
+}
+
+static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
+    int64_t shape[UIR_MAX_RANK];
+    uir_tensor *tensor = NULL;
+    if (!shape_of(r, type, shape)) return false;
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < type->rank; d++) count *= (uint64_t)shape[d];
+    if (count > 3000000) return false;
+    if (uir_tensor_create(r->c->allocator, type->dtype, type->rank, shape, &tensor) != UIR_STATUS_OK) return false;
+    int64_t limit = integer_limit(r);
+    for (uint64_t i = 0; i < tensor->element_count; i++) {
+        uint64_t bits = draw(r) >> 20;
+        if (uir_dtype_is_float(type->dtype))
+            uir_dtype_store_double(type->dtype, tensor->data, i, (double)(int64_t)(bits % 4001) / 1000.0 - 2.0, 0);
+        else
+            uir_dtype_store_integer(type->dtype, tensor->data, i,
+                                    type->dtype == UIR_DTYPE_BOOL ? (int64_t)(bits & 1) : limit > 0 ? (int64_t)(bits % (uint64_t)limit) : 0,
+                                    false, 0);
+    }
+    if (uir_datum_create_tensor(r->c->allocator, tensor, out) == UIR_STATUS_OK) return true;
+    uir_tensor_release(tensor);
+    return false;
+}
+
+static void use_symbol(void *user, uir_symbol symbol) {
+    ((runner *)user)->used[symbol.id] = true;
+}
+
+static void use_type(runner *r, uir_value_id value) {
+    const uir_type *type = uir_value_type(r->module, value);
+    for (uint32_t d = 0; d < type->rank; d++) uir_dim_visit_symbols(r->module->dims, type->dims[d], use_symbol, r);
+}
+
+static void use_node(runner *r, const uir_node_info *node) {
+    for (uint32_t i = 0; i < node->input_count; i++) use_type(r, node->inputs[i]);
+    for (uint32_t i = 0; i < node->output_count; i++) use_type(r, node->outputs[i]);
+    for (uint32_t a = 0; a < node->attribute_count; a++)
+        for (uint32_t i = 0; node->attributes[a].kind == UIR_ATTRIBUTE_DIMS && i < node->attributes[a].count; i++)
+            uir_dim_visit_symbols(r->module->dims, node->attributes[a].value.dims[i], use_symbol, r);
+}
+
+/* A graph of the group alone, with an operand more for each symbol that must be bound. */
+static bool run_graph(runner *r, uir_node_id group) {
+    uir_module *m = r->module;
+    uir_graph_id graph, main = m->main;
+    uir_node_info copy = *r->node;
+    uir_value_id inputs[128], outputs[64];
+    uir_diagnostics d;
+    uir_diagnostics *before = m->diagnostics;
+    char name[40];
+    bool good = true;
+    uint32_t symbols = uir_dims_symbol_count(m->dims);
+    uir_diagnostics_init(&d, r->c->allocator);
+    m->diagnostics = &d;
+    r->used = calloc(symbols + 1, 1);
+    use_node(r, r->node);
+    for (uint32_t n = 0; n < r->body->nodes.count; n++) use_node(r, uir_node_get(m, r->body->nodes.data[n]));
+    snprintf(name, sizeof name, "alone_%u_%u", group.id, m->graphs.count);
+    good = uir_module_add_graph(m, (uir_graph_id){0}, name, &graph) == UIR_STATUS_OK;
+    for (uint32_t s = 0; good && s < symbols; s++) { /* first, so that they are bound when the others are checked */
+        if (!r->used[s]) continue;
+        uir_dim dim = uir_dim_symbol(m->dims, (uir_symbol){s});
+        uir_type type = {.kind = UIR_VALUE_TENSOR, .dtype = UIR_DTYPE_U8, .rank_known = true, .rank = 1, .dims = &dim};
+        uir_value_id value;
+        good = r->dummy_count < 60 && uir_module_add_value(m, "", type, &value) == UIR_STATUS_OK &&
+               uir_graph_add_input(m, graph, value) == UIR_STATUS_OK && make_input(r, &type, &r->inputs[r->dummy_count]);
+        if (good) r->dummy_count++;
+    }
+    for (uint32_t i = 0; good && i < copy.input_count; i++) {
+        const uir_type type = *uir_value_type(m, copy.inputs[i]);
+        good = uir_module_add_value(m, "", type, &inputs[i]) == UIR_STATUS_OK &&
+               uir_graph_add_input(m, graph, inputs[i]) == UIR_STATUS_OK;
+        if (good) good = make_input(r, &type, &r->inputs[r->dummy_count + i]);
+        if (good) r->input_count++;
+    }
+    for (uint32_t i = 0; good && i < copy.output_count; i++)
+        good = uir_module_add_value(m, "", *uir_value_type(m, copy.outputs[i]), &outputs[i]) == UIR_STATUS_OK;
+    copy.inputs = inputs;
+    copy.outputs = outputs;
+    uir_node_id node;
+    good = good && uir_graph_add_node(m, graph, &copy, &node) == UIR_STATUS_OK;
+    for (uint32_t i = 0; good && i < copy.output_count; i++) good = uir_graph_add_output(m, graph, outputs[i]) == UIR_STATUS_OK;
+    if (good) {
+        m->main = graph;
+        good = uir_module_interpret(m, r->c->allocator, &d, NULL, r->inputs, r->dummy_count + r->input_count, r->outputs,
+                                    copy.output_count, NULL) == UIR_STATUS_OK;
+        m->main = main;
+        if (good) r->output_count = copy.output_count;
+    }
+    if (!good && d.first) snprintf(r->c->message, sizeof r->c->message, "graph: %s", d.first->message);
+    m->diagnostics = before;
+    free(r->used);
+    uir_diagnostics_deinit(&d);
+    return good;
+}
+
+/* Largest relative difference that rounding explains. */
+static double tolerance(uir_dtype dtype) {
+    return dtype == UIR_DTYPE_F64 ? 1e-9 : dtype == UIR_DTYPE_F32 ? 2e-4 : dtype == UIR_DTYPE_F16 ? 4e-3 : 3e-2;
+}
+
+static bool same_element(uir_dtype dtype, const void *a, const void *b, uint64_t i, double scale) {
+    if (!uir_dtype_is_float(dtype)) return uir_dtype_load_integer(dtype, a, i) == uir_dtype_load_integer(dtype, b, i);
+    double x = uir_dtype_load_double(dtype, a, i), y = uir_dtype_load_double(dtype, b, i);
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+    if (x == y) return true;
+    return fabs(x - y) <= tolerance(dtype) * (fabs(x) > scale ? fabs(x) : scale);
+}
+
+static bool compare(runner *r, lower_stage stage, void *const *got, void *const *expected, const char *what) {
+    for (uint32_t k = 0; k < r->output_count; k++) {
+        const uir_tensor *t = r->outputs[k]->tensor;
+        for (uint64_t i = 0; i < t->element_count; i++) {
+            if (same_element(t->dtype, got[k], expected[k], i, 1)) continue;
+            char text[300];
+            bool real = uir_dtype_is_float(t->dtype);
+            snprintf(text, sizeof text, "%s: output %u element %llu of %llu is %g, should be %g", what, k,
+                     (unsigned long long)i, (unsigned long long)t->element_count,
+                     real ? uir_dtype_load_double(t->dtype, got[k], i) : (double)uir_dtype_load_integer(t->dtype, got[k], i),
+                     real ? uir_dtype_load_double(t->dtype, expected[k], i)
+                          : (double)uir_dtype_load_integer(t->dtype, expected[k], i));
+            note(r->c, stage, text, NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Equal to the bit, but for NaNs. */
+static bool compare_bits(runner *r, void *const *got, void *const *expected) {
+    for (uint32_t k = 0; k < r->output_count; k++) {
+        const uir_tensor *t = r->outputs[k]->tensor;
+        size_t size = uir_dtype_bits(t->dtype) / 8;
+        for (uint64_t i = 0; i < t->element_count; i++) {
+            if (!memcmp((char *)got[k] + i * size, (char *)expected[k] + i * size, size)) continue;
+            if (uir_dtype_is_float(t->dtype) && isnan(uir_dtype_load_double(t->dtype, got[k], i)) &&
+                isnan(uir_dtype_load_double(t->dtype, expected[k], i)))
+                continue;
+            char text[100];
+            snprintf(text, sizeof text, "output %u element %llu differs", k, (unsigned long long)i);
+            note(r->c, LOWER_RUN_VM, text, NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *input_data(runner *r, uint32_t index) {
+    return r->inputs[r->dummy_count + index]->tensor->data;
+}
+
+static bool run_loops(runner *r, const uir_loop_function *f, const int64_t *sizes, void **outputs, lower_stage stage) {
+    void *tensors[256];
+    uint32_t count = 0;
+    uir_diagnostics d;
+    uir_diagnostics_init(&d, r->c->allocator);
+    for (uint32_t i = 0; i < f->tensors.count && count < 256; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        if (t->role == UIR_LOOP_ROLE_IN) tensors[count++] = input_data(r, t->index);
+        if (t->role == UIR_LOOP_ROLE_OUT) tensors[count++] = outputs[t->index];
+    }
+    bool good = uir_loop_interpret(f, sizes, tensors, &d) == UIR_STATUS_OK;
+    if (!good) note(r->c, stage, NULL, &d);
+    uir_diagnostics_deinit(&d);
+    return good;
+}
+
+static bool span_bytes(const uir_igraph *g, uint32_t pointer, const int64_t *values, size_t *out) {
+    int64_t span;
+    const uir_ipointer *p = &g->pointers.data[pointer];
+    if (uir_dim_evaluate(g->dims, p->element_span, values, NULL, uir_dims_symbol_count(g->dims), &span) != UIR_DIM_EVALUATED)
+        return false;
+    return uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, out);
+}
+
+static bool run_igraph(runner *r, const uir_igraph *g, const int64_t *sizes, void **outputs, bool vm) {
+    int64_t tiles[64] = {0};
+    uint32_t symbols = uir_dims_symbol_count(g->dims), count = 0;
+    int64_t *values = calloc(symbols + 1, sizeof *values);
+    bool *bound = calloc(symbols + 1, sizeof *bound);
+    void *pointers[256] = {0}, *owned[256] = {0};
+    size_t bytes[256];
+    lower_stage stage = vm ? LOWER_RUN_VM : LOWER_RUN_IGRAPH;
+    uir_diagnostics d;
+    uir_diagnostics_init(&d, r->c->allocator);
+    bool good = uir_igraph_choose_tiles(g, sizes, tiles, &d) == UIR_STATUS_OK &&
+                uir_igraph_bind(g, sizes, tiles, values, bound, &d) == UIR_STATUS_OK;
+    for (uint32_t i = 0; good && i < g->pointers.count && count < 256; i++) {
+        const uir_ipointer *p = &g->pointers.data[i];
+        if (p->role == UIR_IPOINTER_LOCAL) continue;
+        good = span_bytes(g, i, values, &bytes[count]);
+        if (p->role == UIR_IPOINTER_IN) pointers[count] = input_data(r, p->role_index);
+        if (p->role == UIR_IPOINTER_OUT) pointers[count] = outputs[p->role_index];
+        if (p->role == UIR_IPOINTER_WORK || p->role == UIR_IPOINTER_CONST)
+            pointers[count] = owned[count] = calloc(1, bytes[count] + 64);
+        if (p->role == UIR_IPOINTER_CONST)
+            good = uir_igraph_pack(g, i, values, input_data(r, p->role_index), owned[count]) == UIR_STATUS_OK;
+        count++;
+    }
+    uir_kernel_arguments arguments = {sizes, tiles, pointers};
+    if (good && !vm) good = uir_igraph_interpret(g, &arguments, &d) == UIR_STATUS_OK;
+    if (good && vm) {
+        uir_text code;
+        uir_vm_kernel *kernel = NULL;
+        uir_text_init(&code, r->c->allocator);
+        good = uir_vm_encode(g, &d, &code) == UIR_STATUS_OK &&
+               uir_vm_load(r->c->allocator, code.data, code.length, &d, &kernel) == UIR_STATUS_OK &&
+               uir_vm_run(kernel, &arguments, bytes, NULL, &d) == UIR_STATUS_OK;
+        if (kernel) uir_vm_destroy(kernel);
+        uir_text_deinit(&code);
+    }
+    if (!good) note(r->c, stage, NULL, &d);
+    for (uint32_t i = 0; i < count; i++) free(owned[i]);
+    free(values);
+    free(bound);
+    uir_diagnostics_deinit(&d);
+    return good;
+}
+
+/* Room for the outputs, filled with what no kernel would write. */
+static void make_room(runner *r, void **room) {
+    for (uint32_t k = 0; k < r->output_count; k++) {
+        size_t size = r->outputs[k]->tensor->byte_size;
+        if (!room[k]) room[k] = aligned_alloc(64, (size + 127) & ~(size_t)63);
+        memset(room[k], 0x5a, size);
+    }
+}
+
+static bool run_stages(runner *r, const int64_t *sizes) {
+    lower_check *c = r->c;
+    void *graph[64] = {0}, *naive[64] = {0}, *loops[64] = {0}, *kernel[64] = {0}, *vm[64] = {0};
+    for (uint32_t k = 0; k < r->output_count; k++) graph[k] = r->outputs[k]->tensor->data;
+    make_room(r, naive);
+    bool good = run_loops(r, c->lowered.naive, sizes, naive, LOWER_RUN_NAIVE) &&
+                compare(r, LOWER_RUN_NAIVE, naive, graph, "naive");
+    uint32_t ran = 0;
+    for (uint32_t v = 0; good && v < c->lowered.igraphs.count; v++) {
+        uir_diagnostics d;
+        int64_t tiles[64];
+        uir_diagnostics_init(&d, c->allocator);
+        bool holds = uir_igraph_choose_tiles(c->lowered.igraphs.igraphs[v], sizes, tiles, &d) == UIR_STATUS_OK;
+        if (!holds && v + 1 == c->lowered.igraphs.count && !ran) {
+            note(c, LOWER_CHOOSE, "no variant holds", &d);
+            good = false;
+        }
+        uir_diagnostics_deinit(&d);
+        if (!holds) continue;
+        ran++;
+        make_room(r, loops);
+        make_room(r, kernel);
+        make_room(r, vm);
+        good = good && run_loops(r, c->lowered.scheduled.functions[v], sizes, loops, LOWER_RUN_SCHEDULED) &&
+               compare(r, LOWER_RUN_SCHEDULED, loops, naive, "scheduled") &&
+               run_igraph(r, c->lowered.igraphs.igraphs[v], sizes, kernel, false) &&
+               compare(r, LOWER_RUN_IGRAPH, kernel, loops, "igraph") &&
+               run_igraph(r, c->lowered.igraphs.igraphs[v], sizes, vm, true) && compare_bits(r, vm, kernel);
+    }
+    c->ran += ran;
+    for (uint32_t k = 0; k < r->output_count; k++) {
+        free(naive[k]);
+        free(loops[k]);
+        free(kernel[k]);
+        free(vm[k]);
+    }
+    return good;
+}
+
+bool lower_run(lower_check *c, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed) {
+    static runner r; /* large */
+    memset(&r, 0, sizeof r);
+    r.c = c;
+    r.module = module;
+    r.symbols = symbols;
+    r.state = seed * 2654435761u + 88172645463325252u;
+    uir_node_info node = *uir_node_get(module, group);
+    const uir_attribute *body = uir_node_find_attribute(module, &node, "body");
+    uir_graph_info graph = *uir_graph_get(module, body->value.graph);
+    r.node = &node;
+    r.body = &graph;
+    bool sensible = node.input_count <= 64 && node.output_count <= 64 && run_graph(&r, group);
+    uint32_t count;
+    const uir_dim *dims = uir_node_dims(module, &node, "sizes", &count);
+    int64_t sizes[64];
+    for (uint32_t i = 0; sensible && i < count && i < 64; i++) sensible = evaluate(&r, dims[i], &sizes[i]);
+    if (sensible) run_stages(&r, sizes);
+    for (uint32_t i = 0; i < r.dummy_count + r.input_count; i++) uir_datum_release(r.inputs[i]);
+    for (uint32_t i = 0; i < r.output_count; i++) uir_datum_release(r.outputs[i]);
+    return sensible;
+}

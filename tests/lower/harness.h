@@ -1,0 +1,36 @@
+/* One group through lowering, every stage against the one before it.
+ *
+ * In: a module that holds a group node, values for its symbols, a seed. Out: at which stage it failed, and why: the
+ * naive loop AST against the graph's interpreter, each scheduled variant against the naive one, each iGraph against its
+ * variant, the VM against the iGraph bit by bit. */
+#ifndef UIR_TESTS_LOWER_HARNESS_H
+#define UIR_TESTS_LOWER_HARNESS_H
+
+#include "lower/lower.h"
+
+typedef enum lower_stage {
+    LOWER_BUILD, LOWER_VERIFY_NAIVE, LOWER_SCHEDULE, LOWER_VERIFY_SCHEDULED, LOWER_KERNEL, LOWER_RUN_GRAPH,
+    LOWER_RUN_NAIVE, LOWER_RUN_SCHEDULED, LOWER_CHOOSE, LOWER_RUN_IGRAPH, LOWER_RUN_VM, LOWER_FINE
+} lower_stage;
+const char *lower_stage_name(lower_stage stage);
+
+typedef struct lower_check {
+    const uir_device *device;
+    const uir_allocator *allocator;
+    bool show;              /* prints texts on failure */
+    bool show_all;          /* always */
+    uir_lowered lowered;    /* of lower_prepare */
+    uir_text kernel_text;
+    lower_stage stage;      /* the one that failed; FINE */
+    uint32_t ran;           /* variants that ran */
+    char message[600];
+} lower_check;
+
+/* Build, schedule, kernels; sets stage and message. */
+void lower_prepare(lower_check *check, uir_module *module, uir_node_id group);
+/* Runs at these values of the module's symbols (by id). False: the sizes make no sense (an extent below 0, a fault of
+ * the graph itself). */
+bool lower_run(lower_check *check, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed);
+void lower_finish(lower_check *check);
+
+#endif

@@ -1,0 +1,105 @@
+/* Groups in text through lowering at many sizes.
+ *
+ *   uir-lower-cases [-v] [-a] [NAME]...
+ */
+#include "backends/cpu/target/cpu.h"
+#include "fusion/fusion.h"
+#include "tests/lower/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct group_case {
+    const char *name, *sizes, *body;
+} group_case;
+
+static const group_case cases[] = {
+#define CASE(name, sizes, body) {name, sizes, body},
+#include "tests/lower/cases.def"
+};
+
+static const int64_t tried[] = {1, 2, 3, 7, 0, 31, 32, 33, 64, 65, 129, 17, 257};
+enum { TRIED = sizeof tried / sizeof *tried };
+
+static int check_case(const group_case *of, const uir_device *device, bool verbose, bool all, int rounds) {
+    static char source[8000];
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics d;
+    uir_module *module = NULL;
+    int failures = 0;
+    snprintf(source, sizeof source, "module opset 20\n%s\ngraph \"g\" %s\n", of->sizes, of->body);
+    uir_diagnostics_init(&d, &allocator);
+    uir_status status = uir_module_parse(&allocator, &d, source, strlen(source), of->name, NULL, &module);
+    if (status == UIR_STATUS_OK) status = uir_fuse(module, NULL, &d);
+    if (status != UIR_STATUS_OK) {
+        fprintf(stderr, "%s: %s\n", of->name, d.first ? d.first->message : "?");
+        return 1;
+    }
+    uir_graph_info graph = *uir_graph_get(module, module->main);
+    for (uint32_t n = 0; n < graph.nodes.count; n++) {
+        uir_node_id node = graph.nodes.data[n];
+        if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
+        lower_check c = {.device = device, .allocator = &allocator, .show = verbose, .show_all = all};
+        lower_prepare(&c, module, node);
+        uint32_t symbols = uir_dims_symbol_count(module->dims), runs = 0;
+        for (int round = 0; c.stage == LOWER_FINE && round < rounds; round++) {
+            int64_t *values = calloc(symbols + 1, sizeof *values);
+            uint64_t state = (uint64_t)round * 7919 + 13;
+            for (uint32_t s = 0; s < symbols; s++) {
+                uir_symbol_facts facts = uir_dims_symbol_facts(module->dims, (uir_symbol){s});
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                values[s] = round < TRIED && s == 0 ? tried[round] : tried[(state >> 33) % TRIED];
+                if (values[s] < facts.min) values[s] = facts.min;
+                if (values[s] > facts.max) values[s] = facts.max;
+            }
+            runs += lower_run(&c, module, node, values, (uint64_t)round + 1);
+            if (c.stage != LOWER_FINE) {
+                fprintf(stderr, "%s at", of->name);
+                for (uint32_t s = 0; s < symbols; s++)
+                    fprintf(stderr, " %s=%lld", uir_dims_symbol_name(module->dims, (uir_symbol){s}), (long long)values[s]);
+                fprintf(stderr, "\n");
+                if (verbose)
+                    for (uint32_t i = 0; i < c.lowered.igraphs.count; i++) {
+                        uir_text text;
+                        uir_text_init(&text, &allocator);
+                        uir_loop_print(c.lowered.scheduled.functions[i], &text);
+                        uir_igraph_print(c.lowered.igraphs.igraphs[i], &text);
+                        fprintf(stderr, "%s\n", text.data);
+                        uir_text_deinit(&text);
+                    }
+            }
+            free(values);
+        }
+        printf("%-28s %-16s %u variants, %u runs of %u  %s\n", of->name, lower_stage_name(c.stage), c.lowered.igraphs.count, c.ran,
+               runs, c.message);
+        if (c.stage != LOWER_FINE || !runs) failures++;
+        lower_finish(&c);
+    }
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&d);
+    return failures;
+}
+
+int main(int argc, char **argv) {
+    uir_diagnostics d;
+    uir_allocator allocator = uir_allocator_system();
+    static uir_cpu_device cpu;
+    bool verbose = false, all = false, named = false;
+    int failures = 0, rounds = 14;
+    uir_diagnostics_init(&d, &allocator);
+    if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-v")) verbose = true;
+        else if (!strcmp(argv[i], "-a")) all = verbose = true;
+        else if (!strcmp(argv[i], "-n") && i + 1 < argc) rounds = atoi(argv[++i]);
+        else named = true;
+    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bool wanted = !named;
+        for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], cases[k].name);
+        if (wanted) failures += check_case(&cases[k], &cpu.device, verbose, all, rounds);
+    }
+    printf("%d failed\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,145 @@
+/* Every group of a model through lowering.
+ *
+ *   uir-lower-model MODEL.onnx [-v] [-run] [-k KIND]
+ *
+ * A line per group that fails (its ops, the stage, why), then a table: how many groups of each kind there are and how
+ * many got verified kernels. -run: also runs those that did, at small sizes. -v: prints the texts of failures. */
+#include "backends/cpu/target/cpu.h"
+#include "decompose/decompose.h"
+#include "frontend/frontend.h"
+#include "fusion/fusion.h"
+#include "tests/lower/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    const char *path, *only;
+    bool verbose, run, all;
+    uint32_t tried, fine;
+} settings;
+
+static const char *kind_of(const uir_module *module, const uir_graph_info *body) {
+    const char *kind = "trivial";
+    for (uint32_t n = 0; n < body->nodes.count; n++) {
+        const uir_op_row *row = uir_op_get_row(uir_node_get(module, body->nodes.data[n])->op);
+        if (row->traits & UIR_TRAIT_CONTRACTION) return "contraction";
+        if (row->traits & UIR_TRAIT_REDUCTION) kind = "reduce";
+    }
+    return kind;
+}
+
+static void print_ops(const uir_module *module, const uir_graph_info *body) {
+    const char *last = "";
+    for (uint32_t n = 0; n < body->nodes.count; n++) {
+        const char *name = uir_op_name(uir_node_get(module, body->nodes.data[n])->op);
+        if (strcmp(name, last)) printf(" %s", name);
+        last = name;
+    }
+}
+
+static void run_group(lower_check *c, uir_module *module, uir_node_id node, uint32_t *runs) {
+    static const int64_t tried[] = {1, 2, 3, 5, 8, 13, 33};
+    uint32_t symbols = uir_dims_symbol_count(module->dims);
+    int64_t *values = calloc(symbols + 1, sizeof *values);
+    for (int round = 0; c->stage == LOWER_FINE && round < 4; round++) {
+        uint64_t state = (uint64_t)round * 7919 + node.id;
+        for (uint32_t s = 0; s < symbols; s++) {
+            uir_symbol_facts facts = uir_dims_symbol_facts(module->dims, (uir_symbol){s});
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            values[s] = tried[(state >> 33) % (sizeof tried / sizeof *tried)];
+            if (values[s] < facts.min) values[s] = facts.min;
+            if (values[s] > facts.max) values[s] = facts.max;
+        }
+        *runs += lower_run(c, module, node, values, (uint64_t)round + 1);
+    }
+    free(values);
+}
+
+static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_device *device,
+                        const uir_allocator *allocator) {
+    uir_graph_info graph = *uir_graph_get(module, id);
+    for (uint32_t n = 0; n < graph.nodes.count; n++) {
+        uir_node_info node = *uir_node_get(module, graph.nodes.data[n]);
+        if (node.op != UIR_OP_GROUP) continue;
+        uir_graph_info body =
+            *uir_graph_get(module, uir_node_find_attribute(module, &node, "body")->value.graph);
+        const char *kind = kind_of(module, &body);
+        if (s->only && strcmp(kind, s->only)) continue;
+        lower_check c = {.device = device, .allocator = allocator, .show = s->verbose, .show_all = s->all};
+        uint32_t runs = 0;
+        lower_prepare(&c, module, graph.nodes.data[n]);
+        if (c.stage == LOWER_FINE && s->run) run_group(&c, module, graph.nodes.data[n], &runs);
+        s->tried++;
+        s->fine += c.stage == LOWER_FINE;
+        bool failed = c.stage != LOWER_FINE;
+        if (failed || s->all) {
+            uir_location location = uir_node_location(module, &node);
+            printf("%-11s %-16s %s:", kind, lower_stage_name(c.stage), location.node ? location.node : "");
+            print_ops(module, &body);
+            printf("\n      %s\n", c.message);
+            if (failed && s->verbose && c.stage >= LOWER_RUN_NAIVE)
+                for (uint32_t i = 0; i < c.lowered.igraphs.count; i++) {
+                    uir_text text;
+                    uir_text_init(&text, allocator);
+                    uir_igraph_print(c.lowered.igraphs.igraphs[i], &text);
+                    printf("%s\n", text.data);
+                    uir_text_deinit(&text);
+                }
+        }
+        lower_finish(&c);
+    }
+}
+
+static uir_status load(const char *path, const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_arena *arena,
+                       uir_module **onnx, uir_module **module) {
+    uir_onnx_info info;
+    uir_onnx_source source = {.path = path, .is_supported = uir_decompose_has_rule};
+    UIR_TRY(uir_onnx_load(&source, allocator, diagnostics, arena, &info, onnx));
+    UIR_TRY(uir_decompose(*onnx, allocator, diagnostics, module));
+    UIR_TRY(uir_passes_run(*module, uir_cleanup_passes, uir_cleanup_pass_count, NULL));
+    UIR_TRY(uir_fuse(*module, NULL, diagnostics));
+    return uir_module_verify(*module, diagnostics);
+}
+
+int main(int argc, char **argv) {
+    settings s = {0};
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-v"))
+            s.verbose = true;
+        else if (!strcmp(argv[i], "-a"))
+            s.all = true;
+        else if (!strcmp(argv[i], "-run"))
+            s.run = true;
+        else if (!strcmp(argv[i], "-k") && i + 1 < argc)
+            s.only = argv[++i];
+        else
+            s.path = argv[i];
+    }
+    if (!s.path) return 2;
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_arena arena;
+    uir_module *onnx = NULL, *module = NULL;
+    static uir_cpu_device cpu;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_arena_init(&arena, &allocator);
+    uir_status status = uir_cpu_describe("generic", &diagnostics, &cpu);
+    if (status == UIR_STATUS_OK) status = load(s.path, &allocator, &diagnostics, &arena, &onnx, &module);
+    char message[2048];
+    for (const uir_diagnostic *d = diagnostics.first; d; d = d->next) {
+        uir_diagnostic_format(d, message, sizeof message);
+        fprintf(stderr, "%s\n", message);
+    }
+    if (status == UIR_STATUS_OK) {
+        uint32_t graphs = module->graphs.count;
+        for (uint32_t g = 1; g < graphs; g++) lower_graph(&s, module, (uir_graph_id){g}, &cpu.device, &allocator);
+        printf("%s: %u groups, %u lowered\n", s.path, s.tried, s.fine);
+    }
+    uir_module_destroy(module);
+    uir_module_destroy(onnx);
+    uir_arena_deinit(&arena);
+    uir_diagnostics_deinit(&diagnostics);
+    return status != UIR_STATUS_OK || s.fine != s.tried;
+}
