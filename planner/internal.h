@@ -6,28 +6,28 @@
 #include "runtime/plan.h"
 
 /* Which symbols an expression is over: the module's dims, or an iGraph's. Numbers are given as they are first used. */
-typedef struct pl_scope {
+typedef struct uir_pl_scope {
     uir_dims *dims;
     uint32_t *symbols; /* per symbol: its number + 1 */
     uint32_t symbol_count;
     bool grows;            /* unknown symbols get a number; else they are an error */
     uint32_t *expressions; /* per dim handle: expression + 1 */
     uint32_t expression_capacity;
-} pl_scope;
+} uir_pl_scope;
 
 /* Bytes of the weights; borrowed from the module, or packed. */
-typedef struct pl_piece {
+typedef struct uir_pl_piece {
     const void *data;
     uint64_t size, hash;
     uint32_t next; /* of the same bucket, + 1 */
     void *owned;
-} pl_piece;
+} uir_pl_piece;
 
-typedef struct pl_block {
+typedef struct uir_pl_block {
     uir_vector(uir_plan_step) steps;
     uir_vector(uint32_t) inputs;
     uir_vector(uint32_t) outputs;
-} pl_block;
+} uir_pl_block;
 
 typedef struct planner {
     const uir_module *module;
@@ -37,16 +37,16 @@ typedef struct planner {
     uir_diagnostics *diagnostics;
     uir_allocator allocator;
     uir_arena arena;
-    pl_scope scope; /* of the module */
+    uir_pl_scope scope; /* of the module */
     uir_text characters, code;
     uint32_t *text_buckets; /* text + 1 */
     uir_vector(uint32_t) text_next;
     uint32_t text_bucket_count;
-    uir_vector(pl_piece) pieces; /* one per constant */
-    uint32_t *piece_buckets;     /* by hash; piece + 1 */
-    uint32_t *tensor_of;         /* per value: tensor + 1 */
-    uint32_t *piece_of;          /* per value: constant + 1 */
-    uir_vector(pl_block) bodies; /* block 0 is the main graph's */
+    uir_vector(uir_pl_piece) pieces; /* one per constant */
+    uint32_t *piece_buckets;         /* by hash; piece + 1 */
+    uint32_t *tensor_of;             /* per value: tensor + 1 */
+    uint32_t *piece_of;              /* per value: constant + 1 */
+    uir_vector(uir_pl_block) bodies; /* block 0 is the main graph's */
     uint32_t errors;
 #define UIR_PLAN_TABLE(type, field) uir_vector(type) field;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
@@ -54,31 +54,32 @@ typedef struct planner {
 } planner;
 
 /* ---- tables.c ---- */
-uir_status pl_init(planner *p);
-void pl_deinit(planner *p);
-uir_status pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text);
-uir_status pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list);
+uir_status uir_pl_init(planner *p);
+void uir_pl_deinit(planner *p);
+uir_status uir_pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text);
+uir_status uir_pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list);
 /* NONE for no dim. */
-uir_status pl_add_expression(planner *p, pl_scope *scope, uir_dim dim, uint32_t *out_expression);
-uir_status pl_add_expressions(planner *p, pl_scope *scope, const uir_dim *dims, uint32_t count,
-                              uir_plan_list *out_list);
+uir_status uir_pl_add_expression(planner *p, uir_pl_scope *scope, uir_dim dim, uint32_t *out_expression);
+uir_status uir_pl_add_expressions(planner *p, uir_pl_scope *scope, const uir_dim *dims, uint32_t count,
+                                  uir_plan_list *out_list);
 /* The plan's number of a module's symbol. */
-uir_status pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol);
+uir_status uir_pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol);
 /* A symbol that only this plan has. */
-uir_status pl_add_fresh_dim(planner *p, uint32_t *out_expression);
+uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression);
 /* Bytes that are in the weights once, however often they are added. `owned` is released by the planner. */
-uir_status pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant);
+uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant);
 /* Writes the plan's section and lays out the weights. */
-uir_status pl_write(planner *p, uir_text *package);
+uir_status uir_pl_write(planner *p, uir_text *package);
 
 /* ---- kernels.c ---- */
-uir_status pl_add_kernels(planner *p);
+uir_status uir_pl_add_kernels(planner *p);
 /* Packs the constants of a launch, variant by variant; `used[k]`: some variant reads input k as it is. */
-uir_status pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
-                             uir_plan_list *out_constants, bool *used);
+uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
+                                 uir_plan_list *out_constants, bool *used);
 
 /* ---- steps.c ---- */
-uir_status pl_add_graphs(planner *p);
-uir_status pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
+uir_status uir_pl_add_graphs(planner *p);
+uir_status uir_pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...)
+    UIR_PRINTF(4, 5);
 
 #endif

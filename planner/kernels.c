@@ -9,7 +9,7 @@
 /* ---- a variant's tables ---- */
 /* Whether the dim uses none but numbered symbols: a let of a body uses an axis and is left out. */
 typedef struct search {
-    const pl_scope *scope;
+    const uir_pl_scope *scope;
     bool missing;
 } search;
 
@@ -18,13 +18,13 @@ static void look_up(void *user, uir_symbol symbol) {
     s->missing |= symbol.id >= s->scope->symbol_count || !s->scope->symbols[symbol.id];
 }
 
-static bool is_in_scope(const pl_scope *scope, uir_dim dim) {
+static bool is_in_scope(const uir_pl_scope *scope, uir_dim dim) {
     search s = {scope, false};
     uir_dim_visit_symbols(scope->dims, dim, look_up, &s);
     return !s.missing;
 }
 
-static uir_status add_symbols(planner *p, pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
+static uir_status add_symbols(planner *p, uir_pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
     v->first_symbol = p->kernel_symbols.count;
     for (uint32_t i = 0; i < g->symbols.count; i++) {
         const uir_isymbol *s = &g->symbols.data[i];
@@ -37,21 +37,21 @@ static uir_status add_symbols(planner *p, pl_scope *scope, const uir_igraph *g, 
         else if ((s->kind != UIR_ISYMBOL_CONSTANT && s->kind != UIR_ISYMBOL_DEVICE && s->kind != UIR_ISYMBOL_LET) ||
                  !is_in_scope(scope, s->definition))
             continue;
-        if (out.kind == UIR_PLAN_VALUE) UIR_TRY(pl_add_expression(p, scope, s->definition, &out.definition));
+        if (out.kind == UIR_PLAN_VALUE) UIR_TRY(uir_pl_add_expression(p, scope, s->definition, &out.definition));
         UIR_TRY(uir_vector_push(&p->arena, &p->kernel_symbols, out));
         scope->symbols[s->symbol.id] = ++v->symbol_count;
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status add_condition(planner *p, pl_scope *scope, const uir_condition *c) {
+static uir_status add_condition(planner *p, uir_pl_scope *scope, const uir_condition *c) {
     uir_plan_condition out = {(uint32_t)c->relation, 0, 0};
-    UIR_TRY(pl_add_expression(p, scope, c->left, &out.left));
-    UIR_TRY(pl_add_expression(p, scope, c->right, &out.right));
+    UIR_TRY(uir_pl_add_expression(p, scope, c->left, &out.left));
+    UIR_TRY(uir_pl_add_expression(p, scope, c->right, &out.right));
     return uir_vector_push(&p->arena, &p->conditions, out);
 }
 
-static uir_status add_tiling(planner *p, pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
+static uir_status add_tiling(planner *p, uir_pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
     uint32_t tiles = uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE);
     v->first_require = p->conditions.count;
     v->require_count = g->requires_.count;
@@ -70,14 +70,14 @@ static uir_status add_tiling(planner *p, pl_scope *scope, const uir_igraph *g, u
                                  "kernel @%s: a candidate asks for a loop's ends", g->name);
             UIR_TRY(add_condition(p, scope, &c->guard.atoms[k].condition));
         }
-        UIR_TRY(pl_add_expressions(p, scope, c->tiles, tiles, &out.tiles));
-        UIR_TRY(pl_add_expression(p, scope, c->cost, &out.cost));
+        UIR_TRY(uir_pl_add_expressions(p, scope, c->tiles, tiles, &out.tiles));
+        UIR_TRY(uir_pl_add_expression(p, scope, c->cost, &out.cost));
         UIR_TRY(uir_vector_push(&p->arena, &p->candidates, out));
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status add_pointers(planner *p, pl_scope *scope, const uir_igraph *g, uir_plan_kernel *k,
+static uir_status add_pointers(planner *p, uir_pl_scope *scope, const uir_igraph *g, uir_plan_kernel *k,
                                uir_plan_variant *v) {
     static const uir_plan_role roles[] = {
         [UIR_IPOINTER_IN] = UIR_PLAN_IN,
@@ -95,7 +95,7 @@ static uir_status add_pointers(planner *p, pl_scope *scope, const uir_igraph *g,
         if ((in->role == UIR_IPOINTER_IN || in->role == UIR_IPOINTER_CONST) && k->input_count <= in->role_index)
             k->input_count = in->role_index + 1;
         if (in->tied != UINT32_MAX) out.tied = g->pointers.data[in->tied].role_index;
-        UIR_TRY(pl_add_expression(p, scope, in->element_span, &out.span));
+        UIR_TRY(uir_pl_add_expression(p, scope, in->element_span, &out.span));
         UIR_TRY(uir_vector_push(&p->arena, &p->pointers, out));
         v->pointer_count++;
     }
@@ -106,7 +106,7 @@ static uir_status add_pointers(planner *p, pl_scope *scope, const uir_igraph *g,
     return UIR_STATUS_OK;
 }
 
-static uir_status add_phases(planner *p, pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
+static uir_status add_phases(planner *p, uir_pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
     v->first_phase = p->phases.count;
     v->phase_count = g->phases.count;
     for (uint32_t i = 0; i < g->phases.count; i++) {
@@ -114,24 +114,24 @@ static uir_status add_phases(planner *p, pl_scope *scope, const uir_igraph *g, u
         uir_dim extents[4];
         uir_plan_phase out;
         for (uint32_t a = 0; a < phase->parallel_count; a++) extents[a] = phase->parallel[a].extent;
-        UIR_TRY(pl_add_expressions(p, scope, extents, phase->parallel_count, &out.extents));
+        UIR_TRY(uir_pl_add_expressions(p, scope, extents, phase->parallel_count, &out.extents));
         UIR_TRY(uir_vector_push(&p->arena, &p->phases, out));
     }
     return UIR_STATUS_OK;
 }
 
 /* `index`: among all variants of all sources. */
-static uir_status add_native(planner *p, pl_scope *scope, uint32_t index, uir_plan_variant *v) {
+static uir_status add_native(planner *p, uir_pl_scope *scope, uint32_t index, uir_plan_variant *v) {
     uint32_t count = p->options ? p->options->object_count : 0, *names;
     v->scratch = UIR_PLAN_NONE;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *names));
     for (uint32_t i = 0; i < count; i++) {
         const char *const *symbols = p->options->objects[i].symbols, *symbol = symbols ? symbols[index] : NULL;
         names[i] = UIR_PLAN_NONE;
-        if (symbol) UIR_TRY(pl_add_text(p, symbol, strlen(symbol), &names[i]));
+        if (symbol) UIR_TRY(uir_pl_add_text(p, symbol, strlen(symbol), &names[i]));
     }
-    if (count) UIR_TRY(pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
-    return pl_add_list(p, names, count, &v->native_names);
+    if (count) UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
+    return uir_pl_add_list(p, names, count, &v->native_names);
 }
 
 static bool has_native(const planner *p, uint32_t index) {
@@ -151,7 +151,7 @@ static uir_status add_code(planner *p, const uir_igraph *g, uint32_t index, uir_
 
 static uir_status add_variant(planner *p, const uir_igraph *g, uint32_t index, uir_plan_kernel *k) {
     uir_plan_variant v = {0};
-    pl_scope scope = {.dims = g->dims, .symbol_count = uir_dims_symbol_count(g->dims)};
+    uir_pl_scope scope = {.dims = g->dims, .symbol_count = uir_dims_symbol_count(g->dims)};
     UIR_TRY_ALLOCATE(scope.symbols,
                      uir_arena_allocate_array(&p->arena, (size_t)scope.symbol_count + 1, sizeof *scope.symbols));
     UIR_TRY(add_symbols(p, &scope, g, &v));
@@ -163,14 +163,14 @@ static uir_status add_variant(planner *p, const uir_igraph *g, uint32_t index, u
     return uir_vector_push(&p->arena, &p->variants, v);
 }
 
-uir_status pl_add_kernels(planner *p) {
+uir_status uir_pl_add_kernels(planner *p) {
     uint32_t index = 0;
     for (uint32_t i = 0; i < p->source_count; i++) {
         const uir_plan_source *s = &p->sources[i];
         uir_plan_kernel k = {0, p->variants.count, s->variants->count, 0, 0, 0};
         if (!k.variant_count)
             return uir_error(p->diagnostics, UIR_STATUS_INTERNAL, NULL, "kernel %s has no variant", s->name);
-        UIR_TRY(pl_add_text(p, s->name, strlen(s->name), &k.name));
+        UIR_TRY(uir_pl_add_text(p, s->name, strlen(s->name), &k.name));
         k.dim_count = uir_igraph_count_symbols(s->variants->igraphs[0], UIR_ISYMBOL_DIM);
         for (uint32_t v = 0; v < k.variant_count; v++) {
             const uir_igraph *g = s->variants->igraphs[v];
@@ -184,7 +184,7 @@ uir_status pl_add_kernels(planner *p) {
     for (uint32_t i = 0, section = 0; p->options && i < p->options->object_count; i++) {
         const uir_plan_object *o = &p->options->objects[i];
         uir_plan_native n = {0, o->bytes ? section++ : UIR_PLAN_NONE};
-        UIR_TRY(pl_add_text(p, o->isa, strlen(o->isa), &n.isa));
+        UIR_TRY(uir_pl_add_text(p, o->isa, strlen(o->isa), &n.isa));
         UIR_TRY(uir_vector_push(&p->arena, &p->natives, n));
     }
     return UIR_STATUS_OK;
@@ -230,12 +230,12 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
             known = is_known(g, b, in->modes[d][m].size, &ignored) && is_known(g, b, in->modes[d][m].stride, &ignored);
     }
     if (!known)
-        return pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
-                       "the layout of %%%s in kernel @%s depends on what is known only when it runs", in->name,
-                       g->name);
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
+                           "the layout of %%%s in kernel @%s depends on what is known only when it runs", in->name,
+                           g->name);
     if (in->dtype != tensor->dtype || (uint64_t)elements != tensor->element_count)
-        return pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s is not the constant it is given", in->name,
-                       g->name);
+        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s is not the constant it is given", in->name,
+                           g->name);
     size_t size;
     void *packed;
     if (!uir_dtype_storage_size(in->dtype, span > 0 ? (uint64_t)span : 0, &size)) return UIR_STATUS_LIMIT;
@@ -243,13 +243,13 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
     uir_status status = uir_igraph_pack(g, pointer, b->values, tensor->data, packed);
     if (status != UIR_STATUS_OK) {
         uir_release(&p->allocator, packed, size);
-        return pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
+        return uir_pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
     }
-    return pl_add_constant(p, packed, size, packed, out_constant);
+    return uir_pl_add_constant(p, packed, size, packed, out_constant);
 }
 
-uir_status pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
-                             uir_plan_list *out_constants, bool *used) {
+uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
+                                 uir_plan_list *out_constants, bool *used) {
     const uir_igraph_list *variants = p->sources[kernel].variants;
     uir_vector(uint32_t) constants = {0};
     for (uint32_t v = 0; v < variants->count; v++) {
@@ -260,12 +260,13 @@ uir_status pl_pack_constants(planner *p, const uir_node_info *node, uint32_t ker
             const uir_ipointer *in = &g->pointers.data[i];
             if (in->role == UIR_IPOINTER_OUT) {
                 if (in->role_index >= node->output_count)
-                    return pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an output the group has not", g->name);
+                    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an output the group has not",
+                                       g->name);
                 if (in->tied != UINT32_MAX) used[g->pointers.data[in->tied].role_index] = true;
             }
             if (in->role != UIR_IPOINTER_IN && in->role != UIR_IPOINTER_CONST) continue;
             if (in->role_index >= node->input_count)
-                return pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an input the group has not", g->name);
+                return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an input the group has not", g->name);
             uir_value_id value = node->inputs[in->role_index];
             if (in->role == UIR_IPOINTER_IN) {
                 used[in->role_index] = true;
@@ -274,11 +275,11 @@ uir_status pl_pack_constants(planner *p, const uir_node_info *node, uint32_t ker
             const uir_tensor *tensor = uir_value_info_get(p->module, value)->constant;
             uint32_t constant;
             if (!tensor)
-                return pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s is to be packed, but is no constant",
-                               in->name, g->name);
+                return uir_pl_fail(p, node, UIR_STATUS_INTERNAL,
+                                   "%%%s of kernel @%s is to be packed, but is no constant", in->name, g->name);
             UIR_TRY(pack(p, node, g, i, &b, tensor, &constant));
             UIR_TRY(uir_vector_push(&p->arena, &constants, constant));
         }
     }
-    return pl_add_list(p, constants.data, constants.count, out_constants);
+    return uir_pl_add_list(p, constants.data, constants.count, out_constants);
 }

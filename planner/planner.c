@@ -7,19 +7,19 @@ static uir_status add_metadata(planner *p) {
     for (uint32_t i = 0; p->options && i < p->options->metadata_count; i++) {
         const char *key = p->options->metadata[2 * i], *value = p->options->metadata[2 * i + 1];
         uir_plan_metadata m;
-        UIR_TRY(pl_add_text(p, key, strlen(key), &m.key));
-        UIR_TRY(pl_add_text(p, value, strlen(value), &m.value));
+        UIR_TRY(uir_pl_add_text(p, key, strlen(key), &m.key));
+        UIR_TRY(uir_pl_add_text(p, value, strlen(value), &m.value));
         UIR_TRY(uir_vector_push(&p->arena, &p->metadata, m));
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status build(planner *p, uir_text *package) {
-    UIR_TRY(pl_init(p));
-    UIR_TRY(pl_add_kernels(p));
-    UIR_TRY(pl_add_graphs(p));
+    UIR_TRY(uir_pl_init(p));
+    UIR_TRY(uir_pl_add_kernels(p));
+    UIR_TRY(uir_pl_add_graphs(p));
     UIR_TRY(add_metadata(p));
-    return pl_write(p, package);
+    return uir_pl_write(p, package);
 }
 
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
@@ -33,7 +33,7 @@ uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sourc
                  .allocator = *allocator};
     size_t start = package->length;
     uir_status status = build(&p, package);
-    pl_deinit(&p);
+    uir_pl_deinit(&p);
     if (status != UIR_STATUS_OK && package->length > start) package->data[package->length = start] = 0;
     return status;
 }

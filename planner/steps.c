@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-uir_status pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...) {
+uir_status uir_pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...) {
     uir_location where = uir_node_location(p->module, node);
     char message[400];
     va_list arguments;
@@ -35,7 +35,7 @@ static uir_status add_tensor(planner *p, uir_value_id value, uir_plan_storage st
     UIR_TRY(check_type(p, value));
     const uir_type *type = uir_value_type(p->module, value);
     uir_plan_tensor t = {(uint32_t)type->dtype, (uint32_t)storage, index, {0, 0}};
-    UIR_TRY(pl_add_expressions(p, &p->scope, type->dims, type->rank, &t.extents));
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, type->dims, type->rank, &t.extents));
     *out_tensor = p->tensors.count;
     return uir_vector_push(&p->arena, &p->tensors, t);
 }
@@ -56,7 +56,7 @@ static uir_status find_tensor(planner *p, uir_value_id value, uint32_t *out_tens
     if (!p->tensor_of[value.id] && constant) {
         uint32_t index;
         UIR_TRY(check_type(p, value));
-        UIR_TRY(pl_add_constant(p, constant->data, constant->byte_size, NULL, &index));
+        UIR_TRY(uir_pl_add_constant(p, constant->data, constant->byte_size, NULL, &index));
         UIR_TRY(add_value(p, value, UIR_PLAN_STORAGE_CONSTANT, index));
     }
     if (!p->tensor_of[value.id]) return fail_value(p, value, "value that no step makes");
@@ -68,15 +68,15 @@ static uir_status list_tensors(planner *p, const uir_value_id *values, uint32_t 
     uint32_t *tensors;
     UIR_TRY_ALLOCATE(tensors, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *tensors));
     for (uint32_t i = 0; i < count; i++) UIR_TRY(find_tensor(p, values[i], &tensors[i]));
-    return pl_add_list(p, tensors, count, out_list);
+    return uir_pl_add_list(p, tensors, count, out_list);
 }
 
 /* ---- steps ---- */
 static uir_status describe(planner *p, const uir_node_info *node, uir_plan_step *step) {
     const char *name = uir_string_text(&p->module->strings, node->name),
                *op = uir_op_name(node->origin ? node->origin : node->op);
-    UIR_TRY(pl_add_text(p, name, strlen(name), &step->node));
-    return pl_add_text(p, op, strlen(op), &step->op);
+    UIR_TRY(uir_pl_add_text(p, name, strlen(name), &step->node));
+    return uir_pl_add_text(p, op, strlen(op), &step->op);
 }
 
 static uir_status push_step(planner *p, uint32_t block, const uir_plan_step *step) {
@@ -94,7 +94,7 @@ static uir_status find_kernel(planner *p, const uir_node_info *node, uint32_t *o
         *out_kernel = i;
         return UIR_STATUS_OK;
     }
-    return pl_fail(p, node, UIR_STATUS_INTERNAL, "there is no kernel '%s'", name);
+    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "there is no kernel '%s'", name);
 }
 
 static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t block) {
@@ -104,17 +104,17 @@ static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t blo
     UIR_TRY(find_kernel(p, node, &step.target));
     const uir_dim *sizes = uir_node_dims(p->module, node, "sizes", &size_count);
     if (size_count != p->kernels.data[step.target].dim_count)
-        return pl_fail(p, node, UIR_STATUS_INTERNAL, "%u sizes for the %u dims of kernel '%s'", size_count,
-                       p->kernels.data[step.target].dim_count, p->sources[step.target].name);
+        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%u sizes for the %u dims of kernel '%s'", size_count,
+                           p->kernels.data[step.target].dim_count, p->sources[step.target].name);
     UIR_TRY_ALLOCATE(used, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *used));
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *inputs));
-    UIR_TRY(pl_add_expressions(p, &p->scope, sizes, size_count, &step.values));
-    UIR_TRY(pl_pack_constants(p, node, step.target, sizes, &step.constants, used));
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, sizes, size_count, &step.values));
+    UIR_TRY(uir_pl_pack_constants(p, node, step.target, sizes, &step.constants, used));
     for (uint32_t i = 0; i < node->input_count; i++) {
         inputs[i] = UIR_PLAN_NONE;
         if (used[i]) UIR_TRY(find_tensor(p, node->inputs[i], &inputs[i]));
     }
-    UIR_TRY(pl_add_list(p, inputs, node->input_count, &step.inputs));
+    UIR_TRY(uir_pl_add_list(p, inputs, node->input_count, &step.inputs));
     for (uint32_t i = 0; i < node->output_count; i++)
         UIR_TRY(add_value(p, node->outputs[i], UIR_PLAN_STORAGE_ARENA, 0));
     UIR_TRY(list_tensors(p, node->outputs, node->output_count, &step.outputs));
@@ -135,7 +135,7 @@ static uir_status plan_dim_values(planner *p, const uir_node_info *node, uint32_
     uir_plan_step step = {.kind = UIR_PLAN_STEP_DIMS, .target = UIR_PLAN_NONE, .other = UIR_PLAN_NONE};
     uint32_t count;
     const uir_dim *dims = uir_node_dims(p->module, node, "dims", &count);
-    UIR_TRY(pl_add_expressions(p, &p->scope, dims, count, &step.values));
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, dims, count, &step.values));
     UIR_TRY(add_value(p, node->outputs[0], UIR_PLAN_STORAGE_ARENA, 0));
     UIR_TRY(list_tensors(p, node->outputs, 1, &step.outputs));
     UIR_TRY(describe(p, node, &step));
@@ -151,10 +151,10 @@ static uir_status plan_bind_dims(planner *p, const uir_node_info *node, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         uir_symbol symbol;
         if (!uir_dim_is_symbol(p->module->dims, dims[i], &symbol))
-            return pl_fail(p, node, UIR_STATUS_INTERNAL, "it binds what is no symbol");
-        UIR_TRY(pl_add_symbol(p, symbol, &symbols[i]));
+            return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "it binds what is no symbol");
+        UIR_TRY(uir_pl_add_symbol(p, symbol, &symbols[i]));
     }
-    UIR_TRY(pl_add_list(p, symbols, count, &step.symbols));
+    UIR_TRY(uir_pl_add_list(p, symbols, count, &step.symbols));
     UIR_TRY(list_tensors(p, node->inputs, 1, &step.inputs));
     UIR_TRY(describe(p, node, &step));
     return push_step(p, block, &step);
@@ -165,7 +165,7 @@ static uir_status add_body(planner *p, const uir_node_info *node, const char *na
     uir_graph_id graph = uir_node_find_attribute(p->module, node, name)->value.graph;
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     *out_block = p->bodies.count;
-    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((pl_block){{0}, {0}, {0}})));
+    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < info->inputs.count; i++) {
         uint32_t tensor;
         UIR_TRY(add_value(p, info->inputs.data[i], UIR_PLAN_STORAGE_PORT, 0));
@@ -195,12 +195,12 @@ static uir_status own_outputs(planner *p, const uir_node_info *node, uint32_t bl
         uir_plan_tensor inner = p->tensors.data[p->bodies.data[block].outputs.data[i + skip]];
         uir_plan_tensor t = {inner.dtype, UIR_PLAN_STORAGE_OWN, 0, {0, 0}};
         uint32_t extents[UIR_PLAN_MAX_RANK + 1], rank = inner.extents.count + (i < carried ? 0 : 1);
-        for (uint32_t d = 0; d < rank; d++) UIR_TRY(pl_add_fresh_dim(p, &extents[d]));
-        UIR_TRY(pl_add_list(p, extents, rank, &t.extents));
+        for (uint32_t d = 0; d < rank; d++) UIR_TRY(uir_pl_add_fresh_dim(p, &extents[d]));
+        UIR_TRY(uir_pl_add_list(p, extents, rank, &t.extents));
         tensors[i] = p->tensors.count;
         UIR_TRY(uir_vector_push(&p->arena, &p->tensors, t));
     }
-    return pl_add_list(p, tensors, node->output_count, out_list);
+    return uir_pl_add_list(p, tensors, node->output_count, out_list);
 }
 
 static uir_status plan_if(planner *p, const uir_node_info *node, uint32_t block) {
@@ -226,7 +226,7 @@ static uir_status plan_loop(planner *p, const uir_node_info *node, uint32_t bloc
 static uir_status add_attribute(planner *p, const uir_node_info *node, const uir_attribute *a) {
     const char *name = uir_string_text(&p->module->strings, a->name);
     uir_plan_attribute out = {0, UIR_PLAN_INTEGERS, p->integers.count, 1};
-    UIR_TRY(pl_add_text(p, name, strlen(name), &out.name));
+    UIR_TRY(uir_pl_add_text(p, name, strlen(name), &out.name));
     switch (a->kind) {
     case UIR_ATTRIBUTE_INT:
         UIR_TRY(uir_vector_push(&p->arena, &p->integers, ((uir_plan_integer){a->value.integer})));
@@ -254,19 +254,19 @@ static uir_status add_attribute(planner *p, const uir_node_info *node, const uir
     case UIR_ATTRIBUTE_STRING: {
         const char *text = uir_string_text(&p->module->strings, a->value.string);
         out.kind = UIR_PLAN_TEXT;
-        UIR_TRY(pl_add_text(p, text, strlen(text), &out.first));
+        UIR_TRY(uir_pl_add_text(p, text, strlen(text), &out.first));
         break;
     }
     case UIR_ATTRIBUTE_DIMS: {
         uir_plan_list list;
-        UIR_TRY(pl_add_expressions(p, &p->scope, a->value.dims, a->count, &list));
+        UIR_TRY(uir_pl_add_expressions(p, &p->scope, a->value.dims, a->count, &list));
         out.kind = UIR_PLAN_SIZES;
         out.first = list.first;
         out.count = list.count;
         break;
     }
     default:
-        return pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "a plan cannot hold its attribute %s", name);
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "a plan cannot hold its attribute %s", name);
     }
     return uir_vector_push(&p->arena, &p->attributes, out);
 }
@@ -274,7 +274,7 @@ static uir_status add_attribute(planner *p, const uir_node_info *node, const uir
 static uir_status plan_host(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_HOST, .other = UIR_PLAN_NONE};
     const uir_op_row *row = uir_op_get_row(node->op);
-    UIR_TRY(pl_add_text(p, row->name, strlen(row->name), &step.target));
+    UIR_TRY(uir_pl_add_text(p, row->name, strlen(row->name), &step.target));
     UIR_TRY(list_tensors(p, node->inputs, node->input_count, &step.inputs));
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (node->outputs[i].id)
@@ -311,9 +311,10 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         plan_node *rule = find_rule(node->op);
-        uir_status status = rule ? first == UIR_STATUS_OK ? rule(p, node, block) : UIR_STATUS_OK
-                                 : pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
-                                           "no kernel computes %s, and it is no host operator", uir_op_name(node->op));
+        uir_status status =
+            rule ? first == UIR_STATUS_OK ? rule(p, node, block) : UIR_STATUS_OK
+                 : uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes %s, and it is no host operator",
+                               uir_op_name(node->op));
         if (first == UIR_STATUS_OK) first = status;
     }
     return first;
@@ -345,23 +346,23 @@ static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_
     uint32_t names[UIR_PLAN_MAX_RANK];
     if (type->rank > UIR_PLAN_MAX_RANK) return fail_value(p, value, "tensors of that rank");
     out->tensor = tensor;
-    UIR_TRY(pl_add_text(p, name, strlen(name), &out->name));
+    UIR_TRY(uir_pl_add_text(p, name, strlen(name), &out->name));
     for (uint32_t d = 0; d < type->rank; d++) {
         uir_text text;
         uir_text_init(&text, &p->allocator);
         if (!uir_dim_is_const(p->module->dims, type->dims[d], NULL))
             uir_dim_print(p->module->dims, type->dims[d], &text);
         uir_status status = uir_text_status(&text);
-        if (status == UIR_STATUS_OK) status = pl_add_text(p, text.data ? text.data : "", text.length, &names[d]);
+        if (status == UIR_STATUS_OK) status = uir_pl_add_text(p, text.data ? text.data : "", text.length, &names[d]);
         uir_text_deinit(&text);
         UIR_TRY(status);
     }
-    return pl_add_list(p, names, type->rank, &out->dim_names);
+    return uir_pl_add_list(p, names, type->rank, &out->dim_names);
 }
 
-uir_status pl_add_graphs(planner *p) {
+uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
-    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((pl_block){{0}, {0}, {0}})));
+    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_plan_port port;
         UIR_TRY(add_value(p, main->inputs.data[i], UIR_PLAN_STORAGE_INPUT, i));
@@ -385,9 +386,9 @@ uir_status pl_add_graphs(planner *p) {
         uint32_t from, to = p->outputs.data[i].tensor;
         UIR_TRY(find_tensor(p, main->outputs.data[i], &from));
         if (from == to) continue;
-        UIR_TRY(pl_add_list(p, &from, 1, &step.inputs));
-        UIR_TRY(pl_add_list(p, &to, 1, &step.outputs));
-        UIR_TRY(pl_add_text(p, "", 0, &step.node));
+        UIR_TRY(uir_pl_add_list(p, &from, 1, &step.inputs));
+        UIR_TRY(uir_pl_add_list(p, &to, 1, &step.outputs));
+        UIR_TRY(uir_pl_add_text(p, "", 0, &step.node));
         step.op = step.node;
         UIR_TRY(push_step(p, 0, &step));
     }

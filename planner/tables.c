@@ -5,13 +5,13 @@
 
 enum { TEXT_BUCKETS = 4096, PIECE_BUCKETS = 4096, WEIGHT_ALIGN = 64 };
 
-uir_status pl_init(planner *p) {
+uir_status uir_pl_init(planner *p) {
     uir_arena_init(&p->arena, &p->allocator);
     uir_text_init(&p->characters, &p->allocator);
     uir_text_init(&p->code, &p->allocator);
     p->text_bucket_count = TEXT_BUCKETS;
     p->scope =
-        (pl_scope){.dims = p->module->dims, .symbol_count = uir_dims_symbol_count(p->module->dims), .grows = true};
+        (uir_pl_scope){.dims = p->module->dims, .symbol_count = uir_dims_symbol_count(p->module->dims), .grows = true};
     UIR_TRY_ALLOCATE(p->text_buckets, uir_arena_allocate_array(&p->arena, TEXT_BUCKETS, sizeof *p->text_buckets));
     UIR_TRY_ALLOCATE(p->piece_buckets, uir_arena_allocate_array(&p->arena, PIECE_BUCKETS, sizeof *p->piece_buckets));
     UIR_TRY_ALLOCATE(p->tensor_of,
@@ -23,7 +23,7 @@ uir_status pl_init(planner *p) {
     return UIR_STATUS_OK;
 }
 
-void pl_deinit(planner *p) {
+void uir_pl_deinit(planner *p) {
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         if (p->pieces.data[i].owned)
             uir_release(&p->allocator, p->pieces.data[i].owned, (size_t)p->pieces.data[i].size);
@@ -35,7 +35,7 @@ void pl_deinit(planner *p) {
 
 /* ---- texts and lists ---- */
 /* A text ends at its first zero. */
-uir_status pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text) {
+uir_status uir_pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text) {
     const char *zero = length ? memchr(text, 0, length) : NULL;
     if (zero) length = (size_t)(zero - text);
     uint32_t *bucket = &p->text_buckets[uir_package_hash(length ? text : "", length) % p->text_bucket_count];
@@ -56,20 +56,20 @@ uir_status pl_add_text(planner *p, const char *text, size_t length, uint32_t *ou
     return uir_text_status(&p->characters);
 }
 
-uir_status pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list) {
+uir_status uir_pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list) {
     *out_list = (uir_plan_list){count ? p->words.count : 0, count};
     for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_vector_push(&p->arena, &p->words, ((uir_plan_word){values[i]})));
     return UIR_STATUS_OK;
 }
 
 /* ---- expressions ---- */
-uir_status pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol) {
+uir_status uir_pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol) {
     uint32_t *number = &p->scope.symbols[symbol.id];
     if (!*number) {
         uir_symbol_facts facts = uir_dims_symbol_facts(p->module->dims, symbol);
         const char *name = uir_dims_symbol_name(p->module->dims, symbol);
         uir_plan_symbol s = {0, facts.min, facts.max, facts.multiple_of};
-        UIR_TRY(pl_add_text(p, name, strlen(name), &s.name));
+        UIR_TRY(uir_pl_add_text(p, name, strlen(name), &s.name));
         UIR_TRY(uir_vector_push(&p->arena, &p->symbols, s));
         *number = p->symbols.count;
     }
@@ -77,7 +77,7 @@ uir_status pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol) {
     return UIR_STATUS_OK;
 }
 
-static uir_status push_operations(planner *p, pl_scope *scope, uir_dim dim, uint32_t depth) {
+static uir_status push_operations(planner *p, uir_pl_scope *scope, uir_dim dim, uint32_t depth) {
     const uir_dim_node *node = uir_dim_get(scope->dims, dim);
     if (depth >= UIR_PLAN_MAX_STACK)
         return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "a size is nested too deep for a plan");
@@ -87,7 +87,7 @@ static uir_status push_operations(planner *p, pl_scope *scope, uir_dim dim, uint
         uint32_t number = 0;
         uir_symbol symbol = {(uint32_t)node->value};
         if (scope->grows)
-            UIR_TRY(pl_add_symbol(p, symbol, &number));
+            UIR_TRY(uir_pl_add_symbol(p, symbol, &number));
         else if (symbol.id >= scope->symbol_count || !scope->symbols[symbol.id])
             return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "a kernel's size depends on its own axis %s",
                              uir_dims_symbol_name(scope->dims, symbol));
@@ -103,7 +103,7 @@ static uir_status push_operations(planner *p, pl_scope *scope, uir_dim dim, uint
     return UIR_STATUS_OK;
 }
 
-uir_status pl_add_expression(planner *p, pl_scope *scope, uir_dim dim, uint32_t *out) {
+uir_status uir_pl_add_expression(planner *p, uir_pl_scope *scope, uir_dim dim, uint32_t *out) {
     *out = UIR_PLAN_NONE;
     if (!dim.id) return UIR_STATUS_OK;
     if (dim.id >= scope->expression_capacity) {
@@ -124,17 +124,17 @@ uir_status pl_add_expression(planner *p, pl_scope *scope, uir_dim dim, uint32_t 
     return UIR_STATUS_OK;
 }
 
-uir_status pl_add_expressions(planner *p, pl_scope *scope, const uir_dim *dims, uint32_t count,
-                              uir_plan_list *out_list) {
+uir_status uir_pl_add_expressions(planner *p, uir_pl_scope *scope, const uir_dim *dims, uint32_t count,
+                                  uir_plan_list *out_list) {
     uint32_t *values;
     UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *values));
-    for (uint32_t i = 0; i < count; i++) UIR_TRY(pl_add_expression(p, scope, dims[i], &values[i]));
-    return pl_add_list(p, values, count, out_list);
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_pl_add_expression(p, scope, dims[i], &values[i]));
+    return uir_pl_add_list(p, values, count, out_list);
 }
 
-uir_status pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
+uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
     uir_plan_symbol s = {0, 0, INT64_MAX, 1};
-    UIR_TRY(pl_add_text(p, "", 0, &s.name));
+    UIR_TRY(uir_pl_add_text(p, "", 0, &s.name));
     UIR_TRY(uir_vector_push(&p->arena, &p->symbols, s));
     uir_plan_expression e = {p->operations.count, 1};
     UIR_TRY(uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){UIR_DIM_SYMBOL, p->symbols.count - 1})));
@@ -143,17 +143,17 @@ uir_status pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
 }
 
 /* ---- constants ---- */
-uir_status pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant) {
+uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant) {
     uint64_t hash = uir_package_hash(size ? data : "", (size_t)size);
     uint32_t *bucket = &p->piece_buckets[hash % PIECE_BUCKETS];
     for (uint32_t i = *bucket; i; i = p->pieces.data[i - 1].next) {
-        const pl_piece *piece = &p->pieces.data[i - 1];
+        const uir_pl_piece *piece = &p->pieces.data[i - 1];
         if (piece->hash != hash || piece->size != size || (size && memcmp(piece->data, data, (size_t)size))) continue;
         if (owned) uir_release(&p->allocator, owned, (size_t)size);
         *out_constant = i - 1;
         return UIR_STATUS_OK;
     }
-    uir_status status = uir_vector_push(&p->arena, &p->pieces, ((pl_piece){data, size, hash, *bucket, owned}));
+    uir_status status = uir_vector_push(&p->arena, &p->pieces, ((uir_pl_piece){data, size, hash, *bucket, owned}));
     if (status != UIR_STATUS_OK) {
         if (owned) uir_release(&p->allocator, owned, (size_t)size);
         return status;
@@ -170,7 +170,7 @@ static uint64_t align_up(uint64_t size) {
 static uir_status lay_out_weights(planner *p, uint64_t *out_size) {
     uint64_t at = 0;
     for (uint32_t i = 0; i < p->pieces.count; i++) {
-        const pl_piece *piece = &p->pieces.data[i];
+        const uir_pl_piece *piece = &p->pieces.data[i];
         at = align_up(at);
         UIR_TRY(uir_vector_push(&p->arena, &p->constants, ((uir_plan_constant){at, piece->size, piece->hash})));
         at += piece->size;
@@ -182,10 +182,10 @@ static uir_status lay_out_weights(planner *p, uint64_t *out_size) {
 /* ---- bytes ---- */
 static uir_status flatten_blocks(planner *p) {
     for (uint32_t i = 0; i < p->bodies.count; i++) {
-        const pl_block *b = &p->bodies.data[i];
+        const uir_pl_block *b = &p->bodies.data[i];
         uir_plan_block out = {p->steps.count, b->steps.count, {0, 0}, {0, 0}};
-        UIR_TRY(pl_add_list(p, b->inputs.data, b->inputs.count, &out.inputs));
-        UIR_TRY(pl_add_list(p, b->outputs.data, b->outputs.count, &out.outputs));
+        UIR_TRY(uir_pl_add_list(p, b->inputs.data, b->inputs.count, &out.inputs));
+        UIR_TRY(uir_pl_add_list(p, b->outputs.data, b->outputs.count, &out.outputs));
         UIR_TRY(uir_vector_push(&p->arena, &p->blocks, out));
         for (uint32_t s = 0; s < b->steps.count; s++) UIR_TRY(uir_vector_push(&p->arena, &p->steps, b->steps.data[s]));
     }
@@ -199,7 +199,7 @@ static uir_status add_section(uir_package_section *sections, uint32_t *count, ui
     return UIR_STATUS_OK;
 }
 
-uir_status pl_write(planner *p, uir_text *package) {
+uir_status uir_pl_write(planner *p, uir_text *package) {
     uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
     uint32_t count = 0, natives = 0;
     uint64_t weights = 0;

@@ -3,7 +3,7 @@
 
 typedef struct walk {
     const uir_plan *plan;
-    rt_analysis *a;
+    uir_rt_analysis *a;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
     uint32_t position, depth;
@@ -19,7 +19,7 @@ static uir_status refuse(const walk *w, const char *what) {
 
 /* ---- stages ---- */
 static uir_status open_stage(walk *w, uint32_t *out_stage) {
-    rt_stage_info stage = {{0}, {0}, {0}, {0}};
+    uir_rt_stage_info stage = {{0}, {0}, {0}, {0}};
     *out_stage = w->a->stages.count;
     return uir_vector_push(w->arena, &w->a->stages, stage);
 }
@@ -97,7 +97,7 @@ static uir_status walk_body(walk *w, uint32_t block, bool loops, uint32_t start,
 
 static uir_status walk_step(walk *w, uint32_t index) {
     const uir_plan_step *s = &w->plan->steps[index];
-    rt_step_info *info = &w->a->steps[index];
+    uir_rt_step_info *info = &w->a->steps[index];
     uint32_t position = ++w->position, stage = UIR_PLAN_NONE;
     if (w->second) {
         UIR_TRY(use_inputs(w, s, position));
@@ -141,7 +141,7 @@ static uir_status walk_step(walk *w, uint32_t index) {
 
 static uir_status walk_block(walk *w, uint32_t block) {
     const uir_plan_block *b = &w->plan->blocks[block];
-    rt_block_info *info = &w->a->blocks[block];
+    uir_rt_block_info *info = &w->a->blocks[block];
     w->depth++;
     if (w->a->depth < w->depth) w->a->depth = w->depth;
     if (!w->second) {
@@ -178,7 +178,7 @@ static uir_status raise_stage_list(const walk *w, uir_plan_list list, uint32_t *
     return UIR_STATUS_OK;
 }
 
-static uir_status add_symbols(walk *w, uir_plan_list list, rt_stage_info *stage, uint32_t *mark, uint32_t id) {
+static uir_status add_symbols(walk *w, uir_plan_list list, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
     for (uint32_t i = 0; i < list.count; i++) {
         const uir_plan_expression *e = &w->plan->expressions[uir_plan_get_word(w->plan, list, i)];
         for (uint32_t k = 0; k < e->count; k++) {
@@ -194,10 +194,10 @@ static uir_status add_symbols(walk *w, uir_plan_list list, rt_stage_info *stage,
 static uir_status stage_tensors(walk *w) {
     const uir_plan *p = w->plan;
     for (uint32_t t = 0; t < p->tensors_count; t++) {
-        rt_tensor_info *info = &w->a->tensors[t];
+        uir_rt_tensor_info *info = &w->a->tensors[t];
         UIR_TRY(raise_stage_list(w, p->tensors[t].extents, &info->stage));
         if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS) {
-            const rt_tensor_info *of = &w->a->tensors[p->tensors[t].index];
+            const uir_rt_tensor_info *of = &w->a->tensors[p->tensors[t].index];
             info->root = of->root;
             if (info->stage < of->stage) info->stage = of->stage;
         }
@@ -229,7 +229,7 @@ static uir_status stage_symbols(walk *w) {
     uint32_t *mark;
     UIR_TRY_ALLOCATE(mark, uir_arena_allocate_array(w->arena, (size_t)p->symbols_count + 1, sizeof *mark));
     for (uint32_t i = 0; i < w->a->stages.count; i++) {
-        rt_stage_info *stage = &w->a->stages.data[i];
+        uir_rt_stage_info *stage = &w->a->stages.data[i];
         for (uint32_t k = 0; k < stage->tensors.count; k++) {
             uint32_t t = stage->tensors.data[k];
             UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
@@ -250,7 +250,7 @@ static uir_status stage_symbols(walk *w) {
     return UIR_STATUS_OK;
 }
 
-uir_status rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, rt_analysis *a) {
+uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, uir_rt_analysis *a) {
     walk w = {.plan = plan, .a = a, .arena = arena, .diagnostics = diagnostics};
     uint32_t stage = 0;
     UIR_TRY_ALLOCATE(a->tensors, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *a->tensors));
@@ -261,7 +261,7 @@ uir_status rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *d
     UIR_TRY_ALLOCATE(w.defined, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *w.defined));
     for (uint32_t i = 0; i < plan->symbols_count; i++) a->symbol_stage[i] = UIR_PLAN_NONE;
     for (uint32_t i = 0; i < plan->tensors_count; i++) {
-        a->tensors[i] = (rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count};
+        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count};
         a->shape_count += plan->tensors[i].extents.count;
     }
     UIR_TRY(open_stage(&w, &stage));

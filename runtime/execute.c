@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-uir_status rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) {
+uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) {
     const uir_plan_step *s = &r->plan->steps[step];
     const char *node = uir_plan_get_text(r->plan, s->node), *op = uir_plan_get_text(r->plan, s->op);
     uir_location where = {.node = node[0] ? node : NULL, .op = op[0] ? op : NULL};
@@ -31,39 +31,39 @@ static int64_t *actual_shape(uir_runtime *r, uint32_t tensor) {
 /* Bytes of a tensor of this shape. */
 static uir_status size_of_shape(uir_runtime *r, uint32_t step, uint32_t tensor, const int64_t *shape, size_t *out) {
     uint64_t count;
-    if (uir_shape_element_count(shape, rt_rank(r, tensor), &count) &&
+    if (uir_shape_element_count(shape, uir_rt_rank(r, tensor), &count) &&
         uir_dtype_storage_size((uir_dtype)r->plan->tensors[tensor].dtype, count, out))
         return UIR_STATUS_OK;
-    return rt_fail_step(r, step, UIR_STATUS_LIMIT, "its result is too large");
+    return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "its result is too large");
 }
 
 static uir_status learn_output(uir_runtime *r, uint32_t tensor, const int64_t *shape) {
-    if (rt_rank(r, tensor)) memcpy(actual_shape(r, tensor), shape, rt_rank(r, tensor) * sizeof *shape);
-    return rt_learn_shape(r, tensor, shape);
+    if (uir_rt_rank(r, tensor)) memcpy(actual_shape(r, tensor), shape, uir_rt_rank(r, tensor) * sizeof *shape);
+    return uir_rt_learn_shape(r, tensor, shape);
 }
 
-uir_status rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data) {
+uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data) {
     uint32_t tensor = output_of(r, step, k);
     size_t bytes;
     if (r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) {
-        UIR_TRY(rt_check_shape(r, tensor, shape, "a result"));
-        return rt_locate(r, tensor, out_data);
+        UIR_TRY(uir_rt_check_shape(r, tensor, shape, "a result"));
+        return uir_rt_locate(r, tensor, out_data);
     }
     UIR_TRY(size_of_shape(r, step, tensor, shape, &bytes));
-    UIR_TRY(rt_buffer_grow(r, &r->owned[tensor], bytes));
-    rt_place_tensor(r, tensor, r->owned[tensor].data, r->owned[tensor].capacity);
+    UIR_TRY(uir_rt_buffer_grow(r, &r->owned[tensor], bytes));
+    uir_rt_place_tensor(r, tensor, r->owned[tensor].data, r->owned[tensor].capacity);
     *out_data = r->owned[tensor].data;
     return learn_output(r, tensor, shape);
 }
 
-uir_status rt_finish_outputs(uir_runtime *r, uint32_t step) {
+uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t stage = r->analysis->steps[step].stage;
-    if (stage != UIR_PLAN_NONE) UIR_TRY(rt_enter_stage(r, stage));
+    if (stage != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_stage(r, stage));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t tensor = output_of(r, step, i);
         if (tensor == UIR_PLAN_NONE || r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) continue;
-        UIR_TRY(rt_check_shape(r, tensor, actual_shape(r, tensor), "a result"));
+        UIR_TRY(uir_rt_check_shape(r, tensor, actual_shape(r, tensor), "a result"));
     }
     return UIR_STATUS_OK;
 }
@@ -72,15 +72,15 @@ uir_status rt_finish_outputs(uir_runtime *r, uint32_t step) {
 static uir_status run_copy(uir_runtime *r, uint32_t step) {
     uint32_t from = input_of(r, step, 0), to = output_of(r, step, 0);
     char *source, *target;
-    UIR_TRY(rt_locate(r, from, &source));
+    UIR_TRY(uir_rt_locate(r, from, &source));
     if (r->plan->tensors[to].storage == UIR_PLAN_STORAGE_OWN) {
-        UIR_TRY(rt_give_output(r, step, 0, rt_shape(r, from), &target));
-        UIR_TRY(rt_finish_outputs(r, step));
+        UIR_TRY(uir_rt_give_output(r, step, 0, uir_rt_shape(r, from), &target));
+        UIR_TRY(uir_rt_finish_outputs(r, step));
     }
-    UIR_TRY(rt_locate(r, to, &target));
+    UIR_TRY(uir_rt_locate(r, to, &target));
     if (r->tensors[from].bytes != r->tensors[to].bytes)
-        return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a copy of %zu bytes to %zu", r->tensors[from].bytes,
-                            r->tensors[to].bytes);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a copy of %zu bytes to %zu", r->tensors[from].bytes,
+                                r->tensors[to].bytes);
     if (source == target || !r->tensors[to].bytes) return UIR_STATUS_OK;
     memmove(target, source, r->tensors[to].bytes);
     r->statistics.copies++;
@@ -88,41 +88,41 @@ static uir_status run_copy(uir_runtime *r, uint32_t step) {
 }
 
 static uir_status run_host(uir_runtime *r, uint32_t step) {
-    rt_host_function *function = rt_host_find(uir_plan_get_text(r->plan, r->plan->steps[step].target));
+    uir_rt_host_function *function = uir_rt_host_find(uir_plan_get_text(r->plan, r->plan->steps[step].target));
     UIR_TRY(function(r, step));
     r->statistics.host_calls++;
-    return rt_finish_outputs(r, step);
+    return uir_rt_finish_outputs(r, step);
 }
 
 static uir_status run_bind(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t tensor = input_of(r, step, 0), stage = r->analysis->steps[step].stage;
-    int64_t elements = rt_rank(r, tensor) ? rt_shape(r, tensor)[0] : 1;
+    int64_t elements = uir_rt_rank(r, tensor) ? uir_rt_shape(r, tensor)[0] : 1;
     char *data;
-    UIR_TRY(rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate(r, tensor, &data));
     if (elements != (int64_t)s->symbols.count)
-        return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%lld values where %u dims are bound", (long long)elements,
-                            s->symbols.count);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%lld values where %u dims are bound",
+                                (long long)elements, s->symbols.count);
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         int64_t value = uir_dtype_load_integer((uir_dtype)r->plan->tensors[tensor].dtype, data, i);
-        uir_status status = rt_bind_symbol(r, uir_plan_get_word(r->plan, s->symbols, i), value);
-        if (status != UIR_STATUS_OK) return rt_fail_step(r, step, status, "it gives a dim that cannot be");
+        uir_status status = uir_rt_bind_symbol(r, uir_plan_get_word(r->plan, s->symbols, i), value);
+        if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "it gives a dim that cannot be");
     }
-    return stage == UIR_PLAN_NONE ? UIR_STATUS_OK : rt_enter_stage(r, stage);
+    return stage == UIR_PLAN_NONE ? UIR_STATUS_OK : uir_rt_enter_stage(r, stage);
 }
 
 static uir_status run_dims(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t tensor = output_of(r, step, 0);
-    int64_t elements = rt_rank(r, tensor) ? rt_shape(r, tensor)[0] : 1, value;
+    int64_t elements = uir_rt_rank(r, tensor) ? uir_rt_shape(r, tensor)[0] : 1, value;
     char *data;
-    UIR_TRY(rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate(r, tensor, &data));
     if (elements != (int64_t)s->values.count)
-        return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "%u dims for %lld elements", s->values.count,
-                            (long long)elements);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "%u dims for %lld elements", s->values.count,
+                                (long long)elements);
     for (uint32_t i = 0; i < s->values.count; i++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &value))
-            return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a dim has no value");
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a dim has no value");
         uir_dtype_store_integer((uir_dtype)r->plan->tensors[tensor].dtype, data, i, value, false,
                                 UIR_ROUND_NEAREST_EVEN);
     }
@@ -131,27 +131,27 @@ static uir_status run_dims(uir_runtime *r, uint32_t step) {
 
 /* ---- branches ---- */
 static uir_status begin_block(uir_runtime *r, uint32_t block) {
-    const rt_block_info *info = &r->analysis->blocks[block];
-    rt_forget_stages(r, info->first_stage, info->end_stage);
+    const uir_rt_block_info *info = &r->analysis->blocks[block];
+    uir_rt_forget_stages(r, info->first_stage, info->end_stage);
     return UIR_STATUS_OK;
 }
 
 static uir_status run_if(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     char *condition, *from, *to;
-    UIR_TRY(rt_locate(r, input_of(r, step, 0), &condition));
+    UIR_TRY(uir_rt_locate(r, input_of(r, step, 0), &condition));
     uint32_t id = r->tensors[input_of(r, step, 0)].bytes && *condition ? s->target : s->other;
     const uir_plan_block *block = &r->plan->blocks[id];
     UIR_TRY(begin_block(r, id));
-    UIR_TRY(rt_run_block(r, id));
+    UIR_TRY(uir_rt_run_block(r, id));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t inner = uir_plan_get_word(r->plan, block->outputs, i);
-        UIR_TRY(rt_locate(r, inner, &from));
-        UIR_TRY(rt_give_output(r, step, i, rt_shape(r, inner), &to));
+        UIR_TRY(uir_rt_locate(r, inner, &from));
+        UIR_TRY(uir_rt_give_output(r, step, i, uir_rt_shape(r, inner), &to));
         if (r->tensors[inner].bytes) memcpy(to, from, r->tensors[inner].bytes);
     }
     begin_block(r, id); /* what it learned is forgotten */
-    return rt_finish_outputs(r, step);
+    return uir_rt_finish_outputs(r, step);
 }
 
 /* ---- loops ---- */
@@ -161,18 +161,18 @@ typedef struct loop_run {
     uint32_t step, carried, scanned;
     const uir_plan_step *s;
     const uir_plan_block *block;
-    rt_loop *state;
+    uir_rt_loop *state;
     uint32_t turn; /* which slot holds the present values */
 } loop_run;
 
 static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t from) {
-    rt_buffer *buffer = &l->state->slots[2 * i + slot];
+    uir_rt_buffer *buffer = &l->state->slots[2 * i + slot];
     char *source;
-    UIR_TRY(rt_locate(l->r, from, &source));
-    UIR_TRY(rt_buffer_grow(l->r, buffer, l->r->tensors[from].bytes));
+    UIR_TRY(uir_rt_locate(l->r, from, &source));
+    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, l->r->tensors[from].bytes));
     if (l->r->tensors[from].bytes) memcpy(buffer->data, source, l->r->tensors[from].bytes);
-    uint32_t rank = rt_rank(l->r, from);
-    if (rank) memcpy(actual_shape(l->r, output_of(l->r, l->step, i)), rt_shape(l->r, from), rank * sizeof(int64_t));
+    uint32_t rank = uir_rt_rank(l->r, from);
+    if (rank) memcpy(actual_shape(l->r, output_of(l->r, l->step, i)), uir_rt_shape(l->r, from), rank * sizeof(int64_t));
     return UIR_STATUS_OK;
 }
 
@@ -181,30 +181,30 @@ static uir_status bind_ports(loop_run *l) {
     uir_runtime *r = l->r;
     uint32_t id = l->s->target, stage = r->analysis->blocks[id].stage;
     UIR_TRY(begin_block(r, id));
-    rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0), &l->state->iteration, sizeof(int64_t));
-    rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1), &l->state->condition, 1);
+    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0), &l->state->iteration, sizeof(int64_t));
+    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1), &l->state->condition, 1);
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
-        rt_buffer *slot = &l->state->slots[2 * i + l->turn];
-        rt_place_tensor(r, port, slot->data, slot->capacity);
-        UIR_TRY(rt_learn_shape(r, port, actual_shape(r, output_of(r, l->step, i))));
+        uir_rt_buffer *slot = &l->state->slots[2 * i + l->turn];
+        uir_rt_place_tensor(r, port, slot->data, slot->capacity);
+        UIR_TRY(uir_rt_learn_shape(r, port, actual_shape(r, output_of(r, l->step, i))));
     }
-    if (stage != UIR_PLAN_NONE) UIR_TRY(rt_enter_stage(r, stage));
+    if (stage != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_stage(r, stage));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
-        UIR_TRY(rt_check_shape(r, port, actual_shape(r, output_of(r, l->step, i)), "a value that a loop carries"));
+        UIR_TRY(uir_rt_check_shape(r, port, actual_shape(r, output_of(r, l->step, i)), "a value that a loop carries"));
     }
     return UIR_STATUS_OK;
 }
 
 /* Room for `rows` rows of a scanned output, contents kept. */
-static uir_status grow_rows(loop_run *l, rt_buffer *buffer, uint64_t used, uint64_t needed, uint64_t expected) {
+static uir_status grow_rows(loop_run *l, uir_rt_buffer *buffer, uint64_t used, uint64_t needed, uint64_t expected) {
     if (needed <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
     uint64_t size = expected > needed ? expected : needed * 2;
-    rt_buffer grown = {NULL, 0};
-    UIR_TRY(rt_buffer_grow(l->r, &grown, size));
+    uir_rt_buffer grown = {NULL, 0};
+    UIR_TRY(uir_rt_buffer_grow(l->r, &grown, size));
     if (used) memcpy(grown.data, buffer->data, (size_t)used);
-    rt_buffer_release(l->r, buffer);
+    uir_rt_buffer_release(l->r, buffer);
     *buffer = grown;
     return UIR_STATUS_OK;
 }
@@ -212,20 +212,20 @@ static uir_status grow_rows(loop_run *l, rt_buffer *buffer, uint64_t used, uint6
 static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
     uir_runtime *r = l->r;
     uint32_t row = uir_plan_get_word(r->plan, l->block->outputs, 1 + l->carried + k),
-             tensor = output_of(r, l->step, l->carried + k), rank = rt_rank(r, row);
+             tensor = output_of(r, l->step, l->carried + k), rank = uir_rt_rank(r, row);
     int64_t *shape = actual_shape(r, tensor);
     uint64_t bytes = r->tensors[row].bytes, used, needed, expected = 0;
     char *from;
-    if (l->state->iteration == 0 && rank) memcpy(shape + 1, rt_shape(r, row), rank * sizeof *shape);
+    if (l->state->iteration == 0 && rank) memcpy(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape);
     shape[0] = l->state->iteration + 1;
-    if (rank && memcmp(shape + 1, rt_shape(r, row), rank * sizeof *shape))
-        return rt_fail_step(r, l->step, UIR_STATUS_BAD_DATA, "iteration %lld gives a row of another shape",
-                            (long long)l->state->iteration);
+    if (rank && memcmp(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape))
+        return uir_rt_fail_step(r, l->step, UIR_STATUS_BAD_DATA, "iteration %lld gives a row of another shape",
+                                (long long)l->state->iteration);
     if (__builtin_mul_overflow(bytes, (uint64_t)l->state->iteration, &used) ||
         __builtin_add_overflow(used, bytes, &needed) || needed > SIZE_MAX / 4)
-        return rt_fail_step(r, l->step, UIR_STATUS_LIMIT, "its rows are too large");
+        return uir_rt_fail_step(r, l->step, UIR_STATUS_LIMIT, "its rows are too large");
     if (trips < INT64_MAX && __builtin_mul_overflow(bytes, (uint64_t)trips, &expected)) expected = 0;
-    UIR_TRY(rt_locate(r, row, &from));
+    UIR_TRY(uir_rt_locate(r, row, &from));
     UIR_TRY(grow_rows(l, &r->owned[tensor], used, needed, expected));
     if (bytes) memcpy(r->owned[tensor].data + used, from, (size_t)bytes);
     return UIR_STATUS_OK;
@@ -235,11 +235,11 @@ static uir_status iterate(loop_run *l, int64_t trips) {
     uir_runtime *r = l->r;
     char *condition;
     UIR_TRY(bind_ports(l));
-    UIR_TRY(rt_run_block(r, l->s->target));
+    UIR_TRY(uir_rt_run_block(r, l->s->target));
     for (uint32_t i = 0; i < l->scanned; i++) UIR_TRY(append_row(l, i, trips));
     for (uint32_t i = 0; i < l->carried; i++)
         UIR_TRY(fill_slot(l, i, l->turn ^ 1, uir_plan_get_word(r->plan, l->block->outputs, i + 1)));
-    UIR_TRY(rt_locate(r, uir_plan_get_word(r->plan, l->block->outputs, 0), &condition));
+    UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, l->block->outputs, 0), &condition));
     l->state->condition = *condition != 0;
     l->state->iteration++;
     l->turn ^= 1;
@@ -263,12 +263,12 @@ static uir_status give_results(loop_run *l) {
     begin_block(r, l->s->target); /* what the body learned is forgotten */
     for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
         uint32_t tensor = output_of(r, l->step, i);
-        rt_buffer *buffer = i < l->carried ? &l->state->slots[2 * i + l->turn] : &r->owned[tensor];
+        uir_rt_buffer *buffer = i < l->carried ? &l->state->slots[2 * i + l->turn] : &r->owned[tensor];
         if (i >= l->carried && l->state->iteration == 0) shape_of_nothing(l, tensor);
-        rt_place_tensor(r, tensor, buffer->data, buffer->capacity);
-        UIR_TRY(rt_learn_shape(r, tensor, actual_shape(r, tensor)));
+        uir_rt_place_tensor(r, tensor, buffer->data, buffer->capacity);
+        UIR_TRY(uir_rt_learn_shape(r, tensor, actual_shape(r, tensor)));
     }
-    return rt_finish_outputs(r, l->step);
+    return uir_rt_finish_outputs(r, l->step);
 }
 
 static uir_status run_loop(uir_runtime *r, uint32_t step) {
@@ -287,8 +287,9 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t tensor = input_of(r, step, i);
         if (tensor == UIR_PLAN_NONE) continue;
-        UIR_TRY(rt_locate(r, tensor, &data));
-        if (r->tensors[tensor].bytes == 0) return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a bound without a value");
+        UIR_TRY(uir_rt_locate(r, tensor, &data));
+        if (r->tensors[tensor].bytes == 0)
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a bound without a value");
         if (i == 0)
             trips = uir_dtype_load_integer((uir_dtype)r->plan->tensors[tensor].dtype, data, 0);
         else
@@ -296,16 +297,16 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     }
     for (uint32_t i = 0; i < l.carried; i++) UIR_TRY(fill_slot(&l, i, 0, input_of(r, step, i + 2)));
     while (l.state->iteration < trips && l.state->condition) {
-        if (rt_cancelled(r)) return UIR_STATUS_CANCELLED;
+        if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
         UIR_TRY(iterate(&l, trips));
     }
     return give_results(&l);
 }
 
 /* ---- blocks ---- */
-uir_status rt_run_block(uir_runtime *r, uint32_t block) {
+uir_status uir_rt_run_block(uir_runtime *r, uint32_t block) {
     static uir_status (*const runners[])(uir_runtime *, uint32_t) = {
-        [UIR_PLAN_STEP_LAUNCH] = rt_launch_run,
+        [UIR_PLAN_STEP_LAUNCH] = uir_rt_launch_run,
         [UIR_PLAN_STEP_COPY] = run_copy,
         [UIR_PLAN_STEP_HOST] = run_host,
         [UIR_PLAN_STEP_BIND] = run_bind,
@@ -316,11 +317,11 @@ uir_status rt_run_block(uir_runtime *r, uint32_t block) {
     const uir_plan_block *b = &r->plan->blocks[block];
     for (uint32_t i = 0; i < b->step_count; i++) {
         uint32_t step = b->first_step + i;
-        uint64_t start = r->options.measure ? rt_now() : 0;
-        if (rt_cancelled(r)) return UIR_STATUS_CANCELLED;
+        uint64_t start = r->options.measure ? uir_rt_now() : 0;
+        if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
         UIR_TRY(runners[r->plan->steps[step].kind](r, step));
         r->steps[step].calls++;
-        if (r->options.measure) r->steps[step].nanoseconds += rt_now() - start;
+        if (r->options.measure) r->steps[step].nanoseconds += uir_rt_now() - start;
     }
     return UIR_STATUS_OK;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const uir_plan_attribute *rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name) {
+const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name) {
     const uir_plan_step *s = &r->plan->steps[step];
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const uir_plan_attribute *a = &r->plan->attributes[s->first_attribute + i];
@@ -12,8 +12,8 @@ const uir_plan_attribute *rt_find_attribute(const uir_runtime *r, uint32_t step,
     return NULL;
 }
 
-int64_t rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback) {
-    const uir_plan_attribute *a = rt_find_attribute(r, step, name);
+int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback) {
+    const uir_plan_attribute *a = uir_rt_find_attribute(r, step, name);
     int64_t value;
     if (!a || a->count == 0) return fallback;
     if (a->kind == UIR_PLAN_INTEGERS) return r->plan->integers[a->first].value;
@@ -25,16 +25,16 @@ int64_t rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, 
 static uir_status operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
     const uir_plan_step *s = &r->plan->steps[step];
     *out_tensor = k < s->inputs.count ? uir_plan_get_word(r->plan, s->inputs, k) : UIR_PLAN_NONE;
-    if (*out_tensor == UIR_PLAN_NONE) return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is absent", k);
-    return rt_locate(r, *out_tensor, out_data);
+    if (*out_tensor == UIR_PLAN_NONE) return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is absent", k);
+    return uir_rt_locate(r, *out_tensor, out_data);
 }
 
 static uir_status check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t tensor = k < s->outputs.count ? uir_plan_get_word(r->plan, s->outputs, k) : UIR_PLAN_NONE;
-    if (tensor != UIR_PLAN_NONE && r->plan->tensors[tensor].dtype == (uint32_t)dtype && rt_rank(r, tensor) == rank)
+    if (tensor != UIR_PLAN_NONE && r->plan->tensors[tensor].dtype == (uint32_t)dtype && uir_rt_rank(r, tensor) == rank)
         return UIR_STATUS_OK;
-    return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "result %u is of another kind", k);
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "result %u is of another kind", k);
 }
 
 /* ---- non_zero ---- */
@@ -48,15 +48,15 @@ static uir_status non_zero(uir_runtime *r, uint32_t step) {
     char *data, *result;
     UIR_TRY(operand(r, step, 0, &x, &data));
     uir_dtype dtype = (uir_dtype)r->plan->tensors[x].dtype;
-    uint32_t rank = rt_rank(r, x), rows = rank ? rank : 1;
-    const int64_t *shape = rt_shape(r, x);
+    uint32_t rank = uir_rt_rank(r, x), rows = rank ? rank : 1;
+    const int64_t *shape = uir_rt_shape(r, x);
     uint64_t count = 1;
     int64_t found = 0;
     UIR_TRY(check_result(r, step, 0, UIR_DTYPE_I64, 2));
     (void)uir_shape_element_count(shape, rank, &count);
     for (uint64_t i = 0; i < count; i++) found += is_set(dtype, data, i);
     int64_t result_shape[2] = {rows, found};
-    UIR_TRY(rt_give_output(r, step, 0, result_shape, &result));
+    UIR_TRY(uir_rt_give_output(r, step, 0, result_shape, &result));
     int64_t *out = (int64_t *)(void *)result, n = 0;
     for (uint64_t i = 0; i < count && n < found; i++) {
         if (!is_set(dtype, data, i)) continue;
@@ -136,25 +136,25 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
     char *data, *values, *indices;
     UIR_TRY(operand(r, step, 0, &x, &data));
     line l = {.dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
-    uint32_t rank = rt_rank(r, x);
-    int64_t axis = rt_attribute_int(r, step, "axis", 0), k = rt_attribute_int(r, step, "k", -1),
+    uint32_t rank = uir_rt_rank(r, x);
+    int64_t axis = uir_rt_attribute_int(r, step, "axis", 0), k = uir_rt_attribute_int(r, step, "k", -1),
             shape[UIR_PLAN_MAX_RANK];
-    bool sorted = rt_attribute_int(r, step, "sorted", 1) != 0;
+    bool sorted = uir_rt_attribute_int(r, step, "sorted", 1) != 0;
     uint32_t bits = uir_dtype_bits(l.dtype);
-    l.largest = rt_attribute_int(r, step, "largest", 1) != 0;
+    l.largest = uir_rt_attribute_int(r, step, "largest", 1) != 0;
     if (axis < 0 || axis >= (int64_t)rank || bits < 8 ||
         (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
-        return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
     UIR_TRY(check_result(r, step, 0, l.dtype, rank));
     UIR_TRY(check_result(r, step, 1, UIR_DTYPE_I64, rank));
-    memcpy(shape, rt_shape(r, x), rank * sizeof *shape);
+    memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
     int64_t n = shape[axis], outer = 1, inner = 1;
     if (k < 0 || k > n)
-        return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "k = %lld of %lld elements", (long long)k, (long long)n);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "k = %lld of %lld elements", (long long)k, (long long)n);
     for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     shape[axis] = k;
-    UIR_TRY(rt_give_output(r, step, 0, shape, &values));
-    UIR_TRY(rt_give_output(r, step, 1, shape, &indices));
+    UIR_TRY(uir_rt_give_output(r, step, 0, shape, &values));
+    UIR_TRY(uir_rt_give_output(r, step, 1, shape, &indices));
     for (int64_t o = 0; o < outer; o++) {
         for (int64_t i = 0; i < inner; i++) {
             int64_t *out = (int64_t *)(void *)indices + o * k * inner + i;
@@ -170,10 +170,10 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- the table ---- */
-rt_host_function *rt_host_find(const char *name) {
+uir_rt_host_function *uir_rt_host_find(const char *name) {
     static const struct {
         const char *name;
-        rt_host_function *function;
+        uir_rt_host_function *function;
     } rows[] = {
 #define UIR_HOST_OP(text, call) {text, call},
 #include "runtime/host_ops.def"

@@ -17,48 +17,48 @@ enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8 };
 
 /* ---- a package ---- */
 /* The kernels of one driver: per variant, NULL where the driver has none. Never changed once it can be seen. */
-typedef struct rt_kernels {
+typedef struct uir_rt_kernels {
     const uir_driver *driver;
     uint32_t rank; /* of a native object's isa here */
     const uir_driver_kernel **variants;
-} rt_kernels;
+} uir_rt_kernels;
 
-typedef struct rt_tensor_info {
+typedef struct uir_rt_tensor_info {
     uint32_t root;        /* itself, or what it is an alias of in the end */
     uint32_t stage;       /* when its extents are known */
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
-} rt_tensor_info;
-typedef struct rt_step_info {
+} uir_rt_tensor_info;
+typedef struct uir_rt_step_info {
     uint32_t position, end; /* in the order of the walk; a body's lie between */
     uint32_t stage;         /* that it opens when it has run; NONE */
     uint32_t index;         /* among launches, or among loops */
     uint32_t launch_stage;  /* that prepares a launch */
-} rt_step_info;
-typedef struct rt_block_info {
+} uir_rt_step_info;
+typedef struct uir_rt_block_info {
     uint32_t stage;                  /* that binding its inputs opens; NONE */
     uint32_t first_stage, end_stage; /* opened inside: forgotten when it begins */
-} rt_block_info;
-typedef struct rt_stage_info {
+} uir_rt_block_info;
+typedef struct uir_rt_stage_info {
     uir_vector(uint32_t) tensors;
     uir_vector(uint32_t) launches; /* steps */
     uir_vector(uint32_t) symbols;  /* that its sizes use */
     uir_vector(uint32_t) learned;  /* that get their values when it opens */
-} rt_stage_info;
-typedef struct rt_analysis {
-    rt_tensor_info *tensors;
-    rt_step_info *steps;
-    rt_block_info *blocks;
-    uir_vector(rt_stage_info) stages;
+} uir_rt_stage_info;
+typedef struct uir_rt_analysis {
+    uir_rt_tensor_info *tensors;
+    uir_rt_step_info *steps;
+    uir_rt_block_info *blocks;
+    uir_vector(uir_rt_stage_info) stages;
     uint32_t *symbol_stage; /* NONE: never bound */
     uint32_t shape_count, launch_count, loop_count, depth;
-} rt_analysis;
+} uir_rt_analysis;
 
 struct uir_package {
     uir_arena arena;
     uir_allocator allocator;
     uir_plan plan;
-    rt_analysis analysis;
+    uir_rt_analysis analysis;
     uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
     uint32_t section_count;
     const unsigned char *weights;
@@ -66,9 +66,9 @@ struct uir_package {
     uint32_t driver_count;
     bool trusted;
     /* By driver. Published once filled; replaced whole. */
-    _Atomic(const rt_kernels *) kernels[RT_MAX_DRIVERS];
+    _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
     atomic_flag lock; /* held while something is attached */
-    struct rt_loaded *loaded;
+    struct uir_rt_loaded *loaded;
     _Atomic(bool) *verified; /* per constant */
     atomic_bool all_verified;
     void *mapped;
@@ -78,34 +78,35 @@ struct uir_package {
 };
 
 /* Fills in `analysis`; BAD_FILE when a size is used before it is known. */
-uir_status rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, rt_analysis *analysis);
-uir_status rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
+uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
+                          uir_rt_analysis *analysis);
+uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
 
 /* ---- threads ---- */
-typedef struct rt_pool rt_pool;
-typedef void rt_task(void *context, uint32_t thread);
+typedef struct uir_rt_pool uir_rt_pool;
+typedef void uir_rt_task(void *context, uint32_t thread);
 /* Threads beyond the caller's. */
-uir_status rt_pool_create(const uir_allocator *allocator, uint32_t workers, rt_pool **out_pool);
-void rt_pool_destroy(rt_pool *pool);
+uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, uir_rt_pool **out_pool);
+void uir_rt_pool_destroy(uir_rt_pool *pool);
 /* Runs task(context, t) for every t < threads (the caller is thread 0), returns when all are done. */
-void rt_pool_run(rt_pool *pool, uint32_t threads, rt_task *task, void *context);
+void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context);
 /* Between begin and end workers wait awake for a little while. */
-void rt_pool_begin(rt_pool *pool);
-void rt_pool_end(rt_pool *pool);
+void uir_rt_pool_begin(uir_rt_pool *pool);
+void uir_rt_pool_end(uir_rt_pool *pool);
 
 /* ---- a runtime ---- */
-typedef struct rt_buffer {
+typedef struct uir_rt_buffer {
     char *data;
     size_t capacity;
-} rt_buffer;
+} uir_rt_buffer;
 
-typedef struct rt_tensor {
+typedef struct uir_rt_tensor {
     char *address;    /* of a root */
     size_t available; /* bytes there */
     size_t bytes;     /* that its shape takes */
-} rt_tensor;
+} uir_rt_tensor;
 
-typedef struct rt_launch {
+typedef struct uir_rt_launch {
     uir_driver_launch base;
     const uir_driver *driver;
     const uir_plan_variant *variant;
@@ -117,44 +118,44 @@ typedef struct rt_launch {
     uint32_t first_constant; /* of this variant's CONST pointers, among the step's constants */
     uint32_t first_work;     /* of its work pointers, among the stage's places */
     uint64_t bytes;          /* of its tensors */
-} rt_launch;
+} uir_rt_launch;
 
-typedef struct rt_loop {
-    rt_buffer *slots; /* two per carried value */
+typedef struct uir_rt_loop {
+    uir_rt_buffer *slots; /* two per carried value */
     int64_t iteration;
     unsigned char condition;
-} rt_loop;
+} uir_rt_loop;
 
 /* Something that needs room in a stage's block from `first` to `last`. */
-typedef struct rt_place {
+typedef struct uir_rt_place {
     uint64_t size, offset;
     uint32_t first, last;
     uint32_t tensor; /* NONE: a work pointer of a launch */
-} rt_place;
+} uir_rt_place;
 
-typedef struct rt_stage {
+typedef struct uir_rt_stage {
     int64_t *snapshot; /* of its symbols */
     bool valid;
-    rt_buffer block;
+    uir_rt_buffer block;
     uint64_t block_size; /* that the places take */
-    rt_place *places;
+    uir_rt_place *places;
     uint32_t *order; /* by offset */
     uint32_t place_count;
-} rt_stage;
+} uir_rt_stage;
 
-typedef struct rt_step_statistics {
+typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
-} rt_step_statistics;
+} uir_rt_step_statistics;
 
 struct uir_runtime {
     uir_arena arena; /* what is sized by the plan */
     uir_allocator allocator;
     uir_package *package;
     const uir_plan *plan;
-    const rt_analysis *analysis;
+    const uir_rt_analysis *analysis;
     uir_diagnostics *diagnostics;
-    const rt_kernels *kernels[RT_MAX_DRIVERS]; /* as seen when the run began */
-    rt_pool *pool;
+    const uir_rt_kernels *kernels[RT_MAX_DRIVERS]; /* as seen when the run began */
+    uir_rt_pool *pool;
     uir_runtime_options options;
     uint32_t threads;
     uir_driver_scratch *scratch; /* per thread */
@@ -165,75 +166,75 @@ struct uir_runtime {
     int64_t *actual;      /* of what a step has given, where that is known only then */
     int64_t *environment; /* of a kernel variant while it is chosen */
     bool *environment_bound;
-    rt_tensor *tensors;
-    rt_stage *stages;
-    rt_launch *launches;
-    rt_loop *loops;
-    rt_buffer *owned;   /* per tensor with storage OWN */
-    rt_buffer *results; /* per output: the runtime's own */
-    rt_buffer *bound_outputs;
+    uir_rt_tensor *tensors;
+    uir_rt_stage *stages;
+    uir_rt_launch *launches;
+    uir_rt_loop *loops;
+    uir_rt_buffer *owned;   /* per tensor with storage OWN */
+    uir_rt_buffer *results; /* per output: the runtime's own */
+    uir_rt_buffer *bound_outputs;
     bool *copied_out; /* per output: written beside the caller's buffer, copied when the run ends */
     const void **inputs;
     size_t *input_sizes;
     int64_t *input_shapes; /* MAX_RANK each */
     bool *input_set;
-    rt_step_statistics *steps;
+    uir_rt_step_statistics *steps;
     uir_runtime_statistics statistics;
     volatile bool cancel;
     bool ran;
 };
 
-static inline bool rt_cancelled(const uir_runtime *r) {
+static inline bool uir_rt_cancelled(const uir_runtime *r) {
     return __atomic_load_n(&r->cancel, __ATOMIC_RELAXED);
 }
-static inline char *rt_address(const uir_runtime *r, uint32_t tensor) {
+static inline char *uir_rt_address(const uir_runtime *r, uint32_t tensor) {
     return r->tensors[r->analysis->tensors[tensor].root].address;
 }
-static inline const int64_t *rt_shape(const uir_runtime *r, uint32_t tensor) {
+static inline const int64_t *uir_rt_shape(const uir_runtime *r, uint32_t tensor) {
     return r->shapes + r->analysis->tensors[tensor].shape;
 }
-static inline uint32_t rt_rank(const uir_runtime *r, uint32_t tensor) {
+static inline uint32_t uir_rt_rank(const uir_runtime *r, uint32_t tensor) {
     return r->plan->tensors[tensor].extents.count;
 }
 /* The address of a tensor with all its bytes behind it; a message otherwise. */
-uir_status rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
-void rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
+uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
+void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
 /* Makes room for `size` bytes, contents lost. */
-uir_status rt_buffer_grow(uir_runtime *r, rt_buffer *buffer, uint64_t size);
-void rt_buffer_release(uir_runtime *r, rt_buffer *buffer);
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size);
+void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* Binds the plain symbols among the tensor's extents that have no value from a shape; checks facts. */
-uir_status rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);
+uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);
 /* Compares with the shape that the plan's extents give. */
-uir_status rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what);
-uir_status rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
+uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what);
+uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
 /* See above: shapes, places, launches. */
-uir_status rt_enter_stage(uir_runtime *r, uint32_t stage);
-void rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
+uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
+void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
 
 /* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */
-uir_status rt_launch_prepare(uir_runtime *r, uint32_t step);
-uir_status rt_launch_run(uir_runtime *r, uint32_t step);
-uir_status rt_launch_create(uir_runtime *r, uint32_t step);
+uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
+uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
+uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
 /* Scratch of every thread is at least what launches and earlier runs need. */
-uir_status rt_ensure_scratch(uir_runtime *r);
+uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
-uir_status rt_run_block(uir_runtime *r, uint32_t block);
+uir_status uir_rt_run_block(uir_runtime *r, uint32_t block);
 /* BAD_DATA and the like, naming the step's node. */
-uir_status rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
+uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
 
 /* ---- host operators ---- */
-typedef uir_status rt_host_function(uir_runtime *r, uint32_t step);
-rt_host_function *rt_host_find(const char *name);
-/* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then rt_finish_outputs. */
-uir_status rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
-uir_status rt_finish_outputs(uir_runtime *r, uint32_t step);
-const uir_plan_attribute *rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
-int64_t rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);
+typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
+uir_rt_host_function *uir_rt_host_find(const char *name);
+/* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
+uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
+uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step);
+const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
+int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);
 
-static inline uint64_t rt_align(uint64_t size) {
+static inline uint64_t uir_rt_align(uint64_t size) {
     return (size + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
-uint64_t rt_now(void); /* nanoseconds, monotonic */
+uint64_t uir_rt_now(void); /* nanoseconds, monotonic */
 
 #endif

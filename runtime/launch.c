@@ -11,14 +11,14 @@ static const uir_plan_kernel *kernel_of(const uir_runtime *r, uint32_t step) {
     return &r->plan->kernels[r->plan->steps[step].target];
 }
 
-static rt_launch *launch_of(const uir_runtime *r, uint32_t step) {
+static uir_rt_launch *launch_of(const uir_runtime *r, uint32_t step) {
     return &r->launches[r->analysis->steps[step].index];
 }
 
 /* ---- making ---- */
-uir_status rt_launch_create(uir_runtime *r, uint32_t step) {
+uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step) {
     const uir_plan_kernel *k = kernel_of(r, step);
-    rt_launch *l = launch_of(r, step);
+    uir_rt_launch *l = launch_of(r, step);
     uint32_t symbols = 0, pointers = 0, phases = 0;
     for (uint32_t i = 0; i < k->variant_count; i++) {
         const uir_plan_variant *v = &r->plan->variants[k->first_variant + i];
@@ -87,7 +87,7 @@ static bool try_candidate(uir_runtime *r, const uir_plan_variant *v, const uir_p
 }
 
 /* The dims are in l->symbols; the tiles follow them. Leaves the environment bound for the choice. */
-static bool choose_tiles(uir_runtime *r, rt_launch *l, const uir_plan_variant *v, uint32_t dim_count) {
+static bool choose_tiles(uir_runtime *r, uir_rt_launch *l, const uir_plan_variant *v, uint32_t dim_count) {
     int64_t best = 0, cost, *tiles = l->symbols + dim_count;
     uint32_t chosen = UIR_PLAN_NONE;
     if (v->candidate_count == 0 || r->plan->candidates[v->first_candidate].tiles.count == 0)
@@ -104,7 +104,7 @@ static bool choose_tiles(uir_runtime *r, rt_launch *l, const uir_plan_variant *v
 
 static const uir_driver_kernel *find_kernel(const uir_runtime *r, uint32_t variant, const uir_driver **out_driver) {
     for (uint32_t i = 0; i < r->package->driver_count; i++) {
-        const rt_kernels *kernels = r->kernels[i];
+        const uir_rt_kernels *kernels = r->kernels[i];
         if (!kernels || !kernels->variants[variant]) continue;
         *out_driver = kernels->driver;
         return kernels->variants[variant];
@@ -113,7 +113,7 @@ static const uir_driver_kernel *find_kernel(const uir_runtime *r, uint32_t varia
 }
 
 /* ---- sizes ---- */
-static uir_status bind_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
+static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t constant = l->first_constant;
     l->bytes = 0;
@@ -123,7 +123,7 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
         size_t bytes, given;
         if (!evaluate(r, p->span, &span) ||
             !uir_dtype_storage_size((uir_dtype)p->dtype, span > 0 ? (uint64_t)span : 0, &bytes))
-            return rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of its kernel is too large");
+            return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of its kernel is too large");
         if (p->role == UIR_PLAN_IN)
             given = r->tensors[uir_plan_get_word(r->plan, s->inputs, p->index)].bytes;
         else if (p->role == UIR_PLAN_OUT)
@@ -133,29 +133,29 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
         else
             given = bytes;
         if (given < bytes)
-            return rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "pointer %u of its kernel wants %zu bytes of %zu", i,
-                                bytes, given);
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "pointer %u of its kernel wants %zu bytes of %zu", i,
+                                    bytes, given);
         l->sizes[i] = given;
         l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : bytes;
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status bind_phases(uir_runtime *r, uint32_t step, rt_launch *l) {
+static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     for (uint32_t i = 0; i < l->variant->phase_count; i++) {
         uir_plan_list extents = r->plan->phases[l->variant->first_phase + i].extents;
         int64_t total = 1, extent;
         for (uint32_t a = 0; a < extents.count; a++) {
             if (!evaluate(r, uir_plan_get_word(r->plan, extents, a), &extent) ||
                 __builtin_mul_overflow(total, extent < 0 ? 0 : extent, &total))
-                return rt_fail_step(r, step, UIR_STATUS_LIMIT, "a parallel axis of its kernel has no extent");
+                return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a parallel axis of its kernel has no extent");
         }
         l->indices[i] = total;
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status ensure_state(uir_runtime *r, rt_launch *l, const uir_driver *driver,
+static uir_status ensure_state(uir_runtime *r, uir_rt_launch *l, const uir_driver *driver,
                                const uir_driver_kernel *kernel) {
     size_t size = driver->state_size(kernel);
     if (size <= l->state_capacity) return UIR_STATUS_OK;
@@ -167,22 +167,22 @@ static uir_status ensure_state(uir_runtime *r, rt_launch *l, const uir_driver *d
     return UIR_STATUS_OK;
 }
 
-static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const rt_launch *l, uint32_t dim_count) {
+static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t dim_count) {
     char text[160] = "";
     size_t at = 0;
     for (uint32_t i = 0; i < dim_count && at + 24 < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, i ? ", %lld" : "%lld", (long long)l->symbols[i]);
-    return rt_fail_step(r, step, UIR_STATUS_INVALID_ARGUMENT, "no variant of kernel @%s is for the sizes (%s)",
-                        uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
+    return uir_rt_fail_step(r, step, UIR_STATUS_INVALID_ARGUMENT, "no variant of kernel @%s is for the sizes (%s)",
+                            uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
 }
 
-uir_status rt_launch_prepare(uir_runtime *r, uint32_t step) {
+uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     const uir_plan_kernel *k = kernel_of(r, step);
-    rt_launch *l = launch_of(r, step);
+    uir_rt_launch *l = launch_of(r, step);
     for (uint32_t i = 0; i < s->values.count; i++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &l->symbols[i]))
-            return rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
     }
     const uir_plan_variant *chosen = NULL;
     l->first_constant = 0;
@@ -202,7 +202,7 @@ uir_status rt_launch_prepare(uir_runtime *r, uint32_t step) {
     UIR_TRY(bind_phases(r, step, l));
     const uir_driver *driver = NULL;
     const uir_driver_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &driver);
-    if (!kernel) return rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no device here runs its kernel");
+    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no device here runs its kernel");
     UIR_TRY(ensure_state(r, l, driver, kernel));
     uint32_t tiles = 0;
     for (uint32_t i = 0; i < chosen->symbol_count; i++)
@@ -215,24 +215,24 @@ uir_status rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->base.phase_count = chosen->phase_count;
     int64_t scratch = 0;
     if (driver->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
-        return rt_fail_step(r, step, UIR_STATUS_LIMIT, "its kernel's scratch has no size");
+        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "its kernel's scratch has no size");
     l->base.scratch_size = (size_t)scratch;
     uir_status status = driver->prepare(&l->base, r->diagnostics);
-    if (status != UIR_STATUS_OK) return rt_fail_step(r, step, status, "its kernel cannot run with these sizes");
+    if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "its kernel cannot run with these sizes");
     if (r->scratch_needed < l->base.scratch_size) r->scratch_needed = l->base.scratch_size;
     return UIR_STATUS_OK;
 }
 
 /* ---- running ---- */
-uir_status rt_ensure_scratch(uir_runtime *r) {
+uir_status uir_rt_ensure_scratch(uir_runtime *r) {
     for (uint32_t t = 0; t < r->threads; t++) {
         if (r->scratch[t].wanted > r->scratch_needed) r->scratch_needed = r->scratch[t].wanted;
     }
     for (uint32_t t = 0; t < r->threads; t++) {
         uir_driver_scratch *s = &r->scratch[t];
         if (s->size >= r->scratch_needed) continue;
-        rt_buffer buffer = {s->data, s->size};
-        uir_status status = rt_buffer_grow(r, &buffer, r->scratch_needed);
+        uir_rt_buffer buffer = {s->data, s->size};
+        uir_status status = uir_rt_buffer_grow(r, &buffer, r->scratch_needed);
         s->data = buffer.data;
         s->size = buffer.capacity;
         UIR_TRY(status);
@@ -242,7 +242,7 @@ uir_status rt_ensure_scratch(uir_runtime *r) {
 
 typedef struct phase_job {
     uir_runtime *r;
-    const rt_launch *launch;
+    const uir_rt_launch *launch;
     uint32_t phase;
     int64_t total, chunk;
     _Atomic(int64_t) next;
@@ -255,9 +255,9 @@ static void run_part(void *context, uint32_t thread) {
         int64_t begin = atomic_fetch_add_explicit(&job->next, job->chunk, memory_order_relaxed);
         if (begin >= job->total) return;
         int64_t end = job->total - begin < job->chunk ? job->total : begin + job->chunk;
-        uir_status status = rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
-                                                 : job->launch->driver->run(&job->launch->base, job->phase,
-                                                                            &job->r->scratch[thread], begin, end);
+        uir_status status = uir_rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
+                                                     : job->launch->driver->run(&job->launch->base, job->phase,
+                                                                                &job->r->scratch[thread], begin, end);
         if (status != UIR_STATUS_OK) {
             int ok = UIR_STATUS_OK;
             atomic_compare_exchange_strong(&job->status, &ok, (int)status);
@@ -265,7 +265,7 @@ static void run_part(void *context, uint32_t thread) {
     }
 }
 
-static uir_status run_phase(uir_runtime *r, uint32_t step, const rt_launch *l, uint32_t phase) {
+static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
     int64_t total = l->indices[phase];
     uint32_t threads = l->bytes < SMALL_BYTES || total < 2 ? 1 : r->threads;
     if (total < (int64_t)threads) threads = (uint32_t)total;
@@ -279,31 +279,31 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const rt_launch *l, u
         if (r->options.parallel)
             r->options.parallel(r->options.parallel_user, threads, run_part, &job);
         else
-            rt_pool_run(r->pool, threads, run_part, &job);
+            uir_rt_pool_run(r->pool, threads, run_part, &job);
     }
     uir_status status = (uir_status)atomic_load(&job.status);
     if (status == UIR_STATUS_OK) return UIR_STATUS_OK;
     if (status == UIR_STATUS_CANCELLED) return status;
     for (uint32_t t = 0; t < threads; t++) {
-        if (r->scratch[t].failure[0]) return rt_fail_step(r, step, status, "%s", r->scratch[t].failure);
+        if (r->scratch[t].failure[0]) return uir_rt_fail_step(r, step, status, "%s", r->scratch[t].failure);
     }
-    return rt_fail_step(r, step, status, "its kernel failed");
+    return uir_rt_fail_step(r, step, status, "its kernel failed");
 }
 
-static uir_status set_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
+static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_plan_step *s = &r->plan->steps[step];
-    const rt_stage *stage = &r->stages[r->analysis->steps[step].launch_stage];
+    const uir_rt_stage *stage = &r->stages[r->analysis->steps[step].launch_stage];
     uint32_t constant = l->first_constant, work = l->first_work;
     for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
         const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
         char *address = NULL, *from = NULL;
         if (p->role == UIR_PLAN_IN) {
-            UIR_TRY(rt_locate(r, uir_plan_get_word(r->plan, s->inputs, p->index), &address));
+            UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, s->inputs, p->index), &address));
         } else if (p->role == UIR_PLAN_OUT) {
-            UIR_TRY(rt_locate(r, uir_plan_get_word(r->plan, s->outputs, p->index), &address));
+            UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, s->outputs, p->index), &address));
             if (p->tied != UIR_PLAN_NONE) { /* goes on from what the input holds */
                 uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->tied);
-                UIR_TRY(rt_locate(r, input, &from));
+                UIR_TRY(uir_rt_locate(r, input, &from));
                 size_t size = r->tensors[input].bytes < l->sizes[i] ? r->tensors[input].bytes : l->sizes[i];
                 if (from != address && size) memmove(address, from, size);
             }
@@ -318,8 +318,8 @@ static uir_status set_pointers(uir_runtime *r, uint32_t step, rt_launch *l) {
     return UIR_STATUS_OK;
 }
 
-uir_status rt_launch_run(uir_runtime *r, uint32_t step) {
-    rt_launch *l = launch_of(r, step);
+uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
+    uir_rt_launch *l = launch_of(r, step);
     UIR_TRY(set_pointers(r, step, l));
     for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
     if (l->driver->native)

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 /* A module that a driver gave, kept until the package is closed. */
-struct rt_loaded {
-    struct rt_loaded *next;
+struct uir_rt_loaded {
+    struct uir_rt_loaded *next;
     const uir_driver *driver;
     uir_driver_module *module;
     void *copy; /* of an attached object */
     size_t copy_size;
-    rt_kernels kernels; /* with its array after it */
+    uir_rt_kernels kernels; /* with its array after it */
     size_t size;
 };
 
@@ -26,7 +26,7 @@ static const uir_package_section *find_section(const uir_package *p, uir_package
 }
 
 /* ---- kernels ---- */
-static uir_status find_kernels(const uir_package *p, struct rt_loaded *l, const uir_driver_image *image,
+static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, const uir_driver_image *image,
                                uint32_t native, const char *const *symbols, uir_diagnostics *diagnostics) {
     const uir_plan *plan = &p->plan;
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
@@ -59,7 +59,7 @@ static uir_status find_kernels(const uir_package *p, struct rt_loaded *l, const 
     return UIR_STATUS_OK;
 }
 
-static void unload(const uir_allocator *allocator, struct rt_loaded *l) {
+static void unload(const uir_allocator *allocator, struct uir_rt_loaded *l) {
     if (l->module) l->driver->unload(l->module);
     if (l->copy) uir_release(allocator, l->copy, l->copy_size);
     uir_release(allocator, l, l->size);
@@ -69,8 +69,8 @@ static void unload(const uir_allocator *allocator, struct rt_loaded *l) {
 static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_image *image, uint32_t native,
                              const char *const *symbols, bool copy, uir_diagnostics *diagnostics) {
     const uir_driver *driver = p->drivers[index];
-    size_t size = sizeof(struct rt_loaded) + ((size_t)p->plan.variants_count + 1) * sizeof(void *);
-    struct rt_loaded *l;
+    size_t size = sizeof(struct uir_rt_loaded) + ((size_t)p->plan.variants_count + 1) * sizeof(void *);
+    struct uir_rt_loaded *l;
     uir_driver_image kept = *image;
     UIR_TRY_ALLOCATE(l, uir_allocate_zeroed(&p->allocator, size));
     l->size = size;
@@ -133,7 +133,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
             for (uint32_t i = 0; i < p->driver_count; i++) {
-                const rt_kernels *kernels = atomic_load(&p->kernels[i]);
+                const uir_rt_kernels *kernels = atomic_load(&p->kernels[i]);
                 found |= kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
             }
             if (!found)
@@ -171,7 +171,7 @@ bool uir_package_is_native(const uir_package *p) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
             for (uint32_t i = 0; i < p->driver_count; i++) {
-                const rt_kernels *kernels = atomic_load_explicit(&p->kernels[i], memory_order_acquire);
+                const uir_rt_kernels *kernels = atomic_load_explicit(&p->kernels[i], memory_order_acquire);
                 found |= p->drivers[i]->native && kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
             }
             if (!found) return false;
@@ -181,7 +181,7 @@ bool uir_package_is_native(const uir_package *p) {
 }
 
 /* ---- weights ---- */
-uir_status rt_verify_constant(uir_package *p, uint32_t i, uir_diagnostics *diagnostics) {
+uir_status uir_rt_verify_constant(uir_package *p, uint32_t i, uir_diagnostics *diagnostics) {
     const uir_plan_constant *c = &p->plan.constants[i];
     if (atomic_load_explicit(&p->verified[i], memory_order_acquire)) return UIR_STATUS_OK;
     if (uir_package_hash(p->weights + c->offset, (size_t)c->size) != c->hash)
@@ -192,7 +192,7 @@ uir_status rt_verify_constant(uir_package *p, uint32_t i, uir_diagnostics *diagn
 }
 
 uir_status uir_package_verify(uir_package *p, uir_diagnostics *diagnostics) {
-    for (uint32_t i = 0; i < p->plan.constants_count; i++) UIR_TRY(rt_verify_constant(p, i, diagnostics));
+    for (uint32_t i = 0; i < p->plan.constants_count; i++) UIR_TRY(uir_rt_verify_constant(p, i, diagnostics));
     return UIR_STATUS_OK;
 }
 
@@ -201,7 +201,7 @@ static uir_status check_weights(const uir_package *p, const uir_package_section 
     uint64_t at = 0, end = s ? s->size : 0;
     for (uint32_t i = 0; i <= p->plan.constants_count; i++) {
         uint64_t next = i < p->plan.constants_count ? p->plan.constants[i].offset : end;
-        if (next < at || (i < p->plan.constants_count && next != rt_align(at)) || next - at >= RT_ALIGN)
+        if (next < at || (i < p->plan.constants_count && next != uir_rt_align(at)) || next - at >= RT_ALIGN)
             return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's constants are out of order");
         for (; at < next; at++) {
             if (s->data[at])
@@ -282,10 +282,10 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
                           natives, diagnostics, &p->plan));
     p->weights = weights ? weights->data : (const unsigned char *)bytes;
     UIR_TRY(check_weights(p, weights, diagnostics));
-    UIR_TRY(rt_analyse(&p->arena, &p->plan, diagnostics, &p->analysis));
+    UIR_TRY(uir_rt_analyse(&p->arena, &p->plan, diagnostics, &p->analysis));
     for (uint32_t i = 0; i < p->plan.steps_count; i++) {
         const uir_plan_step *s = &p->plan.steps[i];
-        if (s->kind == UIR_PLAN_STEP_HOST && !rt_host_find(uir_plan_get_text(&p->plan, s->target)))
+        if (s->kind == UIR_PLAN_STEP_HOST && !uir_rt_host_find(uir_plan_get_text(&p->plan, s->target)))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
                              uir_plan_get_text(&p->plan, s->target));
     }
@@ -359,7 +359,7 @@ void uir_package_close(uir_package *p) {
     if (!p) return;
     uir_allocator allocator = p->allocator;
     while (p->loaded) {
-        struct rt_loaded *next = p->loaded->next;
+        struct uir_rt_loaded *next = p->loaded->next;
         unload(&allocator, p->loaded);
         p->loaded = next;
     }

@@ -10,12 +10,12 @@
 enum { SPIN_NANOSECONDS = 40000, SPIN_CHECK = 64 };
 
 typedef struct worker {
-    rt_pool *pool;
+    uir_rt_pool *pool;
     pthread_t thread;
     uint32_t index;
 } worker;
 
-struct rt_pool {
+struct uir_rt_pool {
     uir_allocator allocator;
     pthread_mutex_t mutex;
     pthread_cond_t wake, finished;
@@ -24,14 +24,14 @@ struct rt_pool {
     atomic_bool active;     /* a run is on */
     atomic_bool caller_sleeps;
     bool stop;
-    rt_task *task;
+    uir_rt_task *task;
     void *context;
     uint32_t threads;
     uint32_t count, started;
     worker workers[];
 };
 
-uint64_t rt_now(void) {
+uint64_t uir_rt_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -47,18 +47,18 @@ static void relax(void) {
 
 /* Waits awake until the counter is no longer `old` (or, with `zero`, until it is 0); false when time is up. */
 static bool spin(const atomic_uint *counter, unsigned old, bool zero) {
-    uint64_t end = rt_now() + SPIN_NANOSECONDS;
+    uint64_t end = uir_rt_now() + SPIN_NANOSECONDS;
     for (uint32_t i = 1;; i++) {
         unsigned now = atomic_load_explicit(counter, memory_order_acquire);
         if (zero ? now == 0 : now != old) return true;
         relax();
-        if (i % SPIN_CHECK == 0 && rt_now() > end) return false;
+        if (i % SPIN_CHECK == 0 && uir_rt_now() > end) return false;
     }
 }
 
 static void *work(void *argument) {
     worker *w = argument;
-    rt_pool *pool = w->pool;
+    uir_rt_pool *pool = w->pool;
     unsigned seen = 0;
     for (;;) {
         if (!atomic_load_explicit(&pool->active, memory_order_relaxed) || !spin(&pool->generation, seen, false)) {
@@ -80,8 +80,8 @@ static void *work(void *argument) {
     }
 }
 
-uir_status rt_pool_create(const uir_allocator *allocator, uint32_t workers, rt_pool **out_pool) {
-    rt_pool *pool;
+uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, uir_rt_pool **out_pool) {
+    uir_rt_pool *pool;
     size_t size = sizeof *pool + workers * sizeof(worker);
     UIR_TRY_ALLOCATE(pool, uir_allocate_zeroed(allocator, size));
     pool->allocator = *allocator;
@@ -100,7 +100,7 @@ uir_status rt_pool_create(const uir_allocator *allocator, uint32_t workers, rt_p
     return UIR_STATUS_OK;
 }
 
-void rt_pool_destroy(rt_pool *pool) {
+void uir_rt_pool_destroy(uir_rt_pool *pool) {
     if (!pool) return;
     pthread_mutex_lock(&pool->mutex);
     pool->stop = true;
@@ -114,15 +114,15 @@ void rt_pool_destroy(rt_pool *pool) {
     uir_release(&allocator, pool, sizeof *pool + pool->count * sizeof(worker));
 }
 
-void rt_pool_begin(rt_pool *pool) {
+void uir_rt_pool_begin(uir_rt_pool *pool) {
     atomic_store_explicit(&pool->active, true, memory_order_relaxed);
 }
 
-void rt_pool_end(rt_pool *pool) {
+void uir_rt_pool_end(uir_rt_pool *pool) {
     atomic_store_explicit(&pool->active, false, memory_order_relaxed);
 }
 
-void rt_pool_run(rt_pool *pool, uint32_t threads, rt_task *task, void *context) {
+void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context) {
     if (pool->started == 0 || threads < 2) {
         for (uint32_t i = 0; i < threads; i++) task(context, i);
         return;

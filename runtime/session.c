@@ -6,8 +6,8 @@
 
 /* ---- life ---- */
 static uir_status make_stage(uir_runtime *r, uint32_t id) {
-    const rt_stage_info *info = &r->analysis->stages.data[id];
-    rt_stage *stage = &r->stages[id];
+    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+    uir_rt_stage *stage = &r->stages[id];
     size_t places = info->tensors.count;
     for (uint32_t i = 0; i < info->launches.count; i++) {
         const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[info->launches.data[i]].target];
@@ -61,13 +61,13 @@ static uir_status make_parts(uir_runtime *r) {
     for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].allocator = &r->allocator;
     for (uint32_t i = 0; i < r->analysis->stages.count; i++) UIR_TRY(make_stage(r, i));
     for (uint32_t i = 0; i < p->steps_count; i++) {
-        if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(rt_launch_create(r, i));
+        if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(uir_rt_launch_create(r, i));
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
-        rt_loop *loop = &r->loops[r->analysis->steps[i].index];
+        uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
         UIR_TRY_ALLOCATE(loop->slots, uir_arena_allocate_array(&r->arena, 2 * (size_t)p->steps[i].inputs.count + 1,
                                                                sizeof *loop->slots));
     }
-    return r->threads > 1 && !r->options.parallel ? rt_pool_create(&r->allocator, r->threads - 1, &r->pool)
+    return r->threads > 1 && !r->options.parallel ? uir_rt_pool_create(&r->allocator, r->threads - 1, &r->pool)
                                                   : UIR_STATUS_OK;
 }
 
@@ -97,23 +97,23 @@ uir_status uir_runtime_create(uir_package *package, const uir_runtime_options *o
 void uir_runtime_destroy(uir_runtime *r) {
     if (!r) return;
     const uir_plan *p = r->plan;
-    rt_pool_destroy(r->pool);
+    uir_rt_pool_destroy(r->pool);
     for (uint32_t t = 0; r->scratch && t < r->threads; t++) {
         if (r->scratch[t].data) uir_release(&r->allocator, r->scratch[t].data, r->scratch[t].size);
     }
-    for (uint32_t i = 0; r->stages && i < r->analysis->stages.count; i++) rt_buffer_release(r, &r->stages[i].block);
+    for (uint32_t i = 0; r->stages && i < r->analysis->stages.count; i++) uir_rt_buffer_release(r, &r->stages[i].block);
     for (uint32_t i = 0; r->launches && i < r->analysis->launch_count; i++) {
-        rt_launch *l = &r->launches[i];
+        uir_rt_launch *l = &r->launches[i];
         if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
     }
     for (uint32_t i = 0; r->loops && i < p->steps_count; i++) {
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
-        rt_loop *loop = &r->loops[r->analysis->steps[i].index];
+        uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
         for (uint32_t k = 0; loop->slots && k < 2 * p->steps[i].inputs.count; k++)
-            rt_buffer_release(r, &loop->slots[k]);
+            uir_rt_buffer_release(r, &loop->slots[k]);
     }
-    for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) rt_buffer_release(r, &r->owned[i]);
-    for (uint32_t i = 0; r->results && i < p->outputs_count; i++) rt_buffer_release(r, &r->results[i]);
+    for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);
+    for (uint32_t i = 0; r->results && i < p->outputs_count; i++) uir_rt_buffer_release(r, &r->results[i]);
     uir_allocator allocator = r->allocator;
     uir_arena_deinit(&r->arena);
     uir_release(&allocator, r, sizeof *r);
@@ -151,7 +151,7 @@ uir_status uir_runtime_bind_output(uir_runtime *r, uint32_t index, void *data, s
     if (index >= r->plan->outputs_count)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
                          index, r->plan->outputs_count);
-    r->bound_outputs[index] = (rt_buffer){data, data ? capacity : 0};
+    r->bound_outputs[index] = (uir_rt_buffer){data, data ? capacity : 0};
     return UIR_STATUS_OK;
 }
 
@@ -163,8 +163,8 @@ static uir_status bind_inputs(uir_runtime *r, bool with_data) {
         const char *name = uir_plan_get_text(p, p->inputs[i].name);
         if (!r->input_set[i] || (with_data && !r->inputs[i] && r->input_sizes[i]))
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
-        rt_place_tensor(r, p->inputs[i].tensor, (void *)(uintptr_t)r->inputs[i], r->input_sizes[i]);
-        uir_status status = rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
+        uir_rt_place_tensor(r, p->inputs[i].tensor, (void *)(uintptr_t)r->inputs[i], r->input_sizes[i]);
+        uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
         if (status != UIR_STATUS_OK)
             return uir_error(r->diagnostics, status, NULL, "input '%s' has a shape that the model excludes", name);
     }
@@ -175,7 +175,8 @@ static uir_status check_inputs(uir_runtime *r) {
     char what[160];
     for (uint32_t i = 0; i < r->plan->inputs_count; i++) {
         snprintf(what, sizeof what, "input '%.120s'", uir_plan_get_text(r->plan, r->plan->inputs[i].name));
-        UIR_TRY(rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what));
+        UIR_TRY(
+            uir_rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what));
     }
     return UIR_STATUS_OK;
 }
@@ -184,7 +185,7 @@ static uir_status check_inputs(uir_runtime *r) {
 static void see_kernels(uir_runtime *r) {
     bool changed = false;
     for (uint32_t i = 0; i < r->package->driver_count; i++) {
-        const rt_kernels *kernels = atomic_load_explicit(&r->package->kernels[i], memory_order_acquire);
+        const uir_rt_kernels *kernels = atomic_load_explicit(&r->package->kernels[i], memory_order_acquire);
         changed |= kernels != r->kernels[i];
         r->kernels[i] = kernels;
     }
@@ -202,7 +203,7 @@ static void verify_part(void *context, uint32_t thread) {
     for (;;) {
         uint32_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->r->plan->constants_count) return;
-        if (rt_verify_constant(job->r->package, i, NULL) != UIR_STATUS_OK) atomic_store(&job->failed, i + 1);
+        if (uir_rt_verify_constant(job->r->package, i, NULL) != UIR_STATUS_OK) atomic_store(&job->failed, i + 1);
     }
 }
 
@@ -211,22 +212,22 @@ static uir_status verify_constants(uir_runtime *r) {
     verify_job job = {.r = r};
     if (atomic_load_explicit(&r->package->all_verified, memory_order_acquire)) return UIR_STATUS_OK;
     if (r->pool)
-        rt_pool_run(r->pool, r->threads, verify_part, &job);
+        uir_rt_pool_run(r->pool, r->threads, verify_part, &job);
     else
         verify_part(&job, 0);
     uint32_t failed = atomic_load(&job.failed);
-    if (failed) return rt_verify_constant(r->package, failed - 1, r->diagnostics);
+    if (failed) return uir_rt_verify_constant(r->package, failed - 1, r->diagnostics);
     atomic_store_explicit(&r->package->all_verified, true, memory_order_release);
     return UIR_STATUS_OK;
 }
 
 static uir_status run_all(uir_runtime *r) {
     UIR_TRY(verify_constants(r));
-    UIR_TRY(rt_ensure_scratch(r)); /* what the last run wanted */
+    UIR_TRY(uir_rt_ensure_scratch(r)); /* what the last run wanted */
     UIR_TRY(bind_inputs(r, true));
-    UIR_TRY(rt_enter_stage(r, 0));
+    UIR_TRY(uir_rt_enter_stage(r, 0));
     UIR_TRY(check_inputs(r));
-    UIR_TRY(rt_run_block(r, 0));
+    UIR_TRY(uir_rt_run_block(r, 0));
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
         uint32_t tensor = r->plan->outputs[k].tensor;
         if (r->copied_out[k] && r->tensors[tensor].bytes)
@@ -243,20 +244,20 @@ static void sum_memory(uir_runtime *r) {
 }
 
 uir_status uir_runtime_run(uir_runtime *r) {
-    uint64_t start = rt_now();
+    uint64_t start = uir_rt_now();
     r->ran = false;
     r->statistics = (uir_runtime_statistics){0};
     memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
     see_kernels(r);
-    if (r->pool) rt_pool_begin(r->pool);
+    if (r->pool) uir_rt_pool_begin(r->pool);
     uir_status status = run_all(r);
-    if (r->pool) rt_pool_end(r->pool);
+    if (r->pool) uir_rt_pool_end(r->pool);
     bool cancelled = __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED);
     if (status == UIR_STATUS_CANCELLED && cancelled)
         return uir_error(r->diagnostics, status, NULL, "the run was cancelled");
     UIR_TRY(status);
     sum_memory(r);
-    r->statistics.run_ms = (double)(rt_now() - start) * 1e-6;
+    r->statistics.run_ms = (double)(uir_rt_now() - start) * 1e-6;
     r->ran = true;
     return UIR_STATUS_OK;
 }
@@ -271,8 +272,8 @@ uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runt
                          r->ran ? "there is no such output" : "there are no outputs before a run has ended well");
     uint32_t tensor = r->plan->outputs[index].tensor;
     *out_output = (uir_runtime_output){
-        (uir_dtype)r->plan->tensors[tensor].dtype, rt_rank(r, tensor), rt_shape(r, tensor),
-        r->copied_out[index] ? r->bound_outputs[index].data : rt_address(r, tensor), r->tensors[tensor].bytes};
+        (uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor), uir_rt_shape(r, tensor),
+        r->copied_out[index] ? r->bound_outputs[index].data : uir_rt_address(r, tensor), r->tensors[tensor].bytes};
     return UIR_STATUS_OK;
 }
 
@@ -280,7 +281,7 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     r->ran = false;
     see_kernels(r);
     UIR_TRY(bind_inputs(r, false));
-    UIR_TRY(rt_enter_stage(r, 0));
+    UIR_TRY(uir_rt_enter_stage(r, 0));
     UIR_TRY(check_inputs(r));
     *out_bytes = r->stages[0].block_size;
     return UIR_STATUS_OK;
@@ -311,7 +312,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
         out->kernel = uir_plan_get_text(r->plan, s->target);
     }
     if (s->kind == UIR_PLAN_STEP_LAUNCH) {
-        const rt_launch *l = &r->launches[r->analysis->steps[index].index];
+        const uir_rt_launch *l = &r->launches[r->analysis->steps[index].index];
         out->kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name);
         if (l->driver) {
             out->by = l->driver->name;

@@ -4,13 +4,15 @@
 #include <string.h>
 
 /* ---- buffers ---- */
-uir_status rt_buffer_grow(uir_runtime *r, rt_buffer *buffer, uint64_t size) {
+/* What grows again is given a quarter more than it asks for: sizes that rise from run to run settle soon. */
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size) {
     if (size <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
-    rt_buffer_release(r, buffer);
+    if (buffer->capacity && size < SIZE_MAX / 4) size += size / 4;
+    uir_rt_buffer_release(r, buffer);
     if (size > SIZE_MAX / 2)
         return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes are asked for",
                          (unsigned long long)size);
-    buffer->capacity = (size_t)rt_align(size ? size : 1);
+    buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
     buffer->data = uir_allocate(&r->allocator, buffer->capacity);
     if (buffer->data) return UIR_STATUS_OK;
     buffer->capacity = 0;
@@ -18,22 +20,22 @@ uir_status rt_buffer_grow(uir_runtime *r, rt_buffer *buffer, uint64_t size) {
                      (unsigned long long)size);
 }
 
-void rt_buffer_release(uir_runtime *r, rt_buffer *buffer) {
+void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer) {
     if (buffer->data) uir_release(&r->allocator, buffer->data, buffer->capacity);
-    *buffer = (rt_buffer){NULL, 0};
+    *buffer = (uir_rt_buffer){NULL, 0};
 }
 
 /* ---- tensors ---- */
-void rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available) {
+void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available) {
     r->tensors[tensor].address = address;
     r->tensors[tensor].available = available;
 }
 
-uir_status rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
-    static char nothing[RT_ALIGN];
-    const rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
+uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
+    static const char nothing[RT_ALIGN] = {0}; /* what tensors without elements point at */
+    const uir_rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
     size_t bytes = r->tensors[tensor].bytes;
-    *out_address = bytes ? root->address : nothing;
+    *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
     if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
     return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
                      "the plan uses a tensor of %zu bytes before it is there", bytes);
@@ -43,7 +45,7 @@ static uir_status fail_size(uir_runtime *r, const char *what) {
     return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s", what);
 }
 
-uir_status rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
+uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
     const uir_plan_symbol *s = &r->plan->symbols[symbol];
     const char *name = uir_plan_get_text(r->plan, s->name);
     if (r->bound[symbol] && r->values[symbol] != value)
@@ -63,18 +65,18 @@ uir_status rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
     return UIR_STATUS_OK;
 }
 
-uir_status rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape) {
+uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape) {
     const uir_plan_tensor *t = &r->plan->tensors[tensor];
     for (uint32_t d = 0; d < t->extents.count; d++) {
         uint32_t symbol = uir_plan_plain_symbol(r->plan, uir_plan_get_word(r->plan, t->extents, d));
-        if (symbol != UIR_PLAN_NONE && !r->bound[symbol]) UIR_TRY(rt_bind_symbol(r, symbol, shape[d]));
+        if (symbol != UIR_PLAN_NONE && !r->bound[symbol]) UIR_TRY(uir_rt_bind_symbol(r, symbol, shape[d]));
     }
     return UIR_STATUS_OK;
 }
 
-uir_status rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what) {
-    const int64_t *wanted = rt_shape(r, tensor);
-    for (uint32_t d = 0; d < rt_rank(r, tensor); d++) {
+uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what) {
+    const int64_t *wanted = uir_rt_shape(r, tensor);
+    for (uint32_t d = 0; d < uir_rt_rank(r, tensor); d++) {
         if (wanted[d] != shape[d])
             return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s: extent %lld of axis %u should be %lld",
                              what, (long long)shape[d], d, (long long)wanted[d]);
@@ -98,18 +100,18 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
         return fail_size(r, "a reshape to another number of elements for these dims");
     if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
         const uir_plan_constant *c = &r->plan->constants[t->index];
-        rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);
+        uir_rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);
     }
     return UIR_STATUS_OK;
 }
 
 /* ---- places: first fit, largest first ---- */
-static bool is_before(const rt_place *a, const rt_place *b) {
+static bool is_before(const uir_rt_place *a, const uir_rt_place *b) {
     return a->size != b->size ? a->size > b->size : a->first != b->first ? a->first < b->first : a < b;
 }
 
 /* Indices of places by size, largest first: heap sort, which needs no memory. */
-static void sift(const rt_place *places, uint32_t *order, uint32_t at, uint32_t count) {
+static void sift(const uir_rt_place *places, uint32_t *order, uint32_t at, uint32_t count) {
     for (;;) {
         uint32_t child = 2 * at + 1;
         if (child >= count) return;
@@ -122,7 +124,7 @@ static void sift(const rt_place *places, uint32_t *order, uint32_t at, uint32_t 
     }
 }
 
-static void sort_places(const rt_place *places, uint32_t *order, uint32_t count) {
+static void sort_places(const uir_rt_place *places, uint32_t *order, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) order[i] = i;
     for (uint32_t i = count / 2; i-- > 0;) sift(places, order, i, count);
     for (uint32_t i = count; i-- > 1;) {
@@ -134,15 +136,15 @@ static void sort_places(const rt_place *places, uint32_t *order, uint32_t count)
 }
 
 /* `order` holds the places by size, and behind them the placed ones by offset. */
-static uint64_t assign_offsets(rt_stage *stage) {
+static uint64_t assign_offsets(uir_rt_stage *stage) {
     uint32_t count = stage->place_count, *order = stage->order, *placed = stage->order + count;
     uint64_t total = 0;
     sort_places(stage->places, order, count);
     for (uint32_t i = 0; i < count; i++) {
-        rt_place *p = &stage->places[order[i]];
+        uir_rt_place *p = &stage->places[order[i]];
         uint64_t offset = 0;
         for (uint32_t k = 0; k < i; k++) {
-            const rt_place *other = &stage->places[placed[k]];
+            const uir_rt_place *other = &stage->places[placed[k]];
             if (other->last < p->first || p->last < other->first) continue;
             if (other->offset >= offset + p->size) continue; /* fits before it, as far as this one goes */
             if (other->offset + other->size > offset) offset = other->offset + other->size;
@@ -161,24 +163,24 @@ static uint64_t assign_offsets(rt_stage *stage) {
 }
 
 static void collect_places(uir_runtime *r, uint32_t id) {
-    const rt_stage_info *info = &r->analysis->stages.data[id];
-    rt_stage *stage = &r->stages[id];
+    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+    uir_rt_stage *stage = &r->stages[id];
     stage->place_count = 0;
     for (uint32_t i = 0; i < info->tensors.count; i++) {
         uint32_t t = info->tensors.data[i];
-        const rt_tensor_info *facts = &r->analysis->tensors[t];
+        const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
         if (r->plan->tensors[t].storage != UIR_PLAN_STORAGE_ARENA) continue;
-        stage->places[stage->place_count++] =
-            (rt_place){rt_align(r->tensors[t].bytes), 0, facts->first < facts->last ? facts->first : 0, facts->last, t};
+        stage->places[stage->place_count++] = (uir_rt_place){
+            uir_rt_align(r->tensors[t].bytes), 0, facts->first < facts->last ? facts->first : 0, facts->last, t};
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
-        rt_launch *l = &r->launches[r->analysis->steps[step].index];
+        uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
         l->first_work = stage->place_count;
         for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
             if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
             stage->places[stage->place_count++] =
-                (rt_place){rt_align(l->sizes[p]), 0, position, position, UIR_PLAN_NONE};
+                (uir_rt_place){uir_rt_align(l->sizes[p]), 0, position, position, UIR_PLAN_NONE};
         }
     }
 }
@@ -196,7 +198,7 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_plan_step *s = &r->plan->steps[i];
         if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
-        const rt_launch *l = &r->launches[r->analysis->steps[i].index];
+        const uir_rt_launch *l = &r->launches[r->analysis->steps[i].index];
         for (uint32_t p = 0; l->variant && p < l->variant->pointer_count; p++) {
             const uir_plan_pointer *pointer = &r->plan->pointers[l->variant->first_pointer + p];
             if (pointer->role != UIR_PLAN_OUT || uir_plan_get_word(r->plan, s->outputs, pointer->index) != tensor)
@@ -212,7 +214,7 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
 
 static uir_status place_output(uir_runtime *r, uint32_t k) {
     uint32_t tensor = r->plan->outputs[k].tensor;
-    const rt_buffer *given = &r->bound_outputs[k];
+    const uir_rt_buffer *given = &r->bound_outputs[k];
     size_t bytes = r->tensors[tensor].bytes;
     r->copied_out[k] = false;
     if (given->data) {
@@ -225,12 +227,12 @@ static uir_status place_output(uir_runtime *r, uint32_t k) {
             r->copied_out[k] = r->inputs[i] != given->data || !continues_input(r, k, i);
         }
         if (!r->copied_out[k]) {
-            rt_place_tensor(r, tensor, given->data, given->capacity);
+            uir_rt_place_tensor(r, tensor, given->data, given->capacity);
             return UIR_STATUS_OK;
         }
     }
-    UIR_TRY(rt_buffer_grow(r, &r->results[k], bytes));
-    rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
+    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], bytes));
+    uir_rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
     return UIR_STATUS_OK;
 }
 
@@ -243,38 +245,39 @@ static uir_status place_outputs(uir_runtime *r, uint32_t id) {
 
 /* ---- a stage ---- */
 static bool is_unchanged(const uir_runtime *r, uint32_t id) {
-    const rt_stage_info *info = &r->analysis->stages.data[id];
-    const rt_stage *stage = &r->stages[id];
+    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+    const uir_rt_stage *stage = &r->stages[id];
     for (uint32_t i = 0; stage->valid && i < info->symbols.count; i++) {
         if (!r->bound[info->symbols.data[i]] || r->values[info->symbols.data[i]] != stage->snapshot[i]) return false;
     }
     return stage->valid;
 }
 
-uir_status rt_enter_stage(uir_runtime *r, uint32_t id) {
-    const rt_stage_info *info = &r->analysis->stages.data[id];
-    rt_stage *stage = &r->stages[id];
+uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
+    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+    uir_rt_stage *stage = &r->stages[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
     stage->valid = false;
     for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(shape_tensor(r, info->tensors.data[i]));
-    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(rt_launch_prepare(r, info->launches.data[i]));
+    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(uir_rt_launch_prepare(r, info->launches.data[i]));
     collect_places(r, id);
     stage->block_size = assign_offsets(stage);
-    UIR_TRY(rt_buffer_grow(r, &stage->block, stage->block_size));
+    UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size));
     for (uint32_t i = 0; i < stage->place_count; i++) {
-        const rt_place *p = &stage->places[i];
-        if (p->tensor != UIR_PLAN_NONE) rt_place_tensor(r, p->tensor, stage->block.data + p->offset, (size_t)p->size);
+        const uir_rt_place *p = &stage->places[i];
+        if (p->tensor != UIR_PLAN_NONE)
+            uir_rt_place_tensor(r, p->tensor, stage->block.data + p->offset, (size_t)p->size);
     }
     UIR_TRY(place_outputs(r, id));
-    UIR_TRY(rt_ensure_scratch(r));
+    UIR_TRY(uir_rt_ensure_scratch(r));
     for (uint32_t i = 0; i < info->symbols.count; i++) stage->snapshot[i] = r->values[info->symbols.data[i]];
     stage->valid = true;
     return UIR_STATUS_OK;
 }
 
-void rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end) {
+void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end) {
     for (uint32_t s = first; s < end; s++) {
-        const rt_stage_info *info = &r->analysis->stages.data[s];
+        const uir_rt_stage_info *info = &r->analysis->stages.data[s];
         for (uint32_t i = 0; i < info->learned.count; i++) r->bound[info->learned.data[i]] = false;
     }
 }
