@@ -417,7 +417,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         uir_contraction_emit(k, id);
     } else {
         for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
-            emit_statement(k, statement(k, c), k->fresh == id);
+            emit_statement(k, statement(k, c), k->fresh[id]);
     }
     if (guarded) {
         k->depth--;
@@ -444,14 +444,26 @@ static uint32_t vectorised_block(const uir_kernel *k, uint32_t id) {
     return id != UIR_LOOP_NONE && statement(k, id)->kind == UIR_LOOP_STATEMENT_BLOCK ? id : UIR_LOOP_NONE;
 }
 
-/* An init right before the reduction, which then starts from nothing by itself. */
-static bool starts_next(uir_kernel *k, uint32_t id) {
+/* Does a block under the statement write the tensor? */
+static bool writes(const uir_kernel *k, uint32_t id, uint32_t tensor) {
     const uir_loop_statement *s = statement(k, id);
-    if (s->next == UIR_LOOP_NONE) return false;
-    uint32_t init = vectorised_block(k, id), update = vectorised_block(k, s->next);
-    if (init == UIR_LOOP_NONE || update == UIR_LOOP_NONE || uir_contraction_is_mma(k, update) ||
-        statement(k, s->next)->kind != UIR_LOOP_STATEMENT_FOR)
+    for (uint32_t t = 0; t < s->target_count; t++)
+        if (s->targets[t].tensor == tensor) return true;
+    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = statement(k, c)->next)
+        if (writes(k, c, tensor)) return true;
+    return false;
+}
+
+/* An init before the reduction, which then starts from nothing by itself. */
+static bool starts_next(uir_kernel *k, uint32_t id) {
+    uint32_t init = vectorised_block(k, id), next = statement(k, id)->next;
+    if (init == UIR_LOOP_NONE || statement(k, statement(k, init)->first_child)->kind != UIR_LOOP_STATEMENT_INIT)
         return false;
+    uint32_t state = statement(k, statement(k, init)->first_child)->targets[0].tensor;
+    while (next != UIR_LOOP_NONE && !writes(k, next, state)) next = statement(k, next)->next;
+    if (next == UIR_LOOP_NONE || statement(k, next)->kind != UIR_LOOP_STATEMENT_FOR) return false;
+    uint32_t update = vectorised_block(k, next);
+    if (update == UIR_LOOP_NONE || uir_contraction_is_mma(k, update)) return false;
     const uir_loop_statement *a = statement(k, statement(k, init)->first_child),
                              *b = statement(k, statement(k, update)->first_child);
     if (a->kind != UIR_LOOP_STATEMENT_INIT ||
@@ -463,10 +475,10 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
     uint32_t init_loops = 0, update_loops = 0;
     for (uint32_t i = id; i != init; i = statement(k, i)->first_child)
         init_loops += !is_one(k, statement(k, i)->extent);
-    for (uint32_t i = s->next; i != update; i = statement(k, i)->first_child)
+    for (uint32_t i = next; i != update; i = statement(k, i)->first_child)
         update_loops += !is_one(k, statement(k, i)->extent);
     if (update_loops != init_loops + 1) return false;
-    k->fresh = update;
+    k->fresh[update] = true;
     return true;
 }
 
@@ -735,14 +747,14 @@ static void begin(uir_kernel *k) {
     const uir_loop_function *f = k->f;
     uir_text_init(&k->body, &f->allocator);
     k->pointers = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *k->pointers);
-    if (!k->pointers) k->status = UIR_STATUS_OUT_OF_MEMORY;
+    k->fresh = uir_arena_allocate_array(k->arena, f->statements.count + 1, sizeof *k->fresh);
+    if (!k->pointers || !k->fresh) k->status = UIR_STATUS_OUT_OF_MEMORY;
     if (k->status != UIR_STATUS_OK || !grow_symbols(k, uir_dims_symbol_count(k->dims))) return;
     for (uint32_t i = 0; i < f->sizes.count; i++) k->in_scope[f->sizes.data[i].symbol.id] = 1;
     for (uint32_t i = 0; i < f->tiles.count; i++) k->in_scope[f->tiles.data[i].symbol.id] = 1;
     for (uint32_t i = 0; i < f->tensors.count; i++) describe_pointer(k, i);
     uir_contraction_describe(k);
     k->depth = 1;
-    k->fresh = UIR_LOWER_NONE;
 }
 
 /* Tensors and memories with a dtype of less than a byte have no address. */
@@ -755,10 +767,12 @@ static void check_dtypes(uir_kernel *k) {
 static uir_status read_kernel(uir_kernel *k, const uir_text *text, const uir_allocator *allocator,
                               uir_igraph_list *out) {
     uir_device_list devices = {&k->device, 1};
-    uint32_t before = out->count;
-    UIR_TRY(uir_igraph_parse_list(allocator, &devices, text->data, text->length, k->f->name, k->diagnostics, out));
-    for (uint32_t i = before; i < out->count; i++) UIR_TRY(uir_igraph_verify(out->igraphs[i], k->diagnostics));
-    return UIR_STATUS_OK;
+    uir_igraph *igraph;
+    UIR_TRY(uir_igraph_parse(allocator, &devices, text->data, text->length, k->f->name, k->diagnostics, &igraph));
+    uir_status status = uir_igraph_verify(igraph, k->diagnostics);
+    if (status == UIR_STATUS_OK) return uir_igraph_list_add(out, igraph);
+    uir_igraph_destroy(igraph);
+    return status;
 }
 
 uir_status uir_lower_kernel_text(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,

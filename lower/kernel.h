@@ -78,7 +78,7 @@ typedef struct uir_kernel {
     uir_vector(uir_condition) given; /* hold where the walk is; substituted */
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
-    uint32_t fresh; /* update block whose init was left out: its reduction does not go on from an old state */
+    bool *fresh; /* per statement: an update whose init was left out: it does not go on from an old state */
     const char *block;
     /* the block being made */
     uir_vector(uir_kernel_value) values;
