@@ -66,6 +66,9 @@ struct uir_driver {
     /* Flat indices begin..end of a phase. Called from several threads at once, each with a scratch of its own. */
     uir_status (*run)(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
                       int64_t end);
+    /* Bytes of device memory that a prepared launch reads and writes, found without running it; NULL: it cannot tell.
+     */
+    uir_status (*count_traffic)(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes);
 };
 
 #endif

@@ -145,6 +145,8 @@ typedef struct uir_rt_stage {
 
 typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
+    uint64_t traffic; /* of a call */
+    bool counted;
 } uir_rt_step_statistics;
 
 struct uir_runtime {
@@ -215,6 +217,8 @@ void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
 /* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
+/* Bytes that the launch's slices move. */
+uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes);
 uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
 /* Scratch of every thread is at least what launches and earlier runs need. */
 uir_status uir_rt_ensure_scratch(uir_runtime *r);

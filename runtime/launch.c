@@ -331,3 +331,31 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     r->statistics.dram_bytes += l->bytes;
     return UIR_STATUS_OK;
 }
+
+/* ---- traffic ---- */
+/* A driver that can tell is given the launch as it was prepared, whichever driver ran it. */
+uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes) {
+    const uir_rt_launch *l = launch_of(r, step);
+    uint32_t variant = kernel_of(r, step)->first_variant + l->variant_index;
+    *out_bytes = l->bytes;
+    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+        const uir_rt_kernels *kernels = r->kernels[i];
+        if (!kernels || !kernels->driver->count_traffic || !kernels->variants[variant]) continue;
+        uir_driver_launch launch = l->base;
+        uir_driver_scratch scratch = {.allocator = &r->allocator};
+        size_t size = kernels->driver->state_size(kernels->variants[variant]);
+        launch.kernel = kernels->variants[variant];
+        UIR_TRY_ALLOCATE(launch.state, uir_allocate_zeroed(&r->allocator, size));
+        uir_status status = kernels->driver->prepare(&launch, r->diagnostics);
+        if (status == UIR_STATUS_OK) {
+            scratch.size = launch.scratch_size;
+            scratch.data = uir_allocate(&r->allocator, scratch.size);
+            status =
+                scratch.data ? kernels->driver->count_traffic(&launch, &scratch, out_bytes) : UIR_STATUS_OUT_OF_MEMORY;
+        }
+        if (scratch.data) uir_release(&r->allocator, scratch.data, scratch.size);
+        uir_release(&r->allocator, launch.state, size);
+        return status;
+    }
+    return UIR_STATUS_OK;
+}

@@ -103,6 +103,10 @@ void uir_runtime_cancel(uir_runtime *runtime);
  * that are learned in a run are not in it. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);
 
+/* Counts what the slices of the last run's launches moved, by walking their bytecode without computing: dram_bytes of
+ * the statistics are these from then on, until the next run. Launches in a loop count with their last sizes. */
+uir_status uir_runtime_count_traffic(uir_runtime *runtime);
+
 /* ---- statistics: of the last run ---- */
 typedef struct uir_runtime_statistics {
     double run_ms;

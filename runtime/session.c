@@ -287,6 +287,19 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     return UIR_STATUS_OK;
 }
 
+uir_status uir_runtime_count_traffic(uir_runtime *r) {
+    uint64_t total = 0;
+    if (!r->ran) return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there was no run to count");
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || !r->steps[i].calls) continue;
+        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic));
+        total += r->steps[i].traffic * r->steps[i].calls;
+        r->steps[i].counted = true;
+    }
+    r->statistics.dram_bytes = total;
+    return UIR_STATUS_OK;
+}
+
 /* ---- what it says ---- */
 uir_runtime_statistics uir_runtime_get_statistics(const uir_runtime *r) {
     return r->statistics;
@@ -318,7 +331,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
             out->by = l->driver->name;
             out->variant = l->variant_index;
             out->phases = l->variant->phase_count;
-            out->dram_bytes = l->bytes * out->calls;
+            out->dram_bytes = (r->steps[index].counted ? r->steps[index].traffic : l->bytes) * out->calls;
         }
     }
     return true;

@@ -93,6 +93,10 @@ static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_drive
     return uir_vm_run_range(launch->state, launch->pointers, phase, begin, end, launch->cancel, scratch, NULL);
 }
 
+static uir_status count_traffic(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes) {
+    return uir_vm_count_traffic(launch->state, scratch, launch->cancel, NULL, out_bytes);
+}
+
 const uir_driver uir_vm_driver = {
     .name = "vm",
     .load = load,
@@ -101,4 +105,5 @@ const uir_driver uir_vm_driver = {
     .state_size = state_size,
     .prepare = prepare,
     .run = run,
+    .count_traffic = count_traffic,
 };

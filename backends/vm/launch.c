@@ -204,30 +204,56 @@ int64_t uir_vm_indices(const void *state, uint32_t phase) {
 }
 
 /* ---- running ---- */
+static uir_status start(vm_machine *machine, const vm_state *s, void *const *pointers) {
+    const uir_vm_kernel *k = s->kernel;
+    uir_driver_scratch *scratch = machine->scratch;
+    scratch->failure[0] = 0;
+    if (scratch->size < s->fixed) return uir_vm_fail(machine, "a thread's memory is too small");
+    lay_out_scratch(k, machine, scratch->data);
+    memcpy(machine->values, s->values, k->symbols_count * sizeof *machine->values);
+    memcpy(machine->bound, s->bound, k->symbols_count);
+    memset(machine->outside, 0, k->symbols_count);
+    for (uint32_t i = 0; i < k->pointers_count; i++) {
+        bool local = k->pointers[i].role == UIR_IPOINTER_LOCAL;
+        char *data = local ? scratch->data + s->places[i] : pointers ? pointers[s->places[i]] : scratch->data;
+        machine->memory[i] = (vm_memory){data, s->spans[i]};
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t phase, int64_t begin, int64_t end,
                             const volatile bool *cancel, uir_driver_scratch *scratch, uir_diagnostics *diagnostics) {
     const vm_state *s = state;
-    const uir_vm_kernel *k = s->kernel;
-    vm_machine machine = {.kernel = k,
+    vm_machine machine = {.kernel = s->kernel,
                           .routines = s->routines,
                           .diagnostics = diagnostics,
                           .scratch = scratch,
                           .free_at = s->fixed,
                           .step_limit = s->step_limit,
                           .cancel = cancel};
-    scratch->failure[0] = 0;
-    if (scratch->size < s->fixed) return uir_vm_fail(&machine, "a thread's memory is too small");
-    if (phase >= k->phases_count || begin < 0 || end > s->indices[phase])
+    UIR_TRY(start(&machine, s, pointers));
+    if (phase >= s->kernel->phases_count || begin < 0 || end > s->indices[phase])
         return uir_vm_fail(&machine, "a range outside the phase");
-    lay_out_scratch(k, &machine, scratch->data);
-    memcpy(machine.values, s->values, k->symbols_count * sizeof *machine.values);
-    memcpy(machine.bound, s->bound, k->symbols_count);
-    memset(machine.outside, 0, k->symbols_count);
-    for (uint32_t i = 0; i < k->pointers_count; i++) {
-        char *data = k->pointers[i].role == UIR_IPOINTER_LOCAL ? scratch->data + s->places[i] : pointers[s->places[i]];
-        machine.memory[i] = (vm_memory){data, s->spans[i]};
-    }
-    uir_status status = uir_vm_run_indices(&machine, &k->phases[phase], s->extents + 4 * (size_t)phase, begin, end);
+    uir_status status =
+        uir_vm_run_indices(&machine, &s->kernel->phases[phase], s->extents + 4 * (size_t)phase, begin, end);
+    uir_vm_forget(&machine);
+    return status;
+}
+
+uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const volatile bool *cancel,
+                                uir_diagnostics *diagnostics, uint64_t *out_bytes) {
+    const vm_state *s = state;
+    vm_machine machine = {.kernel = s->kernel,
+                          .diagnostics = diagnostics,
+                          .scratch = scratch,
+                          .free_at = s->fixed,
+                          .cancel = cancel,
+                          .traffic = out_bytes};
+    *out_bytes = 0;
+    UIR_TRY(start(&machine, s, NULL));
+    uir_status status = UIR_STATUS_OK;
+    for (uint32_t i = 0; i < s->kernel->phases_count && status == UIR_STATUS_OK; i++)
+        status = uir_vm_run_indices(&machine, &s->kernel->phases[i], s->extents + 4 * (size_t)i, 0, s->indices[i]);
     uir_vm_forget(&machine);
     return status;
 }

@@ -29,6 +29,8 @@ typedef struct vm_machine {
     uir_driver_scratch *scratch;
     size_t free_at, used, beyond;
     vm_overflow *overflow;
+    uint64_t
+        *traffic; /* not NULL: nothing is computed, the bytes of device memory that would be touched are added up */
     uint64_t steps, step_limit;
     const volatile bool *cancel;
 } vm_machine;
@@ -79,6 +81,9 @@ int64_t uir_vm_view_rows(const vm_view *view);
 /* A copy of the whole slice, row-major, in the scratch arena; NULL when memory is exhausted. */
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view);
 
+/* Adds what a slice of device memory moves. */
+void uir_vm_count_view(vm_machine *machine, uint32_t slice, const vm_view *view);
+uir_status uir_vm_count_instruction(vm_machine *machine, const vm_instruction *instruction);
 /* Flat indices begin..end of a phase of the given axes. */
 uir_status uir_vm_run_indices(vm_machine *machine, const vm_phase *phase, const int64_t *extents, int64_t begin,
                               int64_t end);

@@ -123,6 +123,13 @@ static uir_status read_index(vm_machine *machine, const vm_item *item) {
     UIR_TRY(uir_vm_view_bind(machine, item->slice, &view));
     UIR_TRY(uir_vm_evaluate(machine, item->limit, &limit));
     if (view.total != 1) return uir_vm_fail(machine, "an index is one element");
+    if (machine->traffic) { /* there is no data: the index is somewhere inside */
+        uir_vm_count_view(machine, item->slice, &view);
+        machine->outside[item->symbol] = limit <= 0;
+        machine->values[item->symbol] = 0;
+        machine->bound[item->symbol] = true;
+        return UIR_STATUS_OK;
+    }
     value = uir_dtype_load_integer(view.dtype, uir_vm_view_read(&view, 0, 0, 1, element), 0);
     bool outside = limit <= 0;
     if (!outside && (value < 0 || value >= limit)) {
@@ -154,6 +161,8 @@ static uir_status run_item(vm_machine *machine, const vm_item *item) {
     case UIR_IITEM_INDEX:
         return read_index(machine, item);
     case UIR_IITEM_INSTRUCTION:
+        if (machine->traffic)
+            return uir_vm_count_instruction(machine, &machine->kernel->instructions[item->instruction]);
         return uir_vm_execute(machine, &machine->kernel->instructions[item->instruction]);
     default:
         return run_list(machine, item->first_child); /* IF, RUN */

@@ -107,6 +107,10 @@ static void test_slice(void **state) {
     uir_runtime_statistics s = uir_runtime_get_statistics(r);
     assert_int_equal(s.vm_calls, 3);
     assert_int_equal(s.phases, 4);
+    /* x 4, 4 to 4, then the sum: 20 floats and its constant a row, read, written, read again, and a result a row. */
+    run_and_check(&f, r, 4, 5, NULL);
+    check_ok(&f, uir_runtime_count_traffic(r));
+    assert_int_equal(uir_runtime_get_statistics(r).dram_bytes, 4 * (20 + 20 + 20 + 20 + 20 + 4 + 20 + 20 + 4));
     uir_runtime_destroy(r);
     uir_package_close(package);
     fixture_deinit(&f);

@@ -1,0 +1,42 @@
+/* What a kernel moves: its slices of device memory, summed over everything that would run. */
+#include "backends/vm/machine.h"
+
+#include <string.h>
+
+void uir_vm_count_view(vm_machine *machine, uint32_t slice, const vm_view *view) {
+    uint64_t elements = 1;
+    if (machine->kernel->pointers[machine->kernel->slices[slice].pointer].role == UIR_IPOINTER_LOCAL) return;
+    if (view->offsets) {
+        elements = 0;
+        for (int64_t i = 0; i < view->total; i++) elements += view->offsets[i] >= 0;
+    } else {
+        for (uint32_t d = 0; d < view->rank; d++) elements *= (uint64_t)(view->dims[d].high - view->dims[d].low);
+    }
+    *machine->traffic += (view->total ? elements : 0) * view->size;
+}
+
+/* An operand that is the one before it is read once. */
+static bool is_repeated(const vm_machine *machine, const vm_instruction *in, uint32_t operand) {
+    for (uint32_t i = 1; i < operand; i++) {
+        if (!memcmp(&machine->kernel->slices[in->slices[i]], &machine->kernel->slices[in->slices[operand]],
+                    sizeof(vm_slice)))
+            return true;
+    }
+    return false;
+}
+
+/* A result that is gone on from is read as well. */
+uir_status uir_vm_count_instruction(vm_machine *machine, const vm_instruction *in) {
+    uir_iop_family family = uir_iop_get_row((uir_iop_code)in->code)->family;
+    bool reads_result = in->flags & VM_FLAG_ACCUMULATE || family == UIR_IOP_FAMILY_MMA;
+    uir_vm_forget(machine);
+    UIR_TRY(uir_vm_count(machine, 1));
+    for (uint32_t i = 0; i < in->slice_count; i++) {
+        vm_view view;
+        if (is_repeated(machine, in, i)) continue;
+        UIR_TRY(uir_vm_view_bind(machine, in->slices[i], &view));
+        uir_vm_count_view(machine, in->slices[i], &view);
+        if (i == 0 && reads_result) uir_vm_count_view(machine, in->slices[i], &view);
+    }
+    return UIR_STATUS_OK;
+}
