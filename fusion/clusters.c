@@ -165,11 +165,34 @@ static uir_status read_places(uir_clusters *c) {
     return UIR_STATUS_OK;
 }
 
+/* What nothing reads is not computed. */
+static void drop_dead(uir_clusters *c) {
+    for (uint32_t p = c->count; p-- > 0;) {
+        uir_fusion_item *item = &c->items[p];
+        const uir_node_info *node = uir_clusters_node(c, p);
+        bool read = item->class == UIR_FUSION_CLASS_PLAN;
+        for (uint32_t i = 0; i < node->output_count; i++) read |= c->is_result[node->outputs[i].id];
+        for (uint32_t i = 0; i < item->users.count; i++) read |= c->items[item->users.data[i]].where.count != 0;
+        if (read) continue;
+        item->home = UIR_FUSION_NONE;
+        item->where.count = c->clusters.data[p].places.count = 0;
+    }
+}
+
+/* Half of what a kernel has on chip beside its registers. */
+static uint64_t row_capacity_of(const uir_device *device) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; device && i < device->space_count; i++)
+        if (!device->spaces[i].is_registers && device->spaces[i].capacity > most) most = device->spaces[i].capacity;
+    return most / 2;
+}
+
 uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
                              uir_arena *arena) {
     const uir_graph_info *info = uir_graph_get(module, graph);
     *c = (uir_clusters){.module = module, .graph = graph, .options = options, .arena = arena};
     c->rewrites = (uir_fusion_standard_rewrites() | options->rewrites_on) & ~options->rewrites_off;
+    c->row_capacity = row_capacity_of(options->device);
     c->count = info->nodes.count;
     c->value_count = module->values.count;
     UIR_TRY_ALLOCATE(c->items, uir_arena_allocate_array(arena, c->count + 1u, sizeof *c->items));
@@ -191,5 +214,6 @@ uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id g
         UIR_TRY(uir_vector_push(arena, &c->clusters, cluster));
     }
     UIR_TRY(read_places(c));
+    drop_dead(c);
     return uir_clusters_init_order(c);
 }

@@ -96,6 +96,8 @@ uir_status uir_clusters_join(uir_clusters *c, const uir_places *members, const c
 uir_status uir_clusters_copy(uir_clusters *c, uint32_t cluster, uint32_t place, const char *line);
 /* Takes a place out of a cluster; a place that then has no home gets a cluster of its own. */
 uir_status uir_clusters_drop(uir_clusters *c, uint32_t cluster, uint32_t place);
+/* Homes that, by what was done since, nothing reads any more. */
+void uir_clusters_sweep(uir_clusters *c);
 uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place); /* sorted, once */
 
 /* ---- candidates, cost and legality (legality.c, cost.c) ---- */

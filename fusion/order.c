@@ -109,7 +109,7 @@ static uir_status join_two(uir_clusters *c, uint32_t into, uint32_t other) {
     return UIR_STATUS_OK;
 }
 
-/* A place that all who read it compute themselves leaves its home; so may then what only it read. */
+/* A place that all who read it compute themselves leaves its home. */
 static void leave_home(uir_clusters *c, uint32_t place) {
     uint32_t home = c->items[place].home;
     if (home == UIR_FUSION_NONE || c->clusters.data[home].places.count != 1) return;
@@ -121,6 +121,11 @@ static void leave_home(uir_clusters *c, uint32_t place) {
     uint32_t first = window_of(home) * UIR_FUSION_WINDOW;
     for (uint32_t q = first; q < c->count && q < first + UIR_FUSION_WINDOW; q++)
         take(row(c->after, q), home), take(row(c->before, q), home);
+}
+
+void uir_clusters_sweep(uir_clusters *c) {
+    for (uint32_t p = c->count; p-- > 0;)
+        if (c->items[p].home != UIR_FUSION_NONE && !c->clusters.data[c->items[p].home].is_plain) leave_home(c, p);
 }
 
 static uir_status note(uir_clusters *c, uint32_t cluster, const char *line) {

@@ -39,6 +39,14 @@ static bool has_class(const uir_clusters *c, uint32_t cluster, uir_fusion_class 
     return false;
 }
 
+/* A reshape by itself moves nothing: no kernel is made of it. */
+static bool only_reshapes(const uir_clusters *c, uint32_t cluster) {
+    const uir_places *places = &c->clusters.data[cluster].places;
+    for (uint32_t i = 0; i < places->count; i++)
+        if (c->items[places->data[i]].class != UIR_FUSION_CLASS_RESHAPE) return false;
+    return true;
+}
+
 /* What speaks for a cluster in a trace: its reduction or contraction, else its last node. */
 static uint32_t seed_of(const uir_clusters *c, uint32_t cluster) {
     const uir_places *places = &c->clusters.data[cluster].places;
@@ -300,28 +308,22 @@ static bool is_cheap(const uir_clusters *c, uint32_t place, uint32_t readers) {
     }
 }
 
-/* Which readers may compute the place, and whether that moves fewer bytes. */
+/* Each reader computes the place if it may and does not read more bytes than before: whatever else the place could have
+ * been joined with, that moves no more. */
 static uir_status recompute(uir_clusters *c, uint32_t place, const uir_places *readers, bool plain) {
     uir_places takers = {0};
-    double before = 0, after = 0;
-    uir_candidate alone;
-    UIR_TRY(uir_candidate_of(c, c->items[place].home, &alone));
-    before += uir_candidate_traffic(c, &alone);
     for (uint32_t i = 0; i < readers->count; i++) {
         uir_candidate with;
         bool legal;
         UIR_TRY(uir_candidate_of(c, readers->data[i], &with));
-        double reads = uir_candidate_traffic(c, &with);
+        double before = uir_candidate_traffic(c, &with);
         UIR_TRY(uir_places_add(c->arena, &with.places, place));
+        if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_TRAFFIC) && uir_candidate_traffic(c, &with) > before) continue;
         UIR_TRY(uir_candidate_is_legal(c, &with, &legal));
-        before += reads;
-        after += legal ? uir_candidate_traffic(c, &with) : reads;
         if (legal) UIR_TRY(uir_vector_push(c->arena, &takers, readers->data[i]));
     }
-    bool all = takers.count == readers->count && !plain;
-    if (!all) after += uir_candidate_traffic(c, &alone);
-    if (!takers.count || (uir_clusters_checks(c, UIR_FUSION_CLAUSE_TRAFFIC) && after > before)) return UIR_STATUS_OK;
     /* One that stays is computed once more for nothing, unless it is no work. */
+    bool all = takers.count == readers->count && !plain;
     if (!all && c->items[place].class == UIR_FUSION_CLASS_ELEMENTWISE) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < takers.count; i++) {
         const char *line;
@@ -338,8 +340,9 @@ static uir_status place_trivial(uir_clusters *c, uint32_t place) {
     bool plain, joined = false;
     if (home == UIR_FUSION_NONE || !uir_clusters_is_trivial(c, home)) return UIR_STATUS_OK;
     UIR_TRY(find_readers(c, place, &readers, &plain));
+    for (uint32_t i = 0; i < readers.count; i++) plain |= only_reshapes(c, readers.data[i]);
     for (uint32_t i = 0; i < readers.count;) /* itself is none */
-        if (readers.data[i] == home)
+        if (readers.data[i] == home || only_reshapes(c, readers.data[i]))
             memmove(&readers.data[i], &readers.data[i + 1], (--readers.count - i) * sizeof *readers.data);
         else
             i++;
@@ -366,6 +369,7 @@ static uir_status join_readers(uir_clusters *c, const uir_places *users) {
             uint32_t a = c->items[users->data[i]].home, b = c->items[users->data[k]].home;
             bool joined;
             if (a == UIR_FUSION_NONE || b == UIR_FUSION_NONE || a == b) continue;
+            if (only_reshapes(c, a) || only_reshapes(c, b)) continue;
             bool alike = (uir_clusters_is_trivial(c, a) && uir_clusters_is_trivial(c, b)) ||
                          (has_class(c, a, UIR_FUSION_CLASS_REDUCE) && has_class(c, b, UIR_FUSION_CLASS_REDUCE));
             if (!alike || c->clusters.data[a].is_plain || c->clusters.data[b].is_plain) continue;
@@ -392,11 +396,13 @@ static uir_status join_siblings(uir_clusters *c) {
 }
 
 /* ---- reshapes at the edges ---- */
+/* At the end what it reads becomes the result instead: that must be this cluster's to give. */
 static bool is_edge(const uir_clusters *c, uint32_t cluster, uint32_t place) {
     const uir_cluster *of = &c->clusters.data[cluster];
     uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, place)->inputs[0]);
     if (maker == UIR_FUSION_NONE || !uir_places_has(&of->places, maker)) return true;
     if (c->items[place].home != cluster) return false;
+    if (c->items[maker].home != cluster && c->items[maker].home != UIR_FUSION_NONE) return false;
     const uir_places *users = &c->items[place].users;
     for (uint32_t i = 0; i < users->count; i++)
         if (uir_places_has(&of->places, users->data[i])) return false;
@@ -416,10 +422,14 @@ static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bo
     uint32_t count = c->clusters.count;
     UIR_TRY_ALLOCATE(kept.where.data,
                      uir_arena_copy(c->arena, kept.where.data, (kept.where.count + 1u) * sizeof *kept.where.data));
+    uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, place)->inputs[0]);
+    bool adopts = maker != UIR_FUSION_NONE && c->items[maker].home == UIR_FUSION_NONE;
     UIR_TRY(uir_clusters_drop(c, cluster, place));
+    if (adopts) c->items[maker].home = cluster;
     UIR_TRY(uir_vector_push(c->arena, &rest.members, cluster));
     UIR_TRY(uir_candidate_is_legal(c, &rest, out_cut));
     if (*out_cut) return UIR_STATUS_OK;
+    if (adopts) c->items[maker].home = UIR_FUSION_NONE;
     c->items[place] = kept;
     c->clusters.count = count;
     return uir_places_add(c->arena, &c->clusters.data[cluster].places, place);
@@ -440,15 +450,9 @@ static uir_status cut_reshapes(uir_clusters *c) {
     return UIR_STATUS_OK;
 }
 
-/* A reshape by itself moves nothing. */
 static void leave_reshapes(uir_clusters *c) {
-    for (uint32_t i = 0; i < c->clusters.count; i++) {
-        uir_cluster *cluster = &c->clusters.data[i];
-        bool moves = false;
-        for (uint32_t k = 0; k < cluster->places.count; k++)
-            moves |= c->items[cluster->places.data[k]].class != UIR_FUSION_CLASS_RESHAPE;
-        if (!moves) cluster->is_plain = true;
-    }
+    for (uint32_t i = 0; i < c->clusters.count; i++)
+        if (only_reshapes(c, i)) c->clusters.data[i].is_plain = true;
 }
 
 enum {
@@ -462,7 +466,9 @@ uir_status uir_clusters_rewrite(uir_clusters *c) {
     UIR_TRY(grow_all(c, ANCHORS, UIR_FUSION_LIFT));
     UIR_TRY(place_trivials(c));
     UIR_TRY(join_siblings(c));
+    uir_clusters_sweep(c);
     UIR_TRY(place_trivials(c));
+    uir_clusters_sweep(c);
     UIR_TRY(cut_reshapes(c));
     leave_reshapes(c);
     return UIR_STATUS_OK;
