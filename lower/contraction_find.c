@@ -69,6 +69,11 @@ uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
 
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor) {
     char mark[128];
+    const uir_loop_tensor *t = &c->f->tensors.data[tensor];
+    for (uint32_t i = 0; i < c->f->tensors.count; i++) { /* an argument read in two ways stays as it is */
+        const uir_loop_tensor *other = &c->f->tensors.data[i];
+        if (i != tensor && other->role == t->role && other->index == t->index) return false;
+    }
     snprintf(mark, sizeof mark, "constant %s", c->f->tensors.data[tensor].name);
     return uir_loop_has_mark(c->f, c->update, mark);
 }

@@ -262,6 +262,18 @@ static uint32_t copied_rank(const uir_kernel *k, uint32_t tensor) {
     return 0;
 }
 
+/* A tile that goes out across has as many dims as the output, so that both sides of the copy are alike. */
+static void match_outputs(uir_kernel *k) {
+    const uir_loop_function *f = k->f;
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = STATEMENT(f, i);
+        if (s->kind != UIR_LOOP_STATEMENT_STORE || !k->pointers[s->targets[0].tensor].layout) continue;
+        const uir_loop_expression *e = EXPRESSION(f, s->values[0]);
+        if (e->kind == UIR_LOOP_LOAD && k->pointers[e->load.tensor].on_chip)
+            keep_dims(k, e->load.tensor, k->pointers[s->targets[0].tensor].rank);
+    }
+}
+
 void uir_contraction_describe(uir_kernel *k) {
     const uir_loop_function *f = k->f;
     uint32_t id = find_mma(f, f->first);
@@ -318,6 +330,7 @@ void uir_contraction_describe(uir_kernel *k) {
         write_panel(k, tensor, &factors[which]->load, &o, column, block);
     }
     order_list(&o, f->first);
+    match_outputs(k);
     keep_dims(k, sum->targets[0].tensor, 0);
     for (uint32_t which = 0; which < 2; which++) {
         uint32_t tensor = factors[which]->load.tensor;

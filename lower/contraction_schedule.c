@@ -10,7 +10,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4 };
+enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4, SAME_SET = 2048 };
 
 /* One of m, n, k: the axis that is tiled. */
 typedef struct side {
@@ -30,6 +30,7 @@ typedef struct planner {
     side sides[4];                  /* by class; [BATCH] unused */
     uir_dim at[UIR_LOOP_MAX_ITERS]; /* per axis that is not tiled: its loop's variable */
     bool few;
+    bool by_tiles; /* what follows works on whole tiles: an output has its columns along the rows */
     bool copied[2];
     uint32_t raw[2];     /* factors without the cast that mma makes itself */
     uir_dtype dtypes[2]; /* of the factors as mma reads them */
@@ -176,10 +177,10 @@ static uir_status use_tiles(planner *p, uint32_t id, uir_dim row, uir_dim column
         changed |= argument != e.arguments[i];
     }
     if (e.kind == UIR_LOOP_LOAD && e.load.tensor < p->local_count && p->local[e.load.tensor] != NONE) {
-        bool sums = p->local[e.load.tensor] == p->sums;
+        bool tile = p->local[e.load.tensor] == p->sums || p->by_tiles;
         e.load.tensor = p->local[e.load.tensor];
-        e.load.indices[0] = sums ? row : column;
-        e.load.indices[1] = column;
+        e.load.indices[0] = tile ? row : column;
+        e.load.indices[1] = p->sides[UIR_CONTRACTION_N].axis == NONE ? number(p, 0) : column;
         changed = true;
     }
     if (!changed) return UIR_STATUS_OK;
@@ -317,49 +318,54 @@ static uir_status place_update(planner *p, uint32_t under) {
     return UIR_STATUS_OK;
 }
 
-/* What follows, a row at a time. */
-static uir_status place_after(planner *p, uint32_t under) {
-    static const uint32_t columns[] = {UIR_CONTRACTION_N}, rows[] = {UIR_CONTRACTION_M};
+/* What follows, a row at a time; or by tiles. */
+static uir_status open_rows(planner *p, uint32_t *under) {
     uir_loop_function *f = p->f;
-    bool by_rows = p->sides[UIR_CONTRACTION_N].axis != NONE;
     side *m = &p->sides[UIR_CONTRACTION_M];
-    if (by_rows && m->axis != NONE) {
-        const char *name;
-        UIR_TRY(fresh_name(f, "row", &name));
-        UIR_TRY(add_loop(f, name, UIR_LOOP_SERIAL, m->tile, under, &under, &m->inner));
-        if (m->guarded) {
-            uir_loop_statement holder = {0};
-            uint32_t id;
-            UIR_TRY(guard(p, &holder, UIR_CONTRACTION_M));
-            uir_loop_statement branch = {.kind = UIR_LOOP_STATEMENT_IF,
-                                         .first_child = NONE,
-                                         .next = NONE,
-                                         .conditions = holder.conditions,
-                                         .condition_count = holder.condition_count};
-            UIR_TRY(add_statement(f, &branch, &id));
-            append(f, under, id);
-            under = id;
-        }
-    }
+    const char *name;
+    UIR_TRY(fresh_name(f, "row", &name));
+    UIR_TRY(add_loop(f, name, UIR_LOOP_SERIAL, m->tile, *under, under, &m->inner));
+    if (!m->guarded) return UIR_STATUS_OK;
+    uir_loop_statement holder = {0};
+    uint32_t id;
+    UIR_TRY(guard(p, &holder, UIR_CONTRACTION_M));
+    uir_loop_statement branch = {.kind = UIR_LOOP_STATEMENT_IF,
+                                 .first_child = NONE,
+                                 .next = NONE,
+                                 .conditions = holder.conditions,
+                                 .condition_count = holder.condition_count};
+    UIR_TRY(add_statement(f, &branch, &id));
+    append(f, *under, id);
+    *under = id;
+    return UIR_STATUS_OK;
+}
+
+static uir_status place_after(planner *p, uint32_t under) {
+    static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N};
+    uir_loop_function *f = p->f;
+    bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
+    bool by_rows = columns && !p->by_tiles;
+    if (by_rows && p->sides[UIR_CONTRACTION_M].axis != NONE) UIR_TRY(open_rows(p, &under));
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         uint32_t inside = under, id = p->c.after[i].id;
         uir_dim row, column;
-        UIR_TRY(open_tiles(p, by_rows ? columns : rows, 1, &inside));
+        UIR_TRY(open_tiles(p, by_rows ? classes + 1 : classes, by_rows ? 1 : columns ? 2 : 1, &inside));
         uir_loop_statement block = *STATEMENT(f, id);
         bind_axes(p, &block, p->c.after[i].axes);
         UIR_TRY(local_index(p, &block, UIR_CONTRACTION_M, false, &row));
         UIR_TRY(local_index(p, &block, UIR_CONTRACTION_N, false, &column));
-        UIR_TRY(guard(p, &block, by_rows ? UIR_CONTRACTION_N : UIR_CONTRACTION_M));
+        if (!by_rows) UIR_TRY(guard(p, &block, UIR_CONTRACTION_M));
+        UIR_TRY(guard(p, &block, UIR_CONTRACTION_N));
         uir_loop_statement *s = STATEMENT(f, statement_of(f, id));
-        uint32_t value, kept = p->sums;
-        /* Without columns a row's values lie along the rows. */
-        UIR_TRY(use_tiles(p, s->values[0], row, by_rows ? column : row, &value));
-        (void)kept;
+        uint32_t value;
+        if (!columns) column = row; /* values lie along the rows */
+        UIR_TRY(use_tiles(p, s->values[0], row, column, &value));
         s = STATEMENT(f, statement_of(f, id));
         s->values[0] = value;
         uint32_t target = s->targets[0].tensor;
         if (p->local[target] != NONE)
-            s->targets[0] = (uir_loop_access){.tensor = p->local[target], .indices = {by_rows ? column : row}};
+            s->targets[0] =
+                (uir_loop_access){.tensor = p->local[target], .indices = {p->by_tiles ? row : column, column}};
         *STATEMENT(f, id) = block;
         append(f, inside, id);
     }
@@ -392,27 +398,29 @@ static void choose_axes(planner *p) {
     }
 }
 
-/* The columns are those of the factor along which the last dim of the output runs. */
+/* Columns are the second factor's; where it has none, the first one's rows. */
 static void choose_sides(planner *p) {
     uir_contraction *c = &p->c;
-    int32_t last = -1;
-    uint32_t class = UIR_CONTRACTION_N, columns = 0;
-    for (uint32_t i = 0; i < c->axis_count; i++) {
-        if (c->axes[i].class == UIR_CONTRACTION_N) columns++;
-        if (c->axes[i].place > last && (c->axes[i].class == UIR_CONTRACTION_M || c->axes[i].class == UIR_CONTRACTION_N))
-            last = c->axes[i].place, class = c->axes[i].class;
-    }
-    if (class == UIR_CONTRACTION_N && columns) return;
-    for (uint32_t i = 0; i < c->axis_count; i++) {
-        if (c->axes[i].class == UIR_CONTRACTION_M)
-            c->axes[i].class = UIR_CONTRACTION_N;
-        else if (c->axes[i].class == UIR_CONTRACTION_N)
-            c->axes[i].class = UIR_CONTRACTION_M;
-    }
+    for (uint32_t i = 0; i < c->axis_count; i++)
+        if (c->axes[i].class == UIR_CONTRACTION_N) return;
+    for (uint32_t i = 0; i < c->axis_count; i++)
+        if (c->axes[i].class == UIR_CONTRACTION_M) c->axes[i].class = UIR_CONTRACTION_N;
     uint32_t factor = c->factors[0];
     c->factors[0] = c->factors[1];
     c->factors[1] = factor;
     say(p, "exchange the factors of %s: its columns are the first one's rows", c->f->tensors.data[c->tensor].name);
+}
+
+/* The axis along which the last dim of what a block stores to runs; NONE. */
+static uint32_t last_axis(const planner *p, const uir_contraction_block *b) {
+    const uir_loop_statement *block = STATEMENT(p->f, b->id);
+    const uir_loop_access *target = &STATEMENT(p->f, block->first_child)->targets[0];
+    uint32_t rank = p->f->tensors.data[target->tensor].rank;
+    uir_symbol symbol;
+    if (!rank || !uir_dim_is_symbol(p->f->dims, target->indices[rank - 1], &symbol)) return NONE;
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id) return b->axes[i];
+    return NONE;
 }
 
 /* What mma can read: the factor itself, or what is cast to i32 in it. */
@@ -434,27 +442,66 @@ static uir_status choose_dtypes(planner *p) {
     return UIR_STATUS_OK;
 }
 
-/* Every index is at most one iteration variable: the slice is a box. */
+typedef struct variable_count {
+    const uir_loop_statement *block;
+    uint32_t count;
+    uir_symbol last;
+} variable_count;
+
+static void count_variable(void *user, uir_symbol symbol) {
+    variable_count *v = user;
+    for (uint32_t i = 0; i < v->block->iter_count; i++)
+        if (v->block->iters[i].symbol.id == symbol.id) v->count++, v->last = symbol;
+}
+
+/* Every index is a start plus at most one iteration variable, each used once: the slice is a box. */
 static bool is_box(planner *p, uint32_t expression) {
     const uir_loop_expression *e = EXPRESSION(p->f, expression);
-    uir_symbol symbol;
+    uir_dims *dims = p->f->dims;
+    uir_symbol used[UIR_LOOP_MAX_RANK];
+    uint32_t count = 0;
     if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
-    for (uint32_t d = 0; d < p->f->tensors.data[e->load.tensor].rank; d++)
-        if (!uir_dim_is_const(p->f->dims, e->load.indices[d], NULL) &&
-            !uir_dim_is_symbol(p->f->dims, e->load.indices[d], &symbol))
-            return false;
+    for (uint32_t d = 0; d < p->f->tensors.data[e->load.tensor].rank; d++) {
+        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
+        uir_dim_visit_symbols(dims, e->load.indices[d], count_variable, &v);
+        if (!v.count) continue;
+        uir_dim start = uir_dim_sub(dims, e->load.indices[d], uir_dim_symbol(dims, v.last));
+        variable_count rest = {v.block, 0, {0}};
+        if (v.count > 1 || !start.id) return false;
+        uir_dim_visit_symbols(dims, start, count_variable, &rest);
+        for (uint32_t i = 0; i < count; i++)
+            if (used[i].id == v.last.id) return false;
+        if (rest.count) return false;
+        used[count++] = v.last;
+    }
     return true;
 }
 
 /* Dim of a tensor that an axis of the update addresses in a box; NONE. */
 static uint32_t dim_of(planner *p, uint32_t expression, uint32_t axis) {
     const uir_loop_expression *e = EXPRESSION(p->f, expression);
-    uir_symbol symbol;
-    for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++)
-        if (uir_dim_is_symbol(p->f->dims, e->load.indices[d], &symbol) &&
-            symbol.id == STATEMENT(p->f, p->c.update)->iters[axis].symbol.id)
-            return d;
+    for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++) {
+        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
+        uir_dim_visit_symbols(p->f->dims, e->load.indices[d], count_variable, &v);
+        if (v.count && v.last.id == v.block->iters[axis].symbol.id) return d;
+    }
     return NONE;
+}
+
+/* Are the first factor's rows read where they lie? Few may be; many, when they are known not to meet in the same places
+ * of a cache: as far apart as a multiple of half its ways' size, they would. */
+static bool is_direct_a(planner *p) {
+    if (!is_box(p, p->raw[0])) return false;
+    const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
+    uint32_t row = dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
+    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
+    if (t->role != UIR_LOOP_ROLE_IN) return false;
+    if (p->few || row == NONE) return true;
+    for (uint32_t d = row + 1; d < t->rank; d++) {
+        if (!is_const(p, t->extents[d], &extent) || extent < 1 || extent > 1 << 20) return false;
+        distance *= extent;
+    }
+    return distance < SAME_SET || distance % SAME_SET != 0;
 }
 
 /* Is the second factor read where it lies? Constants are in panels already; else its rows must follow each other. */
@@ -503,32 +550,44 @@ static void fixed_tile(planner *p, side *s, int64_t size) {
     }
 }
 
+/* Bytes on chip, as numbers that tiles' sizes are multiplied with. */
+typedef struct footprint {
+    int64_t mn, mk, kn, n, fixed;
+} footprint;
+
+static footprint footprint_of(planner *p) {
+    footprint f = {.mn = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8};
+    int64_t after = 8 * (int64_t)p->c.after_count;
+    for (uint32_t k = 0; k < 2; k++) {
+        int64_t bytes = p->copied[k] ? (int64_t)uir_dtype_bits(p->dtypes[k]) / 8 : 0;
+        if (p->copied[k] && EXPRESSION(p->f, p->raw[k])->kind != UIR_LOOP_LOAD) bytes *= 4; /* what leads to it */
+        *(k ? &f.kn : &f.mk) = bytes;
+    }
+    *(p->by_tiles || p->sides[UIR_CONTRACTION_N].axis == NONE ? &f.mn : &f.n) += after;
+    f.fixed = 64 * ((int64_t)p->c.after_count * 2 + 8);
+    return f;
+}
+
 static int64_t byte_count(planner *p, tile_choice t) {
-    int64_t state = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8, bytes = t.m * t.n * state;
+    footprint f = footprint_of(p);
     int64_t panels = (t.n + PANEL - 1) / PANEL * PANEL;
-    if (p->copied[0]) bytes += t.m * (t.k + ROW_PAD) * (int64_t)uir_dtype_bits(p->dtypes[0]) / 8;
-    if (p->copied[1]) bytes += panels * t.k * (int64_t)uir_dtype_bits(p->dtypes[1]) / 8;
-    return bytes + (int64_t)p->c.after_count * t.n * 8 + 64 * (p->c.after_count + 4);
+    return t.m * t.n * f.mn + t.m * (t.k + ROW_PAD) * f.mk + panels * t.k * f.kn + t.n * f.n + f.fixed;
 }
 
 /* The same over the tiles, as a condition of the kernel. */
 static uir_status require_capacity(planner *p, int64_t capacity) {
     uir_dims *dims = p->f->dims;
+    footprint f = footprint_of(p);
     uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
             k = p->sides[UIR_CONTRACTION_K].tile;
-    int64_t state = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8, known;
-    uir_dim bytes = uir_dim_mul(dims, uir_dim_mul(dims, m, n), number(p, state));
+    int64_t known;
+    uir_dim bytes = uir_dim_mul(dims, uir_dim_mul(dims, m, n), number(p, f.mn));
     uir_dim panels = uir_dim_align(dims, n, number(p, PANEL));
-    if (p->copied[0])
-        bytes = uir_dim_add(dims, bytes,
-                            uir_dim_mul(dims, uir_dim_mul(dims, m, uir_dim_add(dims, k, number(p, ROW_PAD))),
-                                        number(p, (int64_t)uir_dtype_bits(p->dtypes[0]) / 8)));
-    if (p->copied[1])
-        bytes = uir_dim_add(
-            dims, bytes,
-            uir_dim_mul(dims, uir_dim_mul(dims, panels, k), number(p, (int64_t)uir_dtype_bits(p->dtypes[1]) / 8)));
-    bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, n, number(p, (int64_t)p->c.after_count * 8)));
-    bytes = uir_dim_add(dims, bytes, number(p, 64 * ((int64_t)p->c.after_count + 4)));
+    uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, number(p, ROW_PAD)));
+    if (f.mk) bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, rows, number(p, f.mk)));
+    if (f.kn) bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, uir_dim_mul(dims, panels, k), number(p, f.kn)));
+    bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, n, number(p, f.n)));
+    bytes = uir_dim_add(dims, bytes, number(p, f.fixed));
     if (!bytes.id) return UIR_STATUS_OUT_OF_MEMORY;
     if (uir_dim_is_const(dims, bytes, &known)) return UIR_STATUS_OK;
     uir_condition fits = {UIR_RELATION_LE, bytes, number(p, capacity)};
@@ -546,7 +605,7 @@ static uir_dim cost_of(planner *p, tile_choice t) {
         if (class != UIR_CONTRACTION_K && (class == UIR_CONTRACTION_BATCH || p->sides[class].axis != i))
             units = uir_dim_mul(dims, units, p->c.axes[i].extent);
     }
-    int64_t unit = t.m * t.n + 8 * t.m + (p->copied[1] ? 32 : 8) * t.n;
+    int64_t unit = t.m * t.n + (p->copied[0] ? 8 : 2) * t.m + (p->copied[1] ? 32 : 8) * t.n;
     return uir_dim_mul(dims, uir_dim_ceildiv(dims, units, number(p, WORKERS)), number(p, unit));
 }
 
@@ -582,9 +641,8 @@ static uir_status choose_tiles(planner *p) {
     else
         UIR_TRY(add_tile(p, n, columns[0], PANEL, &count));
     UIR_TRY(add_tile(p, m, rows[4], 1, &count));
-    m->guarded = n->guarded |= n->split;
     m->guarded = true;
-    if (!narrow) n->guarded = !(is_const(p, n->extent, &width) && width % columns[0] == 0 && false);
+    n->guarded |= !narrow;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             tile_choice t = {rows[i], narrow ? (width < 1 ? 1 : width) : columns[j], depth};
@@ -602,33 +660,87 @@ static uir_status choose_tiles(planner *p) {
 }
 
 /* ---- the whole ---- */
+/* A block after all others that copies `from` to where `access` says; over the variables of `like`. */
+static uir_status add_copy(planner *p, uint32_t from, const uir_loop_access *access, const uir_loop_statement *like,
+                           const uint32_t *axes) {
+    uir_contraction *c = &p->c;
+    uir_loop_function *f = p->f;
+    uir_loop_statement block = {.kind = UIR_LOOP_STATEMENT_BLOCK, .first_child = NONE, .next = NONE};
+    uir_loop_statement store = {
+        .kind = UIR_LOOP_STATEMENT_STORE, .first_child = NONE, .next = NONE, .target_count = 1, .value_count = 1};
+    uir_loop_expression load = {.kind = UIR_LOOP_LOAD, .dtype = f->tensors.data[from].dtype};
+    uir_contraction_block *b = &c->after[c->after_count];
+    uint32_t count = uir_dims_symbol_count(f->dims);
+    uir_dim *replacements;
+    char name[112];
+    if (c->after_count == UIR_CONTRACTION_MAX_BLOCKS) return uir_contraction_refuse(c, "too many blocks");
+    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(c->arena, count + 1, sizeof *replacements));
+    for (uint32_t i = 0; i < like->iter_count; i++) {
+        b->axes[i] = axes[i];
+        UIR_TRY(add_iter(f, &block, like->iters[i].name, like->iters[i].extent, false, number(p, 0),
+                         &replacements[like->iters[i].symbol.id]));
+    }
+    store.targets[0].tensor = access->tensor;
+    load.load.tensor = from;
+    for (uint32_t d = 0; d < f->tensors.data[access->tensor].rank; d++) {
+        store.targets[0].indices[d] = uir_dim_substitute(f->dims, access->indices[d], replacements, count);
+        if (!store.targets[0].indices[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    store.values[0] = f->expressions.count;
+    UIR_TRY(uir_vector_push(&f->arena, &f->expressions, load));
+    UIR_TRY(add_statement(f, &store, &block.first_child));
+    snprintf(name, sizeof name, "%.100s_out", f->tensors.data[access->tensor].name);
+    UIR_TRY(fresh_name(f, name, &block.name));
+    UIR_TRY(add_statement(f, &block, &b->id));
+    c->after_count++;
+    return UIR_STATUS_OK;
+}
+
 /* The sums may be an output themselves: they get a tensor of their own and a copy after. */
 static uir_status split_output(planner *p) {
     uir_contraction *c = &p->c;
     uir_loop_function *f = p->f;
     if (f->tensors.data[c->tensor].role != UIR_LOOP_ROLE_OUT) return UIR_STATUS_OK;
-    uir_loop_statement block = {.kind = UIR_LOOP_STATEMENT_BLOCK, .first_child = NONE, .next = NONE};
-    uir_loop_statement store = {
-        .kind = UIR_LOOP_STATEMENT_STORE, .first_child = NONE, .next = NONE, .target_count = 1, .value_count = 1};
-    uir_loop_expression load = {.kind = UIR_LOOP_LOAD, .dtype = f->tensors.data[c->tensor].dtype};
-    uir_contraction_block *b = &c->after[c->after_count];
-    if (c->after_count == UIR_CONTRACTION_MAX_BLOCKS) return uir_contraction_refuse(c, "too many blocks");
-    store.targets[0].tensor = load.load.tensor = c->tensor;
-    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
-        const uir_loop_iter *iter = &STATEMENT(f, c->update)->iters[c->tensor_axes[d]];
-        uir_dim value;
-        UIR_TRY(add_iter(f, &block, iter->name, iter->extent, false, number(p, 0), &value));
-        b->axes[d] = c->tensor_axes[d];
-        store.targets[0].indices[d] = load.load.indices[d] = value;
+    uir_loop_statement like = {.iter_count = f->tensors.data[c->tensor].rank};
+    uir_loop_access access = {.tensor = c->tensor};
+    for (uint32_t d = 0; d < like.iter_count; d++) {
+        like.iters[d] = STATEMENT(f, c->update)->iters[c->tensor_axes[d]];
+        access.indices[d] = uir_dim_symbol(f->dims, like.iters[d].symbol);
     }
-    store.values[0] = f->expressions.count;
-    UIR_TRY(uir_vector_push(&f->arena, &f->expressions, load));
-    UIR_TRY(add_statement(f, &store, &block.first_child));
-    char name[112];
-    snprintf(name, sizeof name, "%.100s_out", f->tensors.data[c->tensor].name);
-    UIR_TRY(fresh_name(f, name, &block.name));
-    UIR_TRY(add_statement(f, &block, &b->id));
-    c->after_count++;
+    return add_copy(p, c->tensor, &access, &like, c->tensor_axes);
+}
+
+/* Outputs along whose last dim the rows run: what follows is done on whole tiles, and copied out across at the end. */
+static uir_status find_crossed_outputs(planner *p) {
+    uir_contraction *c = &p->c;
+    uir_loop_function *f = p->f;
+    uint32_t count = c->after_count;
+    uint32_t m = p->sides[UIR_CONTRACTION_M].axis;
+    if (m == NONE || p->sides[UIR_CONTRACTION_N].axis == NONE) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t store = statement_of(f, c->after[i].id);
+        uir_loop_access target = STATEMENT(f, store)->targets[0];
+        const uir_loop_tensor *t = &f->tensors.data[target.tensor];
+        if (t->role != UIR_LOOP_ROLE_OUT || last_axis(p, &c->after[i]) != m) continue;
+        p->by_tiles = true;
+        const uir_loop_expression *value = EXPRESSION(f, STATEMENT(f, store)->values[0]);
+        if (value->kind == UIR_LOOP_LOAD && f->tensors.data[value->load.tensor].role == UIR_LOOP_ROLE_TEMP) continue;
+        uint32_t made;
+        char name[112];
+        uir_loop_statement like = *STATEMENT(f, c->after[i].id);
+        uir_loop_access to = {0};
+        uir_loop_tensor tensor = *t;
+        snprintf(name, sizeof name, "%.100s_tile", t->name);
+        UIR_TRY(add_tensor(f, name, tensor.dtype, tensor.extents, 0, &made));
+        f->tensors.data[made].rank = like.iter_count;
+        to.tensor = made;
+        for (uint32_t d = 0; d < like.iter_count; d++) {
+            f->tensors.data[made].extents[d] = like.iters[d].extent;
+            to.indices[d] = uir_dim_symbol(f->dims, like.iters[d].symbol);
+        }
+        STATEMENT(f, store)->targets[0] = to;
+        UIR_TRY(add_copy(p, made, &target, &like, c->after[i].axes));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -648,8 +760,9 @@ static uir_status make_tiles(planner *p) {
         uint32_t target = STATEMENT(f, statement_of(f, p->c.after[i].id))->targets[0].tensor;
         const uir_loop_tensor *t = &f->tensors.data[target];
         if (t->role != UIR_LOOP_ROLE_TEMP) continue;
-        uir_dim extent = p->sides[UIR_CONTRACTION_N].axis != NONE ? n : m;
-        UIR_TRY(add_tensor(f, t->name, t->dtype, &extent, 1, &p->local[target]));
+        bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
+        uir_dim extents[] = {p->by_tiles || !columns ? m : n, n};
+        UIR_TRY(add_tensor(f, t->name, t->dtype, extents, p->by_tiles ? 2 : 1, &p->local[target]));
     }
     return UIR_STATUS_OK;
 }
@@ -769,7 +882,8 @@ static void describe(planner *p) {
     if (p->copied[0])
         say(p, "%s: read the first factor through rows in sram, compute them at the innermost loop", name);
     if (p->copied[1]) say(p, "%s: read the second factor through panels of columns in sram", name);
-    say(p, "%s: annotate mma; %u blocks after it are computed at the rows of its tile", name, p->c.after_count);
+    say(p, "%s: annotate mma; %u blocks after it are computed at %s", name, p->c.after_count,
+        p->by_tiles ? "its tile, which goes out across" : "the rows of its tile");
 }
 
 static uir_status build(const uir_loop_function *naive, const uir_device *device, bool few, uir_text *steps,
@@ -801,9 +915,10 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
         }
         status = choose_dtypes(&p);
     }
+    if (status == UIR_STATUS_OK) status = find_crossed_outputs(&p);
     if (status == UIR_STATUS_OK) {
         p.copied[1] = !is_direct_b(&p);
-        p.copied[0] = !few || !is_box(&p, p.raw[0]);
+        p.copied[0] = !is_direct_a(&p);
         status = choose_tiles(&p);
     }
     if (status == UIR_STATUS_OK && few && !*out_always) {

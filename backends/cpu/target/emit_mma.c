@@ -18,11 +18,72 @@ typedef struct plane {
     const char *inside;
 } plane;
 
+typedef struct term {
+    uir_dim base;                       /* the coordinate at all axes 0 */
+    uir_dim moves[UIR_IGRAPH_MAX_RANK]; /* per axis */
+} term;
+
+/* coordinate = base + sum of moves * axis, with moves free of axes. */
+static bool linear(emitter *e, const uir_islice *slice, uir_dim coordinate, term *out) {
+    uir_dims *dims = e->igraph->dims;
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < slice->axis_count; a++)
+        if (slice->axes[a].symbol >= count) count = slice->axes[a].symbol + 1;
+    uir_dim *values = uir_arena_allocate_array(&e->arena, count + 1, sizeof *values);
+    if (!values) return false;
+    for (uint32_t a = 0; a < slice->axis_count; a++) values[slice->axes[a].symbol] = uir_dim_const(dims, 0);
+    out->base = uir_dim_substitute(dims, coordinate, values, count);
+    uir_dim sum = out->base;
+    for (uint32_t a = 0; a < slice->axis_count; a++) {
+        uint32_t symbol = slice->axes[a].symbol;
+        values[symbol] = uir_dim_const(dims, 1);
+        out->moves[a] = uir_dim_sub(dims, uir_dim_substitute(dims, coordinate, values, count), out->base);
+        values[symbol] = uir_dim_const(dims, 0);
+        sum = uir_dim_add(dims, sum, uir_dim_mul(dims, out->moves[a], uir_dim_symbol(dims, (uir_symbol){symbol})));
+    }
+    return sum.id && uir_dim_equal(sum, coordinate);
+}
+
+/* A window whose rows and columns each run along one dim of the pointer, a step of 1 at a time, is a box: written down
+ * as one, with the dims that they are. */
+static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uint32_t first, uint32_t *out_dims) {
+    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    uir_islice *box = uir_arena_allocate(&e->arena, sizeof *box);
+    uint32_t sides[2] = {UINT32_MAX, UINT32_MAX};
+    if (!box || window->block || window->has_fill) return NULL;
+    for (uint32_t a = 0; a < window->axis_count; a++) {
+        if (window->axes[a].dim < first) continue;
+        if (sides[window->axes[a].dim - first] != UINT32_MAX) return NULL;
+        sides[window->axes[a].dim - first] = a;
+    }
+    if (sides[0] == UINT32_MAX || sides[1] == UINT32_MAX) return NULL;
+    *box = *window;
+    box->window = false;
+    box->rank = p->rank;
+    box->axis_count = 0;
+    out_dims[0] = out_dims[1] = UINT32_MAX;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        term t;
+        if (!linear(e, window, window->starts[d], &t)) return NULL;
+        box->starts[d] = t.base;
+        box->counts[d] = uir_dim_const(e->igraph->dims, 1);
+        for (uint32_t i = 0; i < 2; i++) {
+            if (uir_c_dim_is(e, t.moves[sides[i]], 0)) continue;
+            if (!uir_c_dim_is(e, t.moves[sides[i]], 1) || out_dims[i] != UINT32_MAX || out_dims[!i] == d) return NULL;
+            out_dims[i] = d;
+            box->counts[d] = window->axes[sides[i]].extent;
+        }
+    }
+    return out_dims[0] == UINT32_MAX || out_dims[1] == UINT32_MAX ? NULL : box;
+}
+
 /* A box as a matrix with constant distances; false when it is not one. */
 static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
     *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1"};
-    if (slice->window || slice->block || slice->rank - out->first != 2) return false;
+    uint32_t dims[2] = {out->first, out->first + 1};
+    if (slice->block || slice->rank - out->first != 2) return false;
+    if (slice->window && !(slice = box_of_window(e, slice, out->first, dims))) return false;
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
@@ -32,7 +93,7 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
     /* Dims of 1 and an index that may miss: all or nothing. */
     access whole = out->access;
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t d = out->first + i;
+        uint32_t d = dims[i];
         if (whole.low[d]) return false;
         whole.high[d] = false;
         bool guarded = out->access.high[d];
@@ -104,32 +165,6 @@ static bool emit_direct(emitter *e, const uir_iinstruction *in) {
 }
 
 /* ---- windows ---- */
-typedef struct term {
-    uir_dim base;                       /* the coordinate at all axes 0 */
-    uir_dim moves[UIR_IGRAPH_MAX_RANK]; /* per axis */
-} term;
-
-/* coordinate = base + sum of moves * axis, with moves free of axes. */
-static bool linear(emitter *e, const uir_islice *slice, uir_dim coordinate, term *out) {
-    uir_dims *dims = e->igraph->dims;
-    uint32_t count = 0;
-    for (uint32_t a = 0; a < slice->axis_count; a++)
-        if (slice->axes[a].symbol >= count) count = slice->axes[a].symbol + 1;
-    uir_dim *values = uir_arena_allocate_array(&e->arena, count + 1, sizeof *values);
-    if (!values) return false;
-    for (uint32_t a = 0; a < slice->axis_count; a++) values[slice->axes[a].symbol] = uir_dim_const(dims, 0);
-    out->base = uir_dim_substitute(dims, coordinate, values, count);
-    uir_dim sum = out->base;
-    for (uint32_t a = 0; a < slice->axis_count; a++) {
-        uint32_t symbol = slice->axes[a].symbol;
-        values[symbol] = uir_dim_const(dims, 1);
-        out->moves[a] = uir_dim_sub(dims, uir_dim_substitute(dims, coordinate, values, count), out->base);
-        values[symbol] = uir_dim_const(dims, 0);
-        sum = uir_dim_add(dims, sum, uir_dim_mul(dims, out->moves[a], uir_dim_symbol(dims, (uir_symbol){symbol})));
-    }
-    return sum.id && uir_dim_equal(sum, coordinate);
-}
-
 typedef struct window {
     access access;
     term terms[UIR_IGRAPH_MAX_RANK];
