@@ -88,7 +88,8 @@ typedef void uir_rt_task(void *context, uint32_t thread);
 /* Threads beyond the caller's. */
 uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, uir_rt_pool **out_pool);
 void uir_rt_pool_destroy(uir_rt_pool *pool);
-/* Runs task(context, t) for every t < threads (the caller is thread 0), returns when all are done. */
+/* Runs task(context, 0) here and task(context, t) on those of the other threads below `threads` that come in time: a
+ * task shares its work out as it goes, so that any of them can do all of it. Returns when all who began are done. */
 void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context);
 /* Between begin and end workers wait awake for a little while. */
 void uir_rt_pool_begin(uir_rt_pool *pool);

@@ -1,7 +1,9 @@
-/* A few threads that run one task together.
+/* A few threads that share a task.
  *
  * Workers sleep between runs. Within a run they look for the next task for some tens of microseconds before they sleep,
- * so that kernels that follow one another closely start without a system call. */
+ * so that kernels that follow one another closely start without a system call. A task is open to whoever comes: when
+ * the caller has nothing left to do it is closed, and only those who have begun are waited for. So a worker that the
+ * machine has no time for holds nothing up. */
 #include "runtime/internal.h"
 
 #include <pthread.h>
@@ -15,16 +17,21 @@ typedef struct worker {
     uint32_t index;
 } worker;
 
+/* The state of the task: how many are at it, whether it is closed, and its number. */
+#define STATE_ACTIVE UINT64_C(0xffff)
+#define STATE_CLOSED UINT64_C(0x10000)
+enum { STATE_NUMBER_SHIFT = 32 };
+
 struct uir_rt_pool {
     uir_allocator allocator;
     pthread_mutex_t mutex;
     pthread_cond_t wake, finished;
-    atomic_uint generation; /* of the task */
-    atomic_uint running;    /* workers that have not finished it */
-    atomic_bool active;     /* a run is on */
+    _Atomic(uint64_t) state;
+    atomic_uint sleepers; /* workers that wait for `wake`, or are about to */
+    atomic_bool awake;    /* a run is on */
     atomic_bool caller_sleeps;
     bool stop;
-    uir_rt_task *task;
+    uir_rt_task *task; /* written while nobody is at it */
     void *context;
     uint32_t threads;
     uint32_t count, started;
@@ -45,38 +52,71 @@ static void relax(void) {
 #endif
 }
 
-/* Waits awake until the counter is no longer `old` (or, with `zero`, until it is 0); false when time is up. */
-static bool spin(const atomic_uint *counter, unsigned old, bool zero) {
-    uint64_t end = uir_rt_now() + SPIN_NANOSECONDS;
+static uint32_t number_of(uint64_t state) {
+    return (uint32_t)(state >> STATE_NUMBER_SHIFT);
+}
+
+static bool has_other(const uir_rt_pool *pool, uint32_t seen) {
+    return number_of(atomic_load_explicit(&pool->state, memory_order_acquire)) != seen;
+}
+
+static bool has_nobody(const uir_rt_pool *pool, uint32_t unused) {
+    (void)unused;
+    return (atomic_load(&pool->state) & STATE_ACTIVE) == 0;
+}
+
+/* Waits awake until the condition holds; false when time is up. */
+static bool spin(const uir_rt_pool *pool, bool (*holds)(const uir_rt_pool *, uint32_t), uint32_t number) {
+    uint64_t end = 0;
     for (uint32_t i = 1;; i++) {
-        unsigned now = atomic_load_explicit(counter, memory_order_acquire);
-        if (zero ? now == 0 : now != old) return true;
+        if (holds(pool, number)) return true;
         relax();
-        if (i % SPIN_CHECK == 0 && uir_rt_now() > end) return false;
+        if (i % SPIN_CHECK) continue;
+        uint64_t now = uir_rt_now();
+        if (!end) end = now + SPIN_NANOSECONDS;
+        if (now > end) return false;
     }
+}
+
+/* Joins the task unless it is closed. */
+static void join_task(worker *w, uint64_t state) {
+    uir_rt_pool *pool = w->pool;
+    uint32_t number = number_of(state);
+    while (!(state & STATE_CLOSED) && number_of(state) == number) {
+        if (!atomic_compare_exchange_weak(&pool->state, &state, state + 1)) continue;
+        if (w->index < pool->threads) pool->task(pool->context, w->index);
+        state = atomic_fetch_sub(&pool->state, 1);
+        if ((state & STATE_ACTIVE) == 1 && atomic_load(&pool->caller_sleeps)) {
+            pthread_mutex_lock(&pool->mutex);
+            pthread_cond_signal(&pool->finished);
+            pthread_mutex_unlock(&pool->mutex);
+        }
+        return;
+    }
+}
+
+/* Until there is another task than `seen`; false when the pool ends. */
+static bool sleep_for_task(uir_rt_pool *pool, uint32_t seen) {
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (!pool->stop && number_of(atomic_load(&pool->state)) == seen) pthread_cond_wait(&pool->wake, &pool->mutex);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    bool stop = pool->stop;
+    pthread_mutex_unlock(&pool->mutex);
+    return !stop;
 }
 
 static void *work(void *argument) {
     worker *w = argument;
     uir_rt_pool *pool = w->pool;
-    unsigned seen = 0;
+    uint32_t seen = 0;
     for (;;) {
-        if (!atomic_load_explicit(&pool->active, memory_order_relaxed) || !spin(&pool->generation, seen, false)) {
-            pthread_mutex_lock(&pool->mutex);
-            while (!pool->stop && atomic_load_explicit(&pool->generation, memory_order_acquire) == seen)
-                pthread_cond_wait(&pool->wake, &pool->mutex);
-            bool stop = pool->stop;
-            pthread_mutex_unlock(&pool->mutex);
-            if (stop) return NULL;
-        }
-        seen = atomic_load_explicit(&pool->generation, memory_order_acquire);
-        if (w->index < pool->threads) pool->task(pool->context, w->index);
-        if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_seq_cst) == 1 &&
-            atomic_load_explicit(&pool->caller_sleeps, memory_order_seq_cst)) {
-            pthread_mutex_lock(&pool->mutex);
-            pthread_cond_signal(&pool->finished);
-            pthread_mutex_unlock(&pool->mutex);
-        }
+        if ((!atomic_load_explicit(&pool->awake, memory_order_relaxed) || !spin(pool, has_other, seen)) &&
+            !sleep_for_task(pool, seen))
+            return NULL;
+        uint64_t state = atomic_load(&pool->state);
+        seen = number_of(state);
+        join_task(w, state);
     }
 }
 
@@ -86,6 +126,7 @@ uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, 
     UIR_TRY_ALLOCATE(pool, uir_allocate_zeroed(allocator, size));
     pool->allocator = *allocator;
     pool->count = workers;
+    atomic_store(&pool->state, STATE_CLOSED);
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->finished, NULL);
@@ -115,33 +156,33 @@ void uir_rt_pool_destroy(uir_rt_pool *pool) {
 }
 
 void uir_rt_pool_begin(uir_rt_pool *pool) {
-    atomic_store_explicit(&pool->active, true, memory_order_relaxed);
+    atomic_store_explicit(&pool->awake, true, memory_order_relaxed);
 }
 
 void uir_rt_pool_end(uir_rt_pool *pool) {
-    atomic_store_explicit(&pool->active, false, memory_order_relaxed);
+    atomic_store_explicit(&pool->awake, false, memory_order_relaxed);
 }
 
 void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context) {
     if (pool->started == 0 || threads < 2) {
-        for (uint32_t i = 0; i < threads; i++) task(context, i);
+        task(context, 0);
         return;
     }
-    pthread_mutex_lock(&pool->mutex); /* orders the fields below for a worker that is about to sleep */
     pool->task = task;
     pool->context = context;
     pool->threads = threads;
-    atomic_store_explicit(&pool->caller_sleeps, false, memory_order_relaxed);
-    atomic_store_explicit(&pool->running, pool->started, memory_order_relaxed);
-    atomic_fetch_add_explicit(&pool->generation, 1, memory_order_release);
-    pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->mutex);
+    uint64_t number = number_of(atomic_load(&pool->state)) + UINT64_C(1);
+    atomic_store(&pool->state, (number & UINT32_MAX) << STATE_NUMBER_SHIFT);
+    if (atomic_load(&pool->sleepers)) {
+        pthread_mutex_lock(&pool->mutex);
+        pthread_cond_broadcast(&pool->wake);
+        pthread_mutex_unlock(&pool->mutex);
+    }
     task(context, 0);
-    for (uint32_t i = pool->started + 1; i < threads; i++) task(context, i); /* threads that could not be made */
-    if (spin(&pool->running, 0, true)) return;
+    if (!(atomic_fetch_or(&pool->state, STATE_CLOSED) & STATE_ACTIVE) || spin(pool, has_nobody, 0)) return;
     pthread_mutex_lock(&pool->mutex);
-    atomic_store_explicit(&pool->caller_sleeps, true, memory_order_seq_cst);
-    while (atomic_load_explicit(&pool->running, memory_order_seq_cst) != 0)
-        pthread_cond_wait(&pool->finished, &pool->mutex);
+    atomic_store(&pool->caller_sleeps, true);
+    while (!has_nobody(pool, 0)) pthread_cond_wait(&pool->finished, &pool->mutex);
+    atomic_store(&pool->caller_sleeps, false);
     pthread_mutex_unlock(&pool->mutex);
 }

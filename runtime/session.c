@@ -248,6 +248,7 @@ uir_status uir_runtime_run(uir_runtime *r) {
     r->ran = false;
     r->statistics = (uir_runtime_statistics){0};
     memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
+    for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].failure[0] = 0;
     see_kernels(r);
     if (r->pool) uir_rt_pool_begin(r->pool);
     uir_status status = run_all(r);
