@@ -15,6 +15,7 @@ enum {
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
     LANES = 4096,    /* elements of a slice, at most */
     TILE = 16384,    /* elements of an index of the parallel axis, at least */
+    ROWS = 64,       /* rows of an index of the parallel axis, at most */
     TRANSPOSED = 32, /* side of a tile that is transposed */
     TWO_STEP = 32,   /* partial states of a reduction that the machine has no instruction for */
     COLUMN = 256,    /* columns reduced at once */
@@ -279,17 +280,18 @@ static uir_dim number(const tactic *t, int64_t value) {
     return uir_dim_const(t->f->dims, value);
 }
 
-/* Rows of an index of the parallel axis: so many that there is enough to do. */
+/* Rows of an index of the parallel axis: so many that there is enough to do, and not so many that units are idle. */
 static uir_status row_tile(tactic *t, uir_dim row_elements, uir_dim *out_factor) {
     uir_dims *dims = t->f->dims;
     int64_t value;
     uint32_t tile;
     if (uir_dim_is_const(dims, row_elements, &value)) {
-        *out_factor = number(t, value >= TILE ? 1 : value < 1 ? TILE : TILE / value);
+        int64_t rows = value >= TILE ? 1 : TILE / (value < 1 ? 1 : value);
+        *out_factor = number(t, rows > ROWS ? ROWS : rows);
         return UIR_STATUS_OK;
     }
-    UIR_TRY(add_tile(t, TILE, out_factor, &tile));
-    uir_dim least = uir_dim_max(dims, row_elements, number(t, 1));
+    UIR_TRY(add_tile(t, ROWS, out_factor, &tile));
+    uir_dim least = uir_dim_max(dims, row_elements, number(t, TILE / ROWS));
     return add_candidate(t, tile, uir_dim_max(dims, number(t, 1), uir_dim_floordiv(dims, number(t, TILE), least)));
 }
 
@@ -453,9 +455,12 @@ static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
         if (at(t, own[i])->loop_kind == UIR_LOOP_VECTORISED) return UIR_STATUS_OK;
     if (!count) return UIR_STATUS_OK;
     bool done;
-    uint32_t last = own[count - 1];
-    if (!is_short(t, at(t, last)->extent, LANES) &&
-        (t->stream || !is_temp(t, at(t, at(t, block)->first_child)->targets[0].tensor))) {
+    uint32_t last = own[count - 1], others[2];
+    if (uir_schedule_blocks(t->s, last, others, 2) > 1) return UIR_STATUS_OK;
+    const uir_loop_statement *first = at(t, at(t, block)->first_child);
+    if (uir_schedule_is_reduce(t->s, last) && !is_simple(t->f, &t->f->monoids.data[first->monoid]))
+        return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
+    if (t->stream && !is_short(t, at(t, last)->extent, LANES)) {
         uint32_t inner;
         UIR_TRY(asked(uir_schedule_split(t->s, last, number(t, LANES), NULL, &inner), &done));
         if (done) last = inner;

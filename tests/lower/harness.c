@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stage_names[] = {"build",        "verify naive", "schedule",      "verify scheduled",
-                                          "kernel",       "run graph",    "run naive",     "run scheduled",
-                                          "choose tiles", "run igraph",   "run vm",        "fine"};
+static const char *const stage_names[] = {"build",        "verify naive", "schedule",  "verify scheduled",
+                                          "kernel",       "run graph",    "run naive", "run scheduled",
+                                          "choose tiles", "run igraph",   "run vm",    "fine"};
 
 const char *lower_stage_name(lower_stage stage) {
     return stage_names[stage];
@@ -19,7 +19,8 @@ const char *lower_stage_name(lower_stage stage) {
 
 static void note(lower_check *c, lower_stage stage, const char *text, const uir_diagnostics *diagnostics) {
     c->stage = stage;
-    snprintf(c->message, sizeof c->message, "%s%s%s", text ? text : "", text && diagnostics && diagnostics->first ? ": " : "",
+    snprintf(c->message, sizeof c->message, "%s%s%s", text ? text : "",
+             text && diagnostics && diagnostics->first ? ": " : "",
              diagnostics && diagnostics->first ? diagnostics->first->message : "");
 }
 
@@ -55,7 +56,8 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
         for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
             if (uir_loop_verify(l->scheduled.functions[i], &d) != UIR_STATUS_OK) {
                 note(c, LOWER_VERIFY_SCHEDULED, NULL, &d);
-            } else if (uir_lower_kernel(l->scheduled.functions[i], c->device, c->allocator, &d, &l->igraphs) != UIR_STATUS_OK) {
+            } else if (uir_lower_kernel(l->scheduled.functions[i], c->device, c->allocator, &d, &l->igraphs) !=
+                       UIR_STATUS_OK) {
                 note(c, LOWER_KERNEL, NULL, &d);
                 if (c->show) {
                     uir_diagnostics_clear(&d);
@@ -151,7 +153,9 @@ static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
             uir_dtype_store_double(type->dtype, tensor->data, i, (double)(int64_t)(bits % 4001) / 1000.0 - 2.0, 0);
         else
             uir_dtype_store_integer(type->dtype, tensor->data, i,
-                                    type->dtype == UIR_DTYPE_BOOL ? (int64_t)(bits & 1) : limit > 0 ? (int64_t)(bits % (uint64_t)limit) : 0,
+                                    type->dtype == UIR_DTYPE_BOOL ? (int64_t)(bits & 1)
+                                    : limit > 0                   ? (int64_t)(bits % (uint64_t)limit)
+                                                                  : 0,
                                     false, 0);
     }
     if (uir_datum_create_tensor(r->c->allocator, tensor, out) == UIR_STATUS_OK) return true;
@@ -200,7 +204,8 @@ static bool run_graph(runner *r, uir_node_id group) {
         uir_type type = {.kind = UIR_VALUE_TENSOR, .dtype = UIR_DTYPE_U8, .rank_known = true, .rank = 1, .dims = &dim};
         uir_value_id value;
         good = r->dummy_count < 60 && uir_module_add_value(m, "", type, &value) == UIR_STATUS_OK &&
-               uir_graph_add_input(m, graph, value) == UIR_STATUS_OK && make_input(r, &type, &r->inputs[r->dummy_count]);
+               uir_graph_add_input(m, graph, value) == UIR_STATUS_OK &&
+               make_input(r, &type, &r->inputs[r->dummy_count]);
         if (good) r->dummy_count++;
     }
     for (uint32_t i = 0; good && i < copy.input_count; i++) {
@@ -216,11 +221,12 @@ static bool run_graph(runner *r, uir_node_id group) {
     copy.outputs = outputs;
     uir_node_id node;
     good = good && uir_graph_add_node(m, graph, &copy, &node) == UIR_STATUS_OK;
-    for (uint32_t i = 0; good && i < copy.output_count; i++) good = uir_graph_add_output(m, graph, outputs[i]) == UIR_STATUS_OK;
+    for (uint32_t i = 0; good && i < copy.output_count; i++)
+        good = uir_graph_add_output(m, graph, outputs[i]) == UIR_STATUS_OK;
     if (good) {
         m->main = graph;
-        good = uir_module_interpret(m, r->c->allocator, &d, NULL, r->inputs, r->dummy_count + r->input_count, r->outputs,
-                                    copy.output_count, NULL) == UIR_STATUS_OK;
+        good = uir_module_interpret(m, r->c->allocator, &d, NULL, r->inputs, r->dummy_count + r->input_count,
+                                    r->outputs, copy.output_count, NULL) == UIR_STATUS_OK;
         m->main = main;
         if (good) r->output_count = copy.output_count;
     }
@@ -253,7 +259,8 @@ static bool compare(runner *r, lower_stage stage, void *const *got, void *const 
             bool real = uir_dtype_is_float(t->dtype);
             snprintf(text, sizeof text, "%s: output %u element %llu of %llu is %g, should be %g", what, k,
                      (unsigned long long)i, (unsigned long long)t->element_count,
-                     real ? uir_dtype_load_double(t->dtype, got[k], i) : (double)uir_dtype_load_integer(t->dtype, got[k], i),
+                     real ? uir_dtype_load_double(t->dtype, got[k], i)
+                          : (double)uir_dtype_load_integer(t->dtype, got[k], i),
                      real ? uir_dtype_load_double(t->dtype, expected[k], i)
                           : (double)uir_dtype_load_integer(t->dtype, expected[k], i));
             note(r->c, stage, text, NULL);
@@ -305,7 +312,8 @@ static bool run_loops(runner *r, const uir_loop_function *f, const int64_t *size
 static bool span_bytes(const uir_igraph *g, uint32_t pointer, const int64_t *values, size_t *out) {
     int64_t span;
     const uir_ipointer *p = &g->pointers.data[pointer];
-    if (uir_dim_evaluate(g->dims, p->element_span, values, NULL, uir_dims_symbol_count(g->dims), &span) != UIR_DIM_EVALUATED)
+    if (uir_dim_evaluate(g->dims, p->element_span, values, NULL, uir_dims_symbol_count(g->dims), &span) !=
+        UIR_DIM_EVALUATED)
         return false;
     return uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, out);
 }

@@ -9,20 +9,30 @@
 #include "lower/lower.h"
 
 typedef enum lower_stage {
-    LOWER_BUILD, LOWER_VERIFY_NAIVE, LOWER_SCHEDULE, LOWER_VERIFY_SCHEDULED, LOWER_KERNEL, LOWER_RUN_GRAPH,
-    LOWER_RUN_NAIVE, LOWER_RUN_SCHEDULED, LOWER_CHOOSE, LOWER_RUN_IGRAPH, LOWER_RUN_VM, LOWER_FINE
+    LOWER_BUILD,
+    LOWER_VERIFY_NAIVE,
+    LOWER_SCHEDULE,
+    LOWER_VERIFY_SCHEDULED,
+    LOWER_KERNEL,
+    LOWER_RUN_GRAPH,
+    LOWER_RUN_NAIVE,
+    LOWER_RUN_SCHEDULED,
+    LOWER_CHOOSE,
+    LOWER_RUN_IGRAPH,
+    LOWER_RUN_VM,
+    LOWER_FINE
 } lower_stage;
 const char *lower_stage_name(lower_stage stage);
 
 typedef struct lower_check {
     const uir_device *device;
     const uir_allocator *allocator;
-    bool show;              /* prints texts on failure */
-    bool show_all;          /* always */
-    uir_lowered lowered;    /* of lower_prepare */
+    bool show;           /* prints texts on failure */
+    bool show_all;       /* always */
+    uir_lowered lowered; /* of lower_prepare */
     uir_text kernel_text;
-    lower_stage stage;      /* the one that failed; FINE */
-    uint32_t ran;           /* variants that ran */
+    lower_stage stage; /* the one that failed; FINE */
+    uint32_t ran;      /* variants that ran */
     char message[600];
 } lower_check;
 

@@ -57,7 +57,8 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
             if (c.stage != LOWER_FINE) {
                 fprintf(stderr, "%s at", of->name);
                 for (uint32_t s = 0; s < symbols; s++)
-                    fprintf(stderr, " %s=%lld", uir_dims_symbol_name(module->dims, (uir_symbol){s}), (long long)values[s]);
+                    fprintf(stderr, " %s=%lld", uir_dims_symbol_name(module->dims, (uir_symbol){s}),
+                            (long long)values[s]);
                 fprintf(stderr, "\n");
                 if (verbose)
                     for (uint32_t i = 0; i < c.lowered.igraphs.count; i++) {
@@ -71,8 +72,8 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
             }
             free(values);
         }
-        printf("%-28s %-16s %u variants, %u runs of %u  %s\n", of->name, lower_stage_name(c.stage), c.lowered.igraphs.count, c.ran,
-               runs, c.message);
+        printf("%-28s %-16s %u variants, %u runs of %u  %s\n", of->name, lower_stage_name(c.stage),
+               c.lowered.igraphs.count, c.ran, runs, c.message);
         if (c.stage != LOWER_FINE || !runs) failures++;
         lower_finish(&c);
     }
@@ -90,10 +91,14 @@ int main(int argc, char **argv) {
     uir_diagnostics_init(&d, &allocator);
     if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "-v")) verbose = true;
-        else if (!strcmp(argv[i], "-a")) all = verbose = true;
-        else if (!strcmp(argv[i], "-n") && i + 1 < argc) rounds = atoi(argv[++i]);
-        else named = true;
+        if (!strcmp(argv[i], "-v"))
+            verbose = true;
+        else if (!strcmp(argv[i], "-a"))
+            all = verbose = true;
+        else if (!strcmp(argv[i], "-n") && i + 1 < argc)
+            rounds = atoi(argv[++i]);
+        else
+            named = true;
     }
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         bool wanted = !named;

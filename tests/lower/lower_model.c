@@ -63,8 +63,7 @@ static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const 
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         uir_node_info node = *uir_node_get(module, graph.nodes.data[n]);
         if (node.op != UIR_OP_GROUP) continue;
-        uir_graph_info body =
-            *uir_graph_get(module, uir_node_find_attribute(module, &node, "body")->value.graph);
+        uir_graph_info body = *uir_graph_get(module, uir_node_find_attribute(module, &node, "body")->value.graph);
         const char *kind = kind_of(module, &body);
         if (s->only && strcmp(kind, s->only)) continue;
         lower_check c = {.device = device, .allocator = allocator, .show = s->verbose, .show_all = s->all};
