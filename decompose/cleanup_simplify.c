@@ -89,6 +89,27 @@ static uir_value_id slice(simplifier *s) {
     return uir_build_slice(s->builder, inner->inputs[0], joined, sizes, strides);
 }
 
+/* One index that is known, and known to be inside, is a slice. */
+static uir_value_id gather(simplifier *s) {
+    const uir_tensor *index = uir_value_info_get(s->module, operand(s, 1))->constant;
+    const uir_type *type = type_of(s, operand(s, 0)), *result = result_type(s);
+    uint32_t axis = (uint32_t)uir_node_int(s->module, s->node, "axis", 0);
+    uir_dims *dims = s->module->dims;
+    uir_dim starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK];
+    int64_t steps[UIR_MAX_RANK], at;
+    if (!index || index->element_count != 1 || type->rank > UIR_MAX_RANK) return none;
+    at = uir_dtype_load_integer(index->dtype, index->data, 0);
+    if (at < 0 || uir_dim_compare(dims, uir_dim_const(dims, at), UIR_RELATION_LT, type->dims[axis]) != UIR_TRUE)
+        return none;
+    for (uint32_t d = 0; d < type->rank; d++) {
+        starts[d] = uir_dim_const(dims, d == axis ? at : 0);
+        sizes[d] = d == axis ? uir_dim_const(dims, 1) : type->dims[d];
+        steps[d] = 1;
+    }
+    return uir_build_reshape(s->builder, uir_build_slice(s->builder, operand(s, 0), starts, sizes, steps), result->dims,
+                             result->rank);
+}
+
 static uir_value_id concat(simplifier *s) {
     return s->node->input_count == 1 ? operand(s, 0) : none;
 }
@@ -219,16 +240,27 @@ static uir_value_id choose_same(simplifier *s) {
 
 typedef uir_value_id (*rewrite)(simplifier *s);
 static const rewrite rewrites[UIR_OP_COUNT] = {
-    [UIR_OP_RESHAPE] = reshape,     [UIR_OP_BROADCAST] = broadcast,
-    [UIR_OP_TRANSPOSE] = transpose, [UIR_OP_SLICE] = slice,
-    [UIR_OP_CONCAT] = concat,       [UIR_OP_PAD] = pad,
-    [UIR_OP_CAST] = cast,           [UIR_OP_MUL] = multiply,
-    [UIR_OP_DIV] = divide,          [UIR_OP_ADD] = add,
-    [UIR_OP_SUB] = subtract,        [UIR_OP_POW] = power,
-    [UIR_OP_NEG] = involution,      [UIR_OP_NOT] = involution,
-    [UIR_OP_BIT_NOT] = involution,  [UIR_OP_SELECT] = choose_same,
-    [UIR_OP_REDUCE_SUM] = reduce,   [UIR_OP_REDUCE_PROD] = reduce,
-    [UIR_OP_REDUCE_MAX] = reduce,   [UIR_OP_REDUCE_MIN] = reduce,
+    [UIR_OP_RESHAPE] = reshape,
+    [UIR_OP_BROADCAST] = broadcast,
+    [UIR_OP_TRANSPOSE] = transpose,
+    [UIR_OP_SLICE] = slice,
+    [UIR_OP_CONCAT] = concat,
+    [UIR_OP_PAD] = pad,
+    [UIR_OP_GATHER] = gather,
+    [UIR_OP_CAST] = cast,
+    [UIR_OP_MUL] = multiply,
+    [UIR_OP_DIV] = divide,
+    [UIR_OP_ADD] = add,
+    [UIR_OP_SUB] = subtract,
+    [UIR_OP_POW] = power,
+    [UIR_OP_NEG] = involution,
+    [UIR_OP_NOT] = involution,
+    [UIR_OP_BIT_NOT] = involution,
+    [UIR_OP_SELECT] = choose_same,
+    [UIR_OP_REDUCE_SUM] = reduce,
+    [UIR_OP_REDUCE_PROD] = reduce,
+    [UIR_OP_REDUCE_MAX] = reduce,
+    [UIR_OP_REDUCE_MIN] = reduce,
 };
 
 static uir_value_id simplify_node(void *user, uir_builder *builder, const uir_node_info *node) {
