@@ -37,7 +37,8 @@ static uir_status add_operands(emitting *e, uir_graph_id body, const uir_cluster
             uint32_t maker = uir_clusters_maker(e->c, value);
             if (e->inside[value.id].id || (maker != UIR_FUSION_NONE && uir_places_has(&cluster->places, maker)))
                 continue;
-            if (uir_fusion_is_scalar_constant(e->c->module, value)) continue;
+            bool is_index = e->c->items[cluster->places.data[i]].class == UIR_FUSION_CLASS_GATHER; /* lies in memory */
+            if (uir_fusion_is_scalar_constant(e->c->module, value) && !is_index) continue;
             UIR_TRY(add_body_value(e, value, &made));
             UIR_TRY(uir_graph_add_input(e->c->module, body, made));
             UIR_TRY(uir_vector_push(e->c->arena, operands, value));

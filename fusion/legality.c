@@ -178,7 +178,9 @@ static bool depends_on_concat(const looking *l, uint32_t index) {
 static bool is_placed_right(const looking *l, uint32_t index) {
     uint32_t first = node_of(l, index)->input_count ? maker_of(l, index, 0) : UIR_FUSION_NONE;
     switch (class_of(l, index)) {
-    case UIR_FUSION_CLASS_GATHER: /* the data lies in memory; the indices may be computed */
+    case UIR_FUSION_CLASS_GATHER: /* the data lies in memory; the indices may be computed, but not of pieces */
+        if (depends_on_concat(l, maker_of(l, index, 1))) return false;
+        return first == UIR_FUSION_NONE;
     case UIR_FUSION_CLASS_PAD:
         return first == UIR_FUSION_NONE;
     case UIR_FUSION_CLASS_SLICE:

@@ -76,6 +76,8 @@ static const char *check_nodes(looking *l) {
         only_reshapes = only_reshapes && op == UIR_OP_RESHAPE;
         int first = node(l, i)->input_count ? index_of_maker(l, node(l, i)->inputs[0]) : -1;
         if ((is_gather(op) || op == UIR_OP_PAD) && first >= 0) return "data of a gather or pad is computed";
+        if (is_gather(op) && comes_from(l, index_of_maker(l, node(l, i)->inputs[1]), is_concat))
+            return "indices of a gather are pieces";
         if (op == UIR_OP_SLICE && comes_from(l, first, is_concat)) return "a slice of a concat";
         if (op == UIR_OP_SLICE && (comes_from(l, first, is_reduction) || comes_from(l, first, is_product)))
             return "a slice of what is reduced";
