@@ -238,6 +238,7 @@ static uir_status reorder(uir_schedule *s, const uint32_t *loops, uint32_t count
         loop->first_child = k + 1 < n.count ? n.after[k + 1] : body;
     }
     s->indexed = false;
+    UIR_TRY(uir_region_check_binds(s, n.after[0]));
     uir_step_say(s, "reorder %s", list);
     return UIR_STATUS_OK;
 }

@@ -133,6 +133,18 @@ static uir_status list_blocks(uir_schedule *s, uint32_t tensor, bool writers, ui
     return UIR_STATUS_OK;
 }
 
+/* A block that passes elements to itself would have them in another order. */
+static uir_status check_own_reads(uir_schedule *s, uint32_t block) {
+    uir_sites sites = {0};
+    UIR_TRY(uir_sites_collect(s, block, &sites));
+    for (uint32_t i = 0; i < sites.count; i++)
+        for (uint32_t k = 0; k < sites.count; k++)
+            if (sites.data[i].tensor == sites.data[k].tensor && sites.data[i].write && !sites.data[k].write &&
+                !sites.data[k].reduction)
+                return uir_step_refuse(s, "%s reads what it writes", UIR_SCHEDULE_AT(s, block)->name);
+    return UIR_STATUS_OK;
+}
+
 /* ---- compute_at ---- */
 typedef struct producer {
     uint32_t block, init; /* init: NONE for a store */
@@ -179,6 +191,7 @@ static uir_status find_producer(uir_schedule *s, uint32_t block, producer *p) {
     if (p->statement == UIR_LOOP_NONE) return uir_step_refuse(s, "%s has several statements", name);
     if (!s->full.data[block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", name);
     const uir_loop_statement *st = UIR_SCHEDULE_AT(s, p->statement);
+    UIR_TRY(check_own_reads(s, block));
     UIR_TRY(check_targets(s, block, p->statement, iters));
     bool reduction = st->kind == UIR_LOOP_STATEMENT_UPDATE || st->kind == UIR_LOOP_STATEMENT_COMBINE;
     if (reduction) UIR_TRY(check_reduction(s, block, st));
@@ -390,7 +403,7 @@ static uir_status check_consumer(uir_schedule *s, uint32_t block) {
     if (!s->full.data[block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", b->name);
     for (uint32_t i = 0; i < b->iter_count; i++)
         if (b->iters[i].reduce) return uir_step_refuse(s, "%s reduces", b->name);
-    return UIR_STATUS_OK;
+    return check_own_reads(s, block);
 }
 
 static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {

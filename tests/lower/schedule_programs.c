@@ -54,7 +54,7 @@ static value *add_value(maker *m, int rank, const int *axes) {
 
 /* A nest over axes in random order: opens the loops, the block and its axis.bind. */
 static int open_nest(maker *m, const char *block, const int *axes, int count, int reduced) {
-    int order[MOST_RANK + 1];
+    int order[MOST_RANK + 1] = {0};
     for (int i = 0; i < count; i++) order[i] = i;
     for (int i = count; i > 1; i--) {
         int k = below(m, i), t = order[i - 1];
@@ -63,7 +63,7 @@ static int open_nest(maker *m, const char *block, const int *axes, int count, in
     }
     if (reduced >
         1) { /* reduce loops in their own order, so that monoids that are not commutative mean what they say */
-        int at[2], n = 0;
+        int at[2] = {0}, n = 0;
         for (int i = 0; i < count; i++)
             if (order[i] >= count - reduced) at[n++] = i;
         if (order[at[0]] > order[at[1]]) {
@@ -185,7 +185,7 @@ static void add_gather(maker *m) {
 
 static void add_reduction(maker *m) {
     static const char *const monoids[] = {"sum", "most", "maps"};
-    int axes[MOST_RANK + 1], rank = below(m, 3), reduced = 1 + (below(m, 4) == 0), monoid = below(m, 3);
+    int axes[MOST_RANK + 1], rank = below(m, 3), reduced = 1 + (below(m, 3) == 0), monoid = below(m, 3);
     char a[100], b[100], block[32];
     choose_axes(m, rank, axes);
     for (int k = 0; k < reduced; k++) axes[rank + k] = below(m, 3);
@@ -236,11 +236,11 @@ static void add_overwrite(maker *m) {
     bool scan = v->rank && below(m, 2);
     put_target(m, v, " = add(");
     if (scan) {
-        int along = below(m, v->rank);
+        int along = below(m, v->rank), other = v->rank > 1 && below(m, 2) ? (along + 1) % v->rank : -1; /* diagonal */
         uir_text_append_format(m->body, "%s[", v->name);
         for (int d = 0; d < v->rank; d++)
             uir_text_append_format(m->body, "%sv%d%s", d ? ", " : "", d,
-                                   d == along ? (below(m, 2) ? " - 1" : " + 1") : "");
+                                   d == along || d == other ? (below(m, 2) ? " - 1" : " + 1") : "");
         uir_text_append_format(m->body, "] fill 1, %s)\n", a);
     } else {
         put_target(m, v, "");

@@ -239,9 +239,9 @@ typedef struct primitive {
 static primitive primitives[] = {
     {"split", try_split, 2, 0, 0},
     {"fuse", try_fuse, 3, 0, 0},
-    {"reorder", try_reorder, 2, 0, 0},
+    {"reorder", try_reorder, 6, 0, 0},
     {"merge loops", try_merge, 8, 0, 0},
-    {"set kind", try_kind, 1, 0, 0},
+    {"set kind", try_kind, 3, 0, 0},
     {"inline", try_inline, 3, 0, 0},
     {"reverse inline", try_reverse_inline, 3, 0, 0},
     {"compute at", try_compute_at, 8, 0, 0},
