@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A launch whose tensors are smaller than this runs on the caller: waking threads would take longer. */
-enum { SMALL_BYTES = 64 << 10, CHUNKS_PER_THREAD = 4 };
+/* A launch whose tensors are smaller than this runs on the caller: waking threads would take longer. Bytecode is slower
+ * and is worth it sooner. */
+enum { SMALL_NATIVE_BYTES = 64 << 10, SMALL_BYTES = 4 << 10, CHUNKS_PER_THREAD = 4 };
 
 static const uir_plan_kernel *kernel_of(const uir_runtime *r, uint32_t step) {
     return &r->plan->kernels[r->plan->steps[step].target];
@@ -267,7 +268,8 @@ static void run_part(void *context, uint32_t thread) {
 
 static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
     int64_t total = l->indices[phase];
-    uint32_t threads = l->bytes < SMALL_BYTES || total < 2 ? 1 : r->threads;
+    uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
+    uint32_t threads = l->bytes < small || total < 2 ? 1 : r->threads;
     if (total < (int64_t)threads) threads = (uint32_t)total;
     phase_job job = {.r = r, .launch = l, .phase = phase, .total = total, .chunk = total};
     if (total == 0) return UIR_STATUS_OK;

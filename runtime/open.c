@@ -312,6 +312,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     uir_arena_init(&p->arena, &p->allocator);
     p->driver_count = options->driver_count;
     p->trusted = options->trusted;
+    atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);
     uir_status status = open_parts(p, bytes, size, diagnostics);

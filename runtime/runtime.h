@@ -18,6 +18,7 @@ typedef struct uir_package_options {
     const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
     uint32_t driver_count;
     bool trusted;       /* native objects in it may be loaded */
+    bool checked;       /* its constants are known to be sound (this process has just made them): no hashing */
     const char *folder; /* where a file-system is needed to load an object, or NULL: memory only */
 } uir_package_options;
 
