@@ -82,13 +82,19 @@ static void keep_message(uir_context *context, const uir_diagnostic *diagnostic)
     (void)!uir_vector_push(&context->arena, &context->messages, message);
 }
 
-uir_status uir_call_end(uir_call *call, uir_status status, const char *what) {
+uir_status uir_call_flush(uir_call *call, uir_status status, const char *what) {
     if (status != UIR_STATUS_OK && call->diagnostics.error_count == 0) {
         uir_error(&call->diagnostics, status, NULL, "%s: %s", what, uir_status_text(status));
     }
     pthread_mutex_lock(&call->context->mutex);
     for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next) keep_message(call->context, d);
     pthread_mutex_unlock(&call->context->mutex);
+    if (call->diagnostics.count) uir_diagnostics_clear(&call->diagnostics);
+    return status;
+}
+
+uir_status uir_call_end(uir_call *call, uir_status status, const char *what) {
+    uir_call_flush(call, status, what);
     uir_diagnostics_deinit(&call->diagnostics);
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include "base/datum.h"
 #include "pipeline.h"
+#include "pipeline_package.h"
+#include "runtime/runtime.h"
 #include <pthread.h>
 
 struct uir_context {
@@ -22,6 +24,8 @@ typedef struct uir_call {
     uir_diagnostics diagnostics;
 } uir_call;
 void uir_call_begin(uir_call *call, uir_context *context);
+/* What uir_call_end does, and the call goes on. */
+uir_status uir_call_flush(uir_call *call, uir_status status, const char *what);
 /* Returns `status`. A failure of which nothing was said gets a message naming `what` was being done. */
 uir_status uir_call_end(uir_call *call, uir_status status, const char *what);
 
@@ -44,15 +48,36 @@ typedef struct uir_api_port {
     const char **dim_names;
 } uir_api_port;
 
+/* A model on a device: the package and the compile of its native code, which goes on beside the runs. */
+typedef struct uir_model_code {
+    uir_packaging *packaging;
+    uir_text bytes; /* of the package */
+    uir_package *package;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards what follows */
+    bool started, joined;
+    volatile bool cancel;
+    uint32_t compiled;
+    double compile_ms;
+    uir_status status; /* of the compile */
+    uir_diagnostics said;
+} uir_model_code;
+
 struct uir_model {
     uir_context *context;
     uir_arena arena;
-    uir_module *module; /* primitives */
+    uir_module *module;   /* primitives, grouped where a device runs it */
+    uir_model_code *code; /* NULL: the interpreter runs it */
     uir_onnx_info facts;
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
     uir_model_info info;
 };
+
+/* compile.c: makes `model->code` for the device; UNSUPPORTED, with the reason among the call's messages, when that
+ * cannot run the model. */
+uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options);
+void uir_model_code_destroy(uir_model *model);
 
 /* npy.c, zip.c, image.c: readers of value files. Data is the whole file. */
 uir_status uir_npy_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
@@ -68,7 +93,5 @@ uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagn
 /* Raw deflate data into exactly `target_size` bytes; false when it is not that. */
 bool uir_inflate(const uint8_t *data, size_t size, uint8_t *target, size_t target_size);
 
-/* Cores that affinity and cgroup quota leave to this process; at least 1. */
-uint32_t uir_core_count(void);
 
 #endif

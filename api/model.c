@@ -74,7 +74,9 @@ static uir_status describe(uir_model *model, const uir_compiled *compiled) {
                                    .onnx_node_count = compiled->info.node_count,
                                    .primitive_count = count_nodes(model->module),
                                    .load_ms = compiled->load_ms,
-                                   .compile_ms = compiled->compile_ms};
+                                   .compile_ms = compiled->compile_ms,
+                                   .device = "interpreter",
+                                   .why = ""};
     return UIR_STATUS_OK;
 }
 
@@ -106,6 +108,24 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
     return status;
 }
 
+static bool wants_interpreter(const uir_model_options *options) {
+    return options && options->device && strcmp(options->device, "interpreter") == 0;
+}
+
+/* On the device, or else on the interpreter. */
+static uir_status build_code(uir_call *call, const uir_model_options *options, uir_model *model) {
+    if (wants_interpreter(options)) return UIR_STATUS_OK;
+    model->module->diagnostics = &call->diagnostics;
+    uir_status status = uir_model_compile(call, model, options);
+    model->module->diagnostics = NULL;
+    if (status != UIR_STATUS_UNSUPPORTED) return status;
+    const uir_diagnostic *said = call->diagnostics.first;
+    const char *why = said ? said->message : "the device cannot run it";
+    model->info.why = uir_arena_copy_string(&model->arena, why, strlen(why));
+    uir_diagnostics_clear(&call->diagnostics);
+    return model->info.why ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
 static uir_status load(uir_context *context, const uir_onnx_source *source, const uir_model_options *options,
                        uir_model **out_model) {
     uir_call call;
@@ -118,6 +138,7 @@ static uir_status load(uir_context *context, const uir_onnx_source *source, cons
         model->context = context;
         uir_arena_init(&model->arena, &context->allocator);
         status = build(&call, source, options, model);
+        if (status == UIR_STATUS_OK) status = build_code(&call, options, model);
     }
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(model);
@@ -141,6 +162,7 @@ uir_status uir_model_load_memory(uir_context *context, const void *data, size_t 
 
 void uir_model_destroy(uir_model *model) {
     if (!model) return;
+    uir_model_code_destroy(model);
     uir_module_destroy(model->module);
     uir_arena_deinit(&model->arena);
     uir_release(&model->context->allocator, model, sizeof *model);
@@ -155,7 +177,13 @@ size_t uir_model_output_count(const uir_model *model) {
     return model->output_count;
 }
 uir_model_info uir_model_get_info(const uir_model *model) {
-    return model->info;
+    uir_model_info info = model->info;
+    if (model->code) {
+        pthread_mutex_lock(&model->code->mutex);
+        info.compiled_kernels = model->code->compiled;
+        pthread_mutex_unlock(&model->code->mutex);
+    }
+    return info;
 }
 
 uir_port uir_model_get_input(const uir_model *model, size_t index) {

@@ -12,6 +12,8 @@ typedef struct node_time {
 struct uir_session {
     uir_model *model;
     uint32_t threads;
+    uir_runtime *runtime; /* NULL: the interpreter runs it */
+    uir_call call;        /* of the runtime, whose messages go on to the context */
     volatile bool cancel;
     uir_value **inputs;  /* borrowed; NULL until bound */
     uir_value **outputs; /* owned; NULL until a run has made them */
@@ -21,13 +23,11 @@ struct uir_session {
     uir_run_statistics statistics;
 };
 
-static const char *const interpreter_names[] = {"interpreter"};
+static const char interpreter_name[] = "interpreter";
 
-static bool is_known_device(const char *device) {
-    for (size_t i = 0; i < sizeof interpreter_names / sizeof *interpreter_names; i++) {
-        if (strcmp(device, interpreter_names[i]) == 0) return true;
-    }
-    return false;
+/* The model's own device, or the interpreter. */
+static bool is_known_device(const uir_model *model, const char *device) {
+    return strcmp(device, interpreter_name) == 0 || (model->code && strcmp(device, model->info.device) == 0);
 }
 
 static uir_status allocate_parts(uir_session *session) {
@@ -48,16 +48,25 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "uir_session_options.struct_size is not set");
     }
-    if (options && options->device && !is_known_device(options->device)) {
-        return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "models run on the device interpreter",
-                              "the device '%s' does not run models", options->device);
+    if (options && options->device && !is_known_device(model, options->device)) {
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                              "load it for that device, or leave the session's device out",
+                              "the model was not loaded for the device '%s'", options->device);
     }
     uir_session *session;
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;
     session->threads = options && options->threads ? options->threads : uir_core_count();
-    session->statistics.ran_on = interpreter_names[0];
+    session->statistics.ran_on = interpreter_name;
     uir_status status = allocate_parts(session);
+    bool interpreted = !model->code || (options && options->device && !strcmp(options->device, interpreter_name));
+    uir_call_begin(&session->call, model->context);
+    if (status == UIR_STATUS_OK && !interpreted) {
+        uir_runtime_options runtime = {.threads = session->threads, .measure = true};
+        session->statistics.ran_on = model->info.device;
+        status = uir_runtime_create(model->code->package, &runtime, &model->context->allocator,
+                                    &session->call.diagnostics, &session->runtime);
+    }
     if (status != UIR_STATUS_OK) {
         uir_session_destroy(session);
         return status;
@@ -86,6 +95,8 @@ void uir_session_destroy(uir_session *session) {
     const uir_allocator *allocator = &session->model->context->allocator;
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
     drop_outputs(session);
+    uir_runtime_destroy(session->runtime);
+    if (session->call.context) uir_call_end(&session->call, UIR_STATUS_OK, "a session");
     if (session->inputs) uir_release(allocator, session->inputs, inputs * sizeof *session->inputs);
     if (session->outputs) uir_release(allocator, session->outputs, outputs * sizeof *session->outputs);
     if (session->datums) {
@@ -204,6 +215,34 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
+static uir_status run_on_device(uir_call *call, uir_session *session) {
+    const uir_model *model = session->model;
+    UIR_TRY(take_inputs(call, session));
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const uir_datum *datum = session->inputs[i]->datum;
+        const uir_tensor *tensor = datum->tensor;
+        if (datum->kind != UIR_VALUE_TENSOR)
+            return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "input '%s' is not a tensor",
+                             model->inputs[i].port.name);
+        UIR_TRY(uir_runtime_set_input(session->runtime, i, tensor->dtype, tensor->rank, tensor->shape, tensor->data));
+    }
+    drop_outputs(session);
+    UIR_TRY(uir_runtime_run(session->runtime));
+    uir_runtime_statistics s = uir_runtime_get_statistics(session->runtime);
+    session->statistics = (uir_run_statistics){.ran_on = s.native_calls ? "cpu" : "vm",
+                                               .run_ms = s.run_ms,
+                                               .peak_bytes = s.arena_bytes + s.scratch_bytes,
+                                               .native_calls = s.native_calls,
+                                               .vm_calls = s.vm_calls,
+                                               .vendor_calls = s.vendor_calls,
+                                               .host_calls = s.host_calls,
+                                               .groups = s.kernels,
+                                               .kernels = model->info.kernel_count,
+                                               .phases = s.phases,
+                                               .dram_bytes = s.dram_bytes};
+    return UIR_STATUS_OK;
+}
+
 static uir_status run(uir_call *call, uir_session *session) {
     const uir_model *model = session->model;
     uir_datum **results = session->datums + model->input_count;
@@ -211,7 +250,7 @@ static uir_status run(uir_call *call, uir_session *session) {
         .cancel = &session->cancel, .after_node = after_node, .user = session, .threads = session->threads};
     drop_outputs(session);
     memset(session->times, 0, session->time_count * sizeof *session->times);
-    session->statistics = (uir_run_statistics){.ran_on = interpreter_names[0]};
+    session->statistics = (uir_run_statistics){.ran_on = interpreter_name};
     UIR_TRY(take_inputs(call, session));
     double start = now_ms();
     UIR_TRY(uir_module_interpret(model->module, &model->context->allocator, &call->diagnostics, &options,
@@ -223,18 +262,39 @@ static uir_status run(uir_call *call, uir_session *session) {
 
 uir_status uir_session_run(uir_session *session) {
     uir_call call;
+    if (session->runtime)
+        return uir_call_flush(&session->call, run_on_device(&session->call, session), "running the model");
     session->cancel = false;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, run(&call, session), "running the model");
 }
 
 void uir_session_cancel(uir_session *session) {
-    session->cancel = true;
+    if (session->runtime)
+        uir_runtime_cancel(session->runtime);
+    else
+        session->cancel = true;
+}
+
+/* What the runtime holds, as a value that borrows it. */
+static uir_status wrap_output(uir_session *session, uint32_t index) {
+    uir_runtime_output output;
+    uir_tensor *tensor;
+    UIR_TRY(uir_runtime_get_output(session->runtime, index, &output));
+    UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, output.dtype, output.rank, output.shape,
+                                       output.data, &tensor));
+    uir_status status = uir_value_wrap_tensor(session->model->context, tensor, &session->outputs[index]);
+    if (status != UIR_STATUS_OK) uir_tensor_release(tensor);
+    return status;
 }
 
 uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value) {
     uir_call call;
     *out_value = NULL;
+    if (session->runtime && index < session->model->output_count && !session->outputs[index]) {
+        uir_status status = wrap_output(session, (uint32_t)index);
+        if (status != UIR_STATUS_OK) return uir_call_flush(&session->call, status, "asking for an output");
+    }
     if (index < session->model->output_count && session->outputs[index]) {
         *out_value = session->outputs[index];
         return UIR_STATUS_OK;
@@ -251,7 +311,24 @@ uir_run_statistics uir_session_get_statistics(const uir_session *session) {
     return session->statistics;
 }
 
+static bool get_step(const uir_session *session, size_t index, uir_node_statistics *out_node) {
+    uir_runtime_step step;
+    for (uint32_t i = 0; uir_runtime_get_step(session->runtime, i, &step); i++) {
+        if (!step.calls || !*step.by || index-- > 0) continue;
+        *out_node = (uir_node_statistics){.name = step.node,
+                                          .op = step.op,
+                                          .kernel = step.kernel,
+                                          .by = step.by,
+                                          .why = "",
+                                          .ms = step.ms,
+                                          .calls = step.calls};
+        return true;
+    }
+    return false;
+}
+
 bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node) {
+    if (session->runtime) return get_step(session, index, out_node);
     const uir_module *module = session->model->module;
     for (uint32_t i = 1; i < session->time_count; i++) {
         if (session->times[i].calls == 0 || index-- > 0) continue;
@@ -259,8 +336,8 @@ bool uir_session_get_node_statistics(const uir_session *session, size_t index, u
         *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),
                                           .op = uir_op_get_row(node->origin)->name,
                                           .kernel = uir_op_get_row(node->op)->name,
-                                          .by = interpreter_names[0],
-                                          .why = "models run on the interpreter of primitives",
+                                          .by = interpreter_name,
+                                          .why = session->model->info.why,
                                           .ms = session->times[i].ms,
                                           .calls = session->times[i].calls};
         return true;

@@ -209,6 +209,10 @@ typedef struct uir_model_options {
     void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
     void *dump_user;
     bool check;
+    /* What runs it: "cpu", "cpu:avx2" (a variant of it), "vm", "interpreter"; NULL: "cpu". A model that the device cannot run as a
+     * whole is run by the interpreter: uir_model_info says why. */
+    const char *device;
+    bool wait; /* the load returns when the kernels are compiled; else the VM runs while they are */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -220,6 +224,8 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, c
                                                          const char *folder, const uir_model_options *options,
                                                          uir_model **out_model);
 UIR_API void uir_model_destroy(uir_model *model);
+/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 /* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
 typedef struct uir_port {
@@ -250,7 +256,11 @@ typedef struct uir_model_info {
     uint32_t onnx_node_count;
     uint32_t primitive_count; /* after decomposition and clean-up */
     double load_ms;           /* reading and parsing */
-    double compile_ms;        /* decomposition and clean-up */
+    double compile_ms;        /* from there to kernels that run */
+    const char *device;       /* "cpu", "vm" or "interpreter" */
+    const char *why;          /* why the interpreter runs it though another device was asked for; "" otherwise */
+    uint32_t kernel_count;    /* different kernels */
+    uint32_t compiled_kernels; /* of these, compiled by this process by now */
 } uir_model_info;
 UIR_API uir_model_info uir_model_get_info(const uir_model *model);
 
@@ -261,6 +271,9 @@ typedef struct uir_op_info {
     bool supported;
 } uir_op_info;
 UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
+
+/* Names of the devices of this build; NULL past the end. */
+UIR_API const char *uir_device_name(size_t index);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
 typedef struct uir_session_options {
@@ -283,10 +296,13 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, 
 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
-    const char *ran_on; /* "interpreter" */
+    const char *ran_on; /* "interpreter", "vm", "cpu" */
     double run_ms;
     uint64_t peak_bytes; /* of tensors alive at once */
     uint64_t interpreter_calls;
+    uint64_t native_calls, vm_calls, vendor_calls, host_calls;
+    uint64_t groups, kernels, phases; /* launches; different kernels among them; phases of the launches */
+    uint64_t dram_bytes;              /* of the tensors that kernels read and wrote */
 } uir_run_statistics;
 UIR_API uir_run_statistics uir_session_get_statistics(const uir_session *session);
 

@@ -169,6 +169,21 @@ static uir_status save_outputs(uir_context *context, uir_model *model, uir_sessi
     return UIR_STATUS_OK;
 }
 
+/* What the options forbid. */
+static uir_status check_calls(const run_options *options, uir_model *model, const uir_run_statistics *statistics) {
+    const char *why = uir_model_get_info(model).why;
+    if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
+        complain(*why ? why : NULL, "--no-fallback: %llu nodes ran without a kernel",
+                 (unsigned long long)(statistics->host_calls + statistics->interpreter_calls));
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (options->no_vm && statistics->vm_calls) {
+        complain(NULL, "--no-vm: %llu kernels ran on the VM", (unsigned long long)statistics->vm_calls);
+        return UIR_STATUS_DEVICE_FAILED;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                               run_case *c, const char *output_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
@@ -179,7 +194,8 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
     if (status != UIR_STATUS_OK) return status;
     result->statistics = uir_session_get_statistics(session);
-    status = compare_outputs(session, c, result);
+    status = check_calls(options, model, &result->statistics);
+    if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
     if (status == UIR_STATUS_OK && options->save)
         status = save_outputs(context, model, session, options, c, output_folder);
     return status;
@@ -217,7 +233,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     size_t count = 0;
     uir_session *session = NULL;
     bool agree = true;
-    uir_session_options session_options = {sizeof session_options, options->device,
+    uir_session_options session_options = {sizeof session_options, NULL,
                                            (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
     uir_status status = case_folders(options, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
@@ -238,7 +254,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
             show_case(model, session, options, &c, &result);
             if (options->json && i + 1 == cases &&
                 !report_json(stdout, model, session, &result, agree, cases,
-                             options->device ? options->device : "interpreter")) {
+                             options->device ? options->device : "cpu")) {
                 status = UIR_STATUS_OUT_OF_MEMORY;
             }
             if (!result.agree) {
@@ -267,16 +283,16 @@ static void list_ops(void) {
     }
 }
 
+static void list_devices(void) {
+    for (size_t i = 0; uir_device_name(i); i++) puts(uir_device_name(i));
+}
+
 static uir_status check_options(const run_options *options) {
     const char *wrong = NULL, *word = "";
     if (!options->model)
         wrong = "no model given";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
-    else if (options->device && strcmp(options->device, "interpreter"))
-        wrong = "in this build models run on --device interpreter only; kernels run with uir-opt KERNEL.igraph --run; "
-                "there is no ",
-        word = options->device;
     if (!wrong) return UIR_STATUS_OK;
     complain("try: uir-run --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
@@ -297,6 +313,8 @@ static uir_status run(const run_options *options) {
     debug_state debug;
     uir_model_options model_options = {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
+    model_options.device = options->device;
+    model_options.wait = options->no_vm;
     debug_init(&debug, &model_options);
     status = uir_model_load_file(context, options->model, &model_options, &model);
     progress_hide();
@@ -333,7 +351,7 @@ int main(int argc, char **argv) {
         } else if (options.version) {
             printf("uir %s\n", uir_version());
         } else if (options.list_devices) {
-            puts("interpreter");
+            list_devices();
         } else if (options.list_ops) {
             list_ops();
         } else {

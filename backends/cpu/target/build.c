@@ -409,6 +409,20 @@ uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_opt
     return uir_cpu_build_folder(allocator, options, NULL, igraphs, count, diagnostics, out_object);
 }
 
+uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
+                                 uir_cpu_object *out_object) {
+    builder b = {.allocator = allocator};
+    uint32_t *first;
+    *out_object = (uir_cpu_object){.allocator = *allocator};
+    uir_arena_init(&b.arena, allocator);
+    first = uir_arena_allocate_array(&b.arena, count + 1, sizeof *first);
+    uir_status status = first ? find_equals(&b, igraphs, count, first) : UIR_STATUS_OUT_OF_MEMORY;
+    if (status == UIR_STATUS_OK) status = name_symbols(allocator, igraphs, first, count, out_object);
+    uir_arena_deinit(&b.arena);
+    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    return status;
+}
+
 void uir_cpu_object_deinit(uir_cpu_object *object) {
     if (object->bytes) uir_release(&object->allocator, object->bytes, object->size);
     if (object->symbols)

@@ -41,6 +41,9 @@ uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_opt
 uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                 const char *folder, const uir_igraph *const *igraphs, uint32_t count,
                                 uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+/* The symbols that such an object will have, without building it: `bytes` stays NULL. */
+uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
+                                 uir_cpu_object *out_object);
 void uir_cpu_object_deinit(uir_cpu_object *object);
 
 #endif

@@ -1,0 +1,120 @@
+/* Models on a device: the package that its sessions open, and the compiler at work beside them. */
+#include "api/internal.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+const char *uir_device_name(size_t index) {
+    size_t count = 0;
+    while (uir_packaging_device(count)) count++;
+    return index < count ? uir_packaging_device(index) : index == count ? "interpreter" : NULL;
+}
+
+/* ---- native code ---- */
+
+static uir_status compile_native(uir_model_code *code, const uir_allocator *allocator) {
+    uir_cpu_object object;
+    uir_cpu_build_options options = {.jobs = uir_core_count(), .cancel = &code->cancel};
+    UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
+    uir_status status = uir_package_attach_native(code->package, uir_packaging_isa(code->packaging), object.bytes,
+                                                  object.size, NULL, &code->said);
+    uir_cpu_object_deinit(&object);
+    (void)allocator;
+    return status;
+}
+
+static void *run_compiler(void *user) {
+    uir_model *model = user;
+    uir_model_code *code = model->code;
+    double start = now_ms();
+    uir_status status = compile_native(code, &model->context->allocator);
+    pthread_mutex_lock(&code->mutex);
+    code->status = status;
+    code->compile_ms = now_ms() - start;
+    if (status == UIR_STATUS_OK) code->compiled = uir_packaging_kernel_count(code->packaging);
+    pthread_mutex_unlock(&code->mutex);
+    return NULL;
+}
+
+/* The thread is gone; what it said is the call's. */
+static uir_status join_compiler(uir_call *call, uir_model_code *code) {
+    if (!code->started || code->joined) return code->status;
+    pthread_join(code->thread, NULL);
+    code->joined = true;
+    for (const uir_diagnostic *d = code->said.first; d; d = d->next) {
+        if (code->status != UIR_STATUS_OK && d->severity == UIR_SEVERITY_ERROR)
+            uir_error(&call->diagnostics, d->status, &d->location, "%s", d->message);
+        else
+            uir_warning(&call->diagnostics, &d->location, "%s", d->message);
+    }
+    return code->status;
+}
+
+uir_status uir_model_wait(uir_model *model) {
+    uir_call call;
+    if (!model->code) return UIR_STATUS_OK;
+    uir_call_begin(&call, model->context);
+    return uir_call_end(&call, join_compiler(&call, model->code), "compiling the kernels");
+}
+
+/* ---- the package ---- */
+
+static uir_status open_package(uir_call *call, uir_model *model, const char *device) {
+    uir_model_code *code = model->code;
+    uir_package_options options = {.trusted = true};
+    options.drivers = uir_packaging_drivers(device, &options.driver_count);
+    UIR_TRY(uir_packaging_write(code->packaging, NULL, &call->diagnostics, &code->bytes));
+    return uir_package_open(code->bytes.data, code->bytes.length, &options, &call->context->allocator,
+                            &call->diagnostics, &code->package);
+}
+
+static uir_status fill(uir_call *call, uir_model *model, const uir_model_options *options) {
+    uir_model_code *code = model->code;
+    double start = now_ms();
+    uir_packaging_options packaging = {.device = options ? options->device : NULL,
+                                       .progress = options ? options->progress : NULL,
+                                       .progress_user = options ? options->progress_user : NULL};
+    UIR_TRY(uir_packaging_create(model->module, &packaging, &call->context->allocator, &call->diagnostics,
+                                 &code->packaging));
+    UIR_TRY(open_package(call, model, packaging.device));
+    model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
+    model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
+    if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
+        if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
+        code->started = true;
+        if (options && options->wait) UIR_TRY(join_compiler(call, code));
+    }
+    model->info.compile_ms += now_ms() - start;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
+    const uir_allocator *allocator = &call->context->allocator;
+    UIR_TRY_ALLOCATE(model->code, uir_allocate_zeroed(allocator, sizeof *model->code));
+    uir_text_init(&model->code->bytes, allocator);
+    uir_diagnostics_init(&model->code->said, allocator);
+    pthread_mutex_init(&model->code->mutex, NULL);
+    uir_status status = fill(call, model, options);
+    if (status != UIR_STATUS_OK) uir_model_code_destroy(model);
+    return status;
+}
+
+void uir_model_code_destroy(uir_model *model) {
+    uir_model_code *code = model->code;
+    if (!code) return;
+    code->cancel = true;
+    if (code->started && !code->joined) pthread_join(code->thread, NULL);
+    uir_package_close(code->package);
+    uir_packaging_destroy(code->packaging);
+    uir_text_deinit(&code->bytes);
+    uir_diagnostics_deinit(&code->said);
+    pthread_mutex_destroy(&code->mutex);
+    uir_release(&model->context->allocator, code, sizeof *code);
+    model->code = NULL;
+}

@@ -1,0 +1,45 @@
+/* The end of the compile: a module of primitives to a package for a device, and the native code for it.
+ *
+ * In: a module of primitives (grouped in place), a device's name. Out: the package's bytes, which run on the VM as they
+ * are, and, from a C compiler, the object that takes over. */
+#ifndef UIR_PIPELINE_PACKAGE_H
+#define UIR_PIPELINE_PACKAGE_H
+
+#include "backends/cpu/target/build.h"
+#include "pipeline_kernel.h"
+#include "pipeline_lower.h"
+#include "runtime/runtime.h"
+
+typedef struct uir_packaging uir_packaging;
+
+typedef struct uir_packaging_options {
+    const char *device; /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
+    bool each_alone;
+    bool (*progress)(void *user, const char *stage, double fraction);
+    void *progress_user;
+} uir_packaging_options;
+
+/* Whether packages are made for the device of that name. */
+bool uir_packaging_knows(const char *device);
+const char *uir_packaging_device(size_t index); /* their names; NULL past the end */
+/* The drivers that run its packages, by preference; `out_count` of them. */
+const uir_driver *const *uir_packaging_drivers(const char *device, uint32_t *out_count);
+
+/* Groups, schedules, lowers. The module must outlive the result. */
+uir_status uir_packaging_create(uir_module *module, const uir_packaging_options *options,
+                                const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                                uir_packaging **out_packaging);
+void uir_packaging_destroy(uir_packaging *packaging); /* NULL is fine */
+const uir_middle *uir_packaging_get_middle(const uir_packaging *packaging);
+/* The instruction set of its native code; NULL: it has none. */
+const char *uir_packaging_isa(const uir_packaging *packaging);
+uint32_t uir_packaging_kernel_count(const uir_packaging *packaging);
+
+/* Compiles the native code. May run on another thread than the rest. */
+uir_status uir_packaging_compile(const uir_packaging *packaging, const uir_cpu_build_options *options,
+                                 uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+/* Appends the package; `object` NULL: the native code is attached when it is opened. */
+uir_status uir_packaging_write(const uir_packaging *packaging, const uir_cpu_object *object,
+                               uir_diagnostics *diagnostics, uir_text *bytes);
+
+#endif
