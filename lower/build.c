@@ -141,6 +141,12 @@ uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id
     const uir_graph_info *graph = uir_graph_get(module, b->body);
     uint32_t bad = 0;
     uir_status status = uir_axes_analyse(module, graph->nodes.data, graph->nodes.count, arena, &b->axes, &bad);
+    b->alone = status == UIR_STATUS_UNSUPPORTED && graph->nodes.count == 1 &&
+               uir_node_get(module, graph->nodes.data[0])->op == UIR_OP_BROADCAST;
+    if (b->alone) {
+        b->axes = (uir_axes){0};
+        status = UIR_STATUS_OK;
+    }
     if (status == UIR_STATUS_UNSUPPORTED)
         return uir_lower_refuse(b, bad < graph->nodes.count ? bad : UIR_LOWER_NONE, "its dims have no axes in common");
     UIR_TRY(status);
@@ -172,7 +178,7 @@ uir_status uir_lower_end(uir_lower_builder *b, uir_loop_function **out_function)
 }
 
 /* ---- values ---- */
-static const uir_lower_value *find_value(const uir_lower_builder *b, uir_value_id value) {
+const uir_lower_value *uir_lower_find_value(const uir_lower_builder *b, uir_value_id value) {
     for (uint32_t i = 0; i < b->values.count; i++)
         if (b->values.data[i].value.id == value.id) return &b->values.data[i];
     return NULL;
@@ -239,7 +245,7 @@ uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index
     const uir_value_info *info = uir_value_info_get(b->module, id);
     uir_axis_list list = uir_axes_of_operand(&b->axes, node, index);
     uint32_t input = uir_lower_input_index(b, id), tensor;
-    const uir_lower_value *value = find_value(b, id);
+    const uir_lower_value *value = uir_lower_find_value(b, id);
     uir_dim indices[UIR_LOOP_MAX_RANK];
     if (value && !value->tensors) return uir_lower_expression(b, value->node, out_expression);
     if (!value && input == UIR_LOWER_NONE) {
@@ -306,7 +312,7 @@ static uir_status add_cut_result(uir_lower_builder *b, uint32_t node, uint32_t c
 }
 
 uir_status uir_lower_target(uir_lower_builder *b, uir_value_id id, uir_loop_access *out_access) {
-    const uir_lower_value *value = find_value(b, id);
+    const uir_lower_value *value = uir_lower_find_value(b, id);
     uir_axis_list list = uir_axes_of_value(&b->axes, id);
     bool piece = value->cut != UIR_LOWER_NONE && !value->at_offset;
     out_access->tensor = value->tensors[piece ? b->piece : 0];
@@ -371,7 +377,7 @@ static uir_status store_nest(uir_lower_builder *b, uint32_t node, uir_value_id v
         if (axis != UIR_AXES_NONE) {
             b->local[axis] = local;
             b->coord[axis] = local;
-            const uir_lower_value *inner = find_value(b, uir_lower_node_info(b, node)->inputs[operand]);
+            const uir_lower_value *inner = uir_lower_find_value(b, uir_lower_node_info(b, node)->inputs[operand]);
             if (from != UIR_LOWER_NONE) {
                 b->piece = from;
                 b->coord[axis] = uir_dim_add(b->f->dims, local, b->cuts.data[inner->cut].pieces[from].offset);
@@ -394,13 +400,13 @@ static uir_status concat_node(uir_lower_builder *b, uint32_t node) {
     uir_dim offset = uir_dim_const(b->f->dims, 0);
     uir_lower_piece *pieces;
     for (uint32_t i = 0; i < info->input_count; i++) {
-        const uir_lower_value *value = find_value(b, info->inputs[i]);
+        const uir_lower_value *value = uir_lower_find_value(b, info->inputs[i]);
         count += value && value->cut != UIR_LOWER_NONE ? b->cuts.data[value->cut].count : 1;
     }
     if (cut.axis == UIR_AXES_NONE) return uir_lower_refuse(b, node, "a concatenation of one element");
     UIR_TRY_ALLOCATE(pieces, uir_arena_allocate_array(b->arena, count, sizeof *pieces));
     for (uint32_t i = 0; i < info->input_count; i++) {
-        const uir_lower_value *value = find_value(b, info->inputs[i]);
+        const uir_lower_value *value = uir_lower_find_value(b, info->inputs[i]);
         const uir_lower_cut *inner = value && value->cut != UIR_LOWER_NONE ? &b->cuts.data[value->cut] : NULL;
         uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, i, dim);
         if (inner && inner->axis != axis) return uir_lower_refuse(b, node, "operand %u is cut along another axis", i);
@@ -432,14 +438,21 @@ static bool is_same_cut(const uir_lower_cut *a, const uir_lower_cut *b) {
     return true;
 }
 
+/* The axis along which a gather's coordinates lie: each is read by itself. */
+static bool is_last_axis(const uir_lower_builder *b, uint32_t node, uint32_t axis) {
+    uint32_t rank = uir_value_type(b->module, uir_lower_node_info(b, node)->inputs[1])->rank;
+    return uir_axes_of_operand_dim(&b->axes, node, 1, rank - 1) == axis;
+}
+
 /* Where the node must be cut because its operands are. */
 static uir_status find_cut(uir_lower_builder *b, uint32_t node, uint32_t *out_cut) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uir_axis_list list = info->output_count ? uir_axes_of_value(&b->axes, info->outputs[0]) : (uir_axis_list){0};
     *out_cut = UIR_LOWER_NONE;
     for (uint32_t i = 0; i < info->input_count; i++) {
-        const uir_lower_value *value = find_value(b, info->inputs[i]);
+        const uir_lower_value *value = uir_lower_find_value(b, info->inputs[i]);
         if (!value || value->cut == UIR_LOWER_NONE) continue;
+        if (info->op == UIR_OP_GATHER_ND && i == 1 && is_last_axis(b, node, b->cuts.data[value->cut].axis)) continue;
         if (*out_cut == UIR_LOWER_NONE) *out_cut = value->cut;
         if (!is_same_cut(&b->cuts.data[*out_cut], &b->cuts.data[value->cut]))
             return uir_lower_refuse(b, node, "its operands are concatenated in different ways");
@@ -450,11 +463,26 @@ static uir_status find_cut(uir_lower_builder *b, uint32_t node, uint32_t *out_cu
     return UIR_STATUS_OK;
 }
 
+/* Is it a gather's indices, and no mere other way to look at memory? Those are read from memory. */
+static bool names_positions(const uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    if (info->op == UIR_OP_RESHAPE || info->op == UIR_OP_TRANSPOSE || info->op == UIR_OP_BROADCAST) {
+        const uir_lower_value *from = uir_lower_find_value(b, info->inputs[0]);
+        if (!from || from->tensors) return false;
+    }
+    for (uint32_t n = node + 1; n < uir_lower_node_count(b); n++) {
+        const uir_node_info *reader = uir_lower_node_info(b, n);
+        if (uir_lower_is_gather(reader->op) && reader->inputs[1].id == info->outputs[0].id) return true;
+    }
+    return false;
+}
+
 static uir_status trivial_node(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t cut, tensor;
     UIR_TRY(find_cut(b, node, &cut));
-    if (uir_lower_is_movement(info->op) && uir_lower_output_index(b, info->outputs[0]) == UIR_LOWER_NONE) {
+    if (uir_lower_is_movement(info->op) && uir_lower_output_index(b, info->outputs[0]) == UIR_LOWER_NONE &&
+        !names_positions(b, node)) {
         uir_lower_value value = {info->outputs[0], node, cut, NULL, false};
         return uir_vector_push(b->arena, &b->values, value);
     }
@@ -510,7 +538,7 @@ uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     const uir_graph_info *body = uir_graph_get(b->module, b->body);
     for (uint32_t r = 0; r < info->output_count; r++) {
-        const uir_lower_value *value = find_value(b, info->outputs[r]);
+        const uir_lower_value *value = uir_lower_find_value(b, info->outputs[r]);
         if (!value || !value->tensors) continue;
         uir_lower_value of = *value;
         uir_loop_tensor t = b->f->tensors.data[of.tensors[0]];
@@ -551,6 +579,52 @@ static uir_status copy_inputs(uir_lower_builder *b) {
     return UIR_STATUS_OK;
 }
 
+/* ---- what nothing reads ---- */
+static bool expression_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
+    const uir_loop_expression *e = &f->expressions.data[id];
+    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (expression_reads(f, e->arguments[i], tensor)) return true;
+    return false;
+}
+
+static bool list_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
+    for (; id != UIR_LOOP_NONE; id = f->statements.data[id].next) {
+        const uir_loop_statement *s = &f->statements.data[id];
+        for (uint32_t i = 0; i < s->iter_count; i++)
+            if (s->iters[i].data && s->iters[i].from.tensor == tensor) return true;
+        for (uint32_t i = 0; i < s->value_count; i++)
+            if (expression_reads(f, s->values[i], tensor)) return true;
+        if (list_reads(f, s->first_child, tensor)) return true;
+    }
+    return false;
+}
+
+/* The first statement in a block under a top one. */
+static const uir_loop_statement *innermost(const uir_loop_function *f, uint32_t id) {
+    while (f->statements.data[id].first_child != UIR_LOOP_NONE) id = f->statements.data[id].first_child;
+    return &f->statements.data[id];
+}
+
+/* Takes out nests that store what is not read: indices that turned out to be coordinates. */
+static void drop_unread(uir_loop_function *f) {
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t *link = &f->first; *link != UIR_LOOP_NONE && !again;) {
+            const uir_loop_statement *s = innermost(f, *link);
+            uint32_t tensor = s->target_count ? s->targets[0].tensor : 0;
+            bool read = s->kind != UIR_LOOP_STATEMENT_STORE || f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP ||
+                        list_reads(f, f->first, tensor);
+            if (read) {
+                link = &f->statements.data[*link].next;
+            } else {
+                *link = f->statements.data[*link].next;
+                again = true;
+            }
+        }
+    }
+}
+
 uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *name, const uir_allocator *allocator,
                            uir_diagnostics *diagnostics, uir_loop_function **out_function) {
     uir_arena arena;
@@ -558,8 +632,10 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
     *out_function = NULL;
     uir_arena_init(&arena, allocator);
     uir_status status = uir_lower_begin(&b, module, group, name, allocator, &arena, diagnostics);
-    for (uint32_t n = 0; status == UIR_STATUS_OK && n < uir_lower_node_count(&b); n++) status = uir_lower_node(&b, n);
+    for (uint32_t n = 0; status == UIR_STATUS_OK && n < uir_lower_node_count(&b); n++)
+        status = b.alone ? uir_lower_broadcast_alone(&b, n) : uir_lower_node(&b, n);
     if (status == UIR_STATUS_OK) status = copy_inputs(&b);
+    if (status == UIR_STATUS_OK) drop_unread(b.f);
     if (status == UIR_STATUS_OK) status = uir_lower_end(&b, out_function);
     if (b.f) uir_loop_function_destroy(b.f);
     uir_arena_deinit(&arena);

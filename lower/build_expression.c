@@ -118,6 +118,121 @@ static uir_status dim_values_expression(uir_lower_builder *b, uint32_t node, uin
     return index_expression(b, dim, uir_value_type(b->module, info->outputs[0])->dtype, out_expression);
 }
 
+bool uir_lower_is_gather(uir_op op) {
+    return op == UIR_OP_GATHER || op == UIR_OP_GATHER_ELEMENTS || op == UIR_OP_GATHER_ND;
+}
+
+/* ---- indices that follow from coordinates ---- */
+static uir_status coordinate_of_node(uir_lower_builder *b, uint32_t node, uint32_t depth, uir_dim *out_dim);
+
+static uir_status coordinate_of_operand(uir_lower_builder *b, uint32_t node, uint32_t index, uint32_t depth,
+                                        uir_dim *out_dim) {
+    uir_value_id id = uir_lower_node_info(b, node)->inputs[index];
+    const uir_lower_value *value = uir_lower_find_value(b, id);
+    const uir_value_info *info = uir_value_info_get(b->module, id);
+    *out_dim = UIR_DIM_NONE;
+    if (value) return depth < 64 ? coordinate_of_node(b, value->node, depth + 1, out_dim) : UIR_STATUS_OK;
+    if (!info->constant || info->constant->element_count != 1 || !uir_dtype_is_integer(info->constant->dtype))
+        return UIR_STATUS_OK;
+    *out_dim = uir_dim_const(b->f->dims, uir_dtype_load_integer(info->constant->dtype, info->constant->data, 0));
+    return UIR_STATUS_OK;
+}
+
+static const struct {
+    uir_op op;
+    uir_dim (*make)(uir_dims *dims, uir_dim x, uir_dim y);
+} arithmetic[] = {{UIR_OP_ADD, uir_dim_add}, {UIR_OP_SUB, uir_dim_sub}, {UIR_OP_MUL, uir_dim_mul}};
+
+static const struct {
+    uir_op op;
+    uir_relation relation;
+} relations[] = {{UIR_OP_LT, UIR_RELATION_LT}, {UIR_OP_LE, UIR_RELATION_LE}, {UIR_OP_GT, UIR_RELATION_GT},
+                 {UIR_OP_GE, UIR_RELATION_GE}, {UIR_OP_EQ, UIR_RELATION_EQ}, {UIR_OP_NE, UIR_RELATION_NE}};
+
+/* A condition that holds at every coordinate, or at none. */
+static uir_status truth_of_operand(uir_lower_builder *b, uint32_t node, uint32_t index, uint32_t depth,
+                                   uir_truth *out_truth) {
+    const uir_lower_value *value = uir_lower_find_value(b, uir_lower_node_info(b, node)->inputs[index]);
+    *out_truth = UIR_UNKNOWN;
+    if (!value || depth > 64) return UIR_STATUS_OK;
+    const uir_node_info *info = uir_lower_node_info(b, value->node);
+    if (info->op == UIR_OP_BROADCAST || info->op == UIR_OP_RESHAPE || info->op == UIR_OP_TRANSPOSE)
+        return truth_of_operand(b, value->node, 0, depth + 1, out_truth);
+    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
+        uir_dim x, y;
+        if (relations[i].op != info->op) continue;
+        UIR_TRY(coordinate_of_operand(b, value->node, 0, depth + 1, &x));
+        UIR_TRY(coordinate_of_operand(b, value->node, 1, depth + 1, &y));
+        if (x.id && y.id) *out_truth = uir_dim_compare(b->f->dims, x, relations[i].relation, y);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Of a concatenation at a coordinate that is a number: the piece that it is in. */
+static uir_status coordinate_of_concat(uir_lower_builder *b, uint32_t node, uint32_t depth, uir_dim *out_dim) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uint32_t dim = (uint32_t)uir_node_int(b->module, info, "axis", 0);
+    int64_t at, extent;
+    if (!uir_dim_is_const(b->f->dims, coord_of_result(b, node, dim), &at)) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        if (!uir_dim_is_const(b->module->dims, uir_value_type(b->module, info->inputs[i])->dims[dim], &extent))
+            return UIR_STATUS_OK;
+        if (at >= extent) {
+            at -= extent;
+            continue;
+        }
+        uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, i, dim);
+        uir_dim kept = axis == UIR_AXES_NONE ? UIR_DIM_NONE : b->coord[axis];
+        if (axis != UIR_AXES_NONE) b->coord[axis] = uir_dim_const(b->f->dims, at);
+        uir_status status = coordinate_of_operand(b, node, i, depth, out_dim);
+        if (axis != UIR_AXES_NONE) b->coord[axis] = kept;
+        return status;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status coordinate_of_node(uir_lower_builder *b, uint32_t node, uint32_t depth, uir_dim *out_dim) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uir_dim x, y;
+    uint32_t count;
+    *out_dim = UIR_DIM_NONE;
+    if (!uir_dtype_is_integer(uir_value_type(b->module, info->outputs[0])->dtype)) return UIR_STATUS_OK;
+    switch (info->op) {
+    case UIR_OP_IOTA:
+        *out_dim = coord_of_result(b, node, (uint32_t)uir_node_int(b->module, info, "axis", 0));
+        return UIR_STATUS_OK;
+    case UIR_OP_DIM_VALUES: {
+        const uir_dim *dims = uir_node_dims(b->module, info, "dims", &count);
+        return count == 1 ? uir_lower_dim(b, dims[0], out_dim) : UIR_STATUS_OK;
+    }
+    case UIR_OP_BROADCAST:
+    case UIR_OP_RESHAPE:
+    case UIR_OP_TRANSPOSE:
+    case UIR_OP_CAST:
+        return coordinate_of_operand(b, node, 0, depth, out_dim);
+    case UIR_OP_CONCAT:
+        return coordinate_of_concat(b, node, depth, out_dim);
+    case UIR_OP_SELECT: {
+        uir_truth truth;
+        UIR_TRY(truth_of_operand(b, node, 0, depth, &truth));
+        if (truth == UIR_UNKNOWN) return UIR_STATUS_OK;
+        return coordinate_of_operand(b, node, truth == UIR_TRUE ? 1 : 2, depth, out_dim);
+    }
+    default:
+        for (size_t i = 0; i < sizeof arithmetic / sizeof *arithmetic; i++) {
+            if (arithmetic[i].op != info->op) continue;
+            UIR_TRY(coordinate_of_operand(b, node, 0, depth, &x));
+            UIR_TRY(coordinate_of_operand(b, node, 1, depth, &y));
+            *out_dim = x.id && y.id ? arithmetic[i].make(b->f->dims, x, y) : UIR_DIM_NONE;
+        }
+        return UIR_STATUS_OK;
+    }
+}
+
+uir_status uir_lower_coordinate(uir_lower_builder *b, uint32_t node, uint32_t index, uir_dim *out_dim) {
+    return coordinate_of_operand(b, node, index, 0, out_dim);
+}
+
 /* The element that the indices' operand names becomes an iteration variable of the block. */
 static uir_status read_index(uir_lower_builder *b, uint32_t node, uint32_t expression, uir_dim extent,
                              uir_dim *out_index) {
@@ -144,8 +259,11 @@ static uir_status gather_expression(uir_lower_builder *b, uint32_t node, uint32_
     uint32_t dim = (uint32_t)uir_node_int(b->module, info, "axis", 0);
     uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, 0, dim);
     if (axis != UIR_AXES_NONE) {
-        UIR_TRY(uir_lower_operand(b, node, 1, &indices));
-        UIR_TRY(read_index(b, node, indices, b->extents[axis], &at[dim]));
+        UIR_TRY(uir_lower_coordinate(b, node, 1, &at[dim]));
+        if (!at[dim].id) {
+            UIR_TRY(uir_lower_operand(b, node, 1, &indices));
+            UIR_TRY(read_index(b, node, indices, b->extents[axis], &at[dim]));
+        }
     }
     for (uint32_t d = 0; info->op == UIR_OP_GATHER_ELEMENTS && d < rank; d++)
         if (d != dim) at[d] = coord_of_result(b, node, d);
@@ -156,6 +274,30 @@ static uir_status gather_expression(uir_lower_builder *b, uint32_t node, uint32_
     uir_loop_expression *e = &b->f->expressions.data[*out_expression];
     if (low < 1 && e->kind == UIR_LOOP_LOAD) e->has_fill = true; /* an empty axis has no element to name */
     return UIR_STATUS_OK;
+}
+
+/* The indices' operand at number k along its last axis, along which it may be cut. */
+static uir_status piece_operand(uir_lower_builder *b, uint32_t node, uint32_t which, uint32_t k,
+                                uint32_t *out_expression) {
+    const uir_lower_value *value = uir_lower_find_value(b, uir_lower_node_info(b, node)->inputs[1]);
+    if (!value || value->cut == UIR_LOWER_NONE || which == UIR_AXES_NONE || b->cuts.data[value->cut].axis != which)
+        return uir_lower_operand(b, node, 1, out_expression);
+    const uir_lower_cut *cut = &b->cuts.data[value->cut];
+    uint32_t kept = b->piece;
+    for (uint32_t p = 0; p < cut->count; p++) {
+        int64_t offset, extent;
+        if (!uir_dim_is_const(b->f->dims, cut->pieces[p].offset, &offset) ||
+            !uir_dim_is_const(b->f->dims, cut->pieces[p].extent, &extent) || k < offset || k >= offset + extent)
+            continue;
+        uir_dim local = b->local[which];
+        b->piece = p;
+        b->local[which] = uir_dim_const(b->f->dims, k - offset);
+        uir_status status = uir_lower_operand(b, node, 1, out_expression);
+        b->local[which] = local;
+        b->piece = kept;
+        return status;
+    }
+    return uir_lower_refuse(b, node, "its coordinates are concatenated at run time");
 }
 
 static uir_status gather_nd_expression(uir_lower_builder *b, uint32_t node, uint32_t *out_expression) {
@@ -174,8 +316,11 @@ static uir_status gather_nd_expression(uir_lower_builder *b, uint32_t node, uint
             kept = b->coord[which];
             b->coord[which] = uir_dim_const(b->f->dims, k);
         }
-        uir_status status = uir_lower_operand(b, node, 1, &indices);
-        if (status == UIR_STATUS_OK) status = read_index(b, node, indices, b->extents[axis], &at[batch + k]);
+        uir_status status = uir_lower_coordinate(b, node, 1, &at[batch + k]);
+        if (status == UIR_STATUS_OK && !at[batch + k].id) {
+            status = piece_operand(b, node, which, k, &indices);
+            if (status == UIR_STATUS_OK) status = read_index(b, node, indices, b->extents[axis], &at[batch + k]);
+        }
         if (which != UIR_AXES_NONE) b->coord[which] = kept;
         UIR_TRY(status);
     }

@@ -40,7 +40,8 @@ uir_status uir_loop_add_cast(uir_loop_function *f, uint32_t expression, uir_dtyp
 
 void uir_nest_begin(uir_nest *nest, uir_loop_function *f, uir_arena *arena, const char *name);
 uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uir_dim extent, bool reduce, uir_dim *out_value);
-/* An iteration variable read from data: from[indices] in 0..extent-1. */
+/* (An extent of 1 makes none: the value is 0.)
+ * An iteration variable read from data: from[indices] in 0..extent-1. */
 uir_status uir_nest_add_read(uir_nest *nest, const char *name, uir_dim extent, const uir_loop_access *from,
                              uir_index_mode mode, uir_dim *out_value);
 uir_status uir_nest_add_statement(uir_nest *nest, uir_loop_statement_kind kind, uint32_t monoid,
@@ -92,6 +93,7 @@ typedef struct uir_lower_builder {
     uir_arena *arena;
     uir_diagnostics *diagnostics;
     uir_axes axes;
+    bool alone; /* no axes: a single node, built by its dims */
     uir_loop_function *f;
     uir_dim *extents; /* per axis, in the function's dims */
     uir_dim *coord;   /* per axis: where the block works; none: not in it */
@@ -125,8 +127,12 @@ uint32_t uir_lower_node_count(const uir_lower_builder *b);
 /* Index of the value among the body's outputs, inputs; NONE: it is none. */
 uint32_t uir_lower_output_index(const uir_lower_builder *b, uir_value_id value);
 uint32_t uir_lower_input_index(const uir_lower_builder *b, uir_value_id value);
+bool uir_lower_is_gather(uir_op op);
 bool uir_lower_is_movement(uir_op op); /* looked through where it is no output */
 
+/* Operand `index` of a node as a coordinate, where it follows from coordinates and sizes (an iota); none otherwise. */
+uir_status uir_lower_coordinate(uir_lower_builder *b, uint32_t node, uint32_t index, uir_dim *out_dim);
+const uir_lower_value *uir_lower_find_value(const uir_lower_builder *b, uir_value_id value);
 /* The value of operand `index` of a node of the body at the coordinates of now. */
 uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index, uint32_t *out_expression);
 /* The one element of a constant. */
@@ -144,6 +150,8 @@ void uir_lower_leave(uir_lower_builder *b); /* forgets coordinates */
 /* The nests of one node, and the copies that make it an output. */
 uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
 uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
+/* A single broadcast that only the run decides (build_alone.c). */
+uir_status uir_lower_broadcast_alone(uir_lower_builder *b, uint32_t node);
 /* Reductions, arg and scans (build_reduce.c). */
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
 /* Matmul and convolution (contraction_build.c). */

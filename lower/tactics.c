@@ -29,6 +29,8 @@ typedef struct tactic {
     bool stream; /* rows of any length: nothing of a row is kept */
     bool rows;   /* there is a row to be kept: the other variant makes sense */
     uint32_t names;
+    uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
+    uint32_t tile_count;
 } tactic;
 
 static const uir_loop_statement *at(const tactic *t, uint32_t id) {
@@ -201,11 +203,36 @@ static uint32_t iter_of_loop(const tactic *t, uint32_t block, uint32_t loop) {
     return UIR_LOOP_NONE;
 }
 
+/* Does every load advance by a fixed step with the iteration variable? */
+static bool is_linear(const tactic *t, uint32_t expression, uir_symbol symbol) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    uir_dims *dims = t->f->dims;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (!is_linear(t, e->arguments[i], symbol)) return false;
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < t->f->tensors.data[e->load.tensor].rank; d++) {
+        uir_dim index = e->load.indices[d], variable = uir_dim_symbol(dims, symbol);
+        if (!mentions(t, index, symbol)) continue;
+        uir_dim step = uir_dim_sub(dims, index, variable);
+        if (step.id && !mentions(t, step, symbol)) continue;
+        if (uir_dim_get(dims, index)->kind != UIR_DIM_MUL && uir_dim_get(dims, index)->kind != UIR_DIM_ADD)
+            return false;
+        for (int64_t k = -64; k <= 64; k++) {
+            step = uir_dim_sub(dims, index, uir_dim_mul(dims, variable, uir_dim_const(dims, k)));
+            if (step.id && !mentions(t, step, symbol)) break;
+            if (k == 64) return false;
+        }
+    }
+    return true;
+}
+
 /* Does a position that is read from data depend on the loop? It cannot be vectorised then. */
 static bool decides_position(const tactic *t, uint32_t block, uint32_t loop) {
     const uir_loop_statement *b = at(t, block);
     uint32_t iter = iter_of_loop(t, block, loop);
     if (iter == UIR_LOOP_NONE) return true;
+    for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
+        for (uint32_t v = 0; v < at(t, c)->value_count; v++)
+            if (!is_linear(t, at(t, c)->values[v], b->iters[iter].symbol)) return true;
     for (uint32_t i = 0; i < b->iter_count; i++) {
         if (!b->iters[i].data) continue;
         const uir_loop_access *from = &b->iters[i].from;
@@ -290,7 +317,14 @@ static uir_status row_tile(tactic *t, uir_dim row_elements, uir_dim *out_factor)
         *out_factor = number(t, rows > ROWS ? ROWS : rows);
         return UIR_STATUS_OK;
     }
+    for (uint32_t i = 0; i < t->tile_count; i++) {
+        *out_factor = t->tile[i];
+        if (uir_dim_equal(t->tile_of[i], row_elements)) return UIR_STATUS_OK;
+    }
+    if (t->tile_count == 8) return UIR_STATUS_UNSUPPORTED;
     UIR_TRY(add_tile(t, ROWS, out_factor, &tile));
+    t->tile_of[t->tile_count] = row_elements;
+    t->tile[t->tile_count++] = *out_factor;
     uir_dim least = uir_dim_max(dims, row_elements, number(t, TILE / ROWS));
     return add_candidate(t, tile, uir_dim_max(dims, number(t, 1), uir_dim_floordiv(dims, number(t, TILE), least)));
 }
@@ -316,8 +350,12 @@ static uir_status bind_outer(tactic *t, const uint32_t *loops, uint32_t count, u
     if (count <= 4) {
         uir_dim factor;
         UIR_TRY(row_tile(t, elements, &factor));
-        int64_t value;
-        if (!uir_dim_is_const(t->f->dims, factor, &value) || value > 1) {
+        int64_t value, rows = 0;
+        bool whole = uir_dim_is_const(t->f->dims, at(t, loops[last])->extent, &rows) && rows <= ROWS;
+        if (uir_dim_is_const(t->f->dims, factor, &value)) whole = whole && rows <= value;
+        if (whole) {
+            parallel--; /* all of them at once */
+        } else if (!uir_dim_is_const(t->f->dims, factor, &value) || value > 1) {
             UIR_TRY(uir_schedule_split(t->s, loops[last], factor, NULL, &inner));
             *out_at = inner;
         }
@@ -486,6 +524,24 @@ static uir_status place_temps(tactic *t) {
     return UIR_STATUS_OK;
 }
 
+/* Nests over equal outer loops become one: pieces of a concatenation, outputs side by side. */
+static uir_status merge_list(tactic *t, uint32_t first) {
+    while (first != UIR_LOOP_NONE && at(t, first)->next != UIR_LOOP_NONE) {
+        uint32_t next = at(t, first)->next;
+        bool done = false;
+        bool loops = at(t, first)->kind == UIR_LOOP_STATEMENT_FOR && at(t, next)->kind == UIR_LOOP_STATEMENT_FOR &&
+                     at(t, first)->loop_kind != UIR_LOOP_VECTORISED;
+        if (loops) UIR_TRY(asked(uir_schedule_merge_loops(t->s, first, next), &done));
+        if (!done) {
+            if (at(t, first)->kind == UIR_LOOP_STATEMENT_FOR) UIR_TRY(merge_list(t, at(t, first)->first_child));
+            first = next;
+        }
+    }
+    if (first != UIR_LOOP_NONE && at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
+        return merge_list(t, at(t, first)->first_child);
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_trivial(tactic *t) {
     UIR_TRY(inline_all(t));
     for (;;) {
@@ -515,6 +571,7 @@ static uir_status schedule_trivial(tactic *t) {
     }
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) UIR_TRY(vectorise_block(t, blocks[i], UIR_LOOP_NONE));
+    UIR_TRY(merge_list(t, t->f->first));
     return place_temps(t);
 }
 

@@ -40,10 +40,10 @@ static void print_ops(const uir_module *module, const uir_graph_info *body) {
 }
 
 static void run_group(lower_check *c, uir_module *module, uir_node_id node, uint32_t *runs) {
-    static const int64_t tried[] = {1, 2, 3, 5, 8, 13, 33};
+    static const int64_t tried[] = {1, 2, 3, 5, 8, 9, 17};
     uint32_t symbols = uir_dims_symbol_count(module->dims);
     int64_t *values = calloc(symbols + 1, sizeof *values);
-    for (int round = 0; c->stage == LOWER_FINE && round < 4; round++) {
+    for (int round = 0; c->stage == LOWER_FINE && round < 3; round++) {
         uint64_t state = (uint64_t)round * 7919 + node.id;
         for (uint32_t s = 0; s < symbols; s++) {
             uir_symbol_facts facts = uir_dims_symbol_facts(module->dims, (uir_symbol){s});
@@ -104,6 +104,7 @@ static uir_status load(const char *path, const uir_allocator *allocator, uir_dia
 
 int main(int argc, char **argv) {
     settings s = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v"))
             s.verbose = true;
