@@ -193,7 +193,10 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
         UIR_TRY(advance(options, stage_names[stage], (double)i / middle->kernels.count));
         uir_diagnostics_init(&said, &middle->allocator);
         uir_status status = advance_kernel(middle, &middle->kernels.data[i], stage, &said);
-        if (status == UIR_STATUS_UNSUPPORTED)
+        /* A kernel that its own verifier refuses is no kernel. */
+        bool refused =
+            status == UIR_STATUS_UNSUPPORTED || (status == UIR_STATUS_BAD_FILE && stage >= UIR_MIDDLE_IGRAPH);
+        if (refused)
             status = drop_kernel(middle, i, &said);
         else if (status != UIR_STATUS_OK)
             status = uir_error(diagnostics, status, NULL, "kernel %s, %s: %s", middle->kernels.data[i].name,

@@ -157,7 +157,7 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_cp
         native.bytes = object->bytes;
         native.size = object->size;
     }
-    uir_plan_options options = {.objects = &native, .object_count = p->row->native, .scratch = scratch_bytes};
+    uir_plan_options options = {.objects = &native, .object_count = p->row->native, .scratch = scratch_bytes, .foreign = true};
     return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, bytes);
 }
 

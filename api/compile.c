@@ -63,11 +63,55 @@ uir_status uir_model_wait(uir_model *model) {
     return uir_call_end(&call, join_compiler(&call, model->code), "compiling the kernels");
 }
 
+/* ---- nodes without a kernel ---- */
+
+static uir_status borrow_operand(const uir_foreign_call *call, uint32_t index, uir_datum **out_datum) {
+    const uir_foreign_tensor *t = &call->inputs[index];
+    uir_tensor *tensor;
+    UIR_TRY(uir_tensor_create_borrowed(call->allocator, t->dtype, t->rank, t->shape, t->data, &tensor));
+    uir_status status = uir_datum_create_tensor(call->allocator, tensor, out_datum);
+    if (status != UIR_STATUS_OK) uir_tensor_release(tensor);
+    return status;
+}
+
+static uir_status give_result(const uir_foreign_call *call, uint32_t index, const uir_datum *datum) {
+    void *data;
+    if (datum->kind != UIR_VALUE_TENSOR) return UIR_STATUS_UNSUPPORTED;
+    UIR_TRY(uir_foreign_give(call, index, datum->tensor->shape, &data));
+    if (datum->tensor->byte_size) memcpy(data, datum->tensor->data, datum->tensor->byte_size);
+    return UIR_STATUS_OK;
+}
+
+/* The interpreter of primitives runs it. */
+static uir_status run_foreign(void *user, const uir_foreign_call *call) {
+    const uir_model *model = user;
+    uir_arena scratch;
+    uir_arena_init(&scratch, call->allocator);
+    uir_interpreter_options options = {.cancel = call->cancel};
+    size_t slots = (size_t)call->input_count + call->output_count + 1;
+    uir_datum **inputs = uir_arena_allocate_array(&scratch, slots, sizeof *inputs);
+    uir_bound_symbol *symbols = uir_arena_allocate_array(&scratch, (size_t)call->symbol_count + 1, sizeof *symbols);
+    uir_status status = inputs && symbols ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    uir_datum **outputs = inputs ? inputs + call->input_count : NULL;
+    for (uint32_t i = 0; i < call->symbol_count && status == UIR_STATUS_OK; i++)
+        symbols[i] = (uir_bound_symbol){{call->symbols[i].symbol}, call->symbols[i].value};
+    for (uint32_t i = 0; i < call->input_count && status == UIR_STATUS_OK; i++)
+        if (call->inputs[i].data) status = borrow_operand(call, i, &inputs[i]);
+    if (status == UIR_STATUS_OK)
+        status = uir_node_interpret_bound(model->module, call->allocator, call->diagnostics, &options,
+                                          (uir_node_id){call->node}, symbols, call->symbol_count, inputs, outputs);
+    for (uint32_t i = 0; i < call->output_count && status == UIR_STATUS_OK; i++)
+        if (outputs[i]) status = give_result(call, i, outputs[i]);
+    for (uint32_t i = 0; inputs && i < call->input_count + call->output_count; i++) uir_datum_release(inputs[i]);
+    uir_arena_deinit(&scratch);
+    return status;
+}
+
 /* ---- the package ---- */
 
 static uir_status open_package(uir_call *call, uir_model *model, const char *device) {
     uir_model_code *code = model->code;
-    uir_package_options options = {.trusted = true};
+    uir_package_options options = {.trusted = true, .foreign = run_foreign, .foreign_user = model};
     options.drivers = uir_packaging_drivers(device, &options.driver_count);
     UIR_TRY(uir_packaging_write(code->packaging, NULL, &call->diagnostics, &code->bytes));
     return uir_package_open(code->bytes.data, code->bytes.length, &options, &call->context->allocator,

@@ -282,6 +282,17 @@ uir_status uir_module_interpret(const uir_module *module, const uir_allocator *a
                                 const uir_interpreter_options *options, uir_datum *const *inputs, uint32_t input_count,
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes);
 
+/* Runs one node in the middle of a run that somebody else leads: a primitive or a group, not other control flow.
+ * `symbols` have the values; symbols that the operands' extents give need not be among them. */
+typedef struct uir_bound_symbol {
+    uir_symbol symbol;
+    int64_t value;
+} uir_bound_symbol;
+uir_status uir_node_interpret_bound(const uir_module *module, const uir_allocator *allocator,
+                                    uir_diagnostics *diagnostics, const uir_interpreter_options *options,
+                                    uir_node_id node, const uir_bound_symbol *symbols, uint32_t symbol_count,
+                                    uir_datum *const *inputs, uir_datum **out_outputs);
+
 /* Runs one primitive on constant operands: what constant folding uses. Output datums are owned by the caller. */
 uir_status uir_node_interpret(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                               uir_node_id node, uir_datum *const *inputs, uir_datum **out_outputs);

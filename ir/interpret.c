@@ -673,6 +673,25 @@ uir_status uir_module_interpret(const uir_module *module, const uir_allocator *a
     return status;
 }
 
+/* Runs the node with what `interpreter` has bound; the outputs are the caller's. */
+static uir_status run_alone(uir_interpreter *interpreter, uir_node_id node_id, uir_datum *const *inputs,
+                            const uir_allocator *allocator, uir_datum **out_outputs) {
+    const uir_node_info *node = uir_node_get(interpreter->module, node_id);
+    uir_call call = {interpreter, interpreter->module, node_id, node, &interpreter->allocator, inputs,
+                     NULL,        out_outputs};
+    uir_status status = run_call(&call);
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (status == UIR_STATUS_OK && !out_outputs[i]) status = UIR_STATUS_INTERNAL;
+        if (status == UIR_STATUS_OK) status = own_output(interpreter, out_outputs[i]);
+        if (status == UIR_STATUS_OK) hand_over(interpreter, out_outputs[i], allocator);
+    }
+    for (uint32_t i = 0; i < node->output_count && status != UIR_STATUS_OK; i++) {
+        uir_datum_release(out_outputs[i]);
+        out_outputs[i] = NULL;
+    }
+    return status;
+}
+
 uir_status uir_node_interpret(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                               uir_node_id node_id, uir_datum *const *inputs, uir_datum **out_outputs) {
     uir_interpreter interpreter;
@@ -682,17 +701,29 @@ uir_status uir_node_interpret(const uir_module *module, const uir_allocator *all
         uir_op_get_row(node->op)->traits & (UIR_TRAIT_CONTROL | UIR_TRAIT_EFFECT | UIR_TRAIT_RANDOM))
         return UIR_STATUS_INVALID_ARGUMENT;
     uir_status status = init(&interpreter, module, allocator, diagnostics, NULL);
-    uir_call call = {&interpreter, module, node_id, node, &interpreter.allocator, inputs, NULL, out_outputs};
-    if (status == UIR_STATUS_OK) status = run_call(&call);
-    for (uint32_t i = 0; i < node->output_count; i++) {
-        if (status == UIR_STATUS_OK && !out_outputs[i]) status = UIR_STATUS_INTERNAL;
-        if (status == UIR_STATUS_OK) status = own_output(&interpreter, out_outputs[i]);
-        if (status == UIR_STATUS_OK) hand_over(&interpreter, out_outputs[i], allocator);
+    if (status == UIR_STATUS_OK) status = run_alone(&interpreter, node_id, inputs, allocator, out_outputs);
+    uir_arena_deinit(&interpreter.arena);
+    return status;
+}
+
+uir_status uir_node_interpret_bound(const uir_module *module, const uir_allocator *allocator,
+                                    uir_diagnostics *diagnostics, const uir_interpreter_options *options,
+                                    uir_node_id node_id, const uir_bound_symbol *symbols, uint32_t symbol_count,
+                                    uir_datum *const *inputs, uir_datum **out_outputs) {
+    uir_interpreter interpreter;
+    const uir_node_info *node = uir_node_get(module, node_id);
+    for (uint32_t i = 0; i < node->output_count; i++) out_outputs[i] = NULL;
+    if ((uir_op_get_row(node->op)->traits & UIR_TRAIT_CONTROL) && node->op != UIR_OP_GROUP)
+        return UIR_STATUS_INVALID_ARGUMENT;
+    uir_status status = init(&interpreter, module, allocator, diagnostics, options);
+    if (status == UIR_STATUS_OK) {
+        interpreter.slots = uir_arena_allocate_array(&interpreter.arena, module->values.count, sizeof(uir_datum *));
+        status = interpreter.slots ? find_last_uses(&interpreter) : UIR_STATUS_OUT_OF_MEMORY;
     }
-    for (uint32_t i = 0; i < node->output_count && status != UIR_STATUS_OK; i++) {
-        uir_datum_release(out_outputs[i]);
-        out_outputs[i] = NULL;
-    }
+    for (uint32_t i = 0; i < symbol_count && status == UIR_STATUS_OK; i++)
+        (void)bind_symbol(&interpreter, symbols[i].symbol, symbols[i].value);
+    if (status == UIR_STATUS_OK) status = run_alone(&interpreter, node_id, inputs, allocator, out_outputs);
+    for (uint32_t i = 0; interpreter.slots && i < module->values.count; i++) uir_datum_release(interpreter.slots[i]);
     uir_arena_deinit(&interpreter.arena);
     return status;
 }

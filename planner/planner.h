@@ -35,6 +35,7 @@ typedef struct uir_plan_options {
     uint32_t object_count;
     /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
     const uir_dim *scratch;
+    bool foreign; /* nodes that no kernel and no host operator computes are left to the package's opener */
     const char *const *metadata; /* key, value, key, value ...; NULL: none */
     uint32_t metadata_count;     /* pairs */
 } uir_plan_options;

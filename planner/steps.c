@@ -1,5 +1,6 @@
 /* Graphs to steps: a row per kind of node. */
 #include "planner/internal.h"
+#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -289,6 +290,92 @@ static uir_status plan_host(planner *p, const uir_node_info *node, uint32_t bloc
     return push_step(p, block, &step);
 }
 
+static plan_node *find_rule(uir_op op);
+
+/* ---- what the package's opener computes ---- */
+typedef struct symbol_list {
+    planner *p;
+    uir_vector(uir_plan_integer) ids;
+    uir_vector(uir_dim) dims;
+    bool *seen; /* by symbol */
+    uir_status status;
+} symbol_list;
+
+static void note_symbol(void *user, uir_symbol symbol) {
+    symbol_list *list = user;
+    if (list->seen[symbol.id] || list->status != UIR_STATUS_OK) return;
+    list->seen[symbol.id] = true;
+    list->status = uir_vector_push(&list->p->arena, &list->ids, ((uir_plan_integer){symbol.id}));
+    uir_dim dim = uir_dim_symbol(list->p->module->dims, symbol);
+    if (list->status == UIR_STATUS_OK) list->status = uir_vector_push(&list->p->arena, &list->dims, dim);
+}
+
+static void note_value(symbol_list *list, uir_value_id value) {
+    if (!value.id) return;
+    const uir_type *type = uir_value_type(list->p->module, value);
+    for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
+        uir_dim_visit_symbols(list->p->module->dims, type->dims[d], note_symbol, list);
+}
+
+static void note_node(symbol_list *list, const uir_node_info *node) {
+    const uir_module *module = list->p->module;
+    for (uint32_t i = 0; i < node->output_count; i++) note_value(list, node->outputs[i]);
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const uir_attribute *a = &node->attributes[i];
+        for (uint32_t d = 0; a->kind == UIR_ATTRIBUTE_DIMS && d < a->count; d++)
+            uir_dim_visit_symbols(module->dims, a->value.dims[d], note_symbol, list);
+        if (a->kind != UIR_ATTRIBUTE_GRAPH) continue;
+        const uir_graph_info *body = uir_graph_get(module, a->value.graph);
+        for (uint32_t n = 0; n < body->nodes.count; n++) note_node(list, uir_node_get(module, body->nodes.data[n]));
+    }
+}
+
+/* The dims that the node is about: numbers of the module's symbols, and what they are in the plan. */
+static uir_status add_symbols(planner *p, const uir_node_info *node) {
+    symbol_list list = {.p = p};
+    UIR_TRY_ALLOCATE(list.seen, uir_arena_allocate_array(&p->arena, (size_t)uir_dims_symbol_count(p->module->dims) + 1,
+                                                         sizeof *list.seen));
+    note_node(&list, node);
+    UIR_TRY(list.status);
+    uir_plan_attribute ids = {0, UIR_PLAN_INTEGERS, p->integers.count, list.ids.count},
+                       values = {0, UIR_PLAN_SIZES, 0, list.dims.count};
+    for (uint32_t i = 0; i < list.ids.count; i++) UIR_TRY(uir_vector_push(&p->arena, &p->integers, list.ids.data[i]));
+    uir_plan_list expressions;
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, list.dims.data, list.dims.count, &expressions));
+    values.first = expressions.first;
+    UIR_TRY(uir_pl_add_text(p, "symbols", strlen("symbols"), &ids.name));
+    UIR_TRY(uir_pl_add_text(p, "values", strlen("values"), &values.name));
+    UIR_TRY(uir_vector_push(&p->arena, &p->attributes, ids));
+    return uir_vector_push(&p->arena, &p->attributes, values);
+}
+
+static uir_status plan_foreign(planner *p, const uir_node_info *node, uir_node_id id, uint32_t block) {
+    uir_plan_step step = {.kind = UIR_PLAN_STEP_HOST, .other = UIR_PLAN_NONE};
+    bool effect = (uir_op_get_row(node->op)->traits & UIR_TRAIT_EFFECT) != 0;
+    UIR_TRY(uir_pl_add_text(p, "foreign", strlen("foreign"), &step.target));
+    UIR_TRY(list_tensors(p, node->inputs, node->input_count, &step.inputs));
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i].id)
+            UIR_TRY(add_value(p, node->outputs[i], effect ? UIR_PLAN_STORAGE_OWN : UIR_PLAN_STORAGE_ARENA, 0));
+    UIR_TRY(list_tensors(p, node->outputs, node->output_count, &step.outputs));
+    step.first_attribute = p->attributes.count;
+    uir_plan_attribute number = {0, UIR_PLAN_INTEGERS, p->integers.count, 1};
+    UIR_TRY(uir_vector_push(&p->arena, &p->integers, ((uir_plan_integer){id.id})));
+    UIR_TRY(uir_pl_add_text(p, "node", strlen("node"), &number.name));
+    UIR_TRY(uir_vector_push(&p->arena, &p->attributes, number));
+    UIR_TRY(add_symbols(p, node));
+    step.attribute_count = p->attributes.count - step.first_attribute;
+    UIR_TRY(describe(p, node, &step));
+    return push_step(p, block, &step);
+}
+
+/* Whether neither a kernel nor the runtime computes the node. */
+static bool is_foreign(const planner *p, const uir_node_info *node) {
+    if (!p->options || !p->options->foreign) return false;
+    if (node->op == UIR_OP_GROUP) return !uir_node_find_attribute(p->module, node, "kernel");
+    return !find_rule(node->op);
+}
+
 /* ---- graphs ---- */
 static plan_node *find_rule(uir_op op) {
     static const struct {
@@ -301,7 +388,8 @@ static plan_node *find_rule(uir_op op) {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].op == op) return rules[i].rule;
     }
-    return uir_op_get_row(op)->traits & UIR_TRAIT_HOST ? plan_host : NULL;
+    const uir_op_row *row = uir_op_get_row(op);
+    return (row->traits & UIR_TRAIT_HOST) && uir_runtime_has_host_op(row->name) ? plan_host : NULL;
 }
 
 /* Everything that cannot be planned is reported before it fails. */
@@ -311,6 +399,10 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         plan_node *rule = find_rule(node->op);
+        if (is_foreign(p, node)) {
+            if (first == UIR_STATUS_OK) first = plan_foreign(p, node, info->nodes.data[i], block);
+            continue;
+        }
         uir_status status =
             rule ? first == UIR_STATUS_OK ? rule(p, node, block) : UIR_STATUS_OK
                  : uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes %s, and it is no host operator",

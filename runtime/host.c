@@ -183,3 +183,7 @@ uir_rt_host_function *uir_rt_host_find(const char *name) {
     }
     return NULL;
 }
+
+bool uir_runtime_has_host_op(const char *name) {
+    return uir_rt_host_find(name) != NULL;
+}

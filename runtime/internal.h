@@ -65,6 +65,8 @@ struct uir_package {
     const uir_driver *drivers[RT_MAX_DRIVERS];
     uint32_t driver_count;
     bool trusted;
+    uir_foreign_function *foreign;
+    void *foreign_user;
     /* By driver. Published once filled; replaced whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
     atomic_flag lock; /* held while something is attached */
@@ -231,6 +233,7 @@ uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, co
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
+uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step); /* foreign.c */
 /* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step);

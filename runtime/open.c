@@ -288,6 +288,10 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
         if (s->kind == UIR_PLAN_STEP_HOST && !uir_rt_host_find(uir_plan_get_text(&p->plan, s->target)))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
                              uir_plan_get_text(&p->plan, s->target));
+        if (s->kind == UIR_PLAN_STEP_HOST && !p->foreign && !strcmp(uir_plan_get_text(&p->plan, s->target), "foreign"))
+            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                             "node '%s' has no kernel, and only the compiler that made the package can run it",
+                             uir_plan_get_text(&p->plan, s->node));
     }
     size_t ports = (size_t)p->plan.inputs_count + p->plan.outputs_count;
     UIR_TRY_ALLOCATE(p->verified,
@@ -312,6 +316,8 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     uir_arena_init(&p->arena, &p->allocator);
     p->driver_count = options->driver_count;
     p->trusted = options->trusted;
+    p->foreign = options->foreign;
+    p->foreign_user = options->foreign_user;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);

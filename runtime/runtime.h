@@ -14,7 +14,36 @@ typedef struct uir_package uir_package;
 typedef struct uir_runtime uir_runtime;
 
 /* ---- packages ---- */
+/* A node that the package leaves to whoever opened it: the host operator "foreign". Operands lie in the runtime's
+ * memory; results are given by shape and written where uir_foreign_give says. */
+typedef struct uir_foreign_tensor {
+    uir_dtype dtype;
+    uint32_t rank;
+    const int64_t *shape;
+    const void *data;
+} uir_foreign_tensor;
+typedef struct uir_foreign_symbol {
+    uint32_t symbol; /* of the caller's */
+    int64_t value;
+} uir_foreign_symbol;
+typedef struct uir_foreign_call {
+    uint32_t node;                    /* what the planner was told */
+    const uir_foreign_tensor *inputs; /* data NULL: absent */
+    uint32_t input_count, output_count;
+    const uir_foreign_symbol *symbols; /* dims that have a value by now */
+    uint32_t symbol_count;
+    const volatile bool *cancel;
+    const uir_allocator *allocator;
+    uir_diagnostics *diagnostics;
+    struct uir_runtime *runtime; /* for uir_foreign_give */
+    uint32_t step;
+} uir_foreign_call;
+uir_status uir_foreign_give(const uir_foreign_call *call, uint32_t output, const int64_t *shape, void **out_data);
+typedef uir_status uir_foreign_function(void *user, const uir_foreign_call *call);
+
 typedef struct uir_package_options {
+    uir_foreign_function *foreign; /* NULL: a package with such nodes is refused */
+    void *foreign_user;
     const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
     uint32_t driver_count;
     bool trusted;       /* native objects in it may be loaded */
@@ -132,6 +161,9 @@ typedef struct uir_runtime_step {
 } uir_runtime_step;
 /* false past the end. */
 bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
+
+/* Whether the runtime computes the primitive of that name itself. */
+bool uir_runtime_has_host_op(const char *name);
 
 /* Cores that affinity and cgroup quota allow this process. */
 uint32_t uir_core_count(void);
