@@ -117,10 +117,58 @@ static bool same_fact(const uir_iverifier *v, const uir_ifact *a, const uir_ifac
            memcmp(a->low, b->low, rank * sizeof *a->low) == 0 && memcmp(a->high, b->high, rank * sizeof *a->high) == 0;
 }
 
+/* Every side is known to be at least 0 long. */
+static bool is_plain(uir_iverifier *v, const uir_ifact *fact) {
+    uint32_t rank = uir_iverify_pointer(v, fact->pointer)->rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        int64_t width;
+        uir_term side = uir_term_sub(&v->terms, fact->high[d], fact->low[d]);
+        if (uir_term_is_const(&v->terms, side, &width) ? width < 0 : !uir_term_prove(&v->terms, side)) return false;
+    }
+    return true;
+}
+
+/* Boxes side by side along one dim are one: `fact` grows by `other`. */
+static bool join(const uir_iverifier *v, uir_ifact *fact, const uir_ifact *other) {
+    uint32_t rank = uir_iverify_pointer(v, fact->pointer)->rank, along = rank;
+    uir_ifact moved = *other;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (fact->low[d] == other->low[d] && fact->high[d] == other->high[d]) continue;
+        if (along < rank || (fact->low[d] != other->high[d] && fact->high[d] != other->low[d])) return false;
+        along = d;
+        moved.low[d] = fact->low[d];
+        moved.high[d] = fact->high[d];
+    }
+    if (along == rank || !same_fact(v, fact, &moved)) return false;
+    if (fact->low[along] == other->high[along])
+        fact->low[along] = other->low[along];
+    else
+        fact->high[along] = other->high[along];
+    return true;
+}
+
+static bool push_fact(uir_iverifier *v, const uir_ifact *fact);
+
 void uir_iverify_add_fact(uir_iverifier *v, const uir_ifact *fact) {
-    if (has_unknown(v, fact)) return;
+    if (has_unknown(v, fact) || !push_fact(v, fact)) return;
+    /* Pieces of a row: what they cover together is a fact as well, or proofs would try them case by case. An empty box
+     * is no neighbour: low <= high is not known of it. */
+    uir_ifact whole = *fact;
+    bool joined = false;
+    for (uint32_t i = v->facts.count; i-- > 0;) {
+        const uir_ifact *other = &v->facts.data[i];
+        uir_ifact both = whole;
+        if (other->pointer != fact->pointer || !join(v, &both, other) || !is_plain(v, &whole) || !is_plain(v, other))
+            continue;
+        whole = both;
+        joined = true;
+    }
+    if (joined) push_fact(v, &whole);
+}
+
+static bool push_fact(uir_iverifier *v, const uir_ifact *fact) {
     for (uint32_t i = 0; i < v->facts.count; i++)
-        if (same_fact(v, &v->facts.data[i], fact)) return;
+        if (same_fact(v, &v->facts.data[i], fact)) return false;
     if (v->facts.count == UIR_IFACT_MAX) { /* forgetting is safe */
         memmove(v->facts.data, v->facts.data + 1, (v->facts.count - 1) * sizeof *v->facts.data);
         v->facts.count--;
@@ -128,6 +176,7 @@ void uir_iverify_add_fact(uir_iverifier *v, const uir_ifact *fact) {
     uir_ifact copy = *fact;
     copy.id = copy.birth = v->next_fact++;
     if (uir_iverify_facts_push(v, &v->facts, &copy) != UIR_STATUS_OK) v->failed = true;
+    return true;
 }
 
 /* ---- forgetting ---- */
