@@ -10,7 +10,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4, SAME_SET = 2048 };
+enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4, SAME_SET = 2048, LINE = 16 };
 
 /* One of m, n, k: the axis that is tiled. */
 typedef struct side {
@@ -550,6 +550,15 @@ static void fixed_tile(planner *p, side *s, int64_t size) {
     }
 }
 
+/* Columns of a known small number: rows of the tile are whole lines of a cache. */
+static void column_tile(planner *p, side *n) {
+    int64_t extent;
+    fixed_tile(p, n, 128);
+    if (n->split || !is_const(p, n->extent, &extent) || extent <= LINE || extent % LINE == 0) return;
+    n->tile = number(p, (extent + LINE - 1) / LINE * LINE);
+    n->guarded = true;
+}
+
 /* Bytes on chip, as numbers that tiles' sizes are multiplied with. */
 typedef struct footprint {
     int64_t mn, mk, kn, n, fixed;
@@ -631,13 +640,13 @@ static uir_status choose_tiles(planner *p) {
         m->tile = number(p, is_const(p, m->extent, &extent) && extent >= 1 ? extent : few);
         m->split = false;
         m->guarded = !is_const(p, m->extent, &extent) || extent < 1;
-        fixed_tile(p, n, 128);
+        column_tile(p, n);
         return require_capacity(p, capacity);
     }
     int64_t width = 0;
     bool narrow = is_const(p, n->extent, &width) && width <= 128;
     if (narrow)
-        fixed_tile(p, n, 128);
+        column_tile(p, n);
     else
         UIR_TRY(add_tile(p, n, columns[0], PANEL, &count));
     UIR_TRY(add_tile(p, m, rows[4], 1, &count));
