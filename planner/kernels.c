@@ -120,23 +120,24 @@ static uir_status add_phases(planner *p, uir_pl_scope *scope, const uir_igraph *
     return UIR_STATUS_OK;
 }
 
-/* `index`: among all variants of all sources. */
+/* `index`: among all variants of all sources. A variant whose scratch has no expression is left to the bytecode. */
 static uir_status add_native(planner *p, uir_pl_scope *scope, uint32_t index, uir_plan_variant *v) {
     uint32_t count = p->options ? p->options->object_count : 0, *names;
     v->scratch = UIR_PLAN_NONE;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *names));
+    if (count) UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
     for (uint32_t i = 0; i < count; i++) {
         const char *const *symbols = p->options->objects[i].symbols, *symbol = symbols ? symbols[index] : NULL;
         names[i] = UIR_PLAN_NONE;
-        if (symbol) UIR_TRY(uir_pl_add_text(p, symbol, strlen(symbol), &names[i]));
+        if (symbol && v->scratch != UIR_PLAN_NONE) UIR_TRY(uir_pl_add_text(p, symbol, strlen(symbol), &names[i]));
     }
-    if (count) UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
     return uir_pl_add_list(p, names, count, &v->native_names);
 }
 
 static bool has_native(const planner *p, uint32_t index) {
     for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
-        if (p->options->objects[i].symbols && p->options->objects[i].symbols[index]) return true;
+        if (p->options->scratch[index].id && p->options->objects[i].symbols && p->options->objects[i].symbols[index])
+            return true;
     }
     return false;
 }

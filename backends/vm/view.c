@@ -249,16 +249,54 @@ static void copy_one(char *to, const char *from, uint32_t size) {
     }
 }
 
+/* `count` elements whose places are `step` bytes apart, from or to contiguous ones. */
+static void gather(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
+    if (step == (ptrdiff_t)size) {
+        memcpy(to, from, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) copy_one(to + (size_t)i * size, from + i * step, size);
+}
+
+static void scatter(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
+    if (step == (ptrdiff_t)size) {
+        memmove(to, from, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) copy_one(to + i * step, from + (size_t)i * size, size);
+}
+
+/* Which of the columns start.. lie inside, when the row does and its places are a line. */
+static void inside_columns(const vm_dim *dim, int64_t start, int64_t count, int64_t *low, int64_t *high) {
+    *low = start > dim->low ? start : dim->low;
+    *high = start + count < dim->high ? start + count : dim->high;
+    if (*high < *low) *high = *low = start;
+}
+
 const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
     const char *direct = contiguous(view, row, start, count);
-    int64_t offset = 0;
+    int64_t offset = 0, low = start, high = start;
+    uint32_t size = view->size;
     if (direct) return direct;
     bool inside = view->offsets || row_offset(view, row, &offset);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = inside ? element_offset(view, row, offset, start + i) : -1;
-        copy_one(buffer + (size_t)i * view->size,
-                 at < 0 ? (const char *)view->outside : view->data + (size_t)at * view->size, view->size);
+    const vm_dim *dim = &view->dims[view->rank - 1];
+    if (inside && (view->offsets || dim->along)) {
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = element_offset(view, row, offset, start + i);
+            copy_one(buffer + (size_t)i * size, at < 0 ? (const char *)view->outside : view->data + (size_t)at * size,
+                     size);
+        }
+        return buffer;
     }
+    if (inside) inside_columns(dim, start, count, &low, &high);
+    for (int64_t i = start; i < low; i++)
+        copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
+    if (low < high)
+        gather(buffer + (size_t)(low - start) * size,
+               view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
+               (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
+    for (int64_t i = high; i < start + count; i++)
+        copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
     return buffer;
 }
 
@@ -268,17 +306,26 @@ char *uir_vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_
 }
 
 void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from) {
-    int64_t offset = 0;
+    int64_t offset = 0, low, high;
     char *direct = contiguous(view, row, start, count);
+    uint32_t size = view->size;
     if (direct) {
-        if (direct != from) memmove(direct, from, (size_t)count * view->size);
+        if (direct != from) memmove(direct, from, (size_t)count * size);
         return;
     }
-    bool inside = view->offsets || row_offset(view, row, &offset);
-    for (int64_t i = 0; i < count && inside; i++) {
-        int64_t at = element_offset(view, row, offset, start + i);
-        if (at >= 0) copy_one(view->data + (size_t)at * view->size, from + (size_t)i * view->size, view->size);
+    if (!view->offsets && !row_offset(view, row, &offset)) return;
+    const vm_dim *dim = &view->dims[view->rank - 1];
+    if (view->offsets || dim->along) {
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = element_offset(view, row, offset, start + i);
+            if (at >= 0) copy_one(view->data + (size_t)at * size, from + (size_t)i * size, size);
+        }
+        return;
     }
+    inside_columns(dim, start, count, &low, &high);
+    if (low < high)
+        scatter(view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
+                from + (size_t)(low - start) * size, (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
 }
 
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {
