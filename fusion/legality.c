@@ -218,11 +218,62 @@ static bool fits_contraction(const looking *l, uint32_t index) {
     }
 }
 
+static bool runs(const looking *l, uir_fusion_rewrite rewrite) {
+    return l->c->rewrites >> rewrite & 1;
+}
+
+static bool depends_on(const looking *l, uint32_t index, uint32_t on) {
+    if (index == UIR_FUSION_NONE || index < on) return false;
+    if (index == on) return true;
+    for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
+        if (depends_on(l, maker_of(l, index, k), on)) return true;
+    return false;
+}
+
+/* Products of one left operand, which lies in memory. */
+static bool are_siblings(const looking *l) {
+    uir_value_id left = {0};
+    if (!runs(l, UIR_FUSION_SIBLINGS) || l->reduces) return false;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        const uir_node_info *node = node_of(l, i);
+        if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        if (node->op != UIR_OP_MATMUL || !is_view_of_outside(l, maker_of(l, i, 0))) return false;
+        if (left.id && left.id != node->inputs[0].id) return false;
+        left = node->inputs[0];
+        for (uint32_t k = i + 1; k < count_of(l); k++)
+            if (class_of(l, k) == UIR_FUSION_CLASS_CONTRACTION && depends_on(l, k, i)) return false;
+    }
+    return true;
+}
+
+/* A product, reductions of what it gives, and a product of what they give. */
+static bool is_attention(const looking *l) {
+    uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
+    if (!runs(l, UIR_FUSION_ATTENTION) || l->contractions != 2 || !l->reduces) return false;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        if (node_of(l, i)->op != UIR_OP_MATMUL) return false;
+        if (first == UIR_FUSION_NONE) first = i;
+        last = i;
+    }
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        bool reduces = class_of(l, i) == UIR_FUSION_CLASS_REDUCE;
+        if (reduces && (!depends_on(l, i, first) || depends_on(l, i, last))) return false;
+        if (gives(l, i) && !depends_on(l, i, last)) return false;
+    }
+    return depends_on(l, maker_of(l, last, 0), first) && !depends_on(l, maker_of(l, last, 1), first);
+}
+
 static bool fits_kind(const looking *l) {
     if (l->opaques) return count_of(l) == 1;
-    if (l->contractions > 1) return false;
+    bool attends = is_attention(l);
+    if (l->contractions > 1 && !attends && !are_siblings(l)) return false;
     for (uint32_t i = 0; i < count_of(l); i++) {
         if (!is_placed_right(l, i)) return false;
+        if (attends && class_of(l, i) == UIR_FUSION_CLASS_REDUCE) continue;
+        if (attends && !fits_contraction(l, i)) return false;
+        if (attends) continue;
+        if (l->contractions && l->reduces) return false;
         if (l->contractions && !fits_contraction(l, i)) return false;
         if (l->reduces && count_of(l) > 1 && !(1u << class_of(l, i) & CLASSES_IN_REDUCE)) return false;
         bool is_slice = class_of(l, i) == UIR_FUSION_CLASS_SLICE;
@@ -353,6 +404,47 @@ static uir_status fits_domain(const looking *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+/* Each value is over the axes of every product that it depends on; side operands over some of them. */
+static uir_status fits_siblings_domain(const looking *l, bool *out_fits) {
+    *out_fits = true;
+    for (uint32_t s = 0; s < count_of(l); s++) {
+        axis_set domain;
+        if (class_of(l, s) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        UIR_TRY(make_set(l, axes_of(l, s), &domain));
+        for (uint32_t i = s + 1; i < count_of(l); i++)
+            if (depends_on(l, i, s) && !is_set(axes_of(l, i), &domain)) *out_fits = false;
+    }
+    for (uint32_t i = 0; i < count_of(l); i++)
+        if (gives(l, i) && l->roles[i] < ROLE_SEED) *out_fits = false;
+    return UIR_STATUS_OK;
+}
+
+/* Between the products all is over the rows S and keys R that the reductions have, R is what the second one sums over.
+ */
+static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
+    reduce_axes axes = {0};
+    axis_set domain = {0};
+    uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
+    UIR_TRY(agree_on_axes(l, &axes, out_fits));
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        if (first == UIR_FUSION_NONE) first = i;
+        last = i;
+    }
+    UIR_TRY(make_set(l, axes_of(l, last), &domain));
+    if (!is_set(uir_axes_of_operand(&l->axes, last, 0), &axes.all)) *out_fits = false;
+    for (uint32_t a = 0; a < l->axes.count; a++) {
+        if (axes.all.has[a] && !axes.kept.has[a] && domain.has[a]) *out_fits = false;
+        if (axes.kept.has[a] && !domain.has[a]) *out_fits = false;
+    }
+    for (uint32_t i = first; i < count_of(l); i++) {
+        bool after = depends_on(l, i, last), between = !after && depends_on(l, i, first);
+        if (after && !is_set(axes_of(l, i), &domain)) *out_fits = false;
+        if (between && !is_within(axes_of(l, i), &axes.all)) *out_fits = false;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- all of it ---- */
 static uir_status check(looking *l, bool *out_legal) {
     uir_clusters *c = l->c;
@@ -368,7 +460,10 @@ static uir_status check(looking *l, bool *out_legal) {
     UIR_TRY(status);
     if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !concats_agree(l)) return UIR_STATUS_OK;
     bool fits = true;
-    if (l->reduces && !l->contractions) {
+    if (l->contractions > 1) {
+        UIR_TRY(l->reduces ? fits_attention_domain(l, &fits) : fits_siblings_domain(l, &fits));
+        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN)) return UIR_STATUS_OK;
+    } else if (l->reduces && !l->contractions) {
         reduce_axes axes = {0};
         UIR_TRY(agree_on_axes(l, &axes, &fits));
         if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_REDUCE)) return UIR_STATUS_OK;

@@ -395,6 +395,71 @@ static uir_status join_siblings(uir_clusters *c) {
     return UIR_STATUS_OK;
 }
 
+/* ---- several contractions in one group ---- */
+static uir_status try_join_all(uir_clusters *c, const uir_places *members, uir_fusion_rewrite rewrite) {
+    uir_candidate candidate = {0};
+    const char *line;
+    bool legal;
+    for (uint32_t i = 0; i < members->count; i++) UIR_TRY(uir_candidate_add(c, &candidate, members->data[i]));
+    UIR_TRY(uir_candidate_is_legal(c, &candidate, &legal));
+    if (!legal) return UIR_STATUS_OK;
+    UIR_TRY(
+        say(c, rewrite, seed_of(c, members->data[0]), "with", seed_of(c, members->data[members->count - 1]), &line));
+    fire(c, rewrite);
+    return uir_clusters_join(c, &candidate.members, line);
+}
+
+/* The contractions whose results a cluster reads. */
+static uir_status find_products_before(uir_clusters *c, uint32_t cluster, uir_places *out_clusters) {
+    const uir_places *places = &c->clusters.data[cluster].places;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const uir_node_info *node = uir_clusters_node(c, places->data[i]);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            uint32_t maker = uir_clusters_maker(c, node->inputs[k]);
+            uint32_t home = maker == UIR_FUSION_NONE ? UIR_FUSION_NONE : c->items[maker].home;
+            if (home != UIR_FUSION_NONE && home != cluster && has_class(c, home, UIR_FUSION_CLASS_CONTRACTION))
+                UIR_TRY(uir_places_add(c->arena, out_clusters, home));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static bool is_product(const uir_clusters *c, uint32_t place) {
+    return c->items[place].class == UIR_FUSION_CLASS_CONTRACTION && c->items[place].home != UIR_FUSION_NONE &&
+           uir_clusters_node(c, place)->op == UIR_OP_MATMUL;
+}
+
+static uir_status join_attention(uir_clusters *c) {
+    for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_ATTENTION); p++) {
+        uir_places firsts = {0};
+        if (!is_product(c, p)) continue;
+        uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, p)->inputs[0]), last = c->items[p].home;
+        uint32_t middle = maker == UIR_FUSION_NONE ? UIR_FUSION_NONE : c->items[maker].home;
+        if (middle == UIR_FUSION_NONE || middle == last || !has_class(c, middle, UIR_FUSION_CLASS_REDUCE)) continue;
+        UIR_TRY(find_products_before(c, middle, &firsts));
+        for (uint32_t i = 0; i < firsts.count && c->items[p].home == last; i++) {
+            uint32_t members[3] = {firsts.data[i], middle, last};
+            if (firsts.data[i] == last) continue;
+            UIR_TRY(try_join_all(c, &(uir_places){members, 3, 3}, UIR_FUSION_ATTENTION));
+            if (c->clusters.data[middle].places.count == 0) break;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status join_products(uir_clusters *c) {
+    for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_SIBLINGS); p++) {
+        const uir_node_info *node = uir_clusters_node(c, p);
+        if (!is_product(c, p)) continue;
+        for (uint32_t q = p + 1; q < c->count; q++) {
+            uint32_t pair[2] = {c->items[p].home, c->items[q].home};
+            if (!is_product(c, q) || uir_clusters_node(c, q)->inputs[0].id != node->inputs[0].id) continue;
+            if (pair[0] != pair[1]) UIR_TRY(try_join_all(c, &(uir_places){pair, 2, 2}, UIR_FUSION_SIBLINGS));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- reshapes at the edges ---- */
 /* At the end what it reads becomes the result instead: that must be this cluster's to give. */
 static bool is_edge(const uir_clusters *c, uint32_t cluster, uint32_t place) {
@@ -468,6 +533,9 @@ uir_status uir_clusters_rewrite(uir_clusters *c) {
     UIR_TRY(join_siblings(c));
     uir_clusters_sweep(c);
     UIR_TRY(place_trivials(c));
+    uir_clusters_sweep(c);
+    UIR_TRY(join_attention(c));
+    UIR_TRY(join_products(c));
     uir_clusters_sweep(c);
     UIR_TRY(cut_reshapes(c));
     leave_reshapes(c);

@@ -86,8 +86,9 @@ static const char *check_nodes(looking *l) {
     }
     if (only_reshapes) return "nothing but reshapes";
     if (l->opaque && l->body->nodes.count > 1) return "an opaque node is not alone";
-    if (l->products > 1) return "two products";
-    if (l->products && l->reductions) return "a product and a reduction";
+    if (l->products > 1 && !l->c->many_products) return "two products";
+    if (l->products == 1 && l->reductions) return "a product and a reduction";
+    if (l->products > 2 && l->reductions) return "three products and a reduction";
     for (uint32_t i = 0; i < l->body->nodes.count && l->body->nodes.count > 1; i++) {
         uir_op op = node(l, i)->op;
         bool apart = is_gather(op) || op == UIR_OP_PAD || op == UIR_OP_CONCAT;
@@ -107,6 +108,56 @@ static const char *check_product(const looking *l) {
         if (after && node(l, i)->op == UIR_OP_SLICE) return "a slice of the product";
     }
     return NULL;
+}
+
+static bool reaches(const looking *l, uint32_t from, int to) {
+    if (to < 0) return false;
+    if ((uint32_t)to == from) return true;
+    for (uint32_t k = 0; k < node(l, (uint32_t)to)->input_count; k++)
+        if (reaches(l, from, index_of_maker(l, node(l, (uint32_t)to)->inputs[k]))) return true;
+    return false;
+}
+
+/* Products of one left operand: what depends on one has its axes. */
+static const char *check_siblings(const looking *l) {
+    uir_value_id left = {0};
+    for (uint32_t s = 0; s < l->body->nodes.count; s++) {
+        if (!is_product(node(l, s)->op)) continue;
+        if (left.id && left.id != node(l, s)->inputs[0].id) return "products of different left operands";
+        left = node(l, s)->inputs[0];
+        for (uint32_t i = 0; i < l->body->nodes.count; i++) {
+            if (i == s || !reaches(l, s, (int)i)) continue;
+            if (is_product(node(l, i)->op)) return "a product of a product";
+            if (axes_of(l, i) != axes_of(l, s)) return "over other axes than a product it depends on";
+        }
+    }
+    for (uint32_t i = 0; i < l->body->nodes.count; i++)
+        if (is_output(l, i) && !comes_from(l, (int)i, is_product)) return "a result that is no product's";
+    return NULL;
+}
+
+/* Rows and keys, reductions over the keys, and a product that sums over them. */
+static const char *check_attention(const looking *l) {
+    uint32_t first = UINT32_MAX, last = 0;
+    uint64_t all = 0, kept = 0;
+    for (uint32_t i = 0; i < l->body->nodes.count; i++) {
+        if (!is_product(node(l, i)->op)) continue;
+        if (first == UINT32_MAX) first = i;
+        last = i;
+    }
+    for (uint32_t i = 0; i < l->body->nodes.count; i++) {
+        bool after = reaches(l, last, (int)i), between = !after && reaches(l, first, (int)i);
+        if (after && axes_of(l, i) != axes_of(l, last)) return "over other axes than the second product";
+        if (is_output(l, i) && !after) return "a result from between two products";
+        if (!is_reduction(node(l, i)->op)) continue;
+        if (!between) return "a reduction that is not between the products";
+        uint64_t own = set_of(uir_axes_of_operand(&l->axes, i, 0));
+        if (all && (own != all || axes_of(l, i) != kept)) return "reductions over different axes";
+        all = own, kept = axes_of(l, i);
+    }
+    uint64_t summed = set_of(uir_axes_of_operand(&l->axes, last, 0)) & ~axes_of(l, last);
+    if (set_of(uir_axes_of_operand(&l->axes, last, 0)) != all) return "the second product reads other axes";
+    return summed == (all & ~kept) ? NULL : "the second product does not sum over the keys";
 }
 
 static const char *check_reduction(const looking *l) {
@@ -156,6 +207,7 @@ static const char *check_body(looking *l) {
     if (status == UIR_STATUS_UNSUPPORTED) return l->body->nodes.count > 1 ? "no common axes" : NULL;
     if (status != UIR_STATUS_OK || l->axes.count > 64) return NULL;
     if (l->body->nodes.count == 1) return NULL;
+    if (l->products > 1) return l->reductions ? check_attention(l) : check_siblings(l);
     return l->products ? check_product(l) : l->reductions ? check_reduction(l) : check_trivial(l);
 }
 

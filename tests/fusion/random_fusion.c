@@ -314,6 +314,41 @@ static void make_matmul(fusion_generator *g) {
     add(g, y);
 }
 
+/* Scores, softmax and values; the mask may have the extents of either side. */
+static void make_attention(fusion_generator *g) {
+    uir_value_id a = any_float(g, 2);
+    if (!a.id) return;
+    uir_value_id keys = chance(g, 50) ? uir_build_unary(b(g), UIR_OP_TANH, a) : a;
+    uir_value_id scores = uir_build_matmul(b(g), a, swapped(g, keys), UIR_DTYPE_F32);
+    if (!scores.id) return;
+    if (chance(g, 50))
+        scores = binary(g, UIR_OP_ADD, binary(g, UIR_OP_MUL, scores, scalar(g, 0.25)), partner(g, scores));
+    int64_t last = type_of(g, scores)->rank - (chance(g, 85) ? 1 : 2);
+    uir_value_id greatest = uir_build_reduce(b(g), UIR_OP_REDUCE_MAX, scores, &last, 1, true);
+    uir_value_id e = uir_build_unary(b(g), UIR_OP_EXP, binary(g, UIR_OP_SUB, scores, greatest));
+    uir_value_id p = binary(g, UIR_OP_DIV, e, uir_build_reduce(b(g), UIR_OP_REDUCE_SUM, e, &last, 1, true));
+    if (!p.id || !equal(g, type_of(g, p)->dims[type_of(g, p)->rank - 1], type_of(g, a)->dims[type_of(g, a)->rank - 2]))
+        return;
+    uir_value_id y = type_of(g, p)->rank == type_of(g, a)->rank ? uir_build_matmul(b(g), p, a, UIR_DTYPE_F32) : p;
+    add(g, chance(g, 40) ? swapped(g, y) : y);
+    if (chance(g, 10)) add(g, p);
+}
+
+/* Products of one left operand, one of which may follow another or meet it again. */
+static void make_siblings(fusion_generator *g) {
+    uir_value_id a = any_float(g, 2);
+    if (!a.id) return;
+    uir_value_id right = swapped(g, a), two = uir_build_unary(b(g), UIR_OP_TANH, right);
+    uir_value_id x = uir_build_matmul(b(g), a, right, UIR_DTYPE_F32), y = uir_build_matmul(b(g), a, two, UIR_DTYPE_F32);
+    if (chance(g, 50)) x = binary(g, UIR_OP_MUL, x, uir_build_unary(b(g), UIR_OP_SIGMOID, x));
+    if (chance(g, 50)) {
+        add(g, binary(g, UIR_OP_MUL, x, y));
+    } else {
+        add(g, x);
+        add(g, chance(g, 50) ? swapped(g, y) : y);
+    }
+}
+
 /* ---- patterns of several consumers ---- */
 /* A cheap value of three operands, two of them dear, that three others read over different axes. */
 static void make_shared(fusion_generator *g) {
@@ -420,10 +455,11 @@ static void make_if(fusion_generator *g) {
 }
 
 static void (*const makers[])(fusion_generator *g) = {
-    make_unary,  make_binary,  make_binary,  make_diamond,  make_transpose, make_mirror,     make_reshape,
-    make_slice,  make_concat,  make_pad,     make_gather,   make_iota,      make_scan,       make_reduce,
-    make_reduce, make_crossed, make_softmax, make_norm,     make_matmul,    make_matmul,     make_shared,
-    make_pair,   make_mask,    make_bound,   make_rotation, make_if,        make_bound_late,
+    make_unary,      make_binary,   make_binary,    make_diamond,  make_transpose, make_mirror,
+    make_reshape,    make_slice,    make_concat,    make_pad,      make_gather,    make_iota,
+    make_scan,       make_reduce,   make_reduce,    make_crossed,  make_softmax,   make_norm,
+    make_matmul,     make_matmul,   make_shared,    make_pair,     make_mask,      make_bound,
+    make_bound_late, make_rotation, make_attention, make_siblings, make_if,
 };
 
 /* ---- modules ---- */
