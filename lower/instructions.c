@@ -403,6 +403,29 @@ static uint32_t constant_value(uir_kernel *k, const uir_loop_expression *e) {
     return uir_kernel_instruct(k, mnemonic, e->dtype, 0, NULL, 0, start);
 }
 
+/* Is it the sum of a row? */
+static bool is_sum(const uir_kernel *k, uint32_t expression) {
+    const uir_loop_function *f = k->f;
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (e->kind != UIR_LOOP_LOAD || !uir_dtype_is_float(e->dtype)) return false;
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = &f->statements.data[i];
+        if (s->kind != UIR_LOOP_STATEMENT_UPDATE || s->targets[0].tensor != e->load.tensor) continue;
+        const uir_loop_expression *update = &f->expressions.data[f->monoids.data[s->monoid].update[0]];
+        return update->kind == UIR_LOOP_CALL && update->op == UIR_OP_ADD;
+    }
+    return false;
+}
+
+/* A row divided by its sum: one reciprocal, and products. */
+static uint32_t divide_by_sum(uir_kernel *k, uint32_t row, uint32_t sum) {
+    char mnemonic[40];
+    uir_dtype dtype = k->values.data[row].dtype;
+    snprintf(mnemonic, sizeof mnemonic, "unary.reciprocal.%s", uir_dtype_name(dtype));
+    uint32_t operands[2] = {row, uir_kernel_instruct(k, mnemonic, dtype, 0, &sum, 1, "")};
+    return uir_kernel_call(k, UIR_OP_MUL, dtype, operands, 2);
+}
+
 static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t depth) {
     const uir_loop_expression *e = &k->f->expressions.data[expression];
     uint32_t operands[3], lanes;
@@ -427,6 +450,9 @@ static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t dep
         return 0;
     case UIR_LOOP_CALL:
         for (uint32_t i = 0; i < e->argument_count; i++) operands[i] = make_expression(k, e->arguments[i], depth + 1);
+        if (k->status == UIR_STATUS_OK && e->op == UIR_OP_DIV && is_sum(k, e->arguments[1]) &&
+            k->values.data[operands[0]].lanes && !k->values.data[operands[1]].lanes)
+            return divide_by_sum(k, operands[0], operands[1]);
         return uir_kernel_call(k, e->op, e->dtype, operands, e->argument_count);
     }
     return 0;

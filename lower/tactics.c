@@ -27,7 +27,6 @@ typedef struct tactic {
     const uir_device *device;
     uir_schedule *s;
     bool stream; /* rows of any length: nothing of a row is kept */
-    bool rows;   /* there is a row to be kept: the other variant makes sense */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;
@@ -727,8 +726,22 @@ static uir_status schedule_variant(const uir_loop_function *naive, const uir_dev
     return uir_loop_list_add(out, f);
 }
 
+/* Are there slices that may be longer than what is on the chip? */
+static bool has_long_rows(const uir_loop_function *f) {
+    for (uint32_t i = 0; i < f->statements.count; i++) {
+        const uir_loop_statement *s = &f->statements.data[i];
+        int64_t low, high;
+        if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
+        uir_dim_bounds(f->dims, s->extent, &low, &high);
+        if (high > LANES) return true;
+    }
+    return false;
+}
+
 uir_status uir_lower_schedule(const uir_loop_function *f, const uir_device *device, uir_text *steps,
                               uir_diagnostics *diagnostics, uir_loop_list *out) {
-    if (has_reduction(f)) UIR_TRY(schedule_variant(f, device, false, steps, diagnostics, out));
-    return schedule_variant(f, device, has_reduction(f), steps, diagnostics, out);
+    uint32_t first = out->count;
+    UIR_TRY(schedule_variant(f, device, false, steps, diagnostics, out));
+    if (!has_reduction(f) || !has_long_rows(out->functions[first])) return UIR_STATUS_OK;
+    return schedule_variant(f, device, true, steps, diagnostics, out);
 }
