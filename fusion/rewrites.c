@@ -161,16 +161,30 @@ static uir_status goes_elsewhere(tail *t, uint32_t place, bool *out_goes) {
     return UIR_STATUS_OK;
 }
 
-/* Whether the candidate would write no more without the place: an operand of it is a result even so, or what it is made
- * of is smaller. */
-static bool writes_more(const tail *t, uint32_t place) {
+/* Whether the place is made of a result that is written anyway, by nodes that serve nothing else. */
+static bool leads_back(const tail *t, uint32_t place) {
     const uir_node_info *node = uir_clusters_node(t->c, place);
-    double without = 0;
     for (uint32_t k = 0; k < node->input_count; k++) {
         uint32_t maker = uir_clusters_maker(t->c, node->inputs[k]);
         if (maker == UIR_FUSION_NONE || !uir_places_has(&t->candidate.places, maker)) continue;
         if (uir_candidate_gives(t->c, &t->candidate, maker)) return true;
-        without += uir_clusters_bytes(t->c, node->inputs[k]);
+        const uir_fusion_item *item = &t->c->items[maker];
+        bool serves_it = uir_fusion_is_trivial(item->class) && !item->is_heavy && item->users.count == 1;
+        if (serves_it && leads_back(t, maker)) return true;
+    }
+    return false;
+}
+
+/* Whether the candidate would write no more without the place: then it writes a result that is there anyway, or what
+ * the place is made of, which is smaller. */
+static bool writes_more(const tail *t, uint32_t place) {
+    const uir_node_info *node = uir_clusters_node(t->c, place);
+    double without = 0;
+    if (leads_back(t, place)) return true;
+    for (uint32_t k = 0; k < node->input_count; k++) {
+        uint32_t maker = uir_clusters_maker(t->c, node->inputs[k]);
+        if (maker != UIR_FUSION_NONE && uir_places_has(&t->candidate.places, maker))
+            without += uir_clusters_bytes(t->c, node->inputs[k]);
     }
     return without < uir_clusters_bytes(t->c, node->outputs[0]);
 }
