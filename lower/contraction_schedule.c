@@ -629,7 +629,9 @@ static uir_status choose_tiles(planner *p) {
     /* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
     bool copies = p->copied[0] || p->copied[1];
     if (copies) {
-        fixed_tile(p, k, 256);
+        int64_t most = p->copied[1] ? 256 : 1024;
+        while (most > 64 && byte_count(p, (tile_choice){48, 64, most}) > capacity) most /= 2;
+        fixed_tile(p, k, most);
     } else {
         k->tile = k->extent;
         k->split = k->guarded = false;

@@ -258,7 +258,7 @@ static void convolution(writer *w) {
     for (int s = 0; s < spatial; s++) {
         kernel[s] = 1 + draw(w, 4), strides[s] = 1 + draw(w, 3), dilations[s] = 1 + draw(w, 2);
         low[s] = draw(w, 3), high[s] = draw(w, 3);
-        size[s] = dilations[s] * (kernel[s] - 1) + 1 + draw(w, 30);
+        size[s] = dilations[s] * (kernel[s] - 1) + 2 + draw(w, 30);
         snprintf(x[2 + s].text, 24, "%lld", (long long)size[s]), x[2 + s].number = size[s];
         snprintf(weights[2 + s].text, 24, "%lld", (long long)kernel[s]), weights[2 + s].number = kernel[s];
         int64_t out = (size[s] + low[s] + high[s] - dilations[s] * (kernel[s] - 1) - 1) / strides[s] + 1;
