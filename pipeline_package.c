@@ -125,6 +125,12 @@ uint32_t uir_packaging_kernel_count(const uir_packaging *p) {
     return p->middle.kernels.count;
 }
 
+uir_status uir_packaging_describe(const uir_packaging *p, uir_text *text) {
+    uir_text_append_format(text, "uir %s, %s\n", uir_version(), uir_cpu_variant_name(p->cpu.variant));
+    for (uint32_t i = 0; i < p->igraph_count; i++) uir_igraph_print(p->igraphs[i], text);
+    return uir_text_status(text);
+}
+
 uir_status uir_packaging_compile(const uir_packaging *p, const uir_cpu_build_options *options,
                                  uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
     uir_cpu_build_options build = *options;
@@ -157,7 +163,8 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_cp
         native.bytes = object->bytes;
         native.size = object->size;
     }
-    uir_plan_options options = {.objects = &native, .object_count = p->row->native, .scratch = scratch_bytes, .foreign = true};
+    uir_plan_options options = {
+        .objects = &native, .object_count = p->row->native, .scratch = scratch_bytes, .foreign = true};
     return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, bytes);
 }
 

@@ -35,6 +35,9 @@ const uir_middle *uir_packaging_get_middle(const uir_packaging *packaging);
 const char *uir_packaging_isa(const uir_packaging *packaging);
 uint32_t uir_packaging_kernel_count(const uir_packaging *packaging);
 
+/* Appends all that decides what the native code does: its instruction set and the kernels' texts. Compilers agree on
+ * every bit, so none is named. */
+uir_status uir_packaging_describe(const uir_packaging *packaging, uir_text *text);
 /* Compiles the native code. May run on another thread than the rest. */
 uir_status uir_packaging_compile(const uir_packaging *packaging, const uir_cpu_build_options *options,
                                  uir_diagnostics *diagnostics, uir_cpu_object *out_object);

@@ -16,16 +16,54 @@ const char *uir_device_name(size_t index) {
     return index < count ? uir_packaging_device(index) : index == count ? "interpreter" : NULL;
 }
 
+uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes) {
+    uir_call call;
+    uir_cache *cache;
+    uir_call_begin(&call, context);
+    uir_cache_options options = {.folder = folder};
+    uir_status status = uir_cache_open(&context->allocator, &options, &call.diagnostics, &cache);
+    if (status == UIR_STATUS_OK) {
+        status = uir_cache_clear(cache, &call.diagnostics, out_bytes);
+        uir_cache_close(cache);
+    }
+    return uir_call_end(&call, status, "emptying the cache");
+}
+
 /* ---- native code ---- */
 
-static uir_status compile_native(uir_model_code *code, const uir_allocator *allocator) {
+static uir_status attach(uir_model_code *code, const void *object, size_t size) {
+    return uir_package_attach_native(code->package, uir_packaging_isa(code->packaging), object, size, NULL,
+                                     &code->said);
+}
+
+static uir_status make_key(const uir_model_code *code, const uir_allocator *allocator, uir_cache_key *out_key) {
+    uir_text text;
+    uir_text_init(&text, allocator);
+    uir_status status = uir_packaging_describe(code->packaging, &text);
+    if (status == UIR_STATUS_OK) *out_key = uir_cache_make_key(text.data, text.length);
+    uir_text_deinit(&text);
+    return status;
+}
+
+/* Out of the cache when it is there. `out_compiled`: by this process. */
+static uir_status get_native(uir_model_code *code, const uir_allocator *allocator, bool *out_compiled) {
     uir_cpu_object object;
+    uir_cache_key key;
+    uir_cache_entry entry;
     uir_cpu_build_options options = {.jobs = uir_core_count(), .cancel = &code->cancel};
+    *out_compiled = false;
+    UIR_TRY(make_key(code, allocator, &key));
+    if (code->cache && uir_cache_load(code->cache, key, &code->said, &entry) == UIR_STATUS_OK) {
+        uir_status status = attach(code, entry.bytes, entry.size);
+        uir_cache_entry_release(&entry);
+        if (status == UIR_STATUS_OK) return status;
+    }
     UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
-    uir_status status = uir_package_attach_native(code->package, uir_packaging_isa(code->packaging), object.bytes,
-                                                  object.size, NULL, &code->said);
+    *out_compiled = true;
+    uir_status status = attach(code, object.bytes, object.size);
+    if (status == UIR_STATUS_OK && code->cache)
+        (void)!uir_cache_store(code->cache, key, object.bytes, object.size, &code->said);
     uir_cpu_object_deinit(&object);
-    (void)allocator;
     return status;
 }
 
@@ -33,11 +71,12 @@ static void *run_compiler(void *user) {
     uir_model *model = user;
     uir_model_code *code = model->code;
     double start = now_ms();
-    uir_status status = compile_native(code, &model->context->allocator);
+    bool compiled;
+    uir_status status = get_native(code, &model->context->allocator, &compiled);
     pthread_mutex_lock(&code->mutex);
     code->status = status;
     code->compile_ms = now_ms() - start;
-    if (status == UIR_STATUS_OK) code->compiled = uir_packaging_kernel_count(code->packaging);
+    if (status == UIR_STATUS_OK && compiled) code->compiled = uir_packaging_kernel_count(code->packaging);
     pthread_mutex_unlock(&code->mutex);
     return NULL;
 }
@@ -130,6 +169,9 @@ static uir_status fill(uir_call *call, uir_model *model, const uir_model_options
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
+        uir_cache_options cache = {options ? options->cache : NULL, options ? options->cache_limit : 0};
+        if (!options || !options->no_cache)
+            (void)!uir_cache_open(&call->context->allocator, &cache, &call->diagnostics, &code->cache);
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
         if (options && options->wait) UIR_TRY(join_compiler(call, code));
@@ -155,6 +197,7 @@ void uir_model_code_destroy(uir_model *model) {
     code->cancel = true;
     if (code->started && !code->joined) pthread_join(code->thread, NULL);
     uir_package_close(code->package);
+    uir_cache_close(code->cache);
     uir_packaging_destroy(code->packaging);
     uir_text_deinit(&code->bytes);
     uir_diagnostics_deinit(&code->said);

@@ -6,6 +6,7 @@
 #define UIR_API_INTERNAL_H
 
 #include "base/datum.h"
+#include "cache/cache.h"
 #include "pipeline.h"
 #include "pipeline_package.h"
 #include "runtime/runtime.h"
@@ -53,6 +54,7 @@ typedef struct uir_model_code {
     uir_packaging *packaging;
     uir_text bytes; /* of the package */
     uir_package *package;
+    uir_cache *cache; /* NULL: none */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
     bool started, joined;

@@ -319,6 +319,7 @@ static void note_value(symbol_list *list, uir_value_id value) {
 
 static void note_node(symbol_list *list, const uir_node_info *node) {
     const uir_module *module = list->p->module;
+    for (uint32_t i = 0; i < node->input_count; i++) note_value(list, node->inputs[i]);
     for (uint32_t i = 0; i < node->output_count; i++) note_value(list, node->outputs[i]);
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const uir_attribute *a = &node->attributes[i];
@@ -326,6 +327,7 @@ static void note_node(symbol_list *list, const uir_node_info *node) {
             uir_dim_visit_symbols(module->dims, a->value.dims[d], note_symbol, list);
         if (a->kind != UIR_ATTRIBUTE_GRAPH) continue;
         const uir_graph_info *body = uir_graph_get(module, a->value.graph);
+        for (uint32_t k = 0; k < body->inputs.count; k++) note_value(list, body->inputs.data[k]);
         for (uint32_t n = 0; n < body->nodes.count; n++) note_node(list, uir_node_get(module, body->nodes.data[n]));
     }
 }

@@ -213,6 +213,11 @@ typedef struct uir_model_options {
      * whole is run by the interpreter: uir_model_info says why. */
     const char *device;
     bool wait; /* the load returns when the kernels are compiled; else the VM runs while they are */
+    /* Compiled kernels are kept in a folder of their owner's: NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. What goes wrong with it
+     * is a warning. */
+    const char *cache;
+    bool no_cache;
+    uint64_t cache_limit; /* bytes; 0: 8 GiB */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -271,6 +276,9 @@ typedef struct uir_op_info {
     bool supported;
 } uir_op_info;
 UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
+
+/* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
+UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);
 
 /* Names of the devices of this build; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);

@@ -287,6 +287,17 @@ static void list_devices(void) {
     for (size_t i = 0; uir_device_name(i); i++) puts(uir_device_name(i));
 }
 
+static uir_status clear_cache(const run_options *options) {
+    uir_context *context = NULL;
+    uint64_t bytes = 0;
+    uir_status status = uir_context_create(NULL, &context);
+    if (status == UIR_STATUS_OK) status = uir_context_clear_cache(context, options->cache, &bytes);
+    if (status == UIR_STATUS_OK && !options->quiet) printf("freed %llu bytes\n", (unsigned long long)bytes);
+    if (context) report_messages(context, options->quiet);
+    uir_context_destroy(context);
+    return status;
+}
+
 static uir_status check_options(const run_options *options) {
     const char *wrong = NULL, *word = "";
     if (!options->model)
@@ -315,6 +326,9 @@ static uir_status run(const run_options *options) {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
     model_options.device = options->device;
     model_options.wait = options->no_vm;
+    model_options.cache = options->cache;
+    model_options.no_cache = options->no_cache;
+    model_options.cache_limit = (uint64_t)options->cache_limit;
     debug_init(&debug, &model_options);
     status = uir_model_load_file(context, options->model, &model_options, &model);
     progress_hide();
@@ -352,6 +366,8 @@ int main(int argc, char **argv) {
             printf("uir %s\n", uir_version());
         } else if (options.list_devices) {
             list_devices();
+        } else if (options.cache_clear) {
+            status = clear_cache(&options);
         } else if (options.list_ops) {
             list_ops();
         } else {
