@@ -554,7 +554,7 @@ static void fixed_tile(planner *p, side *s, int64_t size) {
 static void column_tile(planner *p, side *n) {
     int64_t extent;
     fixed_tile(p, n, 128);
-    if (n->split || !is_const(p, n->extent, &extent) || extent <= LINE || extent % LINE == 0) return;
+    if (n->split || !is_const(p, n->extent, &extent) || extent <= 1 || extent % LINE == 0) return;
     n->tile = number(p, (extent + LINE - 1) / LINE * LINE);
     n->guarded = true;
 }
@@ -618,6 +618,15 @@ static uir_dim cost_of(planner *p, tile_choice t) {
     return uir_dim_mul(dims, uir_dim_ceildiv(dims, units, number(p, WORKERS)), number(p, unit));
 }
 
+/* A tile is at most what some candidate makes it. */
+static void narrow_tile(planner *p, const side *s, int64_t most) {
+    uir_symbol symbol;
+    if (!uir_dim_is_symbol(p->f->dims, s->tile, &symbol)) return;
+    uir_symbol_facts facts = uir_dims_symbol_facts(p->f->dims, symbol);
+    if (most < facts.max && most >= facts.min) facts.max = most;
+    uir_dims_set_symbol_facts(p->f->dims, symbol, facts);
+}
+
 static uir_status choose_tiles(planner *p) {
     static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {256, 128, 64, 32};
     side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N], *k = &p->sides[UIR_CONTRACTION_K];
@@ -646,6 +655,7 @@ static uir_status choose_tiles(planner *p) {
         return require_capacity(p, capacity);
     }
     int64_t width = 0;
+    int64_t most_rows = 1, most_columns = 1;
     bool narrow = is_const(p, n->extent, &width) && width <= 128;
     if (narrow)
         column_tile(p, n);
@@ -662,10 +672,14 @@ static uir_status choose_tiles(planner *p) {
             UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
             if (!narrow) row.tiles[0] = number(p, t.n);
             row.tiles[count - 1] = number(p, t.m);
+            most_rows = t.m > most_rows ? t.m : most_rows;
+            most_columns = t.n > most_columns ? t.n : most_columns;
             if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
             UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
         }
     }
+    narrow_tile(p, m, most_rows);
+    if (!narrow) narrow_tile(p, n, most_columns);
     if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
     return require_capacity(p, capacity);
 }
