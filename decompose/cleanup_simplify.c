@@ -25,17 +25,82 @@ static bool stands_for_result(const simplifier *s, uir_value_id value) {
     return uir_types_interchangeable(s->module, type_of(s, value), result_type(s));
 }
 static const uir_value_id none = {0};
+static const int64_t extent_limit = INT64_MAX / 2;
 
 /* ---- movement ---- */
+
+/* Where the result has several dims instead of dim `dim`, and the rest as it is: how many; 0: it is something else. */
+static uint32_t cut_into(const simplifier *s, const uir_type *from, uint32_t dim) {
+    const uir_type *to = result_type(s);
+    if (to->rank < from->rank) return 0;
+    uint32_t count = to->rank - from->rank + 1;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        if (d >= dim && d < dim + count) continue;
+        uir_dim before = from->dims[d < dim ? d : d - count + 1];
+        if (uir_dim_compare(s->module->dims, before, UIR_RELATION_EQ, to->dims[d]) != UIR_TRUE) return 0;
+    }
+    return count;
+}
+
+static bool has_dims(const simplifier *s, uir_value_id value, const uir_dim *dims, uint32_t rank) {
+    const uir_type *type = type_of(s, value);
+    bool same = type->rank == rank;
+    for (uint32_t d = 0; same && d < rank; d++)
+        same = uir_dim_compare(s->module->dims, type->dims[d], UIR_RELATION_EQ, dims[d]) == UIR_TRUE;
+    return same;
+}
+
+/* Part of an axis cut into rows: rows of the whole axis cut so. What is cut off moves nothing then, and the rows have
+ * an axis of their own. The axis, its part and the rows are of known sizes. */
+static uir_value_id reshape_of_slice(simplifier *s, const uir_node_info *slice) {
+    const uir_type *whole = uir_value_type(s->module, slice->inputs[0]), *to = result_type(s);
+    uir_dims *context = s->module->dims;
+    uint32_t rank, cut = UINT32_MAX;
+    const uir_dim *starts = uir_node_dims(s->module, slice, "starts", &rank),
+                  *sizes = uir_node_dims(s->module, slice, "sizes", &rank);
+    const int64_t *steps = uir_node_ints(s->module, slice, "steps", &rank);
+    uir_dim dims[UIR_MAX_RANK], first[UIR_MAX_RANK];
+    int64_t ones[UIR_MAX_RANK], start, row = 1, extent, size;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool all = uir_dim_is_const(context, starts[d], &start) && !start && steps[d] == 1 &&
+                   uir_dim_compare(context, sizes[d], UIR_RELATION_EQ, whole->dims[d]) == UIR_TRUE;
+        if (!all && cut != UINT32_MAX) return none;
+        if (!all) cut = d;
+    }
+    uint32_t count =
+        cut == UINT32_MAX || steps[cut] != 1 ? 0 : cut_into(s, uir_value_type(s->module, slice->outputs[0]), cut);
+    if (count < 2 || to->rank > UIR_MAX_RANK) return none;
+    for (uint32_t d = cut + 1; d < cut + count; d++) {
+        if (!uir_dim_is_const(context, to->dims[d], &size) || size < 1 || size > extent_limit / row) return none;
+        row *= size;
+    }
+    if (row == 1 || !uir_dim_is_const(context, whole->dims[cut], &extent) ||
+        !uir_dim_is_const(context, starts[cut], &start) || extent % row || start % row)
+        return none;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        dims[d] = d == cut ? uir_dim_const(context, extent / row) : to->dims[d];
+        first[d] = uir_dim_const(context, d == cut ? start / row : 0);
+        ones[d] = 1;
+    }
+    /* What is built is as simple as this pass makes it, so that a second run finds nothing. */
+    uir_value_id rows = slice->inputs[0];
+    const uir_node_info *inner = uir_value_made_by(s->module, rows, UIR_OP_RESHAPE);
+    if (inner) rows = inner->inputs[0];
+    if (uir_value_made_by(s->module, rows, UIR_OP_SLICE) || uir_value_made_by(s->module, rows, UIR_OP_RESHAPE))
+        return none;
+    if (!has_dims(s, rows, dims, to->rank)) rows = uir_build_reshape(s->builder, rows, dims, to->rank);
+    return uir_build_slice(s->builder, rows, first, to->dims, ones);
+}
 
 static uir_value_id reshape(simplifier *s) {
     if (stands_for_result(s, operand(s, 0))) return operand(s, 0);
     const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_RESHAPE);
-    if (!inner) return none;
-    uir_value_id origin = inner->inputs[0];
+    uir_value_id origin = inner ? inner->inputs[0] : operand(s, 0);
     if (stands_for_result(s, origin)) return origin;
+    const uir_node_info *part = uir_value_made_by(s->module, origin, UIR_OP_SLICE);
+    uir_value_id rows = part ? reshape_of_slice(s, part) : none;
     const uir_type *type = result_type(s);
-    return uir_build_reshape(s->builder, origin, type->dims, type->rank);
+    return rows.id || !inner ? rows : uir_build_reshape(s->builder, origin, type->dims, type->rank);
 }
 
 static uir_value_id broadcast(simplifier *s) {
