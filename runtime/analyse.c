@@ -6,10 +6,10 @@ typedef struct walk {
     uir_rt_analysis *a;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
-    uint32_t position, depth;
-    bool second;       /* the second time: uses */
-    uint32_t *defined; /* per root: position */
-    bool *known;       /* per stage, during the second walk */
+    uint32_t position, depth, branches; /* branches around the place */
+    bool second;                        /* the second time: uses */
+    uint32_t *defined;                  /* per root: position */
+    bool *known;                        /* per stage, during the second walk */
     uint32_t loop_starts[UIR_PLAN_MAX_DEPTH], loop_ends[UIR_PLAN_MAX_DEPTH], loops;
 } walk;
 
@@ -95,6 +95,17 @@ static uir_status walk_body(walk *w, uint32_t block, bool loops, uint32_t start,
     return UIR_STATUS_OK;
 }
 
+/* Tensors that are touched in every run. */
+static void need_all(walk *w, uir_plan_list list) {
+    for (uint32_t i = 0; i < list.count; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, list, i);
+        while (t != UIR_PLAN_NONE && w->a->tensors[t].conditional) {
+            w->a->tensors[t].conditional = false;
+            t = w->plan->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS ? w->plan->tensors[t].index : UIR_PLAN_NONE;
+        }
+    }
+}
+
 static uir_status walk_step(walk *w, uint32_t index) {
     const uir_plan_step *s = &w->plan->steps[index];
     uir_rt_step_info *info = &w->a->steps[index];
@@ -107,12 +118,16 @@ static uir_status walk_step(walk *w, uint32_t index) {
         }
     }
     info->position = position;
+    info->conditional = w->branches > 0;
+    if (!info->conditional) need_all(w, s->inputs), need_all(w, s->outputs);
     if (s->kind == UIR_PLAN_STEP_LOOP) {
         if (!w->second) info->index = w->a->loop_count++;
         UIR_TRY(walk_body(w, s->target, true, position, info->end));
     } else if (s->kind == UIR_PLAN_STEP_IF) {
+        w->branches++;
         UIR_TRY(walk_body(w, s->target, false, 0, 0));
         UIR_TRY(walk_body(w, s->other, false, 0, 0));
+        w->branches--;
     } else if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) {
         info->index = w->a->launch_count++;
     }
@@ -143,6 +158,7 @@ static uir_status walk_block(walk *w, uint32_t block) {
     const uir_plan_block *b = &w->plan->blocks[block];
     uir_rt_block_info *info = &w->a->blocks[block];
     w->depth++;
+    if (!w->branches) need_all(w, b->inputs), need_all(w, b->outputs);
     if (w->a->depth < w->depth) w->a->depth = w->depth;
     if (!w->second) {
         info->first_stage = w->a->stages.count;
@@ -261,12 +277,14 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     UIR_TRY_ALLOCATE(w.defined, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *w.defined));
     for (uint32_t i = 0; i < plan->symbols_count; i++) a->symbol_stage[i] = UIR_PLAN_NONE;
     for (uint32_t i = 0; i < plan->tensors_count; i++) {
-        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count};
+        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count, true};
         a->shape_count += plan->tensors[i].extents.count;
     }
     UIR_TRY(open_stage(&w, &stage));
     for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_extents(&w, plan->inputs[i].tensor, &stage));
     UIR_TRY(walk_block(&w, 0));
+    for (uint32_t i = 0; i < plan->inputs_count; i++) a->tensors[plan->inputs[i].tensor].conditional = false;
+    for (uint32_t i = 0; i < plan->outputs_count; i++) a->tensors[plan->outputs[i].tensor].conditional = false;
     UIR_TRY(stage_tensors(&w));
     UIR_TRY(stage_launches(&w));
     UIR_TRY(stage_symbols(&w));

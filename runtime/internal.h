@@ -28,12 +28,14 @@ typedef struct uir_rt_tensor_info {
     uint32_t stage;       /* when its extents are known */
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
+    bool conditional;     /* only steps in branches touch it: its size need not make sense in every run */
 } uir_rt_tensor_info;
 typedef struct uir_rt_step_info {
     uint32_t position, end; /* in the order of the walk; a body's lie between */
     uint32_t stage;         /* that it opens when it has run; NONE */
     uint32_t index;         /* among launches, or among loops */
     uint32_t launch_stage;  /* that prepares a launch */
+    bool conditional;       /* in a branch */
 } uir_rt_step_info;
 typedef struct uir_rt_block_info {
     uint32_t stage;                  /* that binding its inputs opens; NONE */
@@ -107,6 +109,7 @@ typedef struct uir_rt_tensor {
     char *address;    /* of a root */
     size_t available; /* bytes there */
     size_t bytes;     /* that its shape takes */
+    bool invalid;     /* conditional, and it has no shape for these dims */
 } uir_rt_tensor;
 
 typedef struct uir_rt_launch {
@@ -114,6 +117,7 @@ typedef struct uir_rt_launch {
     const uir_driver *driver;
     const uir_plan_variant *variant;
     uint32_t variant_index; /* within the kernel */
+    bool invalid;           /* conditional, and it cannot be prepared for these dims */
     size_t state_capacity;
     int64_t *symbols, *indices;
     void **pointers;

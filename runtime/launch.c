@@ -322,6 +322,10 @@ static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) 
 
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     uir_rt_launch *l = launch_of(r, step);
+    if (l->invalid) {
+        uir_status status = uir_rt_launch_prepare(r, step); /* says what is wrong */
+        return status == UIR_STATUS_OK ? uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "it has no sizes") : status;
+    }
     UIR_TRY(set_pointers(r, step, l));
     for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
     if (l->driver->native)

@@ -31,10 +31,13 @@ void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t 
     r->tensors[tensor].available = available;
 }
 
+static uir_status shape_tensor(uir_runtime *r, uint32_t tensor);
+
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
     static const char nothing[RT_ALIGN] = {0}; /* what tensors without elements point at */
     const uir_rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
     size_t bytes = r->tensors[tensor].bytes;
+    if (r->tensors[tensor].invalid) UIR_TRY(shape_tensor(r, tensor)); /* says what is wrong */
     *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
     if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
     return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
@@ -177,6 +180,7 @@ static void collect_places(uir_runtime *r, uint32_t id) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
         uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
         l->first_work = stage->place_count;
+        if (l->invalid) continue;
         for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
             if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
             stage->places[stage->place_count++] =
@@ -253,13 +257,36 @@ static bool is_unchanged(const uir_runtime *r, uint32_t id) {
     return stage->valid;
 }
 
+/* What only a branch touches need not make sense unless the branch is taken: it is asked again then. */
+static uir_status try_tensor(uir_runtime *r, uint32_t tensor) {
+    uir_diagnostics *diagnostics = r->diagnostics;
+    bool conditional = r->analysis->tensors[tensor].conditional;
+    if (conditional) r->diagnostics = NULL;
+    uir_status status = shape_tensor(r, tensor);
+    r->diagnostics = diagnostics;
+    r->tensors[tensor].invalid = status != UIR_STATUS_OK;
+    if (!conditional || status == UIR_STATUS_OK) return status;
+    r->tensors[tensor].bytes = 0;
+    return UIR_STATUS_OK;
+}
+
+static uir_status try_launch(uir_runtime *r, uint32_t step) {
+    uir_diagnostics *diagnostics = r->diagnostics;
+    bool conditional = r->analysis->steps[step].conditional;
+    if (conditional) r->diagnostics = NULL;
+    uir_status status = uir_rt_launch_prepare(r, step);
+    r->diagnostics = diagnostics;
+    r->launches[r->analysis->steps[step].index].invalid = status != UIR_STATUS_OK;
+    return conditional && status != UIR_STATUS_OUT_OF_MEMORY ? UIR_STATUS_OK : status;
+}
+
 uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     const uir_rt_stage_info *info = &r->analysis->stages.data[id];
     uir_rt_stage *stage = &r->stages[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
     stage->valid = false;
-    for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(shape_tensor(r, info->tensors.data[i]));
-    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(uir_rt_launch_prepare(r, info->launches.data[i]));
+    for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(try_tensor(r, info->tensors.data[i]));
+    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(try_launch(r, info->launches.data[i]));
     collect_places(r, id);
     stage->block_size = assign_offsets(stage);
     UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size));
