@@ -65,7 +65,8 @@ static bool mentions(uir_dims *dims, uir_dim dim, uir_symbol symbol) {
     return m.found;
 }
 
-/* Which of `count` loops an index of the block runs along: NONE when none or several do. */
+enum { SEVERAL = 1000 };
+/* Which of `count` loops an index of the block runs along: NONE when none does, SEVERAL when more do. */
 static uint32_t loop_of(const order *o, uir_dim index, const uir_loop_statement *const *loops, uint32_t count) {
     uint32_t found = UIR_LOOP_NONE, hits = 0;
     for (uint32_t i = 0; i < o->block->iter_count; i++) {
@@ -77,7 +78,7 @@ static uint32_t loop_of(const order *o, uir_dim index, const uir_loop_statement 
             hits++;
         }
     }
-    return hits == 1 ? found : UIR_LOOP_NONE;
+    return hits > 1 ? SEVERAL : found;
 }
 
 /* Dims that run along no loop, then a dim for each of the loops; one element where a loop has none. */
@@ -92,8 +93,8 @@ static void set_order(order *o, const uir_loop_access *access, const uir_loop_st
         uint32_t l = loop_of(o, access->indices[d], loops, count);
         if (l == UIR_LOOP_NONE)
             dims[rank++] = (int32_t)d;
-        else if (of_loop[l] >= 0)
-            return; /* a diagonal: a window */
+        else if (l == SEVERAL || of_loop[l] >= 0)
+            return; /* a window */
         else
             of_loop[l] = (int32_t)d;
     }

@@ -10,7 +10,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4, SAME_SET = 2048, LINE = 16 };
+enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, MAX_PARALLEL = 4, SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
 
 /* One of m, n, k: the axis that is tiled. */
 typedef struct side {
@@ -377,7 +377,7 @@ static int64_t guess(planner *p, uir_dim extent) {
     int64_t low, high;
     if (is_const(p, extent, &low)) return low;
     uir_dim_bounds(p->f->dims, extent, &low, &high);
-    return high < 64 ? high : 64;
+    return high < UNKNOWN ? high : UNKNOWN;
 }
 
 /* Of each class the longest axis, the last in the output of those that are equal. */
@@ -512,8 +512,7 @@ static bool is_direct_b(planner *p) {
              column = dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
     int64_t width;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
-    if (uir_contraction_is_constant(&p->c, EXPRESSION(p->f, p->raw[1])->load.tensor))
-        return row == NONE || column == NONE || row < column;
+    if (uir_contraction_is_constant(&p->c, EXPRESSION(p->f, p->raw[1])->load.tensor)) return column != NONE;
     if (column == NONE || column + 1 != t->rank) return false;
     if (p->few) return true;
     return row != NONE && row + 1 == column && is_const(p, t->extents[column], &width) && width <= 128;
