@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#define MAX_UNPROVED 2
-#define MAX_CASES    3
+#define MAX_UNPROVED      2
+#define MAX_CASES         3
+#define MAX_ORDERED_CASES 1 /* of the slower way */
 
 /* ---- sets of facts ---- */
 uir_status uir_iverify_facts_push(uir_iverifier *v, uir_ifacts *facts, const uir_ifact *fact) {
@@ -219,6 +220,7 @@ void uir_iverify_kill(uir_iverifier *v, uint32_t pointer, const uir_term *low, c
 typedef struct query {
     uint32_t pointer, rank;
     uir_term point[UIR_IGRAPH_MAX_RANK];
+    bool in_order;
 } query;
 
 enum witness { WITNESS_SAME, WITNESS_GREATEST, WITNESS_LEAST, WITNESS_COUNT };
@@ -300,26 +302,34 @@ static bool find_values(uir_iverifier *v, const query *q, const uir_ifact *fact,
 typedef struct obligations {
     uir_term terms[MAX_UNPROVED];
     uint32_t count; /* more than MAX_UNPROVED: too many */
+    bool in_order; /* each is proved, or its failure looked at, where those before it hold: proves more, takes longer */
 } obligations;
 
 static void oblige(uir_iverifier *v, obligations *o, uir_term term) {
     if (o->count > MAX_UNPROVED || uir_term_prove(&v->terms, term)) return;
-    if (!term || o->count == MAX_UNPROVED)
+    if (!term || o->count == MAX_UNPROVED) {
         o->count = MAX_UNPROVED + 1;
-    else
-        o->terms[o->count++] = term;
+        return;
+    }
+    o->terms[o->count++] = term;
+    /* Where it fails is a case of its own: what comes after it may count on it. */
+    if (o->in_order) uir_term_assume(&v->terms, term);
 }
 
 static void try_fact(uir_iverifier *v, const query *q, const uir_ifact *fact, enum witness kind, obligations *o) {
     uir_terms *t = &v->terms;
     uir_term values[UIR_IFACT_MAX_VARIABLES];
     uint32_t n = fact->variable_count;
-    *o = (obligations){.count = 0};
+    *o = (obligations){.in_order = q->in_order};
     if (!find_values(v, q, fact, kind, values)) {
         o->count = MAX_UNPROVED + 1;
         return;
     }
     uir_term one = uir_term_const(t, 1);
+    uint32_t mark = t->assumptions.count;
+    /* The guards first: ranges follow from them more often than the other way round. */
+    for (uint32_t i = 0; i < fact->condition_count; i++)
+        oblige(v, o, uir_term_substitute(t, fact->conditions[i], fact->variables, values, n));
     for (uint32_t d = 0; d < q->rank; d++) {
         uir_term low = uir_term_substitute(t, fact->low[d], fact->variables, values, n);
         uir_term high = uir_term_substitute(t, fact->high[d], fact->variables, values, n);
@@ -335,23 +345,26 @@ static void try_fact(uir_iverifier *v, const query *q, const uir_ifact *fact, en
         for (uint32_t a = 0; a < x.axiom_count; a++)
             oblige(v, o, uir_term_substitute(t, x.axioms[a], fact->variables, values, n));
     }
-    for (uint32_t i = 0; i < fact->condition_count; i++)
-        oblige(v, o, uir_term_substitute(t, fact->conditions[i], fact->variables, values, n));
+    t->assumptions.count = mark;
 }
 
 static bool point_covered(uir_iverifier *v, const query *q, uint32_t cases);
 
-/* The fact covers the point but for what is unproved; where that fails, others must. */
+/* The fact covers the point but for what is unproved; where that fails, others must. The first that fails is a case:
+ * those before it hold there. */
 static bool covered_otherwise(uir_iverifier *v, const query *q, const obligations *o, uint32_t cases) {
     uir_terms *t = &v->terms;
-    for (uint32_t i = 0; i < o->count; i++) {
+    uint32_t begin = t->assumptions.count;
+    bool covered = true;
+    for (uint32_t i = 0; i < o->count && covered; i++) {
         uint32_t mark = t->assumptions.count;
         uir_term_assume(t, uir_term_sub(t, uir_term_const(t, -1), o->terms[i]));
-        bool covered = point_covered(v, q, cases - 1);
+        covered = point_covered(v, q, cases - 1);
         t->assumptions.count = mark;
-        if (!covered) return false;
+        if (o->in_order) uir_term_assume(t, o->terms[i]);
     }
-    return true;
+    t->assumptions.count = begin;
+    return covered;
 }
 
 /* Is something unproved already assumed not to hold? */
@@ -442,6 +455,10 @@ bool uir_iverify_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low
         }
     }
     bool covered = point_covered(v, &q, MAX_CASES);
+    if (!covered) {
+        q.in_order = true;
+        covered = point_covered(v, &q, MAX_ORDERED_CASES);
+    }
     t->assumptions.count = mark;
     return covered;
 }
