@@ -224,7 +224,19 @@ static bool is_linear(const tactic *t, uint32_t expression, uir_symbol symbol) {
     return true;
 }
 
-/* Does a position that is read from data depend on the loop? It cannot be vectorised then. */
+/* Does a position that is read from data depend on the loop? */
+static bool reads_position(const tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = at(t, block);
+    for (uint32_t k = 0; k < b->iter_count; k++) {
+        if (b->iters[k].data || !mentions(t, b->iters[k].value, at(t, loop)->symbol)) continue;
+        for (uint32_t i = 0; i < b->iter_count; i++)
+            for (uint32_t d = 0; b->iters[i].data && d < t->f->tensors.data[b->iters[i].from.tensor].rank; d++)
+                if (mentions(t, b->iters[i].from.indices[d], b->iters[k].symbol)) return true;
+    }
+    return false;
+}
+
+/* Or an index that is not linear in it? It cannot be vectorised then. */
 static bool decides_position(const tactic *t, uint32_t block, uint32_t loop) {
     const uir_loop_statement *b = at(t, block);
     uint32_t iter = iter_of_loop(t, block, loop);
@@ -232,13 +244,7 @@ static bool decides_position(const tactic *t, uint32_t block, uint32_t loop) {
     for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
         for (uint32_t v = 0; v < at(t, c)->value_count; v++)
             if (!is_linear(t, at(t, c)->values[v], b->iters[iter].symbol)) return true;
-    for (uint32_t i = 0; i < b->iter_count; i++) {
-        if (!b->iters[i].data) continue;
-        const uir_loop_access *from = &b->iters[i].from;
-        for (uint32_t d = 0; d < t->f->tensors.data[from->tensor].rank; d++)
-            if (mentions(t, from->indices[d], b->iters[iter].symbol)) return true;
-    }
-    return false;
+    return reads_position(t, block, loop);
 }
 
 /* The iteration variable in the last index of a load that does not follow `last` there: it is read across. */
@@ -493,7 +499,7 @@ static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
     if (!count) return UIR_STATUS_OK;
     bool done;
     uint32_t last = own[count - 1], others[2];
-    if (uir_schedule_blocks(t->s, last, others, 2) > 1) return UIR_STATUS_OK;
+    if (uir_schedule_blocks(t->s, last, others, 2) > 1 || reads_position(t, block, last)) return UIR_STATUS_OK;
     const uir_loop_statement *first = at(t, at(t, block)->first_child);
     if (uir_schedule_is_reduce(t->s, last) && !is_simple(t->f, &t->f->monoids.data[first->monoid]))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
