@@ -34,7 +34,8 @@ struct uir_axes_table {
     uir_vector(uint32_t) outside_instances;
     uint32_t apart; /* of these, the value that has axes of its own at each place; ALL; NONE */
 };
-enum { APART_NONE = 0, APART_ALL = UINT32_MAX };
+#define APART_NONE 0
+#define APART_ALL  UINT32_MAX
 typedef struct uir_axes_table table;
 
 static const uir_status UNRELATED = UIR_STATUS_UNSUPPORTED;
