@@ -181,13 +181,12 @@ static void order_list(order *o, uint32_t id) {
 
 /* ---- layouts ---- */
 /* Panels of 32 columns: dims of k inside a panel, the others outside. */
-static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *access, const order *o, int32_t column,
+static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *access, int32_t column,
                         const uir_loop_statement *block) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
     uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, PANEL), panel;
     bool deep[UIR_LOOP_MAX_RANK] = {false};
-    (void)o;
     for (uint32_t d = 0; d < t->rank; d++)
         for (uint32_t i = 0; i < block->iter_count; i++)
             deep[d] |= block->iters[i].reduce && mentions(k->dims, access->indices[d], block->iters[i].symbol);
@@ -328,7 +327,7 @@ void uir_contraction_describe(uir_kernel *k) {
         }
         if (!rising) keep_dims(k, tensor, 0); /* packed from the tensor's own order: read through a window */
         p->constant = true;
-        write_panel(k, tensor, &factors[which]->load, &o, column, block);
+        write_panel(k, tensor, &factors[which]->load, column, block);
     }
     order_list(&o, f->first);
     match_outputs(k);
@@ -338,7 +337,7 @@ void uir_contraction_describe(uir_kernel *k) {
         if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         keep_dims(k, tensor, copied_rank(k, tensor));
         if (marked(f, id, "pad", tensor)) pad_rows(k, tensor);
-        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factors[which]->load, &o, 1, block);
+        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factors[which]->load, 1, block);
     }
 }
 

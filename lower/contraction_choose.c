@@ -1,0 +1,332 @@
+/* What is decided for a contraction: which axes are tiled, by how much, and which factors are copied. */
+#include "lower/contraction_plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STATEMENT(f, id)  (&(f)->statements.data[id])
+#define EXPRESSION(f, id) (&(f)->expressions.data[id])
+#define NONE              UIR_LOOP_NONE
+
+enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
+
+/* ---- choices ---- */
+static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
+    int64_t low, high;
+    if (uir_contraction_plan_is_const(p, extent, &low)) return low;
+    uir_dim_bounds(p->f->dims, extent, &low, &high);
+    return high < UNKNOWN ? high : UNKNOWN;
+}
+
+/* Of each class the longest axis, the last in the output of those that are equal. */
+void uir_contraction_plan_choose_axes(uir_contraction_plan *p) {
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
+        uir_contraction_side *s = &p->sides[class];
+        int32_t place = -2;
+        s->axis = NONE;
+        for (uint32_t i = 0; i < p->c.axis_count; i++) {
+            const uir_contraction_axis *axis = &p->c.axes[i];
+            if (axis->class != class) continue;
+            int64_t here = guess(p, axis->extent), best = s->axis == NONE ? -1 : guess(p, s->extent);
+            bool last = class == UIR_CONTRACTION_N && s->axis != NONE; /* columns lie together in memory */
+            if (last ? axis->place < place : here < best || (here == best && axis->place < place)) continue;
+            s->axis = i, s->extent = axis->extent, place = axis->place;
+        }
+        if (s->axis == NONE) s->extent = uir_contraction_plan_number(p, 1);
+    }
+}
+
+/* Columns are the second factor's; where it has none, the first one's rows. */
+void uir_contraction_plan_choose_sides(uir_contraction_plan *p) {
+    uir_contraction *c = &p->c;
+    for (uint32_t i = 0; i < c->axis_count; i++)
+        if (c->axes[i].class == UIR_CONTRACTION_N) return;
+    for (uint32_t i = 0; i < c->axis_count; i++)
+        if (c->axes[i].class == UIR_CONTRACTION_M) c->axes[i].class = UIR_CONTRACTION_N;
+    uint32_t factor = c->factors[0];
+    c->factors[0] = c->factors[1];
+    c->factors[1] = factor;
+    uir_contraction_plan_say(p, "exchange the factors of %s: its columns are the first one's rows",
+                             c->f->tensors.data[c->tensor].name);
+}
+
+/* The axis along which the last dim of what a block stores to runs; NONE. */
+uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir_contraction_block *b) {
+    const uir_loop_statement *block = STATEMENT(p->f, b->id);
+    const uir_loop_access *target = &STATEMENT(p->f, block->first_child)->targets[0];
+    uint32_t rank = p->f->tensors.data[target->tensor].rank;
+    uir_symbol symbol;
+    if (!rank || !uir_dim_is_symbol(p->f->dims, target->indices[rank - 1], &symbol)) return NONE;
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id) return b->axes[i];
+    return NONE;
+}
+
+/* What mma can read: the factor itself, or what is cast to i32 in it. */
+uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
+    uir_loop_function *f = p->f;
+    uir_dtype state = f->tensors.data[p->c.tensor].dtype;
+    for (uint32_t k = 0; k < 2; k++) {
+        const uir_loop_expression *e = EXPRESSION(f, p->c.factors[k]);
+        p->raw[k] = p->c.factors[k];
+        if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST && uir_dtype_bits(e->dtype) == 32 &&
+            !uir_dtype_is_float(e->dtype) && uir_dtype_bits(EXPRESSION(f, e->arguments[0])->dtype) == 8)
+            p->raw[k] = e->arguments[0];
+        p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
+        bool same = p->dtypes[k] == state;
+        if (uir_device_find_legal(p->device, "mma", state, p->dtypes[k], 0, 1, 0) < 0 ||
+            (uir_dtype_is_float(state) && !same))
+            return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
+    }
+    return UIR_STATUS_OK;
+}
+
+typedef struct variable_count {
+    const uir_loop_statement *block;
+    uint32_t count;
+    uir_symbol last;
+} variable_count;
+
+static void count_variable(void *user, uir_symbol symbol) {
+    variable_count *v = user;
+    for (uint32_t i = 0; i < v->block->iter_count; i++)
+        if (v->block->iters[i].symbol.id == symbol.id) v->count++, v->last = symbol;
+}
+
+/* Every index is a start plus at most one iteration variable, each used once: the slice is a box. */
+static bool is_box(uir_contraction_plan *p, uint32_t expression) {
+    const uir_loop_expression *e = EXPRESSION(p->f, expression);
+    uir_dims *dims = p->f->dims;
+    uir_symbol used[UIR_LOOP_MAX_RANK];
+    uint32_t count = 0;
+    if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
+    for (uint32_t d = 0; d < p->f->tensors.data[e->load.tensor].rank; d++) {
+        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
+        uir_dim_visit_symbols(dims, e->load.indices[d], count_variable, &v);
+        if (!v.count) continue;
+        uir_dim start = uir_dim_sub(dims, e->load.indices[d], uir_dim_symbol(dims, v.last));
+        variable_count rest = {v.block, 0, {0}};
+        if (v.count > 1 || !start.id) return false;
+        uir_dim_visit_symbols(dims, start, count_variable, &rest);
+        for (uint32_t i = 0; i < count; i++)
+            if (used[i].id == v.last.id) return false;
+        if (rest.count) return false;
+        used[count++] = v.last;
+    }
+    return true;
+}
+
+/* Dim of a tensor that an axis of the update addresses in a box; NONE. */
+static uint32_t dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis) {
+    const uir_loop_expression *e = EXPRESSION(p->f, expression);
+    for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++) {
+        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
+        uir_dim_visit_symbols(p->f->dims, e->load.indices[d], count_variable, &v);
+        if (v.count && v.last.id == v.block->iters[axis].symbol.id) return d;
+    }
+    return NONE;
+}
+
+/* Are the first factor's rows read where they lie? Few may be; many, when they are known not to meet in the same places
+ * of a cache: as far apart as a multiple of half its ways' size, they would. */
+bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
+    if (!is_box(p, p->raw[0])) return false;
+    const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
+    uint32_t row = dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
+    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
+    if (t->role != UIR_LOOP_ROLE_IN) return false;
+    if (p->few || row == NONE) return true;
+    for (uint32_t d = row + 1; d < t->rank; d++) {
+        if (!uir_contraction_plan_is_const(p, t->extents[d], &extent) || extent < 1 || extent > 1 << 20) return false;
+        distance *= extent;
+    }
+    return distance < SAME_SET || distance % SAME_SET != 0;
+}
+
+/* Is the second factor read where it lies? Constants are in panels already; else its rows must follow each other. */
+bool uir_contraction_plan_is_direct_b(uir_contraction_plan *p) {
+    if (!is_box(p, p->raw[1])) return false;
+    const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[1])->load.tensor];
+    uint32_t row = dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_K].axis),
+             column = dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
+    int64_t width;
+    if (t->role != UIR_LOOP_ROLE_IN) return false;
+    if (uir_contraction_is_constant(&p->c, EXPRESSION(p->f, p->raw[1])->load.tensor)) return column != NONE;
+    if (column == NONE || column + 1 != t->rank) return false;
+    if (p->few) return true;
+    return row != NONE && row + 1 == column && uir_contraction_plan_is_const(p, t->extents[column], &width) &&
+           width <= 128;
+}
+
+typedef struct tile_choice {
+    int64_t m, n, k;
+} tile_choice;
+
+static uir_status add_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t most, int64_t multiple,
+                           uint32_t *count) {
+    uir_loop_size tile;
+    uir_symbol_facts facts = {multiple, most, multiple, {0}};
+    UIR_TRY(uir_contraction_plan_fresh_name(p->f, s->tile_name, &tile.name));
+    UIR_TRY(uir_dims_add_symbol(p->f->dims, tile.name, strlen(tile.name), facts, &tile.symbol));
+    UIR_TRY(uir_vector_push(&p->f->arena, &p->f->tiles, tile));
+    s->tile = uir_dim_symbol(p->f->dims, tile.symbol);
+    s->split = true;
+    ++*count;
+    return s->tile.id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+/* A tile of a constant: all of it where that fits. */
+static void fixed_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t size) {
+    int64_t extent;
+    bool known = uir_contraction_plan_is_const(p, s->extent, &extent);
+    if (known && extent <= size) {
+        s->tile = uir_contraction_plan_number(p, extent < 1 ? 1 : extent);
+        s->split = s->guarded = false;
+        s->guarded = extent < 1;
+    } else {
+        s->tile = uir_contraction_plan_number(p, size);
+        s->split = true;
+        s->guarded = !known || extent % size != 0;
+    }
+}
+
+/* Columns of a known small number: rows of the tile are whole lines of a cache. */
+static void column_tile(uir_contraction_plan *p, uir_contraction_side *n) {
+    int64_t extent;
+    fixed_tile(p, n, 128);
+    if (n->split || !uir_contraction_plan_is_const(p, n->extent, &extent) || extent <= 1 || extent % LINE == 0) return;
+    n->tile = uir_contraction_plan_number(p, (extent + LINE - 1) / LINE * LINE);
+    n->guarded = true;
+}
+
+/* Bytes on chip, as numbers that tiles' sizes are multiplied with. */
+typedef struct footprint {
+    int64_t mn, mk, kn, n, fixed;
+} footprint;
+
+static footprint footprint_of(uir_contraction_plan *p) {
+    footprint f = {.mn = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8};
+    int64_t after = 8 * (int64_t)p->c.after_count;
+    for (uint32_t k = 0; k < 2; k++) {
+        int64_t bytes = p->copied[k] ? (int64_t)uir_dtype_bits(p->dtypes[k]) / 8 : 0;
+        if (p->copied[k] && EXPRESSION(p->f, p->raw[k])->kind != UIR_LOOP_LOAD) bytes *= 4; /* what leads to it */
+        *(k ? &f.kn : &f.mk) = bytes;
+    }
+    *(p->by_tiles || p->sides[UIR_CONTRACTION_N].axis == NONE ? &f.mn : &f.n) += after;
+    f.fixed = 64 * ((int64_t)p->c.after_count * 2 + 8);
+    return f;
+}
+
+static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
+    footprint f = footprint_of(p);
+    int64_t panels = (t.n + PANEL - 1) / PANEL * PANEL;
+    return t.m * t.n * f.mn + t.m * (t.k + ROW_PAD) * f.mk + panels * t.k * f.kn + t.n * f.n + f.fixed;
+}
+
+/* The same over the tiles, as a condition of the kernel. */
+static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
+    uir_dims *dims = p->f->dims;
+    footprint f = footprint_of(p);
+    uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
+            k = p->sides[UIR_CONTRACTION_K].tile;
+    int64_t known;
+    uir_dim bytes = uir_dim_mul(dims, uir_dim_mul(dims, m, n), uir_contraction_plan_number(p, f.mn));
+    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, PANEL));
+    uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, ROW_PAD)));
+    if (f.mk) bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, rows, uir_contraction_plan_number(p, f.mk)));
+    if (f.kn)
+        bytes = uir_dim_add(dims, bytes,
+                            uir_dim_mul(dims, uir_dim_mul(dims, panels, k), uir_contraction_plan_number(p, f.kn)));
+    bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, n, uir_contraction_plan_number(p, f.n)));
+    bytes = uir_dim_add(dims, bytes, uir_contraction_plan_number(p, f.fixed));
+    if (!bytes.id) return UIR_STATUS_OUT_OF_MEMORY;
+    if (uir_dim_is_const(dims, bytes, &known)) return UIR_STATUS_OK;
+    uir_condition fits = {UIR_RELATION_LE, bytes, uir_contraction_plan_number(p, capacity)};
+    return uir_vector_push(&p->f->arena, &p->f->requires_, fits);
+}
+
+/* Units of work times what one does, when WORKERS share them: multiplications, and what it takes to fetch the blocks.
+ */
+static uir_dim cost_of(uir_contraction_plan *p, tile_choice t) {
+    uir_dims *dims = p->f->dims;
+    uir_dim units = uir_dim_mul(
+        dims, uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_M].extent, uir_contraction_plan_number(p, t.m)),
+        uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_N].extent, uir_contraction_plan_number(p, t.n)));
+    for (uint32_t i = 0; i < p->c.axis_count; i++) {
+        uint32_t class = p->c.axes[i].class;
+        if (class != UIR_CONTRACTION_K && (class == UIR_CONTRACTION_BATCH || p->sides[class].axis != i))
+            units = uir_dim_mul(dims, units, p->c.axes[i].extent);
+    }
+    int64_t unit = t.m * t.n + (p->copied[0] ? 8 : 2) * t.m + (p->copied[1] ? 32 : 8) * t.n;
+    return uir_dim_mul(dims, uir_dim_ceildiv(dims, units, uir_contraction_plan_number(p, WORKERS)),
+                       uir_contraction_plan_number(p, unit));
+}
+
+/* A tile is at most what some candidate makes it. */
+static void narrow_tile(uir_contraction_plan *p, const uir_contraction_side *s, int64_t most) {
+    uir_symbol symbol;
+    if (!uir_dim_is_symbol(p->f->dims, s->tile, &symbol)) return;
+    uir_symbol_facts facts = uir_dims_symbol_facts(p->f->dims, symbol);
+    if (most < facts.max && most >= facts.min) facts.max = most;
+    uir_dims_set_symbol_facts(p->f->dims, symbol, facts);
+}
+
+uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
+    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {256, 128, 64, 32};
+    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N],
+                         *k = &p->sides[UIR_CONTRACTION_K];
+    int64_t capacity = 0, extent, few = p->device->mma_m ? p->device->mma_m : 1;
+    uint32_t count = 0;
+    uir_loop_function *f = p->f;
+    for (uint32_t s = 0; s < p->device->space_count; s++)
+        if (!strcmp(p->device->spaces[s].name, "sram")) capacity = (int64_t)p->device->spaces[s].capacity / 4 * 3;
+    /* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
+    bool copies = p->copied[0] || p->copied[1];
+    if (copies) {
+        int64_t most = p->copied[1] ? 256 : 1024;
+        while (most > 64 && byte_count(p, (tile_choice){48, 64, most}) > capacity) most /= 2;
+        fixed_tile(p, k, most);
+    } else {
+        k->tile = k->extent;
+        k->split = k->guarded = false;
+    }
+    int64_t depth = 0;
+    if (copies) (void)uir_contraction_plan_is_const(p, k->tile, &depth);
+    if (p->few || (uir_contraction_plan_is_const(p, m->extent, &extent) && extent <= few)) {
+        m->tile = uir_contraction_plan_number(
+            p, uir_contraction_plan_is_const(p, m->extent, &extent) && extent >= 1 ? extent : few);
+        m->split = false;
+        m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent) || extent < 1;
+        column_tile(p, n);
+        return require_capacity(p, capacity);
+    }
+    int64_t width = 0;
+    int64_t most_rows = 1, most_columns = 1;
+    bool narrow = uir_contraction_plan_is_const(p, n->extent, &width) && width <= 128;
+    if (narrow)
+        column_tile(p, n);
+    else
+        UIR_TRY(add_tile(p, n, columns[0], PANEL, &count));
+    UIR_TRY(add_tile(p, m, rows[4], 1, &count));
+    m->guarded = true;
+    n->guarded |= !narrow;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
+            tile_choice t = {rows[i], narrow ? (width < 1 ? 1 : width) : columns[j], depth};
+            if ((narrow && j) || byte_count(p, t) > capacity || (t.m > 96 && !p->copied[1])) continue;
+            uir_icandidate row = {.cost = cost_of(p, t)};
+            UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
+            if (!narrow) row.tiles[0] = uir_contraction_plan_number(p, t.n);
+            row.tiles[count - 1] = uir_contraction_plan_number(p, t.m);
+            most_rows = t.m > most_rows ? t.m : most_rows;
+            most_columns = t.n > most_columns ? t.n : most_columns;
+            if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+            UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
+        }
+    }
+    narrow_tile(p, m, most_rows);
+    if (!narrow) narrow_tile(p, n, most_columns);
+    if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
+    return require_capacity(p, capacity);
+}
