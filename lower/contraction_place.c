@@ -372,7 +372,7 @@ static uir_status drop_tensors(uir_contraction_plan *p) {
 /* Loops over what is not tiled, and over tiles: the first ones parallel. */
 static uir_status open_outer(uir_contraction_plan *p, uint32_t *under) {
     static const uint32_t order[] = {UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M};
-    uint32_t parallel = 0, tiled = 0;
+    uint32_t tiled = 0;
     for (uint32_t i = 0; i < 3; i++) tiled += order[i] != UIR_CONTRACTION_BATCH && p->sides[order[i]].split;
     for (uint32_t pass = 0; pass < 2; pass++) { /* parallel ones, then those for which no place was left */
         uint32_t taken = 0;
@@ -396,7 +396,6 @@ static uir_status open_outer(uir_contraction_plan *p, uint32_t *under) {
             UIR_TRY(uir_contraction_plan_fresh_name(p->f, order[i] == UIR_CONTRACTION_M ? "mo" : "no", &name));
             UIR_TRY(add_loop(p->f, name, UIR_LOOP_PARALLEL, uir_dim_ceildiv(p->f->dims, s->extent, s->tile), *under,
                              under, &s->outer));
-            parallel++;
         }
     }
     return UIR_STATUS_OK;
