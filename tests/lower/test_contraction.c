@@ -323,7 +323,7 @@ static bool check_module(uir_module *module, const uir_device *device, const uir
 }
 
 int main(int argc, char **argv) {
-    static uir_cpu_device cpu[2];
+    static uir_cpu_device cpu[3];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
     bool verbose = argc > 1 && !strcmp(argv[argc - 1], "-v");
@@ -336,6 +336,9 @@ int main(int argc, char **argv) {
     if (uir_cpu_describe("generic", &d, &cpu[0]) != UIR_STATUS_OK ||
         uir_cpu_describe("avx512", &d, &cpu[1]) != UIR_STATUS_OK)
         return 2;
+    cpu[2] = cpu[0]; /* a core of little memory */
+    for (uint32_t i = 0; i < cpu[2].device.space_count; i++)
+        if (cpu[2].device.spaces[i].capacity > 256u << 10) cpu[2].device.spaces[i].capacity = 256u << 10;
     for (uint64_t seed = first; seed < first + count; seed++) {
         uir_module *module = NULL;
         write_source(&w, seed, source);
@@ -343,7 +346,7 @@ int main(int argc, char **argv) {
         if (status == UIR_STATUS_OK) status = uir_fuse(module, NULL, &d);
         bool good = status == UIR_STATUS_OK;
         if (!good) fprintf(stderr, "%s\n", d.first ? d.first->message : "?");
-        good = good && check_module(module, &cpu[seed % 2].device, &allocator, seed, verbose, &runs, &groups);
+        good = good && check_module(module, &cpu[seed % 3].device, &allocator, seed, verbose, &runs, &groups);
         if (!good) {
             failures++;
             fprintf(stderr, "seed %llu\n%.3000s\n", (unsigned long long)seed, verbose ? source : "");
