@@ -294,6 +294,16 @@ static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, 
     }
     value = uir_kernel_materialise(k, value, all);
     snprintf(mnemonic, sizeof mnemonic, "reduce.%s.%s.unit.%s", name, axis, uir_dtype_name(dtype));
+    if (k->pointers[s->targets[0].tensor].rank > (k->lane_count < 2 ? 2 : k->lane_count)) {
+        /* A state of more dims than the row has: by way of one that has its dims. */
+        value = uir_kernel_instruct(k, mnemonic, dtype, lanes, &value, 1, "");
+        if (!fresh) {
+            uint32_t old = uir_kernel_slice_value(k, dtype, lanes, target);
+            value = uir_kernel_call(k, op, dtype, (uint32_t[]){old, value}, 2);
+        }
+        uir_kernel_store(k, target, lanes, dtype, value);
+        return;
+    }
     uir_kernel_instruct_to(k, mnemonic, target, &value, 1, fresh ? "" : "acc");
 }
 

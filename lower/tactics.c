@@ -511,12 +511,47 @@ static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
     return asked(vectorise(t, last), &done);
 }
 
+static uint32_t top_of(const tactic *t, uint32_t statement) {
+    for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
+        statement = p;
+    return statement;
+}
+
+/* Do nests that units share out touch it, besides the one that made it? Then it lies in the device's memory. */
+static bool goes_between(const tactic *t, uint32_t tensor) {
+    uint32_t blocks[2 * MOST_BLOCKS], count = uir_schedule_writers(t->s, tensor, blocks, MOST_BLOCKS);
+    if (count > MOST_BLOCKS) count = MOST_BLOCKS;
+    uint32_t readers = uir_schedule_readers(t->s, tensor, blocks + count, MOST_BLOCKS);
+    if (readers > MOST_BLOCKS) readers = MOST_BLOCKS;
+    bool parallel = false, apart = false;
+    for (uint32_t i = 0; i < count + readers; i++) {
+        uint32_t top = top_of(t, blocks[i]);
+        parallel =
+            parallel || (at(t, top)->kind == UIR_LOOP_STATEMENT_FOR && at(t, top)->loop_kind == UIR_LOOP_PARALLEL);
+        apart = apart || top != top_of(t, blocks[0]);
+    }
+    return parallel && apart;
+}
+
+/* Nests that could not be brought under the anchor's: shared among the units by themselves. */
+static uir_status bind_strays(tactic *t) {
+    bool done;
+    for (uint32_t id = t->f->first; id != UIR_LOOP_NONE; id = at(t, id)->next) {
+        if (at(t, id)->kind != UIR_LOOP_STATEMENT_FOR || at(t, id)->loop_kind != UIR_LOOP_SERIAL) continue;
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, id, blocks, MOST_BLOCKS);
+        UIR_TRY(asked(uir_schedule_set_kind(t->s, id, UIR_LOOP_PARALLEL, NULL), &done));
+        for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+            if (at(t, id)->first_child != blocks[i]) UIR_TRY(vectorise_block(t, blocks[i], id));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* What is on the chip, and where. */
 static uir_status place_temps(tactic *t) {
     for (uint32_t i = 0; i < t->f->tensors.count; i++) {
         uint32_t blocks[MOST_BLOCKS];
         bool done;
-        if (!is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS)) continue;
+        if (!is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS) || goes_between(t, i)) continue;
         UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "sram"), &done));
         UIR_TRY(asked(uir_schedule_shrink(t->s, i), &done));
         bool single = true;
@@ -678,6 +713,7 @@ static uir_status schedule_rows(tactic *t, uint32_t anchor) {
         }
         UIR_TRY(vectorise_block(t, blocks[i], loop));
     }
+    UIR_TRY(bind_strays(t));
     return place_temps(t);
 }
 
