@@ -31,6 +31,21 @@ uir_status uir_context_clear_cache(uir_context *context, const char *folder, uin
 
 /* ---- native code ---- */
 
+static bool is_done(uir_model_code *code, double *out_fraction) {
+    pthread_mutex_lock(&code->mutex);
+    bool done = code->done;
+    *out_fraction = code->fraction;
+    pthread_mutex_unlock(&code->mutex);
+    return done;
+}
+
+static void note_progress(void *user, uint32_t done, uint32_t total) {
+    uir_model_code *code = user;
+    pthread_mutex_lock(&code->mutex);
+    code->fraction = total ? (double)done / total : 0;
+    pthread_mutex_unlock(&code->mutex);
+}
+
 static uir_status attach(uir_model_code *code, const void *object, size_t size) {
     return uir_package_attach_native(code->package, uir_packaging_isa(code->packaging), object, size, NULL,
                                      &code->said);
@@ -50,7 +65,8 @@ static uir_status get_native(uir_model_code *code, const uir_allocator *allocato
     uir_cpu_object object;
     uir_cache_key key;
     uir_cache_entry entry;
-    uir_cpu_build_options options = {.jobs = uir_core_count(), .cancel = &code->cancel};
+    uir_cpu_build_options options = {
+        .jobs = uir_core_count(), .cancel = &code->cancel, .progress = note_progress, .progress_user = code};
     *out_compiled = false;
     UIR_TRY(make_key(code, allocator, &key));
     if (code->cache && uir_cache_load(code->cache, key, &code->said, &entry) == UIR_STATUS_OK) {
@@ -74,6 +90,7 @@ static void *run_compiler(void *user) {
     bool compiled;
     uir_status status = get_native(code, &model->context->allocator, &compiled);
     pthread_mutex_lock(&code->mutex);
+    code->done = true;
     code->status = status;
     code->compile_ms = now_ms() - start;
     if (status == UIR_STATUS_OK && compiled) code->compiled = uir_packaging_kernel_count(code->packaging);
@@ -81,9 +98,22 @@ static void *run_compiler(void *user) {
     return NULL;
 }
 
+/* Asks the caller's progress function, which may want to stop, every now and then. */
+static void watch_compiler(uir_model_code *code) {
+    double fraction;
+    while (code->progress && !is_done(code, &fraction)) {
+        if (code->progress(code->progress_user, "compiling kernels", fraction)) {
+            code->cancel = true;
+            return;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+}
+
 /* The thread is gone; what it said is the call's. */
 static uir_status join_compiler(uir_call *call, uir_model_code *code) {
     if (!code->started || code->joined) return code->status;
+    watch_compiler(code);
     pthread_join(code->thread, NULL);
     code->joined = true;
     for (const uir_diagnostic *d = code->said.first; d; d = d->next) {
@@ -172,6 +202,8 @@ static uir_status fill(uir_call *call, uir_model *model, const uir_model_options
         uir_cache_options cache = {options ? options->cache : NULL, options ? options->cache_limit : 0};
         if (!options || !options->no_cache)
             (void)!uir_cache_open(&call->context->allocator, &cache, &call->diagnostics, &code->cache);
+        code->progress = options ? options->progress : NULL;
+        code->progress_user = options ? options->progress_user : NULL;
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
         if (options && options->wait) UIR_TRY(join_compiler(call, code));

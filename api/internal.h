@@ -57,8 +57,11 @@ typedef struct uir_model_code {
     uir_cache *cache; /* NULL: none */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
-    bool started, joined;
+    bool started, joined, done;
     volatile bool cancel;
+    bool (*progress)(void *user, const char *stage, double fraction); /* asked while a caller waits */
+    void *progress_user;
+    double fraction;
     uint32_t compiled;
     double compile_ms;
     uir_status status; /* of the compile */

@@ -265,10 +265,20 @@ uir_status uir_module_verify(const uir_module *module, uir_diagnostics *diagnost
 
 /* ---- interpreter (ir/interpret.h has the per-op functions) ---- */
 typedef struct uir_interpreter uir_interpreter;
+typedef struct uir_node_values {
+    const uir_module *module;
+    uir_node_id node;
+    uir_datum *const *inputs, *const *outputs;
+    const int64_t *symbol_values; /* by symbol id */
+    const bool *symbol_bound;
+    uint32_t symbol_count;
+} uir_node_values;
 typedef struct uir_interpreter_options {
     const volatile bool *cancel; /* polled between nodes and inside long loops; may be NULL */
     /* Called after each node; may be NULL. */
     void (*after_node)(void *user, const uir_module *module, uir_node_id node, double ms);
+    /* The same with what it read and made, and the symbols that have a value; a status other than OK ends the run. */
+    uir_status (*after_values)(void *user, const struct uir_node_values *values);
     void *user;
     uint64_t byte_limit; /* of tensors alive at once; 0: none. Over it: UIR_STATUS_LIMIT */
     uint32_t

@@ -427,6 +427,11 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
             if (node->outputs[i].id) status = check_result(&call, i);
         if (status == UIR_STATUS_OK && interpreter->options.after_node)
             interpreter->options.after_node(interpreter->options.user, module, node_id, now_ms() - start);
+        if (status == UIR_STATUS_OK && interpreter->options.after_values) {
+            uir_node_values values = {module, node_id, inputs, outputs, interpreter->symbol_values,
+                                      interpreter->symbol_bound, interpreter->symbol_count};
+            status = interpreter->options.after_values(interpreter->options.user, &values);
+        }
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (status == UIR_STATUS_OK && node->outputs[i].id)

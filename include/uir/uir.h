@@ -280,6 +280,27 @@ UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
 /* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);
 
+/* Compiles the model for a device and compares, on these inputs, every stage with the one before: primitives, cleaned graph, groups,
+ * loop ASTs, iGraphs, the VM, native code; see docs/design.md. `report` is called at the first difference and at each stage's end
+ * (kernel and node are "" then). UIR_STATUS_DIFFERENT when a stage differs. */
+typedef struct uir_check_line {
+    const char *stage, *kernel, *node;
+    bool agrees;
+    uint64_t checked; /* what was compared at this stage */
+    const char *text; /* what differs; "" */
+} uir_check_line;
+typedef struct uir_model_check_options {
+    size_t struct_size; /* sizeof(uir_model_check_options) */
+    const char *device; /* as for loading */
+    bool all;           /* large kernels too go through the interpreters of loops and iGraphs */
+    double rtol, atol_relative; /* 0: 1e-3 and 1e-4 */
+    const volatile bool *cancel;
+    void (*report)(void *user, const uir_check_line *line);
+    void *user;
+} uir_model_check_options;
+UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs,
+                                                        size_t input_count, const uir_model_check_options *options);
+
 /* Names of the devices of this build; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
 

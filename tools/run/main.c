@@ -17,11 +17,13 @@
 static uir_session *volatile running_session;
 static volatile sig_atomic_t caught_signal;
 
+static volatile bool check_cancelled;
 static void on_signal(int number) {
     uir_session *session = running_session;
-    if (caught_signal || !session) _exit(128 + number); /* again, or nothing to stop: at once */
+    if (caught_signal) _exit(128 + number); /* again: at once */
     caught_signal = number;
-    uir_session_cancel(session);
+    check_cancelled = true;
+    if (session) uir_session_cancel(session);
 }
 
 static double now_ms(void) {
@@ -184,12 +186,37 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
     return UIR_STATUS_OK;
 }
 
+static void show_check(void *user, const uir_check_line *line) {
+    const run_options *options = user;
+    progress_hide();
+    if (!line->agrees) {
+        complain(NULL, "stage %s differs%s%s%s%s%s: %s", line->stage, *line->kernel ? ", kernel " : "", line->kernel,
+                 *line->node ? ", node '" : "", line->node, *line->node ? "'" : "", line->text);
+    } else if (!options->quiet && !options->json) {
+        printf("check %-9s %6llu agree\n", line->stage, (unsigned long long)line->checked);
+    }
+}
+
+static uir_status check_case(uir_context *context, const run_options *options, const run_case *c) {
+    uir_model_check_options check = {.struct_size = sizeof check,
+                                     .device = options->device,
+                                     .all = !strcmp(options->check, "all"),
+                                     .rtol = options->has_rtol ? options->rtol : 0,
+                                     .atol_relative = options->has_atol_relative ? options->atol_relative : 0,
+                                     .cancel = &check_cancelled,
+                                     .report = show_check,
+                                     .user = (void *)(uintptr_t)options};
+    progress_set("checking");
+    return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
+}
+
 static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                               run_case *c, const char *output_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
     result->folder = c->folder;
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
         status = uir_session_set_input(session, i, c->inputs[i]);
+    if (status == UIR_STATUS_OK && options->check) status = check_case(context, options, c);
     if (status == UIR_STATUS_OK) status = run_once(session, &result->times.first_ms);
     if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
     if (status != UIR_STATUS_OK) return status;
@@ -302,11 +329,25 @@ static uir_status check_options(const run_options *options) {
     const char *wrong = NULL, *word = "";
     if (!options->model)
         wrong = "no model given";
+    else if (options->check && *options->check && strcmp(options->check, "all"))
+        wrong = "--check takes no value but all, not ", word = options->check;
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
     if (!wrong) return UIR_STATUS_OK;
     complain("try: uir-run --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+/* The VM has answered; the next start finds the kernels compiled. */
+static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
+    fflush(stdout);
+    size_t before = uir_context_message_count(context);
+    if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal) return;
+    const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
+    progress_hide();
+    if (!options->quiet && before == 0)
+        fprintf(stderr, "uir-run: warning: the VM ran the model, for its kernels could not be compiled: %s\n", why);
+    if (before == 0) uir_context_clear_messages(context);
 }
 
 static uir_status run(const run_options *options) {
@@ -324,7 +365,7 @@ static uir_status run(const run_options *options) {
     debug_state debug;
     uir_model_options model_options = {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
-    model_options.device = options->device;
+    model_options.device = options->can_run ? "interpreter" : options->device;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
@@ -341,6 +382,8 @@ static uir_status run(const run_options *options) {
                    (long long)info.opset);
     } else if (status == UIR_STATUS_OK) {
         status = run_cases(context, model, options);
+        if (!options->no_cache && !caught_signal) finish_compiling(context, model, options);
+        if (caught_signal) status = UIR_STATUS_CANCELLED;
     }
     progress_stop();
     if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { KIND_FLAG, KIND_ACTION, KIND_TEXT, KIND_LIST, KIND_REAL, KIND_COUNT } option_kind;
+typedef enum option_kind { KIND_FLAG, KIND_ACTION, KIND_TEXT, KIND_WORD, KIND_LIST, KIND_REAL, KIND_COUNT } option_kind;
 
 typedef struct option_row {
     const char *name, *argument;
@@ -20,6 +20,7 @@ typedef struct option_row {
 #define HAS_FLAG(field)   offsetof(run_options, field)
 #define HAS_ACTION(field) offsetof(run_options, field)
 #define HAS_TEXT(field)   offsetof(run_options, field)
+#define HAS_WORD(field)   offsetof(run_options, field)
 #define HAS_LIST(field)   offsetof(run_options, field)
 #define HAS_REAL(field)   offsetof(run_options, has_##field)
 #define HAS_COUNT(field)  offsetof(run_options, has_##field)
@@ -113,6 +114,7 @@ static uir_status set_field(run_options *options, const option_row *row, const c
         *(bool *)(void *)field = true;
         return UIR_STATUS_OK;
     case KIND_TEXT:
+    case KIND_WORD:
         *(const char **)(void *)field = value;
         return UIR_STATUS_OK;
     case KIND_LIST: {
@@ -173,6 +175,7 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
         }
         const char *value = equals ? equals + 1 : NULL;
         if (!row->argument && value) return usage_error("this option takes no value:", argument);
+        if (row->kind == KIND_WORD && !value) value = "";
         if (row->argument && !value) {
             if (i + 1 >= argc) {
                 complain(NULL, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
@@ -223,8 +226,11 @@ void options_print_help(FILE *stream, int width) {
     fputc('\n', stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         bool has_argument = rows[i].argument != NULL;
-        int used =
-            fprintf(stream, "  --%s%s%s", rows[i].name, has_argument ? " " : "", has_argument ? rows[i].argument : "");
+        int used = fprintf(stream, "  --%s%s%s", rows[i].name,
+                           rows[i].kind == KIND_WORD ? "[="
+                           : has_argument            ? " "
+                                                     : "",
+                           has_argument ? rows[i].argument : "");
         if (used >= left)
             fprintf(stream, "\n%*s", left, "");
         else

@@ -13,6 +13,7 @@ typedef struct option_list {
 #define FIELD_FLAG(name)   bool name;
 #define FIELD_ACTION(name) bool name;
 #define FIELD_TEXT(name)   const char *name;
+#define FIELD_WORD(name)   const char *name; /* "" when given without a value */
 #define FIELD_LIST(name)   option_list name;
 #define FIELD_REAL(name)                                                                                               \
     double name;                                                                                                       \

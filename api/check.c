@@ -1,0 +1,45 @@
+/* The compile checked stage by stage: the public face of pipeline_check. */
+#include "api/internal.h"
+#include "pipeline_check.h"
+
+static void forward(void *user, const uir_check_report *report) {
+    const uir_model_check_options *options = user;
+    uir_check_line line = {report->stage, report->kernel, report->node, report->agrees, report->checked, report->text};
+    if (options->report) options->report(options->user, &line);
+}
+
+static uir_status check(uir_call *call, const char *path, uir_value *const *inputs, size_t input_count,
+                        const uir_model_check_options *options) {
+    if (!options || options->struct_size < sizeof *options)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "uir_model_check_options.struct_size is not set");
+    const uir_allocator *allocator = &call->context->allocator;
+    uir_onnx_source source = {.path = path};
+    uir_check_options check = {.device = options->device,
+                               .limit = options->all ? UINT64_MAX : 0,
+                               .rtol = options->rtol,
+                               .atol_relative = options->atol_relative,
+                               .cancel = options->cancel,
+                               .report = forward,
+                               .user = (void *)(uintptr_t)options};
+    uir_datum **datums;
+    size_t size = (input_count + 1) * sizeof *datums;
+    UIR_TRY_ALLOCATE(datums, uir_allocate_zeroed(allocator, size));
+    for (size_t i = 0; i < input_count; i++) datums[i] = inputs[i]->datum;
+    uir_status status =
+        uir_pipeline_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
+    uir_release(allocator, datums, size);
+    return status;
+}
+
+uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
+                                const uir_model_check_options *options) {
+    uir_call call;
+    uir_call_begin(&call, context);
+    uir_status status = check(&call, path, inputs, input_count, options);
+    if (status == UIR_STATUS_DIFFERENT) { /* which the report has told */
+        uir_diagnostics_deinit(&call.diagnostics);
+        return status;
+    }
+    return uir_call_end(&call, status, "checking the model");
+}

@@ -1,0 +1,398 @@
+#include "pipeline_check.h"
+
+#include "pipeline_kernel.h"
+#include "pipeline_lower.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLEANED, FUSION, LOOP, SCHEDULE, IGRAPH, VM, NATIVE, STAGE_COUNT };
+static const char *const stages[STAGE_COUNT] = {"cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu"};
+
+/* Runners of one variant, made when it is first launched. */
+typedef struct variant_runners {
+    const uir_igraph *igraph;
+    uir_kernel_runner *vm, *native;
+} variant_runners;
+
+typedef struct checker {
+    const uir_check_options *options;
+    const uir_allocator *allocator;
+    uir_diagnostics *diagnostics;
+    uir_arena arena;
+    uir_middle middle;
+    bool native;
+    uir_vector(variant_runners) runners;
+    uint64_t checked[STAGE_COUNT];
+    bool differs;
+} checker;
+
+static void say(checker *c, int stage, const char *kernel, const char *node, const char *text) {
+    uir_check_report report = {stages[stage], kernel, node, !*text, c->checked[stage], text};
+    if (*text) c->differs = true;
+    if (c->options->report) c->options->report(c->options->user, &report);
+}
+
+/* ---- comparing ---- */
+static bool same_bits(const uir_tensor *like, const void *a, const void *b, uint64_t i) {
+    size_t size = uir_dtype_bits(like->dtype) / 8;
+    if (!memcmp((const char *)a + i * size, (const char *)b + i * size, size)) return true;
+    return uir_dtype_is_float(like->dtype) && isnan(uir_dtype_load_double(like->dtype, a, i)) &&
+           isnan(uir_dtype_load_double(like->dtype, b, i));
+}
+
+static double magnitude(const uir_tensor *like, const void *data) {
+    double most = 0;
+    for (uint64_t i = 0; i < like->element_count; i++) {
+        double x = fabs(uir_dtype_load_double(like->dtype, data, i));
+        if (isfinite(x) && x > most) most = x;
+    }
+    return most;
+}
+
+/* Row-major data of one type against another's; what differs goes to `text`. `bits`: exactly. */
+static bool same(const checker *c, const uir_tensor *like, const void *got, const void *wanted, bool bits, char *text,
+                 size_t capacity) {
+    bool real = uir_dtype_is_float(like->dtype), packed = uir_dtype_bits(like->dtype) % 8 != 0;
+    double rtol = c->options->rtol > 0 ? c->options->rtol : 1e-3,
+           atol = (c->options->atol_relative > 0 ? c->options->atol_relative : 1e-4) *
+                  (real && !bits ? magnitude(like, wanted) : 0);
+    *text = 0;
+    for (uint64_t i = 0; i < like->element_count; i++) {
+        if (packed || bits || !real) {
+            bool equal =
+                packed ? uir_dtype_load_double(like->dtype, got, i) == uir_dtype_load_double(like->dtype, wanted, i)
+                       : same_bits(like, got, wanted, i);
+            if (equal) continue;
+        } else {
+            double x = uir_dtype_load_double(like->dtype, got, i), y = uir_dtype_load_double(like->dtype, wanted, i);
+            if (x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= atol + rtol * fabs(y)) continue;
+        }
+        snprintf(text, capacity, "element %llu of %llu is %.9g, should be %.9g", (unsigned long long)i,
+                 (unsigned long long)like->element_count,
+                 real ? uir_dtype_load_double(like->dtype, got, i)
+                      : (double)uir_dtype_load_integer(like->dtype, got, i),
+                 real ? uir_dtype_load_double(like->dtype, wanted, i)
+                      : (double)uir_dtype_load_integer(like->dtype, wanted, i));
+        return false;
+    }
+    return true;
+}
+
+static bool comparable(const uir_datum *datum) {
+    return datum && datum->kind == UIR_VALUE_TENSOR && datum->tensor->dtype != UIR_DTYPE_STRING &&
+           uir_dtype_get_class(datum->tensor->dtype) != UIR_DTYPE_CLASS_COMPLEX;
+}
+
+static void compare_outputs(checker *c, int stage, uir_datum *const *got, uir_datum *const *wanted, uint32_t count,
+                            bool bits) {
+    for (uint32_t i = 0; i < count; i++) {
+        char what[200], text[240];
+        if (!comparable(got[i]) || !comparable(wanted[i])) continue;
+        c->checked[stage]++;
+        if (got[i]->tensor->byte_size != wanted[i]->tensor->byte_size)
+            snprintf(text, sizeof text, "output %u has another shape", i);
+        else if (same(c, wanted[i]->tensor, got[i]->tensor->data, wanted[i]->tensor->data, bits, what, sizeof what))
+            continue;
+        else
+            snprintf(text, sizeof text, "output %u: %s", i, what);
+        say(c, stage, "", "", text);
+        return;
+    }
+    say(c, stage, "", "", "");
+}
+
+/* ---- one launch ---- */
+typedef struct launch {
+    checker *c;
+    const uir_node_values *values;
+    const uir_node_info *node;
+    const uir_middle_kernel *kernel;
+    const char *name; /* the ONNX node's */
+    int64_t sizes[64];
+    uint32_t output_count;
+    uir_arena arena;
+} launch;
+
+static bool evaluate(const launch *l, uir_dim dim, int64_t *out) {
+    return uir_dim_evaluate(l->values->module->dims, dim, l->values->symbol_values, l->values->symbol_bound,
+                            l->values->symbol_count, out) == UIR_DIM_EVALUATED;
+}
+
+/* Multiplications and other element operations of the body, about. */
+static uint64_t count_operations(const launch *l) {
+    const uir_module *m = l->values->module;
+    const uir_graph_info *body = uir_graph_get(m, uir_node_find_attribute(m, l->node, "body")->value.graph);
+    double total = 0;
+    for (uint32_t n = 0; n < body->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(m, body->nodes.data[n]);
+        double most = 0;
+        for (uint32_t k = 0; k < node->input_count + node->output_count; k++) {
+            const uir_type *type =
+                uir_value_type(m, k < node->input_count ? node->inputs[k] : node->outputs[k - node->input_count]);
+            double elements = 1;
+            int64_t extent;
+            for (uint32_t d = 0; d < type->rank; d++)
+                elements *= evaluate(l, type->dims[d], &extent) ? (double)extent : 1;
+            if (elements > most) most = elements;
+        }
+        if (uir_op_get_row(node->op)->traits & UIR_TRAIT_CONTRACTION) {
+            const uir_type *w = uir_value_type(m, node->inputs[1]), *y = uir_value_type(m, node->outputs[0]);
+            int64_t extent;
+            most = 1;
+            for (uint32_t d = 0; d < y->rank; d++) most *= evaluate(l, y->dims[d], &extent) ? (double)extent : 1;
+            for (uint32_t d = node->op == UIR_OP_MATMUL ? w->rank - 2 : 1; d < w->rank; d++)
+                if (node->op != UIR_OP_MATMUL || d == w->rank - 2)
+                    most *= evaluate(l, w->dims[d], &extent) ? (double)extent : 1;
+        }
+        total += most;
+    }
+    return total < 1e18 ? (uint64_t)total : UINT64_MAX;
+}
+
+static uir_status make_room(launch *l, void ***out_room) {
+    UIR_TRY_ALLOCATE(*out_room, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof(void *)));
+    for (uint32_t k = 0; k < l->output_count; k++) {
+        size_t size = l->values->outputs[k]->tensor->byte_size;
+        UIR_TRY_ALLOCATE((*out_room)[k], uir_arena_allocate(&l->arena, size + 64));
+        memset((*out_room)[k], 0x5a, size); /* what no kernel would write */
+    }
+    return UIR_STATUS_OK;
+}
+
+static void fail_launch(launch *l, int stage, const char *text) {
+    say(l->c, stage, l->kernel->name, l->name, *text ? text : "it failed");
+}
+
+static bool compare_launch(launch *l, int stage, void *const *got, void *const *wanted, bool bits) {
+    for (uint32_t k = 0; k < l->output_count; k++) {
+        char what[200], text[240];
+        if (same(l->c, l->values->outputs[k]->tensor, got[k], wanted[k], bits, what, sizeof what)) continue;
+        snprintf(text, sizeof text, "result %u: %s", k, what);
+        fail_launch(l, stage, text);
+        return false;
+    }
+    l->c->checked[stage]++;
+    return true;
+}
+
+static bool run_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs) {
+    void **tensors = uir_arena_allocate_array(&l->arena, (size_t)f->tensors.count + 1, sizeof *tensors);
+    uint32_t count = 0;
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, l->c->allocator);
+    for (uint32_t i = 0; i < f->tensors.count && tensors; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        if (t->role == UIR_LOOP_ROLE_IN) tensors[count++] = l->values->inputs[t->index]->tensor->data;
+        if (t->role == UIR_LOOP_ROLE_OUT) tensors[count++] = outputs[t->index];
+    }
+    bool fine = tensors && uir_loop_interpret(f, l->sizes, tensors, &said) == UIR_STATUS_OK;
+    if (!fine) fail_launch(l, stage, said.first ? said.first->message : "");
+    uir_diagnostics_deinit(&said);
+    return fine;
+}
+
+static uir_status runner_of(checker *c, const uir_igraph *igraph, bool native, uir_diagnostics *said,
+                            uir_kernel_runner **out_runner) {
+    uint32_t at = 0;
+    while (at < c->runners.count && c->runners.data[at].igraph != igraph) at++;
+    if (at == c->runners.count)
+        UIR_TRY(uir_vector_push(&c->arena, &c->runners, ((variant_runners){igraph, NULL, NULL})));
+    uir_kernel_runner **slot = native ? &c->runners.data[at].native : &c->runners.data[at].vm;
+    if (!*slot)
+        UIR_TRY(uir_kernel_runner_create(c->allocator, native ? "cpu" : "vm", igraph, c->options->cancel, said, slot));
+    *out_runner = *slot;
+    return UIR_STATUS_OK;
+}
+
+/* Pointers in device memory at their sizes: operands as they are or packed, results, scratch. */
+static uir_status bind_pointers(launch *l, const uir_igraph *g, const int64_t *values, void *const *outputs,
+                                void **pointers, size_t *bytes) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->pointers.count; i++) {
+        const uir_ipointer *p = &g->pointers.data[i];
+        int64_t span;
+        if (p->role == UIR_IPOINTER_LOCAL) continue;
+        if (uir_dim_evaluate(g->dims, p->element_span, values, NULL, uir_dims_symbol_count(g->dims), &span) !=
+                UIR_DIM_EVALUATED ||
+            !uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, &bytes[count]))
+            return UIR_STATUS_LIMIT;
+        if (p->role == UIR_IPOINTER_IN) {
+            pointers[count] = l->values->inputs[p->role_index]->tensor->data;
+        } else if (p->role == UIR_IPOINTER_OUT) {
+            pointers[count] = outputs[p->role_index];
+        } else {
+            UIR_TRY_ALLOCATE(pointers[count], uir_arena_allocate(&l->arena, bytes[count] + 64));
+            if (p->role == UIR_IPOINTER_CONST)
+                UIR_TRY(uir_igraph_pack(g, i, values, l->values->inputs[p->role_index]->tensor->data, pointers[count]));
+        }
+        count++;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* At stage IGRAPH by the interpreter, at VM and NATIVE by theirs. */
+static uir_status launch_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs,
+                                uir_diagnostics *said) {
+    int64_t *tiles, *values;
+    bool *bound;
+    void **pointers;
+    size_t *bytes, symbols = (size_t)uir_dims_symbol_count(g->dims) + 1;
+    UIR_TRY_ALLOCATE(tiles, uir_arena_allocate_array(&l->arena, symbols, sizeof *tiles));
+    UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(&l->arena, symbols, sizeof *values));
+    UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(&l->arena, symbols, sizeof *bound));
+    UIR_TRY_ALLOCATE(pointers, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *pointers));
+    UIR_TRY_ALLOCATE(bytes, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *bytes));
+    UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, tiles, said));
+    UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, said));
+    UIR_TRY(bind_pointers(l, g, values, outputs, pointers, bytes));
+    uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
+    if (stage == IGRAPH) return uir_igraph_interpret(g, &arguments, said);
+    uir_kernel_runner *runner;
+    UIR_TRY(runner_of(l->c, g, stage == NATIVE, said, &runner));
+    return uir_kernel_runner_run(runner, &arguments, bytes, 1, said);
+}
+
+static bool run_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs) {
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, l->c->allocator);
+    bool fine = launch_igraph(l, stage, g, outputs, &said) == UIR_STATUS_OK;
+    if (!fine) fail_launch(l, stage, said.first ? said.first->message : "");
+    uir_diagnostics_deinit(&said);
+    return fine;
+}
+
+/* The variant that the runtime takes: the first whose requirements a candidate meets. */
+static bool choose_variant(const launch *l, uint32_t *out_variant) {
+    const uir_igraph_list *list = &l->kernel->lowered.igraphs;
+    for (uint32_t v = 0; v < list->count; v++) {
+        int64_t tiles[64];
+        if (uir_igraph_count_symbols(list->igraphs[v], UIR_ISYMBOL_TILE) > 64) continue;
+        if (uir_igraph_choose_tiles(list->igraphs[v], l->sizes, tiles, NULL) != UIR_STATUS_OK) continue;
+        *out_variant = v;
+        return true;
+    }
+    return false;
+}
+
+static uir_status check_stages(launch *l) {
+    uint32_t v;
+    void **wanted, **naive, **scheduled, **igraph, **vm, **native;
+    uint64_t limit = l->c->options->limit ? l->c->options->limit : 4000000;
+    UIR_TRY(make_room(l, &naive));
+    UIR_TRY(make_room(l, &scheduled));
+    UIR_TRY(make_room(l, &igraph));
+    UIR_TRY(make_room(l, &vm));
+    UIR_TRY(make_room(l, &native));
+    UIR_TRY_ALLOCATE(wanted, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof *wanted));
+    for (uint32_t k = 0; k < l->output_count; k++) wanted[k] = l->values->outputs[k]->tensor->data;
+    if (!choose_variant(l, &v)) {
+        fail_launch(l, IGRAPH, "no variant of the kernel is for these sizes");
+        return UIR_STATUS_OK;
+    }
+    const uir_lowered *low = &l->kernel->lowered;
+    const uir_igraph *g = low->igraphs.igraphs[v];
+    bool small = count_operations(l) <= limit;
+    if (small) {
+        if (!run_loops(l, LOOP, low->naive, naive) || !compare_launch(l, LOOP, naive, wanted, false) ||
+            !run_loops(l, SCHEDULE, low->scheduled.functions[v], scheduled) ||
+            !compare_launch(l, SCHEDULE, scheduled, naive, false) || !run_igraph(l, IGRAPH, g, igraph) ||
+            !compare_launch(l, IGRAPH, igraph, scheduled, false))
+            return UIR_STATUS_OK;
+    }
+    if (!run_igraph(l, VM, g, vm) || !compare_launch(l, VM, vm, small ? igraph : wanted, small)) return UIR_STATUS_OK;
+    if (!l->c->native || !run_igraph(l, NATIVE, g, native)) return UIR_STATUS_OK;
+    (void)compare_launch(l, NATIVE, native, vm, true);
+    return UIR_STATUS_OK;
+}
+
+static const uir_middle_kernel *find_kernel(const checker *c, const char *name) {
+    for (uint32_t i = 0; i < c->middle.kernels.count; i++)
+        if (!strcmp(c->middle.kernels.data[i].name, name)) return &c->middle.kernels.data[i];
+    return NULL;
+}
+
+static uir_status after_values(void *user, const uir_node_values *values) {
+    checker *c = user;
+    const uir_node_info *node = uir_node_get(values->module, values->node);
+    if (node->op != UIR_OP_GROUP || c->differs) return UIR_STATUS_OK;
+    launch l = {.c = c, .values = values, .node = node, .output_count = node->output_count};
+    uint32_t count;
+    const uir_dim *sizes = uir_node_dims(values->module, node, "sizes", &count);
+    l.kernel = find_kernel(c, uir_node_string(values->module, node, "kernel", ""));
+    l.name = uir_string_text(&values->module->strings, node->name);
+    if (!l.kernel || count > 64) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (!evaluate(&l, sizes[i], &l.sizes[i])) return UIR_STATUS_OK;
+    uir_arena_init(&l.arena, c->allocator);
+    uir_status status = check_stages(&l);
+    uir_arena_deinit(&l.arena);
+    return status;
+}
+
+/* ---- the whole ---- */
+static void release_all(uir_datum **datums, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) uir_datum_release(datums[i]);
+}
+
+static uir_status interpret(checker *c, const uir_module *module, uir_datum *const *inputs, uint32_t input_count,
+                            bool hooked, uir_datum ***out_outputs) {
+    uint32_t count = uir_graph_get(module, module->main)->outputs.count;
+    uir_interpreter_options options = {.cancel = c->options->cancel, .user = c, .threads = 2};
+    if (hooked) options.after_values = after_values;
+    UIR_TRY_ALLOCATE(*out_outputs, uir_arena_allocate_array(&c->arena, (size_t)count + 1, sizeof **out_outputs));
+    return uir_module_interpret(module, c->allocator, c->diagnostics, &options, inputs, input_count, *out_outputs,
+                                count, NULL);
+}
+
+static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cleaned, uir_datum *const *inputs,
+                               uint32_t input_count, const uir_device *device) {
+    uir_datum **reference = NULL, **clean = NULL, **grouped = NULL;
+    uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
+    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS};
+    uir_status status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
+    if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
+    if (status == UIR_STATUS_OK) compare_outputs(c, CLEANED, clean, reference, count, false);
+    if (status == UIR_STATUS_OK && !c->differs)
+        status = uir_middle_run(cleaned->primitives, &options, c->allocator, c->diagnostics, &c->middle);
+    if (status == UIR_STATUS_OK && !c->differs) {
+        status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
+        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, FUSION, grouped, clean, count, true);
+    }
+    for (int stage = LOOP; stage < STAGE_COUNT && status == UIR_STATUS_OK && !c->differs; stage++)
+        if (stage != NATIVE || c->native) say(c, stage, "", "", "");
+    if (reference) release_all(reference, count);
+    if (clean) release_all(clean, count);
+    if (grouped) release_all(grouped, count);
+    return status;
+}
+
+uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+                              const uir_check_options *options, const uir_allocator *allocator,
+                              uir_diagnostics *diagnostics) {
+    checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
+    uir_compiled plain = {0}, cleaned = {0};
+    uir_pipeline_devices *devices = NULL;
+    uir_pipeline_options first = {.stop = "primitives"};
+    const char *variant = options->device ? strchr(options->device, ':') : NULL;
+    c.native = !options->device || !strncmp(options->device, "cpu", 3);
+    uir_arena_init(&c.arena, allocator);
+    uir_status status = uir_pipeline_devices_create(allocator, variant ? variant + 1 : NULL, diagnostics, &devices);
+    if (status == UIR_STATUS_OK)
+        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &first, &plain);
+    if (status == UIR_STATUS_OK)
+        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, NULL, &cleaned);
+    if (status == UIR_STATUS_OK)
+        status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_pipeline_devices_get(devices)->devices[0]);
+    for (uint32_t i = 0; i < c.runners.count; i++) {
+        uir_kernel_runner_destroy(c.runners.data[i].vm);
+        uir_kernel_runner_destroy(c.runners.data[i].native);
+    }
+    uir_middle_deinit(&c.middle);
+    uir_compiled_deinit(&cleaned);
+    uir_compiled_deinit(&plain);
+    uir_pipeline_devices_destroy(devices);
+    uir_arena_deinit(&c.arena);
+    return status == UIR_STATUS_OK && c.differs ? UIR_STATUS_DIFFERENT : status;
+}

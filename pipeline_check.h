@@ -1,0 +1,37 @@
+/* The compile checked against the interpreters, stage by stage, on given inputs: `uir-run --check`.
+ *
+ * In: a model and inputs. Out: the first stage, kernel and node whose results differ from the stage before. Primitives
+ * as decomposed are the reference. The cleaned graph is held to them by tolerance, groups to the cleaned graph by bits;
+ * then every launch of every kernel is taken by itself, on the reference's own operands: naive loop AST, scheduled loop
+ * AST and iGraph by tolerance (their sums go in other orders), the VM and native code to the iGraph's interpreter bit
+ * by bit. Launches of more than `limit` operations are too large for the interpreters of loops and iGraphs: there the
+ * VM is held to the group's results by tolerance, and native code to the VM by bits. */
+#ifndef UIR_PIPELINE_CHECK_H
+#define UIR_PIPELINE_CHECK_H
+
+#include "pipeline.h"
+
+typedef struct uir_check_report {
+    const char *stage;  /* "cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
+    const char *kernel; /* "" above the kernels */
+    const char *node;   /* ONNX node, "" unknown */
+    bool agrees;
+    uint64_t checked; /* launches or outputs that were compared at this stage so far */
+    const char *text; /* what differs, "" when it agrees */
+} uir_check_report;
+
+typedef struct uir_check_options {
+    const char *device;         /* as for packages; NULL: "cpu" */
+    uint64_t limit;             /* operations; 0: 4 million; UINT64_MAX: everything */
+    double rtol, atol_relative; /* 0: 1e-3, 1e-4 */
+    const volatile bool *cancel;
+    void (*report)(void *user, const uir_check_report *report); /* at each difference, and at the end of each stage */
+    void *user;
+} uir_check_options;
+
+/* DIFFERENT when a stage differs: the report said which. */
+uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+                              const uir_check_options *options, const uir_allocator *allocator,
+                              uir_diagnostics *diagnostics);
+
+#endif
