@@ -1,0 +1,136 @@
+/* uir-bench-model MODEL CACHE THREADS [cpu]: one open model that is told what to do line by line, so that no start of a
+ * process is in a time.
+ *
+ * In, on standard input, and what each is answered with on standard output:
+ *
+ * - data DIR: binds input_N.pb, runs once; ok MILLISECONDS NATIVE_CALLS OTHER_CALLS
+ *
+ * - save DIR: writes output_N.pb of the last run; ok
+ *
+ * - run SECONDS: runs for that long, at least once; ok and each run's milliseconds
+ *
+ * Before the first, when the model is open: ok MILLISECONDS. "error TEXT" where something failed. With `cpu` the runs'
+ * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
+#define _POSIX_C_SOURCE 200809L
+#include <uir/uir.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_RUNS = 1 << 16, MOST_INPUTS = 256 };
+
+static uir_context *context;
+static uir_model *model;
+static uir_session *session;
+static uir_value *inputs[MOST_INPUTS];
+static double times[MOST_RUNS];
+static clockid_t run_clock = CLOCK_MONOTONIC;
+
+static double ms_of(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* One line for a status that is not ok, from the messages; they are said once. */
+static bool failed(uir_status status) {
+    if (status == UIR_STATUS_OK) return false;
+    size_t count = uir_context_message_count(context);
+    const char *text = count ? uir_context_get_message(context, count - 1).text : uir_status_text(status);
+    fputs("error ", stdout);
+    for (; *text; text++) putchar(*text == '\n' ? ' ' : *text);
+    putchar('\n');
+    uir_context_clear_messages(context);
+    return true;
+}
+
+static void bind_data(const char *folder) {
+    char path[4300];
+    size_t count = uir_model_input_count(model);
+    if (count > MOST_INPUTS) {
+        puts("error too many inputs");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uir_value *value = NULL;
+        snprintf(path, sizeof path, "%s/input_%zu.pb", folder, i);
+        if (failed(uir_value_load_file(context, path, NULL, uir_model_get_input(model, i).kind, &value))) return;
+        uir_status status = uir_session_set_input(session, i, value);
+        uir_value_destroy(inputs[i]);
+        inputs[i] = value;
+        if (failed(status)) return;
+    }
+    double start = ms_of(CLOCK_MONOTONIC);
+    if (failed(uir_session_run(session))) return;
+    double ms = ms_of(CLOCK_MONOTONIC) - start;
+    uir_run_statistics s = uir_session_get_statistics(session);
+    printf("ok %.6f %llu %llu\n", ms, (unsigned long long)s.native_calls,
+           (unsigned long long)(s.vm_calls + s.host_calls + s.interpreter_calls));
+}
+
+static void save_outputs(const char *folder) {
+    char path[4300];
+    for (size_t i = 0; i < uir_model_output_count(model); i++) {
+        uir_value *value = NULL;
+        snprintf(path, sizeof path, "%s/output_%zu.pb", folder, i);
+        if (failed(uir_session_get_output(session, i, &value))) return;
+        if (failed(uir_value_save_file(context, value, path, uir_model_get_output(model, i).name))) return;
+    }
+    puts("ok");
+}
+
+static void run_for(double seconds) {
+    double end = ms_of(CLOCK_MONOTONIC) + seconds * 1e3;
+    size_t count = 0;
+    for (;;) {
+        double start = ms_of(run_clock);
+        if (failed(uir_session_run(session))) return;
+        double stop = ms_of(run_clock);
+        times[count++] = stop - start;
+        if (ms_of(CLOCK_MONOTONIC) >= end || count == MOST_RUNS) break;
+    }
+    fputs("ok", stdout);
+    for (size_t i = 0; i < count; i++) printf(" %.6f", times[i]);
+    putchar('\n');
+}
+
+static bool open_model(char **arguments) {
+    uir_model_options options = {.struct_size = sizeof options, .wait = true, .cache = arguments[2]};
+    uir_session_options threads = {.struct_size = sizeof threads, .threads = (uint32_t)strtoul(arguments[3], NULL, 10)};
+    double start = ms_of(CLOCK_MONOTONIC);
+    if (failed(uir_model_load_file(context, arguments[1], &options, &model))) return false;
+    if (failed(uir_session_create(model, &threads, &session))) return false;
+    printf("ok %.6f\n", ms_of(CLOCK_MONOTONIC) - start);
+    return true;
+}
+
+int main(int argc, char **argv) {
+    char line[4200];
+    bool cpu = argc == 5 && !strcmp(argv[4], "cpu");
+    if (argc != 4 && !cpu) {
+        fputs("usage: uir-bench-model MODEL CACHE THREADS [cpu]; tests/bench/models.py runs it\n", stderr);
+        return 2;
+    }
+    if (cpu) run_clock = CLOCK_PROCESS_CPUTIME_ID;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 5;
+    bool open = open_model(argv);
+    while (open && fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "data ", 5))
+            bind_data(line + 5);
+        else if (!strncmp(line, "save ", 5))
+            save_outputs(line + 5);
+        else if (!strncmp(line, "run ", 4))
+            run_for(strtod(line + 4, NULL));
+        else
+            puts("error unknown command");
+    }
+    uir_session_destroy(session);
+    for (size_t i = 0; i < MOST_INPUTS; i++) uir_value_destroy(inputs[i]);
+    uir_model_destroy(model);
+    uir_context_destroy(context);
+    return open ? 0 : 1;
+}
