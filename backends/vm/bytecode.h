@@ -182,11 +182,25 @@ typedef struct vm_phase {
         W(r->extents[a])                                                                                               \
     }
 
+/* What load finds out about an expression, so that a run need not ask. */
+typedef struct vm_traits {
+    uint64_t depends; /* which symbols that change in a run it uses: a bit for each, see vm_symbol_bit */
+    bool affine;      /* in those symbols together */
+    bool uses_index;  /* one of them is read from data */
+} vm_traits;
+
+/* Symbols share 64 bits; two that share one only make a view be bound again for nothing. */
+static inline uint64_t vm_symbol_bit(uint32_t symbol) {
+    return (uint64_t)1 << (symbol & 63);
+}
+
 struct uir_vm_kernel {
     uir_arena arena;
     uir_allocator allocator;
     const char *name;
-    bool valid; /* load has checked everything */
+    bool valid;           /* load has checked everything */
+    vm_traits *traits;    /* per expression */
+    vm_traits *placement; /* per slice: of all that says where it is; affine: a window's coordinates are */
 #define VM_TABLE(type, field)                                                                                          \
     type *field;                                                                                                       \
     uint32_t field##_count;

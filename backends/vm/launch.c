@@ -8,13 +8,14 @@ typedef struct vm_state {
     const uir_vm_kernel *kernel;
     const vm_routines *routines;
     uint64_t step_limit;
-    size_t fixed;     /* bytes of scratch before what instructions allocate */
+    size_t reserved;  /* bytes of scratch before what instructions allocate */
     int64_t *values;  /* per symbol */
     int64_t *spans;   /* per pointer: elements of an instance */
     int64_t *places;  /* per pointer: the argument, or for a local one the offset in the scratch */
     int64_t *extents; /* per phase: 4 */
     int64_t *indices; /* per phase */
     bool *bound;      /* per symbol */
+    vm_fixed fixed;
 } vm_state;
 
 enum { VM_ALIGN = 64, VM_LEAST_DYNAMIC = 16384 };
@@ -24,8 +25,11 @@ static size_t align_up(size_t size) {
 }
 
 size_t uir_vm_state_size(const uir_vm_kernel *k) {
-    size_t words = (size_t)k->symbols_count + 2 * (size_t)k->pointers_count + 5 * (size_t)k->phases_count;
-    return align_up(sizeof(vm_state)) + words * sizeof(int64_t) + k->symbols_count + 1;
+    size_t words = (size_t)k->symbols_count + 2 * (size_t)k->pointers_count + 5 * (size_t)k->phases_count +
+                   (size_t)k->expressions_count;
+    return align_up(sizeof(vm_state)) + words * sizeof(int64_t) +
+           (size_t)k->pointers_count * VM_MAX_RANK * sizeof(vm_layout) + k->symbols_count + k->expressions_count +
+           k->pointers_count + 1;
 }
 
 static vm_state *lay_out_state(const uir_vm_kernel *k, void *block) {
@@ -37,19 +41,24 @@ static vm_state *lay_out_state(const uir_vm_kernel *k, void *block) {
     s->places = s->spans + k->pointers_count;
     s->extents = s->places + k->pointers_count;
     s->indices = s->extents + 4 * (size_t)k->phases_count;
-    s->bound = (bool *)(void *)(s->indices + k->phases_count);
+    s->fixed.values = s->indices + k->phases_count;
+    s->fixed.layouts = (vm_layout *)(void *)(s->fixed.values + k->expressions_count);
+    s->bound = (bool *)(void *)(s->fixed.layouts + (size_t)k->pointers_count * VM_MAX_RANK);
+    s->fixed.known = s->bound + k->symbols_count;
+    s->fixed.laid_out = s->fixed.known + k->expressions_count;
     return s;
 }
 
 /* ---- the memory of a thread: symbols, trips, pointers, flags, chunks, locals, then what instructions allocate ---- */
 static size_t lay_out_scratch(const uir_vm_kernel *k, vm_machine *machine, char *data) {
     size_t n = k->symbols_count, at = 0;
-    size_t values = at, trips, memory, bound, outside, chunks;
+    size_t values = at, trips, memory, bound, outside, views, chunks;
     at = trips = align_up(at + n * sizeof(int64_t));
     at = memory = align_up(at + n * sizeof(int64_t));
     at = bound = align_up(at + k->pointers_count * sizeof(vm_memory));
     at = outside = align_up(at + n);
-    at = chunks = align_up(at + n);
+    at = views = align_up(at + n);
+    at = chunks = align_up(at + uir_vm_views_size(k));
     at += (size_t)UIR_IOP_MAX_SLICES * VM_CHUNK * 8;
     if (machine) {
         machine->values = (int64_t *)(void *)(data + values);
@@ -57,6 +66,7 @@ static size_t lay_out_scratch(const uir_vm_kernel *k, vm_machine *machine, char 
         machine->memory = (vm_memory *)(void *)(data + memory);
         machine->bound = (bool *)(void *)(data + bound);
         machine->outside = (bool *)(void *)(data + outside);
+        machine->views = (vm_cached_view *)(void *)(data + views);
         for (size_t i = 0; i < UIR_IOP_MAX_SLICES; i++) machine->chunks[i] = data + chunks + i * VM_CHUNK * 8;
     }
     return at;
@@ -131,6 +141,24 @@ static uir_status bind_symbols(vm_machine *machine, const uir_kernel_arguments *
     return UIR_STATUS_OK;
 }
 
+/* What no part of a run changes is found once. */
+static void fix(vm_machine *machine, vm_state *s) {
+    const uir_vm_kernel *k = s->kernel;
+    uir_vm_fix(machine, &s->fixed);
+    machine->fixed = &s->fixed;
+    for (uint32_t i = 0; i < k->pointers_count; i++) {
+        const vm_pointer *p = &k->pointers[i];
+        bool known = true;
+        for (uint32_t d = 0; d < p->rank; d++) {
+            known &= s->fixed.known[p->extents[d]];
+            for (uint32_t m = 0; m < p->mode_counts[d]; m++)
+                known &= s->fixed.known[p->modes[d][m].size] && s->fixed.known[p->modes[d][m].stride];
+        }
+        s->fixed.laid_out[i] =
+            known && uir_vm_bind_layout(machine, p, s->fixed.layouts + (size_t)i * VM_MAX_RANK) == UIR_STATUS_OK;
+    }
+}
+
 /* Where every pointer is; `limit` bounds the on-chip storage. */
 static uir_status bind_memory(vm_machine *machine, vm_state *s, const size_t *sizes, uint64_t limit) {
     uint32_t argument = 0;
@@ -157,7 +185,7 @@ static uir_status bind_memory(vm_machine *machine, vm_state *s, const size_t *si
         s->places[i] = (int64_t)(first + used);
         used = align_up((size_t)(used + bytes) + VM_ALIGN); /* routines may read a little beyond */
     }
-    s->fixed = first + (size_t)used;
+    s->reserved = first + (size_t)used;
     return UIR_STATUS_OK;
 }
 
@@ -188,10 +216,11 @@ uir_status uir_vm_prepare(const uir_vm_kernel *kernel, const uir_kernel_argument
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run the VM's '%s' routines",
                          options && options->isa ? options->isa : "");
     UIR_TRY(bind_symbols(&machine, arguments));
+    fix(&machine, s);
     UIR_TRY(bind_memory(&machine, s, sizes,
                         options && options->scratch_limit ? options->scratch_limit : (uint64_t)256 << 20));
     UIR_TRY(bind_phases(&machine, s));
-    *out_scratch = s->fixed + VM_LEAST_DYNAMIC;
+    *out_scratch = s->reserved + VM_LEAST_DYNAMIC;
     return UIR_STATUS_OK;
 }
 
@@ -208,11 +237,13 @@ static uir_status start(vm_machine *machine, const vm_state *s, void *const *poi
     const uir_vm_kernel *k = s->kernel;
     uir_driver_scratch *scratch = machine->scratch;
     scratch->failure[0] = 0;
-    if (scratch->size < s->fixed) return uir_vm_fail(machine, "a thread's memory is too small");
+    if (scratch->size < s->reserved) return uir_vm_fail(machine, "a thread's memory is too small");
     lay_out_scratch(k, machine, scratch->data);
     memcpy(machine->values, s->values, k->symbols_count * sizeof *machine->values);
     memcpy(machine->bound, s->bound, k->symbols_count);
     memset(machine->outside, 0, k->symbols_count);
+    machine->fixed = &s->fixed;
+    uir_vm_forget_views(machine);
     for (uint32_t i = 0; i < k->pointers_count; i++) {
         bool local = k->pointers[i].role == UIR_IPOINTER_LOCAL;
         char *data = local ? scratch->data + s->places[i] : pointers ? pointers[s->places[i]] : scratch->data;
@@ -228,7 +259,7 @@ uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t p
                           .routines = s->routines,
                           .diagnostics = diagnostics,
                           .scratch = scratch,
-                          .free_at = s->fixed,
+                          .free_at = s->reserved,
                           .step_limit = s->step_limit,
                           .cancel = cancel};
     UIR_TRY(start(&machine, s, pointers));
@@ -246,7 +277,7 @@ uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, 
     vm_machine machine = {.kernel = s->kernel,
                           .diagnostics = diagnostics,
                           .scratch = scratch,
-                          .free_at = s->fixed,
+                          .free_at = s->reserved,
                           .cancel = cancel,
                           .traffic = out_bytes};
     *out_bytes = 0;

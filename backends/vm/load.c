@@ -230,6 +230,68 @@ static const char *find_fault(uir_vm_kernel *k, bool *seen) {
     return NULL;
 }
 
+/* ---- what a run may rely on ---- */
+static bool changes(const vm_symbol *s) {
+    return s->kind != UIR_ISYMBOL_DIM && s->kind != UIR_ISYMBOL_TILE;
+}
+
+static vm_traits find_traits(const uir_vm_kernel *k, const vm_expression *e) {
+    vm_traits stack[VM_MAX_STACK];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const vm_step *s = &k->steps[e->first + i];
+        vm_traits t = {0, true, false};
+        if (s->kind == UIR_DIM_SYMBOL && changes(&k->symbols[s->value])) {
+            t.depends = vm_symbol_bit((uint32_t)s->value);
+            t.uses_index = k->symbols[s->value].kind == UIR_ISYMBOL_INDEX;
+        } else if (s->kind != UIR_DIM_CONST && s->kind != UIR_DIM_SYMBOL) {
+            vm_traits a = stack[depth - 2], b = stack[depth - 1];
+            depth -= 2;
+            bool still = !a.depends && !b.depends, linear = s->kind == UIR_DIM_MUL ? !a.depends || !b.depends : false;
+            t.affine = a.affine && b.affine && (still || s->kind == UIR_DIM_ADD || linear);
+            t.depends = a.depends | b.depends;
+            t.uses_index = a.uses_index || b.uses_index;
+        }
+        stack[depth++] = t;
+    }
+    return stack[0];
+}
+
+static void add_traits(const uir_vm_kernel *k, uint32_t expression, vm_traits *to) {
+    const vm_traits *t = &k->traits[expression];
+    to->depends |= t->depends;
+    to->uses_index |= t->uses_index;
+    to->affine &= t->affine;
+}
+
+static vm_traits find_placement(const uir_vm_kernel *k, const vm_slice *s) {
+    const vm_pointer *p = &k->pointers[s->pointer];
+    vm_traits out = {0, true, false}, shape = {0, true, false};
+    for (uint32_t d = 0; d < p->rank; d++) {
+        add_traits(k, s->starts[d], &out);
+        add_traits(k, p->extents[d], &shape);
+        for (uint32_t m = 0; m < p->mode_counts[d]; m++) {
+            add_traits(k, p->modes[d][m].size, &shape);
+            add_traits(k, p->modes[d][m].stride, &shape);
+        }
+    }
+    for (uint32_t d = 0; d < s->rank; d++) add_traits(k, s->counts[d], &shape);
+    for (uint32_t a = 0; a < s->axis_count; a++) add_traits(k, s->axis_extents[a], &shape);
+    out.depends |= shape.depends;
+    if (p->by_loop != VM_NONE) out.depends |= vm_symbol_bit(p->by_loop);
+    return out;
+}
+
+static uir_status find_all_traits(uir_vm_kernel *k) {
+    UIR_TRY_ALLOCATE(k->traits,
+                     uir_arena_allocate_array(&k->arena, (size_t)k->expressions_count + 1, sizeof *k->traits));
+    UIR_TRY_ALLOCATE(k->placement,
+                     uir_arena_allocate_array(&k->arena, (size_t)k->slices_count + 1, sizeof *k->placement));
+    for (uint32_t i = 0; i < k->expressions_count; i++) k->traits[i] = find_traits(k, &k->expressions[i]);
+    for (uint32_t i = 0; i < k->slices_count; i++) k->placement[i] = find_placement(k, &k->slices[i]);
+    return UIR_STATUS_OK;
+}
+
 static uir_status load(reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostics) {
     bool *seen;
     if (in->end - in->at < (ptrdiff_t)sizeof VM_MAGIC || memcmp(in->at, VM_MAGIC, sizeof VM_MAGIC)) {
@@ -252,6 +314,7 @@ static uir_status load(reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostic
     const char *fault = find_fault(k, seen);
     if (fault)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel @%s: %s is out of order", k->name, fault);
+    UIR_TRY(find_all_traits(k));
     k->valid = true;
     return UIR_STATUS_OK;
 }

@@ -13,9 +13,12 @@ typedef void vm_elementwise(void *result, const void *a, const void *b, const vo
 /* Elements 0.. of a row into the 32 lanes, element j into lane j mod 32. */
 typedef void vm_reduce(void *lanes, const void *row, int64_t count);
 typedef void vm_scan(void *result, const void *row, void *carry, int64_t count, bool exclusive);
-/* c[m,n] += a[m,k] * b[k,n], k ascending, one fma each (integers wrap); leading dims in elements. */
-typedef void vm_product(void *c, int64_t ldc, const void *a, int64_t lda, const void *b, int64_t ldb, int64_t m,
-                        int64_t n, int64_t k);
+/* c[m,n] += a[m,k] * b[k,n], k ascending, one fma each (integers wrap); strides in elements: rows of c, rows and
+ * columns of a, rows of b. Columns of b and c follow each other. */
+typedef void vm_product(void *c, int64_t ldc, const void *a, int64_t lda, int64_t step, const void *b, int64_t ldb,
+                        int64_t m, int64_t n, int64_t k);
+/* One element, `count` times. */
+typedef void vm_splat(void *result, const void *element, int64_t count);
 
 typedef struct vm_routines {
     const char *isa;
@@ -24,6 +27,7 @@ typedef struct vm_routines {
     vm_reduce *reduce[UIR_IOP_COUNT][UIR_DTYPE_COUNT];
     vm_scan *scan[UIR_IOP_COUNT][UIR_DTYPE_COUNT];
     vm_product *product[UIR_DTYPE_COUNT];
+    vm_splat *splat[9]; /* by the bytes of an element */
 } vm_routines;
 
 /* Best first; the last is always available. */

@@ -53,8 +53,8 @@ static bool apply(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
     return false;
 }
 
-uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out) {
-    const vm_expression *e = &machine->kernel->expressions[expression];
+/* What keeps an expression from having a value; NULL: nothing. */
+static const char *compute(const vm_machine *machine, const vm_expression *e, int64_t *out) {
     const vm_step *steps = machine->kernel->steps + e->first;
     int64_t stack[VM_MAX_STACK];
     uint32_t depth = 0;
@@ -62,18 +62,30 @@ uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *ou
         if (steps[i].kind == UIR_DIM_CONST) {
             stack[depth++] = steps[i].value;
         } else if (steps[i].kind == UIR_DIM_SYMBOL) {
-            if (!machine->bound[steps[i].value])
-                return uir_vm_fail(machine, "an expression uses symbol %lld, which has no value here",
-                                   (long long)steps[i].value);
+            if (!machine->bound[steps[i].value]) return "an expression uses a symbol that has no value here";
             stack[depth++] = machine->values[steps[i].value];
         } else {
             depth--;
             if (!apply(steps[i].kind, stack[depth - 1], stack[depth], &stack[depth - 1]))
-                return uir_vm_fail(machine, "an expression overflows, or divides by a value that is not positive");
+                return "an expression overflows, or divides by a value that is not positive";
         }
     }
     *out = stack[0];
-    return UIR_STATUS_OK;
+    return NULL;
+}
+
+uir_status uir_vm_evaluate(vm_machine *machine, uint32_t expression, int64_t *out) {
+    if (machine->fixed && machine->fixed->known[expression]) {
+        *out = machine->fixed->values[expression];
+        return UIR_STATUS_OK;
+    }
+    const char *fault = compute(machine, &machine->kernel->expressions[expression], out);
+    return fault ? uir_vm_fail(machine, "%s", fault) : UIR_STATUS_OK;
+}
+
+void uir_vm_fix(vm_machine *machine, vm_fixed *fixed) {
+    for (uint32_t i = 0; i < machine->kernel->expressions_count; i++)
+        fixed->known[i] = !compute(machine, &machine->kernel->expressions[i], &fixed->values[i]);
 }
 
 static uir_status holds(vm_machine *machine, const vm_item *item, bool *out) {
@@ -107,30 +119,33 @@ static uir_status run_loop(vm_machine *machine, const vm_item *item) {
     machine->bound[item->symbol] = true;
     for (int64_t i = 0; i < trips; i++) {
         machine->values[item->symbol] = i;
+        vm_touch(machine, item->symbol);
         UIR_TRY(uir_vm_count(machine, 1));
         UIR_TRY(holds(machine, item, &runs));
         if (runs) UIR_TRY(run_list(machine, item->first_child));
     }
     machine->bound[item->symbol] = false;
+    vm_touch(machine, item->symbol);
     return UIR_STATUS_OK;
 }
 
 static uir_status read_index(vm_machine *machine, const vm_item *item) {
-    vm_view view;
+    const vm_view *view;
     int64_t limit, value;
     char element[8] = {0};
     uir_vm_forget(machine);
     UIR_TRY(uir_vm_view_bind(machine, item->slice, &view));
     UIR_TRY(uir_vm_evaluate(machine, item->limit, &limit));
-    if (view.total != 1) return uir_vm_fail(machine, "an index is one element");
+    vm_touch(machine, item->symbol);
+    if (view->total != 1) return uir_vm_fail(machine, "an index is one element");
     if (machine->traffic) { /* there is no data: the index is somewhere inside */
-        uir_vm_count_view(machine, item->slice, &view);
+        uir_vm_count_view(machine, item->slice, view);
         machine->outside[item->symbol] = limit <= 0;
         machine->values[item->symbol] = 0;
         machine->bound[item->symbol] = true;
         return UIR_STATUS_OK;
     }
-    value = uir_dtype_load_integer(view.dtype, uir_vm_view_read(&view, 0, 0, 1, element), 0);
+    value = uir_dtype_load_integer(view->dtype, uir_vm_view_read(view, 0, 0, 1, element), 0);
     bool outside = limit <= 0;
     if (!outside && (value < 0 || value >= limit)) {
         if (item->mode == UIR_INDEX_CLAMP)
@@ -157,6 +172,7 @@ static uir_status run_item(vm_machine *machine, const vm_item *item) {
         UIR_TRY(uir_vm_evaluate(machine, machine->kernel->symbols[item->symbol].definition,
                                 &machine->values[item->symbol]));
         machine->bound[item->symbol] = true;
+        vm_touch(machine, item->symbol);
         return UIR_STATUS_OK;
     case UIR_IITEM_INDEX:
         return read_index(machine, item);
@@ -179,7 +195,10 @@ uir_status uir_vm_run_indices(vm_machine *machine, const vm_phase *phase, const 
     for (int64_t flat = begin; flat < end; flat++) {
         int64_t rest = flat;
         for (uint32_t a = phase->axis_count; a-- > 0;) {
-            machine->values[phase->symbols[a]] = rest % extents[a];
+            int64_t value = rest % extents[a];
+            if (!machine->bound[phase->symbols[a]] || machine->values[phase->symbols[a]] != value)
+                vm_touch(machine, phase->symbols[a]);
+            machine->values[phase->symbols[a]] = value;
             machine->bound[phase->symbols[a]] = true;
             rest /= extents[a];
         }

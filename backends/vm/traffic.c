@@ -10,7 +10,7 @@ void uir_vm_count_view(vm_machine *machine, uint32_t slice, const vm_view *view)
         elements = 0;
         for (int64_t i = 0; i < view->total; i++) elements += view->offsets[i] >= 0;
     } else {
-        for (uint32_t d = 0; d < view->rank; d++) elements *= (uint64_t)(view->dims[d].high - view->dims[d].low);
+        for (uint32_t d = 0; d < view->rank; d++) elements *= (uint64_t)uir_vm_dim_inside(&view->dims[d]);
     }
     *machine->traffic += (view->total ? elements : 0) * view->size;
 }
@@ -32,11 +32,11 @@ uir_status uir_vm_count_instruction(vm_machine *machine, const vm_instruction *i
     uir_vm_forget(machine);
     UIR_TRY(uir_vm_count(machine, 1));
     for (uint32_t i = 0; i < in->slice_count; i++) {
-        vm_view view;
+        const vm_view *view;
         if (is_repeated(machine, in, i)) continue;
         UIR_TRY(uir_vm_view_bind(machine, in->slices[i], &view));
-        uir_vm_count_view(machine, in->slices[i], &view);
-        if (i == 0 && reads_result) uir_vm_count_view(machine, in->slices[i], &view);
+        uir_vm_count_view(machine, in->slices[i], view);
+        if (i == 0 && reads_result) uir_vm_count_view(machine, in->slices[i], view);
     }
     return UIR_STATUS_OK;
 }

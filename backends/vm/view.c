@@ -1,27 +1,40 @@
-/* Slices: from expressions to addresses that are known to be inside. */
+/* Slices: from expressions to addresses that are known to be inside. A slice stays bound until a symbol changes that
+ * says where it is. */
 #include "backends/vm/machine.h"
 
 #include <string.h>
 
-typedef struct layout {
-    int64_t extent;
-    uint32_t modes;
-    int64_t sizes[VM_MAX_MODES], strides[VM_MAX_MODES];
-} layout;
+struct vm_cached_view {
+    uint64_t at; /* the clock when it was bound; 0: it has to be bound */
+    vm_view view;
+};
 
-static uir_status bind_layout(vm_machine *machine, const vm_pointer *p, uint32_t d, layout *out) {
-    UIR_TRY(uir_vm_evaluate(machine, p->extents[d], &out->extent));
-    out->modes = p->mode_counts[d];
-    for (uint32_t m = 0; m < out->modes; m++) {
-        UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].size, &out->sizes[m]));
-        UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].stride, &out->strides[m]));
-        if (out->sizes[m] < 1) out->sizes[m] = 1; /* of an empty dim: never used */
+size_t uir_vm_views_size(const uir_vm_kernel *k) {
+    return (size_t)k->slices_count * sizeof(vm_cached_view);
+}
+
+void uir_vm_forget_views(vm_machine *machine) {
+    machine->clock = 1;
+    memset(machine->changed, 0, sizeof machine->changed);
+    for (uint32_t i = 0; i < machine->kernel->slices_count; i++) machine->views[i].at = 0;
+}
+
+uir_status uir_vm_bind_layout(vm_machine *machine, const vm_pointer *p, vm_layout *layouts) {
+    for (uint32_t d = 0; d < p->rank; d++) {
+        vm_layout *l = &layouts[d];
+        UIR_TRY(uir_vm_evaluate(machine, p->extents[d], &l->extent));
+        l->modes = p->mode_counts[d];
+        for (uint32_t m = 0; m < l->modes; m++) {
+            UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].size, &l->sizes[m]));
+            UIR_TRY(uir_vm_evaluate(machine, p->modes[d][m].stride, &l->strides[m]));
+            if (l->sizes[m] < 1) l->sizes[m] = 1; /* of an empty dim: never used */
+        }
     }
     return UIR_STATUS_OK;
 }
 
 /* Wraps on overflow: every offset is checked before it is used. */
-static int64_t layout_offset(const layout *l, int64_t index) {
+static int64_t layout_offset(const vm_layout *l, int64_t index) {
     uint64_t offset = 0;
     for (uint32_t m = 0; m + 1 < l->modes; m++) {
         offset += (uint64_t)(index % l->sizes[m]) * (uint64_t)l->strides[m];
@@ -30,8 +43,13 @@ static int64_t layout_offset(const layout *l, int64_t index) {
     return (int64_t)(offset + (uint64_t)index * (uint64_t)l->strides[l->modes - 1]);
 }
 
+/* Within one block of the first mode, indices lie evenly apart. */
+static bool is_even(const vm_layout *l, int64_t first, int64_t last) {
+    return l->modes == 1 || first == last || first / l->sizes[0] == last / l->sizes[0];
+}
+
 /* Index start + i for 0 <= i < count. */
-static uir_status bind_dim(vm_machine *machine, const layout *l, int64_t start, bool outside, vm_dim *dim) {
+static uir_status bind_dim(vm_machine *machine, const vm_layout *l, int64_t start, bool outside, vm_dim *dim) {
     dim->along = NULL;
     dim->stride = 0;
     dim->base = 0;
@@ -44,7 +62,7 @@ static uir_status bind_dim(vm_machine *machine, const layout *l, int64_t start, 
     if (outside || dim->high < dim->low) dim->low = dim->high = 0;
     if (dim->low == dim->high) return UIR_STATUS_OK;
     int64_t first = start + dim->low, last = start + dim->high - 1;
-    if (l->modes == 1 || first / l->sizes[0] == last / l->sizes[0]) { /* within one block of the first mode */
+    if (is_even(l, first, last)) {
         dim->stride = l->strides[0];
         dim->base = (int64_t)((uint64_t)layout_offset(l, first) - (uint64_t)dim->low * (uint64_t)dim->stride);
         return UIR_STATUS_OK;
@@ -56,8 +74,17 @@ static uir_status bind_dim(vm_machine *machine, const layout *l, int64_t start, 
     return UIR_STATUS_OK;
 }
 
-/* Least and greatest offset of the dim's inside elements. */
-static bool dim_range(const vm_dim *dim, int64_t *least, int64_t *greatest) {
+int64_t uir_vm_dim_inside(const vm_dim *dim) {
+    int64_t inside = 0;
+    if (!dim->along) return dim->high - dim->low;
+    for (int64_t i = dim->low; i < dim->high; i++) inside += dim->along[i] != VM_OUTSIDE;
+    return inside;
+}
+
+/* Least and greatest offset of the dim's inside elements; `*empty` when there are none. */
+static bool dim_range(const vm_dim *dim, int64_t *least, int64_t *greatest, bool *empty) {
+    *empty = dim->low == dim->high;
+    if (*empty) return true;
     if (!dim->along) {
         int64_t a, b;
         if (__builtin_mul_overflow(dim->stride, dim->high - 1, &a) || __builtin_add_overflow(a, dim->base, &a))
@@ -70,66 +97,260 @@ static bool dim_range(const vm_dim *dim, int64_t *least, int64_t *greatest) {
     *least = INT64_MAX;
     *greatest = INT64_MIN;
     for (int64_t i = dim->low; i < dim->high; i++) {
+        if (dim->along[i] == VM_OUTSIDE) continue;
         if (dim->along[i] < *least) *least = dim->along[i];
         if (dim->along[i] > *greatest) *greatest = dim->along[i];
+    }
+    *empty = *least > *greatest;
+    return true;
+}
+
+/* Every element is inside the memory. Says in the view what follows for reading it whole. */
+static uir_status check_box(vm_machine *machine, vm_view *view, int64_t first, int64_t span) {
+    int64_t least = first, greatest = first, start = first, next = 1;
+    bool even = true, flat = true;
+    for (uint32_t d = view->rank; d-- > 0;) {
+        const vm_dim *dim = &view->dims[d];
+        int64_t a = 0, b = 0;
+        bool empty = false;
+        bool fine = dim_range(dim, &a, &b, &empty);
+        if (empty) return UIR_STATUS_OK; /* nothing is inside */
+        if (!fine || __builtin_add_overflow(least, a, &least) || __builtin_add_overflow(greatest, b, &greatest))
+            return uir_vm_fail(machine, "an address overflows");
+        even &= !dim->along && dim->low == 0 && dim->high == dim->count;
+        flat &= dim->count == 1 || dim->stride == next;
+        next = (int64_t)((uint64_t)next * (uint64_t)dim->count); /* at most the total, which does not overflow */
+        start = (int64_t)((uint64_t)start + (uint64_t)dim->base);
+    }
+    if (least < 0 || greatest >= span)
+        return uir_vm_fail(machine, "a slice reaches outside the memory of pointer %u", view->pointer);
+    if (even) {
+        view->origin = view->data + (size_t)start * view->size;
+        view->first = view->data + (size_t)least * view->size;
+        view->last = view->data + (size_t)greatest * view->size;
+        if (flat) view->flat = view->origin;
+    }
+    view->data += (size_t)first * view->size;
+    return UIR_STATUS_OK;
+}
+
+/* ---- windows ---- */
+/* A window whose coordinates are sums of axes: where axis `a` leads in pointer dim `d`. Axes of one element are left
+ * out. */
+typedef struct window {
+    uint32_t axes, pointer_rank;
+    int64_t extents[VM_MAX_RANK], base[VM_MAX_RANK]; /* per axis; per pointer dim */
+    int64_t steps[VM_MAX_RANK][VM_MAX_RANK];         /* per axis and pointer dim */
+    uint32_t groups[VM_MAX_RANK];                    /* per axis: the dim of the slice */
+} window;
+
+static uir_status open_window(vm_machine *machine, const vm_slice *slice, uint32_t pointer_rank, const vm_view *view,
+                              window *w, uint32_t *symbols) {
+    int64_t product = 1;
+    uint32_t dim = 0;
+    w->axes = 0;
+    w->pointer_rank = pointer_rank;
+    for (uint32_t a = 0; a < slice->axis_count; a++) {
+        int64_t extent;
+        UIR_TRY(uir_vm_evaluate(machine, slice->axis_extents[a], &extent));
+        if (extent < 0) extent = 0;
+        if (__builtin_mul_overflow(product, extent, &product)) return uir_vm_fail(machine, "a window is too large");
+        machine->values[slice->axis_symbols[a]] = 0;
+        machine->bound[slice->axis_symbols[a]] = true;
+        if (extent != 1) {
+            symbols[w->axes] = slice->axis_symbols[a];
+            w->extents[w->axes++] = extent;
+        }
+    }
+    if (product != view->total) return uir_vm_fail(machine, "a window's axes and its dims do not agree");
+    /* Consecutive axes make up a dim of the slice. */
+    product = 1;
+    for (uint32_t a = 0; a < w->axes; a++) {
+        while (dim + 1 < view->rank && product == view->dims[dim].count) dim++, product = 1;
+        product *= w->extents[a]; /* divides the total, or is refused below */
+        w->groups[a] = dim;
+        if (view->rank && product > view->dims[dim].count)
+            return uir_vm_fail(machine, "a window's axes and its dims do not agree");
+    }
+    return UIR_STATUS_OK;
+}
+
+/* False where the coordinates are not sums, or too large for this. */
+static uir_status measure_window(vm_machine *machine, const vm_slice *slice, const uint32_t *symbols, window *w,
+                                 bool *out_measured) {
+    *out_measured = false;
+    for (uint32_t d = 0; d < w->pointer_rank; d++) {
+        UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &w->base[d]));
+        uint64_t depends = machine->kernel->traits[slice->starts[d]].depends;
+        for (uint32_t a = 0; a < w->axes; a++) {
+            w->steps[a][d] = 0;
+            if (!(depends & vm_symbol_bit(symbols[a]))) continue;
+            machine->values[symbols[a]] = 1;
+            int64_t there;
+            uir_status status = uir_vm_evaluate(machine, slice->starts[d], &there);
+            machine->values[symbols[a]] = 0;
+            UIR_TRY(status);
+            if (__builtin_sub_overflow(there, w->base[d], &w->steps[a][d])) return UIR_STATUS_OK;
+        }
+    }
+    *out_measured = true;
+    return UIR_STATUS_OK;
+}
+
+/* Least and greatest coordinate in a pointer dim; false on overflow. */
+static bool coordinate_range(const window *w, uint32_t d, int64_t *least, int64_t *greatest) {
+    *least = *greatest = w->base[d];
+    for (uint32_t a = 0; a < w->axes; a++) {
+        int64_t reach, *end = w->steps[a][d] < 0 ? least : greatest;
+        if (__builtin_mul_overflow(w->steps[a][d], w->extents[a] - 1, &reach) ||
+            __builtin_add_overflow(*end, reach, end))
+            return false;
     }
     return true;
 }
 
-static uir_status check_box(vm_machine *machine, const vm_view *view, int64_t span) {
-    int64_t least = 0, greatest = 0;
-    for (uint32_t d = 0; d < view->rank; d++) {
-        int64_t a = 0, b = 0;
-        if (view->dims[d].low == view->dims[d].high) return UIR_STATUS_OK; /* nothing is inside */
-        if (!dim_range(&view->dims[d], &a, &b) || __builtin_add_overflow(least, a, &least) ||
-            __builtin_add_overflow(greatest, b, &greatest)) {
-            return uir_vm_fail(machine, "an address overflows");
+/* The one dim of the slice that moves in pointer dim d; VM_NONE: none; VM_MAX_RANK: several. */
+static uint32_t moving_dim(const window *w, uint32_t d) {
+    uint32_t dim = VM_NONE;
+    for (uint32_t a = 0; a < w->axes; a++) {
+        if (!w->steps[a][d]) continue;
+        dim = dim == VM_NONE || dim == w->groups[a] ? w->groups[a] : VM_MAX_RANK;
+    }
+    return dim;
+}
+
+/* Offsets of a dim of the slice whose axes do not lie evenly, or are outside in part: `uneven` says in which pointer
+ * dims it is not a sum of strides. */
+static uir_status list_dim(vm_machine *machine, const window *w, uint32_t group, const vm_layout *layouts,
+                           const bool *uneven, const int64_t *strides, vm_dim *dim) {
+    int64_t at[VM_MAX_RANK] = {0}, place[VM_MAX_RANK], *along;
+    UIR_TRY(uir_vm_count(machine, (uint64_t)dim->count));
+    UIR_TRY_ALLOCATE(along, uir_vm_allocate(machine, (size_t)dim->count, sizeof *along));
+    memcpy(place, w->base, sizeof place);
+    for (int64_t i = 0; i < dim->count; i++) {
+        uint64_t offset = 0;
+        bool inside = true;
+        for (uint32_t a = 0; a < w->axes; a++)
+            if (w->groups[a] == group) offset += (uint64_t)at[a] * (uint64_t)strides[a];
+        for (uint32_t d = 0; d < w->pointer_rank; d++) {
+            if (!uneven[d] || moving_dim(w, d) != group) continue;
+            inside &= place[d] >= 0 && place[d] < layouts[d].extent;
+            if (inside) offset += (uint64_t)layout_offset(&layouts[d], place[d]);
+        }
+        along[i] = inside && (int64_t)offset != VM_OUTSIDE ? (int64_t)offset : VM_OUTSIDE;
+        for (uint32_t a = w->axes; a-- > 0;) {
+            if (w->groups[a] != group) continue;
+            bool wraps = ++at[a] == w->extents[a];
+            for (uint32_t d = 0; d < w->pointer_rank; d++)
+                place[d] += wraps ? -w->steps[a][d] * (w->extents[a] - 1) : w->steps[a][d];
+            if (!wraps) break;
+            at[a] = 0;
         }
     }
-    if (least < 0 || greatest >= span)
-        return uir_vm_fail(machine, "a slice reaches outside the memory of pointer %u", view->pointer);
+    dim->along = along;
     return UIR_STATUS_OK;
 }
 
-static uir_status bind_window(vm_machine *machine, const vm_slice *slice, const layout *layouts, uint32_t pointer_rank,
-                              bool outside, int64_t span, vm_view *view) {
-    int64_t extents[VM_MAX_RANK], *offsets, product = 1;
-    for (uint32_t a = 0; a < slice->axis_count; a++) {
-        UIR_TRY(uir_vm_evaluate(machine, slice->axis_extents[a], &extents[a]));
-        if (extents[a] < 0) extents[a] = 0;
-        if (__builtin_mul_overflow(product, extents[a], &product)) return uir_vm_fail(machine, "a window is too large");
-        machine->values[slice->axis_symbols[a]] = 0;
-        machine->bound[slice->axis_symbols[a]] = true;
+/* Dims of the slice that move apart from each other: each gets a stride or a list. `*out_done` false: they do not. */
+static uir_status bind_apart(vm_machine *machine, const window *w, const vm_layout *layouts, int64_t span,
+                             vm_view *view, bool *out_done) {
+    int64_t strides[VM_MAX_RANK] = {0};
+    bool uneven[VM_MAX_RANK] = {false}, listed[VM_MAX_RANK] = {false};
+    uint64_t first = 0;
+    *out_done = false;
+    for (uint32_t d = 0; d < w->pointer_rank; d++) {
+        int64_t least, greatest;
+        uint32_t moving = moving_dim(w, d);
+        if (!coordinate_range(w, d, &least, &greatest)) return UIR_STATUS_OK;
+        if (least >= 0 && greatest < layouts[d].extent && is_even(&layouts[d], least, greatest)) {
+            first += (uint64_t)layout_offset(&layouts[d], w->base[d]);
+            for (uint32_t a = 0; a < w->axes; a++)
+                strides[a] =
+                    (int64_t)((uint64_t)strides[a] + (uint64_t)w->steps[a][d] * (uint64_t)layouts[d].strides[0]);
+            continue;
+        }
+        if (moving >= VM_MAX_RANK) return UIR_STATUS_OK;
+        uneven[d] = listed[moving] = true;
     }
-    if (product != view->total) return uir_vm_fail(machine, "a window's axes and its dims do not agree");
-    UIR_TRY(uir_vm_count(machine, (uint64_t)view->total));
+    for (uint32_t g = 0; g < view->rank; g++) {
+        vm_dim *dim = &view->dims[g];
+        int64_t run = 0, stride = 0; /* of the axes behind: elements and stride, when they lie evenly */
+        bool even = true;
+        for (uint32_t a = w->axes; a-- > 0;) {
+            if (w->groups[a] != g) continue;
+            int64_t next;
+            if (!run)
+                stride = strides[a];
+            else
+                even &= !__builtin_mul_overflow(stride, run, &next) && next == strides[a];
+            run = (run ? run : 1) * w->extents[a];
+        }
+        *dim = (vm_dim){dim->count, 0, dim->count, 0, stride, NULL};
+        if (listed[g] || !even) UIR_TRY(list_dim(machine, w, g, layouts, uneven, strides, dim));
+    }
+    *out_done = true;
+    return check_box(machine, view, (int64_t)first, span);
+}
+
+/* An offset for each element. */
+static uir_status list_window(vm_machine *machine, const vm_slice *slice, const window *w, const uint32_t *symbols,
+                              bool measured, bool outside, const vm_layout *layouts, int64_t span, vm_view *view) {
+    int64_t *offsets, at[VM_MAX_RANK] = {0}, place[VM_MAX_RANK];
     UIR_TRY_ALLOCATE(offsets, uir_vm_allocate(machine, (size_t)view->total + 1, sizeof *offsets));
+    memcpy(place, w->base, sizeof place);
     for (int64_t e = 0; e < view->total; e++) {
         uint64_t offset = 0;
         bool inside = !outside;
-        for (uint32_t d = 0; d < pointer_rank && inside; d++) {
-            int64_t at;
-            UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &at));
-            inside = at >= 0 && at < layouts[d].extent;
-            if (inside) offset += (uint64_t)layout_offset(&layouts[d], at);
+        for (uint32_t d = 0; d < w->pointer_rank && inside; d++) {
+            if (!measured) UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &place[d]));
+            inside = place[d] >= 0 && place[d] < layouts[d].extent;
+            if (inside) offset += (uint64_t)layout_offset(&layouts[d], place[d]);
         }
         offsets[e] = inside ? (int64_t)offset : -1;
         if (inside && ((int64_t)offset < 0 || (int64_t)offset >= span))
             return uir_vm_fail(machine, "a window reaches outside the memory of pointer %u", view->pointer);
-        for (uint32_t a = slice->axis_count; a-- > 0;) {
-            int64_t *value = &machine->values[slice->axis_symbols[a]];
-            if (++*value < extents[a]) break;
-            *value = 0;
+        for (uint32_t a = w->axes; a-- > 0;) {
+            bool wraps = ++at[a] == w->extents[a];
+            if (wraps) at[a] = 0;
+            machine->values[symbols[a]] = at[a];
+            for (uint32_t d = 0; measured && d < w->pointer_rank; d++)
+                place[d] += wraps ? -w->steps[a][d] * (w->extents[a] - 1) : w->steps[a][d];
+            if (!wraps) break;
         }
     }
-    for (uint32_t a = 0; a < slice->axis_count; a++) machine->bound[slice->axis_symbols[a]] = false;
     view->offsets = offsets;
     return UIR_STATUS_OK;
 }
 
+static uir_status bind_window(vm_machine *machine, const vm_slice *slice, const vm_traits *traits,
+                              const vm_layout *layouts, uint32_t pointer_rank, bool outside, int64_t span,
+                              vm_view *view) {
+    window w;
+    uint32_t symbols[VM_MAX_RANK];
+    bool measured = false, done = false;
+    UIR_TRY(open_window(machine, slice, pointer_rank, view, &w, symbols));
+    if (outside) { /* no element is inside */
+        for (uint32_t g = 0; g < view->rank; g++) view->dims[g] = (vm_dim){view->dims[g].count, 0, 0, 0, 0, NULL};
+        done = view->rank > 0;
+    } else if (traits->affine) {
+        UIR_TRY(measure_window(machine, slice, symbols, &w, &measured));
+        int64_t least, greatest;
+        for (uint32_t d = 0; d < pointer_rank && measured; d++) measured = coordinate_range(&w, d, &least, &greatest);
+        if (measured) UIR_TRY(bind_apart(machine, &w, layouts, span, view, &done));
+    }
+    if (!done) {
+        UIR_TRY(uir_vm_count(machine, (uint64_t)view->total));
+        UIR_TRY(list_window(machine, slice, &w, symbols, measured, outside, layouts, span, view));
+    }
+    for (uint32_t a = 0; a < slice->axis_count; a++) machine->bound[slice->axis_symbols[a]] = false;
+    return UIR_STATUS_OK;
+}
+
+/* ---- slices ---- */
 /* Whether a coordinate uses an index that put its slices outside. */
 static bool is_outside(const vm_machine *machine, uint32_t expression) {
     const vm_expression *e = &machine->kernel->expressions[expression];
+    if (!machine->kernel->traits[expression].uses_index) return false;
     for (uint32_t i = 0; i < e->count; i++) {
         const vm_step *s = &machine->kernel->steps[e->first + i];
         if (s->kind == UIR_DIM_SYMBOL && machine->outside[s->value]) return true;
@@ -137,53 +358,86 @@ static bool is_outside(const vm_machine *machine, uint32_t expression) {
     return false;
 }
 
-uir_status uir_vm_view_bind(vm_machine *machine, uint32_t index, vm_view *view) {
+static void bind_fill(const vm_slice *slice, vm_view *view) {
+    memset(view->outside, 0, sizeof view->outside);
+    if (!slice->has_fill) return;
+    double fill;
+    memcpy(&fill, &slice->fill, sizeof fill);
+    if (uir_dtype_is_float(view->dtype))
+        uir_dtype_store_double(view->dtype, view->outside, 0, fill, UIR_ROUND_NEAREST_EVEN);
+    else
+        uir_dtype_store_integer(view->dtype, view->outside, 0, fill >= -9e18 && fill <= 9e18 ? (int64_t)fill : 0, false,
+                                UIR_ROUND_NEAREST_EVEN);
+}
+
+static uir_status bind(vm_machine *machine, uint32_t index, vm_view *view) {
     const vm_slice *slice = &machine->kernel->slices[index];
     const vm_pointer *p = &machine->kernel->pointers[slice->pointer];
     const vm_memory *memory = &machine->memory[slice->pointer];
+    const vm_traits *traits = &machine->kernel->placement[index];
+    const vm_layout *layouts = machine->fixed->layouts + (size_t)slice->pointer * VM_MAX_RANK;
+    vm_layout own[VM_MAX_RANK];
     int64_t instance = 0;
-    memset(view, 0, sizeof *view);
+    bool outside = false;
     view->pointer = slice->pointer;
     view->dtype = (uir_dtype)p->dtype;
     view->size = uir_dtype_bits(view->dtype) / 8;
     view->rank = slice->rank;
     view->block = slice->block;
+    view->offsets = NULL;
     view->total = 1;
+    view->origin = view->flat = NULL;
     if (p->by_loop != VM_NONE) {
         if (!machine->bound[p->by_loop])
             return uir_vm_fail(machine, "pointer %u is used outside its loop", slice->pointer);
         instance = machine->values[p->by_loop] % p->instances;
     }
     view->data = memory->data + (size_t)instance * (size_t)memory->span * view->size;
-    if (slice->has_fill) {
-        double fill;
-        memcpy(&fill, &slice->fill, sizeof fill);
-        if (uir_dtype_is_float(view->dtype))
-            uir_dtype_store_double(view->dtype, view->outside, 0, fill, UIR_ROUND_NEAREST_EVEN);
-        else
-            uir_dtype_store_integer(view->dtype, view->outside, 0, fill >= -9e18 && fill <= 9e18 ? (int64_t)fill : 0,
-                                    false, UIR_ROUND_NEAREST_EVEN);
-    }
+    bind_fill(slice, view);
     for (uint32_t d = 0; d < slice->rank; d++) {
         UIR_TRY(uir_vm_evaluate(machine, slice->counts[d], &view->dims[d].count));
         if (view->dims[d].count < 0) view->dims[d].count = 0;
         if (__builtin_mul_overflow(view->total, view->dims[d].count, &view->total))
             return uir_vm_fail(machine, "a slice is too large");
     }
-    layout layouts[VM_MAX_RANK];
-    bool outside = false;
-    for (uint32_t d = 0; d < p->rank; d++) {
-        UIR_TRY(bind_layout(machine, p, d, &layouts[d]));
-        outside |= is_outside(machine, slice->starts[d]);
+    if (!machine->fixed->laid_out[slice->pointer]) {
+        UIR_TRY(uir_vm_bind_layout(machine, p, own));
+        layouts = own;
     }
+    for (uint32_t d = 0; traits->uses_index && d < p->rank; d++) outside |= is_outside(machine, slice->starts[d]);
     if (view->total == 0) return UIR_STATUS_OK;
-    if (slice->window) return bind_window(machine, slice, layouts, p->rank, outside, memory->span, view);
+    if (slice->window) return bind_window(machine, slice, traits, layouts, p->rank, outside, memory->span, view);
     for (uint32_t d = 0; d < p->rank; d++) {
         int64_t start;
         UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &start));
         UIR_TRY(bind_dim(machine, &layouts[d], start, outside, &view->dims[d]));
     }
-    return check_box(machine, view, memory->span);
+    return check_box(machine, view, 0, memory->span);
+}
+
+/* What it allocated goes with the instruction. */
+static bool can_stay(const vm_view *view) {
+    bool stays = !view->offsets;
+    for (uint32_t d = 0; d < view->rank && view->total; d++) stays &= !view->dims[d].along;
+    return stays;
+}
+
+static bool is_current(const vm_machine *machine, const vm_cached_view *cached, uint64_t depends) {
+    if (!cached->at) return false;
+    for (; depends; depends &= depends - 1) {
+        if (machine->changed[__builtin_ctzll(depends)] > cached->at) return false;
+    }
+    return true;
+}
+
+uir_status uir_vm_view_bind(vm_machine *machine, uint32_t index, const vm_view **out_view) {
+    vm_cached_view *cached = &machine->views[index];
+    *out_view = &cached->view;
+    if (is_current(machine, cached, machine->kernel->placement[index].depends)) return UIR_STATUS_OK;
+    cached->at = 0;
+    UIR_TRY(bind(machine, index, &cached->view));
+    if (can_stay(&cached->view)) cached->at = machine->clock;
+    return UIR_STATUS_OK;
 }
 
 int64_t uir_vm_view_rows(const vm_view *view) {
@@ -200,6 +454,7 @@ static bool row_offset(const vm_view *view, int64_t row, int64_t *out) {
         int64_t i = row % dim->count;
         row /= dim->count;
         if (i < dim->low || i >= dim->high) return false;
+        if (dim->along && dim->along[i] == VM_OUTSIDE) return false;
         offset += dim->along ? dim->along[i] : dim->base + i * dim->stride;
     }
     *out = offset;
@@ -209,15 +464,14 @@ static bool row_offset(const vm_view *view, int64_t row, int64_t *out) {
 /* Offset of the element at `column`, or -1. */
 static int64_t element_offset(const vm_view *view, int64_t row, int64_t offset, int64_t column) {
     if (view->offsets) return view->offsets[row * vm_view_columns(view) + column];
-    const vm_dim *dim = &view->dims[view->rank - 1];
-    if (column < dim->low || column >= dim->high) return -1;
+    const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
+    if (column < dim->low || column >= dim->high || (dim->along && dim->along[column] == VM_OUTSIDE)) return -1;
     return offset + (dim->along ? dim->along[column] : dim->base + column * dim->stride);
 }
 
 /* The address of contiguous elements inside, or NULL. */
 static char *contiguous(const vm_view *view, int64_t row, int64_t start, int64_t count) {
     int64_t offset;
-    if (view->rank == 0) return view->data;
     if (view->offsets) {
         const int64_t *at = view->offsets + row * vm_view_columns(view) + start;
         if (at[0] < 0) return NULL;
@@ -226,7 +480,8 @@ static char *contiguous(const vm_view *view, int64_t row, int64_t start, int64_t
         }
         return view->data + (size_t)at[0] * view->size;
     }
-    const vm_dim *dim = &view->dims[view->rank - 1];
+    if (view->rank == 0) return view->data;
+    const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
     if (!row_offset(view, row, &offset) || start < dim->low || start + count > dim->high) return NULL;
     if (dim->along || (dim->stride != 1 && count > 1)) return NULL;
     return view->data + (size_t)(offset + dim->base + start * dim->stride) * view->size;
@@ -249,21 +504,40 @@ static void copy_one(char *to, const char *from, uint32_t size) {
     }
 }
 
+#define EACH(type, to_step, from_step)                                                                                 \
+    for (int64_t i = 0; i < count; i++)                                                                                \
+        *(type *)(void *)(to + i * (to_step)) = *(const type *)(const void *)(from + i * (from_step));
+#define EACH_SIZE(to_step, from_step)                                                                                  \
+    switch (size) {                                                                                                    \
+    case 1:                                                                                                            \
+        EACH(uint8_t, to_step, from_step)                                                                              \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        EACH(uint16_t, to_step, from_step)                                                                             \
+        break;                                                                                                         \
+    case 4:                                                                                                            \
+        EACH(uint32_t, to_step, from_step)                                                                             \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        EACH(uint64_t, to_step, from_step)                                                                             \
+        break;                                                                                                         \
+    }
+
 /* `count` elements whose places are `step` bytes apart, from or to contiguous ones. */
-static void gather(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
+void uir_vm_gather(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
     if (step == (ptrdiff_t)size) {
         memcpy(to, from, (size_t)count * size);
         return;
     }
-    for (int64_t i = 0; i < count; i++) copy_one(to + (size_t)i * size, from + i * step, size);
+    EACH_SIZE((ptrdiff_t)size, step)
 }
 
-static void scatter(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
+void uir_vm_scatter(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size) {
     if (step == (ptrdiff_t)size) {
         memmove(to, from, (size_t)count * size);
         return;
     }
-    for (int64_t i = 0; i < count; i++) copy_one(to + i * step, from + (size_t)i * size, size);
+    EACH_SIZE(step, (ptrdiff_t)size)
 }
 
 /* Which of the columns start.. lie inside, when the row does and its places are a line. */
@@ -279,7 +553,7 @@ const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, in
     uint32_t size = view->size;
     if (direct) return direct;
     bool inside = view->offsets || row_offset(view, row, &offset);
-    const vm_dim *dim = &view->dims[view->rank - 1];
+    const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
     if (inside && (view->offsets || dim->along)) {
         for (int64_t i = 0; i < count; i++) {
             int64_t at = element_offset(view, row, offset, start + i);
@@ -292,9 +566,9 @@ const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, in
     for (int64_t i = start; i < low; i++)
         copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
     if (low < high)
-        gather(buffer + (size_t)(low - start) * size,
-               view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
-               (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
+        uir_vm_gather(buffer + (size_t)(low - start) * size,
+                      view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
+                      (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
     for (int64_t i = high; i < start + count; i++)
         copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
     return buffer;
@@ -314,7 +588,7 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
         return;
     }
     if (!view->offsets && !row_offset(view, row, &offset)) return;
-    const vm_dim *dim = &view->dims[view->rank - 1];
+    const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
     if (view->offsets || dim->along) {
         for (int64_t i = 0; i < count; i++) {
             int64_t at = element_offset(view, row, offset, start + i);
@@ -324,8 +598,8 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
     }
     inside_columns(dim, start, count, &low, &high);
     if (low < high)
-        scatter(view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
-                from + (size_t)(low - start) * size, (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
+        uir_vm_scatter(view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
+                       from + (size_t)(low - start) * size, (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
 }
 
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {
