@@ -1,5 +1,5 @@
 /* A group through all of lowering. */
-#include "lower/lower.h"
+#include "lower/internal.h"
 
 #include "lower/contraction.h"
 
@@ -33,12 +33,16 @@ void uir_lowered_deinit(uir_lowered *lowered) {
     lowered->naive = NULL;
 }
 
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                              uir_diagnostics *diagnostics, uir_loop_list *out) {
+    return (uir_contraction_matches(function) ? uir_contraction_schedule : uir_nest_schedule)(function, device, steps,
+                                                                                              diagnostics, out);
+}
+
 static uir_status lower(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
                         const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out) {
     UIR_TRY(uir_lower_build(module, group, name, allocator, diagnostics, &out->naive));
-    bool contraction = uir_contraction_matches(out->naive);
-    UIR_TRY((contraction ? uir_contraction_schedule : uir_lower_schedule)(out->naive, device, &out->steps, diagnostics,
-                                                                          &out->scheduled));
+    UIR_TRY(uir_lower_schedule(out->naive, device, &out->steps, diagnostics, &out->scheduled));
     for (uint32_t i = 0; i < out->scheduled.count; i++)
         UIR_TRY(uir_lower_kernel(out->scheduled.functions[i], device, allocator, diagnostics, &out->igraphs));
     return uir_text_status(&out->steps);

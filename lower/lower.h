@@ -31,8 +31,9 @@ uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function);
 uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *name, const uir_allocator *allocator,
                            uir_diagnostics *diagnostics, uir_loop_function **out_function);
 
-/* The tactics: align, tile, inline, two-step reduce, compute-at, bind. Appends the variants, each a changed copy of the
- * function; `steps` (may be NULL) gets what was done, in words. */
+/* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
+ * two steps, computes at and binds. Appends the variants, each a changed copy of the function; `steps` (may be NULL) gets
+ * what was done, in words. */
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
                               uir_diagnostics *diagnostics, uir_loop_list *out);
 
@@ -49,7 +50,7 @@ typedef struct uir_lowered {
 } uir_lowered;
 void uir_lowered_deinit(uir_lowered *lowered);
 
-/* All three, by the tactics that fit: contractions have their own (lower/contraction.h). On failure `out` is empty. */
+/* All three. On failure `out` is empty. */
 uir_status uir_lower_group(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
                            const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out);
 

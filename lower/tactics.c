@@ -780,8 +780,8 @@ static bool has_long_rows(const uir_loop_function *f) {
     return false;
 }
 
-uir_status uir_lower_schedule(const uir_loop_function *f, const uir_device *device, uir_text *steps,
-                              uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_text *steps,
+                             uir_diagnostics *diagnostics, uir_loop_list *out) {
     uint32_t first = out->count;
     UIR_TRY(schedule_variant(f, device, false, steps, diagnostics, out));
     if (!has_reduction(f) || !has_long_rows(out->functions[first])) return UIR_STATUS_OK;

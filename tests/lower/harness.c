@@ -46,12 +46,7 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     } else if (uir_loop_verify(l->naive, &d) != UIR_STATUS_OK) {
         note(c, LOWER_VERIFY_NAIVE, NULL, &d);
     } else {
-        extern bool uir_contraction_matches(const uir_loop_function *function);
-        extern uir_status uir_contraction_schedule(const uir_loop_function *, const uir_device *, uir_text *,
-                                                   uir_diagnostics *, uir_loop_list *);
-        bool contraction = uir_contraction_matches(l->naive);
-        if ((contraction ? uir_contraction_schedule : uir_lower_schedule)(l->naive, c->device, &l->steps, &d,
-                                                                          &l->scheduled) != UIR_STATUS_OK)
+        if (uir_lower_schedule(l->naive, c->device, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
             note(c, LOWER_SCHEDULE, NULL, &d);
         for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
             if (uir_loop_verify(l->scheduled.functions[i], &d) != UIR_STATUS_OK) {
