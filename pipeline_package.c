@@ -1,56 +1,29 @@
 #include "pipeline_package.h"
 
-#include "backends/cpu/driver/driver.h"
-#include "backends/vm/vm.h"
+#include "api/device.h"
 #include "planner/planner.h"
 
-#include <string.h>
-
 /* ---- devices ---- */
-/* What makes packages. A name may go on with ":variant". */
-typedef struct device_row {
-    const char *name;
-    bool native;
-    const uir_driver *drivers[2];
-} device_row;
-
-static const device_row rows[] = {
-    {"cpu", true, {&uir_cpu_driver, &uir_vm_driver}},
-    {"vm", false, {&uir_vm_driver}},
-};
-
-static const device_row *find_row(const char *device, const char **out_variant) {
-    size_t length = device ? strcspn(device, ":") : 0;
-    *out_variant = device && device[length] ? device + length + 1 : NULL;
-    if (!device) return &rows[0];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, device, length)) return &rows[i];
-    return NULL;
-}
-
 bool uir_packaging_knows(const char *device) {
-    const char *variant;
-    return find_row(device, &variant) != NULL;
+    return uir_device_find(device, NULL) != NULL;
 }
 
 const char *uir_packaging_device(size_t index) {
-    return index < sizeof rows / sizeof *rows ? rows[index].name : NULL;
+    const uir_device_row *row = uir_device_get(index);
+    return row ? row->name : NULL;
 }
 
 const uir_driver *const *uir_packaging_drivers(const char *device, uint32_t *out_count) {
-    const char *variant;
-    const device_row *row = find_row(device, &variant);
-    *out_count = 0;
-    if (!row) return NULL;
-    while (*out_count < 2 && row->drivers[*out_count]) ++*out_count;
-    return row->drivers;
+    const uir_device_row *row = uir_device_find(device, NULL);
+    *out_count = row ? row->driver_count : 0;
+    return row ? row->drivers : NULL;
 }
 
 /* ---- packaging ---- */
 struct uir_packaging {
     uir_allocator allocator;
     uir_arena arena;
-    const device_row *row;
+    const uir_device_row *row;
     uir_cpu_device cpu;
     uir_middle middle;
     const uir_igraph **igraphs; /* all variants of all kernels */
@@ -74,7 +47,7 @@ static uir_status list_igraphs(uir_packaging *p) {
 static uir_status fill(uir_packaging *p, uir_module *module, const uir_packaging_options *options,
                        uir_diagnostics *diagnostics) {
     const char *variant;
-    p->row = find_row(options->device, &variant);
+    p->row = uir_device_find(options->device, &variant);
     if (!p->row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
                          options->device);
@@ -133,46 +106,68 @@ uir_status uir_packaging_describe(const uir_packaging *p, uir_text *text) {
 
 uir_status uir_packaging_compile(const uir_packaging *p, const uir_cpu_build_options *options,
                                  uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+    return uir_packaging_compile_for(p, uir_packaging_isa(p), options, diagnostics, out_object);
+}
+
+uir_status uir_packaging_compile_for(const uir_packaging *p, const char *isa, const uir_cpu_build_options *options,
+                                     uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
     uir_cpu_build_options build = *options;
-    build.compile.variant = p->cpu.variant;
+    uir_cpu_device device;
+    UIR_TRY(uir_cpu_describe(isa, diagnostics, &device));
+    build.compile.variant = device.variant;
     return uir_cpu_build(&p->allocator, &build, p->igraphs, p->igraph_count, diagnostics, out_object);
 }
 
-static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_cpu_object *object,
+static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_packaging_contents *contents,
                         uir_diagnostics *diagnostics, uir_text *bytes) {
-    uint32_t kernel_count = p->middle.kernels.count;
+    uint32_t kernel_count = p->middle.kernels.count, native_count = p->row->native ? contents->native_count : 0;
     uir_plan_source *sources;
+    uir_plan_object *objects;
     const char **symbols;
     uir_dim *scratch_bytes;
     UIR_TRY_ALLOCATE(sources, uir_arena_allocate_array(scratch, kernel_count + 1, sizeof *sources));
+    UIR_TRY_ALLOCATE(objects, uir_arena_allocate_array(scratch, native_count + 1, sizeof *objects));
     UIR_TRY_ALLOCATE(symbols, uir_arena_allocate_array(scratch, p->igraph_count + 1, sizeof *symbols));
     UIR_TRY_ALLOCATE(scratch_bytes, uir_arena_allocate_array(scratch, p->igraph_count + 1, sizeof *scratch_bytes));
     for (uint32_t k = 0; k < kernel_count; k++) {
         const uir_middle_kernel *kernel = &p->middle.kernels.data[k];
         sources[k] = (uir_plan_source){kernel->name, &kernel->lowered.igraphs};
     }
-    for (uint32_t i = 0; i < p->igraph_count && p->row->native; i++) {
+    for (uint32_t i = 0; i < p->igraph_count && native_count; i++) {
         symbols[i] = p->names.symbols[i];
         scratch_bytes[i] = uir_cpu_scratch_bytes(p->igraphs[i]);
         if (!scratch_bytes[i].id)
             return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "kernel %s needs more memory than can be said",
                              p->igraphs[i]->name);
     }
-    uir_plan_object native = {.isa = uir_packaging_isa(p), .symbols = symbols};
-    if (object) {
-        native.bytes = object->bytes;
-        native.size = object->size;
+    for (uint32_t i = 0; i < native_count; i++) {
+        const uir_packaging_native *native = &contents->natives[i];
+        objects[i] = (uir_plan_object){.isa = native->isa, .symbols = symbols};
+        if (!native->object) continue;
+        objects[i].bytes = native->object->bytes;
+        objects[i].size = native->object->size;
     }
-    uir_plan_options options = {
-        .objects = &native, .object_count = p->row->native, .scratch = scratch_bytes, .foreign = true};
+    uir_plan_options options = {.objects = objects,
+                                .object_count = native_count,
+                                .scratch = scratch_bytes,
+                                .foreign = contents->foreign,
+                                .metadata = contents->metadata,
+                                .metadata_count = contents->metadata_count};
     return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, bytes);
+}
+
+uir_status uir_packaging_write_contents(const uir_packaging *p, const uir_packaging_contents *contents,
+                                        uir_diagnostics *diagnostics, uir_text *bytes) {
+    uir_arena scratch;
+    uir_arena_init(&scratch, &p->allocator);
+    uir_status status = write(p, &scratch, contents, diagnostics, bytes);
+    uir_arena_deinit(&scratch);
+    return status;
 }
 
 uir_status uir_packaging_write(const uir_packaging *p, const uir_cpu_object *object, uir_diagnostics *diagnostics,
                                uir_text *bytes) {
-    uir_arena scratch;
-    uir_arena_init(&scratch, &p->allocator);
-    uir_status status = write(p, &scratch, object, diagnostics, bytes);
-    uir_arena_deinit(&scratch);
-    return status;
+    uir_packaging_native native = {uir_packaging_isa(p), object};
+    uir_packaging_contents contents = {.natives = &native, .native_count = p->row->native, .foreign = true};
+    return uir_packaging_write_contents(p, &contents, diagnostics, bytes);
 }

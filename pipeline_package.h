@@ -41,7 +41,26 @@ uir_status uir_packaging_describe(const uir_packaging *packaging, uir_text *text
 /* Compiles the native code. May run on another thread than the rest. */
 uir_status uir_packaging_compile(const uir_packaging *packaging, const uir_cpu_build_options *options,
                                  uir_diagnostics *diagnostics, uir_cpu_object *out_object);
-/* Appends the package; `object` NULL: the native code is attached when it is opened. */
+/* The same for a variant of the CPU by its name, which may be another than the kernels were cut for. */
+uir_status uir_packaging_compile_for(const uir_packaging *packaging, const char *isa,
+                                     const uir_cpu_build_options *options, uir_diagnostics *diagnostics,
+                                     uir_cpu_object *out_object);
+
+typedef struct uir_packaging_native {
+    const char *isa;
+    const uir_cpu_object *object; /* NULL: attached when the package is opened */
+} uir_packaging_native;
+typedef struct uir_packaging_contents {
+    const uir_packaging_native *natives; /* one per variant of the CPU */
+    uint32_t native_count;
+    bool foreign;                /* nodes without a kernel are left to the opener; else each of them is an error */
+    const char *const *metadata; /* key, value, key, value ... */
+    uint32_t metadata_count;     /* pairs */
+} uir_packaging_contents;
+/* Appends the package. */
+uir_status uir_packaging_write_contents(const uir_packaging *packaging, const uir_packaging_contents *contents,
+                                        uir_diagnostics *diagnostics, uir_text *bytes);
+/* For this process: its native code, with `object` NULL attached later; nodes without a kernel are its own. */
 uir_status uir_packaging_write(const uir_packaging *packaging, const uir_cpu_object *object,
                                uir_diagnostics *diagnostics, uir_text *bytes);
 

@@ -1,14 +1,8 @@
 /* Models on a device: the package that its sessions open, and the compiler at work beside them. */
-#include "api/internal.h"
+#include "api/compiled.h"
 
 #include <string.h>
 #include <time.h>
-
-static double now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 const char *uir_device_name(size_t index) {
     size_t count = 0;
@@ -46,9 +40,8 @@ static void note_progress(void *user, uint32_t done, uint32_t total) {
     pthread_mutex_unlock(&code->mutex);
 }
 
-static uir_status attach(uir_model_code *code, const void *object, size_t size) {
-    return uir_package_attach_native(code->package, uir_packaging_isa(code->packaging), object, size, NULL,
-                                     &code->said);
+static uir_status attach(uir_package *package, uir_model_code *code, const void *object, size_t size) {
+    return uir_package_attach_native(package, uir_packaging_isa(code->packaging), object, size, NULL, &code->said);
 }
 
 static uir_status make_key(const uir_model_code *code, const uir_allocator *allocator, uir_cache_key *out_key) {
@@ -61,7 +54,8 @@ static uir_status make_key(const uir_model_code *code, const uir_allocator *allo
 }
 
 /* Out of the cache when it is there. `out_compiled`: by this process. */
-static uir_status get_native(uir_model_code *code, const uir_allocator *allocator, bool *out_compiled) {
+static uir_status get_native(uir_package *package, uir_model_code *code, const uir_allocator *allocator,
+                             bool *out_compiled) {
     uir_cpu_object object;
     uir_cache_key key;
     uir_cache_entry entry;
@@ -70,13 +64,13 @@ static uir_status get_native(uir_model_code *code, const uir_allocator *allocato
     *out_compiled = false;
     UIR_TRY(make_key(code, allocator, &key));
     if (code->cache && uir_cache_load(code->cache, key, &code->said, &entry) == UIR_STATUS_OK) {
-        uir_status status = attach(code, entry.bytes, entry.size);
+        uir_status status = attach(package, code, entry.bytes, entry.size);
         uir_cache_entry_release(&entry);
         if (status == UIR_STATUS_OK) return status;
     }
     UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
     *out_compiled = true;
-    uir_status status = attach(code, object.bytes, object.size);
+    uir_status status = attach(package, code, object.bytes, object.size);
     if (status == UIR_STATUS_OK && code->cache)
         (void)!uir_cache_store(code->cache, key, object.bytes, object.size, &code->said);
     uir_cpu_object_deinit(&object);
@@ -85,14 +79,14 @@ static uir_status get_native(uir_model_code *code, const uir_allocator *allocato
 
 static void *run_compiler(void *user) {
     uir_model *model = user;
-    uir_model_code *code = model->code;
-    double start = now_ms();
+    uir_model_code *code = uir_model_get_source(model)->code;
+    double start = uir_api_now_ms();
     bool compiled;
-    uir_status status = get_native(code, &model->context->allocator, &compiled);
+    uir_status status = get_native(model->package, code, &model->context->allocator, &compiled);
     pthread_mutex_lock(&code->mutex);
     code->done = true;
     code->status = status;
-    code->compile_ms = now_ms() - start;
+    code->compile_ms = uir_api_now_ms() - start;
     if (status == UIR_STATUS_OK && compiled) code->compiled = uir_packaging_kernel_count(code->packaging);
     pthread_mutex_unlock(&code->mutex);
     return NULL;
@@ -125,11 +119,18 @@ static uir_status join_compiler(uir_call *call, uir_model_code *code) {
     return code->status;
 }
 
-uir_status uir_model_wait(uir_model *model) {
-    uir_call call;
-    if (!model->code) return UIR_STATUS_OK;
-    uir_call_begin(&call, model->context);
-    return uir_call_end(&call, join_compiler(&call, model->code), "compiling the kernels");
+uir_status uir_model_code_wait(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    return code ? join_compiler(call, code) : UIR_STATUS_OK;
+}
+
+uint32_t uir_model_code_count(const uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    if (!code) return 0;
+    pthread_mutex_lock(&code->mutex);
+    uint32_t count = code->compiled;
+    pthread_mutex_unlock(&code->mutex);
+    return count;
 }
 
 /* ---- nodes without a kernel ---- */
@@ -167,8 +168,9 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
     for (uint32_t i = 0; i < call->input_count && status == UIR_STATUS_OK; i++)
         if (call->inputs[i].data) status = borrow_operand(call, i, &inputs[i]);
     if (status == UIR_STATUS_OK)
-        status = uir_node_interpret_bound(model->module, call->allocator, call->diagnostics, &options,
-                                          (uir_node_id){call->node}, symbols, call->symbol_count, inputs, outputs);
+        status =
+            uir_node_interpret_bound(uir_model_get_source(model)->module, call->allocator, call->diagnostics, &options,
+                                     (uir_node_id){call->node}, symbols, call->symbol_count, inputs, outputs);
     for (uint32_t i = 0; i < call->output_count && status == UIR_STATUS_OK; i++)
         if (outputs[i]) status = give_result(call, i, outputs[i]);
     for (uint32_t i = 0; inputs && i < call->input_count + call->output_count; i++) uir_datum_release(inputs[i]);
@@ -179,22 +181,22 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
 /* ---- the package ---- */
 
 static uir_status open_package(uir_call *call, uir_model *model, const char *device) {
-    uir_model_code *code = model->code;
+    uir_model_code *code = uir_model_get_source(model)->code;
     uir_package_options options = {.trusted = true, .foreign = run_foreign, .foreign_user = model};
     options.drivers = uir_packaging_drivers(device, &options.driver_count);
     UIR_TRY(uir_packaging_write(code->packaging, NULL, &call->diagnostics, &code->bytes));
     return uir_package_open(code->bytes.data, code->bytes.length, &options, &call->context->allocator,
-                            &call->diagnostics, &code->package);
+                            &call->diagnostics, &model->package);
 }
 
 static uir_status fill(uir_call *call, uir_model *model, const uir_model_options *options) {
-    uir_model_code *code = model->code;
-    double start = now_ms();
+    uir_model_code *code = uir_model_get_source(model)->code;
+    double start = uir_api_now_ms();
     uir_packaging_options packaging = {.device = options ? options->device : NULL,
                                        .progress = options ? options->progress : NULL,
                                        .progress_user = options ? options->progress_user : NULL};
-    UIR_TRY(uir_packaging_create(model->module, &packaging, &call->context->allocator, &call->diagnostics,
-                                 &code->packaging));
+    UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &call->context->allocator,
+                                 &call->diagnostics, &code->packaging));
     UIR_TRY(open_package(call, model, packaging.device));
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
@@ -208,32 +210,35 @@ static uir_status fill(uir_call *call, uir_model *model, const uir_model_options
         code->started = true;
         if (options && options->wait) UIR_TRY(join_compiler(call, code));
     }
-    model->info.compile_ms += now_ms() - start;
+    model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;
 }
 
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
-    UIR_TRY_ALLOCATE(model->code, uir_allocate_zeroed(allocator, sizeof *model->code));
-    uir_text_init(&model->code->bytes, allocator);
-    uir_diagnostics_init(&model->code->said, allocator);
-    pthread_mutex_init(&model->code->mutex, NULL);
+    uir_model_code *code;
+    UIR_TRY_ALLOCATE(code, uir_allocate_zeroed(allocator, sizeof *code));
+    uir_model_get_source(model)->code = code;
+    uir_text_init(&code->bytes, allocator);
+    uir_diagnostics_init(&code->said, allocator);
+    pthread_mutex_init(&code->mutex, NULL);
     uir_status status = fill(call, model, options);
     if (status != UIR_STATUS_OK) uir_model_code_destroy(model);
     return status;
 }
 
 void uir_model_code_destroy(uir_model *model) {
-    uir_model_code *code = model->code;
+    uir_model_code *code = uir_model_get_source(model)->code;
     if (!code) return;
     code->cancel = true;
     if (code->started && !code->joined) pthread_join(code->thread, NULL);
-    uir_package_close(code->package);
+    uir_package_close(model->package);
+    model->package = NULL;
     uir_cache_close(code->cache);
     uir_packaging_destroy(code->packaging);
     uir_text_deinit(&code->bytes);
     uir_diagnostics_deinit(&code->said);
     pthread_mutex_destroy(&code->mutex);
     uir_release(&model->context->allocator, code, sizeof *code);
-    model->code = NULL;
+    uir_model_get_source(model)->code = NULL;
 }

@@ -1,8 +1,6 @@
 /* Contexts, messages, statuses. */
 #include "api/internal.h"
-#include "decompose/decompose.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* A caller that never clears must not fill memory. */
@@ -97,19 +95,4 @@ uir_status uir_call_end(uir_call *call, uir_status status, const char *what) {
     uir_call_flush(call, status, what);
     uir_diagnostics_deinit(&call->diagnostics);
     return status;
-}
-
-/* ---- ops ---- */
-
-bool uir_op_get_info(size_t index, uir_op_info *out_info) {
-    for (int op = 0; op < UIR_OP_COUNT; op++) {
-        const uir_op_row *row = uir_op_get_row((uir_op)op);
-        if (row->section != UIR_SECTION_ONNX || index-- > 0) continue;
-        *out_info = (uir_op_info){.domain = row->domain,
-                                  .name = row->name,
-                                  .since_version = uir_op_since_version((uir_op)op, INT_MAX),
-                                  .supported = uir_decompose_has_rule((uir_op)op)};
-        return true;
-    }
-    return false;
 }

@@ -1,15 +1,19 @@
 /* What the files of the public API share: the structs behind its opaque handles.
  *
+ * The API comes in two libraries. libuir has all of it; libuir_rt opens packages and runs them, and has no compiler.
+ * What both have is written here and knows of the compiler by a model's table only; what libuir alone has shares
+ * compiled.h. What libuir_rt answers in its place is alone.c.
+ *
  * A context is used from several threads, so that no call writes messages to it directly: each call has a sink of its
  * own, whose messages are moved to the context under its lock when the call ends. */
 #ifndef UIR_API_INTERNAL_H
 #define UIR_API_INTERNAL_H
 
 #include "base/datum.h"
-#include "cache/cache.h"
-#include "pipeline.h"
-#include "pipeline_package.h"
+#include "base/text.h"
+#include "base/vector.h"
 #include "runtime/runtime.h"
+#include "uir/uir.h"
 #include <pthread.h>
 
 struct uir_context {
@@ -49,40 +53,101 @@ typedef struct uir_api_port {
     const char **dim_names;
 } uir_api_port;
 
-/* A model on a device: the package and the compile of its native code, which goes on beside the runs. */
-typedef struct uir_model_code {
-    uir_packaging *packaging;
-    uir_text bytes; /* of the package */
-    uir_package *package;
-    uir_cache *cache; /* NULL: none */
-    pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows */
-    bool started, joined, done;
-    volatile bool cancel;
-    bool (*progress)(void *user, const char *stage, double fraction); /* asked while a caller waits */
-    void *progress_user;
-    double fraction;
-    uint32_t compiled;
-    double compile_ms;
-    uir_status status; /* of the compile */
-    uir_diagnostics said;
-} uir_model_code;
+/* What a model answers by where it came from. */
+typedef struct uir_model_table {
+    void (*destroy)(uir_model *model); /* what `origin` owns */
+    uir_status (*wait)(uir_call *call, uir_model *model);
+    uint32_t (*count_compiled)(const uir_model *model);
+    uir_status (*get_input_shape)(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
+                                  size_t binding_count, int64_t *out_dims);
+    const char *(*get_metadata)(const uir_model *model, const char *key);
+    /* The interpreter; NULL where there is no graph to interpret. */
+    uir_status (*interpret)(uir_call *call, uir_session *session);
+    bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
+} uir_model_table;
 
 struct uir_model {
     uir_context *context;
     uir_arena arena;
-    uir_module *module;   /* primitives, grouped where a device runs it */
-    uir_model_code *code; /* NULL: the interpreter runs it */
-    uir_onnx_info facts;
+    const uir_model_table *table;
+    void *origin;         /* of the table's functions: a uir_model_source, or NULL */
+    uir_package *package; /* what sessions run; NULL: the interpreter does */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
+    uint32_t node_count; /* of the graph, for times by node */
     uir_model_info info;
 };
+/* A model that knows no more than its table. */
+uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model);
+/* Room for `rank` dims in the model's arena. */
+uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 
-/* compile.c: makes `model->code` for the device; UNSUPPORTED, with the reason among the call's messages, when that
- * cannot run the model. */
-uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options);
-void uir_model_code_destroy(uir_model *model);
+/* ---- sessions ---- */
+#define UIR_INTERPRETER_NAME "interpreter"
+
+typedef struct uir_node_time {
+    double ms;
+    uint64_t calls;
+} uir_node_time;
+
+typedef struct uir_bound_output {
+    void *data; /* NULL: the session's own */
+    size_t capacity;
+} uir_bound_output;
+
+struct uir_session {
+    uir_model *model;
+    uint32_t threads;
+    uir_runtime *runtime; /* NULL: the interpreter runs it */
+    uir_call call;        /* of the runtime, whose messages go on to the context */
+    volatile bool cancel;
+    uir_value **inputs;      /* borrowed; NULL until bound */
+    uir_value **outputs;     /* owned; NULL until a run has made them */
+    uir_bound_output *bound; /* by output */
+    uir_datum **datums;      /* scratch for a run: inputs, then outputs */
+    uir_node_time *times;    /* by node of the graph */
+    uir_run_statistics statistics;
+};
+/* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each that is not bound. */
+uir_status uir_session_take_inputs(uir_call *call, uir_session *session);
+/* Makes values of the datums after the inputs, which are taken over. */
+uir_status uir_session_take_outputs(uir_call *call, uir_session *session);
+double uir_api_now_ms(void);
+
+/* ---- value files ---- */
+/* What a reader is given, and gives back: a datum, and the name stored with it. */
+typedef struct uir_value_reading {
+    const uir_allocator *allocator;
+    uir_diagnostics *diagnostics;
+    const char *path, *member;
+    const uint8_t *data;
+    size_t size;
+    uir_value_kind kind;
+    uir_arena arena; /* of the name */
+    const char *name;
+    uir_datum *datum;
+} uir_value_reading;
+/* Makes the datum of the tensor, which is released when that fails. */
+uir_status uir_value_reading_take(uir_value_reading *reading, uir_tensor *tensor);
+uir_status uir_value_read_npy(uir_value_reading *reading);
+
+/* The files that a library knows, by their names' endings. */
+typedef struct uir_value_format {
+    const char *ending;
+    uir_status (*read)(uir_value_reading *reading);
+} uir_value_format;
+typedef struct uir_value_formats {
+    const uir_value_format *rows;
+    size_t count;
+    const char *hint; /* which endings there are */
+    /* Appends a .pb file's bytes. */
+    uir_status (*write_proto)(const uir_datum *datum, const char *name, uir_diagnostics *diagnostics, const char *file,
+                              uir_text *out);
+} uir_value_formats;
+uir_status uir_value_load_as(uir_context *context, const char *path, const char *member, uir_value_kind expected_kind,
+                             const uir_value_formats *formats, uir_value **out_value);
+uir_status uir_value_save_as(uir_context *context, const uir_value *value, const char *path, const char *name,
+                             const uir_value_formats *formats);
 
 /* npy.c, zip.c, image.c: readers of value files. Data is the whole file. */
 uir_status uir_npy_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
@@ -97,6 +162,5 @@ uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagn
                           const uint8_t *data, size_t size, uir_tensor **out_tensor);
 /* Raw deflate data into exactly `target_size` bytes; false when it is not that. */
 bool uir_inflate(const uint8_t *data, size_t size, uint8_t *target, size_t target_size);
-
 
 #endif

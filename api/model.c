@@ -1,171 +1,38 @@
-/* Models: loading, and what a caller may ask about one. */
+/* Models: their life, and what a caller may ask about one. */
 #include "api/internal.h"
 
-#include <string.h>
-
-/* ---- ports ---- */
-
-static uir_status print_dim(const uir_module *module, uir_dim dim, uir_arena *arena, const char **out_text) {
-    uir_symbol symbol;
-    if (uir_dim_is_symbol(module->dims, dim, &symbol)) {
-        const char *name = uir_dims_symbol_name(module->dims, symbol);
-        UIR_TRY_ALLOCATE(*out_text, uir_arena_copy_string(arena, name, strlen(name)));
-        return UIR_STATUS_OK;
-    }
-    uir_text text;
-    uir_text_init(&text, module->allocator);
-    uir_dim_print(module->dims, dim, &text);
-    uir_status status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK) {
-        *out_text = uir_arena_copy_string(arena, text.data ? text.data : "", text.length);
-        if (!*out_text) status = UIR_STATUS_OUT_OF_MEMORY;
-    }
-    uir_text_deinit(&text);
-    return status;
-}
-
-static uir_status make_port(uir_model *model, const uir_type *type, const char *name, uir_api_port *out) {
-    uint32_t rank = type->rank_known ? type->rank : 0;
-    UIR_TRY_ALLOCATE(out->dims, uir_arena_allocate_array(&model->arena, rank + 1, sizeof *out->dims));
-    UIR_TRY_ALLOCATE(out->dim_names, uir_arena_allocate_array(&model->arena, rank + 1, sizeof *out->dim_names));
-    for (uint32_t i = 0; i < rank; i++) {
-        out->dim_names[i] = "";
-        if (uir_dim_is_const(model->module->dims, type->dims[i], &out->dims[i])) continue;
-        out->dims[i] = -1;
-        UIR_TRY(print_dim(model->module, type->dims[i], &model->arena, &out->dim_names[i]));
-    }
-    out->port = (uir_port){.name = name,
-                           .kind = type->kind,
-                           .dtype = type->dtype,
-                           .rank_known = type->rank_known,
-                           .rank = rank,
-                           .dims = out->dims,
-                           .dim_names = out->dim_names};
-    return UIR_STATUS_OK;
-}
-
-static uir_status make_ports(uir_model *model, const uir_value_id *values, uint32_t count, const char *const *names,
-                             uir_api_port **out_ports) {
-    UIR_TRY_ALLOCATE(*out_ports, uir_arena_allocate_array(&model->arena, count + 1, sizeof **out_ports));
-    for (uint32_t i = 0; i < count; i++) {
-        UIR_TRY(make_port(model, uir_value_type(model->module, values[i]), names[i], &(*out_ports)[i]));
-    }
-    return UIR_STATUS_OK;
-}
-
-/* ---- loading ---- */
-
-static uint32_t count_nodes(const uir_module *module) {
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < module->graphs.count; i++) count += module->graphs.data[i].nodes.count;
-    return count;
-}
-
-static uir_status describe(uir_model *model, const uir_compiled *compiled) {
-    const uir_graph_info *main = uir_graph_get(model->module, model->module->main);
-    model->input_count = main->inputs.count;
-    model->output_count = main->outputs.count;
-    UIR_TRY(make_ports(model, main->inputs.data, main->inputs.count, compiled->info.input_names, &model->inputs));
-    UIR_TRY(make_ports(model, main->outputs.data, main->outputs.count, compiled->info.output_names, &model->outputs));
-    model->facts = compiled->info;
-    model->info = (uir_model_info){.producer = compiled->info.producer,
-                                   .ir_version = compiled->info.ir_version,
-                                   .opset = compiled->onnx->opset,
-                                   .onnx_node_count = compiled->info.node_count,
-                                   .primitive_count = count_nodes(model->module),
-                                   .load_ms = compiled->load_ms,
-                                   .compile_ms = compiled->compile_ms,
-                                   .device = "interpreter",
-                                   .why = ""};
-    return UIR_STATUS_OK;
-}
-
-static uir_status build(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                        uir_model *model) {
-    uir_pipeline_options pipeline = {0};
-    uir_compiled compiled;
-    if (options && options->struct_size < sizeof *options) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_model_options.struct_size is not set");
-    }
-    if (options) {
-        pipeline.progress = options->progress;
-        pipeline.progress_user = options->progress_user;
-        pipeline.dump = options->dump;
-        pipeline.dump_text = options->dump_text;
-        pipeline.dump_user = options->dump_user;
-        pipeline.check_text = options->check;
-    }
-    UIR_TRY(uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena, &pipeline,
-                                 &compiled));
-    model->module = compiled.primitives;
-    uir_status status = describe(model, &compiled);
-    /* The source is not needed any more; what both borrow belongs to the primitives. */
-    compiled.primitives = NULL;
-    uir_compiled_deinit(&compiled);
-    /* The sink of this call ends with it; a run brings its own. */
-    model->module->diagnostics = NULL;
-    return status;
-}
-
-static bool wants_interpreter(const uir_model_options *options) {
-    return options && options->device && strcmp(options->device, "interpreter") == 0;
-}
-
-/* On the device, or else on the interpreter. */
-static uir_status build_code(uir_call *call, const uir_model_options *options, uir_model *model) {
-    if (wants_interpreter(options)) return UIR_STATUS_OK;
-    model->module->diagnostics = &call->diagnostics;
-    uir_status status = uir_model_compile(call, model, options);
-    model->module->diagnostics = NULL;
-    if (status != UIR_STATUS_UNSUPPORTED) return status;
-    const uir_diagnostic *said = call->diagnostics.first;
-    const char *why = said ? said->message : "the device cannot run it";
-    model->info.why = uir_arena_copy_string(&model->arena, why, strlen(why));
-    uir_diagnostics_clear(&call->diagnostics);
-    return model->info.why ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
-}
-
-static uir_status load(uir_context *context, const uir_onnx_source *source, const uir_model_options *options,
-                       uir_model **out_model) {
-    uir_call call;
+uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model) {
     uir_model *model;
-    *out_model = NULL;
-    uir_call_begin(&call, context);
-    uir_status status = UIR_STATUS_OUT_OF_MEMORY;
-    model = uir_allocate_zeroed(&context->allocator, sizeof *model);
-    if (model) {
-        model->context = context;
-        uir_arena_init(&model->arena, &context->allocator);
-        status = build(&call, source, options, model);
-        if (status == UIR_STATUS_OK) status = build_code(&call, options, model);
-    }
-    if (status != UIR_STATUS_OK) {
-        uir_model_destroy(model);
-        return uir_call_end(&call, status, "loading a model");
-    }
+    UIR_TRY_ALLOCATE(model, uir_allocate_zeroed(&context->allocator, sizeof *model));
+    model->context = context;
+    model->table = table;
+    uir_arena_init(&model->arena, &context->allocator);
     *out_model = model;
-    return uir_call_end(&call, status, "loading a model");
-}
-
-uir_status uir_model_load_file(uir_context *context, const char *path, const uir_model_options *options,
-                               uir_model **out_model) {
-    uir_onnx_source source = {.path = path};
-    return load(context, &source, options, out_model);
-}
-
-uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size, const char *folder,
-                                 const uir_model_options *options, uir_model **out_model) {
-    uir_onnx_source source = {.data = data, .size = size, .folder = folder};
-    return load(context, &source, options, out_model);
+    return UIR_STATUS_OK;
 }
 
 void uir_model_destroy(uir_model *model) {
     if (!model) return;
-    uir_model_code_destroy(model);
-    uir_module_destroy(model->module);
+    model->table->destroy(model);
+    uir_package_close(model->package);
     uir_arena_deinit(&model->arena);
     uir_release(&model->context->allocator, model, sizeof *model);
+}
+
+uir_status uir_model_wait(uir_model *model) {
+    uir_call call;
+    uir_call_begin(&call, model->context);
+    return uir_call_end(&call, model->table->wait(&call, model), "compiling the kernels");
+}
+
+uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port) {
+    size_t room = (size_t)port->rank + 1;
+    UIR_TRY_ALLOCATE(out_port->dims, uir_arena_allocate_array(&model->arena, room, sizeof *out_port->dims));
+    UIR_TRY_ALLOCATE(out_port->dim_names, uir_arena_allocate_array(&model->arena, room, sizeof *out_port->dim_names));
+    out_port->port = *port;
+    out_port->port.dims = out_port->dims;
+    out_port->port.dim_names = out_port->dim_names;
+    return UIR_STATUS_OK;
 }
 
 /* ---- questions ---- */
@@ -178,11 +45,7 @@ size_t uir_model_output_count(const uir_model *model) {
 }
 uir_model_info uir_model_get_info(const uir_model *model) {
     uir_model_info info = model->info;
-    if (model->code) {
-        pthread_mutex_lock(&model->code->mutex);
-        info.compiled_kernels = model->code->compiled;
-        pthread_mutex_unlock(&model->code->mutex);
-    }
+    info.compiled_kernels = model->table->count_compiled(model);
     return info;
 }
 
@@ -195,86 +58,13 @@ uir_port uir_model_get_output(const uir_model *model, size_t index) {
 }
 
 const char *uir_model_get_metadata(const uir_model *model, const char *key) {
-    for (uint32_t i = 0; i < model->facts.metadata_count; i++) {
-        if (strcmp(model->facts.metadata[i].key, key) == 0) return model->facts.metadata[i].value;
-    }
-    return NULL;
-}
-
-/* ---- shapes for given dims ---- */
-
-typedef struct binding_walk {
-    const uir_dims *dims;
-    const uir_dim_binding *bindings;
-    size_t count;
-    bool *used;      /* by binding */
-    int64_t *values; /* by symbol */
-} binding_walk;
-
-static void bind_symbol(void *user, uir_symbol symbol) {
-    binding_walk *walk = user;
-    const char *name = uir_dims_symbol_name(walk->dims, symbol);
-    for (size_t i = 0; i < walk->count; i++) {
-        if (strcmp(name, walk->bindings[i].name) != 0) continue;
-        walk->used[i] = true;
-        walk->values[symbol.id] = walk->bindings[i].value;
-    }
-}
-
-static uir_status bind_inputs(uir_call *call, const uir_model *model, binding_walk *walk) {
-    const uir_graph_info *main = uir_graph_get(model->module, model->module->main);
-    for (uint32_t i = 0; i < main->inputs.count; i++) {
-        const uir_type *type = uir_value_type(model->module, main->inputs.data[i]);
-        for (uint32_t d = 0; type->rank_known && d < type->rank; d++) {
-            uir_dim_visit_symbols(walk->dims, type->dims[d], bind_symbol, walk);
-        }
-    }
-    for (size_t i = 0; i < walk->count; i++) {
-        if (!walk->used[i]) {
-            return uir_error(&call->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "no input has a dim '%s'",
-                             walk->bindings[i].name);
-        }
-        if (walk->bindings[i].value < 0) {
-            return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the dim '%s' cannot be %lld",
-                             walk->bindings[i].name, (long long)walk->bindings[i].value);
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
-static uir_status evaluate_shape(uir_call *call, const uir_model *model, size_t index, binding_walk *walk,
-                                 int64_t *out_dims) {
-    if (index >= model->input_count) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
-    }
-    uint32_t symbols = uir_dims_symbol_count(walk->dims);
-    for (uint32_t i = 0; i < symbols; i++) walk->values[i] = 1;
-    UIR_TRY(bind_inputs(call, model, walk));
-    const uir_graph_info *main = uir_graph_get(model->module, model->module->main);
-    const uir_type *type = uir_value_type(model->module, main->inputs.data[index]);
-    for (uint32_t d = 0; type->rank_known && d < type->rank; d++) {
-        if (uir_dim_evaluate(walk->dims, type->dims[d], walk->values, NULL, symbols, &out_dims[d]) !=
-                UIR_DIM_EVALUATED ||
-            out_dims[d] < 0) {
-            return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                             "dim %u of input '%s' has no value for these dims", (unsigned)d,
-                             model->inputs[index].port.name);
-        }
-    }
-    return UIR_STATUS_OK;
+    return model->table->get_metadata(model, key);
 }
 
 uir_status uir_model_get_input_shape(const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                      size_t binding_count, int64_t *out_dims) {
     uir_call call;
-    uir_arena scratch;
     uir_call_begin(&call, model->context);
-    uir_arena_init(&scratch, &model->context->allocator);
-    binding_walk walk = {.dims = model->module->dims, .bindings = bindings, .count = binding_count};
-    walk.used = uir_arena_allocate_array(&scratch, binding_count + 1, sizeof *walk.used);
-    walk.values = uir_arena_allocate_array(&scratch, (size_t)uir_dims_symbol_count(walk.dims) + 1, sizeof *walk.values);
-    uir_status status =
-        walk.used && walk.values ? evaluate_shape(&call, model, index, &walk, out_dims) : UIR_STATUS_OUT_OF_MEMORY;
-    uir_arena_deinit(&scratch);
+    uir_status status = model->table->get_input_shape(&call, model, index, bindings, binding_count, out_dims);
     return uir_call_end(&call, status, "asking for a shape");
 }

@@ -4,41 +4,37 @@
 #include <string.h>
 #include <time.h>
 
-typedef struct node_time {
-    double ms;
-    uint64_t calls;
-} node_time;
-
-struct uir_session {
-    uir_model *model;
-    uint32_t threads;
-    uir_runtime *runtime; /* NULL: the interpreter runs it */
-    uir_call call;        /* of the runtime, whose messages go on to the context */
-    volatile bool cancel;
-    uir_value **inputs;  /* borrowed; NULL until bound */
-    uir_value **outputs; /* owned; NULL until a run has made them */
-    uir_datum **datums;  /* scratch for a run: inputs, then outputs */
-    node_time *times;    /* by node of the module */
-    uint32_t time_count;
-    uir_run_statistics statistics;
-};
-
-static const char interpreter_name[] = "interpreter";
+double uir_api_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
 
 /* The model's own device, or the interpreter. */
 static bool is_known_device(const uir_model *model, const char *device) {
-    return strcmp(device, interpreter_name) == 0 || (model->code && strcmp(device, model->info.device) == 0);
+    return (model->table->interpret && strcmp(device, UIR_INTERPRETER_NAME) == 0) ||
+           (model->package && strcmp(device, model->info.device) == 0);
+}
+
+static uir_status unknown_device(uir_call *call, const uir_model *model, const char *device) {
+    if (!model->table->interpret && strcmp(device, UIR_INTERPRETER_NAME) == 0)
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
+                              "a package has no graph that the interpreter could run");
+    return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                          "load it for that device, or leave the session's device out",
+                          "the model was not loaded for the device '%s'", device);
 }
 
 static uir_status allocate_parts(uir_session *session) {
     const uir_allocator *allocator = &session->model->context->allocator;
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
-    session->time_count = session->model->module->nodes.count;
     UIR_TRY_ALLOCATE(session->inputs, uir_allocate_zeroed(allocator, inputs * sizeof *session->inputs));
     UIR_TRY_ALLOCATE(session->outputs, uir_allocate_zeroed(allocator, outputs * sizeof *session->outputs));
     UIR_TRY_ALLOCATE(session->datums,
                      uir_allocate_zeroed(allocator, ((size_t)inputs + outputs) * sizeof *session->datums));
-    UIR_TRY_ALLOCATE(session->times, uir_allocate_zeroed(allocator, session->time_count * sizeof *session->times));
+    UIR_TRY_ALLOCATE(session->bound, uir_allocate_zeroed(allocator, outputs * sizeof *session->bound));
+    UIR_TRY_ALLOCATE(session->times,
+                     uir_allocate_zeroed(allocator, session->model->node_count * sizeof *session->times));
     return UIR_STATUS_OK;
 }
 
@@ -48,24 +44,22 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "uir_session_options.struct_size is not set");
     }
-    if (options && options->device && !is_known_device(model, options->device)) {
-        return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                              "load it for that device, or leave the session's device out",
-                              "the model was not loaded for the device '%s'", options->device);
-    }
+    if (options && options->device && !is_known_device(model, options->device))
+        return unknown_device(call, model, options->device);
     uir_session *session;
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;
     session->threads = options && options->threads ? options->threads : uir_core_count();
-    session->statistics.ran_on = interpreter_name;
+    session->statistics.ran_on = UIR_INTERPRETER_NAME;
     uir_status status = allocate_parts(session);
-    bool interpreted = !model->code || (options && options->device && !strcmp(options->device, interpreter_name));
+    bool interpreted =
+        !model->package || (options && options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
     uir_call_begin(&session->call, model->context);
     if (status == UIR_STATUS_OK && !interpreted) {
         uir_runtime_options runtime = {.threads = session->threads, .measure = true};
         session->statistics.ran_on = model->info.device;
-        status = uir_runtime_create(model->code->package, &runtime, &model->context->allocator,
-                                    &session->call.diagnostics, &session->runtime);
+        status = uir_runtime_create(model->package, &runtime, &model->context->allocator, &session->call.diagnostics,
+                                    &session->runtime);
     }
     if (status != UIR_STATUS_OK) {
         uir_session_destroy(session);
@@ -102,7 +96,8 @@ void uir_session_destroy(uir_session *session) {
     if (session->datums) {
         uir_release(allocator, session->datums, ((size_t)inputs + outputs) * sizeof *session->datums);
     }
-    if (session->times) uir_release(allocator, session->times, session->time_count * sizeof *session->times);
+    if (session->bound) uir_release(allocator, session->bound, outputs * sizeof *session->bound);
+    if (session->times) uir_release(allocator, session->times, session->model->node_count * sizeof *session->times);
     uir_release(allocator, session, sizeof *session);
 }
 
@@ -135,18 +130,33 @@ static bool fits(const uir_port *port, const uir_datum *datum) {
     return true;
 }
 
+/* "f32[batch, 3]" */
+static void describe_port(const uir_port *port, uir_text *text) {
+    bool wrapped = port->kind != UIR_VALUE_TENSOR;
+    if (wrapped) uir_text_append_string(text, port->kind == UIR_VALUE_SEQUENCE ? "seq(" : "opt(");
+    uir_text_append_string(text, port->dtype == UIR_DTYPE_NONE ? "?" : uir_dtype_name(port->dtype));
+    uir_text_append_string(text, port->rank_known ? "[" : "[*");
+    for (uint32_t i = 0; i < port->rank; i++) {
+        if (i) uir_text_append_string(text, ", ");
+        if (port->dims[i] >= 0)
+            uir_text_append_format(text, "%lld", (long long)port->dims[i]);
+        else
+            uir_text_append_string(text, port->dim_names[i]);
+    }
+    uir_text_append_string(text, wrapped ? "])" : "]");
+}
+
 static uir_status misfit(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum) {
     char given[160];
     uir_text expected;
-    const uir_module *module = session->model->module;
-    const uir_graph_info *main = uir_graph_get(module, module->main);
+    const uir_port *port = &session->model->inputs[index].port;
     describe_value(datum, given, sizeof given);
     uir_text_init(&expected, &session->model->context->allocator);
-    uir_type_print(module, uir_value_type(module, main->inputs.data[index]), &expected);
+    describe_port(port, &expected);
     uir_status status = uir_text_status(&expected);
     if (status == UIR_STATUS_OK) {
         status = uir_error(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is %s, but the model wants %s",
-                           session->model->inputs[index].port.name, given, expected.data);
+                           port->name, given, expected.data);
     }
     uir_text_deinit(&expected);
     return status;
@@ -169,18 +179,25 @@ uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *
     return uir_call_end(&call, status, "binding an input");
 }
 
-/* ---- runs ---- */
+/* ---- outputs that the caller holds ---- */
 
-static void after_node(void *user, const uir_module *module, uir_node_id node, double ms) {
-    uir_session *session = user;
-    (void)module;
-    if (node.id >= session->time_count) return;
-    session->times[node.id].ms += ms;
-    session->times[node.id].calls++;
-    session->statistics.interpreter_calls++;
+uir_status uir_session_bind_output(uir_session *session, size_t index, void *data, size_t capacity) {
+    uir_call call;
+    uir_status status = UIR_STATUS_OK;
+    uir_call_begin(&call, session->model->context);
+    if (index >= session->model->output_count) {
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %zu", index);
+    } else {
+        session->bound[index] = (uir_bound_output){data, data ? capacity : 0};
+        if (session->runtime)
+            status = uir_runtime_bind_output(session->runtime, (uint32_t)index, data, data ? capacity : 0);
+    }
+    return uir_call_end(&call, status, "binding an output");
 }
 
-static uir_status take_inputs(uir_call *call, uir_session *session) {
+/* ---- runs ---- */
+
+uir_status uir_session_take_inputs(uir_call *call, uir_session *session) {
     uint32_t missing = 0;
     for (uint32_t i = 0; i < session->model->input_count; i++) {
         if (session->inputs[i]) {
@@ -194,10 +211,39 @@ static uir_status take_inputs(uir_call *call, uir_session *session) {
     return missing ? UIR_STATUS_INVALID_ARGUMENT : UIR_STATUS_OK;
 }
 
-/* Wraps the run's results. Datums that could not be wrapped are released. */
-static uir_status take_outputs(uir_session *session, uir_datum **results) {
+/* Into the buffer that the caller bound, which the value then borrows. */
+static uir_status place_output(uir_call *call, uir_session *session, uint32_t index, uir_datum **datum) {
+    const uir_bound_output *bound = &session->bound[index];
+    const uir_tensor *from = (*datum)->tensor;
+    const char *name = session->model->outputs[index].port.name;
+    uir_tensor *tensor;
+    uir_datum *placed;
+    if ((*datum)->kind != UIR_VALUE_TENSOR || from->dtype == UIR_DTYPE_STRING)
+        return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "output '%s' has no bytes that a buffer could take", name);
+    if (from->byte_size > bound->capacity)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "output '%s' takes %zu bytes, and the buffer bound to it has %zu", name, from->byte_size,
+                         bound->capacity);
+    if (from->byte_size) memmove(bound->data, from->data, from->byte_size);
+    UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, from->dtype, from->rank, from->shape,
+                                       bound->data, &tensor));
+    uir_status status = uir_datum_create_tensor(&session->model->context->allocator, tensor, &placed);
+    if (status != UIR_STATUS_OK) {
+        uir_tensor_release(tensor);
+        return status;
+    }
+    uir_datum_release(*datum);
+    *datum = placed;
+    return UIR_STATUS_OK;
+}
+
+/* Datums that could not be wrapped are released. */
+uir_status uir_session_take_outputs(uir_call *call, uir_session *session) {
+    uir_datum **results = session->datums + session->model->input_count;
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < session->model->output_count; i++) {
+        if (status == UIR_STATUS_OK && session->bound[i].data) status = place_output(call, session, i, &results[i]);
         if (status == UIR_STATUS_OK) {
             status = uir_value_wrap(session->model->context, results[i], session->model->outputs[i].port.name,
                                     &session->outputs[i]);
@@ -209,15 +255,9 @@ static uir_status take_outputs(uir_session *session, uir_datum **results) {
     return status;
 }
 
-static double now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 static uir_status run_on_device(uir_call *call, uir_session *session) {
     const uir_model *model = session->model;
-    UIR_TRY(take_inputs(call, session));
+    UIR_TRY(uir_session_take_inputs(call, session));
     for (uint32_t i = 0; i < model->input_count; i++) {
         const uir_datum *datum = session->inputs[i]->datum;
         const uir_tensor *tensor = datum->tensor;
@@ -243,30 +283,14 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     return UIR_STATUS_OK;
 }
 
-static uir_status run(uir_call *call, uir_session *session) {
-    const uir_model *model = session->model;
-    uir_datum **results = session->datums + model->input_count;
-    uir_interpreter_options options = {
-        .cancel = &session->cancel, .after_node = after_node, .user = session, .threads = session->threads};
-    drop_outputs(session);
-    memset(session->times, 0, session->time_count * sizeof *session->times);
-    session->statistics = (uir_run_statistics){.ran_on = interpreter_name};
-    UIR_TRY(take_inputs(call, session));
-    double start = now_ms();
-    UIR_TRY(uir_module_interpret(model->module, &model->context->allocator, &call->diagnostics, &options,
-                                 session->datums, model->input_count, results, model->output_count,
-                                 &session->statistics.peak_bytes));
-    session->statistics.run_ms = now_ms() - start;
-    return take_outputs(session, results);
-}
-
 uir_status uir_session_run(uir_session *session) {
     uir_call call;
     if (session->runtime)
         return uir_call_flush(&session->call, run_on_device(&session->call, session), "running the model");
     session->cancel = false;
     uir_call_begin(&call, session->model->context);
-    return uir_call_end(&call, run(&call, session), "running the model");
+    drop_outputs(session);
+    return uir_call_end(&call, session->model->table->interpret(&call, session), "running the model");
 }
 
 void uir_session_cancel(uir_session *session) {
@@ -329,18 +353,5 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
 
 bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     if (session->runtime) return get_step(session, index, out_node);
-    const uir_module *module = session->model->module;
-    for (uint32_t i = 1; i < session->time_count; i++) {
-        if (session->times[i].calls == 0 || index-- > 0) continue;
-        const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
-        *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),
-                                          .op = uir_op_get_row(node->origin)->name,
-                                          .kernel = uir_op_get_row(node->op)->name,
-                                          .by = interpreter_name,
-                                          .why = session->model->info.why,
-                                          .ms = session->times[i].ms,
-                                          .calls = session->times[i].calls};
-        return true;
-    }
-    return false;
+    return session->model->table->get_node_statistics(session, index, out_node);
 }

@@ -59,7 +59,7 @@ function(uir_layer_check target)
     message(FATAL_ERROR "${target}: no row in ${UIR_LAYERS_FILE} says what it may link; add one")
   endif()
   list(SUBLIST row 2 -1 uses)
-  set(allowed uir) # for programs: the public header is the library uir's
+  set(allowed uir uir_rt_shared) # for programs: the public header is these libraries'
   if(TARGET ${target})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")
@@ -103,13 +103,13 @@ function(uir_add_library name)
 endfunction()
 
 # uir_add_tool(NAME SOURCES file... DEPENDS uir_library... [LIBRARIES external...] [DEFINITIONS macro...])
-# A program in build/<preset>/bin. One that depends on `uir` alone sees include/ and nothing else.
+# A program in build/<preset>/bin. One that depends on a public library alone sees include/ and nothing else.
 function(uir_add_tool name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})
   uir_target_settings(${name})
   uir_layer_check(${name} ${arg_DEPENDS})
-  if(NOT arg_DEPENDS STREQUAL "uir")
+  if(NOT arg_DEPENDS MATCHES "^(uir|uir_rt_shared)$")
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   endif()
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})

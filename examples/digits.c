@@ -6,7 +6,7 @@
  * [batch, classes]; pictures of that size. Out: each picture as text, the most probable class, the probabilities, and
  * how long each step took. Exit codes are those of uir-run. */
 #define _POSIX_C_SOURCE 200809L
-#include "uir/uir.h"
+#include <uir/uir.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -373,7 +373,6 @@ static uir_status plan_foreign(planner *p, const uir_node_info *node, uir_node_i
 
 /* Whether neither a kernel nor the runtime computes the node. */
 static bool is_foreign(const planner *p, const uir_node_info *node) {
-    if (!p->options || !p->options->foreign) return false;
     if (node->op == UIR_OP_GROUP) return !uir_node_find_attribute(p->module, node, "kernel");
     return !find_rule(node->op);
 }
@@ -394,24 +393,31 @@ static plan_node *find_rule(uir_op op) {
     return (row->traits & UIR_TRAIT_HOST) && uir_runtime_has_host_op(row->name) ? plan_host : NULL;
 }
 
-/* Everything that cannot be planned is reported before it fails. */
-static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
+/* Every node that only the opener could run, in bodies as well, is an error. */
+static uir_status refuse_foreign(planner *p, uir_graph_id graph) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     uir_status first = UIR_STATUS_OK;
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
-        plan_node *rule = find_rule(node->op);
-        if (is_foreign(p, node)) {
-            if (first == UIR_STATUS_OK) first = plan_foreign(p, node, info->nodes.data[i], block);
-            continue;
-        }
-        uir_status status =
-            rule ? first == UIR_STATUS_OK ? rule(p, node, block) : UIR_STATUS_OK
-                 : uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes %s, and it is no host operator",
-                               uir_op_name(node->op));
+        uir_status status = UIR_STATUS_OK;
+        if (is_foreign(p, node))
+            status = uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is no host operator");
+        for (uint32_t k = 0; k < node->attribute_count && status == UIR_STATUS_OK && node->op != UIR_OP_GROUP; k++)
+            if (node->attributes[k].kind == UIR_ATTRIBUTE_GRAPH)
+                status = refuse_foreign(p, node->attributes[k].value.graph);
         if (first == UIR_STATUS_OK) first = status;
     }
     return first;
+}
+
+static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
+    const uir_graph_info *info = uir_graph_get(p->module, graph);
+    for (uint32_t i = 0; i < info->nodes.count; i++) {
+        const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
+        UIR_TRY(is_foreign(p, node) ? plan_foreign(p, node, info->nodes.data[i], block)
+                                    : find_rule(node->op)(p, node, block));
+    }
+    return UIR_STATUS_OK;
 }
 
 /* The value that the output's elements are made as: reshapes give the same ones. */
@@ -456,6 +462,7 @@ static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_
 
 uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
+    if (!p->options || !p->options->foreign) UIR_TRY(refuse_foreign(p, p->module->main));
     UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_plan_port port;

@@ -284,9 +284,8 @@ bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t 
 uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 
 /* ---- the package's bytes around it ----
- * Header: magic, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and of the table;
+ * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and of the table;
  * then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_MAGIC   "UIRPACK\n"
 #define UIR_PACKAGE_VERSION 1
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,

@@ -84,6 +84,15 @@ uint32_t uir_package_input_count(const uir_package *package);
 uint32_t uir_package_output_count(const uir_package *package);
 uir_package_port uir_package_get_input(const uir_package *package, uint32_t index);
 uir_package_port uir_package_get_output(const uir_package *package, uint32_t index);
+typedef struct uir_package_dim {
+    const char *name;
+    int64_t value;
+} uir_package_dim;
+/* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every
+ * other is 1. NOT_FOUND with a message for a name that is no dim of an input. */
+uir_status uir_package_get_input_shape(const uir_package *package, uint32_t index, const uir_package_dim *dims,
+                                       size_t count, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                                       int64_t *out_dims);
 /* NULL when the key is absent. */
 const char *uir_package_get_metadata(const uir_package *package, const char *key);
 /* Figures of what the package holds. */

@@ -14,6 +14,9 @@
  *       uir_session_get_output(session, 0, &output);
  *   }
  *
+ * Two libraries have it: libuir, and libuir_rt, which opens packages (uir_model_open_package_file) and has no compiler:
+ * there what compiles is UNSUPPORTED, and value files are tensors in .npy and .pb.
+ *
  * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
  * sessions on several threads; one session is used by one thread at a time. */
 #ifndef UIR_UIR_H
@@ -232,6 +235,49 @@ UIR_API void uir_model_destroy(uir_model *model);
 /* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
+/* ---- packages: models compiled ahead ------------------------------------------------------------------------- */
+#define UIR_PACKAGE_MAGIC "UIRPACK\n" /* the first 8 bytes of the file */
+
+typedef struct uir_package_open_options {
+    size_t struct_size; /* sizeof(uir_package_open_options) */
+    bool trusted;       /* native code in the package may run in this process; else the VM runs its kernels */
+    const char *device; /* "cpu" or "vm"; NULL: "cpu" */
+} uir_package_open_options;
+
+/* Opens a package as a model: no compiler is needed, or started. The file is mapped and validated; what it holds of
+ * constants is checked when a run first needs them. It must not be changed while it is open (replacing it by rename is
+ * fine). `options` may be NULL: not trusted. BAD_FILE for what is no package of this version. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_open_package_file(uir_context *context, const char *path,
+                                                               const uir_package_open_options *options,
+                                                               uir_model **out_model);
+
+typedef struct uir_package_write_options {
+    size_t struct_size; /* sizeof(uir_package_write_options) */
+    /* What it is to run on: "cpu", "cpu:avx2", "vm". The first decides how kernels are cut; each "cpu" adds native code
+     * for its variant, and the VM's form is always there. None: "cpu". */
+    const char *const *devices;
+    size_t device_count;
+    bool no_native; /* no native code: the VM runs it everywhere */
+    bool (*progress)(void *user, const char *stage, double fraction); /* as in uir_model_options */
+    void *progress_user;
+    const volatile bool *cancel; /* polled while compilers run; NULL: never */
+} uir_package_write_options;
+
+typedef struct uir_package_info {
+    uint64_t size;         /* of the file, bytes */
+    uint32_t kernel_count; /* different kernels */
+    uint32_t native_count; /* variants of native code */
+    double compile_ms;
+} uir_package_info;
+
+/* Compiles an ONNX file to a package: the same bytes for the same model, devices and compiler, wherever it is done. The
+ * file appears whole or not at all. UNSUPPORTED, with a message for each, when there are nodes that no kernel computes.
+ * `options` and `out_info` may be NULL. In libuir alone. */
+UIR_API UIR_WARN_UNUSED uir_status uir_package_write_file(uir_context *context, const char *model_path,
+                                                          const char *package_path,
+                                                          const uir_package_write_options *options,
+                                                          uir_package_info *out_info);
+
 /* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
 typedef struct uir_port {
     const char *name;
@@ -317,6 +363,11 @@ UIR_API void uir_session_destroy(uir_session *session);
 /* Binds an input. The session keeps no copy: `value` must live until the run has ended. dtype and shape are checked here;
  * dims that several inputs share are checked when the run starts. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
+/* Results of output `index` are written to the caller's `capacity` bytes of `data` by every run until another buffer is
+ * bound; the output's value then borrows them. It may be the data of an input's value. NULL: memory of the session again.
+ * A run whose result is larger fails with INVALID_ARGUMENT. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session, size_t index, void *data,
+                                                           size_t capacity);
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
 /* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. */
 UIR_API void uir_session_cancel(uir_session *session);

@@ -6,6 +6,7 @@
  * load of the public API (reading, decomposition, clean-up), with --frontend only through the reader. External data is
  * looked for beside each file. Exit code 0 when nothing was found. */
 #include "api/internal.h"
+#include "frontend/frontend.h"
 #include "frontend/wire.h"
 
 #include <glob.h>

@@ -1,4 +1,4 @@
-/* Damaged packages: `fuzz_package COUNT [SEED]`. Half of the cases change a byte anywhere: the package must be refused,
+/* Damaged packages: `fuzz_package COUNT [SEED [FILE]]`, of a package made here or of a file's. Half of the cases change a byte anywhere: the package must be refused,
  * at the latest by its first run. The others change words of the plan or the code and make the hashes right again: then
  * whatever happens stays within the runtime's memory, which the sanitizers of such a build watch. */
 #include "tests/runtime/support.h"
@@ -136,7 +136,7 @@ static uir_status run_watched(uir_runtime *r) {
 }
 
 /* ---- one case ---- */
-static float numbers[64];
+static float numbers[1 << 16];
 
 static uir_status open_and_run(const char *bytes, size_t size) {
     limited l = {uir_allocator_system(), 0};
@@ -206,6 +206,19 @@ static void forge(const uir_text *good, uir_text *out) {
     uir_release(&allocator, copy, size);
 }
 
+static void read_package(const char *path, uir_text *out) {
+    char part[4096];
+    size_t length;
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        printf("%s: cannot be opened\n", path);
+        exit(1);
+    }
+    while ((length = fread(part, 1, sizeof part, file)) > 0) uir_text_append(out, part, length);
+    fclose(file);
+    if (uir_text_status(out) != UIR_STATUS_OK) exit(1);
+}
+
 int main(int count, char **arguments) {
     uint64_t cases = count > 1 ? strtoull(arguments[1], NULL, 10) : 5000, refused = 0, ran = 0, failed = 0;
     state = count > 2 ? strtoull(arguments[2], NULL, 10) * 2654435761u + 88172645463325252u : 88172645463325252u;
@@ -213,7 +226,10 @@ int main(int count, char **arguments) {
     uir_text bytes;
     fixture_init(&f);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = (float)(i % 5);
-    check_ok(&f, fixture_build(&f, module_text, kernels));
+    if (count > 3)
+        read_package(arguments[3], &f.package);
+    else
+        check_ok(&f, fixture_build(&f, module_text, kernels));
     uir_text_init(&bytes, &f.allocator);
     check_ok(&f, open_and_run(f.package.data, f.package.length));
     for (uint64_t i = 0; i < cases; i++) {

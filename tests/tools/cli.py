@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 RUN, OPT = os.path.join(BIN, "uir-run"), os.path.join(BIN, "uir-opt")
+PACK, RUN_PACKAGE = os.path.join(BIN, "uir-pack"), os.path.join(BIN, "uir-run-package")
 RAN, DIFFERS, USAGE, BAD_FILE, UNSUPPORTED, FAILED = range(6)
 
 # What a name may hold: none of it may reach a terminal, a shell or a path as it is.
@@ -66,7 +67,7 @@ def fails(code, *words, command, **options):
     expect(is_clean(done.stderr), "the message holds bytes that a terminal acts on", done)
     for word in words:
         expect(word in done.err, f"the message does not hold '{word}'", done)
-    expect(done.err.startswith(("uir-run: ", "uir-opt: ")), "the message does not say who speaks", done)
+    expect(done.err.startswith(("uir-run: ", "uir-opt: ", "uir-pack: ", "uir-run-package: ")), "the message does not say who speaks", done)
     expect(not done.stdout, "a failure writes to standard output", done)
     return done
 

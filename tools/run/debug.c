@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void debug_stage(debug_state *state, const char *stage) {
     if (state->level < 1 || !strncmp(state->last, stage, sizeof state->last - 1)) return;
     snprintf(state->last, sizeof state->last, "%s", stage);
     if (state->level < 2)
-        fprintf(stderr, "uir-run: %s\n", stage);
+        fprintf(stderr, PROGRAM ": %s\n", stage);
     else
-        fprintf(stderr, "uir-run: %8.1f ms  %s\n", now_ms() - state->start_ms, stage);
+        fprintf(stderr, PROGRAM ": %8.1f ms  %s\n", now_ms() - state->start_ms, stage);
 }

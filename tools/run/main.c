@@ -171,6 +171,17 @@ static uir_status save_outputs(uir_context *context, uir_model *model, uir_sessi
     return UIR_STATUS_OK;
 }
 
+/* By what the file begins with, whatever its name. */
+static bool is_package(const char *path) {
+    static const char magic[] = UIR_PACKAGE_MAGIC;
+    char start[sizeof magic - 1] = {0};
+    struct stat s;
+    FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+    bool same = file && fread(start, 1, sizeof start, file) == sizeof start && !memcmp(start, magic, sizeof start);
+    if (file) fclose(file);
+    return same;
+}
+
 /* What the options forbid. */
 static uir_status check_calls(const run_options *options, uir_model *model, const uir_run_statistics *statistics) {
     const char *why = uir_model_get_info(model).why;
@@ -180,7 +191,9 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
         return UIR_STATUS_UNSUPPORTED;
     }
     if (options->no_vm && statistics->vm_calls) {
-        complain(NULL, "--no-vm: %llu kernels ran on the VM", (unsigned long long)statistics->vm_calls);
+        complain(options->trusted || !is_package(options->model) ? NULL
+                                                                 : "--trusted lets the package's native code run",
+                 "--no-vm: %llu kernels ran on the VM", (unsigned long long)statistics->vm_calls);
         return UIR_STATUS_DEVICE_FAILED;
     }
     return UIR_STATUS_OK;
@@ -334,8 +347,19 @@ static uir_status check_options(const run_options *options) {
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
     if (!wrong) return UIR_STATUS_OK;
-    complain("try: uir-run --help", "%s%s", wrong, word);
+    complain("try: " PROGRAM " --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static uir_status load(uir_context *context, const run_options *options, bool package,
+                       const uir_model_options *model_options, uir_model **out_model) {
+    uir_package_open_options open_options = {sizeof open_options, options->trusted, options->device};
+    if (package && options->check) {
+        complain("check the model it was made from", "--check: a package has no stages to compare");
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
+    return uir_model_load_file(context, options->model, model_options, out_model);
 }
 
 /* The VM has answered; the next start finds the kernels compiled. */
@@ -346,7 +370,7 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
     progress_hide();
     if (!options->quiet && before == 0)
-        fprintf(stderr, "uir-run: warning: the VM ran the model, for its kernels could not be compiled: %s\n", why);
+        fprintf(stderr, PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled: %s\n", why);
     if (before == 0) uir_context_clear_messages(context);
 }
 
@@ -371,13 +395,16 @@ static uir_status run(const run_options *options) {
     model_options.no_cache = options->no_cache;
     model_options.cache_limit = (uint64_t)options->cache_limit;
     debug_init(&debug, &model_options);
-    status = uir_model_load_file(context, options->model, &model_options, &model);
+    bool package = is_package(options->model);
+    status = load(context, options, package, &model_options, &model);
     progress_hide();
     if (options->can_run && options->json) {
         report_support(stdout, context, status == UIR_STATUS_OK ? model : NULL);
     } else if (status == UIR_STATUS_OK && options->can_run) {
         uir_model_info info = uir_model_get_info(model);
-        if (!options->quiet)
+        if (!options->quiet && package)
+            printf("supported: a package of %u kernels, by %s\n", info.kernel_count, info.device);
+        else if (!options->quiet)
             printf("supported: %u ONNX nodes, %u primitives, opset %lld\n", info.onnx_node_count, info.primitive_count,
                    (long long)info.opset);
     } else if (status == UIR_STATUS_OK) {

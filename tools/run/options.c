@@ -27,9 +27,10 @@ typedef struct option_row {
 static const option_row rows[] = {
 #define OPTION(long_name, argument, kind, field, help)                                                                 \
     {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help},
-#include "options.def"
+#include PROGRAM_OPTIONS
 #undef OPTION
 };
+static const char *const short_names[][2] = {{"-h", "--help"}, {"-o", "--output"}};
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
 bool parse_count(const char *text, int64_t *out_value) {
@@ -101,7 +102,7 @@ const char *options_split(const char *option, const char *text) {
 }
 
 static uir_status usage_error(const char *what, const char *text) {
-    complain("try: uir-run --help", "%s '%s'", what, text);
+    complain("try: " PROGRAM " --help", "%s '%s'", what, text);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -159,7 +160,8 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
             only_names = true;
             continue;
         }
-        if (!strcmp(argument, "-h")) argument = "--help";
+        for (size_t k = 0; k < sizeof short_names / sizeof *short_names; k++)
+            if (!strcmp(argument, short_names[k][0])) argument = short_names[k][1];
         const char *name = argument + 2;
         const char *equals = argument[1] == '-' ? strchr(name, '=') : NULL;
         size_t length = equals ? (size_t)(equals - name) : strlen(argument) - 1 - (argument[1] == '-');
@@ -169,7 +171,7 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
             snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63),
                      argument[1] == '-' ? name : argument + 1);
             const char *meant = nearest(word, option_name, NULL);
-            complain("try: uir-run --help", "unknown option '%s'%s%s%s", argument, meant ? "; did you mean --" : "",
+            complain("try: " PROGRAM " --help", "unknown option '%s'%s%s%s", argument, meant ? "; did you mean --" : "",
                      meant ? meant : "", meant ? "?" : "");
             return UIR_STATUS_INVALID_ARGUMENT;
         }
@@ -218,11 +220,8 @@ void options_print_help(FILE *stream, int width) {
     enum { LEFT = 25, NARROW = 60 };
     if (width < 20) width = 20;
     int left = width < NARROW ? 6 : LEFT;
-    fputs("uir-run MODEL.onnx [OPTION...]\n", stream);
-    print_wrapped(
-        stream,
-        "Runs an ONNX model and shows its outputs. Inputs come from --data or --input; the rest are seeded random.", 0,
-        0, width);
+    fputs(PROGRAM_USAGE "\n", stream);
+    print_wrapped(stream, PROGRAM_PURPOSE, 0, 0, width);
     fputc('\n', stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         bool has_argument = rows[i].argument != NULL;
@@ -238,8 +237,5 @@ void options_print_help(FILE *stream, int width) {
         print_wrapped(stream, rows[i].help, left, left, width);
     }
     fputc('\n', stream);
-    print_wrapped(stream,
-                  "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, "
-                  "5 device or machine failed, 130 and 143 interrupted.",
-                  0, 0, width);
+    print_wrapped(stream, PROGRAM_EXITS, 0, 0, width);
 }

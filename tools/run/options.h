@@ -1,7 +1,8 @@
-/* Command line of uir-run. In: argv. Out: a struct with one field per row of options.def. */
+/* Command line of uir-run and its kin. In: argv. Out: a struct with one field per row of the program's options.def. */
 #ifndef UIR_TOOLS_RUN_OPTIONS_H
 #define UIR_TOOLS_RUN_OPTIONS_H
 
+#include "program.h"
 #include "uir/uir.h"
 #include <stdio.h>
 
@@ -24,7 +25,7 @@ typedef struct option_list {
 typedef struct run_options {
     const char *model;
 #define OPTION(long_name, argument, kind, field, help) FIELD_##kind(field)
-#include "options.def"
+#include PROGRAM_OPTIONS
 #undef OPTION
 } run_options;
 

@@ -1,6 +1,7 @@
 /* Well-formed UTF-8 per RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF; C0 and C1 controls are
  * escaped. */
 #include "printable.h"
+#include "program.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -53,7 +54,7 @@ void complain(const char *hint, const char *format, ...) {
     va_start(arguments, format);
     if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
     va_end(arguments);
-    fprintf(stderr, "uir-run: error: %s\n", printable(raw, safe, sizeof safe));
+    fprintf(stderr, PROGRAM ": error: %s\n", printable(raw, safe, sizeof safe));
     if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
     complaint_made = true;
 }

@@ -1,0 +1,46 @@
+/* Sessions on the interpreter of primitives. */
+#include "api/compiled.h"
+
+#include <string.h>
+
+static void after_node(void *user, const uir_module *module, uir_node_id node, double ms) {
+    uir_session *session = user;
+    (void)module;
+    if (node.id >= session->model->node_count) return;
+    session->times[node.id].ms += ms;
+    session->times[node.id].calls++;
+    session->statistics.interpreter_calls++;
+}
+
+uir_status uir_session_interpret(uir_call *call, uir_session *session) {
+    const uir_model *model = session->model;
+    uir_datum **results = session->datums + model->input_count;
+    uir_interpreter_options options = {
+        .cancel = &session->cancel, .after_node = after_node, .user = session, .threads = session->threads};
+    memset(session->times, 0, model->node_count * sizeof *session->times);
+    session->statistics = (uir_run_statistics){.ran_on = UIR_INTERPRETER_NAME};
+    UIR_TRY(uir_session_take_inputs(call, session));
+    double start = uir_api_now_ms();
+    UIR_TRY(uir_module_interpret(uir_model_get_source(model)->module, &model->context->allocator, &call->diagnostics,
+                                 &options, session->datums, model->input_count, results, model->output_count,
+                                 &session->statistics.peak_bytes));
+    session->statistics.run_ms = uir_api_now_ms() - start;
+    return uir_session_take_outputs(call, session);
+}
+
+bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node) {
+    const uir_module *module = uir_model_get_source(session->model)->module;
+    for (uint32_t i = 1; i < session->model->node_count; i++) {
+        if (session->times[i].calls == 0 || index-- > 0) continue;
+        const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
+        *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),
+                                          .op = uir_op_get_row(node->origin)->name,
+                                          .kernel = uir_op_get_row(node->op)->name,
+                                          .by = UIR_INTERPRETER_NAME,
+                                          .why = session->model->info.why,
+                                          .ms = session->times[i].ms,
+                                          .calls = session->times[i].calls};
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,209 @@
+/* Packages written to files: the whole compile, native code for several variants of the CPU, one file. */
+#include "api/compiled.h"
+#include "api/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_DEVICES = 16, MAX_FILE_NAME = 4096 };
+
+typedef struct packing {
+    uir_call *call;
+    const uir_package_write_options *options;
+    const char *devices[MAX_DEVICES];
+    uint32_t device_count;
+    uir_compiled compiled;
+    uir_packaging *packaging;
+    uir_packaging_native natives[MAX_DEVICES];
+    uir_cpu_object objects[MAX_DEVICES];
+    uint32_t native_count;
+    uir_text bytes;
+} packing;
+
+/* ---- which devices ---- */
+
+static uir_status take_devices(packing *k) {
+    const uir_package_write_options *o = k->options;
+    uir_diagnostics *diagnostics = &k->call->diagnostics;
+    if (o && o->struct_size < sizeof *o)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "uir_package_write_options.struct_size is not set");
+    if (o && o->device_count > MAX_DEVICES)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%zu devices; a package is for at most %d",
+                         o->device_count, MAX_DEVICES);
+    k->devices[0] = uir_device_get(0)->name;
+    k->device_count = o && o->device_count ? (uint32_t)o->device_count : 1;
+    for (uint32_t i = 0; o && i < o->device_count; i++) k->devices[i] = o->devices[i];
+    for (uint32_t i = 0; i < k->device_count; i++) {
+        if (!uir_device_find(k->devices[i], NULL))
+            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
+                             k->devices[i]);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The variants among the devices, each once. */
+static uir_status list_natives(packing *k, const char **out_isas, uint32_t *out_count) {
+    *out_count = 0;
+    for (uint32_t i = 0; i < k->device_count && !(k->options && k->options->no_native); i++) {
+        const char *variant;
+        uir_cpu_device cpu;
+        bool known = false;
+        if (!uir_device_find(k->devices[i], &variant)->native) continue;
+        UIR_TRY(uir_cpu_describe(variant, &k->call->diagnostics, &cpu));
+        const char *isa = uir_cpu_variant_name(cpu.variant);
+        for (uint32_t n = 0; n < *out_count; n++) known |= !strcmp(out_isas[n], isa);
+        if (!known) out_isas[(*out_count)++] = isa;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- the package's bytes ---- */
+
+typedef struct compile_step {
+    const packing *packing;
+    uint32_t index, count;
+    volatile bool stop;
+} compile_step;
+
+static void show_compile(void *user, uint32_t done, uint32_t total) {
+    compile_step *step = user;
+    const uir_package_write_options *o = step->packing->options;
+    double part = total ? (double)done / total : 0;
+    if (o && o->progress && o->progress(o->progress_user, "compile", ((double)step->index + part) / step->count))
+        step->stop = true;
+}
+
+static uir_status compile_natives(packing *k) {
+    const char *isas[MAX_DEVICES];
+    compile_step step = {.packing = k};
+    UIR_TRY(list_natives(k, isas, &step.count));
+    for (uint32_t i = 0; i < step.count; i++) {
+        uir_cpu_build_options options = {.jobs = uir_core_count(),
+                                         .cancel = k->options && k->options->cancel ? k->options->cancel : &step.stop,
+                                         .progress = show_compile,
+                                         .progress_user = &step};
+        step.index = i;
+        UIR_TRY(uir_packaging_compile_for(k->packaging, isas[i], &options, &k->call->diagnostics, &k->objects[i]));
+        k->natives[k->native_count++] = (uir_packaging_native){isas[i], &k->objects[i]};
+        if (step.stop) return UIR_STATUS_CANCELLED;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status list_metadata(const uir_onnx_info *info, uir_arena *arena, const char ***out_list) {
+    UIR_TRY_ALLOCATE(*out_list,
+                     uir_arena_allocate_array(arena, 2 * (size_t)info->metadata_count + 1, sizeof **out_list));
+    for (uint32_t i = 0; i < info->metadata_count; i++) {
+        (*out_list)[2 * i] = info->metadata[i].key;
+        (*out_list)[2 * i + 1] = info->metadata[i].value;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status make_bytes(packing *k, uir_arena *arena, const char *model_path) {
+    const uir_allocator *allocator = &k->call->context->allocator;
+    uir_diagnostics *diagnostics = &k->call->diagnostics;
+    uir_onnx_source source = {.path = model_path};
+    uir_pipeline_options pipeline = {0};
+    uir_packaging_options packaging = {.device = k->devices[0]};
+    if (k->options) {
+        pipeline.progress = packaging.progress = k->options->progress;
+        pipeline.progress_user = packaging.progress_user = k->options->progress_user;
+    }
+    UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
+    k->compiled.primitives->diagnostics = diagnostics;
+    UIR_TRY(uir_packaging_create(k->compiled.primitives, &packaging, allocator, diagnostics, &k->packaging));
+    uir_packaging_contents contents = {.natives = k->natives, .metadata_count = k->compiled.info.metadata_count};
+    const char **metadata;
+    UIR_TRY(list_metadata(&k->compiled.info, arena, &metadata));
+    contents.metadata = metadata;
+    if (!(k->options && k->options->no_native)) {
+        /* What has no kernel is said before the compilers are started. */
+        UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, &k->bytes));
+        uir_text_deinit(&k->bytes);
+        uir_text_init(&k->bytes, allocator);
+        UIR_TRY(compile_natives(k));
+    }
+    contents.native_count = k->native_count;
+    return uir_packaging_write_contents(k->packaging, &contents, diagnostics, &k->bytes);
+}
+
+/* ---- the file ---- */
+
+static bool write_all(int descriptor, const char *data, size_t size) {
+    while (size) {
+        ssize_t written = write(descriptor, data, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* A name beside the file's that nobody has; the descriptor or -1. */
+static int open_temporary(const char *path, char *out_name) {
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        int length = snprintf(out_name, MAX_FILE_NAME, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
+        if (length < 0 || length >= MAX_FILE_NAME) return -1;
+        int descriptor = open(out_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+    return -1;
+}
+
+static uir_status write_file(uir_diagnostics *diagnostics, const char *path, const uir_text *bytes) {
+    char temporary[MAX_FILE_NAME];
+    uir_location place = {.file = path};
+    struct stat facts;
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name a file",
+                              "what is there is no regular file, and is left as it is");
+    int descriptor = open_temporary(path, temporary);
+    if (descriptor < 0)
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
+                              "cannot write the file");
+    bool good = write_all(descriptor, bytes->data, bytes->length) && fsync(descriptor) == 0;
+    good = close(descriptor) == 0 && good;
+    good = good && rename(temporary, path) == 0;
+    if (good) return UIR_STATUS_OK;
+    unlink(temporary);
+    return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",
+                          "the file could not be written whole");
+}
+
+static uir_status pack(packing *k, const char *model_path, const char *package_path, uir_package_info *out_info) {
+    uir_arena arena;
+    double start = uir_api_now_ms();
+    UIR_TRY(take_devices(k));
+    uir_arena_init(&arena, &k->call->context->allocator);
+    uir_status status = make_bytes(k, &arena, model_path);
+    if (status == UIR_STATUS_OK) status = write_file(&k->call->diagnostics, package_path, &k->bytes);
+    if (status == UIR_STATUS_OK && out_info)
+        *out_info = (uir_package_info){.size = k->bytes.length,
+                                       .kernel_count = uir_packaging_kernel_count(k->packaging),
+                                       .native_count = k->native_count,
+                                       .compile_ms = uir_api_now_ms() - start};
+    uir_arena_deinit(&arena);
+    return status;
+}
+
+uir_status uir_package_write_file(uir_context *context, const char *model_path, const char *package_path,
+                                  const uir_package_write_options *options, uir_package_info *out_info) {
+    uir_call call;
+    packing k = {.call = &call, .options = options};
+    uir_call_begin(&call, context);
+    uir_text_init(&k.bytes, &context->allocator);
+    uir_status status = pack(&k, model_path, package_path, out_info);
+    for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
+    uir_packaging_destroy(k.packaging);
+    if (k.compiled.primitives) k.compiled.primitives->diagnostics = NULL;
+    uir_compiled_deinit(&k.compiled);
+    uir_text_deinit(&k.bytes);
+    return uir_call_end(&call, status, "writing a package");
+}

@@ -1,0 +1,118 @@
+/* Models from package files: no compiler, no graph. */
+#include "api/device.h"
+#include "api/internal.h"
+
+#include <string.h>
+
+/* ---- what such a model answers ---- */
+
+static void destroy_nothing(uir_model *model) {
+    (void)model; /* the package is the model's */
+}
+
+static uir_status wait_for_nothing(uir_call *call, uir_model *model) {
+    (void)call, (void)model;
+    return UIR_STATUS_OK;
+}
+
+static uint32_t count_none(const uir_model *model) {
+    (void)model;
+    return 0;
+}
+
+static const char *get_metadata(const uir_model *model, const char *key) {
+    return uir_package_get_metadata(model->package, key);
+}
+
+static uir_status get_input_shape(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
+                                  size_t binding_count, int64_t *out_dims) {
+    const uir_allocator *allocator = &model->context->allocator;
+    size_t size = (binding_count + 1) * sizeof(uir_package_dim);
+    uir_package_dim *dims;
+    UIR_TRY_ALLOCATE(dims, uir_allocate_zeroed(allocator, size));
+    for (size_t i = 0; i < binding_count; i++) dims[i] = (uir_package_dim){bindings[i].name, bindings[i].value};
+    uir_status status = uir_package_get_input_shape(model->package, index < UINT32_MAX ? (uint32_t)index : UINT32_MAX,
+                                                    dims, binding_count, allocator, &call->diagnostics, out_dims);
+    uir_release(allocator, dims, size);
+    return status;
+}
+
+static const uir_model_table package_model = {
+    .destroy = destroy_nothing,
+    .wait = wait_for_nothing,
+    .count_compiled = count_none,
+    .get_input_shape = get_input_shape,
+    .get_metadata = get_metadata,
+};
+
+/* ---- opening ---- */
+
+static uir_status take_port(uir_model *model, const uir_package_port *from, uir_api_port *out) {
+    uir_port port = {
+        .name = from->name, .kind = UIR_VALUE_TENSOR, .dtype = from->dtype, .rank_known = true, .rank = from->rank};
+    UIR_TRY(uir_api_port_init(model, &port, out));
+    for (uint32_t i = 0; i < from->rank; i++) {
+        out->dims[i] = from->dims[i];
+        out->dim_names[i] = from->dim_names[i];
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status take_ports(uir_model *model) {
+    const uir_package *package = model->package;
+    model->input_count = uir_package_input_count(package);
+    model->output_count = uir_package_output_count(package);
+    UIR_TRY_ALLOCATE(model->inputs,
+                     uir_arena_allocate_array(&model->arena, (size_t)model->input_count + 1, sizeof *model->inputs));
+    UIR_TRY_ALLOCATE(model->outputs,
+                     uir_arena_allocate_array(&model->arena, (size_t)model->output_count + 1, sizeof *model->outputs));
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        uir_package_port port = uir_package_get_input(package, i);
+        UIR_TRY(take_port(model, &port, &model->inputs[i]));
+    }
+    for (uint32_t i = 0; i < model->output_count; i++) {
+        uir_package_port port = uir_package_get_output(package, i);
+        UIR_TRY(take_port(model, &port, &model->outputs[i]));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status open_into(uir_call *call, uir_model *model, const char *path,
+                            const uir_package_open_options *options) {
+    uir_diagnostics *diagnostics = &call->diagnostics;
+    double start = uir_api_now_ms();
+    if (options && options->struct_size < sizeof *options)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "uir_package_open_options.struct_size is not set");
+    const char *device = options ? options->device : NULL;
+    if (device && !strcmp(device, UIR_INTERPRETER_NAME))
+        return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
+                              "a package has no graph that the interpreter could run");
+    const uir_device_row *row = uir_device_find(device, NULL);
+    if (!row)
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
+    uir_package_options package = {
+        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
+    UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
+    UIR_TRY(take_ports(model));
+    model->info = (uir_model_info){.producer = "",
+                                   .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
+                                   .why = "",
+                                   .kernel_count = uir_package_get_facts(model->package).kernels,
+                                   .load_ms = uir_api_now_ms() - start};
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_model_open_package_file(uir_context *context, const char *path, const uir_package_open_options *options,
+                                       uir_model **out_model) {
+    uir_call call;
+    *out_model = NULL;
+    uir_call_begin(&call, context);
+    uir_status status = uir_model_create(context, &package_model, out_model);
+    if (status == UIR_STATUS_OK) status = open_into(&call, *out_model, path, options);
+    if (status != UIR_STATUS_OK) {
+        uir_model_destroy(*out_model);
+        *out_model = NULL;
+    }
+    return uir_call_end(&call, status, "opening a package");
+}

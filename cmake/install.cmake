@@ -1,0 +1,72 @@
+# The public libraries as they are installed, and what finds them: libuir, libuir_rt, each shared and static; the header,
+# the programs, pkg-config files, a CMake package. In: the stages' targets. Out: targets uir_shared, uir_static,
+# uir_rt_shared, uir_rt_static, and the rules of `cmake --install`.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+file(RELATIVE_PATH UIR_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+
+# uir_add_public_library(NAME OWN target... PARTS target... EXTERNAL library...)
+# OWN: targets whose every object is in it; PARTS: targets of which a shared library takes what it uses.
+function(uir_add_public_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OWN;PARTS;EXTERNAL")
+  set(own "")
+  set(all "")
+  foreach(target IN LISTS arg_OWN)
+    list(APPEND own $<TARGET_OBJECTS:${target}>)
+  endforeach()
+  foreach(target IN LISTS arg_PARTS)
+    list(APPEND all $<TARGET_OBJECTS:${target}>)
+  endforeach()
+  # The stages hide every name that the public header does not mark.
+  add_library(${name}_shared SHARED ${own})
+  target_link_libraries(${name}_shared PRIVATE ${arg_PARTS} ${arg_EXTERNAL} m)
+  target_link_options(${name}_shared PRIVATE LINKER:--gc-sections LINKER:--as-needed)
+  add_library(${name}_static STATIC ${own} ${all})
+  target_link_libraries(${name}_static INTERFACE ${arg_EXTERNAL} m)
+  foreach(kind shared static)
+    set_target_properties(${name}_${kind} PROPERTIES
+      OUTPUT_NAME ${name} LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/public ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/public)
+    target_include_directories(${name}_${kind} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+  set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${name}_shared ${name}_static EXPORT uirTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+set(parts ${libraries})
+list(REMOVE_ITEM parts uir_api)
+uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c xxhash pthread dl)
+uir_add_public_library(uir_rt OWN uir_alone uir_api PARTS uir_vm uir_cpu_driver uir_rt uir_base
+                       EXTERNAL xxhash pthread dl)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT uirTargets NAMESPACE uir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/uirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/uirConfig.cmake
+     CONTENT "include(\${CMAKE_CURRENT_LIST_DIR}/uirTargets.cmake)\n")
+install(FILES ${PROJECT_BINARY_DIR}/uirConfig.cmake ${PROJECT_BINARY_DIR}/uirConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
+
+# The prefix is found from where the file lies, so that an installed tree may be moved.
+file(RELATIVE_PATH UIR_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(pair "uir|ONNX models compiled and run|libprotobuf-c libxxhash" "uir_rt|packages of compiled models run, without a compiler|libxxhash")
+  string(REPLACE "|" ";" pair "${pair}")
+  list(GET pair 0 name)
+  list(GET pair 1 what)
+  list(GET pair 2 requires)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.pc @ONLY CONTENT "prefix=\${pcfiledir}/@UIR_PC_TO_PREFIX@
+libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+
+Name: @name@
+Description: @what@
+Version: @PROJECT_VERSION@
+Requires.private: @requires@
+Libs: -L\${libdir} -l@name@
+Libs.private: -lm -lpthread -ldl
+Cflags: -I\${includedir}
+")
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What `cmake --install` leaves: the examples build against that tree alone, by pkg-config as C11 and as C++17 and by the
+CMake package, also after it was moved, and run; the libraries export the public names and no others.
+
+In: the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+BUILD = os.path.dirname(os.path.abspath(BIN))
+DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
+PICTURES = os.path.join(ROOT, "models", "digits", "pictures")
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+LIBRARIES = {"uir": "the whole", "uir_rt": "the runtime"}
+
+
+def run(*command, code=0, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
+    if done.returncode != code:
+        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+class Installed:
+    """The tree, installed elsewhere and then moved: nothing may remember the first place."""
+
+    def __enter__(self):
+        self.kept = tempfile.TemporaryDirectory(prefix="uir install ")
+        first, self.prefix = os.path.join(self.kept.name, "first"), os.path.join(self.kept.name, "prefix")
+        run("cmake", "--install", BUILD, "--prefix", first)
+        os.rename(first, self.prefix)
+        self.library = os.path.dirname(next(os.path.join(d, f) for d, _, names in os.walk(self.prefix) for f in names
+                                            if f == "libuir.so"))
+        self.environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.library, "pkgconfig"),
+                                LD_LIBRARY_PATH=self.library)
+        return self
+
+    def __exit__(self, *_):
+        self.kept.cleanup()
+
+    def flags(self, name, *more):
+        # Quoted for a shell, as pkg-config does with spaces.
+        import shlex
+        return shlex.split(run("pkg-config", "--cflags", "--libs", *more, name, env=self.environment))
+
+    def path(self, *parts):
+        return os.path.join(self.kept.name, *parts)
+
+
+def run_examples(tree, digits, buffers, model=DIGITS):
+    if digits:
+        pictures = sorted(os.path.join(PICTURES, p) for p in os.listdir(PICTURES) if p.endswith(".png"))[:2]
+        out = run(digits, DIGITS, *pictures, env=tree.environment)
+        assert out.count("answer: ") == 2, out
+    out = run(buffers, model, "3", env=tree.environment)
+    assert "where the caller wants them" in out and "ELSEWHERE" not in out, out
+
+
+def test_pkg_config(tree):
+    for compiler, language in ((["cc", "-std=c11"], "c"), (["c++", "-std=c++17", "-x", "c++"], "c++")):
+        programs = []
+        for name in ("digits", "buffers"):
+            program = tree.path(f"{name}-{language}")
+            source = shutil.copy(os.path.join(ROOT, "examples", name + ".c"), tree.kept.name)
+            run(*compiler, *WARNINGS, source, "-x", "none", "-o", program, *tree.flags("uir"))
+            programs.append(program)
+        run_examples(tree, *programs)
+
+
+def test_cmake_package(tree):
+    source = shutil.copytree(os.path.join(ROOT, "examples"), tree.path("examples"))
+    build = tree.path("build")
+    run("cmake", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + tree.prefix)
+    run("cmake", "--build", build)
+    run_examples(tree, os.path.join(build, "uir-digits"), os.path.join(build, "uir-buffers"))
+    package = make_package(tree)
+    for library in ("uir_rt", "uir_rt_static"):
+        program = os.path.join(build, "uir-buffers-" + library)
+        run_examples(tree, None, program, package)
+        assert "protobuf" not in run("ldd", program, env=tree.environment)
+        run(program, DIGITS, code=4, env=tree.environment)
+
+
+def make_package(tree):
+    """Of a model of one product, which no digit needs."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
+    import cli
+    model = cli.save(cli.product_model(), tree.path("model.onnx"))
+    package = tree.path("model.uir")
+    run(os.path.join(tree.prefix, "bin", "uir-pack"), model, "-o", package)
+    return package
+
+
+def test_programs(tree):
+    names = os.listdir(os.path.join(tree.prefix, "bin"))
+    assert {"uir-run", "uir-pack", "uir-opt", "uir-run-package"} <= set(names), names
+    package = make_package(tree)
+    bare = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    bare.update(PATH="/nonexistent", CC="/bin/false")
+    for name in ("uir-run", "uir-run-package"):
+        assert "y f32[1,4]" in run(os.path.join(tree.prefix, "bin", name), package, "--trusted", "--no-vm", env=bare)
+
+
+def test_libraries(tree):
+    with open(os.path.join(tree.prefix, "include", "uir", "uir.h"), encoding="utf-8") as f:
+        public = set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", f.read(), re.M))
+    assert len(public) > 40, public
+    for name in LIBRARIES:
+        path = os.path.join(tree.library, f"lib{name}.so")
+        assert re.search(rf"SONAME.*lib{name}\.so\.0\b", run("readelf", "-d", path))
+        assert f"lib{name}.a" in os.listdir(tree.library)
+        exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", path).splitlines()}
+        assert exported == public, f"lib{name}: exported {exported - public}, missing {public - exported}"
+        assert run("pkg-config", "--modversion", name, env=tree.environment).strip() == "0.1.0"
+    everything = subprocess.run(["grep", "-rl", ROOT, tree.prefix, "--include=*.pc", "--include=*.cmake", "--include=*.h"],
+                                capture_output=True, text=True).stdout
+    assert not everything, f"the checkout is named in {everything}"
+
+
+def main():
+    passed = failed = 0
+    with Installed() as tree:
+        for name, test in list(globals().items()):
+            if not name.startswith("test_"):
+                continue
+            try:
+                test(tree)
+                passed += 1
+            except AssertionError as error:
+                failed += 1
+                print(f"{name}: {error}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""uir-pack, and packages in uir-run and in uir-run-package, which has no compiler: what is written, where it runs, who is
+trusted, and what happens to packages that are damaged, too new, or cannot be made.
+
+In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from cli import (BAD_FILE, DIFFERS, FAILED, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails, is_clean,
+                 main, make_model, run, save, value, write_set)
+
+NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
+
+
+def packed(c, *arguments, name="model.uir"):
+    """The package of the case's model."""
+    done = run(PACK, c.model, "-o", c.path(name), "--quiet", *arguments)
+    expect(done.returncode == RAN and not done.stdout and not done.stderr, "packing", done)
+    return c.path(name)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def only_in(c, *names):
+    found = set(os.listdir(c.folder)) - {"model.onnx"}
+    expect(found == set(names), f"{found} lies there, not {names}")
+
+
+# ---- packages that are made ----
+def test_a_package_runs_everywhere():
+    with Case() as c:
+        p = packed(c)
+        only_in(c, "model.uir")
+        data = write_set(c.path("data"), c.x, c.y)
+        for program in (RUN, RUN_PACKAGE):
+            for arguments, by in ((["--trusted", "--no-vm"], "cpu"), ([], "vm"), (["--trusted", "--device", "vm"], "vm"),
+                                  (["--trusted", "--threads", "2"], "cpu")):
+                done = run(program, p, "--data", data, "--no-fallback", "--json", *arguments, env=NO_COMPILER)
+                expect(done.returncode == RAN and not done.stderr, "running a package", done)
+                told = json.loads(done.out)
+                expect(told["ran_on"] == by and told["compiled"] == 0 and told["calls"]["host"] == 0, f"by {by}", done)
+                expect(all(o["agree"] for o in told["outputs"]), "its outputs", done)
+            done = run(program, p, "--data", write_set(c.path("other"), c.x, c.y + 1))
+            expect(done.returncode == DIFFERS, "outputs that differ", done)
+            fails(FAILED, "VM", "--trusted", command=[program, p, "--no-vm", "--data", data])
+
+
+def test_known_by_its_bytes():
+    with Case() as c:
+        p = packed(c, name="package.onnx")
+        model = shutil.copy(c.model, c.path("model.uir"))
+        np.save(c.path("x.npy"), c.x)
+        for path in (p, model):
+            done = run(RUN, path, "--no-cache", "--input", "x=" + c.path("x.npy"))
+            expect(done.returncode == RAN, "known by what it holds", done)
+
+
+def test_default_name_and_report():
+    with Case() as c:
+        done = run(PACK, c.model, "--no-native")
+        expect(done.returncode == RAN and "1 kernels" in done.out and "model.uir" in done.out, "the report", done)
+        only_in(c, "model.uir")
+
+
+def test_same_bytes_in_any_folder():
+    with Case() as a, Case() as b:
+        kinds = (["--device", "cpu:generic"], ["--no-native"], ["--device", "vm"])
+        for i, kind in enumerate(kinds):
+            first = packed(a, *kind, name=f"{i}.uir")
+            os.makedirs(b.path("deep", "er"), exist_ok=True)
+            done = run(PACK, b.model, "--quiet", "--output=" + b.path("deep", "er", "x.uir"), *kind, cwd=b.path("deep"),
+                       env={"TMPDIR": b.path("deep"), "HOME": b.folder})
+            expect(done.returncode == RAN, "packing elsewhere", done)
+            expect(read(first) == read(b.path("deep", "er", "x.uir")), f"other bytes with {kind}")
+        os.utime(a.model, (1, 1))
+        expect(read(packed(a, *kinds[0], name="again.uir")) == read(a.path("0.uir")), "other bytes the second time")
+
+
+def test_several_variants():
+    with Case() as c:
+        sizes = [os.path.getsize(packed(c, "--device", d, name=d.replace(":", "_") + ".uir"))
+                 for d in ("vm", "cpu:generic", "cpu:generic,cpu:avx2,cpu:avx512")]
+        expect(sizes == sorted(set(sizes)), f"sizes {sizes}")
+        data = write_set(c.path("data"), c.x, c.y)
+        done = run(RUN, c.path("cpu_generic,cpu_avx2,cpu_avx512.uir"), "--data", data, "--trusted", "--no-vm")
+        expect(done.returncode == RAN, "the best variant runs", done)
+        same = packed(c, "--device", "cpu:generic", "--device", "cpu:avx2", "--device", "cpu:avx512", name="same.uir")
+        expect(read(same) == read(c.path("cpu_generic,cpu_avx2,cpu_avx512.uir")), "a list and several options")
+        twice = packed(c, "--device", "cpu:generic,cpu:generic", name="twice.uir")
+        expect(read(twice) == read(c.path("cpu_generic.uir")), "a variant named twice")
+
+
+def test_dims_of_a_package():
+    with Case() as c:
+        p = packed(c, "--no-native")
+        for program in (RUN, RUN_PACKAGE):
+            done = run(program, p, "--dim", "batch=5", "--json")
+            expect(done.returncode == RAN and json.loads(done.out)["outputs"][0]["shape"] == [5, 4], "a free dim", done)
+            fails(USAGE, "bacth", "did you mean 'batch'", command=[program, p, "--dim", "bacth=5"])
+            fails(USAGE, "did you mean 'x'", command=[program, p, "--shape", "xx=1x3"])
+            np.save(c.path("x.npy"), c.x[:, :2])
+            fails(BAD_FILE, "x", "f32[batch, 3]", command=[program, p, "--input", "x=" + c.path("x.npy")])
+
+
+def test_saving_by_the_runtime_alone():
+    with Case() as c:
+        p = packed(c, "--no-native")
+        data = write_set(c.path("data"), c.x, c.y)
+        for form in ("pb", "npy"):
+            done = run(RUN_PACKAGE, p, "--data", data, "--save", c.path(form), "--format", form)
+            expect(done.returncode == RAN, f"saving {form}", done)
+        proto = onnx.load_tensor(c.path("pb", "output_0.pb"))
+        expect(np.array_equal(numpy_helper.to_array(proto), c.y), "what a .pb holds")
+        expect(np.array_equal(np.load(c.path("npy", "y.npy")), c.y), "what an .npy holds")
+
+
+def test_the_runtime_alone_is_small():
+    done = run("ldd", RUN_PACKAGE)
+    expect("libuir_rt.so" in done.out and "protobuf" not in done.out, "what it links", done)
+    library = [line.split()[2] for line in done.out.splitlines() if "libuir_rt" in line][0]
+    sizes = run("size", library).out.splitlines()[1].split()
+    expect(int(sizes[0]) + int(sizes[1]) < 1_500_000, f"{sizes[:3]} bytes of code and data")
+    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).out.splitlines()]
+    expect(names and all(n.startswith("uir_") for n in names), f"exported: {[n for n in names if n[:4] != 'uir_']}")
+    with Case() as c:
+        fails(UNSUPPORTED, "uir-pack", command=[RUN_PACKAGE, c.model])
+
+
+# ---- what is refused ----
+def test_what_a_package_cannot():
+    with Case() as c:
+        p = packed(c, "--no-native")
+        fails(UNSUPPORTED, "interpreter", command=[RUN, p, "--device", "interpreter"])
+        fails(UNSUPPORTED, "--check", command=[RUN, p, "--check"])
+        fails(UNSUPPORTED, "toaster", command=[RUN, p, "--device", "toaster"])
+
+
+def test_nodes_without_a_kernel_are_listed():
+    text = TensorProto.STRING
+    nodes = [helper.make_node("StringConcat", ["a", "b"], ["c"], name="first"),
+             helper.make_node("StringConcat", ["c", "b"], ["d"], name="second"),
+             helper.make_node("Relu", ["x"], ["y"], name="third")]
+    model = make_model(nodes, [value("a", ["n"], text), value("b", ["n"], text), value("x", ["n"])],
+                       [value("d", ["n"], text), value("y", ["n"])])
+    with Case() as c:
+        m = save(model, c.path("strings.onnx"))
+        done = fails(UNSUPPORTED, "first", "second", command=[PACK, m, "-o", c.path("p.uir")])
+        expect("third" not in done.err, "a node with a kernel is named", done)
+        only_in(c, "strings.onnx")
+
+
+def test_wrong_usage():
+    with Case() as c:
+        for words, arguments in ((["no model"], []), (["no-nativ", "did you mean --no-native"], [c.model, "--no-nativ"]),
+                                 (["did you mean cpu"], [c.model, "--device", "cpi"]), (["--output"], [c.model, "-o"]),
+                                 (["toaster"], [c.model, "--device", "cpu,toaster"]), (["''"], [c.model, "--device", ""]),
+                                 (["at most"], [c.model, "--device", ",".join(["cpu"] * 17)]),
+                                 (["one model"], [c.model, c.model]), (["no value"], [c.model, "--no-native=1"])):
+            fails(USAGE, *words, command=[PACK, *arguments])
+        done = run(PACK, c.model, "--device", "cpu:nosuch")
+        expect(done.returncode in (USAGE, UNSUPPORTED) and "nosuch" in done.err, "a variant that is none", done)
+        only_in(c)
+        for option in ("--help", "-h", "--version"):
+            done = run(PACK, option)
+            expect(done.returncode == RAN and done.out and not done.stderr and is_clean(done.stdout), option, done)
+
+
+def test_bad_models_and_places():
+    with Case() as c:
+        fails(BAD_FILE, "nosuch", command=[PACK, c.path("nosuch.onnx")])
+        fails(BAD_FILE, command=[PACK, c.write("bad.onnx", b"\xff" * 100)])
+        fails(BAD_FILE, command=[PACK, c.path()])
+        fails(UNSUPPORTED, "Frobnicate", command=[PACK, save(make_model(
+            [helper.make_node("Frobnicate", ["x"], ["y"])], [value("x", [1])], [value("y", None)]), c.path("op.onnx"))])
+        os.unlink(c.path("bad.onnx")), os.unlink(c.path("op.onnx"))
+        os.mkdir(c.path("folder"))
+        for place in (c.path("none", "p.uir"), c.path("folder"), "/dev/full", "/proc/p.uir"):
+            fails(FAILED, place, command=[PACK, c.model, "--no-native", "-o", place])
+        only_in(c, "folder")
+
+
+def test_an_old_package_survives_a_failure():
+    with Case() as c:
+        p = packed(c, "--no-native")
+        before = read(p)
+        fails(FAILED, command=[PACK, c.model, "-o", p], env={"CC": "/bin/false"})
+        expect(read(p) == before, "the package that was there")
+        only_in(c, "model.uir")
+
+
+def test_signals():
+    with Case() as c:
+        slow = c.write("slow", "#!/bin/sh\nexec sleep 60\n")
+        os.chmod(slow, 0o755)
+        os.mkdir(c.path("tmp"))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = subprocess.Popen([PACK, c.model, "-o", c.path("p.uir")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=dict(os.environ, CC=slow, TMPDIR=c.path("tmp")))
+            deadline = time.time() + 20
+            while not os.listdir(c.path("tmp")) and time.time() < deadline:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            start = time.time()
+            p.send_signal(number)
+            p.communicate(timeout=30)
+            expect(p.returncode == 128 + number, f"exit {p.returncode} after signal {number}")
+            expect(time.time() - start < 5, "it went on")
+            expect(not os.listdir(c.path("tmp")), "something is left in the temporary folder")
+        only_in(c, "slow", "tmp")
+
+
+# ---- packages that are not what they were ----
+def test_a_newer_version():
+    with Case() as c:
+        data = bytearray(read(packed(c, "--no-native")))
+        data[8] += 1
+        p = c.write("new.uir", bytes(data))
+        for program in (RUN, RUN_PACKAGE):
+            fails(BAD_FILE, "version 2", "version 1", command=[program, p])
+
+
+def test_damaged_packages():
+    with Case() as c:
+        whole = read(packed(c))
+        numbers = random.Random(4)
+        for program in (RUN, RUN_PACKAGE):
+            for _ in range(40):
+                data = bytearray(whole)
+                data[numbers.randrange(8, len(data))] ^= 1 << numbers.randrange(8)
+                fails(BAD_FILE, "package", command=[program, c.write("p.uir", bytes(data)), "--trusted"])
+            for length in (8, 9, 31, 32, 100, len(whole) // 2, len(whole) - 1):
+                fails(BAD_FILE, command=[program, c.write("p.uir", whole[:length])])
+            fails(BAD_FILE, command=[program, c.write("p.uir", whole + b"x")])
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))

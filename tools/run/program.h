@@ -1,0 +1,33 @@
+/* Who speaks: the programs that share these files. */
+#ifndef UIR_TOOLS_RUN_PROGRAM_H
+#define UIR_TOOLS_RUN_PROGRAM_H
+
+#if defined(PROGRAM_UIR_PACK)
+#define PROGRAM       "uir-pack"
+#define PROGRAM_USAGE "uir-pack MODEL.onnx -o PACKAGE.uir [OPTION...]"
+#define PROGRAM_PURPOSE                                                                                                \
+    "Compiles an ONNX model to a package, which uir-run opens and libuir_rt runs without a compiler."
+#define PROGRAM_EXITS                                                                                                  \
+    "Exit codes: 0 written, 2 usage, 3 bad model file, 4 unsupported, 5 compiler or machine failed, 130 and 143 "      \
+    "interrupted."
+#define PROGRAM_OPTIONS "../pack/options.def"
+#else
+#if defined(PROGRAM_UIR_RUN_PACKAGE)
+#define PROGRAM         "uir-run-package"
+#define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
+#define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
+#else
+#define PROGRAM       "uir-run"
+#define PROGRAM_USAGE "uir-run MODEL.onnx|PACKAGE.uir [OPTION...]"
+#define PROGRAM_PURPOSE                                                                                                \
+    "Runs an ONNX model, or a package of one, and shows its outputs. Inputs come from --data or --input; the rest "    \
+    "are "                                                                                                             \
+    "seeded random."
+#endif
+#define PROGRAM_EXITS                                                                                                  \
+    "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, 5 device or " \
+    "machine failed, 130 and 143 interrupted."
+#define PROGRAM_OPTIONS "options.def"
+#endif
+
+#endif
