@@ -9,9 +9,13 @@
  *
  * - run SECONDS: runs for that long, at least once; ok and each run's milliseconds
  *
+ * - limit KIND WORK SECONDS: as run, but what the machine can do at best (limits.h): `multiply` of WORK flops, `read`
+ * or `copy` of WORK bytes; the way of doing so that is fastest in the middle
+ *
  * Before the first, when the model is open: ok MILLISECONDS. "error TEXT" where something failed. With `cpu` the runs'
  * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
+#include "limits.h"
 #include <uir/uir.h>
 
 #include <stdio.h>
@@ -96,6 +100,49 @@ static void run_for(double seconds) {
     putchar('\n');
 }
 
+static double limit_ms(char kind, size_t way, double work, char *from, char *to) {
+    if (kind == 'm') return limit_multiply_add(work) * 1e3;
+    return (kind == 'r' ? limit_read(way, from, (size_t)work) : limit_copy(way, to, from, (size_t)work)) * 1e3;
+}
+
+static int compare_times(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* All ways in turn; what is answered is the fastest way's median. */
+static void limit_for(const char *arguments) {
+    char kind[16];
+    double work, seconds, best = 0;
+    if (sscanf(arguments, "%15s %lf %lf", kind, &work, &seconds) != 3 || !strchr("mrc", kind[0]) || work < 64) {
+        puts("error: limit multiply|read|copy WORK SECONDS");
+        return;
+    }
+    size_t ways = kind[0] == 'm' ? 1 : kind[0] == 'r' ? limit_read_ways() : limit_copy_ways();
+    size_t bytes = kind[0] == 'm' ? 64 : ((size_t)work + 4095) / 4096 * 4096;
+    char *from = aligned_alloc(4096, kind[0] == 'm' ? 4096 : bytes),
+         *to = aligned_alloc(4096, bytes < 4096 ? 4096 : bytes);
+    if (!from || !to) {
+        puts("error out of memory");
+        free(from);
+        free(to);
+        return;
+    }
+    memset(from, 1, bytes);
+    memset(to, 1, bytes);
+    for (size_t way = 0; way < ways; way++) {
+        double end = ms_of(CLOCK_MONOTONIC) + seconds * 1e3 / (double)ways;
+        size_t count = 0;
+        do times[count++] = limit_ms(kind[0], way, work, from, to);
+        while (ms_of(CLOCK_MONOTONIC) < end && count < MOST_RUNS);
+        qsort(times, count, sizeof *times, compare_times);
+        if (!way || times[count / 2] < best) best = times[count / 2];
+    }
+    printf("ok %.6f\n", best);
+    free(from);
+    free(to);
+}
+
 static bool open_model(char **arguments) {
     uir_model_options options = {.struct_size = sizeof options, .wait = true, .cache = arguments[2]};
     uir_session_options threads = {.struct_size = sizeof threads, .threads = (uint32_t)strtoul(arguments[3], NULL, 10)};
@@ -125,6 +172,8 @@ int main(int argc, char **argv) {
             save_outputs(line + 5);
         else if (!strncmp(line, "run ", 4))
             run_for(strtod(line + 4, NULL));
+        else if (!strncmp(line, "limit ", 6))
+            limit_for(line + 6);
         else
             puts("error unknown command");
     }
