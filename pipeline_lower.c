@@ -131,13 +131,22 @@ static uir_status build_group(work *w, uir_node_id group) {
     return status;
 }
 
-static uir_status build_groups(work *w) {
+/* In the order of the text, so that the kernels of a module that was read back have the same names. */
+static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
     uir_module *module = w->middle->module;
-    uint32_t count = module->nodes.count;
-    for (uint32_t n = 1; n < count; n++) {
-        if (uir_node_get(module, (uir_node_id){n})->op != UIR_OP_GROUP) continue;
-        UIR_TRY(advance(w->options, "building loops", (double)n / count));
-        UIR_TRY(build_group(w, (uir_node_id){n}));
+    uint32_t count = uir_graph_get(module, graph)->nodes.count;
+    for (uint32_t n = 0; n < count; n++) {
+        uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
+        uint32_t attributes = uir_node_get(module, id)->attribute_count;
+        UIR_TRY(advance(w->options, "building loops", (double)(*seen)++ / module->nodes.count));
+        if (uir_node_get(module, id)->op == UIR_OP_GROUP) {
+            UIR_TRY(build_group(w, id));
+            continue;
+        }
+        for (uint32_t a = 0; a < attributes; a++) {
+            const uir_attribute *attribute = &uir_node_get(module, id)->attributes[a];
+            if (attribute->kind == UIR_ATTRIBUTE_GRAPH) UIR_TRY(build_groups(w, attribute->value.graph, seen));
+        }
     }
     return UIR_STATUS_OK;
 }
@@ -213,7 +222,9 @@ static uir_status go_on(uir_middle *middle, const uir_middle_options *options, u
     while (middle->stage < options->last) {
         uir_middle_stage next = middle->stage + 1;
         work w = {.middle = middle, .options = options, .diagnostics = diagnostics};
-        UIR_TRY(next == UIR_MIDDLE_LOOP ? build_groups(&w) : advance_kernels(middle, options, next, diagnostics));
+        uint32_t seen = 0;
+        UIR_TRY(next == UIR_MIDDLE_LOOP ? build_groups(&w, middle->module->main, &seen)
+                                        : advance_kernels(middle, options, next, diagnostics));
         middle->stage = next;
     }
     return UIR_STATUS_OK;
@@ -301,14 +312,14 @@ static uir_status find_kernel(uir_middle *middle, const char *name, uir_middle_k
 }
 
 /* Takes the function over. */
-static uir_status keep_function(uir_middle *middle, uir_loop_function *function, const char *file,
+static uir_status keep_function(uir_middle *middle, uir_loop_function *function, uint32_t line, const char *file,
                                 uir_diagnostics *diagnostics) {
     uir_middle_kernel *kernel = NULL;
     uir_status status = find_kernel(middle, function->name, &kernel);
     if (status == UIR_STATUS_OK && middle->stage == UIR_MIDDLE_SCHEDULE)
         return uir_loop_list_add(&kernel->lowered.scheduled, function);
     if (status == UIR_STATUS_OK && kernel->lowered.naive)
-        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = file},
+        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = file, .line = line},
                            "two functions are called @%s", function->name);
     if (status != UIR_STATUS_OK)
         uir_loop_function_destroy(function);
@@ -329,23 +340,24 @@ static uir_status keep_igraphs(uir_middle *middle, uir_igraph_list *list, uir_di
     return UIR_STATUS_OK;
 }
 
-static uir_status parse_part(uir_middle *middle, const char *text, size_t length, const char *file,
+static uir_status parse_part(uir_middle *middle, const char *text, size_t length, uint32_t line, const char *file,
                              uir_diagnostics *diagnostics) {
     bool loops = middle->stage == UIR_MIDDLE_LOOP || middle->stage == UIR_MIDDLE_SCHEDULE;
     if (loops != (text[0] == 'f') || middle->stage == UIR_MIDDLE_FUSION)
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = file},
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = file, .line = line},
                          "the text is not what stage '%s' prints", stage_names[middle->stage]);
     if (loops) {
         uir_loop_function *function;
-        UIR_TRY(uir_loop_parse(&middle->allocator, text, length, file, diagnostics, &function));
+        UIR_TRY(uir_loop_parse_part(&middle->allocator, text, length, line, file, diagnostics, &function));
         uir_status status = uir_loop_verify(function, diagnostics);
-        if (status == UIR_STATUS_OK) return keep_function(middle, function, file, diagnostics);
+        if (status == UIR_STATUS_OK) return keep_function(middle, function, line, file, diagnostics);
         uir_loop_function_destroy(function);
         return status;
     }
     uir_igraph_list list = {.allocator = middle->allocator};
     const uir_device_list devices = {&middle->device, 1};
-    uir_status status = uir_igraph_parse_list(&middle->allocator, &devices, text, length, file, diagnostics, &list);
+    uir_status status =
+        uir_igraph_parse_part(&middle->allocator, &devices, text, length, line, file, diagnostics, &list);
     if (status == UIR_STATUS_OK) status = keep_igraphs(middle, &list, diagnostics);
     uir_igraph_list_deinit(&list);
     return status;
@@ -368,6 +380,12 @@ static uir_status check_kernels(const uir_middle *middle, const char *file, uir_
     return UIR_STATUS_OK;
 }
 
+static uint32_t count_lines(const char *at, const char *end) {
+    uint32_t lines = 0;
+    for (; at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++) lines++;
+    return lines;
+}
+
 static uir_status parse(const char *text, size_t length, const char *file, const uir_module *constants,
                         const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_module **out_module,
                         uir_middle *middle) {
@@ -375,9 +393,11 @@ static uir_status parse(const char *text, size_t length, const char *file, const
     UIR_TRY(uir_module_parse(allocator, diagnostics, text, (size_t)(part - text), file, constants, out_module));
     middle->module = *out_module;
     UIR_TRY(uir_module_verify(*out_module, diagnostics));
+    uint32_t line = 1 + count_lines(text, part);
     while (part < end) {
         const char *next = find_part(part + 1, end);
-        UIR_TRY(parse_part(middle, part, (size_t)(next - part), file, diagnostics));
+        UIR_TRY(parse_part(middle, part, (size_t)(next - part), line, file, diagnostics));
+        line += count_lines(part, next);
         part = next;
     }
     return check_kernels(middle, file, diagnostics);

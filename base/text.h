@@ -54,7 +54,7 @@ typedef struct uir_token {
 
 typedef struct uir_tokenizer {
     const char *begin, *end, *at;
-    uint32_t line;
+    uint32_t first_line, line;
     const char *line_begin;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
@@ -67,6 +67,9 @@ typedef struct uir_tokenizer {
  * The first token is read here. */
 void uir_tokenizer_init(uir_tokenizer *tokenizer, const char *text, size_t length, const char *file, uir_arena *arena,
                         uir_diagnostics *diagnostics);
+/* The same for a part of a file: the text's first line is the file's line `line`. */
+void uir_tokenizer_init_part(uir_tokenizer *tokenizer, const char *text, size_t length, uint32_t line, const char *file,
+                             uir_arena *arena, uir_diagnostics *diagnostics);
 void uir_tokenizer_advance(uir_tokenizer *tokenizer);
 /* The current token is this punctuation or this keyword. */
 bool uir_tokenizer_is(const uir_tokenizer *tokenizer, const char *text);

@@ -196,10 +196,16 @@ void uir_tokenizer_advance(uir_tokenizer *t) {
 
 void uir_tokenizer_init(uir_tokenizer *tokenizer, const char *text, size_t length, const char *file, uir_arena *arena,
                         uir_diagnostics *diagnostics) {
+    uir_tokenizer_init_part(tokenizer, text, length, 1, file, arena, diagnostics);
+}
+
+void uir_tokenizer_init_part(uir_tokenizer *tokenizer, const char *text, size_t length, uint32_t line, const char *file,
+                             uir_arena *arena, uir_diagnostics *diagnostics) {
     *tokenizer = (uir_tokenizer){.begin = text,
                                  .end = text + length,
                                  .at = text,
-                                 .line = 1,
+                                 .first_line = line,
+                                 .line = line,
                                  .line_begin = text,
                                  .arena = arena,
                                  .diagnostics = diagnostics,
@@ -275,7 +281,7 @@ static uir_status report(uir_tokenizer *t, const uir_token *token, const char *f
     const char *begin = t->line_begin, *end;
     if (token->line != t->line) {
         begin = t->begin;
-        for (uint32_t line = 1; line < token->line && begin < t->end; line++) {
+        for (uint32_t line = t->first_line; line < token->line && begin < t->end; line++) {
             const char *newline = memchr(begin, '\n', (size_t)(t->end - begin));
             begin = newline ? newline + 1 : t->end;
         }

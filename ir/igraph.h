@@ -183,6 +183,10 @@ typedef struct uir_igraph_list {
 } uir_igraph_list;
 uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph_list *out_list);
+/* The same of a part of a file that begins at its line `line`. */
+uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+                                 size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
+                                 uir_igraph_list *out_list);
 /* Takes the kernel over, also on failure. */
 uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph);
 void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */

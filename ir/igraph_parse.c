@@ -677,11 +677,17 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_
 uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list) {
+    return uir_igraph_parse_part(allocator, devices, text, length, 1, file, diagnostics, out_list);
+}
+
+uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+                                 size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
+                                 uir_igraph_list *out_list) {
     *out_list = (uir_igraph_list){.allocator = *allocator};
     uir_arena scratch;
     uir_tokenizer tokens;
     uir_arena_init(&scratch, allocator);
-    uir_tokenizer_init(&tokens, text, length, file, &scratch, diagnostics);
+    uir_tokenizer_init_part(&tokens, text, length, line, file, &scratch, diagnostics);
     uir_status status = UIR_STATUS_OK;
     do {
         uir_igraph *igraph = NULL;

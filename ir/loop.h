@@ -185,6 +185,9 @@ void uir_loop_function_destroy(uir_loop_function *function);
 
 uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size_t length, const char *file,
                           uir_diagnostics *diagnostics, uir_loop_function **out_function);
+/* The same of a part of a file that begins at its line `line`. */
+uir_status uir_loop_parse_part(const uir_allocator *allocator, const char *text, size_t length, uint32_t line,
+                               const char *file, uir_diagnostics *diagnostics, uir_loop_function **out_function);
 void uir_loop_print(const uir_loop_function *function, uir_text *text);
 
 /* The words of uir_index_mode: "clamp". */

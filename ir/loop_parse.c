@@ -731,9 +731,9 @@ static uir_status take_function(parser *p) {
     return UIR_STATUS_OK;
 }
 
-static uir_status parse_into(parser *p, const char *text, size_t length, const char *file,
+static uir_status parse_into(parser *p, const char *text, size_t length, uint32_t line, const char *file,
                              uir_diagnostics *diagnostics) {
-    uir_tokenizer_init(PARSE(p), text, length, file, &p->function->arena, diagnostics);
+    uir_tokenizer_init_part(PARSE(p), text, length, line, file, &p->function->arena, diagnostics);
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "func"));
     if (p->tokens.current.kind != UIR_TOKEN_AT) return uir_tokenizer_error(PARSE(p), "expected @name");
     UIR_TRY_ALLOCATE(p->function->name,
@@ -746,10 +746,15 @@ static uir_status parse_into(parser *p, const char *text, size_t length, const c
 
 uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size_t length, const char *file,
                           uir_diagnostics *diagnostics, uir_loop_function **out_function) {
+    return uir_loop_parse_part(allocator, text, length, 1, file, diagnostics, out_function);
+}
+
+uir_status uir_loop_parse_part(const uir_allocator *allocator, const char *text, size_t length, uint32_t line,
+                               const char *file, uir_diagnostics *diagnostics, uir_loop_function **out_function) {
     parser p = {0};
     *out_function = NULL;
     UIR_TRY(uir_loop_function_create(allocator, "", &p.function));
-    uir_status status = parse_into(&p, text, length, file, diagnostics);
+    uir_status status = parse_into(&p, text, length, line, file, diagnostics);
     if (status != UIR_STATUS_OK) {
         uir_loop_function_destroy(p.function);
         return status;

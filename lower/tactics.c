@@ -280,12 +280,24 @@ static uint32_t crossed_loop(const tactic *t, uint32_t block, const uint32_t *lo
     return UIR_LOOP_NONE;
 }
 
+/* Dims, tiles and tensors share one space of names in the text. */
+static bool is_taken(const tactic *t, const char *name) {
+    for (uint32_t i = 0; i < t->f->sizes.count; i++)
+        if (!strcmp(t->f->sizes.data[i].name, name)) return true;
+    for (uint32_t i = 0; i < t->f->tiles.count; i++)
+        if (!strcmp(t->f->tiles.data[i].name, name)) return true;
+    for (uint32_t i = 0; i < t->f->tensors.count; i++)
+        if (!strcmp(t->f->tensors.data[i].name, name)) return true;
+    return false;
+}
+
 /* A tile size of the function. */
 static uir_status add_tile(tactic *t, int64_t most, uir_dim *out_dim, uint32_t *out_index) {
     char name[16];
     uir_loop_size tile;
     uir_symbol_facts facts = {1, most, 1, {0}};
-    snprintf(name, sizeof name, "t%u", t->names++);
+    do snprintf(name, sizeof name, "t%u", t->names++);
+    while (is_taken(t, name));
     UIR_TRY_ALLOCATE(tile.name, uir_arena_copy_string(&t->f->arena, name, strlen(name)));
     UIR_TRY(uir_dims_add_symbol(t->f->dims, tile.name, strlen(tile.name), facts, &tile.symbol));
     *out_index = t->f->tiles.count;

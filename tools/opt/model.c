@@ -1,11 +1,17 @@
 /* A model, or the text of one after some stage: on to another stage, whose text is printed. */
+#define _XOPEN_SOURCE 700
 #include "opt.h"
 #include "pipeline.h"
 #include "pipeline_kernel.h"
 #include "pipeline_lower.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The first line of a text that names constants by hash says where they lie. */
+static const char home_word[] = "# constants: ";
 
 typedef struct model_work {
     const opt_options *options;
@@ -13,8 +19,9 @@ typedef struct model_work {
     uir_diagnostics *diagnostics;
     uir_arena arena;
     uir_compiled compiled;
-    uir_module *module; /* what is worked on: the compiled primitives, or what the text held */
-    uir_module *parsed; /* owned: a text's */
+    uir_module *module;  /* what is worked on: the compiled primitives, or what the text held */
+    uir_module *parsed;  /* owned: a text's */
+    char home[PATH_MAX]; /* the model whose constants these are; "" when it is not known */
     uir_middle middle;
     uir_middle_options middle_options;
     bool is_middle, emit; /* what is asked for lies beyond the clean-up; is source */
@@ -27,6 +34,14 @@ static size_t inline_limit(const uir_module *module) {
     for (uint32_t i = 1; i < module->values.count; i++)
         if (module->values.data[i].constant) elements += module->values.data[i].constant->element_count;
     return elements <= MOST ? SIZE_MAX : 64;
+}
+
+static bool has_hashes(const uir_module *module) {
+    for (uint32_t i = 1; i < module->values.count; i++) {
+        const uir_tensor *constant = module->values.data[i].constant;
+        if (constant && constant->element_count > inline_limit(module)) return true;
+    }
+    return false;
 }
 
 static bool is_middle_stage(const char *name, uir_middle_stage *out_stage) {
@@ -53,6 +68,7 @@ static uir_status from_model(model_work *w) {
     bool onnx = after && !strcmp(after, "onnx");
     UIR_TRY(compile_model(w, w->options->file, onnx ? "primitives" : w->is_middle ? NULL : after));
     w->module = onnx ? w->compiled.onnx : w->compiled.primitives;
+    if (!realpath(w->options->file, w->home)) *w->home = 0;
     if (!w->is_middle) return UIR_STATUS_OK;
     return uir_middle_run(w->module, &w->middle_options, w->allocator, w->diagnostics, &w->middle);
 }
@@ -78,10 +94,22 @@ static uir_status from_middle(model_work *w, uir_middle_stage from, const char *
     return UIR_STATUS_OK;
 }
 
+/* What --constants or the text's first line names. */
+static void take_home(model_work *w, const char *text, size_t length) {
+    const size_t word = sizeof home_word - 1;
+    const char *end = memchr(text, '\n', length);
+    if (w->options->constants)
+        snprintf(w->home, sizeof w->home, "%s", w->options->constants);
+    else if (end && (size_t)(end - text) > word && (size_t)(end - text) - word < sizeof w->home &&
+             !memcmp(text, home_word, word))
+        snprintf(w->home, sizeof w->home, "%.*s", (int)((size_t)(end - text) - word), text + word);
+}
+
 static uir_status from_text(model_work *w, const char *text, size_t length) {
     uir_middle_stage from;
     bool middle = is_middle_stage(w->options->from, &from);
-    if (w->options->constants) UIR_TRY(compile_model(w, w->options->constants, middle ? NULL : w->options->from));
+    take_home(w, text, length);
+    if (*w->home) UIR_TRY(compile_model(w, w->home, middle ? NULL : w->options->from));
     return middle ? from_middle(w, from, text, length) : from_primitives(w, text, length);
 }
 
@@ -97,6 +125,11 @@ static uir_status emit(const model_work *w, uir_text *text) {
 
 static uir_status print(const model_work *w, uir_text *text) {
     if (w->emit) return emit(w, text);
+    if (*w->home && !strchr(w->home, '\n') && has_hashes(w->module)) {
+        uir_text_append_string(text, home_word);
+        uir_text_append_string(text, w->home);
+        uir_text_append_string(text, "\n");
+    }
     if (w->is_middle) return uir_middle_print(&w->middle, inline_limit(w->module), text);
     return uir_module_print(w->module, inline_limit(w->module), text);
 }
