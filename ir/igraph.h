@@ -93,7 +93,7 @@ typedef struct uir_iinstruction {
     bool accumulate;          /* `acc` */
     bool exclusive;           /* SCAN */
     bool saturate;            /* CAST */
-    bool stream;              /* results will not be read again soon: stores may bypass caches */
+    bool stream;              /* the kernel does not read its results: stores may bypass too small caches */
     double immediate;         /* FILL, and the scalar operand where one slice is replaced by a number */
     uint32_t immediate_mask;  /* bit k: operand k (0-based among operands) is `immediates[k]` and slices skip it */
     double immediates[3];

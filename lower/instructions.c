@@ -531,6 +531,7 @@ static void write_instruction(uir_kernel *k, const uir_kernel_instruction *i, co
     for (uint32_t o = 0; o < i->operand_count; o++)
         uir_text_append_format(&text, ", %s", k->values.data[i->operands[o]].text);
     if (i->tail[0]) uir_text_append_format(&text, "%s%s", i->operand_count ? " " : ", ", i->tail);
+    if (i->stream) uir_text_append(&text, " stream", 7);
     if (uir_text_status(&text) == UIR_STATUS_OK)
         uir_kernel_line(k, "%s", text.data);
     else

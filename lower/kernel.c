@@ -307,6 +307,14 @@ static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, 
     uir_kernel_instruct_to(k, mnemonic, target, &value, 1, fresh ? "" : "acc");
 }
 
+/* An output that the kernel does not read itself. */
+static bool leaves(const uir_loop_function *f, uint32_t tensor) {
+    if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_OUT) return false;
+    for (uint32_t i = 0; i < f->expressions.count; i++)
+        if (f->expressions.data[i].kind == UIR_LOOP_LOAD && f->expressions.data[i].load.tensor == tensor) return false;
+    return true;
+}
+
 static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t *values) {
     for (uint32_t t = 0; t < s->target_count; t++) {
         uint32_t lanes;
@@ -317,8 +325,9 @@ static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t
             uir_kernel_refuse(k, "several elements are stored to one place");
             return;
         }
-        uint32_t value = values[t];
-        uir_kernel_store(k, target, lanes, dtype, value);
+        uir_kernel_store(k, target, lanes, dtype, values[t]);
+        if (k->status == UIR_STATUS_OK && leaves(k->f, s->targets[t].tensor))
+            k->instructions.data[k->instructions.count - 1].stream = true;
     }
 }
 

@@ -38,6 +38,7 @@ typedef struct uir_kernel_instruction {
     uint32_t operands[4], operand_count;
     uir_op op; /* for finding equal ones; NONE: never equal */
     uir_dtype dtype;
+    bool stream; /* the kernel does not read what is written */
 } uir_kernel_instruction;
 
 /* Memory for temporaries: shared by values that are not alive together. */

@@ -225,7 +225,6 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
         return;
     }
     const char *address = block_address(r, o);
-    if (whole && stream && !r->single) uir_c_line(e, "UIR_TOUCH(%s);", address);
     if (r->single) {
         /* A scalar store: what reads it next finds it in the store buffer. */
         uir_c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);",
@@ -233,7 +232,10 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
     } else if (!whole) {
         uir_c_line(e, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
     } else if (stream) {
-        uir_c_line(e, "if (%s_aligned) v_stream_%s(%s, %s);", o->name, type, address, name);
+        uir_c_open(e, "if (%s_stream)", o->name);
+        uir_c_line(e, "UIR_TOUCH(%s);", address);
+        uir_c_line(e, "v_stream_%s(%s, %s);", type, address, name);
+        uir_c_close(e);
         uir_c_line(e, "else v_store_%s(%s, %s);", type, address, name);
     } else {
         uir_c_line(e, "v_store_%s(%s, %s);", type, address, name);
@@ -446,8 +448,10 @@ static void emit_rows(run *r) {
             if (!o->used) continue;
             emit_row_operand(r, o);
             if (k == 0 && streams(r, in, o)) {
-                uir_c_line(e, "const int %s_aligned = (uintptr_t)(%s + %s) %% (UIR_LANES * 4) == 0;", o->name,
-                           o->access.base, o->name);
+                uir_c_line(e,
+                           "const int %s_stream = %s >= UIR_STREAM_BYTES / 4 && "
+                           "(uintptr_t)(%s + %s) %% (UIR_LANES * 4) == 0;",
+                           o->name, uir_c_dim(e, o->access.pointer->element_span), o->access.base, o->name);
                 e->streams = true;
             }
         }
