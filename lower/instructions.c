@@ -62,6 +62,8 @@ static void append_box(uir_kernel *k, uir_text *text, const slice_dim *dims, uin
 /* Coordinates over axes of the slice's own: permuted, strided, several lanes in one dim. */
 static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordinates, uint32_t rank, uint32_t lanes) {
     uir_dim *axes = uir_arena_allocate_array(k->arena, k->lane_count + 1, sizeof *axes);
+    uir_dim one = uir_dim_const(k->dims, 1);
+    const char *separator = " ; ";
     uint32_t first = 0;
     if (!axes) {
         k->status = UIR_STATUS_OUT_OF_MEMORY;
@@ -83,8 +85,13 @@ static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordina
         uir_text_append_string(text, d ? ", " : "[");
         append_dim(k, text, uir_dim_substitute(k->dims, coordinates[d], replaced, count));
     }
+    if (k->lane_count - first < 2 &&
+        k->status == UIR_STATUS_OK) { /* a row of one line, as boxes are: what reduces a row keeps its dims */
+        uir_text_append_format(text, " ; %s<1", uir_dims_symbol_name(k->dims, uir_kernel_new_symbol(k, "u", one)));
+        separator = ", ";
+    }
     for (uint32_t l = first; l < k->lane_count; l++) {
-        uir_text_append_string(text, l == first ? " ; " : ", ");
+        uir_text_append_string(text, l == first ? separator : ", ");
         append_dim(k, text, axes[l]);
         uir_text_append_string(text, "<");
         append_dim(k, text, lanes >> l & 1 ? k->lanes[l].count : uir_dim_const(k->dims, 1));
@@ -167,7 +174,7 @@ uint32_t uir_kernel_instruct(uir_kernel *k, const char *mnemonic, uir_dtype dtyp
     for (uint32_t i = 0; i < k->instructions.count; i++) {
         const uir_kernel_instruction *other = &k->instructions.data[i];
         if (other->result == UIR_LOWER_NONE || strcmp(other->mnemonic, mnemonic) || other->operand_count != count ||
-            strcmp(other->tail, tail) || memcmp(other->operands, operands, count * sizeof *operands) ||
+            strcmp(other->tail, tail) || (count && memcmp(other->operands, operands, count * sizeof *operands)) ||
             k->values.data[other->result].lanes != lanes)
             continue;
         return other->result;

@@ -594,9 +594,16 @@ static uir_status merge_list(tactic *t, uint32_t first) {
     return UIR_STATUS_OK;
 }
 
+static bool is_in(const uint32_t *list, uint32_t count, uint32_t id) {
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == id) return true;
+    return false;
+}
+
 static uir_status schedule_trivial(tactic *t) {
+    uint32_t tiled[MOST_BLOCKS], tiled_count = 0;
     UIR_TRY(inline_all(t));
-    for (;;) {
+    while (tiled_count < MOST_BLOCKS) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         uint32_t anchor = UIR_LOOP_NONE, lanes[2], lane_count;
         place where;
@@ -606,9 +613,11 @@ static uir_status schedule_trivial(tactic *t) {
             uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
             bool untouched = true;
             for (uint32_t k = 0; k < depth; k++) untouched = untouched && at(t, loops[k])->loop_kind == UIR_LOOP_SERIAL;
-            if (depth && untouched && !is_temp(t, s->targets[0].tensor)) anchor = blocks[i];
+            if (depth && untouched && !is_temp(t, s->targets[0].tensor) && !is_in(tiled, tiled_count, blocks[i]))
+                anchor = blocks[i];
         }
         if (anchor == UIR_LOOP_NONE) break;
+        tiled[tiled_count++] = anchor; /* where no loop may be shared or vectorised, its nest looks as it did */
         UIR_TRY(tile_trivial(t, anchor, &where, lanes, &lane_count));
         if (where.loop != UIR_LOOP_NONE) {
             UIR_TRY(compute_producers(t, anchor, where.loop));
