@@ -1,5 +1,6 @@
-/* Inside lowering: from a scheduled loop AST to the text of an iGraph. kernel.c walks loops and blocks, instructions.c
- * turns the expressions of a block into instructions; contractions use both.
+/* Inside lowering: from a scheduled loop AST to the text of an iGraph. kernel.c walks loops and blocks, kernel_header.c
+ * writes what stands before them, instructions.c turns the expressions of a block into instructions; contractions use
+ * both.
  *
  * A block stands under loops that became loops of the iGraph (their variables are symbols of the text) and under
  * vectorised ones, the lanes, which become the dims of slices. Values are kept in single assignment while a block is
@@ -105,6 +106,16 @@ uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_dim exte
 void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by);
 /* dim = base + sum of coefficients[lane] * lane; false when it is not so. The dim is substituted already. */
 bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients);
+
+bool uir_kernel_is_one(const uir_kernel *k, uir_dim extent);
+
+/* ---- kernel_header.c ---- */
+/* What a tensor is as a pointer. */
+void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor);
+/* Everything before the phases, once all that they use is known. */
+void uir_kernel_write_header(uir_kernel *k, uir_text *text);
+/* Refuses tensors whose elements have no address of their own. */
+void uir_kernel_check_dtypes(uir_kernel *k);
 
 /* ---- instructions.c ---- */
 void uir_kernel_begin_block(uir_kernel *k); /* forgets values and instructions */
