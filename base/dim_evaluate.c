@@ -91,6 +91,37 @@ static uir_dim_result evaluate(evaluation *e, uir_dim dim, wide *out_value) {
     return result;
 }
 
+/* Small expressions in 64 bits. False: something is out of the ordinary, and is worked out with care. */
+static bool evaluate_narrow(const evaluation *e, uir_dim dim, int64_t *out_value) {
+    const uir_dim_node *node = &dim_at(e->dims, dim)->node;
+    if (node->kind == UIR_DIM_CONST || node->kind == UIR_DIM_SYMBOL) {
+        bool known = node->kind == UIR_DIM_CONST || (node->value < e->count && (!e->bound || e->bound[node->value]));
+        if (known) *out_value = node->kind == UIR_DIM_CONST ? node->value : e->values[node->value];
+        return known;
+    }
+    int64_t total = 0;
+    for (uint32_t i = 0; i < node->count; i++) {
+        int64_t operand;
+        bool overflow = false;
+        if (!evaluate_narrow(e, node->operands[i], &operand)) return false;
+        if (i == 0)
+            total = operand;
+        else if (node->kind == UIR_DIM_ADD)
+            overflow = __builtin_add_overflow(total, operand, &total);
+        else if (node->kind == UIR_DIM_MUL)
+            overflow = __builtin_mul_overflow(total, operand, &total);
+        else if (node->kind == UIR_DIM_MIN)
+            total = total < operand ? total : operand;
+        else if (node->kind == UIR_DIM_MAX)
+            total = total > operand ? total : operand;
+        else
+            overflow = true; /* divisions */
+        if (overflow) return false;
+    }
+    *out_value = total;
+    return true;
+}
+
 uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
                                 uint32_t count, int64_t *out_value) {
     if (!dim.id) return UIR_DIM_UNBOUND;
@@ -100,6 +131,7 @@ uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t
     e.values = values;
     e.bound = bound;
     e.count = count;
+    if (node->tree_size < MEMO_TREE_MIN && evaluate_narrow(&e, dim, out_value)) return UIR_DIM_EVALUATED;
     if (node->tree_size >= MEMO_TREE_MIN) memset(e.memo_ids, 0, sizeof e.memo_ids);
     wide value;
     uir_dim_result result = evaluate(&e, dim, &value);
