@@ -1,8 +1,8 @@
 /* uir-pack: compiles an ONNX model to a package file. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
-#include "../run/options.h"
-#include "../run/printable.h"
-#include "../run/progress.h"
+#include "tools/run/options.h"
+#include "tools/run/printable.h"
+#include "tools/run/progress.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -36,17 +36,20 @@ int64_t uir_cpu_now_ms(void) {
 
 /* The caller's environment, but temporary files go to the build's folder, and messages are in one language. */
 static char **make_environment(const uir_allocator *allocator, char *temporary, size_t *out_size) {
-    static char language[] = "LC_ALL=C";
+    static const char language[] = "LC_ALL=C";
     size_t count = 0, used = 0;
     while (environ[count]) count++;
-    *out_size = (count + 3) * sizeof(char *);
+    size_t table = (count + 3) * sizeof(char *);
+    *out_size = table + sizeof language;
     char **made = uir_allocate(allocator, *out_size);
     if (!made) return NULL;
+    char *last = (char *)made + table; /* behind the table: its words may be written to */
+    memcpy(last, language, sizeof language);
     for (size_t i = 0; i < count; i++) {
         if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0) made[used++] = environ[i];
     }
     made[used++] = temporary;
-    made[used++] = language;
+    made[used++] = last;
     made[used] = NULL;
     return made;
 }
