@@ -1,7 +1,10 @@
-/* Every broken variant is rejected, and with the message that names its fault. */
+/* Every broken variant is rejected, and with the message that names its fault.
+ *
+ *   test_igraph_broken [FOLDER]    (tests/igraph/broken; broken_deep: what the prover searches for long) */
 #include "tests/igraph/support.h"
 
 static uint32_t wrong;
+static const char *folder = "tests/igraph/broken";
 
 static void check_file(zoo *z, const char *path) {
     static const char mark[] = "# fail: ";
@@ -26,12 +29,13 @@ static void broken_are_rejected(void **state) {
     (void)state;
     zoo z;
     zoo_open(&z);
-    assert_true(for_each_kernel_file("tests/igraph/broken", check_file, &z) >= 60);
+    assert_true(for_each_kernel_file(folder, check_file, &z) >= 3);
     assert_int_equal(wrong, 0);
     zoo_close(&z);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1) folder = argv[1];
     const struct CMUnitTest tests[] = {cmocka_unit_test(broken_are_rejected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
     if (!shape_of(r, type, shape)) return false;
     uint64_t count = 1;
     for (uint32_t d = 0; d < type->rank; d++) count *= (uint64_t)shape[d];
-    if (count > 3000000) return false;
+    if (count > (r->c->most ? r->c->most : 3000000)) return false;
     if (uir_tensor_create(r->c->allocator, type->dtype, type->rank, shape, &tensor) != UIR_STATUS_OK) return false;
     int64_t limit = integer_limit(r);
     for (uint64_t i = 0; i < tensor->element_count; i++) {

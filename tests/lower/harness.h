@@ -29,6 +29,7 @@ typedef struct lower_check {
     const uir_allocator *allocator;
     bool show;           /* prints texts on failure */
     bool show_all;       /* always */
+    uint64_t most;       /* elements of an operand; 0: three million */
     uir_lowered lowered; /* of lower_prepare */
     uir_text kernel_text;
     lower_stage stage; /* the one that failed; FINE */

@@ -28,7 +28,7 @@ static bool may_be_refused(lower_stage stage) {
 static void check_group(campaign *c, uir_module *module, uir_node_id node, uint64_t seed) {
     uir_allocator allocator = uir_allocator_system();
     static const int64_t tried[] = {1, 2, 3, 0, 4, 5, 7, 8, 17};
-    lower_check check = {.device = c->device, .allocator = &allocator, .show = c->verbose};
+    lower_check check = {.device = c->device, .allocator = &allocator, .show = c->verbose, .most = 1000};
     lower_prepare(&check, module, node);
     uint32_t symbols = uir_dims_symbol_count(module->dims);
     int64_t *values = calloc(symbols + 1, sizeof *values);
