@@ -119,7 +119,7 @@ uir_status uir_packaging_compile_for(const uir_packaging *p, const char *isa, co
 }
 
 static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_packaging_contents *contents,
-                        uir_diagnostics *diagnostics, uir_text *bytes) {
+                        uir_diagnostics *diagnostics, const uir_package_sink *sink) {
     uint32_t kernel_count = p->middle.kernels.count, native_count = p->row->native ? contents->native_count : 0;
     uir_plan_source *sources;
     uir_plan_object *objects;
@@ -153,21 +153,14 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_pa
                                 .foreign = contents->foreign,
                                 .metadata = contents->metadata,
                                 .metadata_count = contents->metadata_count};
-    return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, bytes);
+    return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, sink);
 }
 
 uir_status uir_packaging_write_contents(const uir_packaging *p, const uir_packaging_contents *contents,
-                                        uir_diagnostics *diagnostics, uir_text *bytes) {
+                                        uir_diagnostics *diagnostics, const uir_package_sink *sink) {
     uir_arena scratch;
     uir_arena_init(&scratch, &p->allocator);
-    uir_status status = write(p, &scratch, contents, diagnostics, bytes);
+    uir_status status = write(p, &scratch, contents, diagnostics, sink);
     uir_arena_deinit(&scratch);
     return status;
-}
-
-uir_status uir_packaging_write(const uir_packaging *p, const uir_cpu_object *object, uir_diagnostics *diagnostics,
-                               uir_text *bytes) {
-    uir_packaging_native native = {uir_packaging_isa(p), object};
-    uir_packaging_contents contents = {.natives = &native, .native_count = p->row->native, .foreign = true};
-    return uir_packaging_write_contents(p, &contents, diagnostics, bytes);
 }

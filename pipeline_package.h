@@ -8,6 +8,7 @@
 #include "backends/cpu/target/build.h"
 #include "pipeline_kernel.h"
 #include "pipeline_lower.h"
+#include "runtime/plan.h"
 #include "runtime/runtime.h"
 
 typedef struct uir_packaging uir_packaging;
@@ -57,11 +58,8 @@ typedef struct uir_packaging_contents {
     const char *const *metadata; /* key, value, key, value ... */
     uint32_t metadata_count;     /* pairs */
 } uir_packaging_contents;
-/* Appends the package. */
+/* Hands over the package's bytes; `sink` NULL: only looks whether there is a package, and says why not. */
 uir_status uir_packaging_write_contents(const uir_packaging *packaging, const uir_packaging_contents *contents,
-                                        uir_diagnostics *diagnostics, uir_text *bytes);
-/* For this process: its native code, with `object` NULL attached later; nodes without a kernel are its own. */
-uir_status uir_packaging_write(const uir_packaging *packaging, const uir_cpu_object *object,
-                               uir_diagnostics *diagnostics, uir_text *bytes);
+                                        uir_diagnostics *diagnostics, const uir_package_sink *sink);
 
 #endif

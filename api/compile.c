@@ -54,8 +54,10 @@ static uir_status make_key(const uir_model_code *code, const uir_allocator *allo
 }
 
 /* Out of the cache when it is there. `out_compiled`: by this process. */
-static uir_status get_native(uir_package *package, uir_model_code *code, const uir_allocator *allocator,
-                             bool *out_compiled) {
+static uir_status get_native(uir_model *model, bool *out_compiled) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_package *package = model->package;
+    const uir_allocator *allocator = &model->context->allocator;
     uir_cpu_object object;
     uir_cache_key key;
     uir_cache_entry entry;
@@ -66,13 +68,17 @@ static uir_status get_native(uir_package *package, uir_model_code *code, const u
     if (code->cache && uir_cache_load(code->cache, key, &code->said, &entry) == UIR_STATUS_OK) {
         uir_status status = attach(package, code, entry.bytes, entry.size);
         uir_cache_entry_release(&entry);
-        if (status == UIR_STATUS_OK) return status;
+        if (status == UIR_STATUS_OK) {
+            uir_model_cached_link(model, key, &code->said);
+            return status;
+        }
     }
     UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
     *out_compiled = true;
     uir_status status = attach(package, code, object.bytes, object.size);
-    if (status == UIR_STATUS_OK && code->cache)
-        (void)!uir_cache_store(code->cache, key, object.bytes, object.size, &code->said);
+    if (status == UIR_STATUS_OK && code->cache &&
+        uir_cache_store(code->cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
+        uir_model_cached_link(model, key, &code->said);
     uir_cpu_object_deinit(&object);
     return status;
 }
@@ -82,7 +88,7 @@ static void *run_compiler(void *user) {
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     bool compiled;
-    uir_status status = get_native(model->package, code, &model->context->allocator, &compiled);
+    uir_status status = get_native(model, &compiled);
     pthread_mutex_lock(&code->mutex);
     code->done = true;
     code->status = status;
@@ -180,16 +186,50 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
 
 /* ---- the package ---- */
 
+/* Whether nothing of it needs the graph when it runs. */
+static bool is_complete(const uir_model_code *code, const uir_allocator *allocator) {
+    uir_diagnostics unheard;
+    uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
+    uir_packaging_contents contents = {.natives = &native, .native_count = native.isa ? 1 : 0};
+    uir_diagnostics_init(&unheard, allocator);
+    uir_status status = uir_packaging_write_contents(code->packaging, &contents, &unheard, NULL);
+    uir_diagnostics_deinit(&unheard);
+    return status == UIR_STATUS_OK;
+}
+
+/* Into the cache, from which it is mapped; into memory where there is none. */
+static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scratch) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
+    uir_packaging_contents contents = {.natives = &native, .native_count = native.isa ? 1 : 0};
+    const uir_allocator *allocator = &call->context->allocator;
+    if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
+    if (code->cache && code->cached.known && is_complete(code, allocator)) {
+        UIR_TRY(uir_model_cached_describe(model, scratch, &contents.metadata, &contents.metadata_count));
+        uir_status status = uir_model_cached_store(model, &contents, &call->diagnostics);
+        if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
+    }
+    contents = (uir_packaging_contents){.natives = &native, .native_count = native.isa ? 1 : 0, .foreign = true};
+    uir_package_sink sink = uir_package_sink_to_text(&code->bytes);
+    return uir_packaging_write_contents(code->packaging, &contents, &call->diagnostics, &sink);
+}
+
 static uir_status open_package(uir_call *call, uir_model *model, const char *device) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    uir_package_options options = {.trusted = true, .foreign = run_foreign, .foreign_user = model};
+    uir_package_options options = {.trusted = true, .checked = true, .foreign = run_foreign, .foreign_user = model};
+    uir_arena scratch;
     options.drivers = uir_packaging_drivers(device, &options.driver_count);
-    UIR_TRY(uir_packaging_write(code->packaging, NULL, &call->diagnostics, &code->bytes));
-    return uir_package_open(code->bytes.data, code->bytes.length, &options, &call->context->allocator,
+    uir_arena_init(&scratch, &call->context->allocator);
+    uir_status status = write_package(call, model, &scratch);
+    uir_arena_deinit(&scratch);
+    UIR_TRY(status);
+    const uir_cache_entry *entry = &code->cached.package;
+    return uir_package_open(entry->size ? entry->bytes : code->bytes.data,
+                            entry->size ? entry->size : code->bytes.length, &options, &call->context->allocator,
                             &call->diagnostics, &model->package);
 }
 
-static uir_status fill(uir_call *call, uir_model *model, const uir_model_options *options) {
+uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     uir_packaging_options packaging = {.device = options ? options->device : NULL,
@@ -201,11 +241,6 @@ static uir_status fill(uir_call *call, uir_model *model, const uir_model_options
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
-        uir_cache_options cache = {options ? options->cache : NULL, options ? options->cache_limit : 0};
-        if (!options || !options->no_cache)
-            (void)!uir_cache_open(&call->context->allocator, &cache, &call->diagnostics, &code->cache);
-        code->progress = options ? options->progress : NULL;
-        code->progress_user = options ? options->progress_user : NULL;
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
         if (options && options->wait) UIR_TRY(join_compiler(call, code));
@@ -214,17 +249,22 @@ static uir_status fill(uir_call *call, uir_model *model, const uir_model_options
     return UIR_STATUS_OK;
 }
 
-uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
+uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
+    uir_cache_options cache = {options ? options->cache : NULL, options ? options->cache_limit : 0};
     uir_model_code *code;
     UIR_TRY_ALLOCATE(code, uir_allocate_zeroed(allocator, sizeof *code));
     uir_model_get_source(model)->code = code;
     uir_text_init(&code->bytes, allocator);
+    uir_text_init(&code->cached.config, allocator);
+    uir_text_init(&code->cached.stamp, allocator);
+    uir_text_init(&code->cached.content, allocator);
     uir_diagnostics_init(&code->said, allocator);
     pthread_mutex_init(&code->mutex, NULL);
-    uir_status status = fill(call, model, options);
-    if (status != UIR_STATUS_OK) uir_model_code_destroy(model);
-    return status;
+    code->progress = options ? options->progress : NULL;
+    code->progress_user = options ? options->progress_user : NULL;
+    if (!options || !options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);
+    return UIR_STATUS_OK;
 }
 
 void uir_model_code_destroy(uir_model *model) {
@@ -234,6 +274,7 @@ void uir_model_code_destroy(uir_model *model) {
     if (code->started && !code->joined) pthread_join(code->thread, NULL);
     uir_package_close(model->package);
     model->package = NULL;
+    uir_model_cached_deinit(code);
     uir_cache_close(code->cache);
     uir_packaging_destroy(code->packaging);
     uir_text_deinit(&code->bytes);

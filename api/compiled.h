@@ -7,11 +7,25 @@
 #include "pipeline.h"
 #include "pipeline_package.h"
 
+/* What the cache knows a model by, and what it gave. */
+typedef struct uir_model_cached {
+    const char *path;   /* of the model; NULL: it is not one that the cache can know */
+    const char *device; /* as it was asked for */
+    uir_text config;    /* what decides the package besides the model's files */
+    uir_text stamp;     /* of the model's file; empty: it changed too lately */
+    uir_text content;   /* the same by its bytes; empty: not read */
+    int64_t began_s;    /* when the model was first looked at */
+    bool known;         /* `key` is the package's */
+    uir_cache_key key;
+    uir_cache_entry package, native; /* size 0: none */
+} uir_model_cached;
+
 /* A model on a device: the package and the compile of its native code, which goes on beside the runs. */
 typedef struct uir_model_code {
     uir_packaging *packaging;
-    uir_text bytes;   /* of the package */
+    uir_text bytes;   /* of the package, where they are in no cache */
     uir_cache *cache; /* NULL: none */
+    uir_model_cached cached;
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
     bool started, joined, done;
@@ -35,12 +49,32 @@ static inline uir_model_source *uir_model_get_source(const uir_model *model) {
     return (uir_model_source *)model->origin;
 }
 
-/* compile.c: makes the code for the device and model->package; UNSUPPORTED, with the reason among the call's messages,
- * when that cannot run the model. */
+/* load.c */
+void uir_model_destroy_source(uir_model *model);
+
+/* compile.c: the code, with the cache that the options ask for. */
+uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options);
+/* Makes the package for the device, and model->package; UNSUPPORTED, with the reason among the call's messages, when
+ * that cannot run the model. */
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options);
 void uir_model_code_destroy(uir_model *model);
 uir_status uir_model_code_wait(uir_call *call, uir_model *model);
 uint32_t uir_model_code_count(const uir_model *model);
+
+/* cached.c: opens the package that an earlier load has left in the cache; NOT_FOUND, without a message, when there is
+ * none that serves. `path` is the model's file. */
+uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *path, const uir_model_options *options);
+/* Once the model was read: which package it is, cached.known when that can be told. */
+uir_status uir_model_cached_identify(uir_model *model);
+/* Makes the package an entry of the cache; IO_FAILED or LIMIT, with a warning, when that cannot be. */
+uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents,
+                                  uir_diagnostics *diagnostics);
+/* The entry of the native code that belongs to the package. */
+void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics);
+/* Facts of the model as metadata of its package; `*out_list` has `*out_count` pairs. */
+uir_status uir_model_cached_describe(uir_model *model, uir_arena *arena, const char *const **out_list,
+                                     uint32_t *out_count);
+void uir_model_cached_deinit(uir_model_code *code);
 
 /* interpret.c */
 uir_status uir_session_interpret(uir_call *call, uir_session *session);

@@ -61,6 +61,8 @@ typedef struct uir_model_table {
     uir_status (*get_input_shape)(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                   size_t binding_count, int64_t *out_dims);
     const char *(*get_metadata)(const uir_model *model, const char *key);
+    /* Before the first interpreted session is made; NULL: nothing is to be done. Any thread. */
+    uir_status (*prepare_interpreter)(uir_call *call, uir_model *model);
     /* The interpreter; NULL where there is no graph to interpret. */
     uir_status (*interpret)(uir_call *call, uir_session *session);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
@@ -79,6 +81,11 @@ struct uir_model {
 };
 /* A model that knows no more than its table. */
 uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model);
+/* package.c: a model that is its package: ports, and what it answers. */
+uir_status uir_api_take_package_ports(uir_model *model);
+uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
+                                     const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
+const char *uir_api_get_package_metadata(const uir_model *model, const char *key);
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 
@@ -105,7 +112,8 @@ struct uir_session {
     uir_value **outputs;     /* owned; NULL until a run has made them */
     uir_bound_output *bound; /* by output */
     uir_datum **datums;      /* scratch for a run: inputs, then outputs */
-    uir_node_time *times;    /* by node of the graph */
+    uir_node_time *times;    /* by node of the graph, when the interpreter runs it */
+    uint32_t time_count;
     uir_run_statistics statistics;
 };
 /* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each that is not bound. */

@@ -6,7 +6,7 @@
 static void after_node(void *user, const uir_module *module, uir_node_id node, double ms) {
     uir_session *session = user;
     (void)module;
-    if (node.id >= session->model->node_count) return;
+    if (node.id >= session->time_count) return;
     session->times[node.id].ms += ms;
     session->times[node.id].calls++;
     session->statistics.interpreter_calls++;
@@ -17,7 +17,7 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     uir_datum **results = session->datums + model->input_count;
     uir_interpreter_options options = {
         .cancel = &session->cancel, .after_node = after_node, .user = session, .threads = session->threads};
-    memset(session->times, 0, model->node_count * sizeof *session->times);
+    memset(session->times, 0, session->time_count * sizeof *session->times);
     session->statistics = (uir_run_statistics){.ran_on = UIR_INTERPRETER_NAME};
     UIR_TRY(uir_session_take_inputs(call, session));
     double start = uir_api_now_ms();
@@ -30,7 +30,7 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
 
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     const uir_module *module = uir_model_get_source(session->model)->module;
-    for (uint32_t i = 1; i < session->model->node_count; i++) {
+    for (uint32_t i = 1; i < session->time_count; i++) {
         if (session->times[i].calls == 0 || index-- > 0) continue;
         const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
         *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),

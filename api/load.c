@@ -87,10 +87,6 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
                         uir_model *model) {
     uir_pipeline_options pipeline = {0};
     uir_compiled compiled;
-    if (options && options->struct_size < sizeof *options) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_model_options.struct_size is not set");
-    }
     if (options) {
         pipeline.progress = options->progress;
         pipeline.progress_user = options->progress_user;
@@ -221,7 +217,7 @@ static uir_status get_input_shape(uir_call *call, const uir_model *model, size_t
 
 /* ---- loading ---- */
 
-static void destroy_source(uir_model *model) {
+void uir_model_destroy_source(uir_model *model) {
     uir_model_source *from = uir_model_get_source(model);
     if (!from) return;
     uir_model_code_destroy(model);
@@ -230,7 +226,7 @@ static void destroy_source(uir_model *model) {
 }
 
 static const uir_model_table compiled_model = {
-    .destroy = destroy_source,
+    .destroy = uir_model_destroy_source,
     .wait = uir_model_code_wait,
     .count_compiled = uir_model_code_count,
     .get_input_shape = get_input_shape,
@@ -241,7 +237,15 @@ static const uir_model_table compiled_model = {
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options) {
+    if (options && options->struct_size < sizeof *options)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "uir_model_options.struct_size is not set");
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
+    if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
+    if (source->path && !wants_interpreter(options)) {
+        uir_status status = uir_model_open_cached(call, model, source->path, options);
+        if (status != UIR_STATUS_NOT_FOUND) return status;
+    }
     UIR_TRY(build(call, source, options, model));
     UIR_TRY(build_code(call, options, model));
     model->node_count = uir_model_get_source(model)->module->nodes.count;

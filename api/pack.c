@@ -14,6 +14,7 @@ enum { MAX_DEVICES = 16, MAX_FILE_NAME = 4096 };
 typedef struct packing {
     uir_call *call;
     const uir_package_write_options *options;
+    const char *path; /* of the package */
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
     uir_compiled compiled;
@@ -21,7 +22,7 @@ typedef struct packing {
     uir_packaging_native natives[MAX_DEVICES];
     uir_cpu_object objects[MAX_DEVICES];
     uint32_t native_count;
-    uir_text bytes;
+    uint64_t size; /* of the package */
 } packing;
 
 /* ---- which devices ---- */
@@ -62,7 +63,90 @@ static uir_status list_natives(packing *k, const char **out_isas, uint32_t *out_
     return UIR_STATUS_OK;
 }
 
-/* ---- the package's bytes ---- */
+/* ---- the file ---- */
+
+static bool write_at(int descriptor, const char *data, size_t size, uint64_t at) {
+    while (size) {
+        ssize_t written = pwrite(descriptor, data, size, (off_t)at);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        data += written;
+        size -= (size_t)written;
+        at += (uint64_t)written;
+    }
+    return true;
+}
+
+/* A name beside the file's that nobody has; the descriptor or -1. */
+static int open_temporary(const char *path, char *out_name) {
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        int length = snprintf(out_name, MAX_FILE_NAME, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
+        if (length < 0 || length >= MAX_FILE_NAME) return -1;
+        int descriptor = open(out_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+    return -1;
+}
+
+/* The package goes to the file as it is made. */
+typedef struct target {
+    int descriptor;
+    uint64_t size;
+} target;
+
+static uir_status append_to_file(void *user, const void *data, size_t size) {
+    target *t = user;
+    if (!write_at(t->descriptor, data, size, t->size)) return UIR_STATUS_IO_FAILED;
+    t->size += size;
+    return UIR_STATUS_OK;
+}
+
+static uir_status patch_file(void *user, const void *data, size_t size) {
+    target *t = user;
+    return write_at(t->descriptor, data, size, 0) ? UIR_STATUS_OK : UIR_STATUS_IO_FAILED;
+}
+
+static bool file_equals(void *user, uint64_t offset, const void *data, size_t size) {
+    target *t = user;
+    const char *bytes = data;
+    char part[16384];
+    while (size) {
+        ssize_t got = pread(t->descriptor, part, size < sizeof part ? size : sizeof part, (off_t)offset);
+        if (got <= 0 || memcmp(part, bytes, (size_t)got)) return false;
+        bytes += got;
+        size -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return true;
+}
+
+static uir_status write_file(packing *k, const uir_packaging_contents *contents) {
+    uir_diagnostics *diagnostics = &k->call->diagnostics;
+    char temporary[MAX_FILE_NAME];
+    uir_location place = {.file = k->path};
+    struct stat facts;
+    target t = {-1, 0};
+    if (stat(k->path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name a file",
+                              "what is there is no regular file, and is left as it is");
+    t.descriptor = open_temporary(k->path, temporary);
+    if (t.descriptor < 0)
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
+                              "cannot write the file");
+    uir_package_sink sink = {append_to_file, patch_file, file_equals, &t};
+    uir_status status = uir_packaging_write_contents(k->packaging, contents, diagnostics, &sink);
+    bool good = status == UIR_STATUS_OK && fsync(t.descriptor) == 0;
+    good = close(t.descriptor) == 0 && good;
+    good = good && rename(temporary, k->path) == 0;
+    k->size = t.size;
+    if (good) return UIR_STATUS_OK;
+    unlink(temporary);
+    if (status != UIR_STATUS_OK && status != UIR_STATUS_IO_FAILED) return status;
+    return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",
+                          "the file could not be written whole");
+}
+
+/* ---- the package ---- */
 
 typedef struct compile_step {
     const packing *packing;
@@ -105,7 +189,7 @@ static uir_status list_metadata(const uir_onnx_info *info, uir_arena *arena, con
     return UIR_STATUS_OK;
 }
 
-static uir_status make_bytes(packing *k, uir_arena *arena, const char *model_path) {
+static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     const uir_allocator *allocator = &k->call->context->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {.path = model_path};
@@ -124,57 +208,11 @@ static uir_status make_bytes(packing *k, uir_arena *arena, const char *model_pat
     contents.metadata = metadata;
     if (!(k->options && k->options->no_native)) {
         /* What has no kernel is said before the compilers are started. */
-        UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, &k->bytes));
-        uir_text_deinit(&k->bytes);
-        uir_text_init(&k->bytes, allocator);
+        UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, NULL));
         UIR_TRY(compile_natives(k));
     }
     contents.native_count = k->native_count;
-    return uir_packaging_write_contents(k->packaging, &contents, diagnostics, &k->bytes);
-}
-
-/* ---- the file ---- */
-
-static bool write_all(int descriptor, const char *data, size_t size) {
-    while (size) {
-        ssize_t written = write(descriptor, data, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        data += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
-/* A name beside the file's that nobody has; the descriptor or -1. */
-static int open_temporary(const char *path, char *out_name) {
-    for (unsigned attempt = 0; attempt < 100; attempt++) {
-        int length = snprintf(out_name, MAX_FILE_NAME, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
-        if (length < 0 || length >= MAX_FILE_NAME) return -1;
-        int descriptor = open(out_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) return descriptor;
-    }
-    return -1;
-}
-
-static uir_status write_file(uir_diagnostics *diagnostics, const char *path, const uir_text *bytes) {
-    char temporary[MAX_FILE_NAME];
-    uir_location place = {.file = path};
-    struct stat facts;
-    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
-        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name a file",
-                              "what is there is no regular file, and is left as it is");
-    int descriptor = open_temporary(path, temporary);
-    if (descriptor < 0)
-        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
-                              "cannot write the file");
-    bool good = write_all(descriptor, bytes->data, bytes->length) && fsync(descriptor) == 0;
-    good = close(descriptor) == 0 && good;
-    good = good && rename(temporary, path) == 0;
-    if (good) return UIR_STATUS_OK;
-    unlink(temporary);
-    return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",
-                          "the file could not be written whole");
+    return write_file(k, &contents);
 }
 
 static uir_status pack(packing *k, const char *model_path, const char *package_path, uir_package_info *out_info) {
@@ -182,10 +220,10 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     double start = uir_api_now_ms();
     UIR_TRY(take_devices(k));
     uir_arena_init(&arena, &k->call->context->allocator);
-    uir_status status = make_bytes(k, &arena, model_path);
-    if (status == UIR_STATUS_OK) status = write_file(&k->call->diagnostics, package_path, &k->bytes);
+    k->path = package_path;
+    uir_status status = make_package(k, &arena, model_path);
     if (status == UIR_STATUS_OK && out_info)
-        *out_info = (uir_package_info){.size = k->bytes.length,
+        *out_info = (uir_package_info){.size = k->size,
                                        .kernel_count = uir_packaging_kernel_count(k->packaging),
                                        .native_count = k->native_count,
                                        .compile_ms = uir_api_now_ms() - start};
@@ -198,12 +236,10 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
     uir_call call;
     packing k = {.call = &call, .options = options};
     uir_call_begin(&call, context);
-    uir_text_init(&k.bytes, &context->allocator);
     uir_status status = pack(&k, model_path, package_path, out_info);
     for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
     uir_packaging_destroy(k.packaging);
     if (k.compiled.primitives) k.compiled.primitives->diagnostics = NULL;
     uir_compiled_deinit(&k.compiled);
-    uir_text_deinit(&k.bytes);
     return uir_call_end(&call, status, "writing a package");
 }

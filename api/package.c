@@ -20,12 +20,12 @@ static uint32_t count_none(const uir_model *model) {
     return 0;
 }
 
-static const char *get_metadata(const uir_model *model, const char *key) {
+const char *uir_api_get_package_metadata(const uir_model *model, const char *key) {
     return uir_package_get_metadata(model->package, key);
 }
 
-static uir_status get_input_shape(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
-                                  size_t binding_count, int64_t *out_dims) {
+uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
+                                     const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims) {
     const uir_allocator *allocator = &model->context->allocator;
     size_t size = (binding_count + 1) * sizeof(uir_package_dim);
     uir_package_dim *dims;
@@ -41,8 +41,8 @@ static const uir_model_table package_model = {
     .destroy = destroy_nothing,
     .wait = wait_for_nothing,
     .count_compiled = count_none,
-    .get_input_shape = get_input_shape,
-    .get_metadata = get_metadata,
+    .get_input_shape = uir_api_get_package_shape,
+    .get_metadata = uir_api_get_package_metadata,
 };
 
 /* ---- opening ---- */
@@ -58,7 +58,7 @@ static uir_status take_port(uir_model *model, const uir_package_port *from, uir_
     return UIR_STATUS_OK;
 }
 
-static uir_status take_ports(uir_model *model) {
+uir_status uir_api_take_package_ports(uir_model *model) {
     const uir_package *package = model->package;
     model->input_count = uir_package_input_count(package);
     model->output_count = uir_package_output_count(package);
@@ -94,7 +94,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     uir_package_options package = {
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
-    UIR_TRY(take_ports(model));
+    UIR_TRY(uir_api_take_package_ports(model));
     model->info = (uir_model_info){.producer = "",
                                    .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
                                    .why = "",

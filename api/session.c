@@ -33,8 +33,7 @@ static uir_status allocate_parts(uir_session *session) {
     UIR_TRY_ALLOCATE(session->datums,
                      uir_allocate_zeroed(allocator, ((size_t)inputs + outputs) * sizeof *session->datums));
     UIR_TRY_ALLOCATE(session->bound, uir_allocate_zeroed(allocator, outputs * sizeof *session->bound));
-    UIR_TRY_ALLOCATE(session->times,
-                     uir_allocate_zeroed(allocator, session->model->node_count * sizeof *session->times));
+    UIR_TRY_ALLOCATE(session->times, uir_allocate_zeroed(allocator, session->time_count * sizeof *session->times));
     return UIR_STATUS_OK;
 }
 
@@ -51,9 +50,12 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     session->model = model;
     session->threads = options && options->threads ? options->threads : uir_core_count();
     session->statistics.ran_on = UIR_INTERPRETER_NAME;
-    uir_status status = allocate_parts(session);
     bool interpreted =
         !model->package || (options && options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
+    uir_status status = UIR_STATUS_OK;
+    if (interpreted && model->table->prepare_interpreter) status = model->table->prepare_interpreter(call, model);
+    if (interpreted && status == UIR_STATUS_OK) session->time_count = model->node_count;
+    if (status == UIR_STATUS_OK) status = allocate_parts(session);
     uir_call_begin(&session->call, model->context);
     if (status == UIR_STATUS_OK && !interpreted) {
         uir_runtime_options runtime = {.threads = session->threads, .measure = true};
@@ -97,7 +99,7 @@ void uir_session_destroy(uir_session *session) {
         uir_release(allocator, session->datums, ((size_t)inputs + outputs) * sizeof *session->datums);
     }
     if (session->bound) uir_release(allocator, session->bound, outputs * sizeof *session->bound);
-    if (session->times) uir_release(allocator, session->times, session->model->node_count * sizeof *session->times);
+    if (session->times) uir_release(allocator, session->times, session->time_count * sizeof *session->times);
     uir_release(allocator, session, sizeof *session);
 }
 

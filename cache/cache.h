@@ -23,8 +23,10 @@ typedef struct uir_cache_options {
 typedef struct uir_cache_entry {
     const void *bytes; /* page-aligned, read only */
     size_t size;
-    void *map; /* the whole file; the cache's own */
+    void *map; /* the whole file; the cache's own, as is what follows */
     size_t map_size;
+    uir_cache_key key;
+    uint64_t stamp[8]; /* of the file when its bytes were known to be whole */
 } uir_cache_entry;
 
 uir_cache_key uir_cache_make_key(const void *material, size_t size);
@@ -40,12 +42,30 @@ void uir_cache_close(uir_cache *cache); /* NULL is fine; entries stay valid */
 uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics,
                           uir_cache_entry *out_entry);
 void uir_cache_entry_release(uir_cache_entry *entry);
+/* Notes that the entry's file is whole as it lies there, so that a large one need not be read to be sure of it the next
+ * time. Does nothing when the file has changed since, or so lately that a change would not show. Entries that were
+ * loaded are noted by themselves. */
+void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry);
 
 /* Replaces an entry of that key at once: others see the old one or the new one. Then removes the entries that were not
  * used for longest until the limit holds. LIMIT when the entry alone is larger; IO_FAILED (read only, disk full); both
  * with a warning, and nothing is left of it. */
 uir_status uir_cache_store(uir_cache *cache, uir_cache_key key, const void *bytes, size_t size,
                            uir_diagnostics *diagnostics);
+
+/* The same, a part at a time. */
+typedef struct uir_cache_writer uir_cache_writer;
+uir_status uir_cache_writer_create(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics,
+                                   uir_cache_writer **out_writer);
+/* LIMIT, IO_FAILED: with a warning, after which nothing but abandoning it makes sense. */
+uir_status uir_cache_writer_append(uir_cache_writer *writer, const void *data, size_t size);
+/* Over the first bytes of what was appended; of the first 4096 alone. */
+uir_status uir_cache_writer_patch(uir_cache_writer *writer, const void *data, size_t size);
+/* Whether the `size` bytes appended at `offset` are these. */
+bool uir_cache_writer_equals(uir_cache_writer *writer, uint64_t offset, const void *data, size_t size);
+/* Makes it an entry, and hands that out without reading it again. Ends the writer in any case. */
+uir_status uir_cache_writer_finish(uir_cache_writer *writer, uir_cache_entry *out_entry);
+void uir_cache_writer_abandon(uir_cache_writer *writer); /* NULL is fine */
 
 uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics);
 /* Removes every entry and what dead processes left. `out_bytes` (may be NULL): how much that was. */

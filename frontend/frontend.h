@@ -55,6 +55,15 @@ typedef struct uir_onnx_info {
 uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_arena *arena, uir_onnx_info *out_info, uir_module **out_module);
 
+/* The files of external data that the module's constants lie in, by index; false past the last. `name` is below the
+ * folder; all of it lives as long as the module. */
+typedef struct uir_onnx_file {
+    const char *name;
+    const void *data;
+    uint64_t size;
+} uir_onnx_file;
+bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *out_file);
+
 /* A TensorProto, SequenceProto or OptionalProto. The datum owns its data. `out_name` is the name stored in it, "" when
  * none. */
 uir_status uir_onnx_read_datum(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,

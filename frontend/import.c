@@ -140,3 +140,13 @@ uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *all
     *out_module = importer.module;
     return UIR_STATUS_OK;
 }
+
+bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *out_file) {
+    uir_mapped mapped;
+    if (!module->storage || module->release_storage != uir_storage_destroy ||
+        !uir_storage_get_file(module->storage, index, &out_file->name, &mapped))
+        return false;
+    out_file->data = mapped.data;
+    out_file->size = mapped.size;
+    return true;
+}

@@ -240,3 +240,14 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
     }
     return map_descriptor(storage, diagnostics, place, descriptor, owner, name, name, out_mapped);
 }
+
+bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location,
+                          uir_mapped *out_mapped) {
+    for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
+        if (!mapping->location || index-- > 0) continue;
+        *out_location = mapping->location;
+        *out_mapped = mapping->mapped;
+        return true;
+    }
+    return false;
+}

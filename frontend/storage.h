@@ -37,4 +37,8 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
 int uir_confined_open_kernel(int directory, const char *path);
 int uir_confined_open_walk(int directory, const char *path);
 
+/* What was mapped below the folder, by index in any order that stays; false past the last. */
+bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location,
+                          uir_mapped *out_mapped);
+
 #endif

@@ -15,13 +15,19 @@ typedef struct uir_pl_scope {
     uint32_t expression_capacity;
 } uir_pl_scope;
 
-/* Bytes of the weights; borrowed from the module, or packed. */
+/* A constant as it lies in the weights. */
 typedef struct uir_pl_piece {
-    const void *data;
-    uint64_t size, hash;
+    uint64_t size, hash, offset;
     uint32_t next; /* of the same bucket, + 1 */
-    void *owned;
 } uir_pl_piece;
+
+/* A constant that was packed, by where it came from and how it was laid out: variants of a kernel that want the same
+ * share it. */
+typedef struct uir_pl_packing {
+    const int64_t *key;
+    uint32_t length, constant;
+    uint32_t next; /* of the same bucket, + 1 */
+} uir_pl_packing;
 
 typedef struct uir_pl_block {
     uir_vector(uir_plan_step) steps;
@@ -44,6 +50,12 @@ typedef struct planner {
     uint32_t text_bucket_count;
     uir_vector(uir_pl_piece) pieces; /* one per constant */
     uint32_t *piece_buckets;         /* by hash; piece + 1 */
+    uir_vector(uir_pl_packing) packings;
+    uint32_t *packing_buckets;
+    uir_package_writer writer; /* in its weights until all is planned */
+    bool dry;                  /* nothing is written */
+    void *room;                /* where a constant is packed before it is written */
+    size_t room_size;
     uint32_t *tensor_of;             /* per value: tensor + 1 */
     uint32_t *piece_of;              /* per value: constant + 1 */
     uir_vector(uir_pl_block) bodies; /* block 0 is the main graph's */
@@ -66,10 +78,16 @@ uir_status uir_pl_add_expressions(planner *p, uir_pl_scope *scope, const uir_dim
 uir_status uir_pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol);
 /* A symbol that only this plan has. */
 uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression);
-/* Bytes that are in the weights once, however often they are added. `owned` is released by the planner. */
-uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant);
-/* Writes the plan's section and lays out the weights. */
-uir_status uir_pl_write(planner *p, uir_text *package);
+/* Bytes that are in the weights once, however often they are added. */
+uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant);
+/* The same of a tensor packed for a pointer of the iGraph, done once for each layout; `values` binds its symbols. `key`
+ * tells layouts apart. */
+uir_status uir_pl_find_packing(planner *p, const int64_t *key, uint32_t length, uir_pl_packing **out_packing);
+uir_status uir_pl_make_room(planner *p, size_t size);
+/* Begins the package with its weights. */
+uir_status uir_pl_begin(planner *p, const uir_package_sink *sink);
+/* The rest of it. */
+uir_status uir_pl_write(planner *p);
 
 /* ---- kernels.c ---- */
 uir_status uir_pl_add_kernels(planner *p);

@@ -220,33 +220,65 @@ static bool is_known(const uir_igraph *g, const binding *b, uir_dim dim, int64_t
     return uir_dim_evaluate(g->dims, dim, b->values, b->bound, b->count, out) == UIR_DIM_EVALUATED;
 }
 
+/* What tells a packed constant from others: its elements and where each of them goes. False when some of that is known
+ * only when it runs. */
+enum { MAX_KEY = 4 + UIR_IGRAPH_MAX_RANK * (2 + 2 * UIR_IGRAPH_MAX_MODES) };
+static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const binding *b, const uir_tensor *tensor,
+                             int64_t *key, uint32_t *out_length) {
+    uint32_t n = 0;
+    bool known = is_known(g, b, in->element_span, &key[n++]);
+    key[n++] = (int64_t)(uintptr_t)tensor->data;
+    key[n++] = (int64_t)in->dtype;
+    key[n++] = (int64_t)in->rank;
+    for (uint32_t d = 0; d < in->rank && known; d++) {
+        known = is_known(g, b, in->extents[d], &key[n++]);
+        key[n++] = in->mode_count[d];
+        for (uint32_t m = 0; m < in->mode_count[d] && known; m++) {
+            known =
+                is_known(g, b, in->modes[d][m].size, &key[n]) && is_known(g, b, in->modes[d][m].stride, &key[n + 1]);
+            n += 2;
+        }
+    }
+    *out_length = n;
+    return known;
+}
+
+static bool has_elements(const uir_igraph *g, const uir_ipointer *in, const binding *b, const uir_tensor *tensor) {
+    int64_t extent, elements = 1;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (!is_known(g, b, in->extents[d], &extent) || __builtin_mul_overflow(elements, extent, &elements))
+            return false;
+    }
+    return in->dtype == tensor->dtype && (uint64_t)elements == tensor->element_count;
+}
+
 static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *g, uint32_t pointer, const binding *b,
                        const uir_tensor *tensor, uint32_t *out_constant) {
     const uir_ipointer *in = &g->pointers.data[pointer];
-    int64_t span, extent, elements = 1, ignored;
-    bool known = is_known(g, b, in->element_span, &span);
-    for (uint32_t d = 0; d < in->rank && known; d++) {
-        known = is_known(g, b, in->extents[d], &extent) && !__builtin_mul_overflow(elements, extent, &elements);
-        for (uint32_t m = 0; m < in->mode_count[d] && known; m++)
-            known = is_known(g, b, in->modes[d][m].size, &ignored) && is_known(g, b, in->modes[d][m].stride, &ignored);
-    }
-    if (!known)
+    int64_t key[MAX_KEY];
+    uint32_t length;
+    if (!make_packing_key(g, in, b, tensor, key, &length))
         return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
                            "the layout of %%%s in kernel @%s depends on what is known only when it runs", in->name,
                            g->name);
-    if (in->dtype != tensor->dtype || (uint64_t)elements != tensor->element_count)
+    if (!has_elements(g, in, b, tensor))
         return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s is not the constant it is given", in->name,
                            g->name);
+    uir_pl_packing *packing;
     size_t size;
-    void *packed;
-    if (!uir_dtype_storage_size(in->dtype, span > 0 ? (uint64_t)span : 0, &size)) return UIR_STATUS_LIMIT;
-    UIR_TRY_ALLOCATE(packed, uir_allocate_zeroed(&p->allocator, size));
-    uir_status status = uir_igraph_pack(g, pointer, b->values, tensor->data, packed);
-    if (status != UIR_STATUS_OK) {
-        uir_release(&p->allocator, packed, size);
-        return uir_pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
+    *out_constant = 0;
+    if (!uir_dtype_storage_size(in->dtype, key[0] > 0 ? (uint64_t)key[0] : 0, &size)) return UIR_STATUS_LIMIT;
+    if (p->dry) return UIR_STATUS_OK;
+    UIR_TRY(uir_pl_find_packing(p, key, length, &packing));
+    if (packing->constant == UIR_PLAN_NONE) {
+        UIR_TRY(uir_pl_make_room(p, size));
+        uir_status status = uir_igraph_pack(g, pointer, b->values, tensor->data, p->room);
+        if (status != UIR_STATUS_OK)
+            return uir_pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
+        UIR_TRY(uir_pl_add_constant(p, p->room, size, &packing->constant));
     }
-    return uir_pl_add_constant(p, packed, size, packed, out_constant);
+    *out_constant = packing->constant;
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,

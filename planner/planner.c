@@ -14,26 +14,25 @@ static uir_status add_metadata(planner *p) {
     return UIR_STATUS_OK;
 }
 
-static uir_status build(planner *p, uir_text *package) {
+static uir_status build(planner *p, const uir_package_sink *sink) {
     UIR_TRY(uir_pl_init(p));
+    UIR_TRY(uir_pl_begin(p, sink));
     UIR_TRY(uir_pl_add_kernels(p));
     UIR_TRY(uir_pl_add_graphs(p));
     UIR_TRY(add_metadata(p));
-    return uir_pl_write(p, package);
+    return uir_pl_write(p);
 }
 
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
                           const uir_plan_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
-                          uir_text *package) {
+                          const uir_package_sink *sink) {
     planner p = {.module = module,
                  .sources = sources,
                  .source_count = source_count,
                  .options = options,
                  .diagnostics = diagnostics,
                  .allocator = *allocator};
-    size_t start = package->length;
-    uir_status status = build(&p, package);
+    uir_status status = build(&p, sink);
     uir_pl_deinit(&p);
-    if (status != UIR_STATUS_OK && package->length > start) package->data[package->length = start] = 0;
     return status;
 }

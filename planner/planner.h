@@ -9,6 +9,7 @@
 
 #include "ir/graph.h"
 #include "ir/igraph.h"
+#include "runtime/plan.h"
 
 /* What a group's attribute `kernel` names: its variants, in the order in which they are tried. All have the same dims.
  */
@@ -40,9 +41,10 @@ typedef struct uir_plan_options {
     uint32_t metadata_count;     /* pairs */
 } uir_plan_options;
 
-/* Appends the package to `package`. `options` may be NULL. */
+/* Hands the package's bytes over, the weights first and each constant as soon as it is packed, so that no more than one
+ * of them is held here. `sink` NULL: only looks whether there is a package, and says why not. `options` may be NULL. */
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
                           const uir_plan_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
-                          uir_text *package);
+                          const uir_package_sink *sink);
 
 #endif

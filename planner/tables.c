@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TEXT_BUCKETS = 4096, PIECE_BUCKETS = 4096, WEIGHT_ALIGN = 64 };
+enum { TEXT_BUCKETS = 4096, PIECE_BUCKETS = 4096 };
 
 uir_status uir_pl_init(planner *p) {
     uir_arena_init(&p->arena, &p->allocator);
@@ -14,6 +14,8 @@ uir_status uir_pl_init(planner *p) {
         (uir_pl_scope){.dims = p->module->dims, .symbol_count = uir_dims_symbol_count(p->module->dims), .grows = true};
     UIR_TRY_ALLOCATE(p->text_buckets, uir_arena_allocate_array(&p->arena, TEXT_BUCKETS, sizeof *p->text_buckets));
     UIR_TRY_ALLOCATE(p->piece_buckets, uir_arena_allocate_array(&p->arena, PIECE_BUCKETS, sizeof *p->piece_buckets));
+    UIR_TRY_ALLOCATE(p->packing_buckets,
+                     uir_arena_allocate_array(&p->arena, PIECE_BUCKETS, sizeof *p->packing_buckets));
     UIR_TRY_ALLOCATE(p->tensor_of,
                      uir_arena_allocate_array(&p->arena, (size_t)p->module->values.count + 1, sizeof *p->tensor_of));
     UIR_TRY_ALLOCATE(p->piece_of,
@@ -24,10 +26,7 @@ uir_status uir_pl_init(planner *p) {
 }
 
 void uir_pl_deinit(planner *p) {
-    for (uint32_t i = 0; i < p->pieces.count; i++) {
-        if (p->pieces.data[i].owned)
-            uir_release(&p->allocator, p->pieces.data[i].owned, (size_t)p->pieces.data[i].size);
-    }
+    if (p->room) uir_release(&p->allocator, p->room, p->room_size);
     uir_text_deinit(&p->code);
     uir_text_deinit(&p->characters);
     uir_arena_deinit(&p->arena);
@@ -143,39 +142,50 @@ uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
 }
 
 /* ---- constants ---- */
-uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, void *owned, uint32_t *out_constant) {
-    uint64_t hash = uir_package_hash(size ? data : "", (size_t)size);
+/* Written at once: no more than one of them is ever held in memory. */
+uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant) {
+    *out_constant = 0;
+    if (p->dry) return UIR_STATUS_OK;
+    uint64_t hash = uir_package_hash(size ? data : "", (size_t)size), weights = p->writer.sections[0].offset;
     uint32_t *bucket = &p->piece_buckets[hash % PIECE_BUCKETS];
     for (uint32_t i = *bucket; i; i = p->pieces.data[i - 1].next) {
         const uir_pl_piece *piece = &p->pieces.data[i - 1];
-        if (piece->hash != hash || piece->size != size || (size && memcmp(piece->data, data, (size_t)size))) continue;
-        if (owned) uir_release(&p->allocator, owned, (size_t)size);
+        if (piece->hash != hash || piece->size != size ||
+            !p->writer.sink->equals(p->writer.sink->user, weights + piece->offset, data, (size_t)size))
+            continue;
         *out_constant = i - 1;
         return UIR_STATUS_OK;
     }
-    uir_status status = uir_vector_push(&p->arena, &p->pieces, ((uir_pl_piece){data, size, hash, *bucket, owned}));
-    if (status != UIR_STATUS_OK) {
-        if (owned) uir_release(&p->allocator, owned, (size_t)size);
-        return status;
-    }
+    uint64_t offset;
+    UIR_TRY(uir_package_writer_add_constant(&p->writer, data, size, &offset));
+    UIR_TRY(uir_vector_push(&p->arena, &p->pieces, ((uir_pl_piece){size, hash, offset, *bucket})));
     *bucket = p->pieces.count;
     *out_constant = p->pieces.count - 1;
+    return uir_vector_push(&p->arena, &p->constants, ((uir_plan_constant){offset, size, hash}));
+}
+
+uir_status uir_pl_find_packing(planner *p, const int64_t *key, uint32_t length, uir_pl_packing **out_packing) {
+    uint32_t *bucket = &p->packing_buckets[uir_package_hash(key, length * sizeof *key) % PIECE_BUCKETS];
+    for (uint32_t i = *bucket; i; i = p->packings.data[i - 1].next) {
+        uir_pl_packing *packing = &p->packings.data[i - 1];
+        if (packing->length != length || memcmp(packing->key, key, length * sizeof *key)) continue;
+        *out_packing = packing;
+        return UIR_STATUS_OK;
+    }
+    int64_t *kept;
+    UIR_TRY_ALLOCATE(kept, uir_arena_allocate_array(&p->arena, length, sizeof *kept));
+    memcpy(kept, key, length * sizeof *key);
+    UIR_TRY(uir_vector_push(&p->arena, &p->packings, ((uir_pl_packing){kept, length, UIR_PLAN_NONE, *bucket})));
+    *bucket = p->packings.count;
+    *out_packing = &p->packings.data[p->packings.count - 1];
     return UIR_STATUS_OK;
 }
 
-static uint64_t align_up(uint64_t size) {
-    return (size + WEIGHT_ALIGN - 1) / WEIGHT_ALIGN * WEIGHT_ALIGN;
-}
-
-static uir_status lay_out_weights(planner *p, uint64_t *out_size) {
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < p->pieces.count; i++) {
-        const uir_pl_piece *piece = &p->pieces.data[i];
-        at = align_up(at);
-        UIR_TRY(uir_vector_push(&p->arena, &p->constants, ((uir_plan_constant){at, piece->size, piece->hash})));
-        at += piece->size;
-    }
-    *out_size = at;
+uir_status uir_pl_make_room(planner *p, size_t size) {
+    if (p->room && p->room_size >= size) return UIR_STATUS_OK;
+    if (p->room) uir_release(&p->allocator, p->room, p->room_size);
+    p->room_size = size;
+    UIR_TRY_ALLOCATE(p->room, uir_allocate(&p->allocator, size));
     return UIR_STATUS_OK;
 }
 
@@ -192,20 +202,23 @@ static uir_status flatten_blocks(planner *p) {
     return UIR_STATUS_OK;
 }
 
-static uir_status add_section(uir_package_section *sections, uint32_t *count, uir_package_section_kind kind,
-                              uint32_t index, const void *data, uint64_t size) {
-    if (*count >= UIR_PACKAGE_MAX_SECTIONS) return UIR_STATUS_LIMIT;
-    sections[(*count)++] = (uir_package_section){(uint32_t)kind, index, 0, size, 0, data};
-    return UIR_STATUS_OK;
+uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
+    uint32_t count = 3; /* weights, plan, code */
+    p->dry = !sink;
+    if (p->dry) return UIR_STATUS_OK;
+    for (uint32_t i = 0; p->options && i < p->options->object_count; i++)
+        count += (p->options->objects[i].bytes ? 1u : 0u) + (p->options->objects[i].source ? 1u : 0u);
+    UIR_TRY(uir_package_writer_begin(&p->writer, sink, count));
+    return uir_package_writer_begin_weights(&p->writer);
 }
 
-uir_status uir_pl_write(planner *p, uir_text *package) {
-    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
-    uint32_t count = 0, natives = 0;
-    uint64_t weights = 0;
+static uir_status put_section(planner *p, uir_package_section_kind kind, uint32_t index, const void *data,
+                              uint64_t size) {
+    return uir_package_writer_put(&p->writer, &(uir_package_section){(uint32_t)kind, index, 0, size, 0, data});
+}
+
+static uir_status put_plan(planner *p) {
     uir_text bytes;
-    UIR_TRY(flatten_blocks(p));
-    UIR_TRY(lay_out_weights(p, &weights));
     uir_plan plan = {.characters = p->characters.data ? p->characters.data : "",
                      .characters_count = (uint32_t)p->characters.length};
 #define UIR_PLAN_TABLE(type, field) plan.field = p->field.data, plan.field##_count = p->field.count;
@@ -214,24 +227,21 @@ uir_status uir_pl_write(planner *p, uir_text *package) {
     uir_text_init(&bytes, &p->allocator);
     uir_plan_write(&plan, &bytes);
     uir_status status = uir_text_status(&bytes);
-    if (status == UIR_STATUS_OK) status = add_section(sections, &count, UIR_PACKAGE_PLAN, 0, bytes.data, bytes.length);
-    if (status == UIR_STATUS_OK)
-        status = add_section(sections, &count, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length);
-    for (uint32_t i = 0; p->options && i < p->options->object_count && status == UIR_STATUS_OK; i++) {
-        const uir_plan_object *o = &p->options->objects[i];
-        if (o->source) status = add_section(sections, &count, UIR_PACKAGE_SOURCE, i, o->source, o->source_size);
-        if (o->bytes && status == UIR_STATUS_OK)
-            status = add_section(sections, &count, UIR_PACKAGE_NATIVE, natives++, o->bytes, o->size);
-    }
-    /* The weights are last and filled in afterwards: they are never held twice. */
-    if (status == UIR_STATUS_OK) status = add_section(sections, &count, UIR_PACKAGE_WEIGHTS, 0, NULL, weights);
-    if (status == UIR_STATUS_OK) status = uir_package_write(sections, count, package);
+    if (status == UIR_STATUS_OK) status = put_section(p, UIR_PACKAGE_PLAN, 0, bytes.data, bytes.length);
     uir_text_deinit(&bytes);
-    UIR_TRY(status);
-    char *to = package->data + package->length - weights;
-    for (uint32_t i = 0; i < p->pieces.count; i++) {
-        if (p->pieces.data[i].size)
-            memcpy(to + p->constants.data[i].offset, p->pieces.data[i].data, (size_t)p->pieces.data[i].size);
+    return status;
+}
+
+uir_status uir_pl_write(planner *p) {
+    uint32_t natives = 0;
+    if (p->dry) return UIR_STATUS_OK;
+    UIR_TRY(flatten_blocks(p));
+    UIR_TRY(put_plan(p));
+    UIR_TRY(put_section(p, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length));
+    for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
+        const uir_plan_object *o = &p->options->objects[i];
+        if (o->source) UIR_TRY(put_section(p, UIR_PACKAGE_SOURCE, i, o->source, o->source_size));
+        if (o->bytes) UIR_TRY(put_section(p, UIR_PACKAGE_NATIVE, natives++, o->bytes, o->size));
     }
-    return UIR_STATUS_OK;
+    return uir_package_writer_end(&p->writer);
 }

@@ -43,62 +43,102 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
 }
 
 /* ---- writing ---- */
-/* One allocation for all that will be appended. */
-static void reserve(uir_text *bytes, uint64_t size) {
-    if (bytes->failed || size >= SIZE_MAX - 1 || size + 1 <= bytes->capacity) return;
-    size_t capacity = (size_t)size + 1;
-    char *data = bytes->data ? uir_reallocate(&bytes->allocator, bytes->data, bytes->capacity, capacity)
-                             : uir_allocate(&bytes->allocator, capacity);
-    if (!data) {
-        bytes->failed = true;
-        return;
-    }
-    bytes->data = data;
-    bytes->capacity = capacity;
+static uir_status append_text(void *user, const void *data, size_t size) {
+    uir_text *bytes = user;
+    if (size) uir_text_append(bytes, data, size);
+    return uir_text_status(bytes);
 }
 
-static void pad_to(uir_text *bytes, uint64_t size) {
-    static const char zeros[4096] = {0};
-    while (!bytes->failed && bytes->length < size) {
-        uint64_t missing = size - bytes->length;
-        uir_text_append(bytes, zeros, missing < sizeof zeros ? (size_t)missing : sizeof zeros);
-    }
+static uir_status patch_text(void *user, const void *data, size_t size) {
+    uir_text *bytes = user;
+    memcpy(bytes->data, data, size);
+    return UIR_STATUS_OK;
 }
 
-/* Offsets count from where the package begins, which is where `bytes` ended. */
-uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes) {
-    unsigned char header[UIR_PACKAGE_HEADER_SIZE] = {0};
-    unsigned char table[UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
-    uint64_t offsets[UIR_PACKAGE_MAX_SECTIONS];
-    uint64_t start = bytes->length, at = UIR_PACKAGE_HEADER_SIZE + (uint64_t)count * UIR_PACKAGE_SECTION_SIZE;
+static bool text_equals(void *user, uint64_t offset, const void *data, size_t size) {
+    uir_text *bytes = user;
+    return !size || memcmp(bytes->data + offset, data, size) == 0;
+}
+
+uir_package_sink uir_package_sink_to_text(uir_text *bytes) {
+    return (uir_package_sink){append_text, patch_text, text_equals, bytes};
+}
+
+static uir_status append(uir_package_writer *w, const void *data, uint64_t size) {
+    if (size > SIZE_MAX || w->at > UINT64_MAX - size) return UIR_STATUS_LIMIT;
+    w->at += size;
+    return size ? w->sink->append(w->sink->user, data, (size_t)size) : UIR_STATUS_OK;
+}
+
+static uir_status pad_to(uir_package_writer *w, uint64_t at) {
+    static const char zeros[UIR_PACKAGE_PAGE] = {0};
+    while (w->at < at) UIR_TRY(append(w, zeros, at - w->at < sizeof zeros ? at - w->at : sizeof zeros));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_package_writer_begin(uir_package_writer *w, const uir_package_sink *sink, uint32_t count) {
+    memset(w, 0, sizeof *w);
+    w->sink = sink;
+    w->count = count;
     if (count > UIR_PACKAGE_MAX_SECTIONS) return UIR_STATUS_LIMIT;
-    for (uint32_t i = 0; i < count; i++) {
-        const uir_package_section *s = &sections[i];
+    return pad_to(w, UIR_PACKAGE_HEADER_SIZE + (uint64_t)count * UIR_PACKAGE_SECTION_SIZE);
+}
+
+static uir_status begin_section(uir_package_writer *w, const uir_package_section *s, uint64_t hash) {
+    if (w->done >= w->count) return UIR_STATUS_INTERNAL;
+    UIR_TRY(pad_to(w, align_up(w->at, section_rows[s->kind].alignment)));
+    w->sections[w->done++] = (uir_package_section){s->kind, s->index, w->at, s->size, hash, NULL};
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_package_writer_put(uir_package_writer *w, const uir_package_section *s) {
+    uint64_t hash =
+        s->kind == UIR_PACKAGE_WEIGHTS ? 0 : uir_package_hash(s->size ? s->data : (const void *)"", (size_t)s->size);
+    UIR_TRY(begin_section(w, s, hash));
+    return append(w, s->data, s->size);
+}
+
+uir_status uir_package_writer_begin_weights(uir_package_writer *w) {
+    return begin_section(w, &(uir_package_section){.kind = UIR_PACKAGE_WEIGHTS}, 0);
+}
+
+uir_status uir_package_writer_add_constant(uir_package_writer *w, const void *data, uint64_t size,
+                                           uint64_t *out_offset) {
+    uir_package_section *weights = &w->sections[w->done - 1];
+    uint64_t offset = align_up(w->at - weights->offset, UIR_PACKAGE_CONSTANT_ALIGN);
+    UIR_TRY(pad_to(w, weights->offset + offset));
+    *out_offset = offset;
+    weights->size = offset + size;
+    return append(w, data, size);
+}
+
+uir_status uir_package_writer_end(uir_package_writer *w) {
+    unsigned char head[UIR_PACKAGE_HEADER_SIZE + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE] = {0};
+    unsigned char *table = head + UIR_PACKAGE_HEADER_SIZE;
+    if (w->done != w->count) return UIR_STATUS_INTERNAL;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const uir_package_section *s = &w->sections[i];
         unsigned char *row = table + (size_t)i * UIR_PACKAGE_SECTION_SIZE;
-        offsets[i] = at = align_up(at, section_rows[s->kind].alignment);
         put(row, s->kind, 4);
         put(row + 4, s->index, 4);
-        put(row + 8, at, 8);
+        put(row + 8, s->offset, 8);
         put(row + 16, s->size, 8);
-        put(row + 24, s->kind == UIR_PACKAGE_WEIGHTS ? 0 : uir_package_hash(s->data, (size_t)s->size), 8);
-        at += s->size;
+        put(row + 24, s->hash, 8);
     }
-    reserve(bytes, start + at);
-    memcpy(header, UIR_PACKAGE_MAGIC, 8);
-    put(header + 8, UIR_PACKAGE_VERSION, 4);
-    put(header + 12, count, 4);
-    put(header + 16, at, 8);
-    put(header + 24, hash_head(header, table, count), 8);
-    uir_text_append(bytes, (const char *)header, sizeof header);
-    uir_text_append(bytes, (const char *)table, (size_t)count * UIR_PACKAGE_SECTION_SIZE);
-    for (uint32_t i = 0; i < count; i++) {
-        pad_to(bytes, start + offsets[i]);
-        if (sections[i].data)
-            uir_text_append(bytes, (const char *)sections[i].data, (size_t)sections[i].size);
-        else
-            pad_to(bytes, start + offsets[i] + sections[i].size);
-    }
-    return uir_text_status(bytes);
+    memcpy(head, UIR_PACKAGE_MAGIC, 8);
+    put(head + 8, UIR_PACKAGE_VERSION, 4);
+    put(head + 12, w->count, 4);
+    put(head + 16, w->at, 8);
+    put(head + 24, hash_head(head, table, w->count), 8);
+    return w->sink->patch(w->sink->user, head, UIR_PACKAGE_HEADER_SIZE + (size_t)w->count * UIR_PACKAGE_SECTION_SIZE);
+}
+
+uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes) {
+    uir_package_writer w;
+    uir_package_sink sink = uir_package_sink_to_text(bytes);
+    UIR_TRY(uir_package_writer_begin(&w, &sink, count));
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_package_writer_put(&w, &sections[i]));
+    return uir_package_writer_end(&w);
 }
 
 /* ---- reading ---- */

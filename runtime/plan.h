@@ -107,7 +107,7 @@ typedef struct uir_plan_tensor {
     uir_plan_list extents; /* expressions */
 } uir_plan_tensor;
 typedef struct uir_plan_constant {
-    uint64_t offset, size, hash; /* in the weights section; a multiple of 64 */
+    uint64_t offset, size, hash; /* in the weights section; a multiple of UIR_PACKAGE_CONSTANT_ALIGN */
 } uir_plan_constant;
 typedef struct uir_plan_port {
     uint32_t name, tensor;
@@ -284,13 +284,14 @@ bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t 
 uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 
 /* ---- the package's bytes around it ----
- * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and of the table;
- * then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
+ * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
+ * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
 #define UIR_PACKAGE_VERSION 1
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,
     UIR_PACKAGE_PAGE = 4096,
+    UIR_PACKAGE_CONSTANT_ALIGN = 64,
     UIR_PACKAGE_MAX_SECTIONS = 64
 };
 /* Sections with their alignment. */
@@ -313,8 +314,32 @@ typedef struct uir_package_section {
     const unsigned char *data;
 } uir_package_section;
 
-/* Appends a whole package made of the sections (kind, index, data and size are read; data NULL: zeros, for the caller
- * to fill in, weights only). */
+/* Where the bytes of a package go, one after the other. */
+typedef struct uir_package_sink {
+    uir_status (*append)(void *user, const void *data, size_t size);
+    uir_status (*patch)(void *user, const void *data, size_t size); /* over the first bytes; at most a page */
+    bool (*equals)(void *user, uint64_t offset, const void *data, size_t size); /* to what was appended there */
+    void *user;
+} uir_package_sink;
+uir_package_sink uir_package_sink_to_text(uir_text *bytes);
+
+/* A package as it is written: sections in any order, each either whole or begun and added to. */
+typedef struct uir_package_writer {
+    const uir_package_sink *sink;
+    uint32_t count, done; /* sections: announced, begun */
+    uint64_t at;          /* bytes so far */
+    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
+} uir_package_writer;
+uir_status uir_package_writer_begin(uir_package_writer *writer, const uir_package_sink *sink, uint32_t count);
+uir_status uir_package_writer_put(uir_package_writer *writer,
+                                  const uir_package_section *section); /* kind, index, data, size */
+uir_status uir_package_writer_begin_weights(uir_package_writer *writer);
+/* Aligned as constants are; `out_offset` in the weights. */
+uir_status uir_package_writer_add_constant(uir_package_writer *writer, const void *data, uint64_t size,
+                                           uint64_t *out_offset);
+uir_status uir_package_writer_end(uir_package_writer *writer); /* the header, once all sections are there */
+
+/* Appends a whole package made of the sections (kind, index, data and size are read). */
 uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
 /* Checks the header, the table, what lies between sections and the hash of every section but the weights, whose parts
  * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */

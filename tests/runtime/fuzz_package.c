@@ -1,6 +1,7 @@
-/* Damaged packages: `fuzz_package COUNT [SEED [FILE]]`, of a package made here or of a file's. Half of the cases change a byte anywhere: the package must be refused,
- * at the latest by its first run. The others change words of the plan or the code and make the hashes right again: then
- * whatever happens stays within the runtime's memory, which the sanitizers of such a build watch. */
+/* Damaged packages: `fuzz_package COUNT [SEED [FILE]]`, of a package made here or of a file's. Half of the cases change
+ * a byte anywhere: the package must be refused, at the latest by its first run. The others change words of the plan or
+ * the code and make the hashes right again: then whatever happens stays within the runtime's memory, which the
+ * sanitizers of such a build watch. */
 #include "tests/runtime/support.h"
 
 #include "runtime/plan.h"
@@ -184,7 +185,8 @@ static void forge(const uir_text *good, uir_text *out) {
     uint32_t count;
     uir_allocator allocator = uir_allocator_system();
     if (uir_package_read(good->data, good->length, NULL, sections, &count) != UIR_STATUS_OK) exit(1);
-    uint32_t which = below(4) ? 0 : 1; /* the plan, mostly */
+    uint32_t which = 0, wanted = below(4) ? UIR_PACKAGE_PLAN : UIR_PACKAGE_CODE; /* the plan, mostly */
+    while (sections[which].kind != wanted) which++;
     size_t size = (size_t)sections[which].size;
     unsigned char *copy = uir_allocate(&allocator, size);
     memcpy(copy, sections[which].data, size);

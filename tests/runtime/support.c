@@ -71,7 +71,8 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
         sources[count] = (uir_plan_source){name, &lists[count]};
         count++;
     }
-    return uir_plan_build(f->module, sources, count, options, allocator, &f->diagnostics, package);
+    uir_package_sink sink = uir_package_sink_to_text(package);
+    return uir_plan_build(f->module, sources, count, options, allocator, &f->diagnostics, &sink);
 }
 
 uir_status fixture_build(fixture *f, const char *module_text, const char *kernel_text) {

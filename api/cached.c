@@ -1,0 +1,428 @@
+/* Packages of models in the cache.
+ *
+ * Four kinds of entry. The package, by its configuration (device and its sizes, version and build of this library) and
+ * the bytes of all files of the model. Two short cuts to that key: by the stamps of the files, which are not read then;
+ * and by the bytes of the model's own file, which names the files of external data that the key needs. And the key of
+ * the native code that belongs to the package. What is missing or does not hold any more costs time, never the truth.
+ */
+#include "api/compiled.h"
+#include "api/device.h"
+#include "api/identity.h"
+#include "decompose/decompose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uir_cache_key make_key(const uir_model_cached *cached, const char *kind, const uir_text *first,
+                              const uir_text *second, uir_status *status) {
+    uir_text text;
+    uir_cache_key key = {0, 0};
+    uir_text_init(&text, &cached->config.allocator);
+    uir_text_append_format(&text, "%s\n", kind);
+    uir_text_append(&text, cached->config.data, cached->config.length);
+    uir_text_append(&text, first->data, first->length);
+    if (second && second->length) uir_text_append(&text, second->data, second->length);
+    if (uir_text_status(&text) == UIR_STATUS_OK)
+        key = uir_cache_make_key(text.data, text.length);
+    else
+        *status = UIR_STATUS_OUT_OF_MEMORY;
+    uir_text_deinit(&text);
+    return key;
+}
+
+static bool key_from_text(const char *text, size_t size, uir_cache_key *out_key) {
+    char digits[33];
+    if (size < 33 || text[32] != '\n' || strspn(text, "0123456789abcdef") != 32) return false;
+    memcpy(digits, text, 32);
+    digits[32] = 0;
+    out_key->low = strtoull(digits + 16, NULL, 16);
+    digits[16] = 0;
+    out_key->high = strtoull(digits, NULL, 16);
+    return true;
+}
+
+static void append_key(uir_text *text, uir_cache_key key) {
+    uir_text_append_format(text, "%016llx%016llx\n", (unsigned long long)key.high, (unsigned long long)key.low);
+}
+
+/* ---- what decides a package besides its model ---- */
+
+static uir_status describe_config(uir_model_cached *cached, uir_diagnostics *diagnostics) {
+    const char *variant;
+    const uir_device_row *row = uir_device_find(cached->device, &variant);
+    uir_cpu_device cpu;
+    if (!row) return UIR_STATUS_NOT_FOUND;
+    UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
+    uir_text_append_format(&cached->config, "uir %s, package %d, %s %s, %u cores, caches", uir_version(),
+                           UIR_PACKAGE_VERSION, row->name, uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
+    for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
+        uir_text_append_format(&cached->config, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
+    uir_text_append_string(&cached->config, "\n");
+    UIR_TRY(uir_identity_build(&cached->config));
+    return uir_text_status(&cached->config);
+}
+
+/* ---- a model that is its package ---- */
+
+/* The graph, read for those who want to interpret it after all. */
+static uir_status read_graph(uir_call *call, uir_model *model) {
+    uir_model_source *from = uir_model_get_source(model);
+    uir_model_cached *cached = &from->code->cached;
+    uir_identity identity;
+    uir_compiled compiled;
+    uir_text now;
+    uir_text_init(&now, &model->context->allocator);
+    uir_status status = uir_identity_init(&identity, &model->context->allocator, cached->path);
+    const uir_text *then = cached->stamp.length ? &cached->stamp : &cached->content;
+    if (status == UIR_STATUS_OK)
+        status = cached->stamp.length ? uir_identity_stamp(&identity, NULL, &now)
+                                      : uir_identity_content(&identity, NULL, &now);
+    bool same = status == UIR_STATUS_OK && now.length == then->length && !memcmp(now.data, then->data, now.length);
+    uir_identity_deinit(&identity);
+    uir_text_deinit(&now);
+    if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    if (!same)
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
+                              "load the model again", "the file has changed since the model was loaded");
+    uir_onnx_source source = {.path = cached->path};
+    UIR_TRY(
+        uir_pipeline_compile(&source, &call->context->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
+    from->module = compiled.primitives;
+    from->module->diagnostics = NULL;
+    model->node_count = from->module->nodes.count;
+    compiled.primitives = NULL;
+    uir_compiled_deinit(&compiled);
+    return UIR_STATUS_OK;
+}
+
+static uir_status prepare_interpreter(uir_call *call, uir_model *model) {
+    uir_model_source *from = uir_model_get_source(model);
+    pthread_mutex_lock(&from->code->mutex);
+    uir_status status = from->module ? UIR_STATUS_OK : read_graph(call, model);
+    pthread_mutex_unlock(&from->code->mutex);
+    return status;
+}
+
+static const uir_model_table cached_model = {
+    .destroy = uir_model_destroy_source,
+    .wait = uir_model_code_wait,
+    .count_compiled = uir_model_code_count,
+    .get_input_shape = uir_api_get_package_shape,
+    .get_metadata = uir_api_get_package_metadata,
+    .prepare_interpreter = prepare_interpreter,
+    .interpret = uir_session_interpret,
+    .get_node_statistics = uir_session_get_interpreted,
+};
+
+/* ---- facts of the model, kept as metadata before its own ---- */
+
+typedef struct fact_row {
+    const char *key;
+    size_t offset; /* of an int64_t of facts */
+} fact_row;
+
+typedef struct facts {
+    int64_t ir_version, opset, onnx_nodes, primitives;
+} facts;
+
+static const fact_row fact_rows[] = {
+    {"uir/ir_version", offsetof(facts, ir_version)},
+    {"uir/opset", offsetof(facts, opset)},
+    {"uir/nodes", offsetof(facts, onnx_nodes)},
+    {"uir/primitives", offsetof(facts, primitives)},
+};
+enum { FACT_COUNT = sizeof fact_rows / sizeof *fact_rows };
+static const char producer_key[] = "uir/producer";
+
+uir_status uir_model_cached_describe(uir_model *model, uir_arena *arena, const char *const **out_list,
+                                     uint32_t *out_count) {
+    const uir_onnx_info *info = &uir_model_get_source(model)->facts;
+    facts f = {model->info.ir_version, model->info.opset, model->info.onnx_node_count, model->info.primitive_count};
+    const char **list;
+    uint32_t n = 0;
+    UIR_TRY_ALLOCATE(
+        list, uir_arena_allocate_array(arena, 2 * ((size_t)info->metadata_count + FACT_COUNT + 1), sizeof *list));
+    list[n++] = producer_key;
+    list[n++] = info->producer;
+    for (size_t i = 0; i < FACT_COUNT; i++) {
+        char digits[32];
+        int64_t value;
+        memcpy(&value, (const char *)&f + fact_rows[i].offset, sizeof value);
+        int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
+        list[n++] = fact_rows[i].key;
+        UIR_TRY_ALLOCATE(list[n], uir_arena_copy_string(arena, digits, (size_t)length));
+        n++;
+    }
+    for (uint32_t i = 0; i < info->metadata_count; i++) {
+        list[n++] = info->metadata[i].key;
+        list[n++] = info->metadata[i].value;
+    }
+    *out_list = list;
+    *out_count = n / 2;
+    return UIR_STATUS_OK;
+}
+
+static void take_facts(uir_model *model) {
+    facts f = {0};
+    for (size_t i = 0; i < FACT_COUNT; i++) {
+        const char *text = uir_package_get_metadata(model->package, fact_rows[i].key);
+        int64_t value = text ? strtoll(text, NULL, 10) : 0;
+        memcpy((char *)&f + fact_rows[i].offset, &value, sizeof value);
+    }
+    const char *producer = uir_package_get_metadata(model->package, producer_key);
+    model->info = (uir_model_info){.producer = producer ? producer : "",
+                                   .ir_version = f.ir_version,
+                                   .opset = f.opset,
+                                   .onnx_node_count = (uint32_t)f.onnx_nodes,
+                                   .primitive_count = (uint32_t)f.primitives,
+                                   .why = ""};
+}
+
+/* ---- opening ---- */
+
+/* Native code for all of the package's kernels. */
+static uir_status attach_native(uir_call *call, uir_model *model, const uir_device_row *row) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    const char *variant;
+    uir_text link;
+    uir_cpu_device cpu;
+    uir_cache_entry entry;
+    uir_cache_key key;
+    uir_status status = UIR_STATUS_OK;
+    if (!row->native || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
+    uir_device_find(code->cached.device, &variant);
+    UIR_TRY(uir_cpu_describe(variant, &call->diagnostics, &cpu));
+    uir_text_init(&link, &call->context->allocator);
+    append_key(&link, code->cached.key);
+    key = make_key(&code->cached, "native", &link, NULL, &status);
+    uir_text_deinit(&link);
+    UIR_TRY(status);
+    UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
+    bool good = key_from_text(entry.bytes, entry.size, &key);
+    uir_cache_entry_release(&entry);
+    if (!good) return UIR_STATUS_NOT_FOUND;
+    UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.native));
+    return uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant), code->cached.native.bytes,
+                                     code->cached.native.size, NULL, NULL);
+}
+
+static uir_status open_entry(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_device_row *row = uir_device_find(code->cached.device, NULL);
+    uir_package_options options = {
+        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = true, .checked = true};
+    UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
+    UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &call->context->allocator,
+                             NULL, &model->package));
+    UIR_TRY(attach_native(call, model, row));
+    UIR_TRY(uir_api_take_package_ports(model));
+    take_facts(model);
+    model->table = &cached_model;
+    model->info.device = row->native ? "cpu" : "vm";
+    model->info.kernel_count = uir_package_get_facts(model->package).kernels;
+    return UIR_STATUS_OK;
+}
+
+/* What does not open is as good as not there, and the way is free for another. */
+static uir_status open_package(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_status status = open_entry(call, model);
+    if (status == UIR_STATUS_OK) return status;
+    uir_package_close(model->package);
+    model->package = NULL;
+    uir_cache_entry_release(&code->cached.package);
+    uir_cache_entry_release(&code->cached.native);
+    return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_NOT_FOUND;
+}
+
+/* ---- the key ---- */
+
+/* By the stamps: an entry of the package's key and the lines of the other files. */
+static uir_status find_by_stamps(uir_call *call, uir_model *model, const uir_identity *identity) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_cache_entry entry;
+    uir_status status = UIR_STATUS_OK;
+    if (!code->cached.stamp.length) return UIR_STATUS_NOT_FOUND;
+    uir_cache_key key = make_key(&code->cached, "stamps", &code->cached.stamp, NULL, &status);
+    UIR_TRY(status);
+    UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
+    code->cached.known =
+        key_from_text(entry.bytes, entry.size, &code->cached.key) &&
+        uir_identity_holds(identity, uir_identity_stamp, (const char *)entry.bytes + 33, entry.size - 33);
+    uir_cache_entry_release(&entry);
+    return code->cached.known ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
+}
+
+/* By the bytes: an entry of the lines of the other files; none is as one of no line. */
+static uir_status find_by_content(uir_call *call, uir_model *model, const uir_identity *identity, uir_text *files) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_cache_entry entry;
+    uir_status status = UIR_STATUS_OK;
+    UIR_TRY(uir_identity_content(identity, NULL, &code->cached.content));
+    uir_cache_key key = make_key(&code->cached, "files", &code->cached.content, NULL, &status);
+    UIR_TRY(status);
+    bool holds = true;
+    if (uir_cache_load(code->cache, key, &call->diagnostics, &entry) == UIR_STATUS_OK) {
+        holds = uir_identity_holds(identity, uir_identity_content, entry.bytes, entry.size);
+        uir_text_append(files, entry.bytes, entry.size);
+        uir_cache_entry_release(&entry);
+    }
+    UIR_TRY(uir_text_status(files));
+    if (!holds) return UIR_STATUS_NOT_FOUND;
+    code->cached.key = make_key(&code->cached, "package", &code->cached.content, files, &status);
+    code->cached.known = status == UIR_STATUS_OK;
+    return status;
+}
+
+/* Notes the stamps under which the package was found. `lines`: of the other files, in whichever description. */
+static void note_stamps(uir_model *model, const uir_identity *identity, const uir_text *lines,
+                        uir_diagnostics *diagnostics) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_text record, name;
+    uir_status status = code->cached.stamp.length ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
+    uir_text_init(&record, &model->context->allocator);
+    uir_text_init(&name, &model->context->allocator);
+    append_key(&record, code->cached.key);
+    for (const char *at = lines->data, *end = at ? at + lines->length : at; at < end && status == UIR_STATUS_OK;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at)), *from = strchr(strchr(at, ' ') + 1, ' ') + 1;
+        name.length = 0;
+        uir_text_append(&name, from, (size_t)(stop - from));
+        status = uir_text_status(&name);
+        if (status == UIR_STATUS_OK) status = uir_identity_stamp(identity, name.data, &record);
+        at = stop + 1;
+    }
+    uir_cache_key key = make_key(&code->cached, "stamps", &code->cached.stamp, NULL, &status);
+    if (status == UIR_STATUS_OK && uir_text_status(&record) == UIR_STATUS_OK)
+        (void)!uir_cache_store(code->cache, key, record.data, record.length, diagnostics);
+    uir_text_deinit(&name);
+    uir_text_deinit(&record);
+}
+
+static uir_status look_up(uir_call *call, uir_model *model, const uir_identity *identity, uir_text *files) {
+    uir_model_cached *cached = &uir_model_get_source(model)->code->cached;
+    UIR_TRY(describe_config(cached, &call->diagnostics));
+    uir_status status = uir_identity_stamp(identity, NULL, &cached->stamp);
+    if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    if (find_by_stamps(call, model, identity) == UIR_STATUS_OK && open_package(call, model) == UIR_STATUS_OK)
+        return UIR_STATUS_OK;
+    cached->known = false;
+    UIR_TRY(find_by_content(call, model, identity, files));
+    status = open_package(call, model);
+    cached->known = false;
+    if (status == UIR_STATUS_OK) note_stamps(model, identity, files, &call->diagnostics);
+    return status;
+}
+
+uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *path, const uir_model_options *options) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    double start = uir_api_now_ms();
+    uir_identity identity;
+    uir_text files;
+    bool looks_inside = options && (options->dump || options->check);
+    if (!code->cache || looks_inside) return UIR_STATUS_NOT_FOUND;
+    UIR_TRY_ALLOCATE(code->cached.path, uir_arena_copy_string(&model->arena, path, strlen(path)));
+    if (options && options->device)
+        UIR_TRY_ALLOCATE(code->cached.device,
+                         uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
+    uir_text_init(&files, &call->context->allocator);
+    uir_status status = uir_identity_init(&identity, &call->context->allocator, code->cached.path);
+    code->cached.began_s = identity.began_s;
+    if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
+    uir_identity_deinit(&identity);
+    uir_text_deinit(&files);
+    if (status == UIR_STATUS_OK) model->info.load_ms = uir_api_now_ms() - start;
+    /* Whatever was in the way, the model's own loading says it. */
+    if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY) {
+        if (!code->cached.content.length) code->cached.path = NULL;
+        return UIR_STATUS_NOT_FOUND;
+    }
+    return status;
+}
+
+/* ---- storing ---- */
+
+/* Lines of the files that the constants lie in; `again` says whether the model's own is still what it was. */
+static uir_status describe_files(uir_model *model, const uir_identity *identity, uir_text *files, bool *again) {
+    const uir_model_source *from = uir_model_get_source(model);
+    const uir_model_cached *cached = &from->code->cached;
+    uir_onnx_file file;
+    uir_text now;
+    for (uint32_t i = 0; uir_onnx_get_file(from->module, i, &file); i++)
+        UIR_TRY(uir_identity_content_of(file.name, file.data, file.size, files));
+    uir_text_init(&now, &identity->allocator);
+    const uir_text *then = cached->stamp.length ? &cached->stamp : &cached->content;
+    uir_status status =
+        cached->stamp.length ? uir_identity_stamp(identity, NULL, &now) : uir_identity_content(identity, NULL, &now);
+    *again = status == UIR_STATUS_OK && now.length == then->length && !memcmp(now.data, then->data, now.length);
+    uir_text_deinit(&now);
+    return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_OK;
+}
+
+uir_status uir_model_cached_identify(uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_identity identity;
+    uir_text files;
+    bool again = false;
+    uir_text_init(&files, &model->context->allocator);
+    uir_status status = uir_identity_init(&identity, &model->context->allocator, code->cached.path);
+    identity.began_s = code->cached.began_s; /* what changed since then has changed too lately */
+    if (status == UIR_STATUS_OK) status = describe_files(model, &identity, &files, &again);
+    if (status == UIR_STATUS_OK && again) {
+        code->cached.key = make_key(&code->cached, "package", &code->cached.content, &files, &status);
+        code->cached.known = status == UIR_STATUS_OK;
+    }
+    uir_cache_key key = make_key(&code->cached, "files", &code->cached.content, NULL, &status);
+    if (code->cached.known && files.length)
+        (void)!uir_cache_store(code->cache, key, files.data, files.length, &code->said);
+    if (code->cached.known) note_stamps(model, &identity, &files, &code->said);
+    uir_identity_deinit(&identity);
+    uir_text_deinit(&files);
+    return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_OK;
+}
+
+static uir_status append_to_entry(void *user, const void *data, size_t size) {
+    return uir_cache_writer_append(user, data, size);
+}
+static uir_status patch_entry(void *user, const void *data, size_t size) {
+    return uir_cache_writer_patch(user, data, size);
+}
+static bool entry_equals(void *user, uint64_t offset, const void *data, size_t size) {
+    return uir_cache_writer_equals(user, offset, data, size);
+}
+
+uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents,
+                                  uir_diagnostics *diagnostics) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_cache_writer *writer;
+    UIR_TRY(uir_cache_writer_create(code->cache, code->cached.key, diagnostics, &writer));
+    uir_package_sink sink = {append_to_entry, patch_entry, entry_equals, writer};
+    uir_status status = uir_packaging_write_contents(code->packaging, contents, diagnostics, &sink);
+    if (status == UIR_STATUS_OK) return uir_cache_writer_finish(writer, &code->cached.package);
+    uir_cache_writer_abandon(writer);
+    return status;
+}
+
+void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_text from, to;
+    uir_status status = code->cached.package.size ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
+    uir_text_init(&from, &model->context->allocator);
+    uir_text_init(&to, &model->context->allocator);
+    append_key(&from, code->cached.key);
+    append_key(&to, native);
+    uir_cache_key key = make_key(&code->cached, "native", &from, NULL, &status);
+    if (status == UIR_STATUS_OK && uir_text_status(&to) == UIR_STATUS_OK)
+        (void)!uir_cache_store(code->cache, key, to.data, to.length, diagnostics);
+    uir_text_deinit(&from);
+    uir_text_deinit(&to);
+}
+
+void uir_model_cached_deinit(uir_model_code *code) {
+    if (code->cached.package.size) uir_cache_settle(code->cache, &code->cached.package);
+    uir_cache_entry_release(&code->cached.package);
+    uir_cache_entry_release(&code->cached.native);
+    uir_text_deinit(&code->cached.config);
+    uir_text_deinit(&code->cached.stamp);
+    uir_text_deinit(&code->cached.content);
+}
