@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_OPERANDS = 64 };
+enum { MOST_OPERANDS = 64, MOST_SIBLINGS = 8 };
 
 /* ---- candidates ---- */
 uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate) {
@@ -233,7 +233,7 @@ static bool depends_on(const looking *l, uint32_t index, uint32_t on) {
 /* Products of one left operand, which lies in memory. */
 static bool are_siblings(const looking *l) {
     uir_value_id left = {0};
-    if (!runs(l, UIR_FUSION_SIBLINGS) || l->reduces) return false;
+    if (!runs(l, UIR_FUSION_SIBLINGS) || l->reduces || l->contractions > MOST_SIBLINGS) return false;
     for (uint32_t i = 0; i < count_of(l); i++) {
         const uir_node_info *node = node_of(l, i);
         if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
@@ -404,12 +404,44 @@ static uir_status fits_domain(const looking *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+static bool has_axis(uir_axis_list list, uint32_t axis) {
+    for (uint32_t i = 0; i < list.count; i++)
+        if (list.axes[i] == axis) return true;
+    return false;
+}
+
+/* A product whose columns are the right operand's alone, and of known number: lowering walks the columns of several
+ * such products together. */
+static bool has_own_columns(const looking *l, uint32_t index) {
+    uir_axis_list left = uir_axes_of_operand(&l->axes, index, 0), right = uir_axes_of_operand(&l->axes, index, 1),
+                  to = axes_of(l, index);
+    uint32_t columns = 0;
+    for (uint32_t i = 0; i < to.count; i++) {
+        int64_t extent;
+        if (!has_axis(right, to.axes[i])) continue;
+        if (has_axis(left, to.axes[i])) return false;
+        if (!uir_dim_is_const(l->c->module->dims, l->axes.axes[to.axes[i]].extent, &extent) || extent < 1) return false;
+        columns++;
+    }
+    return columns > 0;
+}
+
+static bool same_dtypes(const looking *l, uint32_t a, uint32_t b) {
+    const uir_node_info *first = node_of(l, a), *second = node_of(l, b);
+    const uir_module *module = l->c->module;
+    return uir_value_type(module, first->inputs[1])->dtype == uir_value_type(module, second->inputs[1])->dtype &&
+           uir_value_type(module, first->outputs[0])->dtype == uir_value_type(module, second->outputs[0])->dtype;
+}
+
 /* Each value is over the axes of every product that it depends on; side operands over some of them. */
 static uir_status fits_siblings_domain(const looking *l, bool *out_fits) {
+    uint32_t first = UIR_FUSION_NONE;
     *out_fits = true;
     for (uint32_t s = 0; s < count_of(l); s++) {
         axis_set domain;
         if (class_of(l, s) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        if (first == UIR_FUSION_NONE) first = s;
+        if (!has_own_columns(l, s) || !same_dtypes(l, first, s)) *out_fits = false;
         UIR_TRY(make_set(l, axes_of(l, s), &domain));
         for (uint32_t i = s + 1; i < count_of(l); i++)
             if (depends_on(l, i, s) && !is_set(axes_of(l, i), &domain)) *out_fits = false;

@@ -1,4 +1,4 @@
-/* Contractions: one matmul or convolution with what comes before and after it, as a tiled kernel around mma.
+/* Contractions: a matmul or convolution with what comes before and after it, as a tiled kernel around mma.
  *
  * In: a naive loop function in which one block, marked `annotate "contraction"`, updates the monoid sum with a product
  * of two values (`annotate "constant W"`: tensor W is the same in every run and may be packed ahead), blocks of
@@ -8,7 +8,10 @@
  * The result's axes fall into classes by which factor they address: both (batch), the first (m), the second (n); k is
  * summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result stays on
  * chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of columns
- * where it is not constant and packed so already. What follows is done row by row on the finished block. */
+ * where it is not constant and packed so already. What follows is done row by row on the finished block.
+ *
+ * Several such blocks in one function are products of one first factor: they share the loops over its rows, and those over
+ * columns as far as each has some; what follows may join them. */
 #ifndef UIR_LOWER_CONTRACTION_H
 #define UIR_LOWER_CONTRACTION_H
 

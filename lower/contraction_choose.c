@@ -37,6 +37,36 @@ void uir_contraction_plan_choose_axes(uir_contraction_plan *p) {
     }
 }
 
+/* The axis of the other's class by the name of its variable; NONE. */
+static uint32_t axis_named(const uir_contraction_plan *p, uint32_t class, const char *name) {
+    const uir_loop_statement *update = STATEMENT(p->f, p->c.update);
+    for (uint32_t i = 0; i < p->c.axis_count; i++)
+        if (p->c.axes[i].class == class && !strcmp(update->iters[i].name, name)) return i;
+    return NONE;
+}
+
+void uir_contraction_plan_follow_axes(uir_contraction_plan *p, const uir_contraction_plan *leader) {
+    const uir_loop_statement *update = STATEMENT(p->f, leader->c.update);
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
+        uir_contraction_side *s = &p->sides[class];
+        const uir_contraction_side *like = &leader->sides[class];
+        uint32_t same = like->axis == NONE ? NONE : axis_named(p, class, update->iters[like->axis].name);
+        if (same == NONE) continue;
+        s->axis = same;
+        s->extent = p->c.axes[same].extent;
+    }
+}
+
+void uir_contraction_plan_follow_tiles(uir_contraction_plan *p, const uir_contraction_plan *leader) {
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
+        uir_contraction_side *s = &p->sides[class];
+        const uir_contraction_side *like = &leader->sides[class];
+        s->tile = like->tile;
+        s->split = like->split;
+        s->guarded = like->guarded || !uir_dim_equal(s->extent, like->extent);
+    }
+}
+
 /* Columns are the second factor's; where it has none, the first one's rows. */
 void uir_contraction_plan_choose_sides(uir_contraction_plan *p) {
     uir_contraction *c = &p->c;
@@ -214,7 +244,11 @@ static footprint footprint_of(uir_contraction_plan *p) {
         *(k ? &f.kn : &f.mk) = bytes;
     }
     *(p->by_tiles || p->sides[UIR_CONTRACTION_N].axis == NONE ? &f.mn : &f.n) += after;
-    f.fixed = 64 * ((int64_t)p->c.after_count * 2 + 8);
+    /* Beside others: the sums of each, and a tile of what the others read of it. */
+    f.mn *= p->products > 1 ? 2 * (int64_t)p->products : 1;
+    f.kn *= p->products;
+    f.n *= p->products;
+    f.fixed = 64 * ((int64_t)p->c.after_count * 2 + 8) * p->products;
     return f;
 }
 

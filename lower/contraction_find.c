@@ -46,6 +46,18 @@ bool uir_contraction_matches(const uir_loop_function *function) {
     return find_mark(function, function->first, UIR_CONTRACTION_MARK);
 }
 
+static uint32_t count_marks(const uir_loop_function *f, uint32_t id) {
+    uint32_t count = 0;
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next)
+        count += STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK ? uir_loop_has_mark(f, id, UIR_CONTRACTION_MARK)
+                                                                    : count_marks(f, STATEMENT(f, id)->first_child);
+    return count;
+}
+
+uint32_t uir_contraction_count(const uir_loop_function *f) {
+    return count_marks(f, f->first);
+}
+
 bool uir_contraction_is_scheduled(const uir_loop_function *function) {
     return find_mark(function, function->first, UIR_CONTRACTION_MMA);
 }
@@ -173,7 +185,7 @@ static uint32_t only_statement(const uir_loop_function *f, uint32_t block) {
     return id != UIR_LOOP_NONE && STATEMENT(f, id)->next == UIR_LOOP_NONE ? id : UIR_LOOP_NONE;
 }
 
-static bool block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor) {
+bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor) {
     for (uint32_t id = STATEMENT(f, block)->first_child; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
         for (uint32_t i = 0; i < STATEMENT(f, id)->value_count; i++)
             if (reads(f, STATEMENT(f, id)->values[i], tensor)) return true;
@@ -189,7 +201,7 @@ static uir_status inline_block(uir_contraction *c, const block_list *blocks, uin
     uint32_t tensor = s->targets[0].tensor;
     rewriter r = {f, NULL, 0, tensor, s->values[0], s->targets[0].indices};
     for (uint32_t i = at + 1; i < blocks->count; i++) {
-        if (!block_reads(f, blocks->ids[i], tensor)) continue;
+        if (!uir_loop_block_reads(f, blocks->ids[i], tensor)) continue;
         for (uint32_t id = STATEMENT(f, blocks->ids[i])->first_child; id != UIR_LOOP_NONE;
              id = STATEMENT(f, id)->next) {
             for (uint32_t v = 0; v < STATEMENT(f, id)->value_count; v++) {
@@ -323,51 +335,78 @@ static uir_status trace_block(tracer *t, uint32_t id) {
     return UIR_STATUS_OK;
 }
 
-static uir_status find_parts(uir_contraction *c, const block_list *blocks) {
+/* The state that a block stores to, when it is one of the contractions' (their inits and updates); NONE. */
+static uint32_t state_of(const uir_loop_function *f, const block_list *blocks, uint32_t block, bool *out_is_update) {
+    uint32_t only = only_statement(f, block);
+    *out_is_update = only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_UPDATE &&
+                     uir_loop_has_mark(f, block, UIR_CONTRACTION_MARK);
+    if (only == UIR_LOOP_NONE) return UIR_LOOP_NONE;
+    const uir_loop_statement *s = STATEMENT(f, only);
+    if (*out_is_update) return s->targets[0].tensor;
+    for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_INIT && i < blocks->count; i++) {
+        uint32_t update = only_statement(f, blocks->ids[i]);
+        if (update != UIR_LOOP_NONE && uir_loop_has_mark(f, blocks->ids[i], UIR_CONTRACTION_MARK) &&
+            STATEMENT(f, update)->targets[0].tensor == s->targets[0].tensor)
+            return s->targets[0].tensor;
+    }
+    return UIR_LOOP_NONE;
+}
+
+enum { NO_OWNER = UINT32_MAX, IS_PART = UINT32_MAX - 1 };
+
+/* The init and update of the contraction; per block the last contraction that it depends on. */
+static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint32_t *owners) {
     uir_loop_function *f = c->f;
+    uint32_t states[UIR_CONTRACTION_MAX_PRODUCTS], count = 0;
+    bool is_update;
     c->init = c->update = UIR_LOOP_NONE;
     for (uint32_t i = 0; i < blocks->count; i++) {
-        uint32_t only = only_statement(f, blocks->ids[i]);
-        if (only == UIR_LOOP_NONE) continue;
-        const uir_loop_statement *s = STATEMENT(f, only);
-        if (s->kind == UIR_LOOP_STATEMENT_UPDATE && uir_loop_has_mark(f, blocks->ids[i], UIR_CONTRACTION_MARK)) {
-            if (c->update != UIR_LOOP_NONE) return uir_contraction_refuse(c, "there are two contractions");
+        uint32_t state = state_of(f, blocks, blocks->ids[i], &is_update);
+        owners[i] = state == UIR_LOOP_NONE ? NO_OWNER : IS_PART;
+        if (!is_update) continue;
+        if (count == UIR_CONTRACTION_MAX_PRODUCTS) return uir_contraction_refuse(c, "there are too many contractions");
+        if (count == c->number) {
             c->update = blocks->ids[i];
-            c->sum = only;
-            c->tensor = s->targets[0].tensor;
+            c->sum = only_statement(f, blocks->ids[i]);
+            c->tensor = state;
         }
+        states[count++] = state;
     }
-    for (uint32_t i = 0; i < blocks->count && c->update != UIR_LOOP_NONE; i++) {
-        uint32_t only = only_statement(f, blocks->ids[i]);
-        if (only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_INIT &&
-            STATEMENT(f, only)->targets[0].tensor == c->tensor)
-            c->init = blocks->ids[i];
+    for (uint32_t i = 0; i < blocks->count; i++) {
+        if (owners[i] == IS_PART) {
+            if (c->update != UIR_LOOP_NONE && state_of(f, blocks, blocks->ids[i], &is_update) == c->tensor &&
+                !is_update)
+                c->init = blocks->ids[i];
+            continue;
+        }
+        for (uint32_t k = 0; k < count; k++)
+            if (uir_loop_block_reads(f, blocks->ids[i], states[k])) owners[i] = k;
+        for (uint32_t j = 0; j < i; j++) {
+            uint32_t earlier = only_statement(f, blocks->ids[j]);
+            if (owners[j] >= IS_PART || earlier == UIR_LOOP_NONE) continue;
+            if (!uir_loop_block_reads(f, blocks->ids[i], STATEMENT(f, earlier)->targets[0].tensor)) continue;
+            if (owners[i] == NO_OWNER || owners[i] < owners[j]) owners[i] = owners[j];
+        }
     }
     if (c->init == UIR_LOOP_NONE) return uir_contraction_refuse(c, "there is no contraction");
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_find(uir_loop_function *f, uir_arena *arena, uir_diagnostics *diagnostics,
+uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, uir_arena *arena, uir_diagnostics *diagnostics,
                                 uir_contraction *out) {
     uir_contraction *c = out;
     block_list blocks = {.count = 0};
-    *c = (uir_contraction){.f = f, .arena = arena, .diagnostics = diagnostics};
+    uint32_t owners[UIR_CONTRACTION_MAX_BLOCKS];
+    *c = (uir_contraction){.f = f, .arena = arena, .diagnostics = diagnostics, .number = number};
     if (!collect(f, f->first, &blocks)) return uir_contraction_refuse(c, "too many blocks, or conditions among them");
-    UIR_TRY(find_parts(c, &blocks));
+    UIR_TRY(find_parts(c, &blocks, owners));
     tracer t = {.c = c};
     UIR_TRY_ALLOCATE(t.known, uir_arena_allocate_array(arena, f->tensors.count + 1, sizeof *t.known));
     for (uint32_t i = 0; i < f->tensors.count; i++) t.known[i][0] = UIR_LOOP_NONE - 1;
-    /* What does not read the sums is computed where it is used. */
-    bool depends[UIR_CONTRACTION_MAX_BLOCKS] = {false};
+    /* What does not read sums is computed where it is used. */
     for (uint32_t i = 0; i < blocks.count; i++) {
         uint32_t id = blocks.ids[i], store = only_statement(f, id);
-        if (id == c->init || id == c->update) continue;
-        depends[i] = block_reads(f, id, c->tensor);
-        for (uint32_t j = 0; j < i && !depends[i]; j++) {
-            uint32_t earlier = only_statement(f, blocks.ids[j]);
-            depends[i] = depends[j] && block_reads(f, id, STATEMENT(f, earlier)->targets[0].tensor);
-        }
-        if (depends[i]) continue;
+        if (owners[i] != NO_OWNER) continue;
         if (store == UIR_LOOP_NONE || STATEMENT(f, store)->kind != UIR_LOOP_STATEMENT_STORE ||
             f->tensors.data[STATEMENT(f, store)->targets[0].tensor].role != UIR_LOOP_ROLE_TEMP)
             return uir_contraction_refuse(c, "a block beside the contraction neither feeds it nor follows it");
@@ -380,6 +419,6 @@ uir_status uir_contraction_find(uir_loop_function *f, uir_arena *arena, uir_diag
     }
     if (!f->tensors.data[c->tensor].rank) t.known[c->tensor][0] = 0;
     for (uint32_t i = 0; i < blocks.count; i++)
-        if (depends[i]) UIR_TRY(trace_block(&t, blocks.ids[i]));
+        if (owners[i] == c->number) UIR_TRY(trace_block(&t, blocks.ids[i]));
     return UIR_STATUS_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "lower/contraction.h"
 
-enum { UIR_CONTRACTION_MAX_BLOCKS = 64 };
+enum { UIR_CONTRACTION_MAX_BLOCKS = 64, UIR_CONTRACTION_MAX_PRODUCTS = 8 };
 
 typedef enum uir_contraction_class {
     UIR_CONTRACTION_BATCH,
@@ -29,6 +29,7 @@ typedef struct uir_contraction {
     uir_loop_function *f;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
+    uint32_t number;                               /* of the function's contractions, this one */
     uint32_t init, update;                         /* blocks */
     uint32_t sum;                                  /* the update statement */
     uint32_t tensor;                               /* that holds the sums */
@@ -43,11 +44,14 @@ typedef struct uir_contraction {
 /* A copy by way of the text. */
 uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
                          uir_loop_function **out_function);
-/* Finds the contraction and inlines what is computed before it; changes `f`. */
-uir_status uir_contraction_find(uir_loop_function *f, uir_arena *arena, uir_diagnostics *diagnostics,
+uint32_t uir_contraction_count(const uir_loop_function *f);
+/* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
+ * them follows the last of these. */
+uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, uir_arena *arena, uir_diagnostics *diagnostics,
                                 uir_contraction *out);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
+bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor);
 bool uir_loop_has_mark(const uir_loop_function *f, uint32_t block, const char *mark);
 /* A mark more. */
 uir_status uir_loop_add_mark(uir_loop_function *f, uint32_t block, const char *format, ...) UIR_PRINTF(3, 4);

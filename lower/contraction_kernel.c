@@ -10,18 +10,15 @@
 
 enum { PANEL = 32, ROW_PAD = 16 };
 
-/* ---- finding the block ---- */
-static uint32_t find_mma(const uir_loop_function *f, uint32_t id) {
+/* ---- finding the blocks ---- */
+static void find_mma(const uir_loop_function *f, uint32_t id, uint32_t *blocks, uint32_t *count) {
     for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
         const uir_loop_statement *s = STATEMENT(f, id);
-        if (s->kind == UIR_LOOP_STATEMENT_BLOCK) {
-            if (uir_loop_has_mark(f, id, UIR_CONTRACTION_MMA)) return id;
-        } else {
-            uint32_t found = find_mma(f, s->first_child);
-            if (found != UIR_LOOP_NONE) return found;
-        }
+        if (s->kind != UIR_LOOP_STATEMENT_BLOCK)
+            find_mma(f, s->first_child, blocks, count);
+        else if (uir_loop_has_mark(f, id, UIR_CONTRACTION_MMA) && *count < UIR_CONTRACTION_MAX_PRODUCTS)
+            blocks[(*count)++] = id;
     }
-    return UIR_LOOP_NONE;
 }
 
 static bool marked(const uir_loop_function *f, uint32_t block, const char *word, uint32_t tensor) {
@@ -274,44 +271,39 @@ static void match_outputs(uir_kernel *k) {
     }
 }
 
-void uir_contraction_describe(uir_kernel *k) {
-    const uir_loop_function *f = k->f;
-    uint32_t id = find_mma(f, f->first);
-    if (id == UIR_LOOP_NONE || k->status != UIR_STATUS_OK) return;
-    const uir_loop_statement *block = STATEMENT(f, id);
-    const uir_loop_statement *sum = STATEMENT(f, block->first_child);
-    const uir_loop_expression *factors[2] = {factor_of(f, id, 0), factor_of(f, id, 1)};
-    order o = {.k = k, .block = block};
-    o.done = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *o.done);
-    if (!o.done || !factors[0] || !factors[1]) {
-        uir_kernel_refuse(k, "mma multiplies what it loads");
-        return;
-    }
-    /* Loops over m, n, k: by what the sums and the factors are indexed with. */
-    const uir_loop_statement *all[3] = {NULL}, *sides[3] = {NULL}; /* of the sides m, n, k */
-    uint32_t count = 0;
+/* The loops of m, n and k around a block: by what the sums and the factors are indexed with. */
+static void find_sides(order *o, uint32_t id, const uir_loop_statement **sides) {
+    const uir_loop_function *f = o->k->f;
+    const uir_loop_statement *sum = STATEMENT(f, o->block->first_child);
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = STATEMENT(f, i);
         if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
         uint32_t inside = s->first_child;
         while (inside != UIR_LOOP_NONE && STATEMENT(f, inside)->kind == UIR_LOOP_STATEMENT_FOR)
             inside = STATEMENT(f, inside)->first_child;
-        if (inside == id && count < 3) all[count++] = s;
+        if (inside != id) continue;
+        const uir_loop_statement *one[] = {s};
+        bool row = loop_of(o, sum->targets[0].indices[0], one, 1) == 0,
+             column = loop_of(o, sum->targets[0].indices[1], one, 1) == 0;
+        sides[row ? 0 : column ? 1 : 2] = s;
     }
-    for (uint32_t l = 0; l < count; l++) {
-        const uir_loop_statement *one[] = {all[l]};
-        bool row = loop_of(&o, sum->targets[0].indices[0], one, 1) == 0,
-             column = loop_of(&o, sum->targets[0].indices[1], one, 1) == 0;
-        sides[row ? 0 : column ? 1 : 2] = all[l];
-    }
+}
+
+/* Factors that lie in the device's memory. */
+static void describe_factors(order *o, uint32_t id) {
+    uir_kernel *k = o->k;
+    const uir_loop_function *f = k->f;
+    const uir_loop_statement *sides[3] = {NULL}; /* m, n, k */
+    o->block = STATEMENT(f, id);
+    find_sides(o, id, sides);
     for (uint32_t which = 0; which < 2; which++) {
-        uint32_t tensor = factors[which]->load.tensor;
+        const uir_loop_expression *factor = factor_of(f, id, which);
+        uint32_t tensor = factor->load.tensor;
         const uir_loop_statement *loops[2] = {sides[which ? 2 : 0], sides[which ? 1 : 2]};
         if (f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP) continue;
-        o.done[tensor] = true;
-        bool panel = marked(f, id, "panel", tensor);
-        set_order(&o, &factors[which]->load, loops, 2);
-        if (!panel) {
+        o->done[tensor] = true;
+        set_order(o, &factor->load, loops, 2);
+        if (!marked(f, id, "panel", tensor)) {
             write_strides(k, tensor);
             continue;
         }
@@ -319,7 +311,7 @@ void uir_contraction_describe(uir_kernel *k) {
         int32_t column = -1, before = -1;
         bool rising = true;
         for (uint32_t d = 0; d < f->tensors.data[tensor].rank; d++)
-            if (loop_of(&o, factors[which]->load.indices[d], &sides[1], 1) == 0) column = (int32_t)d;
+            if (loop_of(o, factor->load.indices[d], &sides[1], 1) == 0) column = (int32_t)d;
         if (column < 0) continue;
         for (uint32_t d = 0; d < p->rank; d++) {
             rising &= p->dims[d] < 0 || p->dims[d] > before;
@@ -327,18 +319,41 @@ void uir_contraction_describe(uir_kernel *k) {
         }
         if (!rising) keep_dims(k, tensor, 0); /* packed from the tensor's own order: read through a window */
         p->constant = true;
-        write_panel(k, tensor, &factors[which]->load, column, block);
+        write_panel(k, tensor, &factor->load, column, o->block);
     }
-    order_list(&o, f->first);
-    match_outputs(k);
+}
+
+/* What is on chip. */
+static void describe_tiles(uir_kernel *k, uint32_t id) {
+    const uir_loop_function *f = k->f;
+    const uir_loop_statement *block = STATEMENT(f, id), *sum = STATEMENT(f, block->first_child);
     keep_dims(k, sum->targets[0].tensor, 0);
     for (uint32_t which = 0; which < 2; which++) {
-        uint32_t tensor = factors[which]->load.tensor;
+        const uir_loop_expression *factor = factor_of(f, id, which);
+        uint32_t tensor = factor->load.tensor;
         if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         keep_dims(k, tensor, copied_rank(k, tensor));
         if (marked(f, id, "pad", tensor)) pad_rows(k, tensor);
-        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factors[which]->load, 1, block);
+        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factor->load, 1, block);
     }
+}
+
+void uir_contraction_describe(uir_kernel *k) {
+    const uir_loop_function *f = k->f;
+    uint32_t blocks[UIR_CONTRACTION_MAX_PRODUCTS], count = 0;
+    find_mma(f, f->first, blocks, &count);
+    if (!count || k->status != UIR_STATUS_OK) return;
+    order o = {.k = k};
+    o.done = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *o.done);
+    for (uint32_t i = 0; i < count; i++) {
+        if (o.done && factor_of(f, blocks[i], 0) && factor_of(f, blocks[i], 1)) continue;
+        uir_kernel_refuse(k, "mma multiplies what it loads");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) describe_factors(&o, blocks[i]);
+    order_list(&o, f->first);
+    match_outputs(k);
+    for (uint32_t i = 0; i < count; i++) describe_tiles(k, blocks[i]);
 }
 
 bool uir_contraction_is_mma(const uir_kernel *k, uint32_t block) {

@@ -41,7 +41,7 @@ uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_lo
     return uir_vector_push(&f->arena, &f->statements, *s);
 }
 
-static void append(uir_loop_function *f, uint32_t under, uint32_t id) {
+void uir_contraction_plan_append(uir_loop_function *f, uint32_t under, uint32_t id) {
     uint32_t *slot = under == NONE ? &f->first : &STATEMENT(f, under)->first_child;
     while (*slot != NONE) slot = &STATEMENT(f, *slot)->next;
     *slot = id;
@@ -49,8 +49,8 @@ static void append(uir_loop_function *f, uint32_t under, uint32_t id) {
 }
 
 /* A loop 0..extent-1 at the end of a list. */
-static uir_status add_loop(uir_loop_function *f, const char *name, uir_loop_kind kind, uir_dim extent, uint32_t under,
-                           uint32_t *out, uir_dim *out_value) {
+uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name, uir_loop_kind kind, uir_dim extent,
+                                         uint32_t under, uint32_t *out, uir_dim *out_value) {
     uir_loop_statement s = {.kind = UIR_LOOP_STATEMENT_FOR,
                             .first_child = NONE,
                             .next = NONE,
@@ -63,7 +63,7 @@ static uir_status add_loop(uir_loop_function *f, const char *name, uir_loop_kind
     UIR_TRY(uir_dims_add_symbol(f->dims, name, strlen(name), facts, &s.symbol));
     *out_value = uir_dim_symbol(f->dims, s.symbol);
     UIR_TRY(uir_contraction_plan_add_statement(f, &s, out));
-    append(f, under, *out);
+    uir_contraction_plan_append(f, under, *out);
     return out_value->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
@@ -104,7 +104,7 @@ static uir_dim coordinate(uir_contraction_plan *p, uint32_t axis) {
     return s->split ? uir_dim_add(dims, uir_dim_mul(dims, s->outer, s->tile), s->inner) : s->inner;
 }
 
-static uir_status guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class) {
+uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class) {
     uir_contraction_side *s = &p->sides[class];
     uir_condition *conditions;
     if (s->axis == NONE || !s->guarded) return UIR_STATUS_OK;
@@ -117,8 +117,8 @@ static uir_status guard(uir_contraction_plan *p, uir_loop_statement *block, uint
 }
 
 /* Index of a tile along a class: its local variable, added to the block; 0 where there is no such axis. */
-static uir_status local_index(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class, bool reduce,
-                              uir_dim *out) {
+uir_status uir_contraction_plan_local_index(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class,
+                                            bool reduce, uir_dim *out) {
     uir_contraction_side *s = &p->sides[class];
     *out = uir_contraction_plan_number(p, 0);
     if (s->axis == NONE) return UIR_STATUS_OK;
@@ -137,7 +137,7 @@ static uir_status use_tiles(uir_contraction_plan *p, uint32_t id, uir_dim row, u
         changed |= argument != e.arguments[i];
     }
     if (e.kind == UIR_LOOP_LOAD && e.load.tensor < p->local_count && p->local[e.load.tensor] != NONE) {
-        bool tile = p->local[e.load.tensor] == p->sums || p->by_tiles;
+        bool tile = p->wide[e.load.tensor];
         e.load.tensor = p->local[e.load.tensor];
         e.load.indices[0] = tile ? row : column;
         e.load.indices[1] = p->sides[UIR_CONTRACTION_N].axis == NONE ? uir_contraction_plan_number(p, 0) : column;
@@ -154,11 +154,13 @@ static void bind_axes(uir_contraction_plan *p, uir_loop_statement *block, const 
 }
 
 /* Vectorised loops over tiles around what comes next. */
-static uir_status open_tiles(uir_contraction_plan *p, const uint32_t *classes, uint32_t count, uint32_t *under) {
+uir_status uir_contraction_plan_open_tiles(uir_contraction_plan *p, const uint32_t *classes, uint32_t count,
+                                           uint32_t *under) {
     for (uint32_t i = 0; i < count; i++) {
         uir_contraction_side *s = &p->sides[classes[i]];
         if (s->axis == NONE) continue;
-        UIR_TRY(add_loop(p->f, s->loop_name, UIR_LOOP_VECTORISED, s->tile, *under, under, &s->inner));
+        UIR_TRY(
+            uir_contraction_plan_add_loop(p->f, s->loop_name, UIR_LOOP_VECTORISED, s->tile, *under, under, &s->inner));
     }
     return UIR_STATUS_OK;
 }
@@ -168,12 +170,12 @@ uint32_t uir_contraction_plan_statement_of(const uir_loop_function *f, uint32_t 
 }
 
 /* ---- the parts ---- */
-static uir_status place_init(uir_contraction_plan *p, uint32_t under) {
+uir_status uir_contraction_plan_place_init(uir_contraction_plan *p, uint32_t under) {
     static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N};
     uir_loop_function *f = p->f;
     uir_dim row, column;
     uint32_t axes[UIR_LOOP_MAX_ITERS];
-    UIR_TRY(open_tiles(p, classes, 2, &under));
+    UIR_TRY(uir_contraction_plan_open_tiles(p, classes, 2, &under));
     uir_loop_statement block = *STATEMENT(f, p->c.init);
     uir_loop_access *target = &STATEMENT(f, block.first_child)->targets[0];
     /* The init's own variables are the result's, in the order of its dims. */
@@ -185,18 +187,18 @@ static uir_status place_init(uir_contraction_plan *p, uint32_t under) {
         }
     }
     bind_axes(p, &block, axes);
-    UIR_TRY(local_index(p, &block, UIR_CONTRACTION_M, false, &row));
-    UIR_TRY(local_index(p, &block, UIR_CONTRACTION_N, false, &column));
-    UIR_TRY(guard(p, &block, UIR_CONTRACTION_M));
-    UIR_TRY(guard(p, &block, UIR_CONTRACTION_N));
+    UIR_TRY(uir_contraction_plan_local_index(p, &block, UIR_CONTRACTION_M, false, &row));
+    UIR_TRY(uir_contraction_plan_local_index(p, &block, UIR_CONTRACTION_N, false, &column));
+    UIR_TRY(uir_contraction_plan_guard(p, &block, UIR_CONTRACTION_M));
+    UIR_TRY(uir_contraction_plan_guard(p, &block, UIR_CONTRACTION_N));
     *target = (uir_loop_access){.tensor = p->sums, .indices = {row, column}};
     *STATEMENT(f, p->c.init) = block;
-    append(f, under, p->c.init);
+    uir_contraction_plan_append(f, under, p->c.init);
     return UIR_STATUS_OK;
 }
 
 /* A factor's block, copied or computed into its tile. */
-static uir_status place_copy(uir_contraction_plan *p, uint32_t which, uint32_t under) {
+uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t which, uint32_t under) {
     const uint32_t of_a[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_K}, of_b[] = {UIR_CONTRACTION_K, UIR_CONTRACTION_N};
     const uint32_t *classes = which ? of_b : of_a;
     uir_loop_function *f = p->f;
@@ -206,7 +208,7 @@ static uir_status place_copy(uir_contraction_plan *p, uint32_t which, uint32_t u
         .kind = UIR_LOOP_STATEMENT_STORE, .first_child = NONE, .next = NONE, .target_count = 1, .value_count = 1};
     uint32_t count = uir_dims_symbol_count(f->dims), id, store_id;
     uir_dim *replacements, row, column;
-    UIR_TRY(open_tiles(p, classes, 2, &under));
+    UIR_TRY(uir_contraction_plan_open_tiles(p, classes, 2, &under));
     UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(p->c.arena, count + 1, sizeof *replacements));
     for (uint32_t i = 0; i < p->c.axis_count; i++) {
         uint32_t class = p->c.axes[i].class;
@@ -214,10 +216,10 @@ static uir_status place_copy(uir_contraction_plan *p, uint32_t which, uint32_t u
         UIR_TRY(uir_contraction_plan_add_iter(f, &block, update->iters[i].name, update->iters[i].extent, false,
                                               coordinate(p, i), &replacements[update->iters[i].symbol.id]));
     }
-    UIR_TRY(local_index(p, &block, classes[0], false, &row));
-    UIR_TRY(local_index(p, &block, classes[1], false, &column));
-    UIR_TRY(guard(p, &block, classes[0]));
-    UIR_TRY(guard(p, &block, classes[1]));
+    UIR_TRY(uir_contraction_plan_local_index(p, &block, classes[0], false, &row));
+    UIR_TRY(uir_contraction_plan_local_index(p, &block, classes[1], false, &column));
+    UIR_TRY(uir_contraction_plan_guard(p, &block, classes[0]));
+    UIR_TRY(uir_contraction_plan_guard(p, &block, classes[1]));
     UIR_TRY(uir_loop_substitute(f, p->raw[which], replacements, count, &store.values[0]));
     store.targets[0] = (uir_loop_access){.tensor = p->copies[which], .indices = {row, column}};
     UIR_TRY(uir_contraction_plan_add_statement(f, &store, &store_id));
@@ -225,24 +227,25 @@ static uir_status place_copy(uir_contraction_plan *p, uint32_t which, uint32_t u
     /* A tensor and its block may have one name. */
     block.name = f->tensors.data[p->copies[which]].name;
     UIR_TRY(uir_contraction_plan_add_statement(f, &block, &id));
-    append(f, under, id);
+    uir_contraction_plan_append(f, under, id);
     return UIR_STATUS_OK;
 }
 
-static uir_status place_update(uir_contraction_plan *p, uint32_t under) {
+uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under) {
     static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N, UIR_CONTRACTION_K};
     uir_loop_function *f = p->f;
     uint32_t axes[UIR_LOOP_MAX_ITERS], product[2];
     uir_dim local[4];
-    UIR_TRY(open_tiles(p, classes, 3, &under));
+    UIR_TRY(uir_contraction_plan_open_tiles(p, classes, 3, &under));
     uir_loop_statement block = *STATEMENT(f, p->c.update);
     for (uint32_t i = 0; i < block.iter_count; i++) axes[i] = i;
     bind_axes(p, &block, axes);
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t class = classes[i];
         bool needed = class != UIR_CONTRACTION_K || p->copied[0] || p->copied[1];
-        if (needed) UIR_TRY(local_index(p, &block, class, class == UIR_CONTRACTION_K, &local[class]));
-        UIR_TRY(guard(p, &block, class));
+        if (needed)
+            UIR_TRY(uir_contraction_plan_local_index(p, &block, class, class == UIR_CONTRACTION_K, &local[class]));
+        UIR_TRY(uir_contraction_plan_guard(p, &block, class));
     }
     for (uint32_t k = 0; k < 2; k++) {
         product[k] = p->c.factors[k];
@@ -268,9 +271,10 @@ static uir_status place_update(uir_contraction_plan *p, uint32_t under) {
     sum->targets[0] =
         (uir_loop_access){.tensor = p->sums, .indices = {local[UIR_CONTRACTION_M], local[UIR_CONTRACTION_N]}};
     *STATEMENT(f, p->c.update) = block;
-    append(f, under, p->c.update);
+    uir_contraction_plan_append(f, under, p->c.update);
     UIR_TRY(uir_loop_add_mark(f, p->c.update, UIR_CONTRACTION_MMA));
-    if (p->copied[0]) UIR_TRY(uir_loop_add_mark(f, p->c.update, "pad %s", f->tensors.data[p->copies[0]].name));
+    if (p->copied[0] && !p->given)
+        UIR_TRY(uir_loop_add_mark(f, p->c.update, "pad %s", f->tensors.data[p->copies[0]].name));
     uint32_t panel = p->copied[1] ? p->copies[1] : EXPRESSION(f, p->raw[1])->load.tensor;
     if (p->copied[1] || uir_contraction_is_constant(&p->c, panel))
         UIR_TRY(uir_loop_add_mark(f, p->c.update, "panel %s", f->tensors.data[panel].name));
@@ -278,43 +282,47 @@ static uir_status place_update(uir_contraction_plan *p, uint32_t under) {
 }
 
 /* What follows, a row at a time; or by tiles. */
-static uir_status open_rows(uir_contraction_plan *p, uint32_t *under) {
+uir_status uir_contraction_plan_open_rows(uir_contraction_plan *p, uint32_t *under) {
     uir_loop_function *f = p->f;
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
     const char *name;
     UIR_TRY(uir_contraction_plan_fresh_name(f, "row", &name));
-    UIR_TRY(add_loop(f, name, UIR_LOOP_SERIAL, m->tile, *under, under, &m->inner));
+    UIR_TRY(uir_contraction_plan_add_loop(f, name, UIR_LOOP_SERIAL, m->tile, *under, under, &m->inner));
     if (!m->guarded) return UIR_STATUS_OK;
     uir_loop_statement holder = {0};
     uint32_t id;
-    UIR_TRY(guard(p, &holder, UIR_CONTRACTION_M));
+    UIR_TRY(uir_contraction_plan_guard(p, &holder, UIR_CONTRACTION_M));
     uir_loop_statement branch = {.kind = UIR_LOOP_STATEMENT_IF,
                                  .first_child = NONE,
                                  .next = NONE,
                                  .conditions = holder.conditions,
                                  .condition_count = holder.condition_count};
     UIR_TRY(uir_contraction_plan_add_statement(f, &branch, &id));
-    append(f, *under, id);
+    uir_contraction_plan_append(f, *under, id);
     *under = id;
     return UIR_STATUS_OK;
 }
 
-static uir_status place_after(uir_contraction_plan *p, uint32_t under) {
+uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under) {
     static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N};
     uir_loop_function *f = p->f;
     bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
     bool by_rows = columns && !p->by_tiles;
-    if (by_rows && p->sides[UIR_CONTRACTION_M].axis != NONE) UIR_TRY(open_rows(p, &under));
+    if (by_rows && p->sides[UIR_CONTRACTION_M].axis != NONE) UIR_TRY(uir_contraction_plan_open_rows(p, &under));
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         uint32_t inside = under, id = p->c.after[i].id;
         uir_dim row, column;
-        UIR_TRY(open_tiles(p, by_rows ? classes + 1 : classes, by_rows ? 1 : columns ? 2 : 1, &inside));
+        UIR_TRY(uir_contraction_plan_open_tiles(p, by_rows ? classes + 1 : classes,
+                                                by_rows   ? 1
+                                                : columns ? 2
+                                                          : 1,
+                                                &inside));
         uir_loop_statement block = *STATEMENT(f, id);
         bind_axes(p, &block, p->c.after[i].axes);
-        UIR_TRY(local_index(p, &block, UIR_CONTRACTION_M, false, &row));
-        UIR_TRY(local_index(p, &block, UIR_CONTRACTION_N, false, &column));
-        if (!by_rows) UIR_TRY(guard(p, &block, UIR_CONTRACTION_M));
-        UIR_TRY(guard(p, &block, UIR_CONTRACTION_N));
+        UIR_TRY(uir_contraction_plan_local_index(p, &block, UIR_CONTRACTION_M, false, &row));
+        UIR_TRY(uir_contraction_plan_local_index(p, &block, UIR_CONTRACTION_N, false, &column));
+        if (!by_rows) UIR_TRY(uir_contraction_plan_guard(p, &block, UIR_CONTRACTION_M));
+        UIR_TRY(uir_contraction_plan_guard(p, &block, UIR_CONTRACTION_N));
         uir_loop_statement *s = STATEMENT(f, uir_contraction_plan_statement_of(f, id));
         uint32_t value;
         if (!columns) column = row; /* values lie along the rows */
@@ -324,9 +332,9 @@ static uir_status place_after(uir_contraction_plan *p, uint32_t under) {
         uint32_t target = s->targets[0].tensor;
         if (p->local[target] != NONE)
             s->targets[0] =
-                (uir_loop_access){.tensor = p->local[target], .indices = {p->by_tiles ? row : column, column}};
+                (uir_loop_access){.tensor = p->local[target], .indices = {p->wide[target] ? row : column, column}};
         *STATEMENT(f, id) = block;
-        append(f, inside, id);
+        uir_contraction_plan_append(f, inside, id);
     }
     return UIR_STATUS_OK;
 }
@@ -348,7 +356,7 @@ static void note_list(const uir_loop_function *f, uint32_t id, bool *used) {
     }
 }
 
-static uir_status drop_tensors(uir_contraction_plan *p) {
+uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p) {
     uir_loop_function *f = p->f;
     bool *used;
     uint32_t *moved, count = 0;
@@ -369,61 +377,136 @@ static uir_status drop_tensors(uir_contraction_plan *p) {
     return UIR_STATUS_OK;
 }
 
+/* The axes of a class that are not tiled, in their order. */
+static uint32_t loose_axes(const uir_contraction_plan *p, uint32_t class, uint32_t *out_axes) {
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < p->c.axis_count; a++)
+        if (p->c.axes[a].class == class && p->sides[class].axis != a) out_axes[count++] = a;
+    return count;
+}
+
+static uir_status limit(uir_contraction_plan *p, uir_dim at, uir_dim extent, uir_dim all) {
+    uir_condition c = {UIR_RELATION_LT, at, extent};
+    if (uir_dim_equal(extent, all)) return UIR_STATUS_OK;
+    return uir_vector_push(p->c.arena, &p->here, c);
+}
+
+/* A loop that all contractions share, over the most that one of them has along their `place`th loose axis of a class.
+ */
+static uir_status share_loop(uir_contraction_plans *all, uint32_t class, uint32_t place, const char *name,
+                             uir_loop_kind kind, uint32_t *under) {
+    uir_loop_function *f = all->plans->f;
+    uir_dim most = UIR_DIM_NONE, at;
+    uint32_t axes[UIR_LOOP_MAX_ITERS];
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (loose_axes(&all->plans[i], class, axes) <= place) continue;
+        uir_dim extent = all->plans[i].c.axes[axes[place]].extent;
+        most = most.id ? uir_dim_max(f->dims, most, extent) : extent;
+        if (!most.id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    UIR_TRY(uir_contraction_plan_fresh_name(f, name, &name));
+    UIR_TRY(uir_contraction_plan_add_loop(f, name, kind, most, *under, under, &at));
+    for (uint32_t i = 0; i < all->count; i++) {
+        uir_contraction_plan *p = &all->plans[i];
+        bool has = loose_axes(p, class, axes) > place;
+        if (has) p->at[axes[place]] = at;
+        UIR_TRY(limit(p, at, has ? p->c.axes[axes[place]].extent : uir_contraction_plan_number(p, 1), most));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status share_tiles(uir_contraction_plans *all, uint32_t class, uint32_t *under) {
+    uir_loop_function *f = all->plans->f;
+    const uir_contraction_side *s = &all->plans[all->leader].sides[class];
+    uir_dim at, count = uir_dim_ceildiv(f->dims, s->extent, s->tile);
+    const char *name;
+    UIR_TRY(uir_contraction_plan_fresh_name(f, class == UIR_CONTRACTION_M ? "mo" : "no", &name));
+    UIR_TRY(uir_contraction_plan_add_loop(f, name, UIR_LOOP_PARALLEL, count, *under, under, &at));
+    for (uint32_t i = 0; i < all->count; i++) {
+        uir_contraction_plan *p = &all->plans[i];
+        p->sides[class].outer = at;
+        UIR_TRY(limit(p, uir_dim_mul(f->dims, at, s->tile), p->sides[class].extent, s->extent));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Loops over what is not tiled, and over tiles: the first ones parallel. */
-static uir_status open_outer(uir_contraction_plan *p, uint32_t *under) {
+static uir_status open_outer(uir_contraction_plans *all, uint32_t *under) {
     static const uint32_t order[] = {UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M};
-    uint32_t tiled = 0;
-    for (uint32_t i = 0; i < 3; i++) tiled += order[i] != UIR_CONTRACTION_BATCH && p->sides[order[i]].split;
+    static const char *const names[] = {
+        [UIR_CONTRACTION_BATCH] = "b", [UIR_CONTRACTION_N] = "n", [UIR_CONTRACTION_M] = "m"};
+    const uir_contraction_plan *leader = &all->plans[all->leader];
+    uint32_t tiled = 0, axes[UIR_LOOP_MAX_ITERS];
+    for (uint32_t i = 0; i < 3; i++) tiled += order[i] != UIR_CONTRACTION_BATCH && leader->sides[order[i]].split;
     for (uint32_t pass = 0; pass < 2; pass++) { /* parallel ones, then those for which no place was left */
         uint32_t taken = 0;
         for (uint32_t i = 0; i < 3; i++) {
-            for (uint32_t a = 0; a < p->c.axis_count; a++) {
-                if (p->c.axes[a].class != order[i] || p->sides[order[i]].axis == a) continue;
+            uint32_t count = 0;
+            for (uint32_t k = 0; k < all->count; k++) {
+                uint32_t own = loose_axes(&all->plans[k], order[i], axes);
+                count = own > count ? own : count;
+            }
+            for (uint32_t a = 0; a < count; a++) {
                 bool here = taken++ < MAX_PARALLEL - tiled;
                 if (here != (pass == 0)) continue;
-                const char *name;
-                UIR_TRY(uir_contraction_plan_fresh_name(p->f,
-                                                        order[i] == UIR_CONTRACTION_BATCH ? "b"
-                                                        : order[i] == UIR_CONTRACTION_M   ? "m"
-                                                                                          : "n",
-                                                        &name));
-                UIR_TRY(add_loop(p->f, name, here ? UIR_LOOP_PARALLEL : UIR_LOOP_SERIAL, p->c.axes[a].extent, *under,
-                                 under, &p->at[a]));
+                UIR_TRY(
+                    share_loop(all, order[i], a, names[order[i]], here ? UIR_LOOP_PARALLEL : UIR_LOOP_SERIAL, under));
             }
-            uir_contraction_side *s = &p->sides[order[i]];
-            if (pass || i == 0 || !s->split) continue;
-            const char *name;
-            UIR_TRY(uir_contraction_plan_fresh_name(p->f, order[i] == UIR_CONTRACTION_M ? "mo" : "no", &name));
-            UIR_TRY(add_loop(p->f, name, UIR_LOOP_PARALLEL, uir_dim_ceildiv(p->f->dims, s->extent, s->tile), *under,
-                             under, &s->outer));
+            if (pass || i == 0 || !leader->sides[order[i]].split) continue;
+            UIR_TRY(share_tiles(all, order[i], under));
         }
     }
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_plan_place(uir_contraction_plan *p) {
-    uir_loop_function *f = p->f;
-    uir_contraction_side *k = &p->sides[UIR_CONTRACTION_K];
-    uint32_t unit = NONE, inside;
+/* What is done only where the shared loops are within the contraction's own axes. */
+static uir_status open_here(uir_contraction_plan *p, uint32_t *under) {
+    uir_loop_statement branch = {.kind = UIR_LOOP_STATEMENT_IF, .first_child = NONE, .next = NONE};
+    uint32_t id;
+    if (!p->here.count) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(branch.conditions,
+                     uir_arena_copy(&p->f->arena, p->here.data, p->here.count * sizeof *p->here.data));
+    branch.condition_count = p->here.count;
+    UIR_TRY(uir_contraction_plan_add_statement(p->f, &branch, &id));
+    uir_contraction_plan_append(p->f, *under, id);
+    *under = id;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_plans_place(uir_contraction_plans *all) {
+    uir_contraction_plan *leader = &all->plans[all->leader];
+    uir_loop_function *f = leader->f;
+    uir_contraction_side *k = &leader->sides[UIR_CONTRACTION_K];
+    uint32_t unit = NONE, inside, here, axes[UIR_LOOP_MAX_ITERS];
     f->first = NONE;
-    UIR_TRY(open_outer(p, &unit));
-    UIR_TRY(place_init(p, unit));
-    inside = unit;
-    for (uint32_t a = 0; a < p->c.axis_count; a++) {
-        const char *name;
-        if (p->c.axes[a].class != UIR_CONTRACTION_K || k->axis == a) continue;
-        UIR_TRY(uir_contraction_plan_fresh_name(f, "k", &name));
-        UIR_TRY(add_loop(f, name, UIR_LOOP_SERIAL, p->c.axes[a].extent, inside, &inside, &p->at[a]));
+    UIR_TRY(open_outer(all, &unit));
+    for (uint32_t i = 0; i < all->count; i++) {
+        here = unit;
+        UIR_TRY(open_here(&all->plans[i], &here));
+        UIR_TRY(uir_contraction_plan_place_init(&all->plans[i], here));
     }
+    inside = unit;
+    uint32_t deep = loose_axes(leader, UIR_CONTRACTION_K, axes);
+    for (uint32_t a = 0; a < deep; a++) UIR_TRY(share_loop(all, UIR_CONTRACTION_K, a, "k", UIR_LOOP_SERIAL, &inside));
     if (k->split) {
         const char *name;
+        uir_dim at;
         UIR_TRY(uir_contraction_plan_fresh_name(f, "ko", &name));
-        UIR_TRY(add_loop(f, name, UIR_LOOP_SERIAL, uir_dim_ceildiv(f->dims, k->extent, k->tile), inside, &inside,
-                         &k->outer));
+        UIR_TRY(uir_contraction_plan_add_loop(f, name, UIR_LOOP_SERIAL, uir_dim_ceildiv(f->dims, k->extent, k->tile),
+                                              inside, &inside, &at));
+        for (uint32_t i = 0; i < all->count; i++) all->plans[i].sides[UIR_CONTRACTION_K].outer = at;
     }
-    for (uint32_t which = 0; which < 2; which++)
-        if (p->copied[which]) UIR_TRY(place_copy(p, which, inside));
-    UIR_TRY(place_update(p, inside));
-    UIR_TRY(place_after(p, unit));
-    return drop_tensors(p);
+    if (leader->copied[0]) UIR_TRY(uir_contraction_plan_place_copy(leader, 0, inside));
+    for (uint32_t i = 0; i < all->count; i++) {
+        here = inside;
+        UIR_TRY(open_here(&all->plans[i], &here));
+        if (all->plans[i].copied[1]) UIR_TRY(uir_contraction_plan_place_copy(&all->plans[i], 1, here));
+        UIR_TRY(uir_contraction_plan_place_update(&all->plans[i], here));
+    }
+    for (uint32_t i = 0; i < all->count; i++) {
+        here = unit;
+        UIR_TRY(open_here(&all->plans[i], &here));
+        UIR_TRY(uir_contraction_plan_place_after(&all->plans[i], here));
+    }
+    return uir_contraction_plan_drop_tensors(leader);
 }

@@ -22,15 +22,26 @@ typedef struct uir_contraction_plan {
     uir_contraction_side sides[4];  /* by class; [BATCH] unused */
     uir_dim at[UIR_LOOP_MAX_ITERS]; /* per axis that is not tiled: its loop's variable */
     bool few;
-    bool by_tiles; /* what follows works on whole tiles: an output has its columns along the rows */
+    uint32_t products; /* whose tiles lie on chip at once */
+    bool by_tiles;     /* what follows works on whole tiles: an output has its columns along the rows */
     bool copied[2];
+    bool given;          /* the first factor's copy is a tile that others fill */
     uint32_t raw[2];     /* factors without the cast that mma makes itself */
     uir_dtype dtypes[2]; /* of the factors as mma reads them */
     uint32_t copies[2];  /* tensors */
     uint32_t sums;       /* tensor on chip */
     uint32_t *local;     /* per tensor: its tensor on chip, or NONE */
+    bool *wide;          /* per tensor: what is on chip is a tile, not a row of one */
     uint32_t local_count;
+    uir_vector(uir_condition) here; /* where the parallel loops are within its axes */
 } uir_contraction_plan;
+
+/* The contractions of one function: products of one first factor, side by side in the same loops over its tiles. The
+ * leader is the one with the longest columns; all have its tiles. */
+typedef struct uir_contraction_plans {
+    uir_contraction_plan *plans;
+    uint32_t count, leader;
+} uir_contraction_plans;
 
 /* Adds a line to the steps. */
 void uir_contraction_plan_say(uir_contraction_plan *p, const char *format, ...) UIR_PRINTF(2, 3);
@@ -43,6 +54,9 @@ uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p);
 bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p);
 bool uir_contraction_plan_is_direct_b(uir_contraction_plan *p);
 uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p);
+/* The axes and tiles of the leader, for the columns of another. */
+void uir_contraction_plan_follow_axes(uir_contraction_plan *p, const uir_contraction_plan *leader);
+void uir_contraction_plan_follow_tiles(uir_contraction_plan *p, const uir_contraction_plan *leader);
 /* The axis along which the last dim of what a block stores to runs; NONE. */
 uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir_contraction_block *b);
 
@@ -58,7 +72,26 @@ bool uir_contraction_plan_is_const(uir_contraction_plan *p, uir_dim dim, int64_t
 uir_dim uir_contraction_plan_number(uir_contraction_plan *p, int64_t value);
 /* The only statement of a block. */
 uint32_t uir_contraction_plan_statement_of(const uir_loop_function *f, uint32_t block);
+/* A loop 0..extent-1 at the end of a list (NONE: the function's own). */
+uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name, uir_loop_kind kind, uir_dim extent,
+                                         uint32_t under, uint32_t *out, uir_dim *out_value);
+void uir_contraction_plan_append(uir_loop_function *f, uint32_t under, uint32_t id);
+/* The block's `where`: within the extent of a class. */
+uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class);
+/* Index of a tile along a class: its local variable, added to the block; 0 where there is no such axis. */
+uir_status uir_contraction_plan_local_index(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class,
+                                            bool reduce, uir_dim *out);
+/* Vectorised loops over tiles around what comes next; a serial one over the rows. */
+uir_status uir_contraction_plan_open_tiles(uir_contraction_plan *p, const uint32_t *classes, uint32_t count,
+                                           uint32_t *under);
+uir_status uir_contraction_plan_open_rows(uir_contraction_plan *p, uint32_t *under);
+/* The parts: sums that begin, a factor's copy, the product, what follows. */
+uir_status uir_contraction_plan_place_init(uir_contraction_plan *p, uint32_t under);
+uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t which, uint32_t under);
+uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under);
+uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under);
+uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p);
 /* Loops around, blocks in their places; tensors that nothing uses any more are gone. */
-uir_status uir_contraction_plan_place(uir_contraction_plan *p);
+uir_status uir_contraction_plans_place(uir_contraction_plans *all);
 
 #endif

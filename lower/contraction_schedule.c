@@ -105,18 +105,28 @@ static uir_status find_crossed_outputs(uir_contraction_plan *p) {
     return UIR_STATUS_OK;
 }
 
+/* Does a block after another contraction read it? */
+static bool is_read_beside(const uir_contraction_plans *all, uint32_t of, uint32_t tensor) {
+    for (uint32_t i = of + 1; i < all->count; i++) {
+        const uir_contraction *c = &all->plans[i].c;
+        for (uint32_t k = 0; k < c->after_count; k++)
+            if (uir_loop_block_reads(c->f, c->after[k].id, tensor)) return true;
+    }
+    return false;
+}
+
 /* Tensors on chip: the tile of sums, the copies, a row of every value that follows. */
-static uir_status make_tiles(uir_contraction_plan *p) {
+static uir_status make_tiles(uir_contraction_plans *all, uint32_t of) {
+    uir_contraction_plan *p = &all->plans[of];
     uir_loop_function *f = p->f;
     uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
             k = p->sides[UIR_CONTRACTION_K].tile;
-    p->local_count = f->tensors.count;
-    UIR_TRY_ALLOCATE(p->local, uir_arena_allocate_array(p->c.arena, p->local_count + 1, sizeof *p->local));
-    for (uint32_t i = 0; i < p->local_count; i++) p->local[i] = NONE;
     UIR_TRY(
         uir_contraction_plan_add_tensor(f, "sums", f->tensors.data[p->c.tensor].dtype, (uir_dim[]){m, n}, 2, &p->sums));
     p->local[p->c.tensor] = p->sums;
-    if (p->copied[0])
+    p->wide[p->c.tensor] = true;
+    p->copies[0] = all->plans[0].copies[0];
+    if (p->copied[0] && !of)
         UIR_TRY(uir_contraction_plan_add_tensor(f, "rows", p->dtypes[0], (uir_dim[]){m, k}, 2, &p->copies[0]));
     if (p->copied[1])
         UIR_TRY(uir_contraction_plan_add_tensor(f, "columns", p->dtypes[1], (uir_dim[]){k, n}, 2, &p->copies[1]));
@@ -125,8 +135,10 @@ static uir_status make_tiles(uir_contraction_plan *p) {
         const uir_loop_tensor *t = &f->tensors.data[target];
         if (t->role != UIR_LOOP_ROLE_TEMP) continue;
         bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
-        uir_dim extents[] = {p->by_tiles || !columns ? m : n, n};
-        UIR_TRY(uir_contraction_plan_add_tensor(f, t->name, t->dtype, extents, p->by_tiles ? 2 : 1, &p->local[target]));
+        bool wide = p->by_tiles || is_read_beside(all, of, target);
+        uir_dim extents[] = {wide || !columns ? m : n, n};
+        UIR_TRY(uir_contraction_plan_add_tensor(f, t->name, t->dtype, extents, wide ? 2 : 1, &p->local[target]));
+        p->wide[target] = wide;
     }
     return UIR_STATUS_OK;
 }
@@ -154,51 +166,124 @@ static void describe(uir_contraction_plan *p) {
                              p->by_tiles ? "its tile, which goes out across" : "the rows of its tile");
 }
 
+/* What is decided before there are tiles. */
+static uir_status choose(uir_contraction_plan *p, uint32_t number, uir_arena *arena, uir_diagnostics *diagnostics) {
+    static const char *const names[][3] = {{0}, {"im", "tm", "lm"}, {"in", "tn", "ln"}, {"ik", "tk", "lk"}};
+    UIR_TRY(uir_contraction_find(p->f, number, arena, diagnostics, &p->c));
+    UIR_TRY(split_output(p));
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
+        UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][0], &p->sides[class].loop_name));
+        UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][2], &p->sides[class].local_name));
+        p->sides[class].tile_name = names[class][1];
+    }
+    uir_contraction_plan_choose_sides(p);
+    uir_contraction_plan_choose_axes(p);
+    return uir_contraction_plan_choose_dtypes(p);
+}
+
+/* The one with the most columns. */
+static uint32_t find_leader(uir_contraction_plans *all) {
+    uint32_t leader = 0;
+    int64_t most = -1, columns;
+    for (uint32_t i = 0; i < all->count; i++) {
+        bool known =
+            uir_contraction_plan_is_const(&all->plans[i], all->plans[i].sides[UIR_CONTRACTION_N].extent, &columns);
+        if (!known || columns <= most) continue;
+        most = columns;
+        leader = i;
+    }
+    return leader;
+}
+
+/* Side by side: one first factor, columns of known number. */
+static uir_status check_siblings(const uir_contraction_plans *all) {
+    const uir_contraction_plan *leader = &all->plans[all->leader];
+    const uir_loop_expression *left = EXPRESSION(leader->f, leader->raw[0]);
+    for (uint32_t i = 0; i < all->count && all->count > 1; i++) {
+        uir_contraction_plan *p = &all->plans[i];
+        const uir_loop_expression *own = EXPRESSION(p->f, p->raw[0]);
+        int64_t columns;
+        bool same = left->kind == UIR_LOOP_LOAD && own->kind == UIR_LOOP_LOAD && own->load.tensor == left->load.tensor;
+        bool known = p->sides[UIR_CONTRACTION_N].axis != NONE;
+        for (uint32_t a = 0; a < p->c.axis_count; a++) {
+            known &= p->c.axes[a].class != UIR_CONTRACTION_BATCH;
+            known &= p->c.axes[a].class != UIR_CONTRACTION_N ||
+                     uir_contraction_plan_is_const(p, p->c.axes[a].extent, &columns);
+        }
+        for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class += 2)
+            same &= uir_dim_equal(p->sides[class].extent, leader->sides[class].extent);
+        if (!same || !known)
+            return uir_contraction_refuse(&p->c, "several products that are not of one first factor, with columns of "
+                                                 "known number");
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status allocate_locals(uir_contraction_plans *all, uir_arena *arena) {
+    uint32_t count = all->plans->f->tensors.count, *local;
+    bool *wide;
+    UIR_TRY_ALLOCATE(local, uir_arena_allocate_array(arena, count + 1, sizeof *local));
+    UIR_TRY_ALLOCATE(wide, uir_arena_allocate_array(arena, count + 1, sizeof *wide));
+    for (uint32_t i = 0; i < count; i++) local[i] = NONE;
+    for (uint32_t i = 0; i < all->count; i++) {
+        all->plans[i].local = local;
+        all->plans[i].wide = wide;
+        all->plans[i].local_count = count;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Decides all and carries it out on `f`; nothing is done where rows are never few. */
+static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_arena *arena,
+                        uir_diagnostics *diagnostics, bool *out_always, bool *out_never) {
+    int64_t rows, most = all->plans->device->mma_m ? all->plans->device->mma_m : 1;
+    bool few = all->plans->few;
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(choose(&all->plans[i], i, arena, diagnostics));
+    uir_contraction_plan *leader = &all->plans[all->leader = find_leader(all)];
+    for (uint32_t i = 0; i < all->count; i++)
+        if (i != all->leader) uir_contraction_plan_follow_axes(&all->plans[i], leader);
+    UIR_TRY(check_siblings(all));
+    uir_contraction_side *m = &leader->sides[UIR_CONTRACTION_M];
+    bool known = uir_contraction_plan_is_const(leader, m->extent, &rows);
+    *out_always = known && rows <= most;
+    *out_never = few && known && rows > most;
+    if (*out_never) return UIR_STATUS_OK;
+    bool copied[2] = {false, false};
+    for (uint32_t i = 0; i < all->count; i++) {
+        UIR_TRY(find_crossed_outputs(&all->plans[i]));
+        copied[0] |= !uir_contraction_plan_is_direct_a(&all->plans[i]);
+        copied[1] |= !uir_contraction_plan_is_direct_b(&all->plans[i]);
+    }
+    for (uint32_t i = 0; i < all->count; i++) memcpy(all->plans[i].copied, copied, sizeof copied);
+    UIR_TRY(uir_contraction_plan_choose_tiles(leader));
+    for (uint32_t i = 0; i < all->count; i++)
+        if (i != all->leader) uir_contraction_plan_follow_tiles(&all->plans[i], leader);
+    if (few && !*out_always) {
+        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(f->dims, most)};
+        UIR_TRY(uir_vector_push(&f->arena, &f->requires_, condition));
+    }
+    UIR_TRY(allocate_locals(all, arena));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(make_tiles(all, i));
+    if (leader->steps) uir_text_append_format(leader->steps, "%s\n", few ? "for few rows:" : "for any number of rows:");
+    for (uint32_t i = 0; i < all->count; i++) describe(&all->plans[i]);
+    if (all->count > 1) uir_contraction_plan_say(leader, "side by side in the same loops: %u products", all->count);
+    return uir_contraction_plans_place(all);
+}
+
 static uir_status build(const uir_loop_function *naive, const uir_device *device, bool few, uir_text *steps,
                         uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_always) {
-    uir_contraction_plan p = {.device = device, .steps = steps, .few = few, .sides = {{.axis = NONE}}};
+    uir_contraction_plans all = {.count = uir_contraction_count(naive)};
     uir_loop_function *f;
+    bool never = false;
+    UIR_TRY_ALLOCATE(all.plans, uir_arena_allocate_array(arena, all.count + 1, sizeof *all.plans));
     UIR_TRY(uir_loop_copy(naive, diagnostics, &f));
-    p.f = f;
-    uir_status status = uir_contraction_find(f, arena, diagnostics, &p.c);
-    uir_contraction_side *m = &p.sides[UIR_CONTRACTION_M];
-    int64_t rows, most = device->mma_m ? device->mma_m : 1;
-    if (status == UIR_STATUS_OK) status = split_output(&p);
-    if (status == UIR_STATUS_OK) {
-        static const char *const names[][3] = {{0}, {"im", "tm", "lm"}, {"in", "tn", "ln"}, {"ik", "tk", "lk"}};
-        for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K && status == UIR_STATUS_OK; class ++) {
-            status = uir_contraction_plan_fresh_name(f, names[class][0], &p.sides[class].loop_name);
-            if (status == UIR_STATUS_OK)
-                status = uir_contraction_plan_fresh_name(f, names[class][2], &p.sides[class].local_name);
-            p.sides[class].tile_name = names[class][1];
-        }
-    }
-    if (status == UIR_STATUS_OK) {
-        uir_contraction_plan_choose_sides(&p);
-        uir_contraction_plan_choose_axes(&p);
-        bool known = uir_contraction_plan_is_const(&p, m->extent, &rows);
-        *out_always = known && rows <= most;
-        if (few && known && rows > most) { /* never few */
-            uir_loop_function_destroy(f);
-            return UIR_STATUS_OK;
-        }
-        status = uir_contraction_plan_choose_dtypes(&p);
-    }
-    if (status == UIR_STATUS_OK) status = find_crossed_outputs(&p);
-    if (status == UIR_STATUS_OK) {
-        p.copied[1] = !uir_contraction_plan_is_direct_b(&p);
-        p.copied[0] = !uir_contraction_plan_is_direct_a(&p);
-        status = uir_contraction_plan_choose_tiles(&p);
-    }
-    if (status == UIR_STATUS_OK && few && !*out_always) {
-        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(f->dims, most)};
-        status = uir_vector_push(&f->arena, &f->requires_, condition);
-    }
-    if (status == UIR_STATUS_OK) status = make_tiles(&p);
-    if (status == UIR_STATUS_OK) {
-        if (steps) uir_text_append_format(steps, "%s\n", few ? "for few rows:" : "for any number of rows:");
-        describe(&p);
-        status = uir_contraction_plan_place(&p);
+    for (uint32_t i = 0; i < all.count; i++)
+        all.plans[i] = (uir_contraction_plan){
+            .f = f, .device = device, .steps = steps, .few = few, .products = all.count, .sides = {{.axis = NONE}}};
+    uir_status status = shape(&all, f, arena, diagnostics, out_always, &never);
+    if (status == UIR_STATUS_OK && never) {
+        uir_loop_function_destroy(f);
+        return UIR_STATUS_OK;
     }
     if (status == UIR_STATUS_OK) status = uir_loop_verify(f, diagnostics);
     if (status != UIR_STATUS_OK) {

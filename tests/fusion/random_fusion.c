@@ -334,14 +334,27 @@ static void make_attention(fusion_generator *g) {
     if (chance(g, 10)) add(g, p);
 }
 
+/* Something of that many columns that `a` may be multiplied with. */
+static uir_value_id weights(fusion_generator *g, uir_value_id a, int64_t columns) {
+    uint32_t rank = type_of(g, a)->rank;
+    uir_dim dims[UIR_MAX_RANK];
+    for (uint32_t d = 0; d + 2 < rank; d++) dims[d] = type_of(g, a)->dims[d];
+    dims[rank - 2] = type_of(g, a)->dims[rank - 1], dims[rank - 1] = fixed(g, columns);
+    uir_value_id w = uir_build_iota(b(g), UIR_DTYPE_F32, &dims[rank - 2], 2, pick(g, 0, 1));
+    return uir_build_broadcast(b(g), uir_build_unary(b(g), UIR_OP_TANH, w), dims, rank);
+}
+
 /* Products of one left operand, one of which may follow another or meet it again. */
 static void make_siblings(fusion_generator *g) {
     uir_value_id a = any_float(g, 2);
     if (!a.id) return;
-    uir_value_id right = swapped(g, a), two = uir_build_unary(b(g), UIR_OP_TANH, right);
+    uir_value_id right = chance(g, 20) ? swapped(g, a) : weights(g, a, 4),
+                 two = chance(g, 60) ? uir_build_unary(b(g), UIR_OP_TANH, right) : weights(g, a, 6);
     uir_value_id x = uir_build_matmul(b(g), a, right, UIR_DTYPE_F32), y = uir_build_matmul(b(g), a, two, UIR_DTYPE_F32);
+    if (!x.id || !y.id) return;
     if (chance(g, 50)) x = binary(g, UIR_OP_MUL, x, uir_build_unary(b(g), UIR_OP_SIGMOID, x));
-    if (chance(g, 50)) {
+    bool alike = equal(g, type_of(g, x)->dims[type_of(g, x)->rank - 1], type_of(g, y)->dims[type_of(g, y)->rank - 1]);
+    if (alike && chance(g, 50)) {
         add(g, binary(g, UIR_OP_MUL, x, y));
     } else {
         add(g, x);

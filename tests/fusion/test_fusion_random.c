@@ -120,7 +120,7 @@ static double bytes_of_other(const uir_fusion_options *like, uint32_t rewrites_o
 static const char *check_fused(campaign *c, made *plain, made *fused, uint64_t seed) {
     uir_fusion_options options = {.clauses_off = c->clauses_off, .most_operands = MOST_OPERANDS, .fired = c->fired};
     contract held = {fused->f.module, MOST_OPERANDS, 0, seed % 3 == 0};
-    if (held.many_products) { /* every rewrite, those too that do not run unless asked for */
+    if (held.attention) { /* every rewrite, those too that do not run unless asked for */
         options.rewrites_on = ~0u;
         options.most_operands = held.most_operands = 2 * MOST_OPERANDS;
     }
