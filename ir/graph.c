@@ -257,7 +257,10 @@ bool uir_dim_is_symbol(const uir_dims *dims, uir_dim dim, uir_symbol *out_symbol
 uir_location uir_node_location(const uir_module *module, const uir_node_info *node) {
     uir_op shown = node->origin != UIR_OP_NONE ? node->origin : node->op;
     const char *name = uir_string_text(&module->strings, node->name);
-    return (uir_location){.node = *name ? name : NULL, .op = uir_op_name(shown)};
+    return (uir_location){.file = node->line ? module->file : NULL,
+                          .line = node->line,
+                          .node = *name ? name : NULL,
+                          .op = uir_op_name(shown)};
 }
 
 void uir_type_print(const uir_module *module, const uir_type *type, uir_text *text) {

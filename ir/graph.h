@@ -156,6 +156,7 @@ typedef struct uir_node_info {
     const uir_attribute *attributes;
     uint32_t attribute_count;
     uir_graph_id graph;
+    uint32_t line; /* of the module's file, when the node was read from a text; else 0 */
 } uir_node_info;
 
 typedef struct uir_graph_info {
@@ -176,7 +177,8 @@ typedef struct uir_module {
     uir_vector(uir_node_info) nodes;   /* [0] unused */
     uir_vector(uir_value_info) values; /* [0] unused */
     uir_graph_id main;
-    int opset; /* of ai.onnx, as imported */
+    int opset;        /* of ai.onnx, as imported */
+    const char *file; /* the text that it was read from; else NULL */
     /* Data that constants borrow (mapped files); closed with the module. */
     void (*release_storage)(void *storage);
     void *storage;

@@ -521,7 +521,7 @@ static uir_status parse_operands(parser *p, value_list *operands) {
 }
 
 static uir_status parse_node(parser *p, uir_graph_id graph) {
-    uir_node_info node = {0};
+    uir_node_info node = {.line = p->t.current.line};
     uir_node_id id;
     value_list results = {0}, operands = {0};
     attribute_list attributes = {0};
@@ -577,6 +577,8 @@ static uir_status parse_graph(parser *p, uir_graph_id parent, uir_graph_id *out_
 
 static uir_status parse_module(parser *p) {
     int64_t opset;
+    if (p->t.file)
+        UIR_TRY_ALLOCATE(p->module->file, uir_arena_copy_string(&p->module->arena, p->t.file, strlen(p->t.file)));
     UIR_TRY(uir_strings_init(&p->values, &p->arena));
     UIR_TRY(uir_strings_init(&p->sizes, &p->arena));
     UIR_TRY(uir_tokenizer_expect(&p->t, "module"));

@@ -27,6 +27,24 @@ static bool marked(const uir_loop_function *f, uint32_t block, const char *word,
     return uir_loop_has_mark(f, block, mark);
 }
 
+/* mma adds products to sums of two dims or more, and nothing else: what is marked so must say the same. */
+static bool is_sum_of_products(const uir_loop_function *f, uint32_t block) {
+    const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, block)->first_child);
+    if (STATEMENT(f, block)->first_child == UIR_LOOP_NONE || sum->next != UIR_LOOP_NONE ||
+        sum->kind != UIR_LOOP_STATEMENT_UPDATE || sum->target_count != 1 || sum->value_count != 1 ||
+        f->tensors.data[sum->targets[0].tensor].rank < 2)
+        return false;
+    const uir_loop_monoid *monoid = &f->monoids.data[sum->monoid];
+    const uir_loop_expression *step = EXPRESSION(f, monoid->update[0]);
+    if (monoid->state_count != 1 || monoid->element_count != 1 || step->kind != UIR_LOOP_CALL || step->op != UIR_OP_ADD)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uir_loop_expression *argument = EXPRESSION(f, step->arguments[i]);
+        if (argument->kind != UIR_LOOP_PARAMETER || argument->integer != i) return false;
+    }
+    return true;
+}
+
 /* A factor as mma reads it: the load in it, under the cast that mma makes itself. */
 static const uir_loop_expression *factor_of(const uir_loop_function *f, uint32_t block, uint32_t which) {
     const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, block)->first_child);
@@ -346,8 +364,9 @@ void uir_contraction_describe(uir_kernel *k) {
     order o = {.k = k};
     o.done = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *o.done);
     for (uint32_t i = 0; i < count; i++) {
-        if (o.done && factor_of(f, blocks[i], 0) && factor_of(f, blocks[i], 1)) continue;
-        uir_kernel_refuse(k, "mma multiplies what it loads");
+        if (o.done && is_sum_of_products(f, blocks[i]) && factor_of(f, blocks[i], 0) && factor_of(f, blocks[i], 1))
+            continue;
+        uir_kernel_refuse(k, "mma sums products of what it loads");
         return;
     }
     for (uint32_t i = 0; i < count; i++) describe_factors(&o, blocks[i]);
@@ -382,6 +401,9 @@ static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const 
 
 void uir_contraction_emit(uir_kernel *k, uint32_t id) {
     const uir_loop_function *f = k->f;
+    if (k->status == UIR_STATUS_OK && !is_sum_of_products(f, id))
+        uir_kernel_refuse(k, "what is marked mma is no sum of products");
+    if (k->status != UIR_STATUS_OK) return;
     const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, id)->first_child);
     const uir_loop_expression *a = factor_of(f, id, 0), *b = factor_of(f, id, 1);
     uint32_t sides[3] = {UIR_LOOP_NONE, UIR_LOOP_NONE, UIR_LOOP_NONE};
