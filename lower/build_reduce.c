@@ -1,4 +1,5 @@
-/* Reductions of a group's body: an init, an update by one element, and a finish where the state is not the result. */
+/* Reductions, over axes or windows, of a group's body: an init, an update by one element, and a finish where the state
+ * is not the result. */
 #include "lower/internal.h"
 
 #include <stdio.h>
@@ -74,9 +75,17 @@ static uir_status update_nest(uir_lower_builder *b, uint32_t node, uint32_t numb
     const uir_loop_monoid *m = &b->f->monoids.data[monoid];
     uint32_t elements = m->element_count;
     uir_dtype dtype = m->element_dtypes[0];
+    uir_loop_expression nothing = b->f->expressions.data[m->identity[0]];
+    bool padded = false;
     UIR_TRY(begin(b, &nest, number, "", list));
-    UIR_TRY(uir_lower_iterate(b, reduced, true));
+    if (uir_lower_is_window(uir_lower_node_info(b, node)->op))
+        UIR_TRY(uir_lower_iterate_window(b, node, &padded));
+    else
+        UIR_TRY(uir_lower_iterate(b, reduced, true));
     UIR_TRY(uir_lower_operand(b, node, 0, &values[0]));
+    if (padded) /* outside is as if it were not there */
+        UIR_TRY(uir_lower_fill_outside(b, node, values[0],
+                                       uir_dtype_is_float(dtype) ? nothing.real : (double)nothing.integer));
     UIR_TRY(uir_loop_add_cast(b->f, values[0], dtype, &values[0]));
     if (elements == 2) { /* the position along the one axis */
         uir_loop_expression e = {.kind = UIR_LOOP_INDEX, .dtype = UIR_DTYPE_I64};

@@ -53,12 +53,8 @@ static uir_dim coord(uir_lower_builder *b, uint32_t axis) {
 static uir_status place_window(uir_lower_builder *b, uint32_t node, bool *out_padded) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uir_dims *dims = b->f->dims;
-    uint32_t rank = uir_value_type(b->module, info->inputs[0])->rank, count;
-    const int64_t *strides = uir_node_ints(b->module, info, "strides", &count),
-                  *dilations = uir_node_ints(b->module, info, "dilations", &count);
-    const uir_dim *low = uir_node_dims(b->module, info, "low", &count),
-                  *high = uir_node_dims(b->module, info, "high", &count);
-    int64_t groups = uir_node_int(b->module, info, "groups", 1), number;
+    uint32_t rank = uir_value_type(b->module, info->inputs[0])->rank;
+    int64_t groups = uir_node_int(b->module, info, "groups", 1);
     *out_padded = false;
     if (groups != 1) {
         uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, 0, 1);
@@ -74,39 +70,15 @@ static uir_status place_window(uir_lower_builder *b, uint32_t node, bool *out_pa
         if (!of.id) return UIR_STATUS_OUT_OF_MEMORY;
         if (axis != UIR_AXES_NONE) b->coord[axis] = of;
     }
-    for (uint32_t d = 2; d < rank; d++) {
-        uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, 0, d), s = d - 2;
-        uir_dim start;
-        bool padded = !uir_dim_is_const(b->module->dims, low[s], &number) || number != 0;
-        padded |= !uir_dim_is_const(b->module->dims, high[s], &number) || number > 0;
-        if (axis == UIR_AXES_NONE && padded) return uir_lower_refuse(b, node, "an image of one element is padded");
-        if (axis == UIR_AXES_NONE) continue;
-        UIR_TRY(uir_lower_dim(b, low[s], &start));
-        uir_dim to = uir_dim_mul(dims, coord(b, uir_axes_of_value_dim(&b->axes, info->outputs[0], d)),
-                                 uir_dim_const(dims, strides[s]));
-        to = uir_dim_add(dims, to,
-                         uir_dim_mul(dims, coord(b, uir_axes_of_operand_dim(&b->axes, node, 1, d)),
-                                     uir_dim_const(dims, dilations[s])));
-        b->coord[axis] = uir_dim_sub(dims, to, start);
-        if (!b->coord[axis].id) return UIR_STATUS_OUT_OF_MEMORY;
-        uir_dim last = b->extents[axis];
-        bool inside = uir_dim_compare(dims, b->coord[axis], UIR_RELATION_GE, uir_dim_const(dims, 0)) == UIR_TRUE &&
-                      uir_dim_compare(dims, b->coord[axis], UIR_RELATION_LT, last) == UIR_TRUE;
-        *out_padded |= padded || !inside;
-    }
+    for (uint32_t d = 2; d < rank; d++)
+        UIR_TRY(uir_lower_window_dim(b, node, d, coord(b, uir_axes_of_operand_dim(&b->axes, node, 1, d)), out_padded));
     return UIR_STATUS_OK;
 }
 
 static uir_status read_factor(uir_lower_builder *b, uint32_t node, uint32_t which, uir_dtype sum, bool padded,
                               uint32_t *out_expression) {
     UIR_TRY(uir_lower_operand(b, node, which, out_expression));
-    if (padded) {
-        uir_loop_expression *e = &b->f->expressions.data[*out_expression];
-        if (e->kind != UIR_LOOP_LOAD || (e->has_fill && e->fill != 0))
-            return uir_lower_refuse(b, node, "what it reads is computed in the group and may lie outside");
-        e->has_fill = true;
-        e->fill = 0;
-    }
+    if (padded) UIR_TRY(uir_lower_fill_outside(b, node, *out_expression, 0));
     return uir_loop_add_cast(b->f, *out_expression, sum, out_expression);
 }
 

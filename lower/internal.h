@@ -154,6 +154,14 @@ uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
 uir_status uir_lower_broadcast_alone(uir_lower_builder *b, uint32_t node);
 /* Reductions, arg and scans (build_reduce.c). */
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
+/* Windows (build_window.c): the place in the window's dim s becomes an iteration variable that is reduced, and the
+ * image is read there from now on; padded: it may be read outside. */
+bool uir_lower_is_window(uir_op op);
+uir_status uir_lower_iterate_window(uir_lower_builder *b, uint32_t node, bool *out_padded);
+/* The same for one spatial dim of the image and a given place in the window. */
+uir_status uir_lower_window_dim(uir_lower_builder *b, uint32_t node, uint32_t dim, uir_dim place, bool *io_padded);
+/* What a read of the image outside gives. */
+uir_status uir_lower_fill_outside(uir_lower_builder *b, uint32_t node, uint32_t expression, double fill);
 /* Matmul and convolution (contraction_build.c). */
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 

@@ -661,9 +661,13 @@ static bool reduces_columns(const tactic *t) {
         }
         if (!widest || !t->f->tensors.data[widest->tensor].rank) continue;
         uir_dim last = widest->indices[t->f->tensors.data[widest->tensor].rank - 1];
-        for (uint32_t k = 0; k < b->iter_count; k++)
-            if (b->iters[k].reduce && mentions(t, last, b->iters[k].symbol)) return false;
-        return true;
+        bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
+        for (uint32_t k = 0; k < b->iter_count; k++) {
+            bool found = mentions(t, last, b->iters[k].symbol);
+            along = along || (found && b->iters[k].reduce);
+            across = across || (found && !b->iters[k].reduce);
+        }
+        return across || !along;
     }
     return false;
 }
