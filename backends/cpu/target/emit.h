@@ -62,9 +62,10 @@ const char *uir_access_inside(emitter *e, const access *a, const char *const *co
 const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise);
 void uir_access_write(emitter *e, const access *a, const char *const *index, const char *value);
 
-/* Along the slice's last dim: one element for all, consecutive ones, consecutive in blocks of 32, or anything. */
-typedef enum along { ALONG_SPLAT, ALONG_UNIT, ALONG_PANEL, ALONG_ANY } along;
-/* `out_dim`: the pointer dim that moves (UNIT, PANEL). */
+/* Along the slice's last dim: one element for all, consecutive ones, consecutive in blocks of 32, every
+ * second one (of 32-bit types; read only), or anything. */
+typedef enum along { ALONG_SPLAT, ALONG_UNIT, ALONG_PANEL, ALONG_SECOND, ALONG_ANY } along;
+/* `out_dim`: the pointer dim that moves (UNIT, PANEL, SECOND). */
 along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim);
 /* C index expressions of a slice's dims for loop variables over `shape` (aligned at the end, 1 broadcasts). */
 void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,

@@ -81,7 +81,7 @@ static bool is_dead(const run *r, uint32_t pointer) {
 }
 
 static bool along_one(const operand *o) {
-    return o->along == ALONG_UNIT || o->along == ALONG_PANEL;
+    return o->along == ALONG_UNIT || o->along == ALONG_PANEL || o->along == ALONG_SECOND;
 }
 
 static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) {
@@ -95,12 +95,12 @@ static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) 
     if (strcmp(last, "0") == 0) {
         /* One element along the last dim: read once a row, written as the first lane of a row of one. */
         o->along = k == 0 ? uir_access_along_last(e, &o->access, &o->dim) : ALONG_SPLAT;
-        if (k == 0 && o->along == ALONG_SPLAT) o->along = ALONG_ANY;
+        if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
     } else if (strcmp(last, "j") != 0) {
         o->along = ALONG_ANY;
     } else {
         o->along = uir_access_along_last(e, &o->access, &o->dim);
-        if (k == 0 && o->along == ALONG_SPLAT) o->along = ALONG_ANY;
+        if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
     }
     o->guarded = uir_access_guarded(&o->access) && along_one(o);
     r->guarded |= o->guarded;
@@ -142,14 +142,19 @@ static void emit_row_operand(run *r, operand *o) {
         return;
     }
     uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
-    if (o->along == ALONG_UNIT)
+    bool second = o->along == ALONG_SECOND;
+    if (o->along == ALONG_UNIT || second)
         uir_c_line(e, "const int64_t %s = %s;", o->name, uir_access_offset(e, &o->access, coordinates));
     if (!o->guarded) return;
     const char *inside = uir_access_inside(e, &o->access, coordinates, o->dim), *start = coordinates[o->dim];
-    const char *low = o->access.low[o->dim] ? uir_c_format(e, "uir_max(0, -(%s))", start) : "0";
-    const char *high = o->access.high[o->dim] ? uir_c_format(e, "uir_min(n, %s - (%s))",
-                                                             uir_c_dim(e, o->access.pointer->extents[o->dim]), start)
-                                              : "n";
+    const char *low = o->access.low[o->dim]
+                          ? uir_c_format(e, second ? "(uir_max(0, -(%s)) + 1) / 2" : "uir_max(0, -(%s))", start)
+                          : "0";
+    const char *extent = uir_c_dim(e, o->access.pointer->extents[o->dim]);
+    const char *high =
+        o->access.high[o->dim]
+            ? uir_c_format(e, second ? "uir_min(n, (%s - (%s) + 1) / 2)" : "uir_min(n, %s - (%s))", extent, start)
+            : "n";
     uir_c_line(e, "const int64_t %s_first = %s;", o->name, low);
     uir_c_line(e, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
                o->name, strcmp(inside, "1") == 0 ? high : inside, high);
@@ -161,6 +166,7 @@ static void emit_row_operand(run *r, operand *o) {
 static const char *block_address(run *r, const operand *o) {
     emitter *e = r->e;
     if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
+    if (o->along == ALONG_SECOND) return uir_c_format(e, "%s + (%s + 2 * j)", o->access.base, o->name);
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
     uir_access_coordinates(e, &o->access, with_last(r, o, "j", index), coordinates);
     return uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
@@ -198,12 +204,14 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
     if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->reductions > 0 &&
         r->count > r->reductions)
         uir_c_line(e, "UIR_PREFETCH(%s);", address);
+    const char *which = o->along == ALONG_SECOND ? "second_" : "";
     if (whole) {
-        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%s(%s);", type, name, type, address);
+        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%s%s(%s);", type, name, which, type, address);
     } else {
         uir_dtype dtype = o->access.pointer->dtype;
-        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_range_%s(%s, %s, %s);", type, name, type, address,
-                   range_of(r, o), uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
+        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%srange_%s(%s, %s, %s);", type, name, which, type,
+                   address, range_of(r, o),
+                   uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
     }
     return name;
 }

@@ -148,8 +148,8 @@ static void find_symbol(void *user, uir_symbol symbol) {
     s->found |= symbol.id == s->symbol;
 }
 
-/* The coordinate is another expression plus the axis itself. */
-static bool moves_by_one(emitter *e, uir_dim coordinate, uint32_t axis) {
+/* The coordinate is another expression plus so many times the axis. */
+static bool moves_by(emitter *e, uir_dim coordinate, uint32_t axis, int64_t step) {
     uir_dims *dims = e->igraph->dims;
     uint32_t count = axis + 1;
     uir_dim *zero = uir_arena_allocate_array(&e->arena, count, sizeof *zero);
@@ -159,7 +159,8 @@ static bool moves_by_one(emitter *e, uir_dim coordinate, uint32_t axis) {
     }
     zero[axis] = uir_dim_const(dims, 0);
     uir_dim base = uir_dim_substitute(dims, coordinate, zero, count);
-    uir_dim again = uir_dim_add(dims, base, uir_dim_symbol(dims, (uir_symbol){axis}));
+    uir_dim moved = uir_dim_mul(dims, uir_dim_const(dims, step), uir_dim_symbol(dims, (uir_symbol){axis}));
+    uir_dim again = uir_dim_add(dims, base, moved);
     return again.id && uir_dim_equal(again, coordinate);
 }
 
@@ -169,6 +170,7 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
     *out_dim = UINT32_MAX;
     if (slice->block) return ALONG_ANY;
     uint32_t d;
+    bool second = false;
     if (slice->window) {
         uint32_t last = slice->axis_count - 1, moving = 0;
         if (slice->axis_count == 0) return ALONG_SPLAT;
@@ -180,8 +182,10 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
             if (search.found) d = i, moving++;
         }
         if (moving == 0) return ALONG_SPLAT;
-        if (moving > 1 || !moves_by_one(e, slice->starts[d], slice->axes[last].symbol)) return ALONG_ANY;
-        if (p->mode_count[d] > 1) return ALONG_ANY;
+        if (moving > 1 || p->mode_count[d] > 1) return ALONG_ANY;
+        second = (p->dtype == UIR_DTYPE_F32 || p->dtype == UIR_DTYPE_I32) &&
+                 moves_by(e, slice->starts[d], slice->axes[last].symbol, 2);
+        if (!second && !moves_by(e, slice->starts[d], slice->axes[last].symbol, 1)) return ALONG_ANY;
     } else {
         if (p->rank == 0) return ALONG_SPLAT;
         d = p->rank - 1;
@@ -189,6 +193,7 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
     *out_dim = d;
     const uir_imode *modes = p->modes[d];
     if (!uir_c_dim_is(e, modes[0].stride, 1)) return ALONG_ANY;
+    if (second) return ALONG_SECOND;
     if (p->mode_count[d] == 1) return ALONG_UNIT;
     int64_t size, count;
     bool constant = uir_dim_is_const(e->igraph->dims, modes[0].size, &size) && size > 0;
