@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_UNROLLED = 64 };
+
 /* ---- small things ---- */
 void uir_kernel_refuse(uir_kernel *k, const char *format, ...) {
     char message[300];
@@ -547,6 +549,14 @@ static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
     if (uir_kernel_is_one(k, extent)) {
         uir_kernel_replace(k, s->symbol, least);
         emit_list(k, s->first_child);
+        return;
+    }
+    int64_t times;
+    if (s->loop_kind == UIR_LOOP_UNROLLED && uir_dim_is_const(k->dims, extent, &times) && times <= MOST_UNROLLED) {
+        for (int64_t i = 0; i < times && k->status == UIR_STATUS_OK; i++) {
+            uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_const(k->dims, i)));
+            emit_list(k, s->first_child);
+        }
         return;
     }
     uir_symbol symbol = uir_kernel_new_symbol(k, "l", extent);

@@ -19,6 +19,7 @@ enum {
     TRANSPOSED = 32, /* side of a tile that is transposed */
     TWO_STEP = 32,   /* partial states of a reduction that the machine has no instruction for */
     COLUMN = 256,    /* columns reduced at once */
+    PLACES = 32,     /* of a window whose loops are written out, at most */
     CHEAP = 3,       /* instructions that are computed again rather than kept */
 };
 
@@ -503,6 +504,24 @@ static uint32_t own_loops(const tactic *t, uint32_t block, uint32_t loop, uint32
     return own;
 }
 
+/* The places of a small window are written out: what is taken in stays in registers. */
+static uir_status unroll_window(tactic *t, uint32_t block, const uint32_t *own, uint32_t count) {
+    int64_t places = 1, value;
+    const uir_loop_statement *s = at(t, at(t, block)->first_child);
+    bool done;
+    if (s->kind != UIR_LOOP_STATEMENT_UPDATE || !is_simple(t->f, &t->f->monoids.data[s->monoid])) return UIR_STATUS_OK;
+    if (!count || uir_schedule_is_reduce(t->s, own[count - 1])) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!uir_schedule_is_reduce(t->s, own[i])) continue;
+        if (!uir_dim_is_const(t->f->dims, at(t, own[i])->extent, &value) || value > PLACES) return UIR_STATUS_OK;
+        places *= value;
+    }
+    for (uint32_t i = 0; i < count && places <= PLACES; i++)
+        if (uir_schedule_is_reduce(t->s, own[i]))
+            UIR_TRY(asked(uir_schedule_set_kind(t->s, own[i], UIR_LOOP_UNROLLED, NULL), &done));
+    return UIR_STATUS_OK;
+}
+
 /* Vectorises what a block computes at the tile: its last loop, and the one before it as well where two are. */
 static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
     uint32_t own[MOST_LOOPS], count = own_loops(t, block, loop, own);
@@ -734,6 +753,7 @@ static uir_status schedule_rows(tactic *t, uint32_t anchor) {
             if (column != UIR_LOOP_NONE) {
                 turned[m++] = column;
                 UIR_TRY(asked(uir_schedule_reorder(t->s, turned, m), &done));
+                if (done) UIR_TRY(unroll_window(t, blocks[i], turned, m));
             }
         }
         UIR_TRY(vectorise_block(t, blocks[i], loop));
