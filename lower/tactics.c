@@ -4,14 +4,13 @@
  * not reduced: its outer loops are shared among the units, its last one becomes a slice. Everything else is inlined, or
  * computed at the tile in memory on the chip. Reductions get two variants: rows kept on the chip, and, for rows of any
  * length, blocks of rows that are computed again in each pass. */
-#include "lower/internal.h"
-#include "lower/schedule.h"
+#include "lower/tactics.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    MOST_BLOCKS = 256,
+    MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
     LANES = 4096,    /* elements of a slice, at most */
     TILE = 16384,    /* elements of an index of the parallel axis, at least */
@@ -23,107 +22,29 @@ enum {
     CHEAP = 3,       /* instructions that are computed again rather than kept */
 };
 
-typedef struct tactic {
-    uir_loop_function *f;
-    const uir_device *device;
-    uir_schedule *s;
-    bool stream; /* rows of any length: nothing of a row is kept */
-    uint32_t names;
-    uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
-    uint32_t tile_count;
-} tactic;
-
-static const uir_loop_statement *at(const tactic *t, uint32_t id) {
-    return &t->f->statements.data[id];
-}
-
 /* A refusal of a primitive is an answer; all else ends the tactic. */
 static uir_status asked(uir_status status, bool *out_done) {
     *out_done = status == UIR_STATUS_OK;
     return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
 }
 
-/* ---- looking at expressions ---- */
-typedef struct cost {
-    uint32_t instructions, loads;
-    bool heavy; /* a transcendental, a root or a division */
-} cost;
-
-static bool is_heavy(uir_op op) {
-    static const uir_op light[] = {UIR_OP_ADD, UIR_OP_SUB, UIR_OP_MUL,    UIR_OP_MIN, UIR_OP_MAX,
-                                   UIR_OP_NEG, UIR_OP_ABS, UIR_OP_EQ,     UIR_OP_NE,  UIR_OP_LT,
-                                   UIR_OP_LE,  UIR_OP_GT,  UIR_OP_GE,     UIR_OP_AND, UIR_OP_OR,
-                                   UIR_OP_XOR, UIR_OP_NOT, UIR_OP_SELECT, UIR_OP_CAST};
-    for (size_t i = 0; i < sizeof light / sizeof *light; i++)
-        if (light[i] == op) return false;
-    return true;
-}
-
-static void add_cost(const uir_loop_function *f, uint32_t expression, cost *out) {
-    const uir_loop_expression *e = &f->expressions.data[expression];
-    if (out->instructions + out->loads > 200) return;
-    if (e->kind == UIR_LOOP_LOAD || e->kind == UIR_LOOP_INDEX) out->loads++;
-    if (e->kind != UIR_LOOP_CALL) return;
-    out->instructions++;
-    out->heavy = out->heavy || is_heavy(e->op);
-    for (uint32_t i = 0; i < e->argument_count; i++) add_cost(f, e->arguments[i], out);
-}
-
-static uint32_t count_loads(const uir_loop_function *f, uint32_t expression, uint32_t tensor) {
-    const uir_loop_expression *e = &f->expressions.data[expression];
-    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
-    uint32_t count = 0;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        count += count_loads(f, e->arguments[i], tensor);
-    return count;
-}
-
-/* How often the blocks read a tensor. */
-static uint32_t count_uses(const tactic *t, uint32_t tensor, bool *out_read_as_index) {
-    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), uses = 0;
-    *out_read_as_index = false;
-    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        const uir_loop_statement *b = at(t, blocks[i]);
-        for (uint32_t k = 0; k < b->iter_count; k++)
-            if (b->iters[k].data && b->iters[k].from.tensor == tensor) *out_read_as_index = true;
-        for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
-            for (uint32_t v = 0; v < at(t, c)->value_count; v++) uses += count_loads(t->f, at(t, c)->values[v], tensor);
-    }
-    return uses;
-}
-
-static const uir_loop_statement *only_statement(const tactic *t, uint32_t block) {
-    const uir_loop_statement *s = at(t, at(t, block)->first_child);
-    return s->next == UIR_LOOP_NONE ? s : NULL;
-}
-
-static bool is_temp(const tactic *t, uint32_t tensor) {
-    return t->f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP;
-}
-
-static bool has_kind(const tactic *t, uint32_t block, uir_loop_statement_kind kind) {
-    for (uint32_t c = at(t, block)->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
-        if (at(t, c)->kind == kind) return true;
-    return false;
-}
-
 /* ---- inline ---- */
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
-static bool wants_inline(const tactic *t, uint32_t block) {
-    const uir_loop_statement *s = only_statement(t, block);
+static bool wants_inline(const uir_tactic *t, uint32_t block) {
+    const uir_loop_statement *s = uir_tactic_only_statement(t, block);
     bool as_index;
-    if (!s || s->target_count != 1 || !is_temp(t, s->targets[0].tensor)) return false;
+    if (!s || s->target_count != 1 || !uir_tactic_is_temp(t, s->targets[0].tensor)) return false;
     if (s->kind != UIR_LOOP_STATEMENT_STORE && s->kind != UIR_LOOP_STATEMENT_FINISH) return false;
-    uint32_t uses = count_uses(t, s->targets[0].tensor, &as_index);
+    uint32_t uses = uir_tactic_count_uses(t, s->targets[0].tensor, &as_index);
     if (as_index) return false;
     if (uses <= 1 || s->kind == UIR_LOOP_STATEMENT_FINISH) return true;
-    cost c = {0};
-    for (uint32_t v = 0; v < s->value_count; v++) add_cost(t->f, s->values[v], &c);
+    uir_tactic_cost c = {0};
+    for (uint32_t v = 0; v < s->value_count; v++) uir_tactic_add_cost(t->f, s->values[v], &c);
     if (t->stream) return c.instructions <= 40;
     return !c.heavy && c.instructions <= CHEAP && c.loads <= 2;
 }
 
-static uir_status inline_all(tactic *t) {
+static uir_status inline_all(uir_tactic *t) {
     for (bool again = true; again;) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         again = false;
@@ -141,7 +62,7 @@ static bool is_simple(const uir_loop_function *f, const uir_loop_monoid *m) {
     return m->state_count == 1 && u->kind == UIR_LOOP_CALL && u->argument_count == 2;
 }
 
-static uint32_t innermost_reduce_loop(const tactic *t, uint32_t block) {
+static uint32_t innermost_reduce_loop(const uir_tactic *t, uint32_t block) {
     uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS);
     for (uint32_t i = count; i > 0; i--)
         if (uir_schedule_is_reduce(t->s, loops[i - 1])) return loops[i - 1];
@@ -149,11 +70,11 @@ static uint32_t innermost_reduce_loop(const tactic *t, uint32_t block) {
 }
 
 /* A monoid that is no single instruction: partial states side by side, combined at the end. */
-static uir_status two_step(tactic *t) {
+static uir_status two_step(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        if (!has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
-        const uir_loop_statement *s = only_statement(t, blocks[i]);
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        const uir_loop_statement *s = uir_tactic_only_statement(t, blocks[i]);
         uint32_t loop = innermost_reduce_loop(t, blocks[i]);
         bool done;
         if (!s || loop == UIR_LOOP_NONE || is_simple(t->f, &t->f->monoids.data[s->monoid])) continue;
@@ -165,13 +86,13 @@ static uir_status two_step(tactic *t) {
 
 /* ---- the anchor and its tiles ---- */
 /* The block whose nest is tiled: the last one that writes an output, of those with the most loops. */
-static uint32_t find_anchor(const tactic *t) {
+static uint32_t find_anchor(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), best = 0;
     uint32_t anchor = UIR_LOOP_NONE;
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
-        const uir_loop_statement *s = at(t, at(t, blocks[i])->first_child);
-        if (is_temp(t, s->targets[0].tensor)) continue;
+        const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
+        if (uir_tactic_is_temp(t, s->targets[0].tensor)) continue;
         if (anchor != UIR_LOOP_NONE && depth < best) continue;
         anchor = blocks[i];
         best = depth;
@@ -179,110 +100,8 @@ static uint32_t find_anchor(const tactic *t) {
     return anchor;
 }
 
-typedef struct symbol_search {
-    uir_symbol symbol;
-    bool found;
-} symbol_search;
-
-static void find_symbol(void *user, uir_symbol symbol) {
-    symbol_search *s = user;
-    if (s->symbol.id == symbol.id) s->found = true;
-}
-
-static bool mentions(const tactic *t, uir_dim dim, uir_symbol symbol) {
-    symbol_search s = {symbol, false};
-    uir_dim_visit_symbols(t->f->dims, dim, find_symbol, &s);
-    return s.found;
-}
-
-/* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
-static uint32_t iter_of_loop(const tactic *t, uint32_t block, uint32_t loop) {
-    const uir_loop_statement *b = at(t, block);
-    for (uint32_t i = 0; i < b->iter_count; i++)
-        if (!b->iters[i].data && mentions(t, b->iters[i].value, at(t, loop)->symbol)) return i;
-    return UIR_LOOP_NONE;
-}
-
-/* Does every load advance by a fixed step with the iteration variable? */
-static bool is_linear(const tactic *t, uint32_t expression, uir_symbol symbol) {
-    const uir_loop_expression *e = &t->f->expressions.data[expression];
-    uir_dims *dims = t->f->dims;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        if (!is_linear(t, e->arguments[i], symbol)) return false;
-    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < t->f->tensors.data[e->load.tensor].rank; d++) {
-        uir_dim index = e->load.indices[d], variable = uir_dim_symbol(dims, symbol);
-        if (!mentions(t, index, symbol)) continue;
-        uir_dim step = uir_dim_sub(dims, index, variable);
-        if (step.id && !mentions(t, step, symbol)) continue;
-        if (uir_dim_get(dims, index)->kind != UIR_DIM_MUL && uir_dim_get(dims, index)->kind != UIR_DIM_ADD)
-            return false;
-        for (int64_t k = -64; k <= 64; k++) {
-            step = uir_dim_sub(dims, index, uir_dim_mul(dims, variable, uir_dim_const(dims, k)));
-            if (step.id && !mentions(t, step, symbol)) break;
-            if (k == 64) return false;
-        }
-    }
-    return true;
-}
-
-/* Does a position that is read from data depend on the loop? */
-static bool reads_position(const tactic *t, uint32_t block, uint32_t loop) {
-    const uir_loop_statement *b = at(t, block);
-    for (uint32_t k = 0; k < b->iter_count; k++) {
-        if (b->iters[k].data || !mentions(t, b->iters[k].value, at(t, loop)->symbol)) continue;
-        for (uint32_t i = 0; i < b->iter_count; i++)
-            for (uint32_t d = 0; b->iters[i].data && d < t->f->tensors.data[b->iters[i].from.tensor].rank; d++)
-                if (mentions(t, b->iters[i].from.indices[d], b->iters[k].symbol)) return true;
-    }
-    return false;
-}
-
-/* Or an index that is not linear in it? It cannot be vectorised then. */
-static bool decides_position(const tactic *t, uint32_t block, uint32_t loop) {
-    const uir_loop_statement *b = at(t, block);
-    uint32_t iter = iter_of_loop(t, block, loop);
-    if (iter == UIR_LOOP_NONE) return true;
-    for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
-        for (uint32_t v = 0; v < at(t, c)->value_count; v++)
-            if (!is_linear(t, at(t, c)->values[v], b->iters[iter].symbol)) return true;
-    return reads_position(t, block, loop);
-}
-
-/* The iteration variable in the last index of a load that does not follow `last` there: it is read across. */
-static void find_crossed(const tactic *t, uint32_t expression, uir_symbol last, uir_symbol *out, bool *out_found) {
-    const uir_loop_expression *e = &t->f->expressions.data[expression];
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        find_crossed(t, e->arguments[i], last, out, out_found);
-    if (e->kind != UIR_LOOP_LOAD) return;
-    uint32_t rank = t->f->tensors.data[e->load.tensor].rank;
-    bool has_last = false;
-    for (uint32_t d = 0; d < rank; d++) has_last = has_last || mentions(t, e->load.indices[d], last);
-    if (!has_last || mentions(t, e->load.indices[rank - 1], last)) return;
-    uir_symbol found;
-    if (!uir_dim_is_symbol(t->f->dims, e->load.indices[rank - 1], &found)) return;
-    *out = found;
-    *out_found = true;
-}
-
-static uint32_t crossed_loop(const tactic *t, uint32_t block, const uint32_t *loops, uint32_t count) {
-    uir_symbol symbol = {0};
-    bool found = false;
-    uint32_t last = iter_of_loop(t, block, loops[count - 1]);
-    if (last == UIR_LOOP_NONE) return UIR_LOOP_NONE;
-    for (uint32_t c = at(t, block)->first_child; c != UIR_LOOP_NONE; c = at(t, c)->next)
-        for (uint32_t v = 0; v < at(t, c)->value_count; v++)
-            find_crossed(t, at(t, c)->values[v], at(t, block)->iters[last].symbol, &symbol, &found);
-    for (uint32_t i = 0; found && i + 1 < count; i++) {
-        uint32_t iter = iter_of_loop(t, block, loops[i]);
-        if (iter != UIR_LOOP_NONE && at(t, block)->iters[iter].symbol.id == symbol.id &&
-            !decides_position(t, block, loops[i]))
-            return i;
-    }
-    return UIR_LOOP_NONE;
-}
-
 /* Dims, tiles and tensors share one space of names in the text. */
-static bool is_taken(const tactic *t, const char *name) {
+static bool is_taken(const uir_tactic *t, const char *name) {
     for (uint32_t i = 0; i < t->f->sizes.count; i++)
         if (!strcmp(t->f->sizes.data[i].name, name)) return true;
     for (uint32_t i = 0; i < t->f->tiles.count; i++)
@@ -293,7 +112,7 @@ static bool is_taken(const tactic *t, const char *name) {
 }
 
 /* A tile size of the function. */
-static uir_status add_tile(tactic *t, int64_t most, uir_dim *out_dim, uint32_t *out_index) {
+static uir_status add_tile(uir_tactic *t, int64_t most, uir_dim *out_dim, uint32_t *out_index) {
     char name[16];
     uir_loop_size tile;
     uir_symbol_facts facts = {1, most, 1, {0}};
@@ -308,7 +127,7 @@ static uir_status add_tile(tactic *t, int64_t most, uir_dim *out_dim, uint32_t *
 }
 
 /* The tiling function's only row so far gives the tile this value. */
-static uir_status add_candidate(tactic *t, uint32_t tile, uir_dim value) {
+static uir_status add_candidate(uir_tactic *t, uint32_t tile, uir_dim value) {
     uir_icandidate *row;
     if (!value.id) return UIR_STATUS_OUT_OF_MEMORY;
     if (!t->f->candidates.count) {
@@ -321,12 +140,12 @@ static uir_status add_candidate(tactic *t, uint32_t tile, uir_dim value) {
     return UIR_STATUS_OK;
 }
 
-static uir_dim number(const tactic *t, int64_t value) {
+static uir_dim number(const uir_tactic *t, int64_t value) {
     return uir_dim_const(t->f->dims, value);
 }
 
 /* Rows of an index of the parallel axis: so many that there is enough to do, and not so many that units are idle. */
-static uir_status row_tile(tactic *t, uir_dim row_elements, uir_dim *out_factor) {
+static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_factor) {
     uir_dims *dims = t->f->dims;
     int64_t value;
     uint32_t tile;
@@ -347,21 +166,21 @@ static uir_status row_tile(tactic *t, uir_dim row_elements, uir_dim *out_factor)
     return add_candidate(t, tile, uir_dim_max(dims, number(t, 1), uir_dim_floordiv(dims, number(t, TILE), least)));
 }
 
-static bool is_short(const tactic *t, uir_dim extent, int64_t most) {
+static bool is_short(const uir_tactic *t, uir_dim extent, int64_t most) {
     int64_t low, high;
     uir_dim_bounds(t->f->dims, extent, &low, &high);
     return high <= most;
 }
 
-static uir_dim product_of(const tactic *t, const uint32_t *loops, uint32_t count) {
+static uir_dim product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
     uir_dim product = number(t, 1);
-    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, at(t, loops[i])->extent);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
     return product;
 }
 
 /* Outer loops become the parallel axes, as many as there may be; the last of them by tiles of `rows`. Gives the loop
  * that everything else is computed under. */
-static uir_status bind_outer(tactic *t, const uint32_t *loops, uint32_t count, uir_dim elements, uint32_t *out_at) {
+static uir_status bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t count, uir_dim elements, uint32_t *out_at) {
     uint32_t last = count - 1, inner = loops[last], parallel = count > 4 ? 4 : count;
     bool done;
     *out_at = loops[last];
@@ -369,7 +188,7 @@ static uir_status bind_outer(tactic *t, const uint32_t *loops, uint32_t count, u
         uir_dim factor;
         UIR_TRY(row_tile(t, elements, &factor));
         int64_t value, rows = 0;
-        bool whole = uir_dim_is_const(t->f->dims, at(t, loops[last])->extent, &rows) && rows <= ROWS;
+        bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
         if (uir_dim_is_const(t->f->dims, factor, &value)) whole = whole && rows <= value;
         if (whole) {
             parallel--; /* all of them at once */
@@ -390,20 +209,21 @@ typedef struct place {
     uint32_t loop; /* others are computed under it; NONE: there is none */
 } place;
 
-static uir_status vectorise(tactic *t, uint32_t loop) {
+static uir_status vectorise(uir_tactic *t, uint32_t loop) {
     return uir_schedule_set_kind(t->s, loop, UIR_LOOP_VECTORISED, NULL);
 }
 
 /* Tiles the nest of an elementwise block. */
-static uir_status tile_trivial(tactic *t, uint32_t block, place *out_place, uint32_t *out_lanes, uint32_t *out_count) {
+static uir_status tile_trivial(uir_tactic *t, uint32_t block, place *out_place, uint32_t *out_lanes,
+                               uint32_t *out_count) {
     uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS), lane = UIR_LOOP_NONE;
     out_place->loop = UIR_LOOP_NONE;
     *out_count = 0;
     if (!count) return UIR_STATUS_OK;
     for (uint32_t i = count; i > 0 && lane == UIR_LOOP_NONE; i--)
-        if (!decides_position(t, block, loops[i - 1])) lane = i - 1;
+        if (!uir_tactic_decides_position(t, block, loops[i - 1])) lane = i - 1;
     if (lane == UIR_LOOP_NONE) return bind_outer(t, loops, count, number(t, 8), &out_place->loop);
-    uint32_t crossed = lane == count - 1 ? crossed_loop(t, block, loops, count) : UIR_LOOP_NONE;
+    uint32_t crossed = lane == count - 1 ? uir_tactic_crossed_loop(t, block, loops, count) : UIR_LOOP_NONE;
     uint32_t outer[MOST_LOOPS + 2], outers = 0, inner[2], inners = 0;
     uir_dim elements = number(t, 1);
     if (crossed != UIR_LOOP_NONE) {
@@ -411,9 +231,9 @@ static uir_status tile_trivial(tactic *t, uint32_t block, place *out_place, uint
         for (uint32_t i = 0; i < count; i++)
             if (i != crossed && i != lane) outer[outers++] = loops[i];
         for (int p = 0; p < 2; p++) {
-            if (is_short(t, at(t, pair[p])->extent, 2 * TRANSPOSED)) {
+            if (is_short(t, uir_tactic_at(t, pair[p])->extent, 2 * TRANSPOSED)) {
                 inner[inners++] = pair[p];
-                elements = uir_dim_mul(t->f->dims, elements, at(t, pair[p])->extent);
+                elements = uir_dim_mul(t->f->dims, elements, uir_tactic_at(t, pair[p])->extent);
                 continue;
             }
             UIR_TRY(uir_schedule_split(t->s, pair[p], number(t, TRANSPOSED), &outer[outers], &inner[inners]));
@@ -422,7 +242,7 @@ static uir_status tile_trivial(tactic *t, uint32_t block, place *out_place, uint
         }
     } else {
         uint32_t last = loops[lane];
-        uir_dim extent = at(t, last)->extent;
+        uir_dim extent = uir_tactic_at(t, last)->extent;
         for (uint32_t i = 0; i < count; i++)
             if (i != lane) outer[outers++] = loops[i];
         elements = extent;
@@ -467,25 +287,25 @@ static uir_status tile_trivial(tactic *t, uint32_t block, place *out_place, uint
 }
 
 /* Everything that stores to `tensor` moves under the loop, what it reads after it. */
-static uir_status compute_producers(tactic *t, uint32_t block, uint32_t loop);
+static uir_status compute_producers(uir_tactic *t, uint32_t block, uint32_t loop);
 
-static bool is_under(const tactic *t, uint32_t statement, uint32_t loop) {
+static bool is_under(const uir_tactic *t, uint32_t statement, uint32_t loop) {
     for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
         if (p == loop) return true;
     return false;
 }
 
 /* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
-static uir_status compute_producers(tactic *t, uint32_t block, uint32_t loop) {
+static uir_status compute_producers(uir_tactic *t, uint32_t block, uint32_t loop) {
     (void)block;
     for (bool again = true; again;) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         again = false;
         for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
             uint32_t b = blocks[i - 1];
-            const uir_loop_statement *s = at(t, at(t, b)->first_child);
+            const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, b)->first_child);
             if (is_under(t, b, loop) || s->kind == UIR_LOOP_STATEMENT_INIT) continue;
-            if (is_temp(t, s->targets[0].tensor))
+            if (uir_tactic_is_temp(t, s->targets[0].tensor))
                 UIR_TRY(asked(uir_schedule_compute_at(t->s, b, loop), &again));
             else
                 UIR_TRY(asked(uir_schedule_reverse_compute_at(t->s, b, loop), &again));
@@ -495,7 +315,7 @@ static uir_status compute_producers(tactic *t, uint32_t block, uint32_t loop) {
 }
 
 /* The loops of a block that are not around `loop`. */
-static uint32_t own_loops(const tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops) {
+static uint32_t own_loops(const uir_tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops) {
     uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS), own = 0;
     uint32_t from = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -505,15 +325,16 @@ static uint32_t own_loops(const tactic *t, uint32_t block, uint32_t loop, uint32
 }
 
 /* The places of a small window are written out: what is taken in stays in registers. */
-static uir_status unroll_window(tactic *t, uint32_t block, const uint32_t *own, uint32_t count) {
+static uir_status unroll_window(uir_tactic *t, uint32_t block, const uint32_t *own, uint32_t count) {
     int64_t places = 1, value;
-    const uir_loop_statement *s = at(t, at(t, block)->first_child);
+    const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     bool done;
     if (s->kind != UIR_LOOP_STATEMENT_UPDATE || !is_simple(t->f, &t->f->monoids.data[s->monoid])) return UIR_STATUS_OK;
     if (!count || uir_schedule_is_reduce(t->s, own[count - 1])) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < count; i++) {
         if (!uir_schedule_is_reduce(t->s, own[i])) continue;
-        if (!uir_dim_is_const(t->f->dims, at(t, own[i])->extent, &value) || value > PLACES) return UIR_STATUS_OK;
+        if (!uir_dim_is_const(t->f->dims, uir_tactic_at(t, own[i])->extent, &value) || value > PLACES)
+            return UIR_STATUS_OK;
         places *= value;
     }
     for (uint32_t i = 0; i < count && places <= PLACES; i++)
@@ -523,18 +344,19 @@ static uir_status unroll_window(tactic *t, uint32_t block, const uint32_t *own, 
 }
 
 /* Vectorises what a block computes at the tile: its last loop, and the one before it as well where two are. */
-static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
+static uir_status vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop) {
     uint32_t own[MOST_LOOPS], count = own_loops(t, block, loop, own);
     for (uint32_t i = 0; i < count; i++)
-        if (at(t, own[i])->loop_kind == UIR_LOOP_VECTORISED) return UIR_STATUS_OK;
+        if (uir_tactic_at(t, own[i])->loop_kind == UIR_LOOP_VECTORISED) return UIR_STATUS_OK;
     if (!count) return UIR_STATUS_OK;
     bool done;
     uint32_t last = own[count - 1], others[2];
-    if (uir_schedule_blocks(t->s, last, others, 2) > 1 || reads_position(t, block, last)) return UIR_STATUS_OK;
-    const uir_loop_statement *first = at(t, at(t, block)->first_child);
+    if (uir_schedule_blocks(t->s, last, others, 2) > 1 || uir_tactic_reads_position(t, block, last))
+        return UIR_STATUS_OK;
+    const uir_loop_statement *first = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     if (uir_schedule_is_reduce(t->s, last) && !is_simple(t->f, &t->f->monoids.data[first->monoid]))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
-    if (t->stream && !is_short(t, at(t, last)->extent, LANES)) {
+    if (t->stream && !is_short(t, uir_tactic_at(t, last)->extent, LANES)) {
         uint32_t inner;
         UIR_TRY(asked(uir_schedule_split(t->s, last, number(t, LANES), NULL, &inner), &done));
         if (done) last = inner;
@@ -542,14 +364,14 @@ static uir_status vectorise_block(tactic *t, uint32_t block, uint32_t loop) {
     return asked(vectorise(t, last), &done);
 }
 
-static uint32_t top_of(const tactic *t, uint32_t statement) {
+static uint32_t top_of(const uir_tactic *t, uint32_t statement) {
     for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
         statement = p;
     return statement;
 }
 
 /* Do nests that units share out touch it, besides the one that made it? Then it lies in the device's memory. */
-static bool goes_between(const tactic *t, uint32_t tensor) {
+static bool goes_between(const uir_tactic *t, uint32_t tensor) {
     uint32_t blocks[2 * MOST_BLOCKS], count = uir_schedule_writers(t->s, tensor, blocks, MOST_BLOCKS);
     if (count > MOST_BLOCKS) count = MOST_BLOCKS;
     uint32_t readers = uir_schedule_readers(t->s, tensor, blocks + count, MOST_BLOCKS);
@@ -557,32 +379,34 @@ static bool goes_between(const tactic *t, uint32_t tensor) {
     bool parallel = false, apart = false;
     for (uint32_t i = 0; i < count + readers; i++) {
         uint32_t top = top_of(t, blocks[i]);
-        parallel =
-            parallel || (at(t, top)->kind == UIR_LOOP_STATEMENT_FOR && at(t, top)->loop_kind == UIR_LOOP_PARALLEL);
+        parallel = parallel || (uir_tactic_at(t, top)->kind == UIR_LOOP_STATEMENT_FOR &&
+                                uir_tactic_at(t, top)->loop_kind == UIR_LOOP_PARALLEL);
         apart = apart || top != top_of(t, blocks[0]);
     }
     return parallel && apart;
 }
 
 /* Nests that could not be brought under the anchor's: shared among the units by themselves. */
-static uir_status bind_strays(tactic *t) {
+static uir_status bind_strays(uir_tactic *t) {
     bool done;
-    for (uint32_t id = t->f->first; id != UIR_LOOP_NONE; id = at(t, id)->next) {
-        if (at(t, id)->kind != UIR_LOOP_STATEMENT_FOR || at(t, id)->loop_kind != UIR_LOOP_SERIAL) continue;
+    for (uint32_t id = t->f->first; id != UIR_LOOP_NONE; id = uir_tactic_at(t, id)->next) {
+        if (uir_tactic_at(t, id)->kind != UIR_LOOP_STATEMENT_FOR || uir_tactic_at(t, id)->loop_kind != UIR_LOOP_SERIAL)
+            continue;
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, id, blocks, MOST_BLOCKS);
         UIR_TRY(asked(uir_schedule_set_kind(t->s, id, UIR_LOOP_PARALLEL, NULL), &done));
         for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-            if (at(t, id)->first_child != blocks[i]) UIR_TRY(vectorise_block(t, blocks[i], id));
+            if (uir_tactic_at(t, id)->first_child != blocks[i]) UIR_TRY(vectorise_block(t, blocks[i], id));
     }
     return UIR_STATUS_OK;
 }
 
 /* What is on the chip, and where. */
-static uir_status place_temps(tactic *t) {
+static uir_status place_temps(uir_tactic *t) {
     for (uint32_t i = 0; i < t->f->tensors.count; i++) {
         uint32_t blocks[MOST_BLOCKS];
         bool done;
-        if (!is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS) || goes_between(t, i)) continue;
+        if (!uir_tactic_is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS) || goes_between(t, i))
+            continue;
         UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "sram"), &done));
         UIR_TRY(asked(uir_schedule_shrink(t->s, i), &done));
         bool single = true;
@@ -596,20 +420,22 @@ static uir_status place_temps(tactic *t) {
 }
 
 /* Nests over equal outer loops become one: pieces of a concatenation, outputs side by side. */
-static uir_status merge_list(tactic *t, uint32_t first) {
-    while (first != UIR_LOOP_NONE && at(t, first)->next != UIR_LOOP_NONE) {
-        uint32_t next = at(t, first)->next;
+static uir_status merge_list(uir_tactic *t, uint32_t first) {
+    while (first != UIR_LOOP_NONE && uir_tactic_at(t, first)->next != UIR_LOOP_NONE) {
+        uint32_t next = uir_tactic_at(t, first)->next;
         bool done = false;
-        bool loops = at(t, first)->kind == UIR_LOOP_STATEMENT_FOR && at(t, next)->kind == UIR_LOOP_STATEMENT_FOR &&
-                     at(t, first)->loop_kind != UIR_LOOP_VECTORISED;
+        bool loops = uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR &&
+                     uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR &&
+                     uir_tactic_at(t, first)->loop_kind != UIR_LOOP_VECTORISED;
         if (loops) UIR_TRY(asked(uir_schedule_merge_loops(t->s, first, next), &done));
         if (!done) {
-            if (at(t, first)->kind == UIR_LOOP_STATEMENT_FOR) UIR_TRY(merge_list(t, at(t, first)->first_child));
+            if (uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
+                UIR_TRY(merge_list(t, uir_tactic_at(t, first)->first_child));
             first = next;
         }
     }
-    if (first != UIR_LOOP_NONE && at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
-        return merge_list(t, at(t, first)->first_child);
+    if (first != UIR_LOOP_NONE && uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
+        return merge_list(t, uir_tactic_at(t, first)->first_child);
     return UIR_STATUS_OK;
 }
 
@@ -619,7 +445,7 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t id) {
     return false;
 }
 
-static uir_status schedule_trivial(tactic *t) {
+static uir_status schedule_trivial(uir_tactic *t) {
     uint32_t tiled[MOST_BLOCKS], tiled_count = 0;
     UIR_TRY(inline_all(t));
     while (tiled_count < MOST_BLOCKS) {
@@ -628,11 +454,13 @@ static uir_status schedule_trivial(tactic *t) {
         place where;
         /* The next output whose nest is as it was made. */
         for (uint32_t i = 0; i < count && i < MOST_BLOCKS && anchor == UIR_LOOP_NONE; i++) {
-            const uir_loop_statement *s = at(t, at(t, blocks[i])->first_child);
+            const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
             uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
             bool untouched = true;
-            for (uint32_t k = 0; k < depth; k++) untouched = untouched && at(t, loops[k])->loop_kind == UIR_LOOP_SERIAL;
-            if (depth && untouched && !is_temp(t, s->targets[0].tensor) && !is_in(tiled, tiled_count, blocks[i]))
+            for (uint32_t k = 0; k < depth; k++)
+                untouched = untouched && uir_tactic_at(t, loops[k])->loop_kind == UIR_LOOP_SERIAL;
+            if (depth && untouched && !uir_tactic_is_temp(t, s->targets[0].tensor) &&
+                !is_in(tiled, tiled_count, blocks[i]))
                 anchor = blocks[i];
         }
         if (anchor == UIR_LOOP_NONE) break;
@@ -657,15 +485,15 @@ static uir_status schedule_trivial(tactic *t) {
 
 /* ---- reduce groups ---- */
 /* Does the reduction run along the last index of what it reads? Columns are reduced side by side. */
-static bool reduces_columns(const tactic *t) {
+static bool reduces_columns(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        const uir_loop_statement *b = at(t, blocks[i]);
-        if (!has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
         uint32_t temps[MOST_BLOCKS], temp_count = 0;
         (void)temps;
         (void)temp_count;
-        const uir_loop_statement *s = at(t, b->first_child);
+        const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
         /* The last index of the widest load. */
         uint32_t stack[64], depth = 0;
         const uir_loop_access *widest = NULL;
@@ -682,7 +510,7 @@ static bool reduces_columns(const tactic *t) {
         uir_dim last = widest->indices[t->f->tensors.data[widest->tensor].rank - 1];
         bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
         for (uint32_t k = 0; k < b->iter_count; k++) {
-            bool found = mentions(t, last, b->iters[k].symbol);
+            bool found = uir_tactic_mentions(t, last, b->iters[k].symbol);
             along = along || (found && b->iters[k].reduce);
             across = across || (found && !b->iters[k].reduce);
         }
@@ -692,16 +520,16 @@ static bool reduces_columns(const tactic *t) {
 }
 
 /* The anchor's loops that are not reduced axes: those that some update block has as well. */
-static uint32_t spatial_loops(const tactic *t, uint32_t anchor, uint32_t *out_loops) {
+static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *out_loops) {
     uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial = 0;
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
-    const uir_loop_statement *a = at(t, anchor);
+    const uir_loop_statement *a = uir_tactic_at(t, anchor);
     for (uint32_t i = 0; i < count; i++) {
         /* By the name of its iteration variable: v3 is axis 3 wherever it stands, r3 the same axis reduced. */
-        uint32_t iter = iter_of_loop(t, anchor, loops[i]);
+        uint32_t iter = uir_tactic_iter_of_loop(t, anchor, loops[i]);
         bool reduced = false;
         for (uint32_t k = 0; iter != UIR_LOOP_NONE && k < block_count && k < MOST_BLOCKS; k++) {
-            const uir_loop_statement *b = at(t, blocks[k]);
+            const uir_loop_statement *b = uir_tactic_at(t, blocks[k]);
             for (uint32_t n = 0; n < b->iter_count; n++)
                 if (b->iters[n].reduce && !strcmp(b->iters[n].name + 1, a->iters[iter].name + 1)) reduced = true;
         }
@@ -710,14 +538,14 @@ static uint32_t spatial_loops(const tactic *t, uint32_t anchor, uint32_t *out_lo
     return spatial;
 }
 
-static uir_status schedule_rows(tactic *t, uint32_t anchor) {
+static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
     uir_dim elements = number(t, LANES / 8);
     if (reduces_columns(t) && count) { /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
-        if (!is_short(t, at(t, lane)->extent, COLUMN)) {
+        if (!is_short(t, uir_tactic_at(t, lane)->extent, COLUMN)) {
             UIR_TRY(uir_schedule_split(t->s, lane, number(t, COLUMN), &outer, &lane));
             spatial[count - 1] = outer;
         } else {
@@ -762,7 +590,7 @@ static uir_status schedule_rows(tactic *t, uint32_t anchor) {
     return place_temps(t);
 }
 
-static uir_status schedule_reduce(tactic *t) {
+static uir_status schedule_reduce(uir_tactic *t) {
     UIR_TRY(inline_all(t));
     UIR_TRY(two_step(t));
     uint32_t anchor = find_anchor(t);
@@ -792,7 +620,7 @@ static uir_status schedule_variant(const uir_loop_function *naive, const uir_dev
                                    uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f = NULL;
     UIR_TRY(copy_function(naive, diagnostics, &f));
-    tactic t = {.f = f, .device = device, .stream = stream};
+    uir_tactic t = {.f = f, .device = device, .stream = stream};
     uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);

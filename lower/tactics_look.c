@@ -1,0 +1,168 @@
+/* What the tactics ask about the loops, blocks and expressions before them. */
+#include "lower/tactics.h"
+
+#include <string.h>
+
+enum { MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS, MOST_LOOPS = UIR_LOOP_MAX_ITERS };
+
+static bool is_heavy(uir_op op) {
+    static const uir_op light[] = {UIR_OP_ADD, UIR_OP_SUB, UIR_OP_MUL,    UIR_OP_MIN, UIR_OP_MAX,
+                                   UIR_OP_NEG, UIR_OP_ABS, UIR_OP_EQ,     UIR_OP_NE,  UIR_OP_LT,
+                                   UIR_OP_LE,  UIR_OP_GT,  UIR_OP_GE,     UIR_OP_AND, UIR_OP_OR,
+                                   UIR_OP_XOR, UIR_OP_NOT, UIR_OP_SELECT, UIR_OP_CAST};
+    for (size_t i = 0; i < sizeof light / sizeof *light; i++)
+        if (light[i] == op) return false;
+    return true;
+}
+
+void uir_tactic_add_cost(const uir_loop_function *f, uint32_t expression, uir_tactic_cost *out) {
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (out->instructions + out->loads > 200) return;
+    if (e->kind == UIR_LOOP_LOAD || e->kind == UIR_LOOP_INDEX) out->loads++;
+    if (e->kind != UIR_LOOP_CALL) return;
+    out->instructions++;
+    out->heavy = out->heavy || is_heavy(e->op);
+    for (uint32_t i = 0; i < e->argument_count; i++) uir_tactic_add_cost(f, e->arguments[i], out);
+}
+
+static uint32_t count_loads(const uir_loop_function *f, uint32_t expression, uint32_t tensor) {
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
+    uint32_t count = 0;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        count += count_loads(f, e->arguments[i], tensor);
+    return count;
+}
+
+/* How often the blocks read a tensor. */
+uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_read_as_index) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), uses = 0;
+    *out_read_as_index = false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].data && b->iters[k].from.tensor == tensor) *out_read_as_index = true;
+        for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+            for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
+                uses += count_loads(t->f, uir_tactic_at(t, c)->values[v], tensor);
+    }
+    return uses;
+}
+
+const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block) {
+    const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
+    return s->next == UIR_LOOP_NONE ? s : NULL;
+}
+
+bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor) {
+    return t->f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP;
+}
+
+bool uir_tactic_has_kind(const uir_tactic *t, uint32_t block, uir_loop_statement_kind kind) {
+    for (uint32_t c = uir_tactic_at(t, block)->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+        if (uir_tactic_at(t, c)->kind == kind) return true;
+    return false;
+}
+
+typedef struct symbol_search {
+    uir_symbol symbol;
+    bool found;
+} symbol_search;
+
+static void find_symbol(void *user, uir_symbol symbol) {
+    symbol_search *s = user;
+    if (s->symbol.id == symbol.id) s->found = true;
+}
+
+bool uir_tactic_mentions(const uir_tactic *t, uir_dim dim, uir_symbol symbol) {
+    symbol_search s = {symbol, false};
+    uir_dim_visit_symbols(t->f->dims, dim, find_symbol, &s);
+    return s.found;
+}
+
+/* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
+uint32_t uir_tactic_iter_of_loop(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = uir_tactic_at(t, block);
+    for (uint32_t i = 0; i < b->iter_count; i++)
+        if (!b->iters[i].data && uir_tactic_mentions(t, b->iters[i].value, uir_tactic_at(t, loop)->symbol)) return i;
+    return UIR_LOOP_NONE;
+}
+
+/* Does every load advance by a fixed step with the iteration variable? */
+static bool is_linear(const uir_tactic *t, uint32_t expression, uir_symbol symbol) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    uir_dims *dims = t->f->dims;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (!is_linear(t, e->arguments[i], symbol)) return false;
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < t->f->tensors.data[e->load.tensor].rank; d++) {
+        uir_dim index = e->load.indices[d], variable = uir_dim_symbol(dims, symbol);
+        if (!uir_tactic_mentions(t, index, symbol)) continue;
+        uir_dim step = uir_dim_sub(dims, index, variable);
+        if (step.id && !uir_tactic_mentions(t, step, symbol)) continue;
+        if (uir_dim_get(dims, index)->kind != UIR_DIM_MUL && uir_dim_get(dims, index)->kind != UIR_DIM_ADD)
+            return false;
+        for (int64_t k = -64; k <= 64; k++) {
+            step = uir_dim_sub(dims, index, uir_dim_mul(dims, variable, uir_dim_const(dims, k)));
+            if (step.id && !uir_tactic_mentions(t, step, symbol)) break;
+            if (k == 64) return false;
+        }
+    }
+    return true;
+}
+
+/* Does a position that is read from data depend on the loop? */
+bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = uir_tactic_at(t, block);
+    for (uint32_t k = 0; k < b->iter_count; k++) {
+        if (b->iters[k].data || !uir_tactic_mentions(t, b->iters[k].value, uir_tactic_at(t, loop)->symbol)) continue;
+        for (uint32_t i = 0; i < b->iter_count; i++)
+            for (uint32_t d = 0; b->iters[i].data && d < t->f->tensors.data[b->iters[i].from.tensor].rank; d++)
+                if (uir_tactic_mentions(t, b->iters[i].from.indices[d], b->iters[k].symbol)) return true;
+    }
+    return false;
+}
+
+/* Or an index that is not linear in it? It cannot be vectorised then. */
+bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = uir_tactic_at(t, block);
+    uint32_t iter = uir_tactic_iter_of_loop(t, block, loop);
+    if (iter == UIR_LOOP_NONE) return true;
+    for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+        for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
+            if (!is_linear(t, uir_tactic_at(t, c)->values[v], b->iters[iter].symbol)) return true;
+    return uir_tactic_reads_position(t, block, loop);
+}
+
+/* The iteration variable in the last index of a load that does not follow `last` there: it is read across. */
+static void find_crossed(const uir_tactic *t, uint32_t expression, uir_symbol last, uir_symbol *out, bool *out_found) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        find_crossed(t, e->arguments[i], last, out, out_found);
+    if (e->kind != UIR_LOOP_LOAD) return;
+    uint32_t rank = t->f->tensors.data[e->load.tensor].rank;
+    bool has_last = false;
+    for (uint32_t d = 0; d < rank; d++) has_last = has_last || uir_tactic_mentions(t, e->load.indices[d], last);
+    if (!has_last || uir_tactic_mentions(t, e->load.indices[rank - 1], last)) return;
+    uir_symbol found;
+    if (!uir_dim_is_symbol(t->f->dims, e->load.indices[rank - 1], &found)) return;
+    *out = found;
+    *out_found = true;
+}
+
+uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint32_t *loops, uint32_t count) {
+    uir_symbol symbol = {0};
+    bool found = false;
+    uint32_t last = uir_tactic_iter_of_loop(t, block, loops[count - 1]);
+    if (last == UIR_LOOP_NONE) return UIR_LOOP_NONE;
+    for (uint32_t c = uir_tactic_at(t, block)->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+        for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
+            find_crossed(t, uir_tactic_at(t, c)->values[v], uir_tactic_at(t, block)->iters[last].symbol, &symbol,
+                         &found);
+    for (uint32_t i = 0; found && i + 1 < count; i++) {
+        uint32_t iter = uir_tactic_iter_of_loop(t, block, loops[i]);
+        if (iter != UIR_LOOP_NONE && uir_tactic_at(t, block)->iters[iter].symbol.id == symbol.id &&
+            !uir_tactic_decides_position(t, block, loops[i]))
+            return i;
+    }
+    return UIR_LOOP_NONE;
+}
