@@ -1,6 +1,7 @@
 #include "pipeline_lower.h"
 
 #include "fusion/fusion.h"
+#include "pipeline_slack.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,7 @@ static uir_status refuse(uir_middle *middle, uir_node_id group, const uir_diagno
     uir_middle_refusal refusal = {.group = group};
     uir_node_remove_attribute(middle->module, group, "kernel");
     uir_node_remove_attribute(middle->module, group, "sizes");
+    uir_node_remove_attribute(middle->module, group, "slack");
     UIR_TRY_ALLOCATE(refusal.why, uir_arena_copy_string(&middle->arena, why, strlen(why)));
     return uir_vector_push(&middle->arena, &middle->refusals, refusal);
 }
@@ -225,6 +227,7 @@ static uir_status go_on(uir_middle *middle, const uir_middle_options *options, u
         uint32_t seen = 0;
         UIR_TRY(next == UIR_MIDDLE_LOOP ? build_groups(&w, middle->module->main, &seen)
                                         : advance_kernels(middle, options, next, diagnostics));
+        if (next == UIR_MIDDLE_IGRAPH) UIR_TRY(uir_middle_add_slack(middle, diagnostics));
         middle->stage = next;
     }
     return UIR_STATUS_OK;

@@ -97,10 +97,21 @@ typedef struct uir_node_time {
     uint64_t calls;
 } uir_node_time;
 
+enum { UIR_API_MAX_RANK = 16 };
 typedef struct uir_bound_output {
     void *data; /* NULL: the session's own */
     size_t capacity;
+    bool strided; /* strides apply; else packed */
+    int64_t strides[UIR_API_MAX_RANK];
 } uir_bound_output;
+/* An input in the caller's memory. */
+typedef struct uir_bound_input {
+    const void *data;
+    size_t capacity;
+    uint32_t rank;
+    bool bound, strided; /* bound: in place of a value */
+    int64_t shape[UIR_API_MAX_RANK], strides[UIR_API_MAX_RANK];
+} uir_bound_input;
 
 struct uir_session {
     uir_model *model;
@@ -111,6 +122,7 @@ struct uir_session {
     uir_value **inputs;      /* borrowed; NULL until bound */
     uir_value **outputs;     /* owned; NULL until a run has made them */
     uir_bound_output *bound; /* by output */
+    uir_bound_input *held;   /* by input */
     uir_datum **datums;      /* scratch for a run: inputs, then outputs */
     uir_node_time *times;    /* by node of the graph, when the interpreter runs it */
     uint32_t time_count;

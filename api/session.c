@@ -33,6 +33,7 @@ static uir_status allocate_parts(uir_session *session) {
     UIR_TRY_ALLOCATE(session->datums,
                      uir_allocate_zeroed(allocator, ((size_t)inputs + outputs) * sizeof *session->datums));
     UIR_TRY_ALLOCATE(session->bound, uir_allocate_zeroed(allocator, outputs * sizeof *session->bound));
+    UIR_TRY_ALLOCATE(session->held, uir_allocate_zeroed(allocator, inputs * sizeof *session->held));
     UIR_TRY_ALLOCATE(session->times, uir_allocate_zeroed(allocator, session->time_count * sizeof *session->times));
     return UIR_STATUS_OK;
 }
@@ -58,7 +59,10 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     if (status == UIR_STATUS_OK) status = allocate_parts(session);
     uir_call_begin(&session->call, model->context);
     if (status == UIR_STATUS_OK && !interpreted) {
-        uir_runtime_options runtime = {.threads = session->threads, .measure = true};
+        uir_runtime_options runtime = {.threads = session->threads,
+                                       .measure = true,
+                                       .parallel = options ? options->parallel : NULL,
+                                       .parallel_user = options ? options->parallel_user : NULL};
         session->statistics.ran_on = model->info.device;
         status = uir_runtime_create(model->package, &runtime, &model->context->allocator, &session->call.diagnostics,
                                     &session->runtime);
@@ -99,6 +103,7 @@ void uir_session_destroy(uir_session *session) {
         uir_release(allocator, session->datums, ((size_t)inputs + outputs) * sizeof *session->datums);
     }
     if (session->bound) uir_release(allocator, session->bound, outputs * sizeof *session->bound);
+    if (session->held) uir_release(allocator, session->held, inputs * sizeof *session->held);
     if (session->times) uir_release(allocator, session->times, session->time_count * sizeof *session->times);
     uir_release(allocator, session, sizeof *session);
 }
@@ -177,6 +182,80 @@ uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *
         status = misfit(&call, session, index, value->datum);
     } else {
         session->inputs[index] = value;
+        session->held[index].bound = false;
+    }
+    return uir_call_end(&call, status, "binding an input");
+}
+
+/* Bytes from the first element to the end of the last. */
+static bool measure_footprint(uir_dtype dtype, uint32_t rank, const int64_t *shape, const int64_t *strides,
+                              size_t *out_bytes) {
+    uint64_t count = 1;
+    if (!uir_shape_element_count(shape, rank, &count)) return false;
+    if (strides && count) {
+        count = 1;
+        for (uint32_t d = 0; d < rank; d++) {
+            uint64_t last;
+            if (__builtin_mul_overflow((uint64_t)(shape[d] - 1), (uint64_t)strides[d], &last) ||
+                __builtin_add_overflow(count, last, &count))
+                return false;
+        }
+    }
+    return uir_dtype_storage_size(dtype, count, out_bytes);
+}
+
+static uir_status check_strides(uir_call *call, const uir_port *port, const char *what, uint32_t rank,
+                                const int64_t *strides) {
+    if (port->kind != UIR_VALUE_TENSOR || port->dtype == UIR_DTYPE_STRING || port->dtype == UIR_DTYPE_NONE ||
+        rank > UIR_API_MAX_RANK || (strides && uir_dtype_bits(port->dtype) < 8))
+        return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "%s '%s' has no elements of whole bytes that memory of the caller's could hold", what,
+                         port->name);
+    for (uint32_t d = 0; strides && d < rank; d++) {
+        if (strides[d] < 0)
+            return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "%s '%s': stride %lld of axis %u is negative", what, port->name, (long long)strides[d], d);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status hold_input(uir_call *call, uir_session *session, size_t index, uir_bound_input *held) {
+    const uir_port *port = &session->model->inputs[index].port;
+    const int64_t *strides = held->strided ? held->strides : NULL;
+    size_t needed;
+    bool fits = !port->rank_known || port->rank == held->rank;
+    for (uint32_t d = 0; d < held->rank && fits; d++)
+        fits = held->shape[d] >= 0 && (!port->rank_known || port->dims[d] < 0 || port->dims[d] == held->shape[d]);
+    if (!fits)
+        return uir_error(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                         "input '%s' cannot have the shape that it is bound with", port->name);
+    if (!measure_footprint(port->dtype, held->rank, held->shape, strides, &needed))
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is too large", port->name);
+    if (needed > held->capacity || (needed && !held->data))
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "input '%s' takes %zu bytes, and the buffer bound to it has %zu", port->name, needed,
+                         held->data ? held->capacity : 0);
+    held->bound = true;
+    session->held[index] = *held;
+    session->inputs[index] = NULL;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t rank, const int64_t *shape,
+                                  const int64_t *strides, const void *data, size_t capacity) {
+    uir_call call;
+    uir_status status;
+    uir_call_begin(&call, session->model->context);
+    if (index >= session->model->input_count) {
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
+    } else {
+        status = check_strides(&call, &session->model->inputs[index].port, "input", rank, strides);
+    }
+    if (status == UIR_STATUS_OK) {
+        uir_bound_input held = {.data = data, .capacity = capacity, .rank = rank, .strided = strides && rank};
+        if (rank) memcpy(held.shape, shape, rank * sizeof *shape);
+        if (held.strided) memcpy(held.strides, strides, rank * sizeof *strides);
+        status = hold_input(&call, session, index, &held);
     }
     return uir_call_end(&call, status, "binding an input");
 }
@@ -190,9 +269,31 @@ uir_status uir_session_bind_output(uir_session *session, size_t index, void *dat
     if (index >= session->model->output_count) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %zu", index);
     } else {
-        session->bound[index] = (uir_bound_output){data, data ? capacity : 0};
+        session->bound[index] = (uir_bound_output){.data = data, .capacity = data ? capacity : 0};
         if (session->runtime)
             status = uir_runtime_bind_output(session->runtime, (uint32_t)index, data, data ? capacity : 0);
+    }
+    return uir_call_end(&call, status, "binding an output");
+}
+
+uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank, const int64_t *strides,
+                                           void *data, size_t capacity) {
+    uir_call call;
+    uir_status status = UIR_STATUS_OK;
+    if (!strides || !data || !rank || index >= session->model->output_count)
+        return uir_session_bind_output(session, index, data, capacity);
+    const uir_port *port = &session->model->outputs[index].port;
+    uir_call_begin(&call, session->model->context);
+    if (port->rank_known && port->rank != rank)
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "output '%s' has rank %u, and %u strides are given", port->name, port->rank, rank);
+    if (status == UIR_STATUS_OK) status = check_strides(&call, port, "output", rank, strides);
+    if (status == UIR_STATUS_OK) {
+        uir_bound_output *bound = &session->bound[index];
+        *bound = (uir_bound_output){.data = data, .capacity = capacity, .strided = true};
+        memcpy(bound->strides, strides, rank * sizeof *strides);
+        if (session->runtime)
+            status = uir_runtime_bind_output_strided(session->runtime, (uint32_t)index, strides, data, capacity);
     }
     return uir_call_end(&call, status, "binding an output");
 }
@@ -202,15 +303,36 @@ uir_status uir_session_bind_output(uir_session *session, size_t index, void *dat
 uir_status uir_session_take_inputs(uir_call *call, uir_session *session) {
     uint32_t missing = 0;
     for (uint32_t i = 0; i < session->model->input_count; i++) {
-        if (session->inputs[i]) {
-            session->datums[i] = session->inputs[i]->datum;
-            continue;
-        }
+        session->datums[i] = session->inputs[i] ? session->inputs[i]->datum : NULL;
+        if (session->inputs[i] || session->held[i].bound) continue;
         missing++;
         uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is bound to input '%s'",
                   session->model->inputs[i].port.name);
     }
     return missing ? UIR_STATUS_INVALID_ARGUMENT : UIR_STATUS_OK;
+}
+
+typedef struct element_walk {
+    uint32_t rank;
+    const int64_t *shape, *strides;
+    size_t size;
+} element_walk;
+
+/* Between packed elements and ones with strides. */
+static void copy_strided(const element_walk *w, char *packed, char *strided, bool gather) {
+    int64_t index[UIR_API_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < w->rank; d++) {
+        if (w->shape[d] == 0) return;
+    }
+    for (;;) {
+        ptrdiff_t at = 0;
+        for (uint32_t d = 0; d < w->rank; d++) at += (ptrdiff_t)(index[d] * w->strides[d]) * (ptrdiff_t)w->size;
+        memcpy(gather ? packed : strided + at, gather ? strided + at : packed, w->size);
+        packed += w->size;
+        uint32_t d = w->rank;
+        while (d > 0 && ++index[d - 1] == w->shape[d - 1]) index[--d] = 0;
+        if (d == 0) return;
+    }
 }
 
 /* Into the buffer that the caller bound, which the value then borrows. */
@@ -223,6 +345,16 @@ static uir_status place_output(uir_call *call, uir_session *session, uint32_t in
     if ((*datum)->kind != UIR_VALUE_TENSOR || from->dtype == UIR_DTYPE_STRING)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                          "output '%s' has no bytes that a buffer could take", name);
+    if (bound->strided) {
+        size_t needed;
+        element_walk w = {from->rank, from->shape, bound->strides, (size_t)uir_dtype_bits(from->dtype) / 8};
+        if (!measure_footprint(from->dtype, from->rank, from->shape, bound->strides, &needed) ||
+            needed > bound->capacity)
+            return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "output '%s' does not fit the %zu bytes bound to it", name, bound->capacity);
+        copy_strided(&w, from->data, bound->data, false);
+        return UIR_STATUS_OK; /* its value stays what it was made as */
+    }
     if (from->byte_size > bound->capacity)
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "output '%s' takes %zu bytes, and the buffer bound to it has %zu", name, from->byte_size,
@@ -261,6 +393,13 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     const uir_model *model = session->model;
     UIR_TRY(uir_session_take_inputs(call, session));
     for (uint32_t i = 0; i < model->input_count; i++) {
+        const uir_bound_input *held = &session->held[i];
+        if (held->bound) {
+            UIR_TRY(uir_runtime_set_input_strided(session->runtime, i, model->inputs[i].port.dtype, held->rank,
+                                                  held->shape, held->strided ? held->strides : NULL, held->data,
+                                                  held->capacity));
+            continue;
+        }
         const uir_datum *datum = session->inputs[i]->datum;
         const uir_tensor *tensor = datum->tensor;
         if (datum->kind != UIR_VALUE_TENSOR)
@@ -285,6 +424,39 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     return UIR_STATUS_OK;
 }
 
+/* ---- what the caller holds, for the interpreter ---- */
+static uir_status wrap_held(uir_session *session) {
+    const uir_allocator *allocator = &session->model->context->allocator;
+    for (uint32_t i = 0; i < session->model->input_count; i++) {
+        const uir_bound_input *held = &session->held[i];
+        uir_dtype dtype = session->model->inputs[i].port.dtype;
+        uir_tensor *tensor;
+        if (!held->bound) continue;
+        if (held->strided) {
+            UIR_TRY(uir_tensor_create(allocator, dtype, held->rank, held->shape, &tensor));
+            element_walk w = {held->rank, held->shape, held->strides, (size_t)uir_dtype_bits(dtype) / 8};
+            copy_strided(&w, tensor->data, (char *)(uintptr_t)held->data, true);
+        } else {
+            UIR_TRY(uir_tensor_create_borrowed(allocator, dtype, held->rank, held->shape, (void *)(uintptr_t)held->data,
+                                               &tensor));
+        }
+        uir_status status = uir_value_wrap_tensor(session->model->context, tensor, &session->inputs[i]);
+        if (status != UIR_STATUS_OK) {
+            uir_tensor_release(tensor);
+            return status;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static void unwrap_held(uir_session *session) {
+    for (uint32_t i = 0; i < session->model->input_count; i++) {
+        if (!session->held[i].bound) continue;
+        uir_value_destroy(session->inputs[i]);
+        session->inputs[i] = NULL;
+    }
+}
+
 uir_status uir_session_run(uir_session *session) {
     uir_call call;
     if (session->runtime)
@@ -292,7 +464,10 @@ uir_status uir_session_run(uir_session *session) {
     session->cancel = false;
     uir_call_begin(&call, session->model->context);
     drop_outputs(session);
-    return uir_call_end(&call, session->model->table->interpret(&call, session), "running the model");
+    uir_status status = wrap_held(session);
+    if (status == UIR_STATUS_OK) status = session->model->table->interpret(&call, session);
+    unwrap_held(session);
+    return uir_call_end(&call, status, "running the model");
 }
 
 void uir_session_cancel(uir_session *session) {
@@ -307,8 +482,15 @@ static uir_status wrap_output(uir_session *session, uint32_t index) {
     uir_runtime_output output;
     uir_tensor *tensor;
     UIR_TRY(uir_runtime_get_output(session->runtime, index, &output));
-    UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, output.dtype, output.rank, output.shape,
-                                       output.data, &tensor));
+    if (output.strides) {
+        element_walk w = {output.rank, output.shape, output.strides, (size_t)uir_dtype_bits(output.dtype) / 8};
+        UIR_TRY(
+            uir_tensor_create(&session->model->context->allocator, output.dtype, output.rank, output.shape, &tensor));
+        copy_strided(&w, tensor->data, (char *)(uintptr_t)output.data, true);
+    } else {
+        UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, output.dtype, output.rank, output.shape,
+                                           output.data, &tensor));
+    }
     uir_status status = uir_value_wrap_tensor(session->model->context, tensor, &session->outputs[index]);
     if (status != UIR_STATUS_OK) uir_tensor_release(tensor);
     return status;
@@ -329,6 +511,43 @@ uir_status uir_session_get_output(uir_session *session, size_t index, uir_value 
     uir_status status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                                   "there is no output %zu; outputs exist after a run that went well", index);
     return uir_call_end(&call, status, "asking for an output");
+}
+
+/* ---- cost ---- */
+static uir_status get_cost(uir_session *session, const uir_dim_binding *bindings, size_t count, uir_cost *out) {
+    const uir_model *model = session->model;
+    int64_t shape[UIR_API_MAX_RANK];
+    uir_runtime_cost cost;
+    *out = (uir_cost){0};
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const uir_port *port = &model->inputs[i].port;
+        if (port->kind != UIR_VALUE_TENSOR || !port->rank_known || port->rank > UIR_API_MAX_RANK)
+            return uir_error(&session->call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                             "input '%s' is no tensor of a known rank", port->name);
+        UIR_TRY(model->table->get_input_shape(&session->call, model, i, bindings, count, shape));
+        UIR_TRY(uir_runtime_set_input(session->runtime, i, port->dtype, port->rank, shape, NULL));
+    }
+    UIR_TRY(uir_runtime_plan(session->runtime, &out->tensor_bytes));
+    UIR_TRY(uir_runtime_count_cost(session->runtime, &cost));
+    out->scratch_bytes = cost.scratch_bytes;
+    out->weight_bytes = uir_package_get_facts(model->package).weight_bytes;
+    out->dram_bytes = cost.dram_bytes;
+    out->flops = cost.flops;
+    out->launches = cost.launches;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings, size_t binding_count,
+                                uir_cost *out_cost) {
+    uir_call call;
+    *out_cost = (uir_cost){0};
+    if (session->runtime)
+        return uir_call_flush(&session->call, get_cost(session, bindings, binding_count, out_cost),
+                              "asking for a run's cost");
+    uir_call_begin(&call, session->model->context);
+    uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                  "the interpreter runs this session: it has no plan whose cost could be told");
+    return uir_call_end(&call, status, "asking for a run's cost");
 }
 
 /* ---- statistics ---- */

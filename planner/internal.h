@@ -78,6 +78,7 @@ uir_status uir_pl_add_expressions(planner *p, uir_pl_scope *scope, const uir_dim
 uir_status uir_pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol);
 /* A symbol that only this plan has. */
 uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression);
+uir_status uir_pl_add_number(planner *p, int64_t value, uint32_t *out_expression);
 /* Bytes that are in the weights once, however often they are added. */
 uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant);
 /* The same of a tensor packed for a pointer of the iGraph, done once for each layout; `values` binds its symbols. `key`
@@ -93,7 +94,7 @@ uir_status uir_pl_write(planner *p);
 uir_status uir_pl_add_kernels(planner *p);
 /* Packs the constants of a launch, variant by variant; `used[k]`: some variant reads input k as it is. */
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
-                                 uir_plan_list *out_constants, bool *used);
+                                 uint32_t size_count, uir_plan_list *out_constants, bool *used);
 
 /* ---- steps.c ---- */
 uir_status uir_pl_add_graphs(planner *p);

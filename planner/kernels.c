@@ -3,6 +3,7 @@
 #include "planner/internal.h"
 
 #include "backends/vm/encode/encode.h"
+#include "ir/igraph_slack.h"
 
 #include <string.h>
 
@@ -106,15 +107,61 @@ static uir_status add_pointers(planner *p, uir_pl_scope *scope, const uir_igraph
     return UIR_STATUS_OK;
 }
 
+/* Pointers in device memory have numbers of their own. */
+static uint32_t number_pointer(const uir_igraph *g, uint32_t pointer) {
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < pointer; i++) number += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
+    return number;
+}
+
+/* Both pointers address all coordinates alike: each stride is the same, or its mode has one element at most. */
+static uir_status add_same(planner *p, uir_pl_scope *scope, const uir_igraph *g, const uir_icopy *copy,
+                           uir_plan_phase *out, bool *out_fine) {
+    const uir_ipointer *from = &g->pointers.data[copy->from], *to = &g->pointers.data[copy->to];
+    uir_dims *dims = g->dims;
+    *out_fine = from->rank == to->rank;
+    for (uint32_t d = 0; d < from->rank && *out_fine; d++) {
+        *out_fine = from->mode_count[d] == to->mode_count[d];
+        for (uint32_t m = 0; m < from->mode_count[d] && *out_fine; m++) {
+            const uir_imode *a = &from->modes[d][m], *b = &to->modes[d][m];
+            if (m + 1 < from->mode_count[d]) *out_fine = uir_dim_equal(a->size, b->size);
+            if (uir_dim_equal(a->stride, b->stride)) continue;
+            uir_dim one = uir_dim_const(dims, 1),
+                    several = uir_dim_min(dims, one, uir_dim_sub(dims, uir_dim_max(dims, a->size, one), one));
+            UIR_TRY(add_condition(p, scope,
+                                  &(uir_condition){UIR_RELATION_EQ, uir_dim_mul(dims, several, a->stride),
+                                                   uir_dim_mul(dims, several, b->stride)}));
+            out->same_count++;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status add_copies(planner *p, uir_pl_scope *scope, const uir_igraph *g, uint32_t phase,
+                             uir_plan_phase *out) {
+    uir_icopy copies[UIR_PLAN_MAX_POINTERS / 2];
+    uint32_t pointers[UIR_PLAN_MAX_POINTERS];
+    uint32_t count = uir_igraph_find_copies(g, phase, copies, UIR_PLAN_MAX_POINTERS / 2);
+    bool fine = true;
+    out->first_same = p->conditions.count;
+    for (uint32_t i = 0; i < count && fine; i++) {
+        pointers[2 * i] = number_pointer(g, copies[i].from);
+        pointers[2 * i + 1] = number_pointer(g, copies[i].to);
+        UIR_TRY(add_same(p, scope, g, &copies[i], out, &fine));
+    }
+    return fine ? uir_pl_add_list(p, pointers, 2 * count, &out->copies) : UIR_STATUS_OK;
+}
+
 static uir_status add_phases(planner *p, uir_pl_scope *scope, const uir_igraph *g, uir_plan_variant *v) {
     v->first_phase = p->phases.count;
     v->phase_count = g->phases.count;
     for (uint32_t i = 0; i < g->phases.count; i++) {
         const uir_iphase *phase = &g->phases.data[i];
         uir_dim extents[4];
-        uir_plan_phase out;
+        uir_plan_phase out = {{0, 0}, {0, 0}, 0, 0};
         for (uint32_t a = 0; a < phase->parallel_count; a++) extents[a] = phase->parallel[a].extent;
         UIR_TRY(uir_pl_add_expressions(p, scope, extents, phase->parallel_count, &out.extents));
+        UIR_TRY(add_copies(p, scope, g, i, &out));
         UIR_TRY(uir_vector_push(&p->arena, &p->phases, out));
     }
     return UIR_STATUS_OK;
@@ -198,8 +245,9 @@ typedef struct binding {
     uint32_t count;
 } binding;
 
-/* What is known when the package is made: dims that are constant, and what follows from them. */
-static uir_status bind_known(planner *p, const uir_igraph *g, const uir_dim *sizes, binding *b) {
+/* What is known when the package is made: dims that are constant, and what follows from them. Dims without a size are
+ * slack, which is known when it runs. */
+static uir_status bind_known(planner *p, const uir_igraph *g, const uir_dim *sizes, uint32_t size_count, binding *b) {
     uint32_t dim = 0;
     b->count = uir_dims_symbol_count(g->dims);
     UIR_TRY_ALLOCATE(b->values, uir_arena_allocate_array(&p->arena, (size_t)b->count + 1, sizeof *b->values));
@@ -207,9 +255,11 @@ static uir_status bind_known(planner *p, const uir_igraph *g, const uir_dim *siz
     for (uint32_t i = 0; i < g->symbols.count; i++) {
         const uir_isymbol *s = &g->symbols.data[i];
         uint32_t id = s->symbol.id;
-        if (s->kind == UIR_ISYMBOL_DIM)
-            b->bound[id] = uir_dim_is_const(p->module->dims, sizes[dim++], &b->values[id]);
-        else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE || s->kind == UIR_ISYMBOL_LET)
+        if (s->kind == UIR_ISYMBOL_DIM) {
+            b->bound[id] = dim < size_count && uir_dim_is_const(p->module->dims, sizes[dim], &b->values[id]);
+            dim++;
+        }
+        if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE || s->kind == UIR_ISYMBOL_LET)
             b->bound[id] = uir_dim_evaluate(g->dims, s->definition, b->values, b->bound, b->count, &b->values[id]) ==
                            UIR_DIM_EVALUATED;
     }
@@ -282,13 +332,13 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
 }
 
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
-                                 uir_plan_list *out_constants, bool *used) {
+                                 uint32_t size_count, uir_plan_list *out_constants, bool *used) {
     const uir_igraph_list *variants = p->sources[kernel].variants;
     uir_vector(uint32_t) constants = {0};
     for (uint32_t v = 0; v < variants->count; v++) {
         const uir_igraph *g = variants->igraphs[v];
         binding b;
-        UIR_TRY(bind_known(p, g, sizes, &b));
+        UIR_TRY(bind_known(p, g, sizes, size_count, &b));
         for (uint32_t i = 0; i < g->pointers.count; i++) {
             const uir_ipointer *in = &g->pointers.data[i];
             if (in->role == UIR_IPOINTER_OUT) {

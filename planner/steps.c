@@ -98,19 +98,73 @@ static uir_status find_kernel(planner *p, const uir_node_info *node, uint32_t *o
     return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "there is no kernel '%s'", name);
 }
 
+/* The value that the output's elements are made as: reshapes give the same ones. */
+static uir_value_id find_source(const uir_module *m, uir_value_id value) {
+    for (;;) {
+        uir_node_id producer = uir_value_info_get(m, value)->producer;
+        if (!producer.id || uir_node_get(m, producer)->op != UIR_OP_RESHAPE) return value;
+        value = uir_node_get(m, producer)->inputs[0];
+    }
+}
+
+/* ---- slack ---- */
+static uir_plan_port *find_port(planner *p, uir_value_id value) {
+    const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
+    for (uint32_t i = 0; i < main->inputs.count; i++)
+        if (main->inputs.data[i].id == value.id) return &p->inputs.data[i];
+    for (uint32_t i = 0; i < main->outputs.count; i++)
+        if (main->outputs.data[i].id == value.id) return &p->outputs.data[i];
+    return NULL;
+}
+
+/* The slack of operand `k` (results follow the operands): its port's symbol. */
+static uir_status add_port_slack(planner *p, const uir_node_info *node, int64_t k, int64_t axis, uint32_t *out) {
+    uir_value_id value = {0};
+    if (k >= 0 && k < node->input_count) value = find_source(p->module, node->inputs[k]);
+    if (k >= node->input_count && k - node->input_count < node->output_count)
+        value = node->outputs[k - node->input_count];
+    uir_plan_port *port = value.id ? find_port(p, value) : NULL;
+    if (!port || axis < 0 || axis >= (int64_t)uir_value_type(p->module, value)->rank)
+        return uir_pl_fail(p, node, UIR_STATUS_BAD_FILE, "its slack is of no input or output");
+    if (port->slack == UIR_PLAN_NONE) {
+        UIR_TRY(uir_pl_add_fresh_dim(p, out));
+        port->slack = *out;
+        port->slack_axis = (uint32_t)axis;
+    }
+    *out = port->slack;
+    return UIR_STATUS_OK;
+}
+
+/* The group's sizes, and the slack that its kernel counts. */
+static uir_status add_sizes(planner *p, const uir_node_info *node, const uir_plan_kernel *kernel, const uir_dim *sizes,
+                            uint32_t size_count, uir_plan_list *out_values) {
+    uint32_t slack_count, *values;
+    const int64_t *slack = uir_node_ints(p->module, node, "slack", &slack_count);
+    uir_plan_list plain;
+    if ((uint64_t)size_count + slack_count / 2 != kernel->dim_count || slack_count % 2)
+        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%u sizes for the %u dims of its kernel",
+                           size_count + slack_count / 2, kernel->dim_count);
+    UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(&p->arena, (size_t)kernel->dim_count + 1, sizeof *values));
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, sizes, size_count, &plain));
+    for (uint32_t i = 0; i < size_count; i++) values[i] = p->words.data[plain.first + i].value;
+    for (uint32_t i = 0; i < slack_count / 2; i++) {
+        uint32_t *value = &values[size_count + i];
+        UIR_TRY(slack[2 * i] < 0 ? uir_pl_add_number(p, 0, value)
+                                 : add_port_slack(p, node, slack[2 * i], slack[2 * i + 1], value));
+    }
+    return uir_pl_add_list(p, values, kernel->dim_count, out_values);
+}
+
 static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_LAUNCH, .other = UIR_PLAN_NONE};
     uint32_t size_count, *inputs;
     bool *used;
     UIR_TRY(find_kernel(p, node, &step.target));
     const uir_dim *sizes = uir_node_dims(p->module, node, "sizes", &size_count);
-    if (size_count != p->kernels.data[step.target].dim_count)
-        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%u sizes for the %u dims of kernel '%s'", size_count,
-                           p->kernels.data[step.target].dim_count, p->sources[step.target].name);
     UIR_TRY_ALLOCATE(used, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *used));
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *inputs));
-    UIR_TRY(uir_pl_add_expressions(p, &p->scope, sizes, size_count, &step.values));
-    UIR_TRY(uir_pl_pack_constants(p, node, step.target, sizes, &step.constants, used));
+    UIR_TRY(add_sizes(p, node, &p->kernels.data[step.target], sizes, size_count, &step.values));
+    UIR_TRY(uir_pl_pack_constants(p, node, step.target, sizes, size_count, &step.constants, used));
     for (uint32_t i = 0; i < node->input_count; i++) {
         inputs[i] = UIR_PLAN_NONE;
         if (used[i]) UIR_TRY(find_tensor(p, node->inputs[i], &inputs[i]));
@@ -420,15 +474,6 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     return UIR_STATUS_OK;
 }
 
-/* The value that the output's elements are made as: reshapes give the same ones. */
-static uir_value_id find_source(const uir_module *m, uir_value_id value) {
-    for (;;) {
-        uir_node_id producer = uir_value_info_get(m, value)->producer;
-        if (!producer.id || uir_node_get(m, producer)->op != UIR_OP_RESHAPE) return value;
-        value = uir_node_get(m, producer)->inputs[0];
-    }
-}
-
 /* Whether a step writes the value where it is told to. */
 static bool is_placeable(const uir_module *m, uir_value_id value) {
     uir_node_id producer = uir_value_info_get(m, value)->producer;
@@ -446,6 +491,8 @@ static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_
     uint32_t names[UIR_PLAN_MAX_RANK];
     if (type->rank > UIR_PLAN_MAX_RANK) return fail_value(p, value, "tensors of that rank");
     out->tensor = tensor;
+    out->slack = UIR_PLAN_NONE;
+    out->slack_axis = 0;
     UIR_TRY(uir_pl_add_text(p, name, strlen(name), &out->name));
     for (uint32_t d = 0; d < type->rank; d++) {
         uir_text text;
@@ -458,6 +505,30 @@ static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_
         UIR_TRY(status);
     }
     return uir_pl_add_list(p, names, type->rank, &out->dim_names);
+}
+
+static void finish_port_slack(planner *p, uir_plan_port *port) {
+    if (port->slack == UIR_PLAN_NONE) return;
+    port->slack = (uint32_t)p->operations.data[p->expressions.data[port->slack].first].value;
+    for (uint32_t b = 0; b < p->bodies.count; b++) {
+        for (uint32_t i = 0; i < p->bodies.data[b].steps.count; i++) {
+            const uir_plan_step *s = &p->bodies.data[b].steps.data[i];
+            for (uint32_t k = 0; s->kind != UIR_PLAN_STEP_LAUNCH && k < s->inputs.count + s->outputs.count; k++) {
+                uint32_t t = k < s->inputs.count ? p->words.data[s->inputs.first + k].value
+                                                 : p->words.data[s->outputs.first + k - s->inputs.count].value;
+                while (t != UIR_PLAN_NONE && p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS)
+                    t = p->tensors.data[t].index;
+                if (t == port->tensor) port->slack_axis = UIR_PLAN_NONE;
+            }
+        }
+    }
+}
+
+/* Ports hold the expression of their slack until all is planned: then the symbol. What another step than a launch
+ * touches is always packed. */
+static void finish_slack(planner *p) {
+    for (uint32_t i = 0; i < p->inputs.count; i++) finish_port_slack(p, &p->inputs.data[i]);
+    for (uint32_t i = 0; i < p->outputs.count; i++) finish_port_slack(p, &p->outputs.data[i]);
 }
 
 uir_status uir_pl_add_graphs(planner *p) {
@@ -493,5 +564,6 @@ uir_status uir_pl_add_graphs(planner *p) {
         step.op = step.node;
         UIR_TRY(push_step(p, 0, &step));
     }
+    finish_slack(p);
     return UIR_STATUS_OK;
 }

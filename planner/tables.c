@@ -141,6 +141,13 @@ uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression) {
     return uir_vector_push(&p->arena, &p->expressions, e);
 }
 
+uir_status uir_pl_add_number(planner *p, int64_t value, uint32_t *out_expression) {
+    uir_plan_expression e = {p->operations.count, 1};
+    UIR_TRY(uir_vector_push(&p->arena, &p->operations, ((uir_plan_operation){UIR_DIM_CONST, value})));
+    *out_expression = p->expressions.count;
+    return uir_vector_push(&p->arena, &p->expressions, e);
+}
+
 /* ---- constants ---- */
 /* Written at once: no more than one of them is ever held in memory. */
 uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant) {

@@ -207,6 +207,15 @@ static uir_status add_symbols(walk *w, uir_plan_list list, uir_rt_stage_info *st
     return UIR_STATUS_OK;
 }
 
+/* The slack that a port's tensor and what stands for it have. */
+static uir_status learn_slack(walk *w, const uir_plan_port *port, uint32_t *stage) {
+    if (port->slack == UIR_PLAN_NONE) return UIR_STATUS_OK;
+    if (w->a->symbol_stage[port->slack] != UIR_PLAN_NONE) return refuse(w, "a slack that is something else as well");
+    w->a->tensors[port->tensor].slack = port->slack;
+    w->a->tensors[port->tensor].slack_axis = port->slack_axis;
+    return learn(w, port->slack, stage);
+}
+
 static uir_status stage_tensors(walk *w) {
     const uir_plan *p = w->plan;
     for (uint32_t t = 0; t < p->tensors_count; t++) {
@@ -215,6 +224,8 @@ static uir_status stage_tensors(walk *w) {
         if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS) {
             const uir_rt_tensor_info *of = &w->a->tensors[p->tensors[t].index];
             info->root = of->root;
+            info->slack = of->slack;
+            info->slack_axis = of->slack_axis;
             if (info->stage < of->stage) info->stage = of->stage;
         }
         UIR_TRY(uir_vector_push(w->arena, &w->a->stages.data[info->stage].tensors, t));
@@ -249,6 +260,11 @@ static uir_status stage_symbols(walk *w) {
         for (uint32_t k = 0; k < stage->tensors.count; k++) {
             uint32_t t = stage->tensors.data[k];
             UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
+            uint32_t slack = w->a->tensors[t].slack;
+            if (slack != UIR_PLAN_NONE && mark[slack] != i + 1) {
+                mark[slack] = i + 1;
+                UIR_TRY(uir_vector_push(w->arena, &stage->symbols, slack));
+            }
             /* An alias is held to the size of what it stands for. */
             if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS)
                 UIR_TRY(add_symbols(w, p->tensors[p->tensors[t].index].extents, stage, mark, i));
@@ -277,11 +293,13 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     UIR_TRY_ALLOCATE(w.defined, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *w.defined));
     for (uint32_t i = 0; i < plan->symbols_count; i++) a->symbol_stage[i] = UIR_PLAN_NONE;
     for (uint32_t i = 0; i < plan->tensors_count; i++) {
-        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count, true};
+        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count, true, UIR_PLAN_NONE, 0};
         a->shape_count += plan->tensors[i].extents.count;
     }
     UIR_TRY(open_stage(&w, &stage));
     for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_extents(&w, plan->inputs[i].tensor, &stage));
+    for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_slack(&w, &plan->inputs[i], &stage));
+    for (uint32_t i = 0; i < plan->outputs_count; i++) UIR_TRY(learn_slack(&w, &plan->outputs[i], &stage));
     UIR_TRY(walk_block(&w, 0));
     for (uint32_t i = 0; i < plan->inputs_count; i++) a->tensors[plan->inputs[i].tensor].conditional = false;
     for (uint32_t i = 0; i < plan->outputs_count; i++) a->tensors[plan->outputs[i].tensor].conditional = false;

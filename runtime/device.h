@@ -34,6 +34,7 @@ typedef struct uir_driver_launch {
     void *const *pointers;  /* the pointers in device memory, in order; set anew before every run */
     const size_t *sizes;    /* bytes of each that may be touched */
     const int64_t *indices; /* per phase: how many flat parallel indices */
+    const int64_t *begins;  /* per phase: the first one that is run */
     void *state;            /* state_size(kernel) bytes, 64-byte aligned, zeroed once: what the driver keeps */
     size_t scratch_size;    /* a thread's scratch that a run needs; before `prepare`: a native kernel's, by the plan */
     const volatile bool *cancel;
@@ -66,9 +67,10 @@ struct uir_driver {
     /* Flat indices begin..end of a phase. Called from several threads at once, each with a scratch of its own. */
     uir_status (*run)(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
                       int64_t end);
-    /* Bytes of device memory that a prepared launch reads and writes, found without running it; NULL: it cannot tell.
-     */
-    uir_status (*count_traffic)(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes);
+    /* Bytes of device memory that a prepared launch reads and writes, and its operations on elements (NULL: not asked),
+     * found without running it; NULL: it cannot tell. */
+    uir_status (*count_traffic)(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes,
+                                uint64_t *out_flops);
 };
 
 #endif

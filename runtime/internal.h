@@ -29,6 +29,8 @@ typedef struct uir_rt_tensor_info {
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
     bool conditional;     /* only steps in branches touch it: its size need not make sense in every run */
+    uint32_t slack;       /* of the root: the symbol of the room behind each stretch of `slack_axis`; NONE: packed */
+    uint32_t slack_axis;
 } uir_rt_tensor_info;
 typedef struct uir_rt_step_info {
     uint32_t position, end; /* in the order of the walk; a body's lie between */
@@ -108,7 +110,8 @@ typedef struct uir_rt_buffer {
 typedef struct uir_rt_tensor {
     char *address;    /* of a root */
     size_t available; /* bytes there */
-    size_t bytes;     /* that its shape takes */
+    size_t bytes;     /* that its shape takes, packed */
+    size_t span;      /* that it takes with its slack */
     bool invalid;     /* conditional, and it has no shape for these dims */
 } uir_rt_tensor;
 
@@ -125,7 +128,18 @@ typedef struct uir_rt_launch {
     uint32_t first_constant; /* of this variant's CONST pointers, among the step's constants */
     uint32_t first_work;     /* of its work pointers, among the stage's places */
     uint64_t bytes;          /* of its tensors */
+    int64_t *begins;         /* per phase: where this run begins */
+    int64_t *halves; /* per phase: the indices that copy each address to itself once both tensors begin at one */
 } uir_rt_launch;
+
+/* How the caller holds an input or an output. */
+typedef struct uir_rt_binding {
+    char *data; /* NULL: not bound; an output is the runtime's own then */
+    size_t capacity;
+    bool strided; /* strides[d], in elements, apply; else it is packed */
+    int64_t strides[UIR_PLAN_MAX_RANK];
+    bool in_place; /* its strides are those of the slack that this run gave the port; else it is copied */
+} uir_rt_binding;
 
 typedef struct uir_rt_loop {
     uir_rt_buffer *slots; /* two per carried value */
@@ -181,10 +195,12 @@ struct uir_runtime {
     uir_rt_loop *loops;
     uir_rt_buffer *owned;   /* per tensor with storage OWN */
     uir_rt_buffer *results; /* per output: the runtime's own */
-    uir_rt_buffer *bound_outputs;
+    uir_rt_binding *bound_outputs;
     bool *copied_out; /* per output: written beside the caller's buffer, copied when the run ends */
-    const void **inputs;
-    size_t *input_sizes;
+    uir_rt_binding *bound_inputs;
+    uir_rt_buffer *staged; /* per input: a packed copy of one whose strides no kernel knows */
+    const void **inputs;   /* where this run reads them */
+    size_t *input_sizes;   /* packed */
     int64_t *input_shapes; /* MAX_RANK each */
     bool *input_set;
     uir_rt_step_statistics *steps;
@@ -217,6 +233,16 @@ uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *sh
 /* Compares with the shape that the plan's extents give. */
 uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what);
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
+
+/* ---- binding.c: tensors that the caller holds ---- */
+/* Binds the slack of a port whose tensor has this shape; sets binding->in_place. */
+uir_status uir_rt_bind_slack(uir_runtime *r, const uir_plan_port *port, const int64_t *shape, uir_rt_binding *binding);
+/* Bytes from the first element to the end of the last. */
+bool uir_rt_footprint(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, size_t *out);
+/* Elements to where they are bound, from memory that is packed but for slack; and from there to packed memory. */
+void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape,
+                    uint32_t slack_axis, int64_t slack, const void *from);
+void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* See above: shapes, places, launches. */
 uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
 void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
@@ -224,8 +250,8 @@ void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
 /* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
-/* Bytes that the launch's slices move. */
-uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes);
+/* Bytes that the launch's slices move, and operations (NULL: not asked). */
+uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes, uint64_t *out_flops);
 uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
 /* Scratch of every thread is at least what launches and earlier runs need. */
 uir_status uir_rt_ensure_scratch(uir_runtime *r);

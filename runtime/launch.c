@@ -31,8 +31,14 @@ uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step) {
     UIR_TRY_ALLOCATE(l->pointers, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->pointers));
     UIR_TRY_ALLOCATE(l->sizes, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->sizes));
     UIR_TRY_ALLOCATE(l->indices, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->indices));
-    l->base = (uir_driver_launch){
-        .symbols = l->symbols, .pointers = l->pointers, .sizes = l->sizes, .indices = l->indices, .cancel = &r->cancel};
+    UIR_TRY_ALLOCATE(l->begins, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->begins));
+    UIR_TRY_ALLOCATE(l->halves, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->halves));
+    l->base = (uir_driver_launch){.symbols = l->symbols,
+                                  .pointers = l->pointers,
+                                  .sizes = l->sizes,
+                                  .indices = l->indices,
+                                  .begins = l->begins,
+                                  .cancel = &r->cancel};
     return UIR_STATUS_OK;
 }
 
@@ -121,15 +127,17 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
     for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
         const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
         int64_t span;
-        size_t bytes, given;
+        size_t bytes, given, moved;
         if (!evaluate(r, p->span, &span) ||
             !uir_dtype_storage_size((uir_dtype)p->dtype, span > 0 ? (uint64_t)span : 0, &bytes))
             return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of its kernel is too large");
-        if (p->role == UIR_PLAN_IN)
-            given = r->tensors[uir_plan_get_word(r->plan, s->inputs, p->index)].bytes;
-        else if (p->role == UIR_PLAN_OUT)
-            given = r->tensors[uir_plan_get_word(r->plan, s->outputs, p->index)].bytes;
-        else if (p->role == UIR_PLAN_CONST)
+        moved = bytes;
+        if (p->role == UIR_PLAN_IN || p->role == UIR_PLAN_OUT) {
+            const uir_rt_tensor *t =
+                &r->tensors[uir_plan_get_word(r->plan, p->role == UIR_PLAN_IN ? s->inputs : s->outputs, p->index)];
+            given = t->span;
+            if (moved > t->bytes) moved = t->bytes; /* slack is not touched */
+        } else if (p->role == UIR_PLAN_CONST)
             given = (size_t)r->plan->constants[uir_plan_get_word(r->plan, s->constants, constant++)].size;
         else
             given = bytes;
@@ -137,9 +145,19 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "pointer %u of its kernel wants %zu bytes of %zu", i,
                                     bytes, given);
         l->sizes[i] = given;
-        l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : bytes;
+        l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : moved;
     }
     return UIR_STATUS_OK;
+}
+
+/* How many of a phase's indices do nothing once what they copy from and to begins at one address. */
+static void find_half(const uir_runtime *r, uir_rt_launch *l, uint32_t phase) {
+    const uir_plan_phase *p = &r->plan->phases[l->variant->first_phase + phase];
+    int64_t first = 0;
+    bool apart = p->copies.count && p->extents.count &&
+                 evaluate(r, uir_plan_get_word(r->plan, p->extents, 0), &first) && first == 2 &&
+                 conditions_hold(r, p->first_same, p->same_count);
+    l->halves[phase] = apart ? l->indices[phase] / 2 : 0;
 }
 
 static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
@@ -152,6 +170,8 @@ static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
                 return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a parallel axis of its kernel has no extent");
         }
         l->indices[i] = total;
+        l->begins[i] = 0;
+        find_half(r, l, i);
     }
     return UIR_STATUS_OK;
 }
@@ -267,16 +287,16 @@ static void run_part(void *context, uint32_t thread) {
 }
 
 static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
-    int64_t total = l->indices[phase];
+    int64_t total = l->indices[phase], begin = l->begins[phase];
     uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
-    uint32_t threads = l->bytes < small || total < 2 ? 1 : r->threads;
-    if (total < (int64_t)threads) threads = (uint32_t)total;
-    phase_job job = {.r = r, .launch = l, .phase = phase, .total = total, .chunk = total};
-    if (total == 0) return UIR_STATUS_OK;
+    uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
+    if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
+    phase_job job = {.r = r, .launch = l, .phase = phase, .total = total, .chunk = total, .next = begin};
+    if (total == begin) return UIR_STATUS_OK;
     if (threads < 2) {
         run_part(&job, 0);
     } else {
-        job.chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
+        job.chunk = (total - begin) / ((int64_t)threads * CHUNKS_PER_THREAD);
         if (job.chunk < 1) job.chunk = 1;
         if (r->options.parallel)
             r->options.parallel(r->options.parallel_user, threads, run_part, &job);
@@ -320,6 +340,26 @@ static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) 
     return UIR_STATUS_OK;
 }
 
+/* Copies onto themselves are left out. Returns the bytes that are not moved. */
+static uint64_t skip_copies(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    uint64_t saved = 0;
+    for (uint32_t i = 0; i < l->variant->phase_count; i++) {
+        uir_plan_list copies = r->plan->phases[l->variant->first_phase + i].copies;
+        bool skip = l->halves[i] > 0;
+        uint64_t bytes = 0;
+        for (uint32_t c = 0; c < copies.count && skip; c += 2) {
+            uint32_t from = uir_plan_get_word(r->plan, copies, c), to = uir_plan_get_word(r->plan, copies, c + 1);
+            const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + from];
+            skip = l->pointers[from] == l->pointers[to];
+            bytes += 2 * (uint64_t)r->tensors[uir_plan_get_word(r->plan, s->inputs, p->index)].bytes;
+        }
+        l->begins[i] = skip ? l->halves[i] : 0;
+        if (skip) saved += bytes;
+    }
+    return saved < l->bytes ? saved : l->bytes;
+}
+
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     uir_rt_launch *l = launch_of(r, step);
     if (l->invalid) {
@@ -327,6 +367,7 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
         return status == UIR_STATUS_OK ? uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "it has no sizes") : status;
     }
     UIR_TRY(set_pointers(r, step, l));
+    uint64_t bytes = l->bytes - skip_copies(r, step, l);
     for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
     if (l->driver->native)
         r->statistics.native_calls++;
@@ -334,16 +375,17 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
         r->statistics.vm_calls++;
     r->statistics.kernels++;
     r->statistics.phases += l->variant->phase_count;
-    r->statistics.dram_bytes += l->bytes;
+    r->statistics.dram_bytes += bytes;
     return UIR_STATUS_OK;
 }
 
 /* ---- traffic ---- */
 /* A driver that can tell is given the launch as it was prepared, whichever driver ran it. */
-uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes) {
+uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes, uint64_t *out_flops) {
     const uir_rt_launch *l = launch_of(r, step);
     uint32_t variant = kernel_of(r, step)->first_variant + l->variant_index;
     *out_bytes = l->bytes;
+    if (out_flops) *out_flops = 0;
     for (uint32_t i = 0; i < r->package->driver_count; i++) {
         const uir_rt_kernels *kernels = r->kernels[i];
         if (!kernels || !kernels->driver->count_traffic || !kernels->variants[variant]) continue;
@@ -356,8 +398,8 @@ uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *
         if (status == UIR_STATUS_OK) {
             scratch.size = launch.scratch_size;
             scratch.data = uir_allocate(&r->allocator, scratch.size);
-            status =
-                scratch.data ? kernels->driver->count_traffic(&launch, &scratch, out_bytes) : UIR_STATUS_OUT_OF_MEMORY;
+            status = scratch.data ? kernels->driver->count_traffic(&launch, &scratch, out_bytes, out_flops)
+                                  : UIR_STATUS_OUT_OF_MEMORY;
         }
         if (scratch.data) uir_release(&r->allocator, scratch.data, scratch.size);
         uir_release(&r->allocator, launch.state, size);

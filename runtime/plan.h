@@ -112,6 +112,9 @@ typedef struct uir_plan_constant {
 typedef struct uir_plan_port {
     uint32_t name, tensor;
     uir_plan_list dim_names; /* text per dim: "" for a fixed one */
+    /* The caller may leave room behind each stretch of an axis: a symbol that has its value from how the port is bound,
+     * the elements of that axis that are left free; NONE: the tensor is always packed. Axis NONE: the symbol is 0. */
+    uint32_t slack, slack_axis;
 } uir_plan_port;
 typedef struct uir_plan_attribute {
     uint32_t name, kind, first, count; /* TEXT: first is the text; SIZES: words; else integers */
@@ -163,6 +166,11 @@ typedef struct uir_plan_pointer {
 } uir_plan_pointer;
 typedef struct uir_plan_phase {
     uir_plan_list extents; /* of its parallel axes */
+    /* Pairs of pointers, operand and result: all that the first half of the parallel indices does is to copy from the
+     * one to the other, and where `same` holds it is from each address to that address, if both begin at the same one.
+     * None: there is no such half. */
+    uir_plan_list copies;
+    uint32_t first_same, same_count; /* conditions */
 } uir_plan_phase;
 
 typedef struct uir_plan_native {
@@ -209,8 +217,9 @@ typedef struct uir_plan_metadata {
 #define uir_plan_symbol_fields(W, Q, r)     W(r->name) Q(r->min) Q(r->max) Q(r->multiple_of)
 #define uir_plan_constant_fields(W, Q, r)   Q(r->offset) Q(r->size) Q(r->hash)
 #define uir_plan_tensor_fields(W, Q, r)     W(r->dtype) W(r->storage) W(r->index) UIR_PLAN_LIST(W, r->extents)
-#define uir_plan_port_fields(W, Q, r)       W(r->name) W(r->tensor) UIR_PLAN_LIST(W, r->dim_names)
-#define uir_plan_attribute_fields(W, Q, r)  W(r->name) W(r->kind) W(r->first) W(r->count)
+#define uir_plan_port_fields(W, Q, r)                                                                                  \
+    W(r->name) W(r->tensor) UIR_PLAN_LIST(W, r->dim_names) W(r->slack) W(r->slack_axis)
+#define uir_plan_attribute_fields(W, Q, r) W(r->name) W(r->kind) W(r->first) W(r->count)
 #define uir_plan_step_fields(W, Q, r)                                                                                  \
     W(r->kind)                                                                                                         \
     W(r->target)                                                                                                       \
@@ -246,8 +255,9 @@ typedef struct uir_plan_metadata {
 #define uir_plan_kernel_symbol_fields(W, Q, r) W(r->kind) Q(r->min) Q(r->max) Q(r->multiple_of) W(r->definition)
 #define uir_plan_candidate_fields(W, Q, r)                                                                             \
     W(r->first_condition) W(r->condition_count) UIR_PLAN_LIST(W, r->tiles) W(r->cost)
-#define uir_plan_pointer_fields(W, Q, r)  W(r->role) W(r->index) W(r->dtype) W(r->span) W(r->tied)
-#define uir_plan_phase_fields(W, Q, r)    UIR_PLAN_LIST(W, r->extents)
+#define uir_plan_pointer_fields(W, Q, r) W(r->role) W(r->index) W(r->dtype) W(r->span) W(r->tied)
+#define uir_plan_phase_fields(W, Q, r)                                                                                 \
+    UIR_PLAN_LIST(W, r->extents) UIR_PLAN_LIST(W, r->copies) W(r->first_same) W(r->same_count)
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 
@@ -286,7 +296,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 1
+#define UIR_PACKAGE_VERSION 2
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

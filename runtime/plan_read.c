@@ -152,7 +152,9 @@ static bool check_port(const checker *c, const uir_plan_port *port, uint32_t ind
     for (uint32_t i = 0; i < port->dim_names.count; i++) {
         if (!is_text(p, at(p, port->dim_names, i))) return false;
     }
-    return true;
+    return port->slack == UIR_PLAN_NONE ||
+           (port->slack < p->symbols_count && uir_dtype_bits((uir_dtype)t->dtype) >= 8 &&
+            (port->slack_axis < t->extents.count || port->slack_axis == UIR_PLAN_NONE));
 }
 
 static bool check_attribute(const checker *c, const uir_plan_attribute *a) {
@@ -194,6 +196,19 @@ static bool check_pointer(const checker *c, const uir_plan_kernel *k, const uir_
     return p->tied == UIR_PLAN_NONE || (p->role == UIR_PLAN_OUT && p->tied < k->input_count);
 }
 
+/* The first axis has two indices: that halves its indices is checked when they are known. */
+static bool check_copies(const checker *c, const uir_plan_variant *v, const uir_plan_phase *phase) {
+    const uir_plan *p = c->plan;
+    if (!is_list(p, phase->copies) || phase->copies.count % 2) return false;
+    for (uint32_t i = 0; i < phase->copies.count; i++) {
+        uint32_t pointer = at(p, phase->copies, i);
+        if (pointer >= v->pointer_count ||
+            p->pointers[v->first_pointer + pointer].role != (i % 2 ? UIR_PLAN_OUT : UIR_PLAN_IN))
+            return false;
+    }
+    return check_conditions(c, phase->first_same, phase->same_count, v->symbol_count);
+}
+
 static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_plan_variant *v) {
     const uir_plan *p = c->plan;
     uint32_t dims = 0, tiles = 0;
@@ -225,6 +240,7 @@ static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_
     for (uint32_t i = 0; i < v->phase_count; i++) {
         uir_plan_list extents = p->phases[v->first_phase + i].extents;
         if (extents.count > 4 || !is_expression_list(c, extents, v->symbol_count)) return false;
+        if (!check_copies(c, v, &p->phases[v->first_phase + i])) return false;
     }
     if (!is_list(p, v->native_names) || v->native_names.count != p->natives_count) return false;
     for (uint32_t i = 0; i < v->native_names.count; i++) {

@@ -122,9 +122,19 @@ void uir_runtime_destroy(uir_runtime *runtime); /* NULL is fine */
 /* Borrowed until another is set; row-major. dtype, rank and fixed extents are checked here, the others when it runs. */
 uir_status uir_runtime_set_input(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
                                  const int64_t *shape, const void *data);
-/* Results are written to the caller's buffer of `capacity` bytes, which may be that of an input; NULL: the runtime's
- * own again. */
+/* The same in a buffer of `capacity` bytes with `strides`, per axis in elements, 0 and up; NULL: packed. Kernels read
+ * it where it lies when the strides are those of a packed tensor but for room behind each stretch of an axis along
+ * which an output grows it (a cache), and the buffer has that room; else the run copies it together first. */
+uir_status uir_runtime_set_input_strided(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
+                                         const int64_t *shape, const int64_t *strides, const void *data,
+                                         size_t capacity);
+/* Results are written to the caller's buffer of `capacity` bytes, packed; which may be that of an input. `data` NULL:
+ * the runtime's own memory again. */
 uir_status uir_runtime_bind_output(uir_runtime *runtime, uint32_t index, void *data, size_t capacity);
+/* The same with strides as above (elements must not overlap; NULL: packed). An output that appends to an
+ * input, bound to the same memory with the same strides, writes what is new and nothing else. */
+uir_status uir_runtime_bind_output_strided(uir_runtime *runtime, uint32_t index, const int64_t *strides, void *data,
+                                           size_t capacity);
 /* BAD_DATA, INVALID_ARGUMENT, LIMIT or CANCELLED with a message that names the input or node. */
 uir_status uir_runtime_run(uir_runtime *runtime);
 /* What the last run gave; valid until the next. */
@@ -133,7 +143,8 @@ typedef struct uir_runtime_output {
     uint32_t rank;
     const int64_t *shape;
     const void *data;
-    size_t size;
+    size_t size;            /* packed */
+    const int64_t *strides; /* of the caller's; NULL: packed */
 } uir_runtime_output;
 uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, uir_runtime_output *out_output);
 /* From any thread or a signal handler: a run in progress, or else the next one, ends soon with CANCELLED. */
@@ -141,6 +152,13 @@ void uir_runtime_cancel(uir_runtime *runtime);
 /* Plans the memory for the inputs' shapes, which may be set with data NULL, without running; bytes of the arena. Dims
  * that are learned in a run are not in it. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);
+
+/* What a run with the inputs that uir_runtime_plan has planned for would do: bytes that slices move and operations, by
+ * walking the bytecode of every launch whose sizes are known. Call it after uir_runtime_plan. */
+typedef struct uir_runtime_cost {
+    uint64_t dram_bytes, flops, launches, scratch_bytes;
+} uir_runtime_cost;
+uir_status uir_runtime_count_cost(uir_runtime *runtime, uir_runtime_cost *out_cost);
 
 /* Counts what the slices of the last run's launches moved, by walking their bytecode without computing: dram_bytes of
  * the statistics are these from then on, until the next run. Launches in a loop count with their last sizes. */

@@ -53,6 +53,8 @@ static uir_status make_parts(uir_runtime *r) {
     MAKE(bound_outputs, p->outputs_count);
     MAKE(copied_out, p->outputs_count);
     MAKE(inputs, p->inputs_count);
+    MAKE(bound_inputs, p->inputs_count);
+    MAKE(staged, p->inputs_count);
     MAKE(input_sizes, p->inputs_count);
     MAKE(input_shapes, (size_t)p->inputs_count * UIR_PLAN_MAX_RANK);
     MAKE(input_set, p->inputs_count);
@@ -114,14 +116,41 @@ void uir_runtime_destroy(uir_runtime *r) {
     }
     for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);
     for (uint32_t i = 0; r->results && i < p->outputs_count; i++) uir_rt_buffer_release(r, &r->results[i]);
+    for (uint32_t i = 0; r->staged && i < p->inputs_count; i++) uir_rt_buffer_release(r, &r->staged[i]);
     uir_allocator allocator = r->allocator;
     uir_arena_deinit(&r->arena);
     uir_release(&allocator, r, sizeof *r);
 }
 
 /* ---- what is bound ---- */
+/* Strides are positive multiples of whole bytes; NULL: packed. */
+static uir_status bind(uir_runtime *r, const uir_package_port *port, const char *what, const int64_t *strides,
+                       const void *data, size_t capacity, uir_rt_binding *out) {
+    *out = (uir_rt_binding){.data = (char *)(uintptr_t)data, .capacity = data ? capacity : 0};
+    if (!strides || !data) return UIR_STATUS_OK;
+    if (uir_dtype_bits(port->dtype) < 8)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "%s '%s': elements of less than a byte have no strides", what, port->name);
+    for (uint32_t d = 0; d < port->rank; d++) {
+        if (strides[d] < 0)
+            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s '%s': stride %lld of axis %u", what,
+                             port->name, (long long)strides[d], d);
+        out->strides[d] = strides[d];
+    }
+    out->strided = port->rank > 0;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_runtime_set_input(uir_runtime *r, uint32_t index, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                                  const void *data) {
+    return uir_runtime_set_input_strided(r, index, dtype, rank, shape, NULL, data, SIZE_MAX);
+}
+
+uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dtype dtype, uint32_t rank,
+                                         const int64_t *shape, const int64_t *strides, const void *data,
+                                         size_t capacity) {
+    uir_rt_binding binding;
+    size_t needed;
     uint64_t count;
     size_t bytes;
     if (index >= r->plan->inputs_count)
@@ -140,7 +169,16 @@ uir_status uir_runtime_set_input(uir_runtime *r, uint32_t index, uir_dtype dtype
     }
     if (!uir_shape_element_count(shape, rank, &count) || !uir_dtype_storage_size(dtype, count, &bytes))
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is too large", port.name);
+    UIR_TRY(bind(r, &port, "input", strides, data, capacity, &binding));
+    needed = bytes;
+    if (binding.strided && !uir_rt_footprint(&binding, dtype, rank, shape, &needed))
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s': its strides are too large",
+                         port.name);
+    if (data && needed > capacity)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "input '%s': the buffer holds %zu bytes, %zu are needed", port.name, capacity, needed);
     if (rank) memcpy(r->input_shapes + (size_t)index * UIR_PLAN_MAX_RANK, shape, rank * sizeof *shape);
+    r->bound_inputs[index] = binding;
     r->inputs[index] = data;
     r->input_sizes[index] = bytes;
     r->input_set[index] = true;
@@ -148,27 +186,80 @@ uir_status uir_runtime_set_input(uir_runtime *r, uint32_t index, uir_dtype dtype
 }
 
 uir_status uir_runtime_bind_output(uir_runtime *r, uint32_t index, void *data, size_t capacity) {
+    return uir_runtime_bind_output_strided(r, index, NULL, data, capacity);
+}
+
+uir_status uir_runtime_bind_output_strided(uir_runtime *r, uint32_t index, const int64_t *strides, void *data,
+                                           size_t capacity) {
     if (index >= r->plan->outputs_count)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
                          index, r->plan->outputs_count);
-    r->bound_outputs[index] = (uir_rt_buffer){data, data ? capacity : 0};
-    return UIR_STATUS_OK;
+    uir_package_port port = uir_package_get_output(r->package, index);
+    return bind(r, &port, "output", strides, data, capacity, &r->bound_outputs[index]);
 }
 
 /* ---- a run ---- */
+/* Where the input is read: its slack is bound, or it is copied together. */
+static uir_status stage_input(uir_runtime *r, uint32_t i) {
+    const uir_plan_port *port = &r->plan->inputs[i];
+    const int64_t *shape = r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK;
+    uir_rt_binding *binding = &r->bound_inputs[i];
+    uint32_t rank = uir_rt_rank(r, port->tensor);
+    size_t available = r->input_sizes[i];
+    UIR_TRY(uir_rt_bind_slack(r, port, shape, binding));
+    r->inputs[i] = binding->data;
+    if (binding->strided && binding->in_place) { /* the last stretch's slack as well, or none */
+        size_t stretch = uir_dtype_bits((uir_dtype)r->plan->tensors[port->tensor].dtype) / 8, span = 0;
+        int64_t slack = port->slack == UIR_PLAN_NONE ? 0 : r->values[port->slack];
+        bool fits = true;
+        for (uint32_t d = 0; d < rank; d++)
+            fits &= !__builtin_mul_overflow(stretch, (size_t)(shape[d] + (slack && d == port->slack_axis ? slack : 0)),
+                                            &stretch);
+        span = stretch;
+        if (fits && span <= binding->capacity)
+            available = span;
+        else
+            binding->in_place = false;
+        if (!binding->in_place && port->slack != UIR_PLAN_NONE) r->values[port->slack] = 0;
+    }
+    if (binding->strided && !binding->in_place && binding->data) {
+        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], r->input_sizes[i]));
+        uir_rt_gather(binding, (uir_dtype)r->plan->tensors[port->tensor].dtype, rank, shape, r->staged[i].data);
+        r->inputs[i] = r->staged[i].data;
+    }
+    uir_rt_place_tensor(r, port->tensor, (void *)(uintptr_t)r->inputs[i], available);
+    return UIR_STATUS_OK;
+}
+
+/* An output's slack needs its extents; where they are learned in the run it has none. */
+static uir_status bind_outputs(uir_runtime *r) {
+    for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
+        const uir_plan_port *port = &r->plan->outputs[k];
+        uir_plan_list extents = r->plan->tensors[port->tensor].extents;
+        int64_t shape[UIR_PLAN_MAX_RANK];
+        bool known = true;
+        for (uint32_t d = 0; d < extents.count && known; d++)
+            known =
+                uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, extents, d), r->values, r->bound, &shape[d]) &&
+                shape[d] >= 0;
+        UIR_TRY(uir_rt_bind_slack(r, port, known ? shape : NULL, &r->bound_outputs[k]));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status bind_inputs(uir_runtime *r, bool with_data) {
     const uir_plan *p = r->plan;
     memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
     for (uint32_t i = 0; i < p->inputs_count; i++) {
         const char *name = uir_plan_get_text(p, p->inputs[i].name);
-        if (!r->input_set[i] || (with_data && !r->inputs[i] && r->input_sizes[i]))
+        if (!r->input_set[i] || (with_data && !r->bound_inputs[i].data && r->input_sizes[i]))
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
-        uir_rt_place_tensor(r, p->inputs[i].tensor, (void *)(uintptr_t)r->inputs[i], r->input_sizes[i]);
+        UIR_TRY(stage_input(r, i));
         uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
         if (status != UIR_STATUS_OK)
             return uir_error(r->diagnostics, status, NULL, "input '%s' has a shape that the model excludes", name);
     }
-    return UIR_STATUS_OK;
+    return bind_outputs(r);
 }
 
 static uir_status check_inputs(uir_runtime *r) {
@@ -230,8 +321,15 @@ static uir_status run_all(uir_runtime *r) {
     UIR_TRY(uir_rt_run_block(r, 0));
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
         uint32_t tensor = r->plan->outputs[k].tensor;
-        if (r->copied_out[k] && r->tensors[tensor].bytes)
-            memmove(r->bound_outputs[k].data, r->tensors[tensor].address, r->tensors[tensor].bytes);
+        const uir_rt_binding *given = &r->bound_outputs[k];
+        const uir_rt_tensor_info *info = &r->analysis->tensors[tensor];
+        if (!r->copied_out[k] || !r->tensors[tensor].bytes) continue;
+        if (given->strided)
+            uir_rt_scatter(given, (uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor),
+                           uir_rt_shape(r, tensor), info->slack_axis,
+                           info->slack == UIR_PLAN_NONE ? 0 : r->values[info->slack], r->tensors[tensor].address);
+        else
+            memmove(given->data, r->tensors[tensor].address, r->tensors[tensor].bytes);
     }
     return UIR_STATUS_OK;
 }
@@ -272,9 +370,12 @@ uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runt
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          r->ran ? "there is no such output" : "there are no outputs before a run has ended well");
     uint32_t tensor = r->plan->outputs[index].tensor;
-    *out_output = (uir_runtime_output){
-        (uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor), uir_rt_shape(r, tensor),
-        r->copied_out[index] ? r->bound_outputs[index].data : uir_rt_address(r, tensor), r->tensors[tensor].bytes};
+    *out_output = (uir_runtime_output){(uir_dtype)r->plan->tensors[tensor].dtype,
+                                       uir_rt_rank(r, tensor),
+                                       uir_rt_shape(r, tensor),
+                                       r->copied_out[index] ? r->bound_outputs[index].data : uir_rt_address(r, tensor),
+                                       r->tensors[tensor].bytes,
+                                       r->bound_outputs[index].strided ? r->bound_outputs[index].strides : NULL};
     return UIR_STATUS_OK;
 }
 
@@ -288,12 +389,32 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     return UIR_STATUS_OK;
 }
 
+uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {
+    *out = (uir_runtime_cost){.scratch_bytes = (uint64_t)r->scratch_needed * r->threads};
+    if (!r->stages[0].valid)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nothing was planned to be counted");
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        const uir_rt_step_info *info = &r->analysis->steps[i];
+        uint64_t bytes, flops;
+        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || info->launch_stage != 0 ||
+            r->launches[info->index].invalid)
+            continue;
+        memset(r->launches[info->index].begins, 0,
+               r->launches[info->index].variant->phase_count * sizeof *r->launches[info->index].begins);
+        UIR_TRY(uir_rt_launch_count_traffic(r, i, &bytes, &flops));
+        out->dram_bytes += bytes;
+        out->flops += flops;
+        out->launches++;
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_runtime_count_traffic(uir_runtime *r) {
     uint64_t total = 0;
     if (!r->ran) return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there was no run to count");
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || !r->steps[i].calls) continue;
-        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic));
+        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic, NULL));
         total += r->steps[i].traffic * r->steps[i].calls;
         r->steps[i].counted = true;
     }

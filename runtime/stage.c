@@ -36,7 +36,7 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor);
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
     static const char nothing[RT_ALIGN] = {0}; /* what tensors without elements point at */
     const uir_rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
-    size_t bytes = r->tensors[tensor].bytes;
+    size_t bytes = r->tensors[tensor].span;
     if (r->tensors[tensor].invalid) UIR_TRY(shape_tensor(r, tensor)); /* says what is wrong */
     *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
     if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
@@ -87,6 +87,30 @@ uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *sh
     return UIR_STATUS_OK;
 }
 
+/* With the slack of its port; an alias takes what it stands for takes. */
+static uir_status span_tensor(uir_runtime *r, uint32_t tensor) {
+    const uir_rt_tensor_info *info = &r->analysis->tensors[tensor];
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    const int64_t *shape = uir_rt_shape(r, tensor);
+    uint64_t count = 1;
+    r->tensors[tensor].span = r->tensors[tensor].bytes;
+    if (info->slack == UIR_PLAN_NONE || r->values[info->slack] == 0 || info->slack_axis == UIR_PLAN_NONE)
+        return UIR_STATUS_OK;
+    if (info->root != tensor) {
+        r->tensors[tensor].span = r->tensors[info->root].span;
+        return UIR_STATUS_OK;
+    }
+    for (uint32_t d = 0; d < t->extents.count; d++) {
+        int64_t extent = shape[d];
+        if ((d == info->slack_axis && __builtin_add_overflow(extent, r->values[info->slack], &extent)) ||
+            __builtin_mul_overflow(count, (uint64_t)extent, &count))
+            return fail_size(r, "a tensor and its slack are too large");
+    }
+    return uir_dtype_storage_size((uir_dtype)t->dtype, count, &r->tensors[tensor].span)
+               ? UIR_STATUS_OK
+               : fail_size(r, "a tensor and its slack are too large");
+}
+
 static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
     const uir_plan_tensor *t = &r->plan->tensors[tensor];
     int64_t *shape = r->shapes + r->analysis->tensors[tensor].shape;
@@ -99,6 +123,7 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
     if (!uir_shape_element_count(shape, t->extents.count, &count) ||
         !uir_dtype_storage_size((uir_dtype)t->dtype, count, &r->tensors[tensor].bytes))
         return fail_size(r, "a tensor is too large for these dims");
+    UIR_TRY(span_tensor(r, tensor));
     if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes)
         return fail_size(r, "a reshape to another number of elements for these dims");
     if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
@@ -216,26 +241,54 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
     return false;
 }
 
+/* Whether the launch that makes the output only appends to what the input of the plan holds, which lies where the
+ * output has it: what others read of the input, they read unchanged. */
+static bool appends_to_input(const uir_runtime *r, uint32_t output, uint32_t input) {
+    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor;
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        const uir_plan_step *s = &r->plan->steps[i];
+        if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
+        const uir_rt_launch *l = &r->launches[r->analysis->steps[i].index];
+        for (uint32_t f = 0; l->variant && f < l->variant->phase_count; f++) {
+            uir_plan_list copies = r->plan->phases[l->variant->first_phase + f].copies;
+            for (uint32_t c = 0; c < copies.count && l->halves[f]; c += 2) {
+                const uir_plan_pointer *pointers = &r->plan->pointers[l->variant->first_pointer],
+                                       *from = &pointers[uir_plan_get_word(r->plan, copies, c)],
+                                       *to = &pointers[uir_plan_get_word(r->plan, copies, c + 1)];
+                if (uir_plan_get_word(r->plan, s->outputs, to->index) == tensor &&
+                    uir_plan_get_word(r->plan, s->inputs, from->index) == source)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 static uir_status place_output(uir_runtime *r, uint32_t k) {
     uint32_t tensor = r->plan->outputs[k].tensor;
-    const uir_rt_buffer *given = &r->bound_outputs[k];
-    size_t bytes = r->tensors[tensor].bytes;
+    const uir_rt_binding *given = &r->bound_outputs[k];
+    size_t bytes = r->tensors[tensor].bytes, span = r->tensors[tensor].span;
     r->copied_out[k] = false;
     if (given->data) {
+        if (given->strided && !uir_rt_footprint(given, (uir_dtype)r->plan->tensors[tensor].dtype,
+                                                uir_rt_rank(r, tensor), uir_rt_shape(r, tensor), &bytes))
+            return fail_size(r, "an output is too large for its strides");
         if (given->capacity < bytes)
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                              "output '%s': the buffer holds %zu bytes, %zu are needed",
                              uir_plan_get_text(r->plan, r->plan->outputs[k].name), given->capacity, bytes);
         for (uint32_t i = 0; i < r->plan->inputs_count && !r->copied_out[k]; i++) {
-            if (!overlaps(given->data, bytes, r->inputs[i], r->input_sizes[i])) continue;
-            r->copied_out[k] = r->inputs[i] != given->data || !continues_input(r, k, i);
+            size_t size = r->tensors[r->plan->inputs[i].tensor].span;
+            if (!overlaps(given->data, span > bytes ? span : bytes, r->inputs[i], size)) continue;
+            r->copied_out[k] = r->inputs[i] != given->data || (!appends_to_input(r, k, i) && !continues_input(r, k, i));
         }
+        if (given->strided && (!given->in_place || given->capacity < span)) r->copied_out[k] = true;
         if (!r->copied_out[k]) {
             uir_rt_place_tensor(r, tensor, given->data, given->capacity);
             return UIR_STATUS_OK;
         }
     }
-    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], bytes));
+    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], span));
     uir_rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
     return UIR_STATUS_OK;
 }

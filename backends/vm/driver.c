@@ -93,8 +93,9 @@ static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_drive
     return uir_vm_run_range(launch->state, launch->pointers, phase, begin, end, launch->cancel, scratch, NULL);
 }
 
-static uir_status count_traffic(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes) {
-    return uir_vm_count_traffic(launch->state, scratch, launch->cancel, NULL, out_bytes);
+static uir_status count_traffic(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes,
+                                uint64_t *out_flops) {
+    return uir_vm_count_traffic(launch->state, scratch, launch->begins, launch->cancel, NULL, out_bytes, out_flops);
 }
 
 const uir_driver uir_vm_driver = {

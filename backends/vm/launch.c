@@ -271,20 +271,24 @@ uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t p
     return status;
 }
 
-uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const volatile bool *cancel,
-                                uir_diagnostics *diagnostics, uint64_t *out_bytes) {
+uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const int64_t *begins,
+                                const volatile bool *cancel, uir_diagnostics *diagnostics, uint64_t *out_bytes,
+                                uint64_t *out_flops) {
     const vm_state *s = state;
     vm_machine machine = {.kernel = s->kernel,
                           .diagnostics = diagnostics,
                           .scratch = scratch,
                           .free_at = s->reserved,
                           .cancel = cancel,
-                          .traffic = out_bytes};
+                          .traffic = out_bytes,
+                          .flops = out_flops};
     *out_bytes = 0;
+    if (out_flops) *out_flops = 0;
     UIR_TRY(start(&machine, s, NULL));
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < s->kernel->phases_count && status == UIR_STATUS_OK; i++)
-        status = uir_vm_run_indices(&machine, &s->kernel->phases[i], s->extents + 4 * (size_t)i, 0, s->indices[i]);
+        status = uir_vm_run_indices(&machine, &s->kernel->phases[i], s->extents + 4 * (size_t)i, begins ? begins[i] : 0,
+                                    s->indices[i]);
     uir_vm_forget(&machine);
     return status;
 }

@@ -50,6 +50,7 @@ typedef struct vm_machine {
     vm_overflow *overflow;
     uint64_t
         *traffic; /* not NULL: nothing is computed, the bytes of device memory that would be touched are added up */
+    uint64_t *flops; /* with traffic: so are the operations; may be NULL */
     uint64_t steps, step_limit;
     const volatile bool *cancel;
 } vm_machine;

@@ -49,9 +49,11 @@ int64_t uir_vm_indices(const void *state, uint32_t phase);
 uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t phase, int64_t begin, int64_t end,
                             const volatile bool *cancel, uir_driver_scratch *scratch, uir_diagnostics *diagnostics);
 
-/* Bytes of device memory that all phases' slices touch, nothing computed: what an index picks is taken to be inside. */
-uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const volatile bool *cancel,
-                                uir_diagnostics *diagnostics, uint64_t *out_bytes);
+/* Bytes of device memory that all phases' slices touch and operations on elements that they do (NULL: not asked), nothing
+ * computed: what an index picks is taken to be inside. `begins`: the first flat index of each phase; NULL: 0. */
+uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const int64_t *begins,
+                                const volatile bool *cancel, uir_diagnostics *diagnostics, uint64_t *out_bytes,
+                                uint64_t *out_flops);
 
 /* The driver of bytecode for the runtime. */
 extern const uir_driver uir_vm_driver;

@@ -355,6 +355,11 @@ typedef struct uir_session_options {
     size_t struct_size; /* sizeof(uir_session_options) */
     const char *device; /* NULL: the default */
     uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
+    /* The caller's threads in place of the session's own: runs task(context, i) once for every i < count (at most
+     * `threads`), on any threads, at once or one after the other, and returns when all have ended. Called by the thread
+     * that runs the session. NULL: the session has threads of its own. */
+    void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
+    void *parallel_user;
 } uir_session_options;
 
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
@@ -363,11 +368,28 @@ UIR_API void uir_session_destroy(uir_session *session);
 /* Binds an input. The session keeps no copy: `value` must live until the run has ended. dtype and shape are checked here;
  * dims that several inputs share are checked when the run starts. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
+/* Binds an input to the caller's memory, which is read by every run until another is bound; nothing is copied here.
+ * `shape` has `rank` extents >= 0. `strides`, per axis in elements and >= 0, may be NULL: packed, row-major. `capacity`:
+ * the bytes behind `data` that may be read. The elements are read where they lie when they are packed, or when the input
+ * is a cache that an output of the model appends to along one axis, the strides leave room behind each stretch of that
+ * axis and are packed otherwise, and `capacity` covers that room; with other strides each run copies them together.
+ * BAD_DATA for a shape that the model excludes, INVALID_ARGUMENT for a buffer too small, UNSUPPORTED for what is no
+ * tensor of bytes. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t rank,
+                                                          const int64_t *shape, const int64_t *strides,
+                                                          const void *data, size_t capacity);
 /* Results of output `index` are written to the caller's `capacity` bytes of `data` by every run until another buffer is
  * bound; the output's value then borrows them. It may be the data of an input's value. NULL: memory of the session again.
  * A run whose result is larger fails with INVALID_ARGUMENT. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session, size_t index, void *data,
                                                            size_t capacity);
+/* The same with strides, per axis in elements and >= 0, as many as the output's rank; no two elements may share a place.
+ * A cache that grows in place: bind the input (`past`) and the output that appends to it (`present`) to the same memory
+ * with the same strides, room for the greatest length among them, and a run writes the new rows and nothing else. The
+ * value of such an output is a packed copy of it, made when it is asked for. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
+                                                                   const int64_t *strides, void *data,
+                                                                   size_t capacity);
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
 /* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. */
 UIR_API void uir_session_cancel(uir_session *session);
@@ -385,6 +407,22 @@ typedef struct uir_run_statistics {
     uint64_t dram_bytes;              /* of the tensors that kernels read and wrote */
 } uir_run_statistics;
 UIR_API uir_run_statistics uir_session_get_statistics(const uir_session *session);
+
+/* What a run would take, found without one. */
+typedef struct uir_cost {
+    uint64_t tensor_bytes;  /* of tensors in the session's own memory, outputs that are not bound among them */
+    uint64_t scratch_bytes; /* of all threads */
+    uint64_t weight_bytes;  /* of constants, shared by all sessions of the model */
+    uint64_t dram_bytes;    /* that the kernels' slices read and write in device memory, caches not counted */
+    uint64_t flops;         /* arithmetic operations; a multiplication with an addition is two */
+    uint64_t launches;
+} uir_cost;
+/* The cost of a run in which every named dim has the given value and every other free dim of the inputs is 1. Dims that
+ * only a run's data tell are taken to be unknown: what depends on them is not counted, and loops count one iteration.
+ * The session's inputs stay bound. NOT_FOUND for a name that is no dim of an input; UNSUPPORTED in a session of the
+ * interpreter; other statuses as for a run with such inputs. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings,
+                                                        size_t binding_count, uir_cost *out_cost);
 
 /* One executed node of the last run, for --explain and --profile. Returns false past the end. */
 typedef struct uir_node_statistics {

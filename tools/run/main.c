@@ -273,8 +273,8 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     size_t count = 0;
     uir_session *session = NULL;
     bool agree = true;
-    uir_session_options session_options = {sizeof session_options, NULL,
-                                           (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
+    uir_session_options session_options = {.struct_size = sizeof session_options,
+                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
     uir_status status = case_folders(options, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
     size_t cases = count ? count : 1;
