@@ -137,8 +137,7 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_pa
         symbols[i] = p->names.symbols[i];
         scratch_bytes[i] = uir_cpu_scratch_bytes(p->igraphs[i]);
         if (!scratch_bytes[i].id)
-            return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "kernel %s needs more memory than can be said",
-                             p->igraphs[i]->name);
+            return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
     }
     for (uint32_t i = 0; i < native_count; i++) {
         const uir_packaging_native *native = &contents->natives[i];

@@ -459,6 +459,7 @@ static void unwrap_held(uir_session *session) {
 
 uir_status uir_session_run(uir_session *session) {
     uir_call call;
+    if (session->runtime) uir_runtime_forget_cancel(session->runtime);
     if (session->runtime)
         return uir_call_flush(&session->call, run_on_device(&session->call, session), "running the model");
     session->cancel = false;

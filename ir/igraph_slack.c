@@ -197,10 +197,9 @@ static uir_status add_if(uir_igraph *g, uint32_t symbol, int64_t value, uint32_t
 static uir_status split_phase(uir_igraph *g, uint32_t id, uint32_t in, uint32_t out) {
     uint32_t first = g->phases.data[id].bodies[0].first_item, copies = UINT32_MAX, others = UINT32_MAX, symbol, half;
     uint32_t *copy_end = &copies, *other_end = &others;
-    bool done = find_half(g, &g->phases.data[id], &half);
+    uir_icopy found[16];
+    bool done = find_half(g, &g->phases.data[id], &half) && uir_igraph_find_copies(g, id, found, 16) > 0;
     if (done) { /* further pairs go over from the second half */
-        uir_icopy found[16];
-        if (!uir_igraph_find_copies(g, id, found, 16)) return UIR_STATUS_OK;
         uint32_t second = g->items.data[first].next;
         if (second == UINT32_MAX) return UIR_STATUS_OK;
         copy_end = &g->items.data[first].first_child;

@@ -149,6 +149,8 @@ typedef struct uir_runtime_output {
 uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, uir_runtime_output *out_output);
 /* From any thread or a signal handler: a run in progress, or else the next one, ends soon with CANCELLED. */
 void uir_runtime_cancel(uir_runtime *runtime);
+/* Forgets a wish to stop that came before the run. */
+void uir_runtime_forget_cancel(uir_runtime *runtime);
 /* Plans the memory for the inputs' shapes, which may be set with data NULL, without running; bytes of the arena. Dims
  * that are learned in a run are not in it. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);

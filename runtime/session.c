@@ -365,6 +365,10 @@ void uir_runtime_cancel(uir_runtime *r) {
     __atomic_store_n(&r->cancel, true, __ATOMIC_RELAXED);
 }
 
+void uir_runtime_forget_cancel(uir_runtime *r) {
+    __atomic_store_n(&r->cancel, false, __ATOMIC_RELAXED);
+}
+
 uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runtime_output *out_output) {
     if (index >= r->plan->outputs_count || !r->ran)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,

@@ -115,7 +115,8 @@ static void a_session_runs_with_several_shapes(void **state) {
     uir_context *context = *state;
     uir_model *model = load_small(context);
     uir_session *session;
-    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+    uir_session_options interpreted = {.struct_size = sizeof interpreted, .device = "interpreter"};
+    assert_int_equal(uir_session_create(model, &interpreted, &session), UIR_STATUS_OK);
     uir_value *output;
     assert_int_equal(uir_session_get_output(session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
     for (int64_t rows = 0; rows < 4; rows++) {

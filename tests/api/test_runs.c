@@ -39,7 +39,9 @@ static int begin(void **state) {
     static world w;
     blob bytes = loop_model(4);
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
-    uir_status status = uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, NULL, &w.model);
+    uir_status status = uir_model_load_memory(
+        w.context, bytes.data, bytes.length, NULL,
+        &(uir_model_options){.struct_size = sizeof(uir_model_options), .device = "interpreter"}, &w.model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w.context); i++)
         print_message("%s\n", uir_context_get_message(w.context, i).text);
     blob_free(&bytes);

@@ -58,7 +58,7 @@ uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values,
     int64_t size;
     uint32_t count = uir_dims_symbol_count(igraph->dims);
     uir_dim bytes = uir_cpu_scratch_bytes(igraph);
-    if (!bytes.id) return UIR_STATUS_LIMIT;
+    if (!bytes.id) return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
     uir_dim_result result = uir_dim_evaluate(igraph->dims, bytes, values, NULL, count, &size);
     if (result == UIR_DIM_OVERFLOW) return UIR_STATUS_LIMIT;
     if (result != UIR_DIM_EVALUATED) return UIR_STATUS_INVALID_ARGUMENT;

@@ -1,0 +1,252 @@
+/* Memory of the caller's: strides, capacity, a cache that grows where it lies; threads of the caller's; a run's cost.
+ */
+#include "tests/frontend/make.h"
+#include "uir/uir.h"
+
+enum { HEADS = 2, CHANNELS = 4, CAPACITY = 10, MOST_ROWS = 8, GRAPH_SIZE = HEADS * CAPACITY * CHANNELS };
+
+/* present = past, then new, along the rows; total = the sum of present over the rows. */
+static blob cache_model(void) {
+    blob graph = blob_new(), axes = make_tensor("axes", UIR_DTYPE_I64, 1, (int64_t[]){1});
+    int64_t axis = 1;
+    put_bytes(&axes, TENSOR_RAW, &axis, sizeof axis);
+    put_text(&graph, GRAPH_NAME, "cache");
+    put_message(&graph, GRAPH_INPUT, make_value("past", UIR_DTYPE_F32, "2,p,4"));
+    put_message(&graph, GRAPH_INPUT, make_value("new", UIR_DTYPE_F32, "2,n,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("present", UIR_DTYPE_F32, "2,t,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("total", UIR_DTYPE_F32, "2,1,4"));
+    put_message(&graph, GRAPH_INITIALIZER, axes);
+    blob concat = make_node("Concat", "append", "past,new", "present");
+    put_message(&concat, NODE_ATTRIBUTE, make_int_attribute("axis", 1));
+    put_message(&graph, GRAPH_NODE, concat);
+    put_message(&graph, GRAPH_NODE, make_node("ReduceSum", "sum", "present,axes", "total"));
+    return make_model(graph);
+}
+
+typedef struct world {
+    uir_context *context;
+    uir_model *model;
+    uir_session *session;
+    float past[GRAPH_SIZE], fresh[GRAPH_SIZE];
+    uint32_t tasks;
+} world;
+
+static void parallel(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context) {
+    ((world *)user)->tasks += count;
+    for (uint32_t i = count; i-- > 0;) task(context, i);
+}
+
+static void open_session(world *w, const char *device, bool own_threads) {
+    uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true, .no_cache = true};
+    uir_session_options session = {.struct_size = sizeof session, .threads = 2};
+    blob bytes = cache_model();
+    if (own_threads) {
+        session.parallel = parallel;
+        session.parallel_user = w;
+    }
+    *w = (world){.context = NULL};
+    assert_int_equal(uir_context_create(NULL, &w->context), UIR_STATUS_OK);
+    uir_status status = uir_model_load_memory(w->context, bytes.data, bytes.length, NULL, &options, &w->model);
+    for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
+        print_message("%s\n", uir_context_get_message(w->context, i).text);
+    blob_free(&bytes);
+    assert_int_equal(status, UIR_STATUS_OK);
+    assert_int_equal(uir_session_create(w->model, &session, &w->session), UIR_STATUS_OK);
+    for (int i = 0; i < GRAPH_SIZE; i++) w->past[i] = (float)i, w->fresh[i] = (float)(1000 + i);
+}
+
+static void close_session(world *w) {
+    uir_session_destroy(w->session);
+    uir_model_destroy(w->model);
+    uir_context_destroy(w->context);
+}
+
+static const int64_t room[] = {CAPACITY * CHANNELS, CHANNELS, 1};
+
+static void bind_past(world *w, int64_t rows, const int64_t *strides) {
+    assert_int_equal(
+        uir_session_bind_input(w->session, 0, 3, (int64_t[]){HEADS, rows, CHANNELS}, strides, w->past, sizeof w->past),
+        UIR_STATUS_OK);
+}
+
+static void bind_new(world *w, int64_t rows) {
+    assert_int_equal(
+        uir_session_bind_input(w->session, 1, 3, (int64_t[]){HEADS, rows, CHANNELS}, NULL, w->fresh, sizeof w->fresh),
+        UIR_STATUS_OK);
+}
+
+/* What row `row` of head `head` is to be after `past` rows of the cache as it was filled. */
+static float wanted(int64_t head, int64_t row, int64_t channel, int64_t past, int64_t rows) {
+    if (row < past) return (float)((head * CAPACITY + row) * CHANNELS + channel);
+    return (float)(1000 + (head * rows + row - past) * CHANNELS + channel);
+}
+
+static void check_present(world *w, const float *data, const int64_t *strides, int64_t past, int64_t rows) {
+    uir_value *present, *total;
+    assert_int_equal(uir_session_get_output(w->session, 0, &present), UIR_STATUS_OK);
+    assert_int_equal(uir_session_get_output(w->session, 1, &total), UIR_STATUS_OK);
+    assert_int_equal(uir_value_get_shape(present)[1], past + rows);
+    const float *packed = uir_value_get_data(present), *sums = uir_value_get_data(total);
+    for (int64_t h = 0; h < HEADS; h++) {
+        for (int64_t c = 0; c < CHANNELS; c++) {
+            float sum = 0;
+            for (int64_t t = 0; t < past + rows; t++) {
+                float value = wanted(h, t, c, past, rows);
+                sum += value;
+                assert_true(packed[(h * (past + rows) + t) * CHANNELS + c] == value);
+                if (data) assert_true(data[h * strides[0] + t * strides[1] + c * strides[2]] == value);
+            }
+            assert_true(sums[h * CHANNELS + c] == sum);
+        }
+    }
+}
+
+static void run(world *w) {
+    uir_status status = uir_session_run(w->session);
+    for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
+        print_message("%s\n", uir_context_get_message(w->context, i).text);
+    assert_int_equal(status, UIR_STATUS_OK);
+}
+
+/* Rows 0 to 7 of the past, 0 to 2 new ones: in place, and the bytes of the past are not moved. */
+static void grow(world *w, bool counted) {
+    for (int64_t past = 0; past <= 7; past++) {
+        for (int64_t rows = 0; rows <= 2; rows++) {
+            for (int i = 0; i < GRAPH_SIZE; i++) w->past[i] = (float)i;
+            bind_past(w, past, room);
+            bind_new(w, rows);
+            assert_int_equal(uir_session_bind_output(w->session, 0, NULL, 0), UIR_STATUS_OK);
+            run(w);
+            check_present(w, NULL, NULL, past, rows);
+            uint64_t all = uir_session_get_statistics(w->session).dram_bytes;
+            assert_int_equal(uir_session_bind_output_strided(w->session, 0, 3, room, w->past, sizeof w->past),
+                             UIR_STATUS_OK);
+            run(w);
+            check_present(w, w->past, room, past, rows);
+            uint64_t saved = all - uir_session_get_statistics(w->session).dram_bytes;
+            if (counted) assert_int_equal(saved, 2 * HEADS * CHANNELS * sizeof(float) * (uint64_t)past);
+        }
+    }
+}
+
+static void a_cache_grows_in_place(void **state) {
+    static const char *const devices[] = {"vm", "cpu", "interpreter"};
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        world w;
+        open_session(&w, devices[d], false);
+        grow(&w, d < 2);
+        close_session(&w);
+    }
+}
+
+/* Strides that no kernel knows: channels outermost, rows apart; memory that overlaps in other ways than a cache's. */
+static void any_strides_will_do(void **state) {
+    static const char *const devices[] = {"vm", "interpreter"};
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        world w;
+        float result[400];
+        const int64_t turned[] = {1, 2, 40}, apart[] = {100, 10, 2};
+        open_session(&w, devices[d], false);
+        for (int64_t h = 0; h < HEADS; h++)
+            for (int64_t t = 0; t < 3; t++)
+                for (int64_t c = 0; c < CHANNELS; c++) w.past[h + 2 * t + 40 * c % GRAPH_SIZE] = 0;
+        float past[3 * 40 + 20];
+        for (int64_t h = 0; h < HEADS; h++)
+            for (int64_t t = 0; t < 3; t++)
+                for (int64_t c = 0; c < CHANNELS; c++) past[h + 2 * t + 40 * c] = wanted(h, t, c, 3, 2);
+        assert_int_equal(
+            uir_session_bind_input(w.session, 0, 3, (int64_t[]){HEADS, 3, CHANNELS}, turned, past, sizeof past),
+            UIR_STATUS_OK);
+        bind_new(&w, 2);
+        assert_int_equal(uir_session_bind_output_strided(w.session, 0, 3, apart, result, sizeof result), UIR_STATUS_OK);
+        run(&w);
+        check_present(&w, result, apart, 3, 2);
+        /* Packed over the input's own memory, and one element further on. */
+        for (int shift = 0; shift < 2; shift++) {
+            for (int i = 0; i < GRAPH_SIZE; i++) w.past[i] = (float)i;
+            bind_past(&w, 3, room);
+            assert_int_equal(uir_session_bind_output(w.session, 0, w.past + shift, sizeof w.past - sizeof(float)),
+                             UIR_STATUS_OK);
+            run(&w);
+            check_present(&w, w.past + shift, (int64_t[]){5 * CHANNELS, CHANNELS, 1}, 3, 2);
+        }
+        close_session(&w);
+    }
+}
+
+static void buffers_that_do_not_fit_are_refused(void **state) {
+    world w;
+    const int64_t shape[] = {HEADS, 3, CHANNELS}, backwards[] = {12, -4, 1};
+    (void)state;
+    open_session(&w, "vm", false);
+    /* The last stretch's slack need not be there. */
+    size_t least = (CAPACITY * CHANNELS + 3 * CHANNELS) * sizeof(float);
+    assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, room, w.past, least - 1),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, backwards, w.past, sizeof w.past),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_session_bind_input(w.session, 0, 2, shape, NULL, w.past, sizeof w.past), UIR_STATUS_BAD_DATA);
+    assert_int_equal(uir_session_bind_input(w.session, 7, 3, shape, NULL, w.past, sizeof w.past),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, NULL, NULL, sizeof w.past),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, room, w.past, least), UIR_STATUS_OK);
+    bind_new(&w, 1);
+    run(&w);
+    check_present(&w, NULL, NULL, 3, 1);
+    least += CHANNELS * sizeof(float);
+    assert_int_equal(uir_session_bind_output_strided(w.session, 0, 3, room, w.past, least - 1), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(w.session), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_session_bind_output_strided(w.session, 0, 3, room, w.past, least), UIR_STATUS_OK);
+    run(&w);
+    check_present(&w, w.past, room, 3, 1);
+    assert_int_equal(uir_session_bind_output_strided(w.session, 0, 2, room, w.past, least),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    close_session(&w);
+}
+
+static void the_callers_threads_run_it(void **state) {
+    world w;
+    (void)state;
+    open_session(&w, "vm", true);
+    grow(&w, true);
+    close_session(&w);
+}
+
+static void a_runs_cost_is_told_without_it(void **state) {
+    world w;
+    uir_cost small, large;
+    uir_dim_binding dims[] = {{"p", 100}, {"n", 1}}, wrong = {"q", 1};
+    (void)state;
+    open_session(&w, "vm", false);
+    assert_int_equal(uir_session_get_cost(w.session, dims, 2, &small), UIR_STATUS_OK);
+    dims[0].value = 1000;
+    assert_int_equal(uir_session_get_cost(w.session, dims, 2, &large), UIR_STATUS_OK);
+    assert_int_equal(small.launches, 2);
+    uint64_t row = HEADS * CHANNELS * sizeof(float);
+    assert_int_equal(small.dram_bytes, (3 * 101 + 1) * row); /* past and new to present, present to the sums */
+    assert_int_equal(large.dram_bytes, (3 * 1001 + 1) * row);
+    assert_true(large.flops > small.flops && small.flops >= 100 * HEADS * CHANNELS);
+    assert_int_equal(uir_session_get_cost(w.session, &wrong, 1, &small), UIR_STATUS_NOT_FOUND);
+    bind_past(&w, 3, room);
+    bind_new(&w, 1);
+    run(&w);
+    check_present(&w, NULL, NULL, 3, 1);
+    close_session(&w);
+    open_session(&w, "interpreter", false);
+    assert_int_equal(uir_session_get_cost(w.session, dims, 2, &small), UIR_STATUS_UNSUPPORTED);
+    close_session(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cache_grows_in_place),
+        cmocka_unit_test(any_strides_will_do),
+        cmocka_unit_test(buffers_that_do_not_fit_are_refused),
+        cmocka_unit_test(the_callers_threads_run_it),
+        cmocka_unit_test(a_runs_cost_is_told_without_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
