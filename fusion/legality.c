@@ -246,6 +246,80 @@ static bool are_siblings(const looking *l) {
     return true;
 }
 
+/* The maker of an operand, movements looked through. */
+static uint32_t origin_of(const looking *l, uint32_t index, uint32_t operand) {
+    uint32_t maker = maker_of(l, index, operand);
+    while (maker != UIR_FUSION_NONE &&
+           (class_of(l, maker) == UIR_FUSION_CLASS_VIEW || class_of(l, maker) == UIR_FUSION_CLASS_RESHAPE))
+        maker = maker_of(l, maker, 0);
+    return maker;
+}
+
+static bool is_op(const looking *l, uint32_t index, uir_op op) {
+    return index != UIR_FUSION_NONE && node_of(l, index)->op == op;
+}
+
+/* The value that an operand is, movements looked through: a constant that bodies use directly. */
+static bool is_constant_operand(const looking *l, uint32_t index, uint32_t operand) {
+    uir_value_id value = node_of(l, index)->inputs[operand];
+    for (uint32_t maker; (maker = maker_of(l, index, operand)) != UIR_FUSION_NONE; index = maker, operand = 0) {
+        if (class_of(l, maker) != UIR_FUSION_CLASS_VIEW && class_of(l, maker) != UIR_FUSION_CLASS_RESHAPE) return false;
+        value = node_of(l, maker)->inputs[0];
+    }
+    return uir_fusion_is_scalar_constant(l->c->module, value);
+}
+
+typedef struct softmax {
+    uint32_t scores, parts[7], count; /* the nodes of it */
+} softmax;
+
+static bool take(const looking *l, softmax *s, uint32_t index, uir_op op) {
+    if (!is_op(l, index, op)) return false;
+    s->parts[s->count++] = index;
+    return true;
+}
+
+/* exp(x - max x), divided by its sum; NaNs in it may be replaced by a number. */
+static bool find_softmax(const looking *l, uint32_t index, softmax *s) {
+    *s = (softmax){.scores = UIR_FUSION_NONE};
+    if (take(l, s, index, UIR_OP_SELECT)) {
+        uint32_t test = origin_of(l, index, 0), weights = origin_of(l, index, 2);
+        if (!take(l, s, test, UIR_OP_IS_NAN) || origin_of(l, test, 0) != weights || !is_constant_operand(l, index, 1))
+            return false;
+        index = weights;
+    }
+    if (!take(l, s, index, UIR_OP_DIV)) return false;
+    uint32_t powers = origin_of(l, index, 0), sum = origin_of(l, index, 1);
+    if (!take(l, s, sum, UIR_OP_REDUCE_SUM) || origin_of(l, sum, 0) != powers || !take(l, s, powers, UIR_OP_EXP))
+        return false;
+    uint32_t difference = origin_of(l, powers, 0);
+    if (!take(l, s, difference, UIR_OP_SUB)) return false;
+    uint32_t greatest = origin_of(l, difference, 1);
+    s->scores = origin_of(l, difference, 0);
+    if (!take(l, s, greatest, UIR_OP_REDUCE_MAX) || origin_of(l, greatest, 0) != s->scores) return false;
+    return s->scores != UIR_FUSION_NONE &&
+           uir_value_type(l->c->module, node_of(l, s->scores)->outputs[0])->dtype == UIR_DTYPE_F32;
+}
+
+/* Between the products is nothing but what leads to the softmax, and the softmax, which the second one alone reads. */
+static bool is_only_softmax(const looking *l, uint32_t first, uint32_t last) {
+    softmax s;
+    if (l->reduces != 2 || !find_softmax(l, origin_of(l, last, 0), &s) || !depends_on(l, s.scores, first)) return false;
+    for (uint32_t i = first; i < count_of(l); i++) {
+        bool after = i == last || depends_on(l, i, last), between = !after && depends_on(l, i, first), part = false;
+        bool moves = class_of(l, i) == UIR_FUSION_CLASS_VIEW || class_of(l, i) == UIR_FUSION_CLASS_RESHAPE;
+        for (uint32_t k = 0; k < s.count; k++) part |= s.parts[k] == i;
+        if (between && !part && !moves && !depends_on(l, s.scores, i)) return false;
+        for (uint32_t k = 0; after && k < node_of(l, i)->input_count; k++) {
+            uint32_t from = origin_of(l, i, k);
+            bool inside =
+                from != UIR_FUSION_NONE && from != last && depends_on(l, from, first) && !depends_on(l, from, last);
+            if (inside && (i != last || k)) return false;
+        }
+    }
+    return true;
+}
+
 /* A product, reductions of what it gives, and a product of what they give. */
 static bool is_attention(const looking *l) {
     uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
@@ -261,7 +335,8 @@ static bool is_attention(const looking *l) {
         if (reduces && (!depends_on(l, i, first) || depends_on(l, i, last))) return false;
         if (gives(l, i) && !depends_on(l, i, last)) return false;
     }
-    return depends_on(l, maker_of(l, last, 0), first) && !depends_on(l, maker_of(l, last, 1), first);
+    return depends_on(l, maker_of(l, last, 0), first) && !depends_on(l, maker_of(l, last, 1), first) &&
+           is_only_softmax(l, first, last);
 }
 
 static bool fits_kind(const looking *l) {
@@ -451,6 +526,50 @@ static uir_status fits_siblings_domain(const looking *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+/* Of a product: the axes that are the one's operand's alone. */
+typedef struct product_axes {
+    uint32_t rows, columns, summed; /* how many */
+    uint32_t column, sum;           /* the last of these */
+} product_axes;
+
+static product_axes axes_of_product(const looking *l, uint32_t index) {
+    uir_axis_list left = uir_axes_of_operand(&l->axes, index, 0), right = uir_axes_of_operand(&l->axes, index, 1),
+                  to = axes_of(l, index);
+    product_axes p = {0};
+    for (uint32_t i = 0; i < to.count; i++) {
+        bool in_left = has_axis(left, to.axes[i]), in_right = has_axis(right, to.axes[i]);
+        p.rows += in_left && !in_right;
+        if (in_right && !in_left) p.columns++, p.column = to.axes[i];
+    }
+    for (uint32_t i = 0; i < right.count; i++)
+        if (!has_axis(to, right.axes[i])) p.summed++, p.sum = right.axes[i];
+    return p;
+}
+
+static bool is_known(const looking *l, uint32_t axis, int64_t most, int64_t *out_extent) {
+    return uir_dim_is_const(l->c->module->dims, l->axes.axes[axis].extent, out_extent) && *out_extent >= 1 &&
+           *out_extent <= most;
+}
+
+enum { MOST_DEPTH = 256, MOST_WIDTH = 128, KEYS_AT_ONCE = 256 };
+
+/* Keys along one axis, heads of known size; rows that the values know nothing of. A tile of keys and values fits. */
+static bool can_stream(const looking *l, uint32_t first, uint32_t last) {
+    product_axes p = axes_of_product(l, first), q = axes_of_product(l, last);
+    uir_axis_list left = uir_axes_of_operand(&l->axes, first, 0), right = uir_axes_of_operand(&l->axes, first, 1),
+                  values = uir_axes_of_operand(&l->axes, last, 1);
+    int64_t depth = 1, width;
+    if (!p.rows || p.columns != 1 || p.summed > 1 || q.columns != 1 || q.summed != 1 || p.column != q.sum) return false;
+    if (p.summed && !is_known(l, p.sum, MOST_DEPTH, &depth)) return false;
+    if (!is_known(l, q.column, MOST_WIDTH, &width)) return false;
+    for (uint32_t i = 0; i < left.count; i++)
+        if (has_axis(axes_of(l, first), left.axes[i]) && !has_axis(right, left.axes[i]) &&
+            has_axis(values, left.axes[i]))
+            return false;
+    uint64_t bytes = 4 * KEYS_AT_ONCE * (uint64_t)(depth + width + 64);
+    return !l->c->row_capacity || !uir_clusters_checks(l->c, UIR_FUSION_CLAUSE_CAPACITY) || bytes <= l->c->row_capacity;
+}
+
 /* Between the products all is over the rows S and keys R that the reductions have, R is what the second one sums over.
  */
 static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
@@ -464,6 +583,7 @@ static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
         last = i;
     }
     UIR_TRY(make_set(l, axes_of(l, last), &domain));
+    if (!can_stream(l, first, last)) *out_fits = false;
     if (!is_set(uir_axes_of_operand(&l->axes, last, 0), &axes.all)) *out_fits = false;
     for (uint32_t a = 0; a < l->axes.count; a++) {
         if (axes.all.has[a] && !axes.kept.has[a] && domain.has[a]) *out_fits = false;

@@ -10,8 +10,8 @@
  * chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of columns
  * where it is not constant and packed so already. What follows is done row by row on the finished block.
  *
- * Several such blocks in one function are products of one first factor: they share the loops over its rows, and those over
- * columns as far as each has some; what follows may join them. */
+ * Several such blocks in one function are products of one first factor: they share the loops over its rows, and those
+ * over columns as far as each has some; what follows may join them. */
 #ifndef UIR_LOWER_CONTRACTION_H
 #define UIR_LOWER_CONTRACTION_H
 

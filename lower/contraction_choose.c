@@ -364,3 +364,67 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
     return require_capacity(p, capacity);
 }
+
+/* ---- two products in a row ---- */
+enum { KEYS = 128, MOST_KEYS = 256 };
+
+/* Keys: all of them where they are known to be few. */
+static void key_tile(uir_contraction_plan *p, uir_contraction_side *n) {
+    int64_t extent;
+    bool known = uir_contraction_plan_is_const(p, n->extent, &extent);
+    int64_t size = known && extent <= MOST_KEYS ? (extent + LINE - 1) / LINE * LINE : KEYS;
+    if (size < LINE) size = LINE;
+    n->tile = uir_contraction_plan_number(p, size);
+    n->split = !known || extent > size;
+    n->guarded = !known || extent % size != 0 || extent < 1;
+}
+
+uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second) {
+    static const int64_t rows[] = {96, 48, 24, 12, 6, 1};
+    uir_contraction_side *m = &first->sides[UIR_CONTRACTION_M], *k = &first->sides[UIR_CONTRACTION_K];
+    uir_contraction_side *n = &first->sides[UIR_CONTRACTION_N], *out = &second->sides[UIR_CONTRACTION_N];
+    uir_loop_function *f = first->f;
+    int64_t capacity = 0, depth = 1, width = 1, keys = 1;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < first->device->space_count; s++)
+        if (!strcmp(first->device->spaces[s].name, "sram"))
+            capacity = (int64_t)first->device->spaces[s].capacity / 4 * 3;
+    k->tile = k->extent;
+    k->split = k->guarded = false;
+    key_tile(first, n);
+    column_tile(second, out);
+    if (out->split || !uir_contraction_plan_is_const(first, k->extent, &depth) ||
+        !uir_contraction_plan_is_const(first, out->tile, &width) ||
+        !uir_contraction_plan_is_const(first, n->tile, &keys))
+        return uir_contraction_refuse(&first->c, "heads of unknown or great size");
+    UIR_TRY(add_tile(first, m, rows[0], 1, &count));
+    m->guarded = true;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t bytes = byte_count(first, (tile_choice){rows[i], keys, depth}) +
+                        byte_count(second, (tile_choice){rows[i], width, keys}) + rows[i] * 256;
+        if (bytes > capacity) continue;
+        uir_icandidate row = {0};
+        uir_dim units = uir_dim_ceildiv(f->dims, m->extent, uir_contraction_plan_number(first, rows[i]));
+        for (uint32_t a = 0; a < first->c.axis_count; a++) {
+            uint32_t class = first->c.axes[a].class;
+            if (class == UIR_CONTRACTION_BATCH || (class == UIR_CONTRACTION_M && m->axis != a))
+                units = uir_dim_mul(f->dims, units, first->c.axes[a].extent);
+        }
+        /* What a unit does for its rows, and for the keys and values that it fetches. */
+        row.cost = uir_dim_mul(f->dims, uir_dim_ceildiv(f->dims, units, uir_contraction_plan_number(first, WORKERS)),
+                               uir_contraction_plan_number(first, rows[i] + 16));
+        UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
+        row.tiles[0] = uir_contraction_plan_number(first, rows[i]);
+        if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+        UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
+    }
+    if (!f->candidates.count) return uir_contraction_refuse(&first->c, "no tile fits the device's memory");
+    narrow_tile(first, m, rows[sizeof rows / sizeof rows[0] - f->candidates.count]);
+    second->sides[UIR_CONTRACTION_M].tile = m->tile;
+    second->sides[UIR_CONTRACTION_M].split = m->split;
+    second->sides[UIR_CONTRACTION_M].guarded = m->guarded;
+    second->sides[UIR_CONTRACTION_K].tile = n->tile;
+    second->sides[UIR_CONTRACTION_K].split = n->split;
+    second->sides[UIR_CONTRACTION_K].guarded = n->guarded;
+    return UIR_STATUS_OK;
+}

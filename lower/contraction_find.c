@@ -361,8 +361,9 @@ static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint3
     bool is_update;
     c->init = c->update = UIR_LOOP_NONE;
     for (uint32_t i = 0; i < blocks->count; i++) {
-        uint32_t state = state_of(f, blocks, blocks->ids[i], &is_update);
-        owners[i] = state == UIR_LOOP_NONE ? NO_OWNER : IS_PART;
+        uint32_t state = state_of(f, blocks, blocks->ids[i], &is_update), only = only_statement(f, blocks->ids[i]);
+        bool begins = only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_INIT;
+        owners[i] = state == UIR_LOOP_NONE && !begins ? NO_OWNER : IS_PART; /* an init goes with its update */
         if (!is_update) continue;
         if (count == UIR_CONTRACTION_MAX_PRODUCTS) return uir_contraction_refuse(c, "there are too many contractions");
         if (count == c->number) {
@@ -392,8 +393,8 @@ static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint3
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, uir_arena *arena, uir_diagnostics *diagnostics,
-                                uir_contraction *out) {
+uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
+                                uir_diagnostics *diagnostics, uir_contraction *out) {
     uir_contraction *c = out;
     block_list blocks = {.count = 0};
     uint32_t owners[UIR_CONTRACTION_MAX_BLOCKS];
@@ -419,6 +420,6 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, uir_arena
     }
     if (!f->tensors.data[c->tensor].rank) t.known[c->tensor][0] = 0;
     for (uint32_t i = 0; i < blocks.count; i++)
-        if (owners[i] == c->number) UIR_TRY(trace_block(&t, blocks.ids[i]));
+        if (owners[i] == c->number && !(left_out && left_out[blocks.ids[i]])) UIR_TRY(trace_block(&t, blocks.ids[i]));
     return UIR_STATUS_OK;
 }

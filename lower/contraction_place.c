@@ -303,12 +303,12 @@ uir_status uir_contraction_plan_open_rows(uir_contraction_plan *p, uint32_t *und
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under) {
+/* The blocks that follow, under loops that are there: a row, or nothing. */
+static uir_status place_blocks_after(uir_contraction_plan *p, uint32_t under) {
     static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N};
     uir_loop_function *f = p->f;
     bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
     bool by_rows = columns && !p->by_tiles;
-    if (by_rows && p->sides[UIR_CONTRACTION_M].axis != NONE) UIR_TRY(uir_contraction_plan_open_rows(p, &under));
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         uint32_t inside = under, id = p->c.after[i].id;
         uir_dim row, column;
@@ -337,6 +337,17 @@ uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t un
         uir_contraction_plan_append(f, inside, id);
     }
     return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_plan_place_after_in_rows(uir_contraction_plan *p, uint32_t *under) {
+    UIR_TRY(uir_contraction_plan_open_rows(p, under));
+    return place_blocks_after(p, *under);
+}
+
+uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under) {
+    bool by_rows = p->sides[UIR_CONTRACTION_N].axis != NONE && !p->by_tiles;
+    if (by_rows && p->sides[UIR_CONTRACTION_M].axis != NONE) return uir_contraction_plan_place_after_in_rows(p, &under);
+    return place_blocks_after(p, under);
 }
 
 /* ---- the whole ---- */

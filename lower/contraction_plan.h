@@ -60,6 +60,19 @@ void uir_contraction_plan_follow_tiles(uir_contraction_plan *p, const uir_contra
 /* The axis along which the last dim of what a block stores to runs; NONE. */
 uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir_contraction_block *b);
 
+/* Tiles of two products of which the second one multiplies what is made of the first one's rows: rows, keys. */
+uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second);
+
+/* ---- the variants (contraction_schedule.c) ---- */
+/* What is decided before there are tiles. `left_out`: uir_contraction_find. */
+uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
+                                       uir_diagnostics *diagnostics);
+/* Outputs along whose last dim the rows run go out across. */
+uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p);
+/* The tables of what is on chip, then the tensors there of one of the plans. */
+uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena *arena);
+uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of);
+
 /* ---- carrying out (contraction_place.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */
 uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *base, const char **out);
@@ -90,6 +103,8 @@ uir_status uir_contraction_plan_place_init(uir_contraction_plan *p, uint32_t und
 uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t which, uint32_t under);
 uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under);
 uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under);
+/* What follows, in a loop over rows that more may be put in. */
+uir_status uir_contraction_plan_place_after_in_rows(uir_contraction_plan *p, uint32_t *under);
 uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p);
 /* Loops around, blocks in their places; tensors that nothing uses any more are gone. */
 uir_status uir_contraction_plans_place(uir_contraction_plans *all);

@@ -1,5 +1,6 @@
 /* The tactic of contractions: tile m, n and k; keep a block of sums on chip; copy the factors' blocks; do what follows
  * row by row on the finished block. */
+#include "lower/attention.h"
 #include "lower/contraction_plan.h"
 
 #include <stdarg.h>
@@ -72,7 +73,7 @@ static uir_status split_output(uir_contraction_plan *p) {
 }
 
 /* Outputs along whose last dim the rows run: what follows is done on whole tiles, and copied out across at the end. */
-static uir_status find_crossed_outputs(uir_contraction_plan *p) {
+uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p) {
     uir_contraction *c = &p->c;
     uir_loop_function *f = p->f;
     uint32_t count = c->after_count;
@@ -116,7 +117,7 @@ static bool is_read_beside(const uir_contraction_plans *all, uint32_t of, uint32
 }
 
 /* Tensors on chip: the tile of sums, the copies, a row of every value that follows. */
-static uir_status make_tiles(uir_contraction_plans *all, uint32_t of) {
+uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of) {
     uir_contraction_plan *p = &all->plans[of];
     uir_loop_function *f = p->f;
     uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
@@ -126,7 +127,7 @@ static uir_status make_tiles(uir_contraction_plans *all, uint32_t of) {
     p->local[p->c.tensor] = p->sums;
     p->wide[p->c.tensor] = true;
     p->copies[0] = all->plans[0].copies[0];
-    if (p->copied[0] && !of)
+    if (p->copied[0] && !p->given && (!of || !all->plans[0].copied[0]))
         UIR_TRY(uir_contraction_plan_add_tensor(f, "rows", p->dtypes[0], (uir_dim[]){m, k}, 2, &p->copies[0]));
     if (p->copied[1])
         UIR_TRY(uir_contraction_plan_add_tensor(f, "columns", p->dtypes[1], (uir_dim[]){k, n}, 2, &p->copies[1]));
@@ -167,9 +168,10 @@ static void describe(uir_contraction_plan *p) {
 }
 
 /* What is decided before there are tiles. */
-static uir_status choose(uir_contraction_plan *p, uint32_t number, uir_arena *arena, uir_diagnostics *diagnostics) {
+uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
+                                       uir_diagnostics *diagnostics) {
     static const char *const names[][3] = {{0}, {"im", "tm", "lm"}, {"in", "tn", "ln"}, {"ik", "tk", "lk"}};
-    UIR_TRY(uir_contraction_find(p->f, number, arena, diagnostics, &p->c));
+    UIR_TRY(uir_contraction_find(p->f, number, left_out, arena, diagnostics, &p->c));
     UIR_TRY(split_output(p));
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
         UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][0], &p->sides[class].loop_name));
@@ -219,7 +221,7 @@ static uir_status check_siblings(const uir_contraction_plans *all) {
     return UIR_STATUS_OK;
 }
 
-static uir_status allocate_locals(uir_contraction_plans *all, uir_arena *arena) {
+uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena *arena) {
     uint32_t count = all->plans->f->tensors.count, *local;
     bool *wide;
     UIR_TRY_ALLOCATE(local, uir_arena_allocate_array(arena, count + 1, sizeof *local));
@@ -238,7 +240,8 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
                         uir_diagnostics *diagnostics, bool *out_always, bool *out_never) {
     int64_t rows, most = all->plans->device->mma_m ? all->plans->device->mma_m : 1;
     bool few = all->plans->few;
-    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(choose(&all->plans[i], i, arena, diagnostics));
+    for (uint32_t i = 0; i < all->count; i++)
+        UIR_TRY(uir_contraction_plan_choose(&all->plans[i], i, NULL, arena, diagnostics));
     uir_contraction_plan *leader = &all->plans[all->leader = find_leader(all)];
     for (uint32_t i = 0; i < all->count; i++)
         if (i != all->leader) uir_contraction_plan_follow_axes(&all->plans[i], leader);
@@ -250,7 +253,7 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
     if (*out_never) return UIR_STATUS_OK;
     bool copied[2] = {false, false};
     for (uint32_t i = 0; i < all->count; i++) {
-        UIR_TRY(find_crossed_outputs(&all->plans[i]));
+        UIR_TRY(uir_contraction_plan_cross_outputs(&all->plans[i]));
         copied[0] |= !uir_contraction_plan_is_direct_a(&all->plans[i]);
         copied[1] |= !uir_contraction_plan_is_direct_b(&all->plans[i]);
     }
@@ -262,8 +265,8 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
         uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(f->dims, most)};
         UIR_TRY(uir_vector_push(&f->arena, &f->requires_, condition));
     }
-    UIR_TRY(allocate_locals(all, arena));
-    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(make_tiles(all, i));
+    UIR_TRY(uir_contraction_plans_allocate(all, arena));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(uir_contraction_plans_make_tiles(all, i));
     if (leader->steps) uir_text_append_format(leader->steps, "%s\n", few ? "for few rows:" : "for any number of rows:");
     for (uint32_t i = 0; i < all->count; i++) describe(&all->plans[i]);
     if (all->count > 1) uir_contraction_plan_say(leader, "side by side in the same loops: %u products", all->count);
@@ -297,6 +300,7 @@ uir_status uir_contraction_schedule(const uir_loop_function *function, const uir
                                     uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_arena arena;
     bool always = false;
+    if (uir_attention_matches(function)) return uir_attention_schedule(function, device, steps, diagnostics, out);
     uir_arena_init(&arena, &function->allocator);
     uir_status status = build(function, device, true, steps, &arena, diagnostics, out, &always);
     if (status == UIR_STATUS_OK && !always)

@@ -86,7 +86,6 @@ static const char *check_nodes(looking *l) {
     }
     if (only_reshapes) return "nothing but reshapes";
     if (l->opaque && l->body->nodes.count > 1) return "an opaque node is not alone";
-    if (l->products > 1 && l->reductions && !l->c->attention) return "two products and a reduction";
     if (l->products == 1 && l->reductions) return "a product and a reduction";
     if (l->products > 2 && l->reductions) return "three products and a reduction";
     for (uint32_t i = 0; i < l->body->nodes.count && l->body->nodes.count > 1; i++) {

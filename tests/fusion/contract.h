@@ -10,7 +10,6 @@ typedef struct contract {
     const uir_module *module;
     uint32_t most_operands;
     uint64_t row_bytes; /* a row used twice may have; 0: any */
-    bool attention; /* may be a group */
 } contract;
 
 const char *contract_broken(const contract *c);

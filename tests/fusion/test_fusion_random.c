@@ -119,11 +119,9 @@ static double bytes_of_other(const uir_fusion_options *like, uint32_t rewrites_o
 
 static const char *check_fused(campaign *c, made *plain, made *fused, uint64_t seed) {
     uir_fusion_options options = {.clauses_off = c->clauses_off, .most_operands = MOST_OPERANDS, .fired = c->fired};
-    contract held = {fused->f.module, MOST_OPERANDS, 0, seed % 3 == 0};
-    if (held.attention) { /* every rewrite, those too that do not run unless asked for */
-        options.rewrites_on = ~0u;
+    contract held = {fused->f.module, MOST_OPERANDS, 0};
+    if (seed % 3 == 0) /* room for attention and for products side by side */
         options.most_operands = held.most_operands = 2 * MOST_OPERANDS;
-    }
     if (seed % 2) {
         options.device = &chip;
         held.row_bytes = CHIP / 2;
