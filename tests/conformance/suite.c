@@ -1,11 +1,14 @@
 /* The onnx backend suite over the public API.
  *
- *   conformance_suite [--data DIR] [--jobs N] [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N]
+ *   conformance_suite [--data DIR] [--device NAME] [--compiled] [--by-kernels N] [--every N] [--jobs N]
+ *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N]
  *
- * In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a data set; it
- * runs in a process of its own, so that a crash or a hang is one failure. Out: a line per failure, a table of what is
- * missing by op, and `N passed, M failed, S skipped`. A test passes when every output agrees (rtol 1e-3, atol 1e-7;
- * dtype, shape, integers and strings exactly; the real models carry their own tolerance). One that uses something
+ * The device is the interpreter of primitives unless one is given. `--compiled` waits for compiled kernels,
+ * `--by-kernels N`: at least N tests must run without a node that has no kernel; `--every N` takes each N-th test
+ * alone. In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a data
+ * set; it runs in a process of its own, so that a crash or a hang is one failure. Out: a line per failure, a table of
+ * what is missing by op, and `N passed, M failed, S skipped`. A test passes when every output agrees (rtol 1e-3, atol
+ * 1e-7; dtype, shape, integers and strings exactly; the real models carry their own tolerance). One that uses something
  * unsupported, said so when the model is loaded, is skipped and listed; so is one that draws random numbers and differs
  * in nothing but them, since the expected ones are of numpy's generator; and one whose expected zeros are the rounding
  * noise of another algorithm (it agrees within half a unit in the last place of the greatest element). Everything else
@@ -35,12 +38,13 @@ typedef struct test {
     outcome result;
     char text[TEXT_SIZE]; /* what went wrong */
     char ops[TEXT_SIZE];  /* missing ops, each once, separated by blanks */
+    bool by_kernels;      /* no node was left to the interpreter */
 } test;
 
 typedef struct settings {
-    const char *filter;
-    int jobs, timeout, at_least;
-    bool verbose;
+    const char *filter, *device;
+    int jobs, timeout, at_least, by_kernels, every;
+    bool verbose, compiled;
 } settings;
 
 /* ---- in the child: one test ---- */
@@ -52,6 +56,7 @@ typedef struct run {
     uir_value *inputs[MOST_VALUES], *expected[MOST_VALUES];
     uir_tolerance tolerance;
     outcome result;
+    bool by_kernels;
     char text[TEXT_SIZE], ops[TEXT_SIZE];
 } run;
 
@@ -69,17 +74,21 @@ static void explain(run *r, const char *what) {
         if (*c == '\n' || *c == '\t') *c = ' ';
 }
 
+static void add_op(run *r, const char *op) {
+    char padded[TEXT_SIZE + 2], word[130];
+    snprintf(padded, sizeof padded, " %s ", r->ops);
+    snprintf(word, sizeof word, " %.120s ", op);
+    if (strstr(padded, word)) return;
+    size_t used = strlen(r->ops);
+    snprintf(r->ops + used, sizeof r->ops - used, "%s%.120s", used ? " " : "", op);
+}
+
 static void gather_ops(run *r) {
     for (size_t i = 0; i < uir_context_message_count(r->context); i++) {
         uir_message message = uir_context_get_message(r->context, i);
         const char *op = message.op ? message.op : "(other)";
         if (message.severity != UIR_SEVERITY_ERROR || message.status != UIR_STATUS_UNSUPPORTED) continue;
-        char padded[TEXT_SIZE + 2], word[130];
-        snprintf(padded, sizeof padded, " %s ", r->ops);
-        snprintf(word, sizeof word, " %.120s ", op);
-        if (strstr(padded, word)) continue;
-        size_t used = strlen(r->ops);
-        snprintf(r->ops + used, sizeof r->ops - used, "%s%.120s", used ? " " : "", op);
+        add_op(r, op);
     }
 }
 
@@ -121,11 +130,23 @@ static bool make_ramp(run *r) {
     return true;
 }
 
+/* Which ops were left to the interpreter, or that all of them were and why. */
+static void note_fallback(run *r) {
+    uir_run_statistics statistics = uir_session_get_statistics(r->session);
+    uir_node_statistics node;
+    r->by_kernels = !statistics.host_calls && !statistics.interpreter_calls;
+    if (*uir_model_get_info(r->model).why) snprintf(r->text, sizeof r->text, "%s", uir_model_get_info(r->model).why);
+    for (size_t i = 0; uir_session_get_node_statistics(r->session, i, &node); i++)
+        if (strcmp(node.by, "vm") && strcmp(node.by, "cpu")) add_op(r, node.op);
+}
+
 static bool run_once(run *r) {
     for (size_t i = 0; i < uir_model_input_count(r->model) && i < MOST_VALUES; i++)
         if (uir_session_set_input(r->session, i, r->inputs[i]) != UIR_STATUS_OK)
             return fail(r, "an input is not accepted");
-    return uir_session_run(r->session) == UIR_STATUS_OK || fail(r, "the run failed");
+    if (uir_session_run(r->session) != UIR_STATUS_OK) return fail(r, "the run failed");
+    note_fallback(r);
+    return true;
 }
 
 /* Whether the run drew random numbers: expected values then come from another generator than ours, and only what is not
@@ -188,7 +209,7 @@ static bool read_description(const char *folder, char *model, size_t size, uir_t
     return true;
 }
 
-static void run_test(run *r, const char *folder) {
+static void run_test(run *r, const char *folder, const settings *s) {
     char model[2 * PATH_SIZE], data[PATH_SIZE + 32], expected[2 * PATH_SIZE + 16];
     r->tolerance = (uir_tolerance){.rtol = 1e-3, .atol = 1e-7};
     snprintf(model, sizeof model, "%s/model.onnx", folder);
@@ -199,7 +220,9 @@ static void run_test(run *r, const char *folder) {
         fail(r, "there is no model");
         return;
     }
-    uir_status status = uir_model_load_file(r->context, model, NULL, &r->model);
+    uir_model_options options = {
+        .struct_size = sizeof options, .device = s->device, .wait = s->compiled, .no_cache = true};
+    uir_status status = uir_model_load_file(r->context, model, &options, &r->model);
     if (status != UIR_STATUS_OK) {
         fail(r, uir_status_text(status));
         if (status == UIR_STATUS_UNSUPPORTED) {
@@ -229,13 +252,13 @@ static void run_test(run *r, const char *folder) {
     if (run_once(r)) compare(r);
 }
 
-static void child(const char *folder, int pipe_end) {
+static void child(const char *folder, const settings *s, int pipe_end) {
     run *r = calloc(1, sizeof *r);
     if (!r) _exit(1);
     r->result = FAILED;
-    run_test(r, folder);
+    run_test(r, folder, s);
     char line[2 * TEXT_SIZE + 16];
-    int length = snprintf(line, sizeof line, "%d\t%s\t%s", (int)r->result, r->ops, r->text);
+    int length = snprintf(line, sizeof line, "%d%d\t%s\t%s", (int)r->result, r->by_kernels, r->ops, r->text);
     if (write(pipe_end, line, (size_t)length) != length) _exit(1);
     _exit(0);
 }
@@ -270,7 +293,7 @@ static void start(job *j, test *t, const settings *s) {
         struct rlimit memory = {.rlim_cur = 8ul << 30, .rlim_max = 8ul << 30};
         setrlimit(RLIMIT_DATA, &memory);
 #endif
-        child(t->folder, ends[1]);
+        child(t->folder, s, ends[1]);
     }
     close(ends[1]);
     j->pipe_end = ends[0];
@@ -297,7 +320,8 @@ static void finish(job *j, int status) {
     char *ops = strchr(line, '\t'), *text = ops ? strchr(ops + 1, '\t') : NULL;
     if (!text) return;
     *ops++ = *text++ = 0;
-    t->result = (outcome)atoi(line);
+    t->result = (outcome)(line[0] - '0');
+    t->by_kernels = line[1] == '1';
     snprintf(t->ops, sizeof t->ops, "%.*s", TEXT_SIZE - 1, ops);
     snprintf(t->text, sizeof t->text, "%.*s", TEXT_SIZE - 1, text);
 }
@@ -352,6 +376,9 @@ static test *find_tests(const char *data, const settings *s, size_t *out_count) 
         if (directory) closedir(directory);
     }
     if (count) qsort(tests, count, sizeof *tests, by_name);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i += (size_t)s->every) tests[kept++] = tests[i];
+    count = kept;
     *out_count = count;
     return tests;
 }
@@ -382,6 +409,18 @@ static void print_missing(const test *tests, size_t count) {
             if (tallies[k].tests == most) printf("  %4d  %s\n", most, tallies[k].op);
 }
 
+/* On a device: how many tests ran by kernels alone, and which ops did not. */
+static int count_by_kernels(const test *tests, size_t count, const settings *s) {
+    int by_kernels = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (tests[i].result == UNSUPPORTED) continue;
+        by_kernels += tests[i].result == PASSED && tests[i].by_kernels;
+        if (s->verbose && !tests[i].by_kernels)
+            printf("interpreted %s: [%s] %s\n", tests[i].name, tests[i].ops, tests[i].text);
+    }
+    return by_kernels;
+}
+
 static int report(const test *tests, size_t count, const settings *s, double seconds) {
     int totals[OUTCOMES] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -397,11 +436,15 @@ static int report(const test *tests, size_t count, const settings *s, double sec
         if (tests[i].result == UNSUPPORTED) printf("skip: %s: unsupported: %s\n", tests[i].name, tests[i].ops);
     bool few = totals[PASSED] < s->at_least;
     if (few) printf("FAILED: %d tests pass; at least %d must\n", totals[PASSED], s->at_least);
+    int by_kernels = count_by_kernels(tests, count, s);
+    bool little = by_kernels < s->by_kernels;
+    if (little) printf("FAILED: %d tests run by kernels alone; at least %d must\n", by_kernels, s->by_kernels);
+    printf("on %s: %d tests pass by kernels alone\n", s->device, by_kernels);
     printf("%zu tests in %.1f s: %d unsupported, %d random, %d noise\n", count, seconds, totals[UNSUPPORTED],
            totals[RANDOM], totals[NOISE]);
-    printf("%d passed, %d failed, %d skipped\n", totals[PASSED], totals[FAILED] + few,
+    printf("%d passed, %d failed, %d skipped\n", totals[PASSED], totals[FAILED] + few + little,
            totals[UNSUPPORTED] + totals[RANDOM] + totals[NOISE]);
-    return totals[FAILED] || few;
+    return totals[FAILED] || few || little;
 }
 
 static const char *find_data(glob_t *found) {
@@ -410,13 +453,21 @@ static const char *find_data(glob_t *found) {
 }
 
 int main(int argc, char **argv) {
-    settings s = {.jobs = 2, .timeout = 60};
+    settings s = {.jobs = 2, .timeout = 60, .device = "interpreter", .every = 1};
     glob_t found = {0};
     const char *data = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--verbose") == 0)
             s.verbose = true;
+        else if (strcmp(argv[i], "--compiled") == 0)
+            s.compiled = true;
+        else if (value && strcmp(argv[i], "--device") == 0)
+            s.device = argv[++i];
+        else if (value && strcmp(argv[i], "--by-kernels") == 0)
+            s.by_kernels = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--every") == 0)
+            s.every = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--data") == 0)
             data = argv[++i];
         else if (value && strcmp(argv[i], "--filter") == 0)
@@ -432,6 +483,7 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    if (s.every < 1) s.every = 1;
     if (s.jobs < 1 || s.jobs > MOST_JOBS) s.jobs = 2;
     if (!data) data = find_data(&found);
     if (!data) {
