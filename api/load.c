@@ -107,6 +107,21 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
     return status;
 }
 
+static uir_status check_device(uir_call *call, const uir_model_options *options) {
+    const char *device = options ? options->device : NULL;
+    uir_text names;
+    if (!device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_packaging_knows(device)) return UIR_STATUS_OK;
+    uir_text_init(&names, &call->context->allocator);
+    for (size_t i = 0; uir_device_name(i); i++)
+        uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
+    uir_status status = uir_text_status(&names);
+    if (status == UIR_STATUS_OK)
+        status = uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "there is no device '%s'; the devices are: %s", device, names.data);
+    uir_text_deinit(&names);
+    return status;
+}
+
 static bool wants_interpreter(const uir_model_options *options) {
     return options && options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
 }
@@ -241,6 +256,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "uir_model_options.struct_size is not set");
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
+    UIR_TRY(check_device(call, options));
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);

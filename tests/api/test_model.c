@@ -23,16 +23,21 @@ static blob small_model(void) {
     return model;
 }
 
-static uir_model *load_small(uir_context *context) {
+static uir_model *load_small_for(uir_context *context, const char *device) {
     uir_model *model;
     blob bytes = small_model();
-    uir_status status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, NULL, &model);
+    uir_model_options options = {.struct_size = sizeof options, .device = device, .no_cache = true};
+    uir_status status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model);
     blob_free(&bytes); /* before it is used: what is needed was copied */
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(context); i++) {
         print_message("%s\n", uir_context_get_message(context, i).text);
     }
     assert_int_equal(status, UIR_STATUS_OK);
     return model;
+}
+
+static uir_model *load_small(uir_context *context) {
+    return load_small_for(context, "interpreter");
 }
 
 static int make_context(void **state) {
@@ -111,12 +116,7 @@ static void check_output(uir_session *session, int64_t rows) {
     }
 }
 
-static void a_session_runs_with_several_shapes(void **state) {
-    uir_context *context = *state;
-    uir_model *model = load_small(context);
-    uir_session *session;
-    uir_session_options interpreted = {.struct_size = sizeof interpreted, .device = "interpreter"};
-    assert_int_equal(uir_session_create(model, &interpreted, &session), UIR_STATUS_OK);
+static void run_several_shapes(uir_context *context, uir_session *session) {
     uir_value *output;
     assert_int_equal(uir_session_get_output(session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
     for (int64_t rows = 0; rows < 4; rows++) {
@@ -127,14 +127,51 @@ static void a_session_runs_with_several_shapes(void **state) {
         uir_value_destroy(input);
     }
     assert_int_equal(uir_session_get_output(session, 2, &output), UIR_STATUS_INVALID_ARGUMENT);
-    assert_string_equal(uir_session_get_statistics(session).ran_on, "interpreter");
-    assert_true(uir_session_get_statistics(session).interpreter_calls >= 3);
+}
+
+/* How many nodes say that they were run by it. */
+static uint64_t count_by(const uir_session *session, const char *by) {
+    uir_node_statistics node;
+    uint64_t count = 0;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) count += !strcmp(node.by, by);
+    return count;
+}
+
+static void a_session_runs_with_several_shapes(void **state) {
+    static const char *const devices[] = {"interpreter", "vm", NULL};
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        uir_context *context = *state;
+        uir_model *model = load_small_for(context, devices[i]);
+        uir_session *session;
+        assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+        run_several_shapes(context, session);
+        uir_run_statistics statistics = uir_session_get_statistics(session);
+        if (devices[i]) {
+            assert_string_equal(statistics.ran_on, devices[i]);
+            assert_true(count_by(session, devices[i]) > 0);
+        }
+        assert_true(i == 0 ? statistics.interpreter_calls >= 3 : statistics.interpreter_calls == 0);
+        assert_int_equal(statistics.host_calls, 0);
+        assert_true(i == 0 || statistics.vm_calls + statistics.native_calls > 0);
+        uir_session_destroy(session);
+        uir_model_destroy(model);
+    }
+}
+
+static void nodes_are_told_by_their_names(void **state) {
+    uir_context *context = *state;
+    uir_model *model = load_small(context);
+    uir_session *session;
+    uir_value *input = make_input(context, 2);
+    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_set_input(session, 0, input), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(session), UIR_STATUS_OK);
     uir_node_statistics node;
     bool found = false;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++)
         found = found || (!strcmp(node.name, "the other") && !strcmp(node.op, "Neg") && !strcmp(node.kernel, "neg"));
-    }
     assert_true(found);
+    uir_value_destroy(input);
     uir_session_destroy(session);
     uir_model_destroy(model);
 }
@@ -179,6 +216,17 @@ static void unknown_devices_are_refused(void **state) {
     options.struct_size = 0;
     assert_int_equal(uir_session_create(model, &options, &session), UIR_STATUS_INVALID_ARGUMENT);
     uir_model_destroy(model);
+    static const char *const unknown[] = {"toaster", "", "cpux", ":", "interpreter:x", "CPU"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        blob bytes = small_model();
+        uir_model_options wrong = {.struct_size = sizeof wrong, .device = unknown[i]};
+        uir_context_clear_messages(context);
+        assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &wrong, &model),
+                         UIR_STATUS_INVALID_ARGUMENT);
+        assert_null(model);
+        assert_true(has_message(context, "cpu, vm, interpreter"));
+        blob_free(&bytes);
+    }
 }
 
 static bool stop(void *user, const char *stage, double fraction) {
@@ -284,7 +332,7 @@ static void threads_share_a_context_and_a_model(void **state) {
 
 /* ---- memory ---- */
 
-static bool load_and_run(const uir_allocator *allocator) {
+static bool load_and_run(const uir_allocator *allocator, const char *device) {
     uir_context *context;
     uir_model *model = NULL;
     uir_session *session = NULL;
@@ -292,9 +340,11 @@ static bool load_and_run(const uir_allocator *allocator) {
     blob bytes = small_model();
     uir_status status = uir_context_create(allocator, &context);
     if (status == UIR_STATUS_OK) {
-        status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, NULL, &model);
-        uir_session_options options = {.struct_size = sizeof options, .threads = 1};
-        if (status == UIR_STATUS_OK) status = uir_session_create(model, &options, &session);
+        /* The compiler's thread allocates too: it is waited for, so that the order of allocations is one. */
+        uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true, .no_cache = true};
+        status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model);
+        uir_session_options session_options = {.struct_size = sizeof session_options, .threads = 1};
+        if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
         if (status == UIR_STATUS_OK)
             status = uir_value_create_tensor(context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &input);
         if (status == UIR_STATUS_OK) status = uir_session_set_input(session, 0, input);
@@ -302,6 +352,8 @@ static bool load_and_run(const uir_allocator *allocator) {
         uir_value_destroy(input);
         uir_session_destroy(session);
         uir_model_destroy(model);
+        if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY && uir_context_message_count(context))
+            print_message("%s\n", uir_context_get_message(context, 0).text);
         uir_context_destroy(context);
     }
     blob_free(&bytes);
@@ -309,18 +361,38 @@ static bool load_and_run(const uir_allocator *allocator) {
     return status == UIR_STATUS_OK;
 }
 
+static bool load_and_interpret(const uir_allocator *allocator) {
+    return load_and_run(allocator, "interpreter");
+}
+
+static bool load_and_run_on_vm(const uir_allocator *allocator) {
+    return load_and_run(allocator, "vm");
+}
+
 static void memory_may_run_out_anywhere(void **state) {
     (void)state;
-    run_with_failures(load_and_run);
+    run_with_failures(load_and_interpret);
+}
+
+static void memory_may_run_out_anywhere_on_a_device(void **state) {
+    (void)state;
+    run_with_failures(load_and_run_on_vm);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ports_show_names_and_dims),           cmocka_unit_test(shapes_follow_bound_dims),
-        cmocka_unit_test(a_session_runs_with_several_shapes),  cmocka_unit_test(inputs_that_do_not_fit_are_refused),
-        cmocka_unit_test(unknown_devices_are_refused),         cmocka_unit_test(loading_can_be_cancelled_at_each_stage),
-        cmocka_unit_test(messages_name_node_and_op),           cmocka_unit_test(ops_are_listed),
-        cmocka_unit_test(threads_share_a_context_and_a_model), cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(ports_show_names_and_dims),
+        cmocka_unit_test(shapes_follow_bound_dims),
+        cmocka_unit_test(a_session_runs_with_several_shapes),
+        cmocka_unit_test(inputs_that_do_not_fit_are_refused),
+        cmocka_unit_test(unknown_devices_are_refused),
+        cmocka_unit_test(loading_can_be_cancelled_at_each_stage),
+        cmocka_unit_test(messages_name_node_and_op),
+        cmocka_unit_test(ops_are_listed),
+        cmocka_unit_test(threads_share_a_context_and_a_model),
+        cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(nodes_are_told_by_their_names),
+        cmocka_unit_test(memory_may_run_out_anywhere_on_a_device),
     };
     return cmocka_run_group_tests(tests, make_context, destroy_context);
 }

@@ -29,19 +29,20 @@ static blob loop_model(int64_t trips) {
 }
 
 typedef struct world {
+    const char *device;
     uir_context *context;
     uir_model *model;
     uir_session *session;
     uir_value *input;
 } world;
 
-static int begin(void **state) {
+static int begin_on(void **state, const char *device) {
     static world w;
+    w.device = device;
     blob bytes = loop_model(4);
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
-    uir_status status = uir_model_load_memory(
-        w.context, bytes.data, bytes.length, NULL,
-        &(uir_model_options){.struct_size = sizeof(uir_model_options), .device = "interpreter"}, &w.model);
+    uir_model_options options = {.struct_size = sizeof options, .device = w.device, .no_cache = true};
+    uir_status status = uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, &options, &w.model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w.context); i++)
         print_message("%s\n", uir_context_get_message(w.context, i).text);
     blob_free(&bytes);
@@ -51,6 +52,14 @@ static int begin(void **state) {
     ((float *)uir_value_get_data(w.input))[1] = 3;
     *state = &w;
     return 0;
+}
+
+static int begin(void **state) {
+    return begin_on(state, "interpreter");
+}
+
+static int begin_vm(void **state) {
+    return begin_on(state, "vm");
 }
 
 static int end(void **state) {
@@ -120,7 +129,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(statistics_are_of_the_last_run, begin, end),
         cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin, end),
+        cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin_vm, end),
         cmocka_unit_test_setup_teardown(kinds_are_checked, begin, end),
+        cmocka_unit_test_setup_teardown(kinds_are_checked, begin_vm, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,9 @@ static bool run_once(run *r) {
 static bool drew_random_numbers(const run *r) {
     uir_node_statistics node;
     for (size_t i = 0; uir_session_get_node_statistics(r->session, i, &node); i++)
-        if (strncmp(node.kernel, "random_", 7) == 0) return true;
+        if (strncmp(node.kernel, "random_", 7) == 0 || strncmp(node.op, "Random", 6) == 0 ||
+            !strcmp(node.op, "Bernoulli") || !strcmp(node.op, "Dropout"))
+            return true;
     return false;
 }
 

@@ -38,9 +38,24 @@ KERNEL = """igraph @scale on cpu {
 """
 
 
+# Kernels that the tests of one program compile are compiled once; never in the caller's own cache.
+CACHE = tempfile.TemporaryDirectory(prefix="uir-cli-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
+# Where the device does not matter: the one that needs no compiler.
+INTERPRET = [RUN, "--device", "interpreter"]
+
+
+def flat(command):
+    """The words of a command, each as bytes; lists in it are words too."""
+    words = []
+    for c in command:
+        words += flat(c) if isinstance(c, list) else [c if isinstance(c, bytes) else os.fsencode(str(c))]
+    return words
+
+
 def run(*command, env=None, cwd=None, timeout=120):
     environment = dict(os.environ, **(env or {}))
-    command = [c if isinstance(c, bytes) else os.fsencode(str(c)) for c in command]
+    command = flat(command)
     done = subprocess.run(command, cwd=cwd, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
                           env=environment)
     done.out, done.err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -21,7 +21,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, KERNEL, OPT, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, expect,
+from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, expect,
                  external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
                  write_set)
 
@@ -29,19 +29,19 @@ from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, KERNEL, OPT, RAN, ROOT, RUN
 # ---- files ----
 def test_missing_and_odd_model_files():
     with Case() as c:
-        fails(BAD_FILE, "absent.onnx", "no such file", command=[RUN, c.path("absent.onnx")])
-        fails(BAD_FILE, "not a regular file", command=[RUN, c.folder])
-        fails(BAD_FILE, "empty", command=[RUN, c.write("empty.onnx", b"")])
-        fails(BAD_FILE, "text.onnx", "at byte", command=[RUN, c.write("text.onnx", "hello, world")])
+        fails(BAD_FILE, "absent.onnx", "no such file", command=[INTERPRET, c.path("absent.onnx")])
+        fails(BAD_FILE, "not a regular file", command=[INTERPRET, c.folder])
+        fails(BAD_FILE, "empty", command=[INTERPRET, c.write("empty.onnx", b"")])
+        fails(BAD_FILE, "text.onnx", "at byte", command=[INTERPRET, c.write("text.onnx", "hello, world")])
         os.mkfifo(c.path("pipe.onnx"))
-        fails(BAD_FILE, "pipe.onnx", command=[RUN, c.path("pipe.onnx")])
+        fails(BAD_FILE, "pipe.onnx", command=[INTERPRET, c.path("pipe.onnx")])
 
 
 def test_truncated_models():
     with Case() as c:
         whole = product_model().SerializeToString()
         for length in range(1, len(whole), 7):
-            done = run(RUN, c.write("m.onnx", whole[:length]), "--can-run")
+            done = run(INTERPRET, c.write("m.onnx", whole[:length]), "--can-run")
             expect(done.returncode in (BAD_FILE, UNSUPPORTED), f"the first {length} bytes", done)
             expect("m.onnx" in done.err and is_clean(done.stderr), f"the first {length} bytes: no place", done)
 
@@ -52,7 +52,7 @@ def test_bit_flipped_models():
         for at in range(0, len(whole) * 8, 31):
             damaged = bytearray(whole)
             damaged[at // 8] ^= 1 << at % 8
-            done = run(RUN, c.write("m.onnx", bytes(damaged)), "--quiet")
+            done = run(INTERPRET, c.write("m.onnx", bytes(damaged)), "--quiet")
             expect(done.returncode in (RAN, BAD_FILE, UNSUPPORTED), f"bit {at} flipped", done)
             expect(done.returncode == RAN or done.stderr, f"bit {at} flipped: no message", done)
             expect(is_clean(done.stderr), f"bit {at} flipped: raw bytes", done)
@@ -62,19 +62,19 @@ def test_wrong_types_in_models():
     with Case() as c:
         m = product_model()
         m.graph.initializer[0].data_type = 99
-        fails(UNSUPPORTED, "m.onnx", "'w'", "99", command=[RUN, save(m, c.path("m.onnx"))])
+        fails(UNSUPPORTED, "m.onnx", "'w'", "99", command=[INTERPRET, save(m, c.path("m.onnx"))])
         m = product_model()
         m.graph.initializer[0].dims[0] = 7
-        fails(BAD_FILE, "'w'", "bytes", command=[RUN, save(m, c.path("m.onnx"))])
+        fails(BAD_FILE, "'w'", "bytes", command=[INTERPRET, save(m, c.path("m.onnx"))])
         m = product_model()
         m.graph.initializer[0].data_type = TensorProto.INT64
-        fails(BAD_FILE, "'w'", command=[RUN, save(m, c.path("m.onnx"))])
+        fails(BAD_FILE, "'w'", command=[INTERPRET, save(m, c.path("m.onnx"))])
         m = product_model()
         m.graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
-        fails(BAD_FILE, "product", "MatMul", command=[RUN, save(m, c.path("m.onnx"))])
+        fails(BAD_FILE, "product", "MatMul", command=[INTERPRET, save(m, c.path("m.onnx"))])
         m = product_model()
         m.graph.node[0].input[0] = "nowhere"
-        fails(BAD_FILE, "product", "'nowhere'", command=[RUN, save(m, c.path("m.onnx"))])
+        fails(BAD_FILE, "product", "'nowhere'", command=[INTERPRET, save(m, c.path("m.onnx"))])
 
 
 def test_damaged_data_files():
@@ -84,26 +84,26 @@ def test_damaged_data_files():
         for damaged in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], b"\xff" * 40, b"text"):
             with open(os.path.join(data, "input_0.pb"), "wb") as f:
                 f.write(damaged)
-            fails(BAD_FILE, "input_0.pb", command=[RUN, c.model, "--data", data])
+            fails(BAD_FILE, "input_0.pb", command=[INTERPRET, c.model, "--data", data])
         npy = c.path("x.npy")
         np.save(npy, c.x)
         whole = open(npy, "rb").read()
         for damaged in (b"", whole[:8], whole[:40], whole[:-1], whole + b"x", b"text"):
             c.write("x.npy", damaged)
-            fails(BAD_FILE, "x.npy", command=[RUN, c.model, "--input", f"x={npy}"])
+            fails(BAD_FILE, "x.npy", command=[INTERPRET, c.model, "--input", f"x={npy}"])
         for at in range(0, 128 * 8, 13):
             damaged = bytearray(whole)
             damaged[at // 8] ^= 1 << at % 8
             c.write("x.npy", bytes(damaged))
-            done = run(RUN, c.model, "--input", f"x={npy}", "--quiet")
+            done = run(INTERPRET, c.model, "--input", f"x={npy}", "--quiet")
             expect(done.returncode in (RAN, BAD_FILE, UNSUPPORTED), f"bit {at} of an .npy flipped", done)
         np.savez(c.path("x.npz"), x=c.x, other=c.x)
         whole = open(c.path("x.npz"), "rb").read()
         for length in range(0, len(whole), 97):
             c.write("x.npz", whole[:length])
-            fails(BAD_FILE, "x.npz", command=[RUN, c.model, "--input", "x=" + c.path("x.npz") + ":x"])
-        fails(USAGE, "ending", command=[RUN, c.model, "--input", "x=" + c.model])
-        fails(BAD_FILE, "absent.npy", command=[RUN, c.model, "--input", "x=" + c.path("absent.npy")])
+            fails(BAD_FILE, "x.npz", command=[INTERPRET, c.model, "--input", "x=" + c.path("x.npz") + ":x"])
+        fails(USAGE, "ending", command=[INTERPRET, c.model, "--input", "x=" + c.model])
+        fails(BAD_FILE, "absent.npy", command=[INTERPRET, c.model, "--input", "x=" + c.path("absent.npy")])
 
 
 def test_wrong_shapes_and_types_of_inputs():
@@ -112,16 +112,16 @@ def test_wrong_shapes_and_types_of_inputs():
                              (c.x[:, :2], "f32[2,2]"), (c.x[0], "f32[3]"), (c.x[None], "f32[1,2,3]")):
             wrong = np.ascontiguousarray(wrong)
             data = write_set(c.path("d"), wrong)
-            fails(BAD_FILE, "'x'", words, "f32[batch, 3]", data, command=[RUN, c.model, "--data", data])
+            fails(BAD_FILE, "'x'", words, "f32[batch, 3]", data, command=[INTERPRET, c.model, "--data", data])
             np.save(c.path("x.npy"), wrong)
-            fails(BAD_FILE, "'x'", words, command=[RUN, c.model, "--input", "x=" + c.path("x.npy")])
-        fails(BAD_FILE, "'x'", command=[RUN, c.model, "--shape", "x=2x9"])
+            fails(BAD_FILE, "'x'", words, command=[INTERPRET, c.model, "--input", "x=" + c.path("x.npy")])
+        fails(BAD_FILE, "'x'", command=[INTERPRET, c.model, "--shape", "x=2x9"])
         raw = c.write("x.raw", b"\0" * 23)
-        fails(BAD_FILE, "x.raw", "23 bytes", "24", command=[RUN, c.model, "--input", "x=" + raw, "--dim", "batch=2"])
+        fails(BAD_FILE, "x.raw", "23 bytes", "24", command=[INTERPRET, c.model, "--input", "x=" + raw, "--dim", "batch=2"])
         sequence = onnx.SequenceProto(elem_type=onnx.SequenceProto.TENSOR)
         sequence.tensor_values.append(numpy_helper.from_array(c.x))
         save(sequence, os.path.join(write_set(c.path("d"), c.x), "input_0.pb"))
-        done = run(RUN, c.model, "--data", c.path("d"))  # such a file reads as a tensor in segments
+        done = run(INTERPRET, c.model, "--data", c.path("d"))  # such a file reads as a tensor in segments
         expect(done.returncode in (BAD_FILE, UNSUPPORTED) and "input_0.pb" in done.err, "a sequence for a tensor", done)
 
 
@@ -132,25 +132,25 @@ def test_external_data():
         os.mkdir(c.path("in"))
         inside = os.path.join(c.folder, "in", "m.onnx")
         save(external_model("w.bin"), m)
-        expect(run(RUN, m).returncode == RAN, "external data beside the model")
+        expect(run(INTERPRET, m).returncode == RAN, "external data beside the model")
         save(external_model("absent.bin"), m)
-        fails(BAD_FILE, "'absent.bin'", "'w'", "no such file", command=[RUN, m])
+        fails(BAD_FILE, "'absent.bin'", "'w'", "no such file", command=[INTERPRET, m])
         for location, words in ((outside, "absolute"), ("../w.bin", "out of the model's folder"),
                                 ("a/../../w.bin", "out of the model's folder"), ("/etc/passwd", "absolute")):
             save(external_model(location), inside)
-            fails(BAD_FILE, words, "'w'", "hint:", command=[RUN, inside])
+            fails(BAD_FILE, words, "'w'", "hint:", command=[INTERPRET, inside])
         os.symlink(outside, c.path("in", "link.bin"))
         os.symlink(c.folder, c.path("in", "up"))
         for location in ("link.bin", "up/w.bin"):
             save(external_model(location), inside)
-            fails(BAD_FILE, location, "symbolic link", command=[RUN, inside])
+            fails(BAD_FILE, location, "symbolic link", command=[INTERPRET, inside])
         for location in (".", "in", "", "w.bin\0", "absent/w.bin", *HOSTILE):
             save(external_model(location), m)
-            fails(BAD_FILE, "'w'", command=[RUN, m])
+            fails(BAD_FILE, "'w'", command=[INTERPRET, m])
         for offset, length in (("9", None), ("-1", None), ("x", None), ("99999999999999999999", None), (None, "4"),
                                ("18446744073709551615", "48"), ("48", "48")):
             save(external_model("w.bin", offset, length), m)
-            fails(BAD_FILE, "'w'", command=[RUN, m])
+            fails(BAD_FILE, "'w'", command=[INTERPRET, m])
 
 
 def test_unsupported_things_are_one_report():
@@ -162,30 +162,30 @@ def test_unsupported_things_are_one_report():
         m = save(make_model(nodes, [value("x", [2])], [value("y", None)]), c.path("m.onnx"))
         for more in ([], ["--can-run"], ["--quiet"]):
             fails(UNSUPPORTED, "'Foo'", "2 nodes", "'first'", "'Bar'", "com.example", "'third'", "'unknown'", "'fourth'",
-                  "'Baz'", "'fifth'", "hint:", command=[RUN, m, *more])
-        done = run(RUN, m, "--can-run", "--json")
+                  "'Baz'", "'fifth'", "hint:", command=[INTERPRET, m, *more])
+        done = run(INTERPRET, m, "--can-run", "--json")
         report = json.loads(done.stdout)
         expect(done.returncode == UNSUPPORTED and report["supported"] is False, "--can-run --json", done)
         expect({p["node"] for p in report["problems"]} == {"first", "third", "fourth", "fifth"}, "its problems", done)
         for opset in (28, 1):
             m = save(make_model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", None)],
                                 opset=opset), c.path("m.onnx"))
-            fails(UNSUPPORTED, "opset", command=[RUN, m])
-        done = run(RUN, c.model, "--can-run")
+            fails(UNSUPPORTED, "opset", command=[INTERPRET, m])
+        done = run(INTERPRET, c.model, "--can-run")
         expect(done.returncode == RAN and done.out.startswith("supported"), "--can-run", done)
 
 
 def test_unwritable_folders():
     with Case() as c:
-        fails(FAILED, "--save", "model.onnx/x", command=[RUN, c.model, "--save", c.model + "/x"])
-        fails(FAILED, "--save", command=[RUN, c.model, "--save", c.model])
-        fails(FAILED, "--save", command=[RUN, c.model, "--save", c.path("absent", "deeper")])
+        fails(FAILED, "--save", "model.onnx/x", command=[INTERPRET, c.model, "--save", c.model + "/x"])
+        fails(FAILED, "--save", command=[INTERPRET, c.model, "--save", c.model])
+        fails(FAILED, "--save", command=[INTERPRET, c.model, "--save", c.path("absent", "deeper")])
         os.makedirs(c.path("s", "output_0.pb"))
-        fails(FAILED, "output_0.pb", command=[RUN, c.model, "--quiet", "--save", c.path("s")])
+        fails(FAILED, "output_0.pb", command=[INTERPRET, c.model, "--quiet", "--save", c.path("s")])
         fails(FAILED, "uir-opt", command=[OPT, c.model, "-o", c.model + "/x"])
         if os.path.exists("/dev/full"):
             with open("/dev/full", "wb") as full:
-                done = subprocess.run([RUN, c.model], stdout=full, stderr=subprocess.PIPE)
+                done = subprocess.run([*INTERPRET, c.model], stdout=full, stderr=subprocess.PIPE)
             expect(done.returncode == FAILED and b"No space" in done.stderr, f"a full disk: {done}")
 
 
@@ -195,24 +195,24 @@ def test_hostile_names():
         for i, name in enumerate(HOSTILE):
             m = save(hostile_model(name), c.path("m.onnx"))
             for more in ([], ["--explain"], ["--profile"], ["--json"]):
-                done = run(RUN, m, *more, cwd=c.folder)
+                done = run(INTERPRET, m, *more, cwd=c.folder)
                 expect(done.returncode == RAN, f"a model with the name {name!r}", done)
                 clean = done.stdout.replace(b"\t", b"") if more == ["--json"] else done.stdout
                 expect(is_clean(clean) and is_clean(done.stderr), f"raw bytes of the name {name!r}", done)
-            report = json.loads(run(RUN, m, "--json").stdout)
+            report = json.loads(run(INTERPRET, m, "--json").stdout)
             expect(len(report["outputs"]) == 1 and report["nodes"][0]["op"] == "Relu", f"the JSON of {name!r}")
             bad = save(hostile_model(name, "Foo" + name), c.path("bad.onnx"))
-            fails(UNSUPPORTED, "bad.onnx", "Foo", command=[RUN, bad], cwd=c.folder)
-            fails(USAGE, "no input", command=[RUN, m, "--input", "nosuch=x.npy"], cwd=c.folder)
-            fails(USAGE, "no input has a dim", command=[RUN, m, "--dim", "nosuch=3"], cwd=c.folder)
+            fails(UNSUPPORTED, "bad.onnx", "Foo", command=[INTERPRET, bad], cwd=c.folder)
+            fails(USAGE, "no input", command=[INTERPRET, m, "--input", "nosuch=x.npy"], cwd=c.folder)
+            fails(USAGE, "no input has a dim", command=[INTERPRET, m, "--dim", "nosuch=3"], cwd=c.folder)
             np.save(c.path("x.npy"), c.x)
-            done = run(RUN, m, "--input", f"{name}=x.npy", "--quiet", "--save", f"saved{i}", "--format", "npy",
+            done = run(INTERPRET, m, "--input", f"{name}=x.npy", "--quiet", "--save", f"saved{i}", "--format", "npy",
                        cwd=c.folder)
             expect(done.returncode == RAN and not done.stderr, f"an input by the name {name!r}", done)
             expect(len(os.listdir(c.path(f"saved{i}"))) == 1, f"what was saved of {name!r}", done)
             saved = np.load(glob.glob(os.path.join(glob.escape(c.path(f"saved{i}")), "*.npy"))[0])
             expect(np.array_equal(saved, c.x), f"the output of {name!r}")
-            done = run(RUN, m, "--dim", f"{name}=5", cwd=c.folder)
+            done = run(INTERPRET, m, "--dim", f"{name}=5", cwd=c.folder)
             named = any(ch.isalnum() for ch in name)
             expect(not named or (done.returncode == RAN and "[5,3]" in done.out), f"a dim by the name {name!r}", done)
             for stage in ("onnx", "primitives"):
@@ -234,11 +234,11 @@ def test_bytes_that_are_no_text():
             data = hostile_model(name).SerializeToString().replace(name.encode(), mark + b"name")
             m = c.write("m.onnx", data)
             for more in ([], ["--explain"], ["--json"]):
-                done = run(RUN, m, *more)
+                done = run(INTERPRET, m, *more)
                 expect(done.returncode == RAN, f"the name {mark!r}", done)
                 expect(is_clean(done.stdout.replace(b"\t", b"")), f"raw bytes of the name {mark!r}", done)
             data = hostile_model(name, "Foo" + name).SerializeToString().replace(name.encode(), mark + b"name")
-            fails(UNSUPPORTED, "Foo", command=[RUN, c.write("m.onnx", data)])
+            fails(UNSUPPORTED, "Foo", command=[INTERPRET, c.write("m.onnx", data)])
 
 
 def test_hostile_file_names():
@@ -251,13 +251,13 @@ def test_hostile_file_names():
             save(product_model(), model)
             data = os.path.join(folder, name)
             write_set(os.fsdecode(data), c.x, c.y)
-            done = run(RUN, model, "--data", data, "--save", os.path.join(folder, b"out"), cwd=c.folder)
+            done = run(INTERPRET, model, "--data", data, "--save", os.path.join(folder, b"out"), cwd=c.folder)
             expect(done.returncode == RAN and is_clean(done.stdout + done.stderr), f"the path {name!r}", done)
             write_set(os.fsdecode(data), c.x[:, :2].copy())
-            fails(BAD_FILE, "'x'", command=[RUN, model, "--data", data], cwd=c.folder)
-            fails(BAD_FILE, command=[RUN, model + b"x"], cwd=c.folder)
-            fails(BAD_FILE, "--data", command=[RUN, model, "--data", data + b"x"], cwd=c.folder)
-            fails(USAGE, "unknown option", command=[RUN, b"--" + name], cwd=c.folder)
+            fails(BAD_FILE, "'x'", command=[INTERPRET, model, "--data", data], cwd=c.folder)
+            fails(BAD_FILE, command=[INTERPRET, model + b"x"], cwd=c.folder)
+            fails(BAD_FILE, "--data", command=[INTERPRET, model, "--data", data + b"x"], cwd=c.folder)
+            fails(USAGE, "unknown option", command=[INTERPRET, b"--" + name], cwd=c.folder)
             with open(os.path.join(folder, b"k.igraph"), "w") as f:
                 f.write(KERNEL)
             done = run(OPT, os.path.join(folder, b"k.igraph"), "--run", "--check", cwd=c.folder)
@@ -280,36 +280,36 @@ def test_wrong_usage():
                                  (["--random", "'x'"], [c.model, "--random", "x"]),
                                  (["--threads"], [c.model, "--threads", "99999999999999999999"]),
                                  (["npy or pb"], [c.model, "--format", "png"]),
-                                 (["--device", "gpu"], [c.model, "--device", "gpu"]),
+                                 (["gpu", "cpu, vm, interpreter"], [c.model, "--device", "gpu"]),
                                  (["'z'", "its inputs: x"], [c.model, "--input", "z=a.npy"]),
                                  (["NAME=VALUE"], [c.model, "--input", "x"]),
                                  (["'bacth'", "did you mean 'batch'?"], [c.model, "--dim", "bacth=2"]),
                                  (["--dim batch=-2"], [c.model, "--dim", "batch=-2"]),
                                  (["--shape x=2y3"], [c.model, "--shape", "x=2y3"]),
                                  (["'z'"], [c.model, "--shape", "z=2"])):
-            fails(USAGE, *words, command=[RUN, *arguments])
-        fails(BAD_FILE, "--data", "nosuch", command=[RUN, c.model, "--data", c.path("nosuch")])
+            fails(USAGE, *words, command=[INTERPRET, *arguments])
+        fails(BAD_FILE, "--data", "nosuch", command=[INTERPRET, c.model, "--data", c.path("nosuch")])
         np.save(c.path("x.npy"), c.x)
         data = write_set(c.path("d"), c.x)  # a wrong name is told even where no input is made up
-        fails(USAGE, "'bacth'", command=[RUN, c.model, "--data", data, "--dim", "bacth=2"])
+        fails(USAGE, "'bacth'", command=[INTERPRET, c.model, "--data", data, "--dim", "bacth=2"])
 
 
 def test_agreeing_and_differing():
     with Case() as c:
         data = write_set(c.path("d"), c.x, c.y)
-        done = run(RUN, c.model, "--data", data)
+        done = run(INTERPRET, c.model, "--data", data)
         expect(done.returncode == RAN and "agrees" in done.out, "agreement", done)
         write_set(data, c.x, c.y + np.float32(1))
-        done = run(RUN, c.model, "--data", data)
+        done = run(INTERPRET, c.model, "--data", data)
         expect(done.returncode == DIFFERS and "'y'" in done.err and "element" in done.err, "a difference", done)
-        expect(run(RUN, c.model, "--data", data, "--atol", "1.5").returncode == RAN, "--atol")
-        expect(run(RUN, c.model, "--data", data, "--quiet").stdout == b"", "--quiet")
+        expect(run(INTERPRET, c.model, "--data", data, "--atol", "1.5").returncode == RAN, "--atol")
+        expect(run(INTERPRET, c.model, "--data", data, "--quiet").stdout == b"", "--quiet")
         write_set(data, c.x, c.y[:1].copy())
-        done = run(RUN, c.model, "--data", data)
+        done = run(INTERPRET, c.model, "--data", data)
         expect(done.returncode == DIFFERS and "f32[1,4]" in done.err, "another shape expected", done)
         c.write("info.json", json.dumps({"tolerance": {"rtol": 0, "atol": 9}}))
         write_set(data, c.x, c.y + np.float32(8))
-        done = run(RUN, c.model, "--data", data)
+        done = run(INTERPRET, c.model, "--data", data)
         expect(done.returncode == RAN and "info.json" in done.out, "the model's own tolerance", done)
 
 
@@ -323,7 +323,7 @@ def test_kinds_of_inputs():
         c.write("x.raw", c.x.tobytes())
         for file, more in (("x.npy", []), ("t.npy", []), ("one.npz", []), ("two.npz:b", []), ("x.pb", []),
                            ("x.raw", ["--dim", "batch=2"]), ("x.raw", ["--shape", "x=2x3"])):
-            done = run(RUN, c.model, "--input", "x=" + c.path(file), "--quiet", "--save", c.path("s"), *more)
+            done = run(INTERPRET, c.model, "--input", "x=" + c.path(file), "--quiet", "--save", c.path("s"), *more)
             expect(done.returncode == RAN, f"--input {file}", done)
             got = numpy_helper.to_array(onnx.load_tensor(c.path("s", "output_0.pb")))
             expect(np.array_equal(got, c.y), f"the result of --input {file}", done)
@@ -331,16 +331,16 @@ def test_kinds_of_inputs():
         Image.fromarray(picture).save(c.path("p.png"))
         m = save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", [1, 3, "h", "w"])],
                             [value("y", None)]), c.path("p.onnx"))
-        done = run(RUN, m, "--input", "x=" + c.path("p.png"), "--preprocess", "scale=0.5,mean=1/2/3,std=2", "--quiet",
+        done = run(INTERPRET, m, "--input", "x=" + c.path("p.png"), "--preprocess", "scale=0.5,mean=1/2/3,std=2", "--quiet",
                    "--save", c.path("s"), "--format", "npy")
         expect(done.returncode == RAN, "a picture", done)
         want = ((picture * 0.5 - np.array([1, 2, 3])) / 2).transpose(2, 0, 1)[None]
         expect(np.allclose(np.load(c.path("s", "y.npy")), want, atol=1e-6), "the picture's values", done)
         for spec in ("foo=1", "scale=x", "size=0x3", "layout=nhcw", "mean=1/2/3/4/5"):
-            fails(USAGE, "--preprocess", spec, command=[RUN, m, "--input", "x=" + c.path("p.png"), "--preprocess", spec])
+            fails(USAGE, "--preprocess", spec, command=[INTERPRET, m, "--input", "x=" + c.path("p.png"), "--preprocess", spec])
         c.write("bad.png", open(c.path("p.png"), "rb").read()[:50])
-        fails(BAD_FILE, "bad.png", command=[RUN, m, "--input", "x=" + c.path("bad.png")])
-        fails(BAD_FILE, "'x'", "picture", command=[RUN, save(hostile_model("x").SerializeToString(), c.path("q.onnx")),
+        fails(BAD_FILE, "bad.png", command=[INTERPRET, m, "--input", "x=" + c.path("bad.png")])
+        fails(BAD_FILE, "'x'", "picture", command=[INTERPRET, save(hostile_model("x").SerializeToString(), c.path("q.onnx")),
                                                    "--input", "x=" + c.path("p.png"), "--shape", "x=3"])
 
 
@@ -353,7 +353,7 @@ def test_saving_goes_round():
                                 [value("y", None, kind)]), c.path("i.onnx"))
             write_set(c.path("d"), x)
             for more in ([], ["--format", "npy"]):
-                done = run(RUN, m, "--data", c.path("d"), "--quiet", "--save", c.path("s"), *more)
+                done = run(INTERPRET, m, "--data", c.path("d"), "--quiet", "--save", c.path("s"), *more)
                 expect(done.returncode == RAN, f"saving {dtype}", done)
             tensor = onnx.load_tensor(c.path("s", "output_0.pb"))
             expect(tensor.name == "y" and np.array_equal(numpy_helper.to_array(tensor), x), f"{dtype} as .pb")
@@ -361,12 +361,12 @@ def test_saving_goes_round():
             expect(again.dtype == x.dtype and np.array_equal(again, x), f"{dtype} as .npy")
         write_set(c.path("sets", "test_data_set_0"), c.x, c.y)
         write_set(c.path("sets", "test_data_set_1"), c.x * 2, c.y * 2)
-        done = run(RUN, c.model, "--data", c.path("sets"), "--quiet", "--save", c.path("both"))
+        done = run(INTERPRET, c.model, "--data", c.path("sets"), "--quiet", "--save", c.path("both"))
         expect(done.returncode == RAN, "several sets", done)
         for i in (0, 1):
             got = numpy_helper.to_array(onnx.load_tensor(c.path("both", f"test_data_set_{i}", "output_0.pb")))
             expect(np.array_equal(got, c.y * (i + 1)), f"set {i} of several")
-        twice = run(RUN, c.model, "--data", c.path("sets", "test_data_set_0"), "--data",
+        twice = run(INTERPRET, c.model, "--data", c.path("sets", "test_data_set_0"), "--data",
                     c.path("sets", "test_data_set_0/"), "--quiet", "--save", c.path("twice"))
         expect(twice.returncode == RAN and len(os.listdir(c.path("twice"))) == 2, "two sets of one name", twice)
 
@@ -375,13 +375,13 @@ def test_random_inputs():
     with Case() as c:
         seen = []
         for seed in ("7", "7", "8"):
-            done = run(RUN, c.model, "--random", seed, "--dim", "batch=5", "--save", c.path("s"), "--quiet")
+            done = run(INTERPRET, c.model, "--random", seed, "--dim", "batch=5", "--save", c.path("s"), "--quiet")
             expect(done.returncode == RAN, "--random", done)
             seen.append(open(c.path("s", "output_0.pb"), "rb").read())
         expect(seen[0] == seen[1] and seen[0] != seen[2], "the same seed gives the same, another another")
-        done = run(RUN, c.model)
+        done = run(INTERPRET, c.model)
         expect("random" in done.out and "[1,3]" in done.out, "that inputs are made up is said", done)
-        expect("f32[4,4]" in run(RUN, c.model, "--shape", "x=4x3").out, "--shape")
+        expect("f32[4,4]" in run(INTERPRET, c.model, "--shape", "x=4x3").out, "--shape")
 
 
 JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int,
@@ -393,13 +393,13 @@ def test_json():
     with Case() as c:
         data = write_set(c.path("d"), c.x, c.y)
         for more in ([], ["--data", data], ["--data", data, "--bench", "--seconds", "0.1"], ["--explain", "--profile"]):
-            done = run(RUN, c.model, "--json", *more)
+            done = run(INTERPRET, c.model, "--json", *more)
             expect(done.returncode == RAN and not done.stderr, "--json", done)
             report = json.loads(done.stdout)
             expect(set(report) == set(JSON_FIELDS), f"the fields are {sorted(report)}")
             for name, kind in JSON_FIELDS.items():
                 expect(isinstance(report[name], (int, float) if kind is float else kind), f"the kind of {name}")
-            expect(report["version"] == 1 and report["ran_on"] == "interpreter", "version and ran_on")
+            expect(report["version"] == 1 and report["ran_on"] == report["device"] == "interpreter", "version and ran_on")
             expect(set(report["calls"]) == {"native", "vm", "vendor", "host", "interpreter"}, "calls")
             steady = report["steady_ms"]
             expect(set(steady) == {"p50", "p90", "p99", "n"}, "steady_ms")
@@ -414,7 +414,7 @@ def test_json():
             for node in report["nodes"]:
                 expect(set(node) == {"name", "op", "by", "kernel", "why"}, "fields of a node")
         write_set(data, c.x, c.y * np.float32(np.nan))
-        done = run(RUN, c.model, "--json", "--data", data)
+        done = run(INTERPRET, c.model, "--json", "--data", data)
         report = json.loads(done.stdout)
         expect(done.returncode == DIFFERS and report["agree"] is False, "a difference as JSON", done)
         documented = open(os.path.join(ROOT, "docs", "json.md")).read()
@@ -423,24 +423,24 @@ def test_json():
 
 
 def test_lists_and_help():
-    done = run(RUN, "--list-ops")
+    done = run(INTERPRET, "--list-ops")
     expect(done.returncode == RAN and re.search(r"^MatMul 13$", done.out, re.M), "--list-ops", done)
-    expect(run(RUN, "--list-devices").out == "interpreter\n", "--list-devices")
-    expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(RUN, "--version").out), "--version")
+    expect(run(RUN, "--list-devices").out == "cpu\nvm\ninterpreter\n", "--list-devices")
+    expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(INTERPRET, "--version").out), "--version")
     for width in (30, 40, 80, 200):
-        done = run(RUN, "--help", env={"COLUMNS": str(width)})
+        done = run(INTERPRET, "--help", env={"COLUMNS": str(width)})
         longest = max(len(line) for line in done.out.splitlines())
         expect(done.returncode == RAN and longest <= width, f"--help at {width} columns has a line of {longest}", done)
-    options = re.findall(r"^  (--[a-z-]+)", run(RUN, "--help").out, re.M)
+    options = re.findall(r"^  (--[a-z-]+)", run(INTERPRET, "--help").out, re.M)
     expect(len(options) > 20 and len(options) == len(set(options)), "the options of --help")
 
 
 def test_bench():
     with Case() as c:
-        done = run(RUN, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")
+        done = run(INTERPRET, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")
         expect(done.returncode == RAN and re.search(r"P50 [\d.]+ P90 [\d.]+ P99 [\d.]+ ms over [1-9]\d* runs", done.out),
                "--bench", done)
-        done = run(RUN, c.model, "--bench", "--seconds", "0")
+        done = run(INTERPRET, c.model, "--bench", "--seconds", "0")
         expect(done.returncode == RAN and "over 1 runs" in done.out, "--bench for no time runs once", done)
 
 
@@ -449,17 +449,17 @@ def test_locale_folder_and_colour():
     with Case() as c:
         data = write_set(c.path("d"), c.x, c.y)
         times = re.compile(r"\d+\.\d+ ms")
-        plain = times.sub("", run(RUN, c.model, "--data", data).out)
+        plain = times.sub("", run(INTERPRET, c.model, "--data", data).out)
         expect("\x1b" not in plain, "escape sequences without a terminal")
         for env in ({"LC_ALL": "de_DE.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}, {"LC_ALL": "nonsense"},
                     {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"COLUMNS": "10"}, {"HOME": "/nonexistent"}):
-            done = run(RUN, c.model, "--data", data, "--rtol", "1e-3", "--atol", "0.5e-6", env=env)
+            done = run(INTERPRET, c.model, "--data", data, "--rtol", "1e-3", "--atol", "0.5e-6", env=env)
             expect(done.returncode == RAN and "0.0" not in env, "the surroundings", done)
-            want = times.sub("", run(RUN, c.model, "--data", data, "--rtol", "1e-3", "--atol", "0.5e-6").out)
+            want = times.sub("", run(INTERPRET, c.model, "--data", data, "--rtol", "1e-3", "--atol", "0.5e-6").out)
             expect(times.sub("", done.out) == want, f"the text depends on {env}", done)
-        done = run(RUN, "model.onnx", "--data", "d", cwd=c.folder)
+        done = run(INTERPRET, "model.onnx", "--data", "d", cwd=c.folder)
         expect(done.returncode == RAN, "relative paths", done)
-        done = run(RUN, c.model, "--data", data, cwd="/")
+        done = run(INTERPRET, c.model, "--data", data, cwd="/")
         expect(done.returncode == RAN, "absolute paths from elsewhere", done)
 
 
@@ -467,7 +467,7 @@ def test_closed_pipe():
     with Case() as c:
         nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"], name=f"node{i}") for i in range(3000)]
         m = save(make_model(nodes, [value("v0", [3])], [value("v3000", None)]), c.path("long.onnx"))
-        for command in ([RUN, m, "--explain"], [RUN, m, "--json"], [OPT, m]):
+        for command in ([*INTERPRET, m, "--explain"], [*INTERPRET, m, "--json"], [OPT, m]):
             for restore in (True, False):  # the signal as a shell leaves it, and ignored as some callers do
                 p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=restore)
                 p.stdout.readline()
@@ -488,7 +488,7 @@ def test_signals():
         m = long_model(c)
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             for more in (["--dim", "n=64", "--bench", "--seconds", "100"], ["--dim", "n=2500"]):
-                p = subprocess.Popen([RUN, m, "--threads", "1", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                p = subprocess.Popen([*INTERPRET, m, "--threads", "1", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 time.sleep(0.4)
                 early = p.poll()
                 p.send_signal(number)
@@ -526,19 +526,19 @@ def on_terminal(*command, columns=80, env=None):
 def test_terminal():
     with Case() as c:
         m = long_model(c)
-        shown, code = on_terminal(RUN, c.model)
+        shown, code = on_terminal(*INTERPRET, c.model)
         expect(code == RAN and "\x1b" not in shown and "%" not in shown and "running" not in shown,
                f"what is soon done shows progress: {shown!r}")
         for columns in (20, 80):
-            shown, code = on_terminal(RUN, m, "--dim", "n=64", "--bench", "--seconds", "2.6", columns=columns,
+            shown, code = on_terminal(*INTERPRET, m, "--dim", "n=64", "--bench", "--seconds", "2.6", columns=columns,
                                       env={"NO_COLOR": "1"})
             expect(code == RAN and "\r1 s  running" in shown and "\x1b" not in shown, f"no progress: {shown!r}")
             progress = [part for part in shown.split("\r") if re.match(r"\d+ s  ", part)]
             expect(all(len(part) < columns for part in progress), f"progress is wider than {columns}: {progress}")
             expect(re.search(r"\r +\r[a-z]", shown), f"progress is not removed: {shown!r}")
-        shown, _ = on_terminal(RUN, m, "--dim", "n=64", "--bench", "--seconds", "1.6", "--quiet")
+        shown, _ = on_terminal(*INTERPRET, m, "--dim", "n=64", "--bench", "--seconds", "1.6", "--quiet")
         expect(shown == "", f"--quiet shows {shown!r}")
-        shown, _ = on_terminal(RUN, "--help", columns=40)
+        shown, _ = on_terminal(*INTERPRET, "--help", columns=40)
         expect(max(len(line) for line in shown.splitlines()) <= 40, "--help on a terminal of 40 columns")
 
 

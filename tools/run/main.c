@@ -6,6 +6,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,22 @@ static uir_session *volatile running_session;
 static volatile sig_atomic_t caught_signal;
 
 static volatile bool check_cancelled;
+static int write_error; /* why standard output could not be written before the end; 0 */
+
 static void on_signal(int number) {
     uir_session *session = running_session;
     if (caught_signal) _exit(128 + number); /* again: at once */
     caught_signal = number;
     check_cancelled = true;
     if (session) uir_session_cancel(session);
+}
+
+/* False when something written is lost, and whoever reads did not just go away. */
+static bool flush_output(void) {
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (fflush(stdout) != 0) write_error = errno;
+    if (!ferror(stdout)) return true;
+    return write_error == EPIPE || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR));
 }
 
 static double now_ms(void) {
@@ -364,7 +375,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
 
 /* The VM has answered; the next start finds the kernels compiled. */
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
-    fflush(stdout);
+    (void)flush_output();
     size_t before = uir_context_message_count(context);
     if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal) return;
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
@@ -445,8 +456,9 @@ int main(int argc, char **argv) {
         }
     }
     options_free(&options);
-    if (fflush(stdout) != 0 && errno != EPIPE && status == UIR_STATUS_OK) {
-        complain(NULL, "cannot write the output: %s", strerror(errno));
+    if (!flush_output() && status == UIR_STATUS_OK) {
+        complain(NULL, "cannot write the output%s%s", write_error ? ": " : "",
+                 write_error ? strerror(write_error) : "");
         status = UIR_STATUS_IO_FAILED;
     }
     return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);

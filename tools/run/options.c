@@ -220,7 +220,7 @@ void options_print_help(FILE *stream, int width) {
     enum { LEFT = 25, NARROW = 60 };
     if (width < 20) width = 20;
     int left = width < NARROW ? 6 : LEFT;
-    fputs(PROGRAM_USAGE "\n", stream);
+    print_wrapped(stream, PROGRAM_USAGE, 0, 0, width);
     print_wrapped(stream, PROGRAM_PURPOSE, 0, 0, width);
     fputc('\n', stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {

@@ -1,6 +1,6 @@
 """Random graphs as ONNX, run by uir-run and by ONNX Runtime, which must agree.
 
-usage: run_onnx_random.py [--count 2000] [--seed 1] [--uir-run PATH] [--keep DIR] [--jobs 2]
+usage: run_onnx_random.py [--count 2000] [--seed 1] [--device NAME] [--uir-run PATH] [--keep DIR] [--jobs 2]
 
 A graph has two to three inputs whose dims are names bound to several values (0 and 1 among them) and some ten nodes. Every
 value knows whether it is exact (sums and products of small multiples of 1/4 are): ops that jump, such as Floor, ArgMax or a
@@ -480,6 +480,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="interpreter")
     parser.add_argument("--uir-run", default=os.path.join(os.environ.get("UIR_BIN", "build/release/bin"), "uir-run"))
     parser.add_argument("--keep", help="a folder that failing cases are moved to")
     parser.add_argument("--jobs", type=int, default=2)
@@ -491,7 +492,7 @@ def main():
     passed, failures, refused = 0, [], 0
 
     def run(folder):
-        command = [options.uir_run, os.path.join(folder, "model.onnx"), "--data", os.path.join(folder, "test_data_set_0"),
+        command = [options.uir_run, os.path.join(folder, "model.onnx"), "--device", options.device, "--data", os.path.join(folder, "test_data_set_0"),
                    "--rtol", "1e-3", "--atol", "1e-4"]
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
