@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Faults around a compile: a compiler that is absent, fails, hangs or is killed; a disk that is full; a cache that is
+read-only, foreign or damaged; two processes at once; signals; a processor with fewer instructions. Each time the run answers
+or says why, nothing is left behind, and the next start works.
+
+In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from cli import BAD_FILE, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Case, expect, fails, main, run, write_set
+
+STRICT = ["--no-vm", "--no-fallback"]
+
+
+class Compile(Case):
+    """A case with a cache and a temporary folder of its own, and paths without blanks for compilers."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.plain = tempfile.mkdtemp(prefix="uir-faults-")
+        self.cache, self.tmp = os.path.join(self.plain, "cache"), os.path.join(self.plain, "tmp")
+        os.mkdir(self.tmp)
+        self.data = write_set(self.path("data"), self.x, self.y)
+        self.command = [RUN, self.model, "--data", self.data, "--cache", self.cache]
+        return self
+
+    def __exit__(self, *what):
+        shutil.rmtree(self.plain, ignore_errors=True)
+        super().__exit__(*what)
+
+    def compiler(self, script):
+        """A compiler that does what the shell script says."""
+        path = os.path.join(self.plain, "compiler")
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return {"CC": path, "TMPDIR": self.tmp}
+
+    def clean(self, what):
+        expect(not os.listdir(self.tmp), f"{what}: {os.listdir(self.tmp)} is left in the temporary folder")
+
+    def works(self, what, *more, compiled=None):
+        done = run(self.command, *STRICT, "--json", *more, env={"TMPDIR": self.tmp})
+        expect(done.returncode == RAN, f"{what}: the next start", done)
+        told = json.loads(done.out)
+        expect(told["calls"]["native"] > 0 and told["agree"], f"{what}: by compiled kernels", done)
+        expect(compiled is None or (told["compiled"] > 0) == compiled, f"{what}: compiled {told['compiled']}", done)
+        self.clean(what)
+
+
+def test_compilers_that_do_not_compile():
+    with Compile() as c:
+        broken = {"absent": {"CC": c.plain + "/nowhere", "TMPDIR": c.tmp}, "failing": c.compiler("exit 1\n"),
+                  "killed": c.compiler("kill -9 $$\n"), "silent": c.compiler("exit 0\n")}
+        for what in broken:
+            env = c.compiler({"failing": "exit 1\n", "killed": "kill -9 $$\n"}.get(what, "exit 0\n"))
+            env["CC"] = broken[what]["CC"]
+            done = run(c.command, env=env)  # the VM answers, and it is said why
+            expect(done.returncode == RAN and "agrees" in done.out, f"a compiler that is {what}", done)
+            expect("warning" in done.err and "VM" in done.err, f"a compiler that is {what}: no warning", done)
+            c.clean(what)
+            fails(FAILED, command=[c.command, *STRICT], env=env)
+            c.clean(what)
+        c.works("after them", compiled=True)
+        c.works("from the cache", compiled=False)
+
+
+def test_signals_while_compiling():
+    with Compile() as c:
+        began = os.path.join(c.plain, "began")
+        env = c.compiler(f"touch {began}\nexec sleep 60\n")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for more in ([], STRICT):
+                p = subprocess.Popen([*c.command, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                     env=dict(os.environ, **env))
+                deadline = time.time() + 30
+                while not os.path.exists(began) and p.poll() is None and time.time() < deadline:
+                    time.sleep(0.02)
+                expect(os.path.exists(began), "the compiler was not started")
+                time.sleep(0.1)
+                start = time.time()
+                p.send_signal(number)
+                said = p.communicate(timeout=30)[1]
+                expect(p.returncode == 128 + number, f"exit {p.returncode} after signal {number}: {said!r}")
+                expect(time.time() - start < 10 and not said, f"it went on, or said {said!r}")
+                c.clean(f"signal {number}")
+                os.remove(began)
+        c.works("after signals", compiled=True)
+
+
+def test_caches_that_cannot_be_used():
+    with Compile() as c:
+        with open(os.path.join(c.plain, "file"), "w") as f:
+            f.write("x")
+        os.mkdir(os.path.join(c.plain, "shared"))
+        os.chmod(os.path.join(c.plain, "shared"), 0o777)
+        os.mkdir(os.path.join(c.plain, "locked"), 0o500)
+        places = ["file", "file/below", "shared", "locked"]
+        if os.geteuid() == 0:
+            os.mkdir(os.path.join(c.plain, "foreign"), 0o700)
+            os.chown(os.path.join(c.plain, "foreign"), 12345, 12345)
+            places += ["foreign"]
+        if os.path.exists("/dev/full"):
+            places += ["../../dev/full"]
+        for place in places:
+            done = run(RUN, c.model, "--data", c.data, "--cache", os.path.join(c.plain, place), *STRICT, env={"TMPDIR": c.tmp})
+            expect(done.returncode == RAN and "agrees" in done.out, f"a cache at {place}", done)
+            root_may = place == "locked" and os.geteuid() == 0
+            expect(root_may or "warning" in done.err, f"a cache at {place}: no warning", done)
+            c.clean(place)
+        c.works("elsewhere", compiled=True)
+
+
+def test_damaged_cache():
+    with Compile() as c:
+        c.works("at first", compiled=True)
+        files = [os.path.join(d, f) for d, _, names in os.walk(c.cache) for f in names]
+        expect(files, "there is no cache")
+        seeded = random.Random(1)
+        for round in range(4):
+            for path in files:
+                if not os.path.exists(path) or not os.path.getsize(path):
+                    continue
+                with open(path, "r+b") as f:
+                    at = seeded.randrange(os.path.getsize(path))
+                    f.seek(at)
+                    byte = f.read(1)[0] ^ (1 << seeded.randrange(8))
+                    f.seek(at)
+                    f.write(bytes([byte]))
+            c.works(f"damage {round}")
+            c.works(f"after damage {round}", compiled=False)
+
+
+def test_two_at_once():
+    with Compile() as c:
+        command = [*c.command, *STRICT, "--json"]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    env=dict(os.environ, TMPDIR=c.tmp)) for _ in range(3)]
+        for p in running:
+            out, err = p.communicate(timeout=120)
+            expect(p.returncode == RAN and json.loads(out)["agree"] and not err, f"one of three: {p.returncode} {err!r}")
+        c.works("after them", compiled=False)
+
+
+def test_dims_outside_the_facts():
+    with Compile() as c:
+        np.save(c.path("x.npy"), np.zeros((2, 4), np.float32))
+        for device in ("cpu", "vm"):
+            fails(BAD_FILE, "'x'", command=[RUN, c.model, "--cache", c.cache, "--device", device, "--input",
+                                            "x=" + c.path("x.npy")])
+        fails(USAGE, "batch", command=[RUN, c.model, "--cache", c.cache, "--dim", "batch=-1"])
+        done = run(RUN, c.model, "--cache", c.cache, "--dim", "batch=0", *STRICT)
+        expect(done.returncode == RAN, "no rows", done)
+
+
+def test_a_processor_without_avx():
+    if not shutil.which("qemu-x86_64") or os.uname().machine != "x86_64":
+        print("skip: test_a_processor_without_avx: qemu-x86_64 is not installed")
+        return
+    old = ["qemu-x86_64", "-cpu", "Nehalem"]
+    with Compile() as c:
+        p = c.path("model.uir")
+        done = run(PACK, c.model, "-o", p, "--quiet", "--device", "cpu:generic,cpu:avx2")
+        expect(done.returncode == RAN, "packing", done)
+        # The compiler is a program of this machine: qemu passes it through.
+        done = run(*old, c.command, *STRICT, "--json", env={"TMPDIR": c.tmp}, timeout=300)
+        expect(done.returncode == RAN and json.loads(done.out)["agree"], "a model", done)
+        for program in (RUN, RUN_PACKAGE):
+            for more, by in ((["--trusted", "--no-vm"], "cpu"), ([], "vm")):
+                done = run(*old, program, p, "--data", c.data, "--json", *more, timeout=300)
+                expect(done.returncode == RAN and json.loads(done.out)["agree"], f"a package by {by}", done)
+                expect(json.loads(done.out)["ran_on"] == by, f"not by {by}", done)
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
