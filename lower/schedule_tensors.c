@@ -319,7 +319,6 @@ static uir_status localise(shrinking *h, uint32_t d, uir_dim index, uir_dim *out
             (b->iter_count - at) * sizeof *b->iters); /* before what is read from data */
     b->iters[at] = iter;
     b->iter_count++;
-    s->full.data[h->block] = false;
     *out_index = uir_dim_symbol(dims, iter.symbol);
     return UIR_STATUS_OK;
 }
@@ -353,6 +352,7 @@ static uir_status localise_loads(shrinking *h, uint32_t id, uint32_t *out_id) {
 }
 
 static uir_status localise_block(shrinking *h, uint32_t block) {
+    h->s->full.data[block] = false; /* its instances share elements now: their order matters */
     uir_schedule *s = h->s;
     h->block = block;
     h->values = (uir_substitution){0};
