@@ -237,19 +237,27 @@ static double tolerance(uir_dtype dtype) {
     return dtype == UIR_DTYPE_F64 ? 1e-9 : dtype == UIR_DTYPE_F32 ? 2e-4 : dtype == UIR_DTYPE_F16 ? 4e-3 : 3e-2;
 }
 
-static bool same_element(uir_dtype dtype, const void *a, const void *b, uint64_t i, double scale) {
+/* Near a pole rounding before a division grows with the square of what comes out. */
+static bool divides(const runner *r) {
+    for (uint32_t n = 0; n < r->body->nodes.count; n++)
+        if (uir_node_get(r->module, r->body->nodes.data[n])->op == UIR_OP_DIV) return true;
+    return false;
+}
+
+static bool same_element(uir_dtype dtype, const void *a, const void *b, uint64_t i, double scale, bool pole) {
     if (!uir_dtype_is_float(dtype)) return uir_dtype_load_integer(dtype, a, i) == uir_dtype_load_integer(dtype, b, i);
     double x = uir_dtype_load_double(dtype, a, i), y = uir_dtype_load_double(dtype, b, i);
     if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
     if (x == y) return true;
-    return fabs(x - y) <= tolerance(dtype) * (fabs(x) > scale ? fabs(x) : scale);
+    double large = fabs(x) > scale ? fabs(x) : scale;
+    return fabs(x - y) <= tolerance(dtype) * (pole && large > 100 ? large * large / 100 : large);
 }
 
 static bool compare(runner *r, lower_stage stage, void *const *got, void *const *expected, const char *what) {
     for (uint32_t k = 0; k < r->output_count; k++) {
         const uir_tensor *t = r->outputs[k]->tensor;
         for (uint64_t i = 0; i < t->element_count; i++) {
-            if (same_element(t->dtype, got[k], expected[k], i, 1)) continue;
+            if (same_element(t->dtype, got[k], expected[k], i, 1, divides(r))) continue;
             char text[300];
             bool real = uir_dtype_is_float(t->dtype);
             snprintf(text, sizeof text, "%s: output %u element %llu of %llu is %g, should be %g", what, k,
@@ -373,6 +381,11 @@ static bool run_stages(runner *r, const int64_t *sizes) {
     make_room(r, naive);
     bool good = run_loops(r, c->lowered.naive, sizes, naive, LOWER_RUN_NAIVE) &&
                 compare(r, LOWER_RUN_NAIVE, naive, graph, "naive");
+    if (good && c->steps) {
+        make_room(r, loops);
+        good = run_loops(r, c->steps, sizes, loops, LOWER_RUN_SCHEDULED) &&
+               compare(r, LOWER_RUN_SCHEDULED, loops, naive, "after steps at random");
+    }
     uint32_t ran = 0;
     for (uint32_t v = 0; good && v < c->lowered.igraphs.count; v++) {
         uir_diagnostics d;

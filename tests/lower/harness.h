@@ -27,10 +27,11 @@ const char *lower_stage_name(lower_stage stage);
 typedef struct lower_check {
     const uir_device *device;
     const uir_allocator *allocator;
-    bool show;           /* prints texts on failure */
-    bool show_all;       /* always */
-    uint64_t most;       /* elements of an operand; 0: three million */
-    uir_lowered lowered; /* of lower_prepare */
+    bool show;                /* prints texts on failure */
+    bool show_all;            /* always */
+    uint64_t most;            /* elements of an operand; 0: three million */
+    uir_loop_function *steps; /* the naive function after steps of the caller's choice; runs beside it. NULL: none */
+    uir_lowered lowered;      /* of lower_prepare */
     uir_text kernel_text;
     lower_stage stage; /* the one that failed; FINE */
     uint32_t ran;      /* variants that ran */
