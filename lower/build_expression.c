@@ -76,6 +76,8 @@ static uir_status pad_expression(uir_lower_builder *b, uint32_t node, uint32_t *
     UIR_TRY(uir_lower_constant(b, value->constant, &number));
     const uir_loop_expression *e = &b->f->expressions.data[number];
     double fill = uir_dtype_is_float(e->dtype) ? e->real : (double)e->integer;
+    bool exact = uir_dtype_is_float(e->dtype) || (e->integer <= (int64_t)1 << 53 && e->integer >= -((int64_t)1 << 53));
+    if (!exact) return uir_lower_refuse(b, node, "the pad value has more bits than a fill");
     for (uint32_t d = 0; d < rank; d++) {
         uint32_t from = uir_axes_of_operand_dim(&b->axes, node, 0, d);
         if (interior[d]) return uir_lower_refuse(b, node, "there is padding between elements");
