@@ -1,0 +1,85 @@
+/* Steps that must be refused, and why: each is legal but for one check, which nothing else stands in for. */
+#include "lower/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct refusal {
+    const char *name, *program, *steps, *why;
+} refusal;
+
+static const refusal refusals[] = {
+    {"merge: ranges",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0 tensor Z : i64 [N] out 1 tensor B : i64 [N] in 1"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }"
+     " serial for (j, 0, N) { ScheduleBlock(Z) { v = axis.bind(j) : N Z[v] = B[v] } }",
+     "merge i of Y, j of Z", "are not proved equal"},
+    {"fuse: ranges",
+     "tensor A : i64 [M, M] in 0 tensor Y : i64 [M, M] out 0"
+     " serial for (i, 0, M) { serial for (j, 0, i + 1) {"
+     " ScheduleBlock(Y) { v, w = axis.bind(i, j) : M, M Y[v, w] = A[v, w] } } }",
+     "fuse i of Y, j of Y: i_j", "depends on"},
+    {"shrink: freshness",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) {"
+     " ScheduleBlock(T) { v = axis.bind(i) : M where i < 1 T[0] = A[v] }"
+     " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[0] } }",
+     "shrink T", "not proved to be written in the same iteration"},
+    {"reverse compute at: a reduction",
+     "tensor A : i64 [M, N] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (k, 0, N) { serial for (i, 0, M) {"
+     " ScheduleBlock(T) { v, r = axis.bind(i, k) : M, N T[v] = A[v, r] } } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "reverse compute Y at k of T", "becomes complete under"},
+    {"reverse compute at: other variables",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[M - 1 - v] } }",
+     "reverse compute Y at i of T", "becomes complete under"},
+    {"reverse compute at: what it reads besides",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], T[M - 1 - v]) } }",
+     "reverse compute Y at i of T", "order is"},
+    {"compute at: readers elsewhere",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }"
+     " serial for (k, 0, M) { ScheduleBlock(Z) { v = axis.bind(k) : M Z[v] = T[v] } }",
+     "compute T at j of Y", "outside"},
+    {"inline after shrink: shared elements",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor U : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (h, 0, M) { ScheduleBlock(U) { v = axis.bind(h) : M U[v] = A[v] } }"
+     " serial for (i, 0, M) {"
+     " ScheduleBlock(T) { v = axis.bind(i) : M T[v] = U[v] }"
+     " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
+     "shrink T\nreverse inline T", "whole iteration space"},
+};
+
+static bool check(const refusal *r) {
+    char source[2000];
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics d;
+    uir_loop_function *f = NULL;
+    uir_schedule *s = NULL;
+    uir_diagnostics_init(&d, &allocator);
+    snprintf(source, sizeof source, "func @f { dim M in 1..64 dim N in 1..64 %s }", r->program);
+    uir_status status = uir_loop_parse(&allocator, source, strlen(source), r->name, &d, &f);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(f, NULL, &d, &s);
+    bool made = status == UIR_STATUS_OK;
+    if (made) status = uir_schedule_replay(s, r->steps, strlen(r->steps));
+    const char *why = made ? uir_schedule_why(s) : d.first ? d.first->message : "?";
+    bool good = made && status == UIR_STATUS_UNSUPPORTED && strstr(why, r->why);
+    if (!good) printf("%s: %s instead of '%s'\n", r->name, made && status == UIR_STATUS_OK ? "taken" : why, r->why);
+    uir_schedule_destroy(s);
+    uir_loop_function_destroy(f);
+    uir_diagnostics_deinit(&d);
+    return good;
+}
+
+int main(void) {
+    uint32_t failed = 0, count = sizeof refusals / sizeof *refusals;
+    for (uint32_t i = 0; i < count; i++) failed += !check(&refusals[i]);
+    printf("%u passed, %u failed, 0 skipped\n", count - failed, failed);
+    return failed != 0;
+}
