@@ -48,6 +48,7 @@ static uir_status new_size(uir_lower_builder *b, uir_dim outside, int64_t least,
     int64_t low, high;
     uir_dim_bounds(b->module->dims, outside, &low, &high);
     if (low > facts.min) facts.min = low;
+    if (facts.min < 0) return uir_lower_refuse(b, UIR_LOWER_NONE, "a number that it depends on may be negative");
     if (high != INT64_MAX) facts.max = high < facts.min ? facts.min : high;
     if (facts.multiple_of < 1) facts.multiple_of = 1;
     snprintf(name, sizeof name, "n%u", b->f->sizes.count);
