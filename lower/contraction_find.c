@@ -352,7 +352,8 @@ static uint32_t state_of(const uir_loop_function *f, const block_list *blocks, u
     return UIR_LOOP_NONE;
 }
 
-enum { NO_OWNER = UINT32_MAX, IS_PART = UINT32_MAX - 1 };
+#define NO_OWNER UINT32_MAX
+#define IS_PART  (UINT32_MAX - 1)
 
 /* The init and update of the contraction; per block the last contraction that it depends on. */
 static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint32_t *owners) {
