@@ -435,6 +435,22 @@ def test_lists_and_help():
     expect(len(options) > 20 and len(options) == len(set(options)), "the options of --help")
 
 
+def test_trace():
+    with Case() as c:
+        for device in ("interpreter", "vm"):
+            done = run(RUN, c.model, "--device", device, "--trace", c.path("trace.json"), "--quiet")
+            expect(done.returncode == RAN and not done.stdout, "--trace", done)
+            with open(c.path("trace.json"), encoding="utf-8") as f:
+                events = json.load(f)["traceEvents"]
+            expect(events and any(e["args"]["node"] == "product" for e in events), f"{events}")
+            end = 0
+            for e in events:
+                expect(e["ph"] == "X" and e["dur"] >= 0 and abs(e["ts"] - end) < 1e-6 and e["cat"] == device, f"{e}")
+                expect(e["name"] and e["args"]["calls"] >= 1, f"{e}")
+                end = e["ts"] + e["dur"]
+        fails(FAILED, "--trace", "absent", command=[INTERPRET, c.model, "--trace", c.path("absent", "x"), "--quiet"])
+
+
 def test_bench():
     with Case() as c:
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")

@@ -234,6 +234,15 @@ static uir_status check_case(uir_context *context, const run_options *options, c
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
 
+static uir_status save_trace(const uir_session *session, const char *path) {
+    FILE *file = fopen(path, "w");
+    bool written = file && report_trace(file, session);
+    if (file && fclose(file) != 0) written = false;
+    if (written) return UIR_STATUS_OK;
+    complain(NULL, "--trace '%s': cannot write it: %s", path, strerror(errno));
+    return UIR_STATUS_IO_FAILED;
+}
+
 static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                               run_case *c, const char *output_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
@@ -249,6 +258,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
     if (status == UIR_STATUS_OK && options->save)
         status = save_outputs(context, model, session, options, c, output_folder);
+    if (status == UIR_STATUS_OK && options->trace) status = save_trace(session, options->trace);
     return status;
 }
 

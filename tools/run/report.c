@@ -201,6 +201,33 @@ static void add_number(cJSON *object, const char *key, double value) {
     }
 }
 
+bool report_trace(FILE *stream, const uir_session *session) {
+    cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
+    uir_node_statistics node;
+    double at = 0;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+        cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
+        add_text(event, "name", *node.kernel ? node.kernel : node.op);
+        add_text(event, "cat", node.by);
+        cJSON_AddStringToObject(event, "ph", "X");
+        cJSON_AddNumberToObject(event, "pid", 1);
+        cJSON_AddNumberToObject(event, "tid", 1);
+        add_number(event, "ts", at); /* microseconds */
+        add_number(event, "dur", node.ms * 1e3);
+        add_text(arguments, "node", node.name);
+        add_text(arguments, "op", node.op);
+        add_number(arguments, "calls", (double)node.calls);
+        cJSON_AddItemToObject(event, "args", arguments);
+        cJSON_AddItemToArray(events, event);
+        at += node.ms * 1e3;
+    }
+    char *text = cJSON_Print(root);
+    bool written = text && fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
+    free(text);
+    cJSON_Delete(root);
+    return written;
+}
+
 static void add_outputs(cJSON *root, uir_model *model, uir_session *session, const case_result *result) {
     cJSON *outputs = cJSON_AddArrayToObject(root, "outputs");
     for (size_t i = 0; i < uir_model_output_count(model); i++) {
