@@ -103,6 +103,7 @@ typedef struct uir_bound_output {
     size_t capacity;
     bool strided; /* strides apply; else packed */
     int64_t strides[UIR_API_MAX_RANK];
+    uint64_t made; /* the run that the output's value is of */
 } uir_bound_output;
 /* An input in the caller's memory. */
 typedef struct uir_bound_input {
@@ -123,6 +124,7 @@ struct uir_session {
     uir_value **outputs;     /* owned; NULL until a run has made them */
     uir_bound_output *bound; /* by output */
     uir_bound_input *held;   /* by input */
+    uint64_t runs;           /* of the runtime, begun */
     uir_datum **datums;      /* scratch for a run: inputs, then outputs */
     uir_node_time *times;    /* by node of the graph, when the interpreter runs it */
     uint32_t time_count;
