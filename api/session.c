@@ -567,6 +567,20 @@ uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bin
     return uir_call_end(&call, status, "asking for a run's cost");
 }
 
+uir_status uir_session_count_traffic(uir_session *session) {
+    uir_call call;
+    if (session->runtime) {
+        uir_status status = uir_runtime_count_traffic(session->runtime);
+        if (status == UIR_STATUS_OK)
+            session->statistics.dram_bytes = uir_runtime_get_statistics(session->runtime).dram_bytes;
+        return uir_call_flush(&session->call, status, "counting what a run moved");
+    }
+    uir_call_begin(&call, session->model->context);
+    uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                  "the interpreter runs this session: it moves no slices that could be counted");
+    return uir_call_end(&call, status, "counting what a run moved");
+}
+
 /* ---- statistics ---- */
 
 uir_run_statistics uir_session_get_statistics(const uir_session *session) {
@@ -583,7 +597,10 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
                                           .by = step.by,
                                           .why = "",
                                           .ms = step.ms,
-                                          .calls = step.calls};
+                                          .calls = step.calls,
+                                          .phases = step.phases,
+                                          .tensor_bytes = step.tensor_bytes,
+                                          .dram_bytes = step.dram_bytes};
         return true;
     }
     return false;

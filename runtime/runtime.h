@@ -185,7 +185,7 @@ typedef struct uir_runtime_step {
     const char *node;   /* the nodes it came from */
     const char *op;
     uint32_t variant, phases;
-    uint64_t calls, dram_bytes;
+    uint64_t calls, tensor_bytes, dram_bytes;
     double ms;
 } uir_runtime_step;
 /* false past the end. */

@@ -457,6 +457,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
             out->by = l->driver->name;
             out->variant = l->variant_index;
             out->phases = l->variant ? l->variant->phase_count : 0;
+            out->tensor_bytes = l->bytes * out->calls;
             out->dram_bytes = (r->steps[index].counted ? r->steps[index].traffic : l->bytes) * out->calls;
         }
     }

@@ -408,9 +408,15 @@ typedef struct uir_run_statistics {
 } uir_run_statistics;
 UIR_API uir_run_statistics uir_session_get_statistics(const uir_session *session);
 
+/* Counts what the slices of the last run's launches moved in device memory, by walking the kernels without computing:
+ * dram_bytes of the statistics, and of the nodes', are these from then on, until the next run. A slice counts each time it
+ * is read, whatever a cache would have kept; copies that a run left out do not count. UNSUPPORTED in a session of the
+ * interpreter. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_count_traffic(uir_session *session);
+
 /* What a run would take, found without one. */
 typedef struct uir_cost {
-    uint64_t tensor_bytes;  /* of tensors in the session's own memory, outputs that are not bound among them */
+    uint64_t tensor_bytes;  /* of what lies between kernels and within them, in the session's own memory; not outputs */
     uint64_t scratch_bytes; /* of all threads */
     uint64_t weight_bytes;  /* of constants, shared by all sessions of the model */
     uint64_t dram_bytes;    /* that the kernels' slices read and write in device memory, caches not counted */
@@ -433,6 +439,9 @@ typedef struct uir_node_statistics {
     const char *why;
     double ms;
     uint64_t calls;
+    uint32_t phases;       /* of a launch; 0 in the interpreter, as are the following */
+    uint64_t tensor_bytes; /* of what the launches read and wrote, each tensor once a launch */
+    uint64_t dram_bytes;   /* the same, or after uir_session_count_traffic what the launches' slices moved */
 } uir_node_statistics;
 UIR_API bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node);
 
