@@ -103,7 +103,7 @@ static void watch_compiler(uir_model_code *code) {
     double fraction;
     while (code->progress && !is_done(code, &fraction)) {
         if (code->progress(code->progress_user, "compiling kernels", fraction)) {
-            code->cancel = true;
+            __atomic_store_n(&code->cancel, true, __ATOMIC_RELAXED);
             return;
         }
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
@@ -270,7 +270,7 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
 void uir_model_code_destroy(uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     if (!code) return;
-    code->cancel = true;
+    __atomic_store_n(&code->cancel, true, __ATOMIC_RELAXED);
     if (code->started && !code->joined) pthread_join(code->thread, NULL);
     uir_package_close(model->package);
     model->package = NULL;

@@ -462,7 +462,7 @@ uir_status uir_session_run(uir_session *session) {
     if (session->runtime) uir_runtime_forget_cancel(session->runtime);
     if (session->runtime)
         return uir_call_flush(&session->call, run_on_device(&session->call, session), "running the model");
-    session->cancel = false;
+    __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);
     uir_call_begin(&call, session->model->context);
     drop_outputs(session);
     uir_status status = wrap_held(session);
@@ -475,7 +475,7 @@ void uir_session_cancel(uir_session *session) {
     if (session->runtime)
         uir_runtime_cancel(session->runtime);
     else
-        session->cancel = true;
+        __atomic_store_n(&session->cancel, true, __ATOMIC_RELAXED);
 }
 
 /* Whether the output's value of an earlier run says what this one's would. */

@@ -209,7 +209,7 @@ uir_tensor *uir_call_take(uir_call *call, uint32_t index) {
 
 bool uir_call_cancelled(const uir_call *call) {
     const volatile bool *cancel = call->interpreter->options.cancel;
-    return cancel && *cancel;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
 }
 
 uint64_t uir_interpreter_next_draw(uir_call *call) {
@@ -401,7 +401,8 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
     bool inline_last[INLINE_OPERANDS];
     uir_datum **inputs = inline_inputs, **outputs = inline_outputs;
     bool *last_use = inline_last;
-    if (interpreter->options.cancel && *interpreter->options.cancel) return UIR_STATUS_CANCELLED;
+    if (interpreter->options.cancel && __atomic_load_n(interpreter->options.cancel, __ATOMIC_RELAXED))
+        return UIR_STATUS_CANCELLED;
     const uir_allocator *allocator = &interpreter->allocator;
     size_t bytes = (node->input_count + 1) * (sizeof *inputs + 1) + (node->output_count + 1) * sizeof *outputs;
     void *block = NULL;
@@ -428,8 +429,13 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
         if (status == UIR_STATUS_OK && interpreter->options.after_node)
             interpreter->options.after_node(interpreter->options.user, module, node_id, now_ms() - start);
         if (status == UIR_STATUS_OK && interpreter->options.after_values) {
-            uir_node_values values = {module, node_id, inputs, outputs, interpreter->symbol_values,
-                                      interpreter->symbol_bound, interpreter->symbol_count};
+            uir_node_values values = {module,
+                                      node_id,
+                                      inputs,
+                                      outputs,
+                                      interpreter->symbol_values,
+                                      interpreter->symbol_bound,
+                                      interpreter->symbol_count};
             status = interpreter->options.after_values(interpreter->options.user, &values);
         }
     }

@@ -88,7 +88,7 @@ static int64_t now_ms(void) {
 typedef enum ending { ENDED, LATE, CANCELLED } ending;
 
 static bool is_cancelled(const uir_cpu_compile_options *options) {
-    return options->cancel && *options->cancel;
+    return options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED);
 }
 
 /* Reads the child's words until it closes them, the time is over or the caller cancels; keeps the first MAX_MESSAGES

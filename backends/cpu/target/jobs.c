@@ -156,7 +156,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         if (children[i].id) compiler = children[i].job->argv[0];
     }
     int64_t left = jobs->deadline - uir_cpu_now_ms();
-    if (o->cancel && *o->cancel)
+    if (o->cancel && __atomic_load_n(o->cancel, __ATOMIC_RELAXED))
         return uir_error(diagnostics, UIR_STATUS_CANCELLED, NULL, "compiling the kernels was cancelled");
     if (left <= 0)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
