@@ -435,6 +435,21 @@ def test_lists_and_help():
     expect(len(options) > 20 and len(options) == len(set(options)), "the options of --help")
 
 
+def test_plan():
+    with Case() as c:
+        cost = {}
+        for n in (1, 64):
+            done = run(RUN, c.model, "--device", "vm", "--plan", "--json", "--dim", f"batch={n}")
+            expect(done.returncode == RAN and not done.stderr, "--plan", done)
+            cost[n] = json.loads(done.out)
+            expect(cost[n]["flops"] == n * 24 and cost[n]["launches"] == 1, f"{cost[n]}")
+        expect(cost[64]["dram_bytes"] > cost[1]["dram_bytes"] > 0, f"{cost}")
+        done = run(RUN, c.model, "--device", "vm", "--plan")
+        expect(done.returncode == RAN and re.search(r"^operations +24$", done.out, re.M), "--plan as text", done)
+        fails(USAGE, "did you mean 'batch'", command=[RUN, c.model, "--device", "vm", "--plan", "--dim", "bacth=2"])
+        fails(UNSUPPORTED, "interpreter", command=[INTERPRET, c.model, "--plan"])
+
+
 def test_trace():
     with Case() as c:
         for device in ("interpreter", "vm"):

@@ -395,3 +395,14 @@ void case_free(run_case *c) {
     free(c->expected);
     memset(c, 0, sizeof *c);
 }
+
+uir_status case_cost(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
+                     uir_cost *out_cost) {
+    bindings b = {0};
+    uir_status status = parse_bindings(options, &b);
+    if (status == UIR_STATUS_OK) status = check_names(context, model, options, &b);
+    if (status == UIR_STATUS_OK) status = uir_session_get_cost(session, b.items, b.count, out_cost);
+    free(b.items);
+    free(b.names);
+    return status;
+}

@@ -337,6 +337,18 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
 }
 
 /* ---- actions without a run ---- */
+static uir_status show_plan(uir_context *context, uir_model *model, const run_options *options) {
+    uir_session *session = NULL;
+    uir_cost cost = {0};
+    uir_session_options session_options = {.struct_size = sizeof session_options,
+                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
+    uir_status status = uir_session_create(model, &session_options, &session);
+    if (status == UIR_STATUS_OK) status = case_cost(context, model, session, options, &cost);
+    if (status == UIR_STATUS_OK && !options->quiet) report_cost(&cost, options->json);
+    uir_session_destroy(session);
+    return status;
+}
+
 static void list_ops(void) {
     uir_op_info op;
     for (size_t i = 0; uir_op_get_info(i, &op); i++) {
@@ -428,6 +440,8 @@ static uir_status run(const run_options *options) {
         else if (!options->quiet)
             printf("supported: %u ONNX nodes, %u primitives, opset %lld\n", info.onnx_node_count, info.primitive_count,
                    (long long)info.opset);
+    } else if (status == UIR_STATUS_OK && options->plan) {
+        status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
         status = run_cases(context, model, options);
         if (!options->no_cache && !caught_signal) finish_compiling(context, model, options);

@@ -201,6 +201,24 @@ static void add_number(cJSON *object, const char *key, double value) {
     }
 }
 
+void report_cost(const uir_cost *cost, bool json) {
+    const struct {
+        const char *name, *text;
+        uint64_t number;
+    } rows[] = {{"tensor_bytes", "tensors, bytes", cost->tensor_bytes},
+                {"scratch_bytes", "scratch, bytes", cost->scratch_bytes},
+                {"weight_bytes", "weights, bytes", cost->weight_bytes},
+                {"dram_bytes", "read and written, bytes", cost->dram_bytes},
+                {"flops", "operations", cost->flops},
+                {"launches", "launches", cost->launches}};
+    size_t count = sizeof rows / sizeof *rows;
+    for (size_t i = 0; i < count && json; i++)
+        printf("%s\"%s\": %llu%s", i ? ", " : "{", rows[i].name, (unsigned long long)rows[i].number,
+               i + 1 == count ? "}\n" : "");
+    for (size_t i = 0; i < count && !json; i++)
+        printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
+}
+
 bool report_trace(FILE *stream, const uir_session *session) {
     cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
     uir_node_statistics node;

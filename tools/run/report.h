@@ -26,6 +26,8 @@ void report_inputs(uir_model *model, const run_case *c);
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result);
 void report_times(uir_model *model, const case_result *result);
 /* By node in order (explain), or by time and by op (profile). */
+/* One number a line, or one JSON object with the names of uir_cost's fields. */
+void report_cost(const uir_cost *cost, bool json);
 /* The steps of the last run as a Chrome trace: complete events in the order of the plan, each as long as all its calls
  * together, one after the other. False when memory runs out or writing fails. */
 bool report_trace(FILE *stream, const uir_session *session);
