@@ -2,6 +2,7 @@
 #include "tests/runtime/support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,12 +173,53 @@ static void test_deterministic(void **state) {
     fixture_deinit(&f);
 }
 
+/* ---- constants ---- */
+static const char *const plus_kernel = "igraph @plus on cpu {\n"
+                                       "  ptr %x : dram f32 [2048] in 0\n"
+                                       "  ptr %c : dram f32 [2048] const 1\n"
+                                       "  ptr %y : dram f32 [2048] out 0\n"
+                                       "  phase {\n"
+                                       "    binary.add.f32 %y[0:2048], %x[0:2048], %c[0:2048]\n"
+                                       "  }\n"
+                                       "}\n";
+
+/* The bytes of a package that adds two constants, each with its own value. */
+static size_t two_constants(int first, int second) {
+    char text[1024];
+    fixture f;
+    snprintf(text, sizeof text,
+             "module opset 17\n"
+             "constant %%c: f32[2048] = splat %d\n"
+             "constant %%d: f32[2048] = splat %d\n"
+             "graph \"main\" (%%x: f32[2048]) {\n"
+             "    %%y: f32[2048] = group(%%x, %%c) {body = graph \"g\" (%%a: f32[2048], %%k: f32[2048]) {\n"
+             "        %%b: f32[2048] = add(%%a, %%k)\n"
+             "        return %%b\n"
+             "    }, sizes = [], kernel = \"plus\"}\n"
+             "    %%z: f32[2048] = group(%%y, %%d) {body = graph \"h\" (%%e: f32[2048], %%l: f32[2048]) {\n"
+             "        %%g: f32[2048] = add(%%e, %%l)\n"
+             "        return %%g\n"
+             "    }, sizes = [], kernel = \"plus\"}\n"
+             "    return %%z\n"
+             "}\n",
+             first, second);
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, text, plus_kernel));
+    size_t size = f.package.length;
+    fixture_deinit(&f);
+    return size;
+}
+
+static void test_constants_shared(void **state) {
+    (void)state;
+    size_t same = two_constants(3, 3), other = two_constants(3, 4);
+    assert_true(other >= same + 2048 * sizeof(float));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_slice),         cmocka_unit_test(test_threads),          cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_constants_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
