@@ -195,6 +195,16 @@ static const char *const host_module =
     "    return %i, %v, %j, %n\n"
     "}\n";
 
+/* Every attribute away from what it would be if it were lost. */
+static const char *const attributes_module =
+    "module opset 17\n"
+    "graph \"main\" (%x: f32[12]) {\n"
+    "    %m: f32[4, 3] = reshape(%x) {dims = [4, 3]}\n"
+    "    %a: f32[2, 3], %i: i64[2, 3] = top_k(%m) {axis = 0, k = [2], largest = 0, sorted = 1}\n"
+    "    %b: f32[4, 1], %j: i64[4, 1] = top_k(%m) {axis = 1, k = [1], largest = 1, sorted = 1}\n"
+    "    return %a, %i, %b, %j\n"
+    "}\n";
+
 static const char *const bind_module =
     "module opset 17\n"
     "size N\n"
@@ -322,6 +332,15 @@ static void test_host(void **state) {
     end(&s);
 }
 
+static void test_host_attributes(void **state) {
+    (void)state;
+    session s;
+    begin(&s, attributes_module);
+    compare(&s, (array[]){vector(12)}, 1);
+    assert_int_equal(uir_runtime_get_statistics(s.r).host_calls, 2);
+    end(&s);
+}
+
 static void test_bind(void **state) {
     (void)state;
     session s;
@@ -343,9 +362,9 @@ static void test_bind(void **state) {
 int main(void) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = (float)((i * 7 + 3) % 11) - 4;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trips), cmocka_unit_test(test_condition), cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_grows), cmocka_unit_test(test_nested),    cmocka_unit_test(test_branch),
-        cmocka_unit_test(test_host),  cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_trips), cmocka_unit_test(test_condition),       cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_grows), cmocka_unit_test(test_nested),          cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_host),  cmocka_unit_test(test_host_attributes), cmocka_unit_test(test_bind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
