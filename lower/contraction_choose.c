@@ -366,7 +366,7 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
 }
 
 /* ---- two products in a row ---- */
-enum { KEYS = 128, MOST_KEYS = 256 };
+enum { KEYS = 256, MOST_KEYS = 256 };
 
 /* Keys: all of them where they are known to be few. */
 static void key_tile(uir_contraction_plan *p, uir_contraction_side *n) {
