@@ -45,7 +45,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_
 install(EXPORT uirTargets NAMESPACE uir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/uirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/uirConfig.cmake
-     CONTENT "include(\${CMAKE_CURRENT_LIST_DIR}/uirTargets.cmake)\n")
+     CONTENT "include(\${CMAKE_CURRENT_LIST_DIR}/uirTargets.cmake)\n" @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/uirConfig.cmake ${PROJECT_BINARY_DIR}/uirConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
 
