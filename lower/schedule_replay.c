@@ -184,11 +184,11 @@ static uir_status play_set_scope(player *p) {
 }
 
 static uir_status play_cache_read(player *p) {
-    uint32_t tensor, block;
+    uint32_t tensor, block = UIR_LOOP_NONE;
     const char *space;
     UIR_TRY(take_tensor(p, &tensor));
     UIR_TRY(uir_tokenizer_expect(&p->tokens, "for"));
-    UIR_TRY(take_block(p, &block));
+    if (!uir_tokenizer_accept(&p->tokens, "*")) UIR_TRY(take_block(p, &block));
     UIR_TRY(uir_tokenizer_expect(&p->tokens, "in"));
     UIR_TRY(take_name(p, "a space", &space));
     UIR_TRY(take_made(p));

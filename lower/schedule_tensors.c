@@ -161,28 +161,41 @@ static bool reads(uir_schedule *s, uint32_t block, uint32_t tensor) {
     return false;
 }
 
-static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, const char *space, uint32_t *out_tensor,
-                             uint32_t *out_copy) {
-    uint32_t top;
-    UIR_TRY(need_tensor(s, tensor));
-    if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+/* What the block reads of a tensor that is complete before it, it reads of the copy. */
+static uir_status read_copy(uir_schedule *s, uint32_t block, uint32_t tensor, uint32_t copy) {
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name, *block_name = UIR_SCHEDULE_AT(s, block)->name;
+    redirection r = {s, tensor, copy};
     if (!reads(s, block, tensor)) return uir_step_refuse(s, "%s does not read %s", block_name, name);
-    uint32_t root = find_root(s, block);
-    if (writes_under(s, root, tensor)) return uir_step_refuse(s, "%s is not complete before %s", name, block_name);
-    uint32_t count = 0;
-    UIR_TRY(add_like(s, tensor, space, out_tensor));
-    redirection r = {s, tensor, *out_tensor};
-    UIR_TRY(redirect_block(&r, block, false));
+    if (writes_under(s, find_root(s, block), tensor))
+        return uir_step_refuse(s, "%s is not complete before %s", name, block_name);
     for (uint32_t id = UIR_SCHEDULE_AT(s, block)->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next)
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->target_count; i++)
-            count += UIR_SCHEDULE_AT(s, id)->targets[i].tensor == tensor;
-    if (count) return uir_step_refuse(s, "%s writes %s too", block_name, name);
+            if (UIR_SCHEDULE_AT(s, id)->targets[i].tensor == tensor)
+                return uir_step_refuse(s, "%s writes %s too", block_name, name);
+    return redirect_block(&r, block, false);
+}
+
+static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, const char *space, uint32_t *out_tensor,
+                             uint32_t *out_copy) {
+    uint32_t top, one = block, *blocks = &one, block_count = 1;
+    UIR_TRY(need_tensor(s, tensor));
+    const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name;
+    if (block == UIR_LOOP_NONE) {
+        block_count = uir_schedule_readers(s, tensor, NULL, 0);
+        if (!block_count) return uir_step_refuse(s, "nothing reads %s", name);
+        UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, block_count, sizeof *blocks));
+        uir_schedule_readers(s, tensor, blocks, block_count);
+    }
+    if (!uir_tree_reachable(s, blocks[0], UIR_LOOP_STATEMENT_BLOCK))
+        return uir_step_refuse(s, "statement %u is no block", blocks[0]);
+    uint32_t root = find_root(s, blocks[0]);
+    UIR_TRY(add_like(s, tensor, space, out_tensor));
+    for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
     UIR_TRY(add_copy(s, tensor, *out_tensor, root, &top, out_copy));
     uir_tree_insert_before(s, root, top);
     s->moved = true;
-    uir_step_say(s, "cache read of %s for %s in %s: %s", name, block_name, space,
+    uir_step_say(s, "cache read of %s for %s in %s: %s", name,
+                 block == UIR_LOOP_NONE ? "*" : UIR_SCHEDULE_AT(s, block)->name, space,
                  UIR_SCHEDULE_TENSOR(s, *out_tensor)->name);
     return UIR_STATUS_OK;
 }

@@ -538,6 +538,30 @@ static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *ou
     return spatial;
 }
 
+/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
+ * reads alike, for the tile of rows. */
+static uir_status cache_operands(uir_tactic *t, uint32_t loop) {
+    uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
+    bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
+                 uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t copy;
+        bool done;
+        if (t->f->tensors.data[i].role != UIR_LOOP_ROLE_IN) continue;
+        uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
+        bool for_tile = tiled && !r.moves;
+        if (!r.spans || r.irregular || (r.loads < 2 && !for_tile)) continue;
+        UIR_TRY(asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, "sram", NULL, &copy), &done));
+        if (!done) continue;
+        UIR_TRY(asked(uir_schedule_compute_at(t->s, copy, for_tile ? tile : loop), &done));
+        if (done)
+            UIR_TRY(vectorise_block(t, copy, for_tile ? tile : loop));
+        else
+            UIR_TRY(uir_schedule_inline(t->s, copy));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
@@ -586,6 +610,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         }
         UIR_TRY(vectorise_block(t, blocks[i], loop));
     }
+    if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(cache_operands(t, loop));
     UIR_TRY(bind_strays(t));
     return place_temps(t);
 }

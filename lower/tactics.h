@@ -40,6 +40,14 @@ uint32_t uir_tactic_iter_of_loop(const uir_tactic *t, uint32_t block, uint32_t l
 bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loop);
 /* Or an index that is not linear in it? It cannot be vectorised then. */
 bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t loop);
+/* How the blocks under a loop read a tensor. */
+typedef struct uir_tactic_reading {
+    uint32_t loads;
+    bool moves;     /* a place depends on the loop */
+    bool spans;     /* on a loop inside it */
+    bool irregular; /* on data, or lies outside the extents; or a block that is not under the loop reads it too */
+} uir_tactic_reading;
+uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor, uint32_t loop);
 /* Of a block's loops, the index of one that a load has last where the block has the last loop: it is read across. */
 uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint32_t *loops, uint32_t count);
 

@@ -166,3 +166,51 @@ uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint
     }
     return UIR_LOOP_NONE;
 }
+
+/* ---- operands ---- */
+typedef struct reader {
+    const uir_tactic *t;
+    uint32_t tensor, block, loop;
+    uint32_t loops[MOST_LOOPS], loop_count, depth; /* around the block; depth: of `loop` among them */
+    uir_tactic_reading *out;
+} reader;
+
+static void look_at_index(reader *r, uir_dim index) {
+    const uir_loop_statement *b = uir_tactic_at(r->t, r->block);
+    for (uint32_t k = 0; k < b->iter_count; k++) {
+        if (!uir_tactic_mentions(r->t, index, b->iters[k].symbol)) continue;
+        if (b->iters[k].data) {
+            r->out->irregular = true;
+            continue;
+        }
+        for (uint32_t l = r->depth; l < r->loop_count; l++)
+            if (uir_tactic_mentions(r->t, b->iters[k].value, uir_tactic_at(r->t, r->loops[l])->symbol))
+                *(l == r->depth ? &r->out->moves : &r->out->spans) = true;
+    }
+}
+
+static void look_at_loads(reader *r, uint32_t expression) {
+    const uir_loop_expression *e = &r->t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) look_at_loads(r, e->arguments[i]);
+    if (e->kind != UIR_LOOP_LOAD || e->load.tensor != r->tensor) return;
+    r->out->loads++;
+    r->out->irregular = r->out->irregular || e->has_fill || r->depth == r->loop_count;
+    for (uint32_t d = 0; d < r->t->f->tensors.data[r->tensor].rank; d++) look_at_index(r, e->load.indices[d]);
+}
+
+uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor, uint32_t loop) {
+    uir_tactic_reading out = {0};
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
+        reader r = {.t = t, .tensor = tensor, .block = blocks[i], .loop = loop, .out = &out};
+        r.loop_count = uir_schedule_loops(t->s, blocks[i], r.loops, MOST_LOOPS);
+        while (r.depth < r.loop_count && r.loops[r.depth] != loop) r.depth++;
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].data && b->iters[k].from.tensor == tensor) out.irregular = true;
+        for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+            for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
+                look_at_loads(&r, uir_tactic_at(t, c)->values[v]);
+    }
+    return out;
+}
