@@ -12,9 +12,10 @@
 enum {
     MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
-    LANES = 4096,    /* elements of a slice, at most */
-    TILE = 16384,    /* elements of an index of the parallel axis, at least */
-    ROWS = 64,       /* rows of an index of the parallel axis, at most */
+    LANES = 4096, /* elements of a slice, at most */
+    TILE = 16384, /* elements of an index of the parallel axis, at least */
+    ROWS = 64,    /* rows of an index of the parallel axis, at most */
+    SHARING = 32, /* and at least, where all rows read something alike: what it costs to read is little beside them */
     TRANSPOSED = 32, /* side of a tile that is transposed */
     TWO_STEP = 32,   /* partial states of a reduction that the machine has no instruction for */
     COLUMN = 256,    /* columns reduced at once */
@@ -149,8 +150,10 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
     uir_dims *dims = t->f->dims;
     int64_t value;
     uint32_t tile;
+    int64_t least_rows = t->shares ? SHARING : 1;
     if (uir_dim_is_const(dims, row_elements, &value)) {
         int64_t rows = value >= TILE ? 1 : TILE / (value < 1 ? 1 : value);
+        rows = rows < least_rows ? least_rows : rows;
         *out_factor = number(t, rows > ROWS ? ROWS : rows);
         return UIR_STATUS_OK;
     }
@@ -163,7 +166,8 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
     t->tile_of[t->tile_count] = row_elements;
     t->tile[t->tile_count++] = *out_factor;
     uir_dim least = uir_dim_max(dims, row_elements, number(t, TILE / ROWS));
-    return add_candidate(t, tile, uir_dim_max(dims, number(t, 1), uir_dim_floordiv(dims, number(t, TILE), least)));
+    return add_candidate(t, tile,
+                         uir_dim_max(dims, number(t, least_rows), uir_dim_floordiv(dims, number(t, TILE), least)));
 }
 
 static bool is_short(const uir_tactic *t, uir_dim extent, int64_t most) {
@@ -190,7 +194,7 @@ static uir_status bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t coun
         int64_t value, rows = 0;
         bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
         if (uir_dim_is_const(t->f->dims, factor, &value)) whole = whole && rows <= value;
-        if (whole) {
+        if (whole && !(t->shares && count == 1)) {
             parallel--; /* all of them at once */
         } else if (!uir_dim_is_const(t->f->dims, factor, &value) || value > 1) {
             UIR_TRY(uir_schedule_split(t->s, loops[last], factor, NULL, &inner));
@@ -588,6 +592,10 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
     if (rest) elements = product_of(t, order + count, rest);
     if (lane != UIR_LOOP_NONE) elements = number(t, TILE);
+    for (uint32_t i = 0; count && lane == UIR_LOOP_NONE && !t->stream && i < t->f->tensors.count; i++) {
+        uir_tactic_reading r = uir_tactic_find_reading(t, i, spatial[count - 1]);
+        t->shares = t->shares || (t->f->tensors.data[i].role == UIR_LOOP_ROLE_IN && r.spans && !r.moves);
+    }
     if (count) UIR_TRY(bind_outer(t, spatial, count, elements, &loop));
     if (loop != UIR_LOOP_NONE) UIR_TRY(compute_producers(t, anchor, loop));
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);

@@ -12,6 +12,7 @@ typedef struct uir_tactic {
     const uir_device *device;
     uir_schedule *s;
     bool stream; /* rows of any length: nothing of a row is kept */
+    bool shares; /* all rows read some operand alike */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;
