@@ -208,6 +208,14 @@ static uir_status bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t coun
     return UIR_STATUS_OK;
 }
 
+/* Does some operand lie in the same place for every round of the loop? */
+static void find_sharing(uir_tactic *t, uint32_t loop) {
+    for (uint32_t i = 0; i < t->f->tensors.count; i++) {
+        uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
+        t->shares = t->shares || (t->f->tensors.data[i].role == UIR_LOOP_ROLE_IN && r.spans && !r.moves);
+    }
+}
+
 /* ---- trivial groups ---- */
 typedef struct place {
     uint32_t loop; /* others are computed under it; NONE: there is none */
@@ -284,6 +292,7 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, place *out_place, 
     for (uint32_t i = 0; i < outers; i++) order[n++] = outer[i];
     for (uint32_t i = 0; i < inners; i++) order[n++] = inner[i];
     if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
+    if (outers && inners == 1) find_sharing(t, outer[outers - 1]);
     if (outers) UIR_TRY(bind_outer(t, outer, outers, elements, &out_place->loop));
     for (uint32_t i = 0; i < inners; i++) out_lanes[i] = inner[i];
     *out_count = inners;
@@ -449,6 +458,30 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t id) {
     return false;
 }
 
+/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
+ * reads alike, for the tile of rows. */
+static uir_status cache_operands(uir_tactic *t, uint32_t loop) {
+    uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
+    bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
+                 uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t copy;
+        bool done;
+        if (t->f->tensors.data[i].role != UIR_LOOP_ROLE_IN) continue;
+        uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
+        bool for_tile = tiled && !r.moves;
+        if (!r.spans || r.irregular || (r.loads < 2 && !for_tile)) continue;
+        UIR_TRY(asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, "sram", NULL, &copy), &done));
+        if (!done) continue;
+        UIR_TRY(asked(uir_schedule_compute_at(t->s, copy, for_tile ? tile : loop), &done));
+        if (done)
+            UIR_TRY(vectorise_block(t, copy, for_tile ? tile : loop));
+        else
+            UIR_TRY(uir_schedule_inline(t->s, copy));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_trivial(uir_tactic *t) {
     uint32_t tiled[MOST_BLOCKS], tiled_count = 0;
     UIR_TRY(inline_all(t));
@@ -479,6 +512,7 @@ static uir_status schedule_trivial(uir_tactic *t) {
             count = uir_schedule_blocks(t->s, where.loop, blocks, MOST_BLOCKS);
             for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
                 if (blocks[i] != anchor) UIR_TRY(vectorise_block(t, blocks[i], where.loop));
+            if (lane_count == 1) UIR_TRY(cache_operands(t, where.loop));
         }
     }
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
@@ -542,30 +576,6 @@ static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *ou
     return spatial;
 }
 
-/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
- * reads alike, for the tile of rows. */
-static uir_status cache_operands(uir_tactic *t, uint32_t loop) {
-    uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
-    bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
-                 uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t copy;
-        bool done;
-        if (t->f->tensors.data[i].role != UIR_LOOP_ROLE_IN) continue;
-        uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
-        bool for_tile = tiled && !r.moves;
-        if (!r.spans || r.irregular || (r.loads < 2 && !for_tile)) continue;
-        UIR_TRY(asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, "sram", NULL, &copy), &done));
-        if (!done) continue;
-        UIR_TRY(asked(uir_schedule_compute_at(t->s, copy, for_tile ? tile : loop), &done));
-        if (done)
-            UIR_TRY(vectorise_block(t, copy, for_tile ? tile : loop));
-        else
-            UIR_TRY(uir_schedule_inline(t->s, copy));
-    }
-    return UIR_STATUS_OK;
-}
-
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
@@ -592,10 +602,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
     if (rest) elements = product_of(t, order + count, rest);
     if (lane != UIR_LOOP_NONE) elements = number(t, TILE);
-    for (uint32_t i = 0; count && lane == UIR_LOOP_NONE && !t->stream && i < t->f->tensors.count; i++) {
-        uir_tactic_reading r = uir_tactic_find_reading(t, i, spatial[count - 1]);
-        t->shares = t->shares || (t->f->tensors.data[i].role == UIR_LOOP_ROLE_IN && r.spans && !r.moves);
-    }
+    if (count && lane == UIR_LOOP_NONE && !t->stream) find_sharing(t, spatial[count - 1]);
     if (count) UIR_TRY(bind_outer(t, spatial, count, elements, &loop));
     if (loop != UIR_LOOP_NONE) UIR_TRY(compute_producers(t, anchor, loop));
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);
