@@ -254,6 +254,11 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
     if (status != UIR_STATUS_OK) return status;
     result->statistics = uir_session_get_statistics(session);
+    if (options->json && result->statistics.native_calls + result->statistics.vm_calls) {
+        status = uir_session_count_traffic(session); /* of slices; until then, of tensors */
+        if (status != UIR_STATUS_OK) return status;
+        result->statistics = uir_session_get_statistics(session);
+    }
     status = check_calls(options, model, &result->statistics);
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
     if (status == UIR_STATUS_OK && options->save)
