@@ -485,6 +485,32 @@ static bool is_placeable(const uir_module *m, uir_value_id value) {
            ((row->traits & UIR_TRAIT_HOST) && !(row->traits & UIR_TRAIT_EFFECT));
 }
 
+/* Whether the output's sizes are known when its source is made: a reshape may be to sizes that are computed later. */
+static uir_status is_sized(planner *p, uir_value_id value, uir_value_id source, bool *out_sized) {
+    const uir_module *m = p->module;
+    const uir_graph_info *main = uir_graph_get(m, m->main);
+    uir_node_id producer = uir_value_info_get(m, source)->producer;
+    symbol_list list = {.p = p};
+    uint32_t known;
+    *out_sized = true;
+    if (value.id == source.id) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(
+        list.seen, uir_arena_allocate_array(&p->arena, (size_t)uir_dims_symbol_count(m->dims) + 1, sizeof *list.seen));
+    for (uint32_t i = 0; i < main->inputs.count; i++) note_value(&list, main->inputs.data[i]);
+    for (uint32_t i = 0; i < main->nodes.count; i++) {
+        const uir_node_info *node = uir_node_get(m, main->nodes.data[i]);
+        uint32_t count = 0;
+        const uir_dim *dims = node->op == UIR_OP_BIND_DIMS ? uir_node_dims(m, node, "dims", &count) : NULL;
+        for (uint32_t d = 0; d < count; d++) uir_dim_visit_symbols(m->dims, dims[d], note_symbol, &list);
+        for (uint32_t k = 0; k < node->output_count; k++) note_value(&list, node->outputs[k]);
+        if (main->nodes.data[i].id == producer.id) break;
+    }
+    known = list.ids.count;
+    note_value(&list, value);
+    *out_sized = list.ids.count == known;
+    return list.status;
+}
+
 static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_plan_port *out) {
     const uir_type *type = uir_value_type(p->module, value);
     const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
@@ -548,7 +574,9 @@ uir_status uir_pl_add_graphs(planner *p) {
         UIR_TRY(add_tensor(p, value, UIR_PLAN_STORAGE_OUTPUT, i, &tensor));
         UIR_TRY(add_port(p, value, tensor, &port));
         UIR_TRY(uir_vector_push(&p->arena, &p->outputs, port));
-        if (!is_placeable(p->module, source) || p->tensor_of[source.id]) continue;
+        bool sized;
+        UIR_TRY(is_sized(p, value, source, &sized));
+        if (!sized || !is_placeable(p->module, source) || p->tensor_of[source.id]) continue;
         p->tensor_of[value.id] = tensor + 1;
         UIR_TRY(add_value(p, source, UIR_PLAN_STORAGE_ALIAS, tensor));
     }
