@@ -42,8 +42,21 @@ static bool find_mark(const uir_loop_function *f, uint32_t id, const char *mark)
     return false;
 }
 
+/* Whether a block is never executed, whatever the sizes. */
+static bool find_empty(const uir_loop_function *f, uint32_t id) {
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+        const uir_loop_statement *s = STATEMENT(f, id);
+        int64_t extent;
+        for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_BLOCK && i < s->iter_count; i++)
+            if (!s->iters[i].data && uir_dim_is_const(f->dims, s->iters[i].extent, &extent) && extent == 0) return true;
+        if (s->kind != UIR_LOOP_STATEMENT_BLOCK && find_empty(f, s->first_child)) return true;
+    }
+    return false;
+}
+
+/* Nothing of nothing has no tiles: that is loops like any. */
 bool uir_contraction_matches(const uir_loop_function *function) {
-    return find_mark(function, function->first, UIR_CONTRACTION_MARK);
+    return find_mark(function, function->first, UIR_CONTRACTION_MARK) && !find_empty(function, function->first);
 }
 
 static uint32_t count_marks(const uir_loop_function *f, uint32_t id) {
