@@ -126,19 +126,52 @@ static bool wants_interpreter(const uir_model_options *options) {
     return options && options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
 }
 
+/* What says that the model is not for the device; anything else is in the way of any device. The model itself was read
+ * and checked before: what is refused now is what the compiler made of it. */
+static bool is_refusal(uir_status status) {
+    static const uir_status refusals[] = {UIR_STATUS_UNSUPPORTED, UIR_STATUS_INTERNAL, UIR_STATUS_BAD_FILE,
+                                          UIR_STATUS_BAD_DATA, UIR_STATUS_LIMIT};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i] == status) return true;
+    return false;
+}
+
+static const char *find_reason(const uir_call *call, uir_status status) {
+    for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next)
+        if (d->severity == UIR_SEVERITY_ERROR) return d->message;
+    return uir_status_text(status);
+}
+
+/* The compiler has changed the module: the interpreter is given one that nothing was done to. */
+static uir_status fall_back(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
+                            uir_model *model, uir_status status) {
+    uir_model_options plain = {0};
+    const char *reason = find_reason(call, status), *why;
+    UIR_TRY_ALLOCATE(why, uir_arena_copy_string(&model->arena, reason, strlen(reason)));
+    uir_diagnostics_clear(&call->diagnostics);
+    uir_model_code_destroy(model);
+    uir_module_destroy(uir_model_get_source(model)->module);
+    uir_model_get_source(model)->module = NULL;
+    if (options) {
+        plain.progress = options->progress;
+        plain.progress_user = options->progress_user;
+    }
+    UIR_TRY(build(call, source, &plain, model));
+    model->info.why = why;
+    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
+                why);
+    return UIR_STATUS_OK;
+}
+
 /* On the device, or else on the interpreter. */
-static uir_status build_code(uir_call *call, const uir_model_options *options, uir_model *model) {
+static uir_status build_code(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
+                             uir_model *model) {
     if (wants_interpreter(options)) return UIR_STATUS_OK;
     uir_module *module = uir_model_get_source(model)->module;
     module->diagnostics = &call->diagnostics;
     uir_status status = uir_model_compile(call, model, options);
     module->diagnostics = NULL;
-    if (status != UIR_STATUS_UNSUPPORTED) return status;
-    const uir_diagnostic *said = call->diagnostics.first;
-    const char *why = said ? said->message : "the device cannot run it";
-    model->info.why = uir_arena_copy_string(&model->arena, why, strlen(why));
-    uir_diagnostics_clear(&call->diagnostics);
-    return model->info.why ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    return is_refusal(status) && !model->package ? fall_back(call, source, options, model, status) : status;
 }
 
 /* ---- questions ---- */
@@ -263,7 +296,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
     UIR_TRY(build(call, source, options, model));
-    UIR_TRY(build_code(call, options, model));
+    UIR_TRY(build_code(call, source, options, model));
     model->node_count = uir_model_get_source(model)->module->nodes.count;
     return UIR_STATUS_OK;
 }

@@ -1,6 +1,6 @@
 /* The onnx backend suite over the public API.
  *
- *   conformance_suite [--data DIR] [--device NAME] [--compiled] [--by-kernels N] [--every N] [--known FILE] [--jobs N]
+ *   conformance_suite [--data DIR] [--device NAME] [--compiled] [--by-kernels N] [--every N] [--jobs N]
  *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N]
  *
  * The device is the interpreter of primitives unless one is given. `--compiled` waits for compiled kernels,
@@ -31,7 +31,7 @@
 
 enum { PATH_SIZE = 1024, TEXT_SIZE = 600, MOST_VALUES = 64, MOST_JOBS = 64 };
 
-typedef enum outcome { PASSED, FAILED, UNSUPPORTED, RANDOM, NOISE, KNOWN, OUTCOMES } outcome;
+typedef enum outcome { PASSED, FAILED, UNSUPPORTED, RANDOM, NOISE, OUTCOMES } outcome;
 
 typedef struct test {
     char folder[PATH_SIZE], name[256];
@@ -42,7 +42,7 @@ typedef struct test {
 } test;
 
 typedef struct settings {
-    const char *filter, *device, *known;
+    const char *filter, *device;
     int jobs, timeout, at_least, by_kernels, every;
     bool verbose, compiled;
 } settings;
@@ -385,24 +385,6 @@ static test *find_tests(const char *data, const settings *s, size_t *out_count) 
     return tests;
 }
 
-/* Tests that the file names may fail to load, which is a skip; passing is a failure then, so that the list stays true.
- */
-static void settle_known(test *tests, size_t count, const char *path) {
-    char line[512];
-    FILE *file = path ? fopen(path, "r") : NULL;
-    while (file && fgets(line, sizeof line, file)) {
-        size_t length = strcspn(line, " \n");
-        for (size_t i = 0; i < count && *line != '#' && length; i++) {
-            if (strlen(tests[i].name) != length || memcmp(tests[i].name, line, length)) continue;
-            bool passed = tests[i].result == PASSED;
-            if (tests[i].result == FAILED && strncmp(tests[i].text, "error: ", 7) == 0) tests[i].result = KNOWN;
-            if (passed) tests[i].result = FAILED;
-            if (passed) snprintf(tests[i].text, sizeof tests[i].text, "passes: take it out of %s", path);
-        }
-    }
-    if (file) fclose(file);
-}
-
 /* How many skipped tests each op keeps from running, most first. */
 static void print_missing(const test *tests, size_t count) {
     typedef struct tally {
@@ -448,7 +430,6 @@ static int report(const test *tests, size_t count, const settings *s, double sec
         if (tests[i].result == FAILED) printf("FAILED %s: %s\n", tests[i].name, tests[i].text);
         if (tests[i].result == RANDOM) printf("skip: %s: its numbers are random\n", tests[i].name);
         if (tests[i].result == NOISE) printf("skip: %s: expects rounding noise: %s\n", tests[i].name, tests[i].text);
-        if (tests[i].result == KNOWN) printf("skip: %s: %s\n", tests[i].name, tests[i].text);
         if (tests[i].result == UNSUPPORTED && s->verbose)
             printf("unsupported %s: %s [%s]\n", tests[i].name, tests[i].text, tests[i].ops);
     }
@@ -464,7 +445,7 @@ static int report(const test *tests, size_t count, const settings *s, double sec
     printf("%zu tests in %.1f s: %d unsupported, %d random, %d noise\n", count, seconds, totals[UNSUPPORTED],
            totals[RANDOM], totals[NOISE]);
     printf("%d passed, %d failed, %d skipped\n", totals[PASSED], totals[FAILED] + few + little,
-           totals[UNSUPPORTED] + totals[RANDOM] + totals[NOISE] + totals[KNOWN]);
+           totals[UNSUPPORTED] + totals[RANDOM] + totals[NOISE]);
     return totals[FAILED] || few || little;
 }
 
@@ -489,8 +470,6 @@ int main(int argc, char **argv) {
             s.by_kernels = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--every") == 0)
             s.every = atoi(argv[++i]);
-        else if (value && strcmp(argv[i], "--known") == 0)
-            s.known = argv[++i];
         else if (value && strcmp(argv[i], "--data") == 0)
             data = argv[++i];
         else if (value && strcmp(argv[i], "--filter") == 0)
@@ -518,7 +497,6 @@ int main(int argc, char **argv) {
     double begin = now();
     test *tests = find_tests(data, &s, &count);
     run_all(tests, count, &s);
-    settle_known(tests, count, s.known);
     int status = report(tests, count, &s, now() - begin);
     free(tests);
     globfree(&found);
