@@ -123,7 +123,7 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_pa
     uint32_t kernel_count = p->middle.kernels.count, native_count = p->row->native ? contents->native_count : 0;
     uir_plan_source *sources;
     uir_plan_object *objects;
-    const char **symbols;
+    const char **symbols, **reasons;
     uir_dim *scratch_bytes;
     UIR_TRY_ALLOCATE(sources, uir_arena_allocate_array(scratch, kernel_count + 1, sizeof *sources));
     UIR_TRY_ALLOCATE(objects, uir_arena_allocate_array(scratch, native_count + 1, sizeof *objects));
@@ -146,10 +146,16 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_pa
         objects[i].bytes = native->object->bytes;
         objects[i].size = native->object->size;
     }
+    const uir_middle *middle = &p->middle;
+    UIR_TRY_ALLOCATE(reasons, uir_arena_allocate_array(scratch, middle->module->nodes.count + 1, sizeof *reasons));
+    for (uint32_t i = 0; i < middle->refusals.count; i++)
+        reasons[middle->refusals.data[i].group.id] = middle->refusals.data[i].why;
     uir_plan_options options = {.objects = objects,
                                 .object_count = native_count,
                                 .scratch = scratch_bytes,
                                 .foreign = contents->foreign,
+                                .reasons = reasons,
+                                .reason_count = middle->module->nodes.count,
                                 .metadata = contents->metadata,
                                 .metadata_count = contents->metadata_count};
     return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, sink);

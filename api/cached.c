@@ -108,6 +108,7 @@ static const uir_model_table cached_model = {
     .destroy = uir_model_destroy_source,
     .wait = uir_model_code_wait,
     .count_compiled = uir_model_code_count,
+    .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = uir_api_get_package_shape,
     .get_metadata = uir_api_get_package_metadata,
     .prepare_interpreter = prepare_interpreter,

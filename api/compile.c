@@ -139,6 +139,21 @@ uint32_t uir_model_code_count(const uir_model *model) {
     return count;
 }
 
+/* What the compiler said stays once it is done. */
+const char *uir_model_code_explain_vm(const uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    if (!code || strcmp(model->info.device, "vm") == 0) return "the VM is the device that was asked for";
+    pthread_mutex_lock(&code->mutex);
+    bool done = code->done || !code->started;
+    uir_status status = code->status;
+    pthread_mutex_unlock(&code->mutex);
+    if (!done) return "its kernels are still being compiled";
+    if (status == UIR_STATUS_OK) return "its kernels were still being compiled";
+    for (const uir_diagnostic *d = code->said.first; d; d = d->next)
+        if (d->severity == UIR_SEVERITY_ERROR) return d->message;
+    return uir_status_text(status);
+}
+
 /* ---- nodes without a kernel ---- */
 
 static uir_status borrow_operand(const uir_foreign_call *call, uint32_t index, uir_datum **out_datum) {

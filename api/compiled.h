@@ -60,6 +60,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
 void uir_model_code_destroy(uir_model *model);
 uir_status uir_model_code_wait(uir_call *call, uir_model *model);
 uint32_t uir_model_code_count(const uir_model *model);
+const char *uir_model_code_explain_vm(const uir_model *model);
 
 /* cached.c: opens the package that an earlier load has left in the cache; NOT_FOUND, without a message, when there is
  * none that serves. `path` is the model's file. */

@@ -61,6 +61,8 @@ typedef struct uir_model_table {
     uir_status (*get_input_shape)(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                   size_t binding_count, int64_t *out_dims);
     const char *(*get_metadata)(const uir_model *model, const char *key);
+    /* Why a kernel of it ran on the VM; any thread. */
+    const char *(*explain_vm)(const uir_model *model);
     /* Before the first interpreted session is made; NULL: nothing is to be done. Any thread. */
     uir_status (*prepare_interpreter)(uir_call *call, uir_model *model);
     /* The interpreter; NULL where there is no graph to interpret. */
@@ -74,6 +76,7 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* of the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* what sessions run; NULL: the interpreter does */
+    const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
     uint32_t node_count; /* of the graph, for times by node */

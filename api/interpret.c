@@ -38,6 +38,7 @@ bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_n
                                           .kernel = uir_op_get_row(node->op)->name,
                                           .by = UIR_INTERPRETER_NAME,
                                           .why = session->model->info.why,
+                                          .joined = "",
                                           .ms = session->times[i].ms,
                                           .calls = session->times[i].calls};
         return true;

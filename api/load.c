@@ -277,6 +277,7 @@ static const uir_model_table compiled_model = {
     .destroy = uir_model_destroy_source,
     .wait = uir_model_code_wait,
     .count_compiled = uir_model_code_count,
+    .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = get_input_shape,
     .get_metadata = get_metadata,
     .interpret = uir_session_interpret,

@@ -37,10 +37,15 @@ uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, siz
     return status;
 }
 
+static const char *explain_vm(const uir_model *model) {
+    return model->vm_why;
+}
+
 static const uir_model_table package_model = {
     .destroy = destroy_nothing,
     .wait = wait_for_nothing,
     .count_compiled = count_none,
+    .explain_vm = explain_vm,
     .get_input_shape = uir_api_get_package_shape,
     .get_metadata = uir_api_get_package_metadata,
 };
@@ -95,6 +100,10 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
+    model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
+                    : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"
+                    : !package.trusted ? "the package is not trusted, so that its native code is left alone"
+                                       : "this machine does not run the package's native code";
     model->info = (uir_model_info){.producer = "",
                                    .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
                                    .why = "",

@@ -596,11 +596,17 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
                                           .kernel = step.kernel,
                                           .by = step.by,
                                           .why = "",
+                                          .joined = "",
                                           .ms = step.ms,
                                           .calls = step.calls,
                                           .phases = step.phases,
                                           .tensor_bytes = step.tensor_bytes,
                                           .dram_bytes = step.dram_bytes};
+        if (!strcmp(step.by, "host"))
+            out_node->why = step.note;
+        else
+            out_node->joined = step.note;
+        if (!strcmp(step.by, "vm")) out_node->why = session->model->table->explain_vm(session->model);
         return true;
     }
     return false;

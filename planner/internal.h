@@ -96,6 +96,10 @@ uir_status uir_pl_add_kernels(planner *p);
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
                                  uint32_t size_count, uir_plan_list *out_constants, bool *used);
 
+/* ---- note.c ---- */
+/* Why the node's step is as it is: text for a person. */
+uir_status uir_pl_add_note(planner *p, const uir_node_info *node, uint32_t *out_text);
+
 /* ---- steps.c ---- */
 uir_status uir_pl_add_graphs(planner *p);
 uir_status uir_pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...)

@@ -37,6 +37,8 @@ typedef struct uir_plan_options {
     /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
     const uir_dim *scratch;
     bool foreign; /* nodes that no kernel and no host operator computes are left to the package's opener */
+    const char *const *reasons; /* by node: why no kernel computes it, or NULL */
+    uint32_t reason_count;
     const char *const *metadata; /* key, value, key, value ...; NULL: none */
     uint32_t metadata_count;     /* pairs */
 } uir_plan_options;

@@ -77,7 +77,8 @@ static uir_status describe(planner *p, const uir_node_info *node, uir_plan_step 
     const char *name = uir_string_text(&p->module->strings, node->name),
                *op = uir_op_name(node->origin ? node->origin : node->op);
     UIR_TRY(uir_pl_add_text(p, name, strlen(name), &step->node));
-    return uir_pl_add_text(p, op, strlen(op), &step->op);
+    UIR_TRY(uir_pl_add_text(p, op, strlen(op), &step->op));
+    return uir_pl_add_note(p, node, &step->note);
 }
 
 static uir_status push_step(planner *p, uint32_t block, const uir_plan_step *step) {

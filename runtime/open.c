@@ -259,8 +259,14 @@ const char *uir_package_get_metadata(const uir_package *p, const char *key) {
 
 uir_package_facts uir_package_get_facts(const uir_package *p) {
     const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
-    return (uir_package_facts){p->plan.kernels_count,    p->plan.variants_count,  p->plan.steps_count,
-                               p->analysis.launch_count, p->plan.constants_count, weights ? weights->size : 0};
+    uir_package_facts facts = {.kernels = p->plan.kernels_count,
+                               .variants = p->plan.variants_count,
+                               .steps = p->plan.steps_count,
+                               .launches = p->analysis.launch_count,
+                               .constants = p->plan.constants_count,
+                               .weight_bytes = weights ? weights->size : 0};
+    for (uint32_t i = 0; i < p->section_count; i++) facts.native_objects += p->sections[i].kind == UIR_PACKAGE_NATIVE;
+    return facts;
 }
 
 const char *uir_package_get_source(const uir_package *p, uint32_t index, size_t *out_size) {

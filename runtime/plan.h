@@ -128,6 +128,7 @@ typedef struct uir_plan_step {
     uir_plan_list constants; /* LAUNCH: for each variant the constant of each CONST pointer */
     uint32_t first_attribute, attribute_count;
     uint32_t node, op; /* texts: what it came from */
+    uint32_t note;     /* text: what was joined in it, or why no kernel computes it; for people */
 } uir_plan_step;
 /* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
  * outputs condition, carried, scanned; a branch has outputs only. */
@@ -232,7 +233,8 @@ typedef struct uir_plan_metadata {
     W(r->first_attribute)                                                                                              \
     W(r->attribute_count)                                                                                              \
     W(r->node)                                                                                                         \
-    W(r->op)
+    W(r->op)                                                                                                           \
+    W(r->note)
 #define uir_plan_block_fields(W, Q, r)                                                                                 \
     W(r->first_step) W(r->step_count) UIR_PLAN_LIST(W, r->inputs) UIR_PLAN_LIST(W, r->outputs)
 #define uir_plan_kernel_fields(W, Q, r)                                                                                \
@@ -296,7 +298,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 2
+#define UIR_PACKAGE_VERSION 3
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

@@ -411,9 +411,10 @@ static bool check_step(const checker *c, const uir_plan_step *s) {
         [UIR_PLAN_STEP_IF] = check_if,
     };
     const uir_plan *p = c->plan;
-    if (s->kind >= UIR_PLAN_STEP_KIND_COUNT || !is_text(p, s->node) || !is_text(p, s->op) || !is_list(p, s->inputs) ||
-        !is_list(p, s->outputs) || !is_expression_list(c, s->values, p->symbols_count) || !is_list(p, s->symbols) ||
-        !is_list(p, s->constants) || !is_range(s->first_attribute, s->attribute_count, p->attributes_count))
+    if (s->kind >= UIR_PLAN_STEP_KIND_COUNT || !is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->note) ||
+        !is_list(p, s->inputs) || !is_list(p, s->outputs) || !is_expression_list(c, s->values, p->symbols_count) ||
+        !is_list(p, s->symbols) || !is_list(p, s->constants) ||
+        !is_range(s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;

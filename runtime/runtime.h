@@ -98,6 +98,7 @@ const char *uir_package_get_metadata(const uir_package *package, const char *key
 /* Figures of what the package holds. */
 typedef struct uir_package_facts {
     uint32_t kernels, variants, steps, launches, constants;
+    uint32_t native_objects;
     uint64_t weight_bytes;
 } uir_package_facts;
 uir_package_facts uir_package_get_facts(const uir_package *package);
@@ -184,6 +185,7 @@ typedef struct uir_runtime_step {
     const char *kernel; /* name of a kernel or host operator, "" */
     const char *node;   /* the nodes it came from */
     const char *op;
+    const char *note; /* what was joined in it, or why no kernel computes it */
     uint32_t variant, phases;
     uint64_t calls, tensor_bytes, dram_bytes;
     double ms;

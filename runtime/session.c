@@ -444,6 +444,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
                               .kernel = "",
                               .node = uir_plan_get_text(r->plan, s->node),
                               .op = uir_plan_get_text(r->plan, s->op),
+                              .note = uir_plan_get_text(r->plan, s->note),
                               .calls = r->steps[index].calls,
                               .ms = (double)r->steps[index].nanoseconds * 1e-6};
     if (s->kind == UIR_PLAN_STEP_HOST) {

@@ -436,7 +436,8 @@ typedef struct uir_node_statistics {
     const char *op;     /* the ONNX op */
     const char *kernel; /* the primitive */
     const char *by;     /* "interpreter" */
-    const char *why;
+    const char *why;    /* by that one and no faster; "" where nothing is faster */
+    const char *joined; /* which rewrites joined which primitives in its kernel; "" where none is known */
     double ms;
     uint64_t calls;
     uint32_t phases;       /* of a launch; 0 in the interpreter, as are the following */

@@ -21,7 +21,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, expect,
+from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, expect,
                  external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
                  write_set)
 
@@ -433,6 +433,39 @@ def test_lists_and_help():
         expect(done.returncode == RAN and longest <= width, f"--help at {width} columns has a line of {longest}", done)
     options = re.findall(r"^  (--[a-z-]+)", run(INTERPRET, "--help").out, re.M)
     expect(len(options) > 20 and len(options) == len(set(options)), "the options of --help")
+
+
+def whys(*command, **options):
+    done = run(*command, "--json", **options)
+    expect(done.returncode == RAN, "--json", done)
+    return [node["why"] for node in json.loads(done.out)["nodes"]]
+
+
+def test_explain():
+    """Each step says what was joined in its kernel, and why a slower one than native code ran it."""
+    with Case() as c:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"),
+                 helper.make_node("Relu", ["p"], ["r"], name="floor"), helper.make_node("Exp", ["r"], ["y"], name="power")]
+        model = save(make_model(nodes, [value("x", ["n", 3])], [value("y", None)],
+                                [numpy_helper.from_array(np.ones((3, 4), np.float32), "w")]), c.path("m.onnx"))
+        joined = "epilogue: max, exp"
+        why, = whys(RUN, model, "--no-vm")
+        expect(joined in why and "VM" not in why and "compile" not in why, f"native: {why}")
+        why, = whys(RUN, model, "--device", "vm")
+        expect(why.startswith("the VM is the device") and joined in why, f"the VM: {why}")
+        why, = whys(RUN, model, "--no-cache", env={"CC": c.path("no-such-compiler")})
+        expect(("no-such-compiler" in why or "compile" in why) and joined in why, f"no compiler: {why}")
+        done = run(PACK, model, "-o", c.path("m.uir"), "--quiet")
+        expect(done.returncode == RAN, "a package", done)
+        why, = whys(RUN, c.path("m.uir"))
+        expect("not trusted" in why and joined in why, f"a package: {why}")
+        why, = whys(RUN, c.path("m.uir"), "--trusted")
+        expect("trusted" not in why and joined in why, f"a trusted package: {why}")
+        for width in (30, 60, 120):
+            done = run(RUN, model, "--device", "vm", "--explain", env={"COLUMNS": str(width)})
+            shown = done.out[done.out.rindex("  power"):]
+            longest = max(len(line) for line in shown.splitlines())
+            expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
 
 def test_plan():

@@ -198,7 +198,7 @@ void options_free(run_options *options) {
 }
 
 /* Words of `text` from `column` on, wrapped before `width`; later lines start at `indent`. */
-static void print_wrapped(FILE *stream, const char *text, int column, int indent, int width) {
+void print_wrapped(FILE *stream, const char *text, int column, int indent, int width) {
     while (*text) {
         int length = (int)strcspn(text, " \n");
         if (column > indent && column + length + 1 > width) {

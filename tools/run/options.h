@@ -32,6 +32,8 @@ typedef struct run_options {
 /* Fills `out_options`. On a wrong command line prints what is wrong to standard error and returns INVALID_ARGUMENT. */
 uir_status options_parse(int argc, char **argv, run_options *out_options);
 void options_free(run_options *options);
+/* `text` between the columns `indent` and `width`, from `column` on, where the line has got to; a newline follows. */
+void print_wrapped(FILE *stream, const char *text, int column, int indent, int width);
 /* Wrapped to `width` columns. */
 void options_print_help(FILE *stream, int width);
 

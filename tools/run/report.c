@@ -1,11 +1,13 @@
 /* Reports of uir-run. Names come from models: control characters and bad UTF-8 never reach a terminal. */
 #include "report.h"
 #include "printable.h"
+#include "progress.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void report_messages(uir_context *context, bool quiet) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
@@ -161,7 +163,33 @@ static void print_by_kernel(node_row *rows, size_t count, double total) {
     }
 }
 
+/* Why another ran it than the fastest, and what was joined in its kernel. */
+static const char *why_node(const uir_node_statistics *node, char *buffer, size_t capacity) {
+    char why[600], joined[600];
+    bool both = *node->why && *node->joined;
+    snprintf(buffer, capacity, "%s%s%s", printable(node->why, why, sizeof why), both ? "; " : "",
+             printable(node->joined, joined, sizeof joined));
+    return buffer;
+}
+
+/* In columns where there is room, the reason below it. */
+static void explain_node(const uir_node_statistics *node, int width) {
+    char name[60], kernel[60], head[320], why[1300];
+    int used = snprintf(head, sizeof head, "%-28.60s %-20s %-18s by %s", printable(node->name, name, sizeof name),
+                        node->op, printable(node->kernel, kernel, sizeof kernel), node->by);
+    if (used + 2 > width) snprintf(head, sizeof head, "%s %s %s by %s", name, node->op, kernel, node->by);
+    fputs("  ", stdout);
+    if (used + 2 > width)
+        print_wrapped(stdout, head, 2, 4, width);
+    else
+        puts(head);
+    if (!*why_node(node, why, sizeof why)) return;
+    fputs("      ", stdout);
+    print_wrapped(stdout, why, 6, 6, width);
+}
+
 void report_nodes(uir_session *session, bool profile) {
+    int width = terminal_width(STDOUT_FILENO);
     size_t count = 0;
     uir_node_statistics node;
     while (uir_session_get_node_statistics(session, count, &node)) count++;
@@ -177,10 +205,12 @@ void report_nodes(uir_session *session, bool profile) {
     size_t shown = profile && count > 20 ? 20 : count;
     for (size_t i = 0; i < shown; i++) {
         char name[60];
-        printf("  %-28.60s %-20s %-18s by %s%s%s", printable(rows[i].node.name, name, sizeof name), rows[i].node.op,
-               rows[i].node.kernel, rows[i].node.by, profile ? "" : ": ", profile ? "" : rows[i].node.why);
-        if (profile) printf(" %10.3f ms", rows[i].node.ms);
-        putchar('\n');
+        if (!profile) {
+            explain_node(&rows[i].node, width);
+            continue;
+        }
+        printf("  %-28.60s %-20s %-18s by %s %10.3f ms\n", printable(rows[i].node.name, name, sizeof name),
+               rows[i].node.op, rows[i].node.kernel, rows[i].node.by, rows[i].node.ms);
     }
     if (shown < count) printf("  ... and %zu more\n", count - shown);
     if (profile) print_by_kernel(rows, count, total);
@@ -273,13 +303,14 @@ static void add_outputs(cJSON *root, uir_model *model, uir_session *session, con
 static void add_nodes(cJSON *root, uir_session *session) {
     cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
     uir_node_statistics node;
+    char why[1300];
     for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
         cJSON *n = cJSON_CreateObject();
         add_text(n, "name", node.name);
         add_text(n, "op", node.op);
         add_text(n, "by", node.by);
         add_text(n, "kernel", node.kernel);
-        add_text(n, "why", node.why);
+        add_text(n, "why", why_node(&node, why, sizeof why));
         cJSON_AddItemToArray(nodes, n);
     }
 }
