@@ -99,7 +99,7 @@ uint32_t uir_packaging_kernel_count(const uir_packaging *p) {
 }
 
 uir_status uir_packaging_describe(const uir_packaging *p, uir_text *text) {
-    uir_text_append_format(text, "uir %s, %s\n", uir_version(), uir_cpu_variant_name(p->cpu.variant));
+    uir_text_append_format(text, "%s\n", uir_cpu_variant_name(p->cpu.variant));
     for (uint32_t i = 0; i < p->igraph_count; i++) uir_igraph_print(p->igraphs[i], text);
     return uir_text_status(text);
 }

@@ -37,7 +37,7 @@ const char *uir_packaging_isa(const uir_packaging *packaging);
 uint32_t uir_packaging_kernel_count(const uir_packaging *packaging);
 
 /* Appends all that decides what the native code does: its instruction set and the kernels' texts. Compilers agree on
- * every bit, so none is named. */
+ * every bit, so none is named; of another build of this library nothing is known. */
 uir_status uir_packaging_describe(const uir_packaging *packaging, uir_text *text);
 /* Compiles the native code. May run on another thread than the rest. */
 uir_status uir_packaging_compile(const uir_packaging *packaging, const uir_cpu_build_options *options,

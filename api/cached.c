@@ -54,8 +54,8 @@ static uir_status describe_config(uir_model_cached *cached, uir_diagnostics *dia
     uir_cpu_device cpu;
     if (!row) return UIR_STATUS_NOT_FOUND;
     UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
-    uir_text_append_format(&cached->config, "uir %s, package %d, %s %s, %u cores, caches", uir_version(),
-                           UIR_PACKAGE_VERSION, row->name, uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
+    uir_text_append_format(&cached->config, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name,
+                           uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
     for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
         uir_text_append_format(&cached->config, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
     uir_text_append_string(&cached->config, "\n");

@@ -1,5 +1,6 @@
 /* Models on a device: the package that its sessions open, and the compiler at work beside them. */
 #include "api/compiled.h"
+#include "api/identity.h"
 
 #include <string.h>
 #include <time.h>
@@ -44,10 +45,12 @@ static uir_status attach(uir_package *package, uir_model_code *code, const void 
     return uir_package_attach_native(package, uir_packaging_isa(code->packaging), object, size, NULL, &code->said);
 }
 
+/* By the kernels and the build that emits them: another may make something else of the same iGraphs. */
 static uir_status make_key(const uir_model_code *code, const uir_allocator *allocator, uir_cache_key *out_key) {
     uir_text text;
     uir_text_init(&text, allocator);
-    uir_status status = uir_packaging_describe(code->packaging, &text);
+    uir_status status = uir_identity_build(&text);
+    if (status == UIR_STATUS_OK) status = uir_packaging_describe(code->packaging, &text);
     if (status == UIR_STATUS_OK) *out_key = uir_cache_make_key(text.data, text.length);
     uir_text_deinit(&text);
     return status;
@@ -64,8 +67,10 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_cpu_build_options options = {
         .jobs = uir_core_count(), .cancel = &code->cancel, .progress = note_progress, .progress_user = code};
     *out_compiled = false;
-    UIR_TRY(make_key(code, allocator, &key));
-    if (code->cache && uir_cache_load(code->cache, key, &code->said, &entry) == UIR_STATUS_OK) {
+    uir_status known = make_key(code, allocator, &key);
+    if (known == UIR_STATUS_OUT_OF_MEMORY) return known;
+    uir_cache *cache = known == UIR_STATUS_OK ? code->cache : NULL;
+    if (cache && uir_cache_load(cache, key, &code->said, &entry) == UIR_STATUS_OK) {
         uir_status status = attach(package, code, entry.bytes, entry.size);
         uir_cache_entry_release(&entry);
         if (status == UIR_STATUS_OK) {
@@ -76,8 +81,8 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
     UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
     *out_compiled = true;
     uir_status status = attach(package, code, object.bytes, object.size);
-    if (status == UIR_STATUS_OK && code->cache &&
-        uir_cache_store(code->cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
+    if (status == UIR_STATUS_OK && cache &&
+        uir_cache_store(cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
         uir_model_cached_link(model, key, &code->said);
     uir_cpu_object_deinit(&object);
     return status;

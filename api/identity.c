@@ -1,5 +1,7 @@
 #include "api/identity.h"
 
+#include "uir/uir.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -144,6 +146,7 @@ uir_status uir_identity_build(uir_text *text) {
     search s = {(uintptr_t)look_at, NULL};
     dl_iterate_phdr(look_at, &s);
     if (!s.found || stat(*s.found ? s.found : "/proc/self/exe", &about) != 0) return UIR_STATUS_NOT_FOUND;
+    uir_text_append_format(text, "uir %s ", uir_version());
     append_stamp(&about, "", text);
     return uir_text_status(text);
 }

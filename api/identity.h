@@ -30,8 +30,9 @@ typedef uir_status uir_identity_describe(const uir_identity *identity, const cha
 /* Whether each line of `lines`, as one of the functions above wrote it, is what it would write now. */
 bool uir_identity_holds(const uir_identity *identity, uir_identity_describe *describe, const char *lines, size_t size);
 
-/* Appends what tells this build of the library from others: the file that its code was loaded from. NOT_FOUND when that
- * cannot be told. */
+/* Appends what tells this build of the library from others: its version, and the file that its code was loaded from.
+ * What a build made is for that build alone: every key of the cache holds this. NOT_FOUND when it cannot be told; then
+ * nothing is kept. */
 uir_status uir_identity_build(uir_text *text);
 
 #endif
