@@ -449,6 +449,7 @@ static uir_status run(const run_options *options) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
         status = run_cases(context, model, options);
+        if (status == UIR_STATUS_OK && !caught_signal) report_messages(context, options->quiet);
         if (!options->no_cache && !caught_signal) finish_compiling(context, model, options);
         if (caught_signal) status = UIR_STATUS_CANCELLED;
     }
