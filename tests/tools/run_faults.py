@@ -121,6 +121,45 @@ def test_caches_that_cannot_be_used():
         c.works("elsewhere", compiled=True)
 
 
+def test_a_full_disk():
+    limited = ["sh", "-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\""]  # no file may grow beyond so many blocks
+    # On a file system of so few KiB. Half an entry may not stay there.
+    small = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o mode=700,size=$0k none \"$1\" || exit 99; shift; \"$@\"; "
+             "code=$?; for f in \"$UIR_SMALL\"/tmp-*; do [ ! -e \"$f\" ] || exit 98; done; exit $code"]
+    with Compile() as c:
+        for blocks in (0, 1, 4, 8, 16, 24, 32):
+            done = run(*limited, str(blocks), c.command, env={"TMPDIR": c.tmp})
+            expect(done.returncode == RAN and "agrees" in done.out, f"files of at most {blocks} blocks", done)
+            expect(blocks > 8 or "warning" in done.err and "error: " not in done.err.replace("compiled: error: ", ""),
+                   f"files of at most {blocks} blocks: no warning", done)
+            c.clean(f"{blocks} blocks")
+        c.works("after files that are too large")
+        if run("unshare", "-rm", "true").returncode:
+            print("skip: test_a_full_disk: no file system can be mounted")
+            return
+        place = os.path.join(c.plain, "small")
+        os.mkdir(place)
+        for size in (4, 8, 16, 24, 32, 48):
+            for tmp, strict in ((c.tmp, STRICT), (place, [])):
+                command = [RUN, c.model, "--data", c.data, "--cache", place, *strict]
+                done = run(*small, str(size), place, command, env={"TMPDIR": tmp, "UIR_SMALL": place})
+                expect(done.returncode == RAN and "agrees" in done.out, f"a disk of {size} KiB", done)
+                expect(size > 16 or "warning" in done.err, f"a disk of {size} KiB: no warning", done)
+                c.clean(f"a disk of {size} KiB")
+        c.works("elsewhere", compiled=False)
+
+
+def test_kernels_of_another_build():
+    with Compile() as c:
+        c.works("at first", compiled=True)
+        c.works("the same build", compiled=False)
+        other = shutil.copy(RUN, os.path.join(c.plain, "uir-run"))
+        for compiled in (True, False):
+            done = run(other, c.command[1:], *STRICT, "--json", env={"TMPDIR": c.tmp})
+            expect(done.returncode == RAN and (json.loads(done.out)["compiled"] > 0) == compiled, "another build", done)
+        c.works("the first build again", compiled=False)
+
+
 def test_damaged_cache():
     with Compile() as c:
         c.works("at first", compiled=True)
