@@ -117,8 +117,8 @@ function(uir_add_tool name)
 endfunction()
 
 # uir_add_test(NAME SOURCES file... LIBRARIES library... [LABELS label...] [ARGUMENTS arg...] [DEFINITIONS macro...])
-# A cmocka program registered with ctest, run in the source tree's root. The label `long` keeps it out of
-# `script/test --fast`.
+# A cmocka program registered with ctest, run in the source tree's root. Of the labels, `long` keeps it for
+# `script/test --long`, and `threads` has it built (by the target uir_threads_tests) and run under the thread sanitizer too.
 function(uir_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS;ARGUMENTS;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})
@@ -128,4 +128,10 @@ function(uir_add_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+  if("threads" IN_LIST arg_LABELS)
+    if(NOT TARGET uir_threads_tests)
+      add_custom_target(uir_threads_tests)
+    endif()
+    add_dependencies(uir_threads_tests ${name})
+  endif()
 endfunction()

@@ -28,6 +28,7 @@ SANITIZER_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
+THREAD_SANITIZER_ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
 
 Suite = collections.namedtuple("Suite", "name tier alone command")
 
@@ -142,17 +143,17 @@ class Runner:
     def log(self, name):
         return os.path.join(LOGS, name + ".log")
 
-    def build(self, name, preset):
+    def build(self, name, preset, target="all"):
         """Configures and builds a preset with warnings as errors; one test. Returns whether it built."""
         begin = time.monotonic()
-        command = f"cmake --preset {preset} -DUIR_WERROR=ON && cmake --build --preset {preset} -- -k 0"
+        command = f"cmake --preset {preset} -DUIR_WERROR=ON && cmake --build --preset {preset} --target {target} -- -k 0"
         status, output = self.processes.run(["sh", "-c", command], self.log(name))
         output = "\n".join(line for line in output.splitlines() if not line.startswith(("[", "-- ")))
         self.report.record(name, Counts(int(status == 0), int(status != 0)), time.monotonic() - begin, log=output)
         return status == 0
 
-    def ctest(self, name, preset, environment):
-        """Runs a build's ctest tests and counts the cmocka cases in their output."""
+    def ctest(self, name, preset, environment, label=None):
+        """Runs a build's ctest tests (those of a label) and counts the cmocka cases in their output."""
         begin = time.monotonic()
         junit = os.path.join(LOGS, name + ".xml")
         if os.path.exists(junit):
@@ -163,6 +164,8 @@ class Runner:
         excluded = [tier for tier in TIERS[1:] if not self.wants(tier)] + (["release-only"] if preset != "release" else [])
         if excluded:
             command += ["-LE", "^(" + "|".join(excluded) + ")$"]
+        if label:
+            command += ["-L", f"^{label}$"]
         status, output = self.processes.run(command, self.log(name), environment)
         counts, reasons = Counts(), []
         try:
@@ -176,15 +179,22 @@ class Runner:
         self.report.record(name, counts, time.monotonic() - begin, reasons, output)
 
     @staticmethod
+    def count_output(output):
+        """The counts of a program: of its cmocka cases and of its own closing line; and whether it told any."""
+        told = {key: re.findall(pattern, output, re.M) for key, pattern in CMOCKA.items()}
+        counts = Counts(**{key: sum(map(int, numbers)) for key, numbers in told.items()})
+        own = SUMMARY.findall(output)
+        if own:
+            counts.add(Counts(*(int(n or 0) for n in own[-1])))
+        return counts, bool(own or any(told.values()))
+
+    @staticmethod
     def count_case(case, reasons):
         """The counts of one ctest test: of its cmocka cases, or of its own closing line, or one."""
         output = case.findtext("system-out") or ""
         reasons += re.findall(r"^skip: (.*)$", output, re.M)
         ok = case.get("status") == "run"
-        counts = Counts(**{key: sum(map(int, re.findall(pattern, output, re.M))) for key, pattern in CMOCKA.items()})
-        own = SUMMARY.findall(output)
-        if own:
-            counts.add(Counts(*(int(n or 0) for n in own[-1])))
+        counts, _ = Runner.count_output(output)
         if ok and not counts.passed and not counts.skipped:
             counts.passed = 1
         if not ok and not counts.failed:
@@ -200,8 +210,7 @@ class Runner:
         elif "/" not in command[0]:
             command[0] = os.path.join(environment["UIR_BIN"], command[0])
         status, output = self.processes.run(command, self.log(suite.name), environment)
-        found = SUMMARY.findall(output)
-        counts = Counts(*(int(n or 0) for n in found[-1])) if found else Counts()
+        counts, found = self.count_output(output)
         if (status != 0 or not found) and not counts.failed:
             output += f"\nexit status {status}" + ("" if found else ", and no line `N passed, M failed, S skipped`")
             counts.failed = 1
@@ -244,6 +253,8 @@ class Runner:
         if self.wants("default"):
             if self.build("build-asan", "asan"):
                 self.ctest("ctest-asan", "asan", SANITIZER_ENVIRONMENT)
+            if self.build("build-tsan", "tsan", "uir_threads_tests"):
+                self.ctest("ctest-tsan", "tsan", THREAD_SANITIZER_ENVIRONMENT, "threads")
             self.models()
         if built:
             self.suites(suites)
