@@ -191,5 +191,8 @@ int main(int argc, char **argv) {
     printf("%llu groups, %llu runs\n", (unsigned long long)c.groups, (unsigned long long)c.ran);
     for (int s = 0; s <= LOWER_FINE; s++)
         if (c.stages[s]) printf("  %-18s %llu\n", lower_stage_name((lower_stage)s), (unsigned long long)c.stages[s]);
-    return print_fired(&c, count) != 0 || c.wrong != 0;
+    bool rare = print_fired(&c, count) != 0;
+    printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(c.groups - c.wrong),
+           (unsigned long long)(c.wrong + rare));
+    return rare || c.wrong != 0;
 }

@@ -354,8 +354,10 @@ int main(int argc, char **argv) {
         uir_module_destroy(module);
         uir_diagnostics_clear(&d);
     }
-    printf("%llu modules, %u groups, %u runs, %u failed\n", (unsigned long long)count, groups, runs, failures);
+    bool few = runs < count;
+    printf("%u groups, %u runs%s\n", groups, runs, few ? ": fewer than modules" : "");
+    printf("%llu passed, %u failed, 0 skipped\n", (unsigned long long)count - failures, failures + few);
     uir_diagnostics_deinit(&d);
     free(w.sizes), free(w.parameters), free(w.body), free(w.constants), free(source);
-    return failures != 0 || runs < count;
+    return failures != 0 || few;
 }
