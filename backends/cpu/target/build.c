@@ -268,12 +268,12 @@ static bool place_compiler(builder *b) {
     return used > 0 && (size_t)used < sizeof b->compiler;
 }
 
-static uir_cpu_words *begin_words(builder *b) {
-    uir_cpu_words *w = uir_arena_allocate(&b->arena, sizeof *w);
+static uir_status begin_words(builder *b, uir_cpu_words **out_words, bool *out_fits) {
     uir_cpu_compile_options compile = b->options->compile;
     compile.compiler = b->compiler;
-    if (!w || !uir_cpu_words_begin(w, &compile)) return NULL;
-    return w;
+    UIR_TRY_ALLOCATE(*out_words, uir_arena_allocate(&b->arena, sizeof **out_words));
+    *out_fits = uir_cpu_words_begin(*out_words, &compile);
+    return UIR_STATUS_OK;
 }
 
 static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *source, const char *output) {
@@ -284,13 +284,16 @@ static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *so
 
 /* The commands: one per file, then the link. */
 static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *commands) {
-    uir_cpu_words *link = begin_words(b);
-    bool fits = link && uir_cpu_words_add_all(link, LINK_FLAGS) && uir_cpu_words_add_all(link, "-o " OBJECT_NAME);
+    uir_cpu_words *link;
+    bool fits;
+    UIR_TRY(begin_words(b, &link, &fits));
+    fits = fits && uir_cpu_words_add_all(link, LINK_FLAGS) && uir_cpu_words_add_all(link, "-o " OBJECT_NAME);
     for (uint32_t f = 0; f < b->file_count && fits; f++) {
-        uir_cpu_words *w = begin_words(b);
+        uir_cpu_words *w;
+        UIR_TRY(begin_words(b, &w, &fits));
         char object[sizeof(file_name) + 2];
         snprintf(object, sizeof object, "%.*s.o", (int)strlen(names[f]) - 2, names[f]);
-        fits = w && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
+        fits = fits && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
         if (fits) commands[f] = (uir_cpu_job){w->argv, names[f]};
     }
     if (!fits || !uir_cpu_words_add_all(link, "-lm"))

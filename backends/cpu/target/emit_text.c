@@ -2,6 +2,8 @@
  * prefix that no name of the prelude has. */
 #include "backends/cpu/target/emit.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -173,17 +175,10 @@ const char *uir_c_literal(emitter *e, uir_dtype dtype, double value) {
         if (isnan(value)) return uir_c_format(e, "(%s)UIR_NAN", uir_c_type(dtype));
         if (isinf(value) || (dtype == UIR_DTYPE_F32 && isinf((float)value)))
             return uir_c_format(e, "(%s)%sUIR_INFINITY", uir_c_type(dtype), value < 0 ? "-" : "");
-        uir_text text;
-        uir_text_init(&text, &e->igraph->allocator);
-        if (dtype == UIR_DTYPE_F32)
-            uir_text_append_float(&text, (float)value);
-        else
-            uir_text_append_double(&text, value);
-        bool whole = text.data && !strpbrk(text.data, ".e");
-        const char *literal = uir_c_format(e, "%s%s%s", text.data ? text.data : "0", whole ? ".0" : "",
-                                           dtype == UIR_DTYPE_F32 ? "f" : "");
-        uir_text_deinit(&text);
-        return literal;
+        char text[UIR_NUMBER_TEXT_SIZE];
+        bool single = dtype == UIR_DTYPE_F32;
+        (void)(single ? uir_float_to_text((float)value, text) : uir_double_to_text(value, text));
+        return uir_c_format(e, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", single ? "f" : "");
     }
     if (dtype == UIR_DTYPE_BOOL) return value != 0 ? "1" : "0";
     int64_t integer = value >= 9223372036854775807.0    ? INT64_MAX
