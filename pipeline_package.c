@@ -118,6 +118,13 @@ uir_status uir_packaging_compile_for(const uir_packaging *p, const char *isa, co
     return uir_cpu_build(&p->allocator, &build, p->igraphs, p->igraph_count, diagnostics, out_object);
 }
 
+uir_status uir_packaging_compile_folder(const uir_packaging *p, const uir_cpu_build_options *options,
+                                        const char *folder, uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+    uir_cpu_build_options build = *options;
+    build.compile.variant = p->cpu.variant;
+    return uir_cpu_build_folder(&p->allocator, &build, folder, p->igraphs, p->igraph_count, diagnostics, out_object);
+}
+
 static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_packaging_contents *contents,
                         uir_diagnostics *diagnostics, const uir_package_sink *sink) {
     uint32_t kernel_count = p->middle.kernels.count, native_count = p->row->native ? contents->native_count : 0;

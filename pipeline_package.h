@@ -47,6 +47,10 @@ uir_status uir_packaging_compile_for(const uir_packaging *packaging, const char 
                                      const uir_cpu_build_options *options, uir_diagnostics *diagnostics,
                                      uir_cpu_object *out_object);
 
+/* The same from a folder that options->source_folder has filled, its files edited or not. */
+uir_status uir_packaging_compile_folder(const uir_packaging *packaging, const uir_cpu_build_options *options,
+                                        const char *folder, uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+
 typedef struct uir_packaging_native {
     const char *isa;
     const uir_cpu_object *object; /* NULL: attached when the package is opened */

@@ -320,7 +320,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     double start = uir_api_now_ms();
     uir_identity identity;
     uir_text files;
-    bool looks_inside = options && (options->dump || options->check);
+    bool looks_inside = options && (options->dump || options->check || uir_model_wants_source(options));
     if (!code->cache || looks_inside) return UIR_STATUS_NOT_FOUND;
     UIR_TRY_ALLOCATE(code->cached.path, uir_arena_copy_string(&model->arena, path, strlen(path)));
     if (options && options->device)

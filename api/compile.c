@@ -56,6 +56,20 @@ static uir_status make_key(const uir_model_code *code, const uir_allocator *allo
     return status;
 }
 
+/* Compiled now, written to a folder or read from one; what may be edited is in no cache. */
+static uir_status get_from_source(uir_model *model, uir_cpu_build_options *options, bool *out_compiled) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_cpu_object object;
+    options->source_folder = code->dump_source;
+    options->warnings = code->source != NULL; /* a person wrote it */
+    UIR_TRY(code->source ? uir_packaging_compile_folder(code->packaging, options, code->source, &code->said, &object)
+                         : uir_packaging_compile(code->packaging, options, &code->said, &object));
+    *out_compiled = true;
+    uir_status status = attach(model->package, code, object.bytes, object.size);
+    uir_cpu_object_deinit(&object);
+    return status;
+}
+
 /* Out of the cache when it is there. `out_compiled`: by this process. */
 static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_model_code *code = uir_model_get_source(model)->code;
@@ -67,6 +81,7 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_cpu_build_options options = {
         .jobs = uir_core_count(), .cancel = &code->cancel, .progress = note_progress, .progress_user = code};
     *out_compiled = false;
+    if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
     uir_status known = make_key(code, allocator, &key);
     if (known == UIR_STATUS_OUT_OF_MEMORY) return known;
     uir_cache *cache = known == UIR_STATUS_OK ? code->cache : NULL;
@@ -260,10 +275,14 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     UIR_TRY(open_package(call, model, packaging.device));
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
+    if (uir_model_wants_source(options) && (!uir_packaging_isa(code->packaging) || !model->info.kernel_count))
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "sources are those of a model with kernels on the device cpu",
+                              "there is no source: the model has no native code here");
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
-        if (options && options->wait) UIR_TRY(join_compiler(call, code));
+        if (options && (options->wait || uir_model_wants_source(options))) UIR_TRY(join_compiler(call, code));
     }
     model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;
@@ -281,6 +300,8 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
     uir_text_init(&code->cached.content, allocator);
     uir_diagnostics_init(&code->said, allocator);
     pthread_mutex_init(&code->mutex, NULL);
+    code->dump_source = options ? options->dump_source : NULL;
+    code->source = options ? options->source : NULL;
     code->progress = options ? options->progress : NULL;
     code->progress_user = options ? options->progress_user : NULL;
     if (!options || !options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);

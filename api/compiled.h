@@ -29,6 +29,7 @@ typedef struct uir_model_code {
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
     bool started, joined, done;
+    const char *dump_source, *source; /* of the options; during the load alone */
     volatile bool cancel;
     bool (*progress)(void *user, const char *stage, double fraction); /* asked while a caller waits */
     void *progress_user;
@@ -51,6 +52,11 @@ static inline uir_model_source *uir_model_get_source(const uir_model *model) {
 
 /* load.c */
 void uir_model_destroy_source(uir_model *model);
+
+/* Whether the options ask for kernels by their source, past the cache. */
+static inline bool uir_model_wants_source(const uir_model_options *options) {
+    return options && (options->dump_source || options->source);
+}
 
 /* compile.c: the code, with the cache that the options ask for. */
 uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options);

@@ -171,7 +171,9 @@ static uir_status build_code(uir_call *call, const uir_onnx_source *source, cons
     module->diagnostics = &call->diagnostics;
     uir_status status = uir_model_compile(call, model, options);
     module->diagnostics = NULL;
-    return is_refusal(status) && !model->package ? fall_back(call, source, options, model, status) : status;
+    return is_refusal(status) && !model->package && !uir_model_wants_source(options)
+               ? fall_back(call, source, options, model, status)
+               : status;
 }
 
 /* ---- questions ---- */
@@ -291,6 +293,9 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
                          "uir_model_options.struct_size is not set");
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
     UIR_TRY(check_device(call, options));
+    if (wants_interpreter(options) && uir_model_wants_source(options))
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "there is no source: the interpreter runs no kernels");
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);

@@ -221,6 +221,11 @@ typedef struct uir_model_options {
     const char *cache;
     bool no_cache;
     uint64_t cache_limit; /* bytes; 0: 8 GiB */
+    /* `dump_source`: an existing folder that the kernels' C source is written to, with a script build.sh. `source`: such a folder,
+     * its files edited or not, whose kernels run in place of the model's own; it must be of this model and device, for what
+     * its code does is not checked. Both compile anew, apart from the cache, before the load returns; INVALID_ARGUMENT where no
+     * native code would run the model. */
+    const char *dump_source, *source;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are

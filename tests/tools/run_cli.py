@@ -468,6 +468,42 @@ def test_explain():
             expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
 
+def test_source():
+    """Sources go out, build by their script, come back, and an edit of one shows."""
+    with Case() as c:
+        data, folder = write_set(c.path("d"), c.x, c.y), c.path("kernel's source")
+        done = run(RUN, c.model, "--data", data, "--no-vm", "--no-fallback", "--dump-source", folder)
+        files = sorted(os.listdir(folder))
+        expect(done.returncode == RAN and "build.sh" in files and "kernels00.c" in files, f"--dump-source: {files}", done)
+        done = run(["sh", os.path.join(folder, "build.sh")], cwd=c.folder)
+        expect(done.returncode == RAN and "kernels.so" in os.listdir(folder), "build.sh", done)
+        back = [RUN, c.model, "--data", data, "--quiet", "--no-vm", "--no-fallback", "--source", folder]
+        done = run(back, "--json")
+        report = json.loads(done.stdout)
+        expect(done.returncode == RAN and report["compiled"] == 1 and report["calls"]["native"] == 1, "--source", done)
+        phase = None
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.c"))):
+            whole = open(path).read()
+            phase = re.search(r"^void \w+_phase0\([^;{]*\{", whole, re.M)
+            if phase:
+                break
+        expect(phase, "a phase in the source")
+        open(path, "w").write(whole[:phase.end()] + "\n    return;\n" + whole[phase.end():])
+        fails(DIFFERS, "output 'y'", command=back)
+        expect(run(RUN, c.model, "--data", data, "--no-vm").returncode == RAN, "an edit stays out of the cache")
+        open(path, "w").write("this is no C\n")
+        fails(FAILED, os.path.basename(path), command=back)
+        os.makedirs(c.path("empty"))
+        fails(BAD_FILE, "empty", ".c", command=[RUN, c.model, "--source", c.path("empty")])
+        fails(FAILED, "absent", command=[RUN, c.model, "--source", c.path("absent")])
+        fails(FAILED, "--dump-source", command=[RUN, c.model, "--dump-source", c.path("absent", "deeper")])
+        for device in ("vm", "interpreter"):
+            fails(USAGE, "source", command=[RUN, c.model, "--device", device, "--source", folder])
+        fails(USAGE, "--dump-source", command=[RUN, c.model, "--source", folder, "--dump-source", folder])
+        expect(run(PACK, c.model, "-o", c.path("m.uir"), "--quiet", "--no-native").returncode == RAN, "a package")
+        fails(UNSUPPORTED, "--source", "package", command=[RUN, c.path("m.uir"), "--source", folder])
+
+
 def test_plan():
     with Case() as c:
         cost = {}

@@ -125,10 +125,10 @@ static void output_file_name(const char *name, size_t index, bool npy, char *buf
     }
 }
 
-static uir_status make_folder(const char *path) {
+static uir_status make_folder(const char *option, const char *path) {
     struct stat s;
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) return UIR_STATUS_OK;
-    complain(NULL, "--save '%s': cannot make the folder: %s", path, strerror(errno));
+    complain(NULL, "%s '%s': cannot make the folder: %s", option, path, strerror(errno));
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -162,8 +162,8 @@ static uir_status case_output_folder(const run_options *options, char *const *fo
         complain(NULL, "--save '%s': the path is too long", options->save);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
-    uir_status status = make_folder(options->save);
-    return status == UIR_STATUS_OK && count > 1 ? make_folder(buffer) : status;
+    uir_status status = make_folder("--save", options->save);
+    return status == UIR_STATUS_OK && count > 1 ? make_folder("--save", buffer) : status;
 }
 
 static uir_status save_outputs(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
@@ -382,6 +382,8 @@ static uir_status check_options(const run_options *options) {
         wrong = "no model given";
     else if (options->check && *options->check && strcmp(options->check, "all"))
         wrong = "--check takes no value but all, not ", word = options->check;
+    else if (options->dump_source && options->source)
+        wrong = "--dump-source writes the kernels as they are made, and --source runs others: give one of them";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
     if (!wrong) return UIR_STATUS_OK;
@@ -394,6 +396,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     uir_package_open_options open_options = {sizeof open_options, options->trusted, options->device};
     if (package && options->check) {
         complain("check the model it was made from", "--check: a package has no stages to compare");
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (package && (options->dump_source || options->source)) {
+        complain("give the model it was made from", "%s: a package has no sources to compile",
+                 options->source ? "--source" : "--dump-source");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
@@ -431,10 +438,13 @@ static uir_status run(const run_options *options) {
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
+    model_options.dump_source = options->dump_source;
+    model_options.source = options->source;
     model_options.cache_limit = (uint64_t)options->cache_limit;
     debug_init(&debug, &model_options);
     bool package = is_package(options->model);
-    status = load(context, options, package, &model_options, &model);
+    if (options->dump_source && !package) status = make_folder("--dump-source", options->dump_source);
+    if (status == UIR_STATUS_OK) status = load(context, options, package, &model_options, &model);
     progress_hide();
     if (options->can_run && options->json) {
         report_support(stdout, context, status == UIR_STATUS_OK ? model : NULL);
