@@ -58,6 +58,9 @@ void uir_access_coordinates(emitter *e, const access *a, const char *const *inde
 const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates);
 /* The condition that the coordinates lie inside, "1" when proved; `skip`: a dim left out, or UINT32_MAX. */
 const char *uir_access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip);
+/* The same condition in two parts: where coordinates do not depend on the variable, and where they do. */
+void uir_access_split_inside(emitter *e, const access *a, const char *const *coordinates, const char *variable,
+                             const char **out_fixed, const char **out_moving);
 /* A scalar read (the fill outside, or `otherwise` without one) or write of one element. */
 const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise);
 void uir_access_write(emitter *e, const access *a, const char *const *index, const char *value);

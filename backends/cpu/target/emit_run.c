@@ -183,18 +183,25 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
     if (o->along == ALONG_SPLAT) return o->name;
     const char *name = uir_c_format(e, "t%u", e->next++);
     if (o->along == ALONG_ANY) {
-        const char *index[INDEX_MAX], *zero = uir_c_literal(e, o->access.pointer->dtype, 0);
-        with_last(r, o, "jl", index);
+        /* Lane by lane; what decides for the whole row is asked once. */
+        const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *fixed, *moving;
+        const uir_islice *slice = o->access.slice;
+        const char *zero = uir_c_literal(e, o->access.pointer->dtype, 0);
+        const char *outside = slice->has_fill ? uir_c_literal(e, o->access.pointer->dtype, slice->fill) : zero;
+        uir_access_coordinates(e, &o->access, with_last(r, o, "jl", index), coordinates);
+        uir_access_split_inside(e, &o->access, coordinates, "jl", &fixed, &moving);
+        const char *element = uir_c_format(e, "%s[%s]", o->access.base, uir_access_offset(e, &o->access, coordinates));
+        if (strcmp(moving, "1") != 0) element = uir_c_format(e, "(%s ? %s : %s)", moving, element, outside);
         uir_c_line(e, "%s %s_lanes[UIR_LANES];", type, name);
-        uir_c_open(e, "for (int64_t l = 0; l < UIR_LANES; l++)");
+        uir_c_line(e, "const int %s_inside = %s;", name, fixed);
+        uir_c_open(e, "if (%s_inside) for (int64_t l = 0; l < UIR_LANES; l++)", name);
         uir_c_line(e, "const int64_t jl = j + l;");
-        const char *element = uir_access_read(e, &o->access, index, zero);
-        if (whole)
-            uir_c_line(e, "%s_lanes[l] = %s;", name, element);
-        else
-            uir_c_line(e, "%s_lanes[l] = jl < n ? %s : %s;", name, element, zero);
-        if (!strstr(element, "jl") && whole) uir_c_line(e, "(void)jl;");
+        uir_c_line(e, "(void)jl;");
+        if (!whole) element = uir_c_format(e, "jl < n ? %s : %s", element, zero);
+        uir_c_line(e, "%s_lanes[l] = %s;", name, element);
         uir_c_close(e);
+        if (!whole) outside = uir_c_format(e, "j + l < n ? %s : %s", outside, zero);
+        uir_c_line(e, "else for (int64_t l = 0; l < UIR_LANES; l++) %s_lanes[l] = %s;", name, outside);
         uir_c_line(e, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
         return name;
     }

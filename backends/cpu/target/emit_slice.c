@@ -117,6 +117,20 @@ const char *uir_access_inside(emitter *e, const access *a, const char *const *co
     return text ? text : "1";
 }
 
+void uir_access_split_inside(emitter *e, const access *a, const char *const *coordinates, const char *variable,
+                             const char **out_fixed, const char **out_moving) {
+    const char *fixed = a->missing, *moving = NULL;
+    for (uint32_t d = 0; d < a->pointer->rank; d++) {
+        const char *c = coordinates[d], **text = strstr(c, variable) ? &moving : &fixed;
+        if (a->low[d]) *text = uir_c_format(e, "%s%s%s >= 0", *text ? *text : "", *text ? " && " : "", c);
+        if (a->high[d])
+            *text = uir_c_format(e, "%s%s%s < %s", *text ? *text : "", *text ? " && " : "", c,
+                                 uir_c_dim(e, a->pointer->extents[d]));
+    }
+    *out_fixed = fixed ? fixed : "1";
+    *out_moving = moving ? moving : "1";
+}
+
 const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise) {
     const char *coordinates[INDEX_MAX];
     uir_access_coordinates(e, a, index, coordinates);
