@@ -52,3 +52,24 @@ void uir_loop_function_destroy(uir_loop_function *function) {
     uir_arena_deinit(&function->arena);
     uir_release(&allocator, function, sizeof *function);
 }
+
+bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor) {
+    const uir_loop_expression *e = &function->expressions.data[expression];
+    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (uir_loop_expression_reads(function, e->arguments[i], tensor)) return true;
+    return false;
+}
+
+bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor) {
+    for (uint32_t id = first; id != UIR_LOOP_NONE; id = function->statements.data[id].next) {
+        const uir_loop_statement *s = &function->statements.data[id];
+        for (uint32_t i = 0; i < s->iter_count; i++)
+            if (s->iters[i].data && s->iters[i].from.tensor == tensor) return true;
+        for (uint32_t i = 0; i < s->value_count; i++)
+            if (uir_loop_expression_reads(function, s->values[i], tensor)) return true;
+        if (uir_loop_statement_get_row(s->kind)->children && uir_loop_list_reads(function, s->first_child, tensor))
+            return true;
+    }
+    return false;
+}

@@ -197,6 +197,11 @@ const char *uir_loop_mode_word(uir_index_mode mode);
  * their domain, accesses not proved inside, reads of what nothing wrote before, outputs without a store. */
 uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics);
 
+/* Does the expression load from the tensor? Does what the list of statements runs, places that data decides included?
+ * Only what is reachable counts: schedules leave statements and expressions behind that nothing holds any more. */
+bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor);
+bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor);
+
 /* Sizes in declaration order -> tiles in declaration order: the cheapest candidate whose guard and the requires hold,
  * the first of equals; NOT_FOUND when none does. A function without tiles has one choice, if the requires hold. */
 uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_t *sizes, int64_t *out_tiles,

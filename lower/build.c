@@ -581,26 +581,6 @@ static uir_status copy_inputs(uir_lower_builder *b) {
 }
 
 /* ---- what nothing reads ---- */
-static bool expression_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
-    const uir_loop_expression *e = &f->expressions.data[id];
-    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        if (expression_reads(f, e->arguments[i], tensor)) return true;
-    return false;
-}
-
-static bool list_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
-    for (; id != UIR_LOOP_NONE; id = f->statements.data[id].next) {
-        const uir_loop_statement *s = &f->statements.data[id];
-        for (uint32_t i = 0; i < s->iter_count; i++)
-            if (s->iters[i].data && s->iters[i].from.tensor == tensor) return true;
-        for (uint32_t i = 0; i < s->value_count; i++)
-            if (expression_reads(f, s->values[i], tensor)) return true;
-        if (list_reads(f, s->first_child, tensor)) return true;
-    }
-    return false;
-}
-
 /* The first statement in a block under a top one. */
 static const uir_loop_statement *innermost(const uir_loop_function *f, uint32_t id) {
     while (f->statements.data[id].first_child != UIR_LOOP_NONE) id = f->statements.data[id].first_child;
@@ -615,7 +595,7 @@ static void drop_unread(uir_loop_function *f) {
             const uir_loop_statement *s = innermost(f, *link);
             uint32_t tensor = s->target_count ? s->targets[0].tensor : 0;
             bool read = s->kind != UIR_LOOP_STATEMENT_STORE || f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP ||
-                        list_reads(f, f->first, tensor);
+                        uir_loop_list_reads(f, f->first, tensor);
             if (read) {
                 link = &f->statements.data[*link].next;
             } else {

@@ -309,28 +309,9 @@ static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, 
     uir_kernel_instruct_to(k, mnemonic, target, &value, 1, fresh ? "" : "acc");
 }
 
-static bool expression_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
-    const uir_loop_expression *e = &f->expressions.data[id];
-    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        if (expression_reads(f, e->arguments[i], tensor)) return true;
-    return false;
-}
-
-/* Of what is run; schedules leave statements and expressions behind that nothing holds any more. */
-static bool list_reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
-    for (; id != UIR_LOOP_NONE; id = f->statements.data[id].next) {
-        const uir_loop_statement *s = &f->statements.data[id];
-        bool reads = uir_loop_statement_get_row(s->kind)->children && list_reads(f, s->first_child, tensor);
-        for (uint32_t i = 0; !reads && i < s->value_count; i++) reads = expression_reads(f, s->values[i], tensor);
-        if (reads) return true;
-    }
-    return false;
-}
-
 /* An output that the kernel does not read itself. */
 static bool leaves(const uir_loop_function *f, uint32_t tensor) {
-    return f->tensors.data[tensor].role == UIR_LOOP_ROLE_OUT && !list_reads(f, f->first, tensor);
+    return f->tensors.data[tensor].role == UIR_LOOP_ROLE_OUT && !uir_loop_list_reads(f, f->first, tensor);
 }
 
 static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t *values) {

@@ -230,14 +230,6 @@ static bool stores_to(const uir_schedule *s, uint32_t block, const void *user) {
     return false;
 }
 
-static bool expression_reads(const uir_schedule *s, uint32_t id, uint32_t tensor) {
-    const uir_loop_expression *e = &s->function->expressions.data[id];
-    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        if (expression_reads(s, e->arguments[i], tensor)) return true;
-    return false;
-}
-
 static bool reads_from(const uir_schedule *s, uint32_t block, const void *user) {
     const uint32_t *tensor = user;
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
@@ -249,7 +241,7 @@ static bool reads_from(const uir_schedule *s, uint32_t block, const void *user) 
         for (uint32_t i = 0; state && i < statement->target_count; i++)
             if (statement->targets[i].tensor == *tensor) return true;
         for (uint32_t i = 0; i < statement->value_count; i++)
-            if (expression_reads(s, statement->values[i], *tensor)) return true;
+            if (uir_loop_expression_reads(s->function, statement->values[i], *tensor)) return true;
     }
     return false;
 }

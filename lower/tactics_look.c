@@ -170,7 +170,7 @@ uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint
 /* ---- operands ---- */
 typedef struct reader {
     const uir_tactic *t;
-    uint32_t tensor, block, loop;
+    uint32_t tensor, block;
     uint32_t loops[MOST_LOOPS], loop_count, depth; /* around the block; depth: of `loop` among them */
     uir_tactic_reading *out;
 } reader;
@@ -203,7 +203,7 @@ uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor,
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
-        reader r = {.t = t, .tensor = tensor, .block = blocks[i], .loop = loop, .out = &out};
+        reader r = {.t = t, .tensor = tensor, .block = blocks[i], .out = &out};
         r.loop_count = uir_schedule_loops(t->s, blocks[i], r.loops, MOST_LOOPS);
         while (r.depth < r.loop_count && r.loops[r.depth] != loop) r.depth++;
         for (uint32_t k = 0; k < b->iter_count; k++)
