@@ -174,6 +174,9 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
 uir_status uir_value_save_as(uir_context *context, const uir_value *value, const char *path, const char *name,
                              const uir_value_formats *formats);
 
+/* Writes a whole file, in place of what was there. */
+uir_status uir_api_write_file(uir_call *call, const char *path, const void *bytes, size_t size);
+
 /* npy.c, zip.c, image.c: readers of value files. Data is the whole file. */
 uir_status uir_npy_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
                         const uint8_t *data, size_t size, uir_tensor **out_tensor);

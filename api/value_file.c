@@ -139,7 +139,8 @@ uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype 
 
 /* ---- saving ---- */
 
-static uir_status write_all(uir_call *call, const char *path, const char *data, size_t size) {
+uir_status uir_api_write_file(uir_call *call, const char *path, const void *bytes, size_t size) {
+    const char *data = bytes;
     uir_location place = {.file = path};
     int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) {
@@ -179,7 +180,7 @@ uir_status uir_value_save_as(uir_context *context, const uir_value *value, const
     } else {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, &place, "the ending must be .pb or .npy");
     }
-    if (status == UIR_STATUS_OK) status = write_all(&call, path, bytes.data ? bytes.data : "", bytes.length);
+    if (status == UIR_STATUS_OK) status = uir_api_write_file(&call, path, bytes.data ? bytes.data : "", bytes.length);
     uir_text_deinit(&bytes);
     return uir_call_end(&call, status, "saving a value");
 }

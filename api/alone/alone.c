@@ -44,6 +44,47 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
     return refuse(context, "checking a model", path);
 }
 
+uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
+                            const volatile bool *cancel, uir_parts **out_parts) {
+    (void)inputs, (void)input_count, (void)cancel;
+    *out_parts = NULL;
+    return refuse(context, "taking a model apart", path);
+}
+
+/* There are no parts that the following could be asked of. */
+void uir_parts_destroy(uir_parts *parts) {
+    (void)parts;
+}
+size_t uir_parts_count(const uir_parts *parts) {
+    (void)parts;
+    return 0;
+}
+uir_part uir_parts_get(const uir_parts *parts, size_t index) {
+    (void)parts, (void)index;
+    return (uir_part){"", ""};
+}
+uir_status uir_parts_expect(uir_parts *parts, size_t output, const uir_value *value) {
+    (void)parts, (void)output, (void)value;
+    return UIR_STATUS_UNSUPPORTED;
+}
+uir_status uir_parts_drop_unused(uir_parts *parts, const char *output, bool *kept) {
+    (void)parts, (void)output, (void)kept;
+    return UIR_STATUS_UNSUPPORTED;
+}
+uir_status uir_parts_write(uir_parts *parts, const uir_parts_cut *cut, const char *model_path,
+                           const char *data_folder) {
+    (void)parts, (void)cut, (void)model_path, (void)data_folder;
+    return UIR_STATUS_UNSUPPORTED;
+}
+const char *uir_parts_get_output(const uir_parts *parts, size_t index) {
+    (void)parts, (void)index;
+    return NULL;
+}
+size_t uir_parts_input_count(const uir_parts *parts) {
+    (void)parts;
+    return 0;
+}
+
 uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes) {
     (void)out_bytes;
     return refuse(context, "the cache", folder);

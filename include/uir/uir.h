@@ -352,6 +352,42 @@ typedef struct uir_model_check_options {
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs,
                                                         size_t input_count, const uir_model_check_options *options);
 
+/* ---- a model's parts: to find which of its nodes go wrong -------------------------------------------------------- */
+/* A model taken apart at the nodes of its main graph, with every value of one run on the interpreter: parts of it can be
+ * written as models of their own, with data sets. In libuir alone. */
+typedef struct uir_parts uir_parts;
+typedef struct uir_part {
+    const char *name, *op; /* of the node, as in the file */
+} uir_part;
+
+/* Runs the model of the file on the inputs (in the order of its inputs; they must live as long as the parts) and keeps what
+ * each node made. `cancel` may be NULL. Statuses as for loading and running. */
+UIR_API UIR_WARN_UNUSED uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs,
+                                                    size_t input_count, const volatile bool *cancel,
+                                                    uir_parts **out_parts);
+UIR_API void uir_parts_destroy(uir_parts *parts); /* NULL is fine */
+UIR_API size_t uir_parts_count(const uir_parts *parts);
+UIR_API uir_part uir_parts_get(const uir_parts *parts, size_t index); /* empty names past the end */
+/* In place of what the interpreter made of an output of the model: what is expected of it. `value` must live as long. */
+UIR_API UIR_WARN_UNUSED uir_status uir_parts_expect(uir_parts *parts, size_t output, const uir_value *value);
+
+typedef struct uir_parts_cut {
+    size_t struct_size; /* sizeof(uir_parts_cut) */
+    const bool *kept;   /* by part */
+    const char *output; /* the only output, by name; NULL: all values that the kept make and the model gives or others read */
+    bool fixed;         /* dims of inputs and outputs are those of the run; else what the model says of them */
+} uir_parts_cut;
+/* Takes from `kept` (by part) those that neither outputs of the model nor parts that are not kept need; with `output`, all that
+ * this value does not need. INVALID_ARGUMENT when no kept part makes such a value. */
+UIR_API UIR_WARN_UNUSED uir_status uir_parts_drop_unused(uir_parts *parts, const char *output, bool *kept);
+/* Writes the kept parts as a model, and their inputs and expected outputs as input_N.pb and output_N.pb to an existing folder.
+ * What others made is an input, or where it is a shape a constant. INVALID_ARGUMENT when nothing is left to give. */
+UIR_API UIR_WARN_UNUSED uir_status uir_parts_write(uir_parts *parts, const uir_parts_cut *cut, const char *model_path,
+                                                   const char *data_folder);
+/* Outputs of what was written last, by index; NULL past the end. */
+UIR_API const char *uir_parts_get_output(const uir_parts *parts, size_t index);
+UIR_API size_t uir_parts_input_count(const uir_parts *parts); /* inputs of it */
+
 /* Names of the devices of this build; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
 

@@ -1,10 +1,10 @@
 /* uir-pack: compiles an ONNX model to a package file. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/run/options.h"
+#include "tools/run/output.h"
 #include "tools/run/printable.h"
 #include "tools/run/progress.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,9 +166,5 @@ int main(int argc, char **argv) {
             status = pack(&options);
     }
     options_free(&options);
-    if (fflush(stdout) != 0 && errno != EPIPE && status == UIR_STATUS_OK) {
-        complain(NULL, "cannot write the output: %s", strerror(errno));
-        status = UIR_STATUS_IO_FAILED;
-    }
-    return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
+    return output_end(status, caught_signal);
 }

@@ -1,12 +1,13 @@
 /* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
+#include "output.h"
 #include "printable.h"
 #include "progress.h"
+#include "reduce.h"
 #include "report.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@ static uir_session *volatile running_session;
 static volatile sig_atomic_t caught_signal;
 
 static volatile bool check_cancelled;
-static int write_error; /* why standard output could not be written before the end; 0 */
 
 static void on_signal(int number) {
     uir_session *session = running_session;
@@ -27,14 +27,6 @@ static void on_signal(int number) {
     caught_signal = number;
     check_cancelled = true;
     if (session) uir_session_cancel(session);
-}
-
-/* False when something written is lost, and whoever reads did not just go away. */
-static bool flush_output(void) {
-    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    if (fflush(stdout) != 0) write_error = errno;
-    if (!ferror(stdout)) return true;
-    return write_error == EPIPE || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR));
 }
 
 static double now_ms(void) {
@@ -341,6 +333,23 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     return status == UIR_STATUS_OK && !agree ? UIR_STATUS_DIFFERENT : status;
 }
 
+/* Each data set until one shows a fault. */
+static uir_status reduce(uir_context *context, uir_model *model, const run_options *options) {
+    char **folders = NULL;
+    size_t count = 0;
+    uir_status status = case_folders(options, &folders, &count);
+    for (size_t i = 0; i < (count ? count : 1) && status == UIR_STATUS_OK; i++) {
+        run_case c = {0};
+        status = case_load(context, model, options, count ? folders[i] : NULL, &c);
+        if (status == UIR_STATUS_OK) status = reduce_case(context, model, options, &c, &check_cancelled);
+        progress_hide();
+        case_free(&c);
+    }
+    for (size_t i = 0; i < count; i++) free(folders[i]);
+    free(folders);
+    return status;
+}
+
 /* ---- actions without a run ---- */
 static uir_status show_plan(uir_context *context, uir_model *model, const run_options *options) {
     uir_session *session = NULL;
@@ -382,6 +391,9 @@ static uir_status check_options(const run_options *options) {
         wrong = "no model given";
     else if (options->check && *options->check && strcmp(options->check, "all"))
         wrong = "--check takes no value but all, not ", word = options->check;
+    else if (options->reduce && (options->dump_source || options->source))
+        wrong = "--reduce makes models of its own, whose kernels are no folder's: leave out --",
+        word = options->source ? "source" : "dump-source";
     else if (options->dump_source && options->source)
         wrong = "--dump-source writes the kernels as they are made, and --source runs others: give one of them";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
@@ -394,6 +406,10 @@ static uir_status check_options(const run_options *options) {
 static uir_status load(uir_context *context, const run_options *options, bool package,
                        const uir_model_options *model_options, uir_model **out_model) {
     uir_package_open_options open_options = {sizeof open_options, options->trusted, options->device};
+    if (package && options->reduce) {
+        complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
+        return UIR_STATUS_UNSUPPORTED;
+    }
     if (package && options->check) {
         complain("check the model it was made from", "--check: a package has no stages to compare");
         return UIR_STATUS_UNSUPPORTED;
@@ -409,7 +425,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
 
 /* The VM has answered; the next start finds the kernels compiled. */
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
-    (void)flush_output();
+    (void)output_flush();
     size_t before = uir_context_message_count(context);
     if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal) return;
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
@@ -434,7 +450,7 @@ static uir_status run(const run_options *options) {
     debug_state debug;
     uir_model_options model_options = {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
-    model_options.device = options->can_run ? "interpreter" : options->device;
+    model_options.device = options->can_run || options->reduce ? "interpreter" : options->device;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
@@ -455,6 +471,9 @@ static uir_status run(const run_options *options) {
         else if (!options->quiet)
             printf("supported: %u ONNX nodes, %u primitives, opset %lld\n", info.onnx_node_count, info.primitive_count,
                    (long long)info.opset);
+    } else if (status == UIR_STATUS_OK && options->reduce) {
+        status = reduce(context, model, options);
+        if (caught_signal) status = UIR_STATUS_CANCELLED;
     } else if (status == UIR_STATUS_OK && options->plan) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
@@ -467,7 +486,8 @@ static uir_status run(const run_options *options) {
     if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */
     bool said = uir_context_message_count(context) > 0 || has_complained();
     report_messages(context, options->quiet);
-    if (status != UIR_STATUS_OK && !said && !caught_signal) complain(NULL, "%s", uir_status_text(status));
+    if (status != UIR_STATUS_OK && !said && !options->reduce && !caught_signal)
+        complain(NULL, "%s", uir_status_text(status));
     uir_model_destroy(model);
     uir_context_destroy(context);
     return status;
@@ -496,10 +516,5 @@ int main(int argc, char **argv) {
         }
     }
     options_free(&options);
-    if (!flush_output() && status == UIR_STATUS_OK) {
-        complain(NULL, "cannot write the output%s%s", write_error ? ": " : "",
-                 write_error ? strerror(write_error) : "");
-        status = UIR_STATUS_IO_FAILED;
-    }
-    return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
+    return output_end(status, caught_signal);
 }

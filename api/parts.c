@@ -1,0 +1,266 @@
+/* A model's parts as models of their own: what the frontend takes apart, with the values of one run. */
+#include "frontend/parts.h"
+#include "api/internal.h"
+#include "frontend/storage.h"
+#include "pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct uir_parts {
+    uir_context *context;
+    uir_storage *storage; /* of the file */
+    uir_onnx_parts parts;
+    uir_datum **results;        /* by parts.recorded; owned */
+    const uir_datum **expected; /* by value; NULL: what the run gave */
+    uir_text types;             /* of the values */
+    uir_onnx_cut cut;           /* written last */
+};
+
+static uir_status check_struct(uir_call *call, bool good, const char *name) {
+    return good ? UIR_STATUS_OK
+                : uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s.struct_size is not set", name);
+}
+
+/* ---- the run ---- */
+
+/* The types of the recorded values, one after the other; they move until all are there. */
+static uir_status keep_types(uir_parts *p, const uir_module *module) {
+    const uir_graph_info *main = uir_graph_get(module, module->main);
+    size_t *ends;
+    UIR_TRY_ALLOCATE(ends, uir_arena_allocate_array(&p->parts.arena, main->outputs.count + 1, sizeof *ends));
+    for (uint32_t i = 0; i < main->outputs.count; i++) {
+        UIR_TRY(uir_onnx_print_type(module, uir_value_type(module, main->outputs.data[i]), &p->types));
+        ends[i + 1] = p->types.length;
+    }
+    for (uint32_t i = 0; i < p->parts.recorded.count; i++)
+        p->parts.values.data[p->parts.recorded.data[i]].type =
+            (uir_onnx_bytes){(const uint8_t *)p->types.data + ends[i], ends[i + 1] - ends[i]};
+    return UIR_STATUS_OK;
+}
+
+static uir_status interpret(uir_call *call, uir_parts *p, const uir_module *module, uir_value *const *inputs,
+                            const volatile bool *cancel) {
+    uint32_t count = p->parts.recorded.count, input_count = p->parts.inputs.count;
+    uir_interpreter_options options = {.cancel = cancel, .threads = uir_core_count()};
+    uir_datum **datums;
+    UIR_TRY_ALLOCATE(datums, uir_arena_allocate_array(&p->parts.arena, (size_t)input_count + 1, sizeof *datums));
+    UIR_TRY_ALLOCATE(p->results, uir_arena_allocate_array(&p->parts.arena, (size_t)count + 1, sizeof *p->results));
+    for (uint32_t i = 0; i < input_count; i++) {
+        datums[i] = inputs[i]->datum;
+        p->parts.values.data[p->parts.inputs.data[i]].datum = datums[i];
+    }
+    UIR_TRY(uir_module_interpret(module, &p->context->allocator, &call->diagnostics, &options, datums, input_count,
+                                 p->results, count, NULL));
+    for (uint32_t i = 0; i < count; i++) p->parts.values.data[p->parts.recorded.data[i]].datum = p->results[i];
+    return keep_types(p, module);
+}
+
+static uir_status copy_folder(uir_arena *arena, const char *path, const char **out_folder) {
+    const char *slash = strrchr(path, '/');
+    UIR_TRY_ALLOCATE(*out_folder, slash ? uir_arena_copy_string(arena, path, (size_t)(slash - path) + 1)
+                                        : uir_arena_copy_string(arena, ".", 1));
+    return UIR_STATUS_OK;
+}
+
+static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_value *const *inputs, size_t input_count,
+                         const volatile bool *cancel) {
+    uir_mapped file;
+    uir_text all;
+    uir_compiled compiled;
+    uir_onnx_source source = {0};
+    uir_pipeline_options options = {.stop = "primitives"};
+    const uir_allocator *allocator = &p->context->allocator;
+    UIR_TRY(uir_storage_create(allocator, &p->storage));
+    UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));
+    UIR_TRY(uir_onnx_parts_init(file.data, file.size, path, allocator, &call->diagnostics, &p->parts));
+    if (p->parts.inputs.count != input_count)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, &(uir_location){.file = path},
+                         "the model has %u inputs, and %zu values are given", p->parts.inputs.count, input_count);
+    UIR_TRY_ALLOCATE(p->expected,
+                     uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *p->expected));
+    UIR_TRY(copy_folder(&p->parts.arena, path, &source.folder));
+    uir_text_init(&all, allocator);
+    uir_status status = uir_onnx_parts_print_all(&p->parts, &all);
+    source.data = all.data;
+    source.size = all.length;
+    if (status == UIR_STATUS_OK)
+        status = uir_pipeline_compile(&source, allocator, &call->diagnostics, &p->parts.arena, &options, &compiled);
+    uir_text_deinit(&all);
+    UIR_TRY(status);
+    status = interpret(call, p, compiled.primitives, inputs, cancel);
+    uir_compiled_deinit(&compiled);
+    return status;
+}
+
+uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
+                            const volatile bool *cancel, uir_parts **out_parts) {
+    uir_call call;
+    uir_parts *p = uir_allocate_zeroed(&context->allocator, sizeof *p);
+    *out_parts = p;
+    uir_call_begin(&call, context);
+    uir_status status = p ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    if (p) {
+        p->context = context;
+        uir_text_init(&p->types, &context->allocator);
+        status = record(&call, p, path, inputs, input_count, cancel);
+    }
+    if (status != UIR_STATUS_OK) {
+        uir_parts_destroy(p);
+        *out_parts = NULL;
+    }
+    return uir_call_end(&call, status, "taking a model apart");
+}
+
+void uir_parts_destroy(uir_parts *p) {
+    if (!p) return;
+    for (uint32_t i = 0; p->results && i < p->parts.recorded.count; i++) uir_datum_release(p->results[i]);
+    uir_text_deinit(&p->types);
+    if (p->parts.arena.allocator.resize) uir_onnx_parts_deinit(&p->parts);
+    uir_storage_destroy(p->storage);
+    uir_release(&p->context->allocator, p, sizeof *p);
+}
+
+/* ---- questions ---- */
+
+size_t uir_parts_count(const uir_parts *p) {
+    return p->parts.parts.count;
+}
+
+uir_part uir_parts_get(const uir_parts *p, size_t index) {
+    if (index >= p->parts.parts.count) return (uir_part){"", ""};
+    return (uir_part){p->parts.parts.data[index].name, p->parts.parts.data[index].op};
+}
+
+const char *uir_parts_get_output(const uir_parts *p, size_t index) {
+    return index < p->cut.outputs.count ? uir_onnx_parts_name(&p->parts, p->cut.outputs.data[index]) : NULL;
+}
+
+size_t uir_parts_input_count(const uir_parts *p) {
+    return p->cut.inputs.count;
+}
+
+uir_status uir_parts_expect(uir_parts *p, size_t output, const uir_value *value) {
+    if (output >= p->parts.outputs.count) return UIR_STATUS_INVALID_ARGUMENT;
+    p->expected[p->parts.outputs.data[output]] = value->datum;
+    return UIR_STATUS_OK;
+}
+
+/* The value of that name that a kept part makes; 0: none. */
+static uint32_t find_made(const uir_onnx_parts *parts, const bool *kept, const char *name) {
+    for (uint32_t value = 1; value < parts->values.count; value++) {
+        uint32_t maker = parts->values.data[value].maker;
+        if (maker && kept[maker - 1] && !strcmp(uir_onnx_parts_name(parts, value), name)) return value;
+    }
+    return 0;
+}
+
+/* ---- what is needed ---- */
+
+/* Nodes may lie in any order in the file: until nothing more is needed. */
+static void spread(const uir_onnx_parts *parts, const bool *kept, bool *needed) {
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = parts->parts.count; i-- > 0;) {
+            const uir_onnx_part *part = &parts->parts.data[i];
+            for (uint32_t k = 0; needed[i] && k < part->reads.count; k++) {
+                uint32_t maker = parts->values.data[part->reads.data[k]].maker;
+                if (!maker || !kept[maker - 1] || needed[maker - 1]) continue;
+                needed[maker - 1] = more = true;
+            }
+        }
+    }
+}
+
+static uir_status find_needed(uir_parts *p, const char *output, const bool *kept, bool *needed) {
+    const uir_onnx_parts *parts = &p->parts;
+    uint32_t only = output ? find_made(parts, kept, output) : 0;
+    if (output && !only) return UIR_STATUS_INVALID_ARGUMENT;
+    if (only) needed[parts->values.data[only].maker - 1] = true;
+    for (uint32_t value = 1; value < parts->values.count && !only; value++) {
+        const uir_onnx_part_value *v = &parts->values.data[value];
+        if (v->is_output && v->maker && kept[v->maker - 1]) needed[v->maker - 1] = true;
+    }
+    for (uint32_t i = 0; i < parts->parts.count && !only; i++) {
+        const uir_onnx_part *part = &parts->parts.data[i];
+        for (uint32_t k = 0; !kept[i] && k < part->reads.count; k++) {
+            uint32_t maker = parts->values.data[part->reads.data[k]].maker;
+            if (maker && kept[maker - 1]) needed[maker - 1] = true;
+        }
+    }
+    spread(parts, kept, needed);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_parts_drop_unused(uir_parts *p, const char *output, bool *kept) {
+    const uir_allocator *allocator = &p->context->allocator;
+    size_t size = p->parts.parts.count;
+    bool *needed = uir_allocate_zeroed(allocator, size);
+    if (!needed) return UIR_STATUS_OUT_OF_MEMORY;
+    uir_status status = find_needed(p, output, kept, needed);
+    for (size_t i = 0; i < size && status == UIR_STATUS_OK; i++) kept[i] = kept[i] && needed[i];
+    uir_release(allocator, needed, size);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static uir_status write_value(uir_call *call, uir_parts *p, uint32_t value, bool expected, const char *folder,
+                              uint32_t index) {
+    const uir_datum *datum = p->parts.values.data[value].datum;
+    uir_text path, bytes;
+    if (expected && p->expected[value]) datum = p->expected[value];
+    uir_text_init(&path, &p->context->allocator);
+    uir_text_init(&bytes, &p->context->allocator);
+    uir_text_append_format(&path, "%s/%s_%u.pb", folder, expected ? "output" : "input", (unsigned)index);
+    uir_status status = uir_text_status(&path);
+    if (status == UIR_STATUS_OK) status = uir_onnx_write_datum(datum, uir_onnx_parts_name(&p->parts, value), &bytes);
+    if (status == UIR_STATUS_OK)
+        status = uir_api_write_file(call, path.data, bytes.data ? bytes.data : "", bytes.length);
+    uir_text_deinit(&bytes);
+    uir_text_deinit(&path);
+    return status;
+}
+
+static uir_status write_model(uir_call *call, uir_parts *p, const char *path) {
+    uir_text bytes;
+    uir_text_init(&bytes, &p->context->allocator);
+    uir_status status = uir_onnx_parts_print(&p->parts, &p->cut, &bytes);
+    if (status == UIR_STATUS_OK && !p->cut.outputs.count) status = UIR_STATUS_INVALID_ARGUMENT;
+    if (status == UIR_STATUS_OK && bytes.length > INT32_MAX)
+        status = uir_error(&call->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = path},
+                           "a model of %zu bytes is more than one ONNX file can hold", bytes.length);
+    if (status == UIR_STATUS_OK) status = uir_api_write_file(call, path, bytes.data, bytes.length);
+    uir_text_deinit(&bytes);
+    return status;
+}
+
+static uir_status write_cut(uir_call *call, uir_parts *p, const uir_parts_cut *cut, const char *model_path,
+                            const char *data_folder) {
+    bool *left_out = NULL;
+    UIR_TRY(check_struct(call, cut->struct_size >= sizeof *cut, "uir_parts_cut"));
+    uint32_t only = cut->output ? find_made(&p->parts, cut->kept, cut->output) : 0;
+    if (cut->output) {
+        if (!only) return UIR_STATUS_INVALID_ARGUMENT;
+        UIR_TRY_ALLOCATE(left_out, uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *left_out));
+        memset(left_out, true, p->parts.values.count * sizeof *left_out);
+        left_out[only] = false;
+    }
+    p->cut.kept = cut->kept;
+    p->cut.left_out = left_out;
+    p->cut.fixed = cut->fixed;
+    UIR_TRY(write_model(call, p, model_path));
+    for (uint32_t i = 0; i < p->cut.inputs.count; i++)
+        UIR_TRY(write_value(call, p, p->cut.inputs.data[i], false, data_folder, i));
+    for (uint32_t i = 0; i < p->cut.outputs.count; i++)
+        UIR_TRY(write_value(call, p, p->cut.outputs.data[i], true, data_folder, i));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_parts_write(uir_parts *p, const uir_parts_cut *cut, const char *model_path, const char *data_folder) {
+    uir_call call;
+    uir_call_begin(&call, p->context);
+    uir_status status = write_cut(&call, p, cut, model_path, data_folder);
+    p->cut.kept = p->cut.left_out = NULL;
+    return uir_call_end(&call, status, "writing parts of a model");
+}

@@ -1,0 +1,27 @@
+#define _POSIX_C_SOURCE 200809L
+#include "output.h"
+#include "printable.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int write_error; /* why standard output could not be written before the end; 0 */
+
+bool output_flush(void) {
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (fflush(stdout) != 0) write_error = errno;
+    if (!ferror(stdout)) return true;
+    return write_error == EPIPE || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR));
+}
+
+int output_end(uir_status status, int caught_signal) {
+    if (!output_flush() && status == UIR_STATUS_OK) {
+        complain(NULL, "cannot write the output%s%s", write_error ? ": " : "",
+                 write_error ? strerror(write_error) : "");
+        status = UIR_STATUS_IO_FAILED;
+    }
+    return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
+}
