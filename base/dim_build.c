@@ -535,6 +535,86 @@ static bool take_common(uir_dims *dims, operand_list *list, polynomial *out_comm
     return true;
 }
 
+/* ---- what is zero where ---- */
+static bool term_has(term t, uir_dim atom) {
+    for (uint32_t i = 0; i < t.degree; i++)
+        if (uir_dim_equal(t.atoms[i], atom)) return true;
+    return false;
+}
+
+static bool is_one(const uir_dims *dims, uir_dim dim) {
+    int64_t value;
+    return uir_dim_is_const(dims, dim, &value) && value == 1;
+}
+
+/* The one product of symbols that min(product, 1) asks of; false for other atoms. */
+static bool asked_product(uir_dims *dims, uir_dim atom, term *out) {
+    const uir_dim_node *node = &dim_at(dims, atom)->node;
+    polynomial inside;
+    if (node->kind != UIR_DIM_MIN || node->count != 2 || !is_one(dims, node->operands[1])) return false;
+    if (!uir_polynomial_from_dim(dims, node->operands[0], &inside) || inside.count != 1) return false;
+    *out = inside.terms[0];
+    return out->coefficient > 0 && out->degree > 0;
+}
+
+/* The term's factors once each, min(x, 1) as x: zero where the term is. False where one of them may be negative. */
+static bool support_of_term(uir_dims *dims, term t, term *out) {
+    uir_dim *atoms = uir_dim_scratch(dims, DIM_DEGREE_MAX, sizeof *atoms);
+    if (!atoms) return false;
+    *out = (term){1, 0, atoms};
+    for (uint32_t i = 0; i < t.degree; i++) {
+        term inside = {1, 1, &t.atoms[i]}, other;
+        if (asked_product(dims, t.atoms[i], &other)) inside = other;
+        for (uint32_t j = 0; j < inside.degree; j++) {
+            if (term_has(*out, inside.atoms[j])) continue;
+            if (out->degree == DIM_DEGREE_MAX || uir_dim_interval(dims, inside.atoms[j]).min < 0) return false;
+            atoms[out->degree++] = inside.atoms[j];
+        }
+    }
+    return true;
+}
+
+static bool is_within(term inner, term outer) {
+    for (uint32_t i = 0; i < inner.degree; i++)
+        if (!term_has(outer, inner.atoms[i])) return false;
+    return true;
+}
+
+/* min(p, 1) of terms that are never negative says only whether all of them are 0. That a term is, one of its factors
+ * decides: coefficients and powers do not matter, and a term whose factors include all of another's adds nothing.
+ * min(x + min(x, 1), 1) = min(x, 1). Leaves p alone where a term may be negative or undefined. */
+static bool simplify_support(uir_dims *dims, polynomial *p) {
+    polynomial result = {NULL, 0};
+    term *terms = uir_dim_scratch(dims, p->count, sizeof *terms);
+    if (!terms) return false;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->terms[i].coefficient < 0 || !support_of_term(dims, p->terms[i], &terms[i])) return !dims->out_of_memory;
+    for (uint32_t i = 0; i < p->count; i++) {
+        bool adds = true;
+        for (uint32_t j = 0; j < p->count && adds; j++)
+            adds = i == j || !is_within(terms[j], terms[i]) || (i < j && is_within(terms[i], terms[j]));
+        uir_dim product = uir_dim_const(dims, 1);
+        polynomial one;
+        for (uint32_t j = 0; adds && j < terms[i].degree; j++) product = uir_dim_mul(dims, product, terms[i].atoms[j]);
+        if (adds && (!product.id || !uir_polynomial_from_dim(dims, product, &one) ||
+                     !uir_polynomial_add_scaled(dims, result, one, 1, &result)))
+            return false;
+    }
+    *p = result;
+    return true;
+}
+
+static bool simplify_supports(uir_dims *dims, operand_list *list) {
+    bool asks = false;
+    for (uint32_t i = 0; i < list->count; i++)
+        asks = asks || (polynomial_is_const(list->items[i]) && polynomial_constant(list->items[i]) == 1);
+    for (uint32_t i = 0; asks && i < list->count; i++)
+        if (!polynomial_is_const(list->items[i]) && !polynomial_undefined(dims, list->items[i]) &&
+            !simplify_support(dims, &list->items[i]))
+            return false;
+    return true;
+}
+
 /* The constant last, as in sums. */
 static int operand_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     bool a_const = uir_dim_is_const(dims, a, NULL), b_const = uir_dim_is_const(dims, b, NULL);
@@ -546,15 +626,16 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
     polynomial common;
     for (uint32_t i = 0; i < count; i++)
         if (!collect(dims, kind, from[i], &list)) return UIR_DIM_NONE;
+    if (kind == UIR_DIM_MIN && !simplify_supports(dims, &list)) return UIR_DIM_NONE;
     if (!drop_dominated(dims, kind, &list)) return UIR_DIM_NONE;
     if (list.count == 1) return uir_polynomial_to_dim(dims, list.items[0]);
     if (!take_common(dims, &list, &common)) return UIR_DIM_NONE;
     uir_dim operands[DIM_OPERANDS_MAX];
-    bool nested = false;
+    bool again = common.count > 0;
     for (uint32_t i = 0; i < list.count; i++) {
         operands[i] = uir_polynomial_to_dim(dims, list.items[i]);
         if (!operands[i].id) return UIR_DIM_NONE;
-        nested = nested || dim_at(dims, operands[i])->node.kind == kind;
+        again = again || dim_at(dims, operands[i])->node.kind == kind;
     }
     for (uint32_t i = 1; i < list.count; i++) {
         uir_dim moving = operands[i];
@@ -562,9 +643,9 @@ static uir_dim extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *from, u
         for (; j > 0 && operand_order(dims, operands[j - 1], moving) > 0; j--) operands[j] = operands[j - 1];
         operands[j] = moving;
     }
-    /* Without the common terms an operand may be one of the same kind: min(min(a, b) + 5, 5). */
+    /* Without the common terms an operand may be one of the same kind, min(min(a, b) + 5, 5), or simpler. */
     uir_dim node =
-        nested ? extreme(dims, kind, operands, list.count) : uir_dim_intern(dims, kind, 0, operands, list.count);
+        again ? extreme(dims, kind, operands, list.count) : uir_dim_intern(dims, kind, 0, operands, list.count);
     if (!node.id || common.count == 0) return node;
     polynomial p;
     if (!uir_polynomial_from_dim(dims, node, &p) || !uir_polynomial_add_scaled(dims, p, common, 1, &p))

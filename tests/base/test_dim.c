@@ -143,6 +143,15 @@ static void test_simplification(void **state) {
         {"ceildiv(768, tk)", "ceildiv(768, tk)"},
         {"ceildiv(min(tr, 5), tr)", "1"},
         {"min(M, M + 1)", "M"},
+        {"min(M + min(M, 1), 1)", "min(M, 1)"}, /* only whether it is 0 */
+        {"M + min(M, 1) - min(M + min(M, 1), 1)", "M"},
+        {"min(3*M*M, 1)", "min(M, 1)"},
+        {"min(M*N + M, 1)", "min(M, 1)"},
+        {"min(M + N, 1)", "min(M + N, 1)"},
+        {"min(M + K*min(N, 1)*M, 1)", "min(M, 1)"},
+        {"min(N*min(M, 1), 1)", "min(M*N, 1)"},
+        {"min(z*z, 1)", "min(z*z, 1)"}, /* z may be negative */
+        {"min(3*M, 2)", "min(M*3, 2)"},
         {"max(M - 1, M, 3, 5)", "max(M, 5)"},
         {"min(min(M, N), min(N, K))", "min(K, M, N)"},
         {"min(M + 3, N + 3)", "min(M, N) + 3"},

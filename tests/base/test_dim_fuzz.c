@@ -111,6 +111,8 @@ static int random_tree(world *w, int depth, int symbols) {
                                          UIR_DIM_MIN, UIR_DIM_MAX, UIR_DIM_FLOORDIV, UIR_DIM_CEILDIV, UIR_DIM_MOD};
     uir_dim_kind kind = kinds[pick(w, 0, sizeof kinds / sizeof *kinds - 1)];
     int left = random_tree(w, depth - 1, symbols), right = random_tree(w, depth - 1, symbols);
+    /* Whether something is zero: what slices and broadcasts of symbolic dims ask. */
+    if (kind == UIR_DIM_MIN && pick(w, 0, 2) == 0) right = add_tree(w, UIR_DIM_CONST, 1, -1, -1);
     /* Subtraction, and the shapes that kernels are made of: i*t + r, ceildiv(n, t)*t, x - floordiv(x, t)*t. */
     if (kind == UIR_DIM_ADD && pick(w, 0, 3) == 0)
         right = add_tree(w, UIR_DIM_MUL, 0, add_tree(w, UIR_DIM_CONST, -1, -1, -1), right);
