@@ -33,6 +33,14 @@ void uir_middle_deinit(uir_middle *middle) {
     *middle = (uir_middle){0};
 }
 
+bool uir_middle_is_refusal(uir_status status) {
+    static const uir_status refusals[] = {UIR_STATUS_UNSUPPORTED, UIR_STATUS_INTERNAL, UIR_STATUS_BAD_FILE,
+                                          UIR_STATUS_BAD_DATA, UIR_STATUS_LIMIT};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i] == status) return true;
+    return false;
+}
+
 /* ---- groups to kernels ---- */
 typedef struct work {
     uir_middle *middle;
@@ -127,7 +135,7 @@ static uir_status build_group(work *w, uir_node_id group) {
     uir_status status = uir_lower_build(w->middle->module, group, "kernel", &w->middle->allocator, &said, &function);
     if (status == UIR_STATUS_OK)
         status = add_kernel(w, group, function);
-    else if (status == UIR_STATUS_UNSUPPORTED)
+    else if (uir_middle_is_refusal(status))
         status = refuse(w->middle, group, &said);
     uir_diagnostics_deinit(&said);
     return status;
@@ -204,10 +212,8 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
         UIR_TRY(advance(options, stage_names[stage], (double)i / middle->kernels.count));
         uir_diagnostics_init(&said, &middle->allocator);
         uir_status status = advance_kernel(middle, &middle->kernels.data[i], stage, &said);
-        /* A kernel that its own verifier refuses is no kernel. */
-        bool refused =
-            status == UIR_STATUS_UNSUPPORTED || (status == UIR_STATUS_BAD_FILE && stage >= UIR_MIDDLE_IGRAPH);
-        if (refused)
+        /* What a stage makes of one group, and another part of the compiler refuses, costs that group alone. */
+        if (uir_middle_is_refusal(status))
             status = drop_kernel(middle, i, &said);
         else if (status != UIR_STATUS_OK)
             status = uir_error(diagnostics, status, NULL, "kernel %s, %s: %s", middle->kernels.data[i].name,

@@ -23,6 +23,10 @@ typedef enum uir_middle_stage {
 const char *uir_middle_stage_name(uint32_t stage);
 bool uir_middle_stage_find(const char *name, uir_middle_stage *out_stage);
 
+/* Does the status say that what the compiler made is not for the device, of a model that was read and checked before?
+ * Anything else (no memory, cancelled) is in the way of any device. */
+bool uir_middle_is_refusal(uir_status status);
+
 typedef struct uir_middle_kernel {
     const char *name;
     uir_lowered lowered; /* as far as the stage went */

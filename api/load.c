@@ -1,6 +1,7 @@
 /* Models from ONNX files: loading, and what they answer. */
 #include "api/compiled.h"
 #include "decompose/decompose.h"
+#include "pipeline_lower.h"
 
 #include <limits.h>
 #include <string.h>
@@ -126,16 +127,6 @@ static bool wants_interpreter(const uir_model_options *options) {
     return options && options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
 }
 
-/* What says that the model is not for the device; anything else is in the way of any device. The model itself was read
- * and checked before: what is refused now is what the compiler made of it. */
-static bool is_refusal(uir_status status) {
-    static const uir_status refusals[] = {UIR_STATUS_UNSUPPORTED, UIR_STATUS_INTERNAL, UIR_STATUS_BAD_FILE,
-                                          UIR_STATUS_BAD_DATA, UIR_STATUS_LIMIT};
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (refusals[i] == status) return true;
-    return false;
-}
-
 static const char *find_reason(const uir_call *call, uir_status status) {
     for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next)
         if (d->severity == UIR_SEVERITY_ERROR) return d->message;
@@ -171,7 +162,7 @@ static uir_status build_code(uir_call *call, const uir_onnx_source *source, cons
     module->diagnostics = &call->diagnostics;
     uir_status status = uir_model_compile(call, model, options);
     module->diagnostics = NULL;
-    return is_refusal(status) && !model->package && !uir_model_wants_source(options)
+    return uir_middle_is_refusal(status) && !model->package && !uir_model_wants_source(options)
                ? fall_back(call, source, options, model, status)
                : status;
 }

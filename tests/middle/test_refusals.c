@@ -1,0 +1,124 @@
+/* A stage that refuses one group costs that group alone; what is in the way of any device ends the compile.
+ *
+ * The schedules and kernels of lower/ stand behind a wrapper (the linker's --wrap), which fails for the group that a
+ * case names, with the case's status. */
+#include "backends/cpu/target/cpu.h"
+#include "pipeline_lower.h"
+#include "tests/base/support.h"
+
+#include <string.h>
+
+static const char source[] = "module opset 20\nsize N\ngraph \"g\" (%x: f32[N, 8], %w: f32[8, 8]) {\n"
+                             " %a: f32[N, 8] = exp(%x)\n %b: f32[N, 8] = matmul(%a, %w) {to = f32}\n"
+                             " %s: f32[8, N] = transpose(%b) {perm = [1, 0]}\n"
+                             " %m: f32[8] = reduce_max(%s) {axes = [1], keep = 0}\n return %b, %m\n}\n";
+
+typedef struct refusal_case {
+    uir_middle_stage stage;
+    uir_status status;
+    bool ends; /* the compile, not the group's kernel alone */
+} refusal_case;
+
+static const refusal_case cases[] = {
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false}, {UIR_MIDDLE_SCHEDULE, UIR_STATUS_BAD_FILE, false},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_INTERNAL, false},    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_LIMIT, false},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_UNSUPPORTED, false},   {UIR_MIDDLE_IGRAPH, UIR_STATUS_BAD_FILE, false},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_INTERNAL, false},      {UIR_MIDDLE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_CANCELLED, true},
+};
+static const refusal_case *current; /* NULL: nothing fails */
+static const char *const victim = "matmul", *const words = "this one is refused";
+
+static bool is_victim(const uir_loop_function *f, uir_middle_stage stage) {
+    return current && current->stage == stage && strstr(f->name, victim);
+}
+
+uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                     uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                     uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                     uir_diagnostics *diagnostics, uir_loop_list *out) {
+    if (is_victim(function, UIR_MIDDLE_SCHEDULE)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    return __real_uir_lower_schedule(function, device, steps, diagnostics, out);
+}
+
+uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+                                   const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+                                   const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+                                   const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
+    if (is_victim(function, UIR_MIDDLE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    return __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
+}
+
+static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_module **out_module,
+                          uir_middle *out_middle) {
+    uir_allocator allocator = uir_allocator_system();
+    const uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .each_alone = true};
+    assert_int_equal(uir_module_parse(&allocator, diagnostics, source, strlen(source), "refusals", NULL, out_module),
+                     UIR_STATUS_OK);
+    return uir_middle_run(*out_module, &options, &allocator, diagnostics, out_middle);
+}
+
+static bool has_kernel(const uir_middle *middle, const char *op) {
+    for (uint32_t i = 0; i < middle->kernels.count; i++)
+        if (strstr(middle->kernels.data[i].name, op)) return true;
+    return false;
+}
+
+static void check(const uir_device *device, uint32_t whole) {
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_module *module = NULL;
+    uir_middle middle;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_status status = compile(device, &diagnostics, &module, &middle);
+    if (current->ends) {
+        assert_int_equal(status, current->status);
+        assert_non_null(strstr(diagnostics.first->message, words));
+    } else {
+        assert_int_equal(status, UIR_STATUS_OK);
+        assert_null(diagnostics.first); /* the group's own refusal says it */
+        assert_int_equal(middle.refusals.count, 1);
+        assert_string_equal(middle.refusals.data[0].why, words);
+        const uir_node_info *group = uir_node_get(module, middle.refusals.data[0].group);
+        assert_null(uir_node_find_attribute(module, group, "kernel"));
+        assert_false(has_kernel(&middle, victim));
+        assert_int_equal(middle.kernels.count, whole - 1);
+        assert_true(has_kernel(&middle, "reduce_max")); /* a kernel after it, and one before it */
+        assert_true(has_kernel(&middle, "exp"));
+    }
+    uir_middle_deinit(&middle);
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&diagnostics);
+}
+
+static void test_refusals(void **state) {
+    static uir_cpu_device cpu;
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_module *module = NULL;
+    uir_middle middle;
+    (void)state;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    assert_int_equal(uir_cpu_describe("generic", &diagnostics, &cpu), UIR_STATUS_OK);
+    assert_int_equal(compile(&cpu.device, &diagnostics, &module, &middle), UIR_STATUS_OK);
+    uint32_t whole = middle.kernels.count;
+    assert_true(has_kernel(&middle, victim));
+    assert_int_equal(middle.refusals.count, 0);
+    uir_middle_deinit(&middle);
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&diagnostics);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        current = &cases[i];
+        check(&cpu.device, whole);
+    }
+    current = NULL;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
