@@ -653,3 +653,17 @@ uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_
 uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t index, uint32_t dim) {
     return axes->table->instances.data[axes->table->operands[node][index]].dim_axes[dim];
 }
+
+bool uir_axes_pads_apart(const uir_module *module, const uir_node_info *node) {
+    uint32_t count;
+    const uir_type *from = uir_value_type(module, node->inputs[0]), *to = uir_value_type(module, node->outputs[0]);
+    const int64_t *interior = uir_node_ints(module, node, "interior", &count);
+    for (uint32_t d = 0; d < count; d++) {
+        int64_t one;
+        if (interior[d]) return true;
+        if (uir_dim_is_const(module->dims, from->dims[d], &one) && one == 1 &&
+            !uir_dim_equal(from->dims[d], to->dims[d]))
+            return true;
+    }
+    return false;
+}

@@ -11,18 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_ROWS      112
-#define MAX_COLUMNS   280
-#define MAX_BASE      90
-#define MAX_ENTRIES   6000
-#define MAX_VARIABLES 64
-#define MAX_PIVOTS    260
-#define MAX_SPLITS    4
-#define ROW_TABLE     512
-#define MEMO_SIZE     (1u << 14)
-#define EFFORT_LIMIT  UINT64_C(1500000000)
-#define MEMORY_LIMIT  ((size_t)256 << 20)
-#define TOLERANCE     1e-9
+#define MAX_ROWS         112
+#define MAX_COLUMNS      280
+#define MAX_BASE         90
+#define MAX_ENTRIES      6000
+#define MAX_VARIABLES    64
+#define MAX_PIVOTS       260
+#define MAX_SPLITS       4
+#define ROW_TABLE        512
+#define MEMO_SIZE        (1u << 14)
+#define EFFORT_LIMIT     UINT64_C(1500000000)
+#define MEMORY_LIMIT     ((size_t)256 << 20)
+#define TOLERANCE        1e-9
+#define MOST_DENOMINATOR 4096
 
 __extension__ typedef __int128 wide;
 
@@ -425,9 +426,6 @@ static bool certify_scaled(const prover *p, const double *weights, double scale)
 }
 
 static bool certify(prover *p) {
-    static const double factors[] = {1,   2,   3,   4,   5,   6,   7,   8,   9,    10,   11,   12,   13,  14, 15,
-                                     16,  20,  24,  28,  30,  32,  36,  40,  48,   60,   64,   72,   80,  96, 120,
-                                     128, 192, 240, 256, 384, 480, 512, 768, 1024, 1536, 2048, 3072, 4096};
     double weights[MAX_ROWS], least = 0;
     double most = 0;
     for (uint32_t r = 0; r < p->row_count; r++)
@@ -438,8 +436,9 @@ static bool certify(prover *p) {
         if (weights[r] > 0 && (least == 0 || weights[r] < least)) least = weights[r];
     }
     if (least == 0) return false;
-    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (certify_scaled(p, weights, factors[i] / least) || certify_scaled(p, weights, factors[i])) return true;
+    /* What a corner weighs are fractions with a common denominator, of the constants in the facts. */
+    for (uint32_t factor = 1; factor <= MOST_DENOMINATOR; factor++)
+        if (certify_scaled(p, weights, factor / least) || certify_scaled(p, weights, factor)) return true;
     return false;
 }
 

@@ -72,6 +72,7 @@ typedef struct uir_iverifier {
     uint32_t phase, body, line;
     const uir_term *guard; /* of the innermost condition, when it is one term */
     uint32_t guard_mark;   /* facts from here on were made under it */
+    bool patient;          /* what is asked is worth more cases: a kernel's outputs, once each */
     bool recording;        /* accesses are collected in the pass that sees every iteration */
     bool *seen;            /* by instruction */
     bool failed;

@@ -457,7 +457,7 @@ bool uir_iverify_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low
     bool covered = point_covered(v, &q, MAX_CASES);
     if (!covered) {
         q.in_order = true;
-        covered = point_covered(v, &q, MAX_ORDERED_CASES);
+        covered = point_covered(v, &q, v->patient ? MAX_CASES : MAX_ORDERED_CASES);
     }
     t->assumptions.count = mark;
     return covered;

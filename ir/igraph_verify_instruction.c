@@ -230,7 +230,7 @@ static void write_region(uir_iverifier *v, const slice_terms *s, const region *r
         fact.conditions[fact.condition_count++] = uir_term_sub(&v->terms, uir_term_const(&v->terms, 0), unit);
     }
     if (is_group_shared(v, fact.pointer)) spread_over_units(v, &fact);
-    if (!r->full || s->loose) forget_region(v, &fact);
+    if (!r->full) forget_region(v, &fact);
     if (r->none || s->loose || (window && !r->full)) return;
     for (uint32_t d = 0; d < s->rank && !r->full; d++) {
         uir_term start = fact.low[d];

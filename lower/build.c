@@ -41,14 +41,15 @@ uir_status uir_lower_refuse(uir_lower_builder *b, uint32_t node, const char *for
 }
 
 /* ---- dims ---- */
-static uir_status new_size(uir_lower_builder *b, uir_dim outside, int64_t least, uir_dim *out_dim) {
+static uir_status new_size(uir_lower_builder *b, uir_dim outside, int64_t least, int64_t most, uir_dim *out_dim) {
     char name[16];
     uir_loop_size size;
     uir_symbol_facts facts = {least, UIR_DIM_UNBOUNDED, uir_dim_multiple(b->module->dims, outside), {0}};
+    if (!outside.id) return UIR_STATUS_OUT_OF_MEMORY;
     int64_t low, high;
     uir_dim_bounds(b->module->dims, outside, &low, &high);
     if (low > facts.min) facts.min = low;
-    if (facts.min < 0) return uir_lower_refuse(b, UIR_LOWER_NONE, "a number that it depends on may be negative");
+    if (high > most) high = most;
     if (high != INT64_MAX) facts.max = high < facts.min ? facts.min : high;
     if (facts.multiple_of < 1) facts.multiple_of = 1;
     snprintf(name, sizeof name, "n%u", b->f->sizes.count);
@@ -57,6 +58,19 @@ static uir_status new_size(uir_lower_builder *b, uir_dim outside, int64_t least,
     UIR_TRY(uir_vector_push(&b->f->arena, &b->f->sizes, size));
     UIR_TRY(uir_vector_push(b->arena, &b->kernel_sizes, outside));
     *out_dim = uir_dim_symbol(b->f->dims, size.symbol);
+    return out_dim->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+/* What may be negative is the difference of two sizes, of which one is 0. */
+static uir_status new_number(uir_lower_builder *b, uir_dim outside, uir_dim *out_dim) {
+    uir_dims *from = b->module->dims;
+    uir_dim zero = uir_dim_const(from, 0), below;
+    int64_t low, high;
+    uir_dim_bounds(from, outside, &low, &high);
+    if (low >= 0) return new_size(b, outside, 0, INT64_MAX, out_dim);
+    UIR_TRY(new_size(b, uir_dim_max(from, outside, zero), 0, INT64_MAX, out_dim));
+    UIR_TRY(new_size(b, uir_dim_max(from, uir_dim_sub(from, zero, outside), zero), 0, INT64_MAX, &below));
+    *out_dim = uir_dim_sub(b->f->dims, *out_dim, below);
     return out_dim->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
@@ -111,9 +125,7 @@ uir_status uir_lower_dim(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim) {
             UIR_TRY(uir_lower_dim(b, rest, out_dim));
             *out_dim = uir_dim_mul(to, *out_dim, uir_dim_const(to, number));
         } else {
-            int64_t low, high;
-            uir_dim_bounds(from, dim, &low, &high);
-            UIR_TRY(new_size(b, dim, low < 0 ? low : 0, out_dim));
+            UIR_TRY(new_number(b, dim, out_dim));
         }
     }
     if (!out_dim->id) return UIR_STATUS_OUT_OF_MEMORY;
@@ -127,8 +139,14 @@ uir_status uir_lower_extent(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim)
     if (low >= 0) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < b->sizes.count; i++)
         if (uir_dim_equal(b->sizes.data[i].outside, dim)) b->sizes.data[i].outside = UIR_DIM_NONE;
-    UIR_TRY(new_size(b, dim, 0, out_dim));
+    UIR_TRY(new_size(b, dim, 0, INT64_MAX, out_dim));
     return add_size(b, dim, *out_dim);
+}
+
+uir_status uir_lower_demand_zero(uir_lower_builder *b, uir_dim dim) {
+    uir_dims *dims = b->module->dims;
+    uir_dim zero = uir_dim_const(dims, 0), size;
+    return new_size(b, uir_dim_max(dims, dim, uir_dim_sub(dims, zero, dim)), 0, 0, &size);
 }
 
 /* ---- begin and end ---- */
@@ -142,8 +160,8 @@ uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id
     const uir_graph_info *graph = uir_graph_get(module, b->body);
     uint32_t bad = 0;
     uir_status status = uir_axes_analyse(module, graph->nodes.data, graph->nodes.count, arena, &b->axes, &bad);
-    b->alone = status == UIR_STATUS_UNSUPPORTED && graph->nodes.count == 1 &&
-               uir_node_get(module, graph->nodes.data[0])->op == UIR_OP_BROADCAST;
+    if (graph->nodes.count == 1 && (status == UIR_STATUS_OK || status == UIR_STATUS_UNSUPPORTED))
+        b->alone = uir_lower_find_alone(module, uir_node_get(module, graph->nodes.data[0]), status == UIR_STATUS_OK);
     if (b->alone) {
         b->axes = (uir_axes){0};
         status = UIR_STATUS_OK;
@@ -513,15 +531,14 @@ uir_status uir_lower_node(uir_lower_builder *b, uint32_t node) {
 
 /* ---- outputs that are more than one thing ---- */
 /* Copies a tensor into an output, index by index; the extents are the tensor's. */
-static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, uint32_t output, const uir_lower_piece *piece,
-                              uint32_t axis, uint32_t to) {
+static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, const uir_lower_piece *piece, uint32_t axis,
+                              uint32_t to) {
     uir_nest nest;
     uir_dim from[UIR_LOOP_MAX_RANK];
     uir_loop_access target = {.tensor = to};
     uint32_t expression;
     const char *name;
     UIR_TRY_ALLOCATE(name, name_of(b, "b", b->names++));
-    (void)output;
     uir_nest_begin(&nest, b->f, b->arena, name);
     uir_loop_tensor t = b->f->tensors.data[tensor];
     for (uint32_t d = 0; d < t.rank; d++) {
@@ -554,7 +571,7 @@ uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node) {
             for (uint32_t d = 0; cut && d < list.count; d++)
                 if (list.axes[d] == b->cuts.data[of.cut].axis) axis = d;
             for (uint32_t p = 0; p < (cut ? b->cuts.data[of.cut].count : 1); p++)
-                UIR_TRY(copy_tensor(b, of.tensors[p], k, cut ? &b->cuts.data[of.cut].pieces[p] : NULL, axis, to));
+                UIR_TRY(copy_tensor(b, of.tensors[p], cut ? &b->cuts.data[of.cut].pieces[p] : NULL, axis, to));
         }
     }
     return UIR_STATUS_OK;
@@ -575,7 +592,7 @@ static uir_status copy_inputs(uir_lower_builder *b) {
         UIR_TRY(uir_loop_add_tensor(b->f, name, type->dtype, UIR_LOOP_ROLE_IN, input, extents, type->rank, &from));
         snprintf(name, sizeof name, "y%u", k);
         UIR_TRY(uir_loop_add_tensor(b->f, name, type->dtype, UIR_LOOP_ROLE_OUT, k, extents, type->rank, &to));
-        UIR_TRY(copy_tensor(b, from, k, NULL, 0, to));
+        UIR_TRY(copy_tensor(b, from, NULL, 0, to));
     }
     return UIR_STATUS_OK;
 }
@@ -614,7 +631,7 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
     uir_arena_init(&arena, allocator);
     uir_status status = uir_lower_begin(&b, module, group, name, allocator, &arena, diagnostics);
     for (uint32_t n = 0; status == UIR_STATUS_OK && n < uir_lower_node_count(&b); n++)
-        status = b.alone ? uir_lower_broadcast_alone(&b, n) : uir_lower_node(&b, n);
+        status = b.alone ? b.alone(&b, n) : uir_lower_node(&b, n);
     if (status == UIR_STATUS_OK) status = copy_inputs(&b);
     if (status == UIR_STATUS_OK) drop_unread(b.f);
     if (status == UIR_STATUS_OK) status = uir_lower_end(&b, out_function);

@@ -1,46 +1,328 @@
-/* Nodes whose dims have no axes in common: each is a group of its own, built by its dims. */
+/* Nodes that are built by their dims, not by axes: each is the only one of its group. Those whose dims have no axes in
+ * common, and those of which one element depends on another of the same axis: scans, scatters. */
 #include "lower/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
+typedef struct alone_tensor {
+    uint32_t tensor, rank;
+    uir_dim extents[UIR_LOOP_MAX_RANK];
+    uir_dtype dtype;
+} alone_tensor;
+
+static uir_status take_extents(uir_lower_builder *b, uint32_t node, uir_value_id value, alone_tensor *out) {
+    const uir_type *type = uir_value_type(b->module, value);
+    if (type->rank > UIR_LOOP_MAX_RANK) return uir_lower_refuse(b, node, "more than %d dims", UIR_LOOP_MAX_RANK);
+    out->rank = type->rank;
+    out->dtype = type->dtype;
+    for (uint32_t d = 0; d < type->rank; d++) UIR_TRY(uir_lower_extent(b, type->dims[d], &out->extents[d]));
+    return UIR_STATUS_OK;
+}
+
+/* An operand by its own dims; one that is there already is the same tensor. */
+static uir_status take_operand(uir_lower_builder *b, uint32_t node, uint32_t index, alone_tensor *out) {
+    uir_value_id value = uir_lower_node_info(b, node)->inputs[index];
+    uint32_t input = uir_lower_input_index(b, value);
+    char name[16];
+    if (input == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "operand %u is no operand of the group", index);
+    UIR_TRY(take_extents(b, node, value, out));
+    for (out->tensor = 0; out->tensor < b->f->tensors.count; out->tensor++) {
+        const uir_loop_tensor *t = &b->f->tensors.data[out->tensor];
+        if (t->role == UIR_LOOP_ROLE_IN && t->index == input) return UIR_STATUS_OK;
+    }
+    snprintf(name, sizeof name, "x%u", input);
+    return uir_loop_add_tensor(b->f, name, out->dtype, UIR_LOOP_ROLE_IN, input, out->extents, out->rank, &out->tensor);
+}
+
+static uir_status take_result(uir_lower_builder *b, uint32_t node, alone_tensor *out) {
+    UIR_TRY(take_extents(b, node, uir_lower_node_info(b, node)->outputs[0], out));
+    return uir_loop_add_tensor(b->f, "y0", out->dtype, UIR_LOOP_ROLE_OUT, 0, out->extents, out->rank, &out->tensor);
+}
+
+static uir_status begin(uir_lower_builder *b, uir_nest *nest, const alone_tensor *over, uir_dim *out_coords) {
+    char name[16];
+    const char *copy;
+    snprintf(name, sizeof name, "b%u", b->names++);
+    UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(b->arena, name, strlen(name)));
+    uir_nest_begin(nest, b->f, b->arena, copy);
+    for (uint32_t d = 0; d < over->rank; d++) {
+        snprintf(name, sizeof name, "v%u", d);
+        UIR_TRY(uir_nest_add_iter(nest, name, over->extents[d], false, &out_coords[d]));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status store(uir_nest *nest, const alone_tensor *to, const uir_dim *at, uint32_t expression) {
+    uir_loop_access target = {.tensor = to->tensor};
+    for (uint32_t d = 0; d < to->rank; d++) target.indices[d] = at[d];
+    UIR_TRY(uir_nest_add_statement(nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &expression, 1));
+    return uir_nest_end(nest, UIR_LOOP_NONE, NULL);
+}
+
+/* A load of what may lie outside its extents, as far as can be proved. */
+static uir_status load(uir_lower_builder *b, const alone_tensor *from, const uir_dim *at, double fill,
+                       uint32_t *out_expression) {
+    for (uint32_t d = 0; d < from->rank; d++)
+        if (!at[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    UIR_TRY(uir_loop_add_load(b->f, from->tensor, at, out_expression));
+    b->f->expressions.data[*out_expression].has_fill = true;
+    b->f->expressions.data[*out_expression].fill = fill;
+    return UIR_STATUS_OK;
+}
+
+static uir_status copy_whole(uir_lower_builder *b, const alone_tensor *from, const alone_tensor *to) {
+    uir_nest nest;
+    uir_dim coords[UIR_LOOP_MAX_RANK];
+    uint32_t expression;
+    UIR_TRY(begin(b, &nest, to, coords));
+    UIR_TRY(uir_loop_add_load(b->f, from->tensor, coords, &expression));
+    return store(&nest, to, coords, expression);
+}
+
 /* A broadcast that only the run decides: a dim of one element is read at 0, which a size of 0 or 1 says. */
-uir_status uir_lower_broadcast_alone(uir_lower_builder *b, uint32_t node) {
+static uir_status build_broadcast(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     const uir_type *from = uir_value_type(b->module, info->inputs[0]),
                    *to = uir_value_type(b->module, info->outputs[0]);
     uir_dims *outside = b->module->dims;
-    uir_dim extents[UIR_LOOP_MAX_RANK], result[UIR_LOOP_MAX_RANK], coords[UIR_LOOP_MAX_RANK], at[UIR_LOOP_MAX_RANK];
-    uint32_t x, y, expression;
+    uir_dim one = uir_dim_const(outside, 1), coords[UIR_LOOP_MAX_RANK], at[UIR_LOOP_MAX_RANK];
+    alone_tensor x, y;
+    uint32_t expression;
     uir_nest nest;
-    uir_loop_access target = {0};
-    if (to->rank > UIR_LOOP_MAX_RANK || uir_lower_input_index(b, info->inputs[0]) == UIR_LOWER_NONE)
-        return uir_lower_refuse(b, node, "more than %d dims", UIR_LOOP_MAX_RANK);
-    for (uint32_t d = 0; d < from->rank; d++) UIR_TRY(uir_lower_extent(b, from->dims[d], &extents[d]));
-    for (uint32_t d = 0; d < to->rank; d++) UIR_TRY(uir_lower_extent(b, to->dims[d], &result[d]));
-    UIR_TRY(uir_loop_add_tensor(b->f, "x0", from->dtype, UIR_LOOP_ROLE_IN, 0, extents, from->rank, &x));
-    UIR_TRY(uir_loop_add_tensor(b->f, "y0", to->dtype, UIR_LOOP_ROLE_OUT, 0, result, to->rank, &y));
-    uir_nest_begin(&nest, b->f, b->arena, "b0");
-    for (uint32_t d = 0; d < to->rank; d++) {
-        char name[16];
-        snprintf(name, sizeof name, "v%u", d);
-        UIR_TRY(uir_nest_add_iter(&nest, name, result[d], false, &coords[d]));
-    }
+    UIR_TRY(take_operand(b, node, 0, &x));
+    UIR_TRY(take_result(b, node, &y));
+    UIR_TRY(begin(b, &nest, &y, coords));
     for (uint32_t d = 0; d < from->rank; d++) {
         uint32_t of = d + to->rank - from->rank;
-        uir_dim one = uir_dim_const(outside, 1), moves;
         at[d] = coords[of];
         if (uir_dim_compare(outside, from->dims[d], UIR_RELATION_EQ, to->dims[of]) == UIR_TRUE) continue;
-        moves = uir_dim_max(outside, uir_dim_const(outside, 0),
-                            uir_dim_min(outside, one, uir_dim_sub(outside, from->dims[d], one)));
+        uir_dim less = uir_dim_sub(outside, from->dims[d], one),
+                moves = uir_dim_max(outside, uir_dim_const(outside, 0), uir_dim_min(outside, one, less));
+        /* It is 1, or what the result's is. */
+        UIR_TRY(
+            uir_lower_demand_zero(b, uir_dim_mul(outside, less, uir_dim_sub(outside, from->dims[d], to->dims[of]))));
         UIR_TRY(uir_lower_dim(b, moves, &moves));
         at[d] = uir_dim_mul(b->f->dims, coords[of], moves);
-        if (!at[d].id) return UIR_STATUS_OUT_OF_MEMORY;
     }
-    UIR_TRY(uir_loop_add_load(b->f, x, at, &expression));
-    b->f->expressions.data[expression].has_fill = true; /* what the extents say is not proved */
-    target.tensor = y;
-    for (uint32_t d = 0; d < to->rank; d++) target.indices[d] = coords[d];
-    UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &expression, 1));
-    return uir_nest_end(&nest, UIR_LOOP_NONE, NULL);
+    UIR_TRY(load(b, &x, at, 0, &expression));
+    return store(&nest, &y, coords, expression);
+}
+
+/* A concatenation of operands whose other dims are equal when it runs. */
+static uir_status build_concat(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uint32_t axis = (uint32_t)uir_node_int(b->module, info, "axis", 0), count = info->input_count;
+    const uir_type *to = uir_value_type(b->module, info->outputs[0]);
+    uir_dims *outside = b->module->dims;
+    alone_tensor *pieces, y;
+    UIR_TRY_ALLOCATE(pieces, uir_arena_allocate_array(b->arena, count, sizeof *pieces));
+    uir_dim whole = uir_dim_const(b->f->dims, 0), offset = whole;
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_type *from = uir_value_type(b->module, uir_lower_node_info(b, node)->inputs[i]);
+        UIR_TRY(take_operand(b, node, i, &pieces[i]));
+        whole = uir_dim_add(b->f->dims, whole, pieces[i].extents[axis]);
+        for (uint32_t d = 0; d < to->rank; d++)
+            if (d != axis && uir_dim_compare(outside, from->dims[d], UIR_RELATION_EQ, to->dims[d]) != UIR_TRUE)
+                UIR_TRY(uir_lower_demand_zero(b, uir_dim_sub(outside, from->dims[d], to->dims[d])));
+    }
+    UIR_TRY(take_extents(b, node, info->outputs[0], &y));
+    y.extents[axis] = whole; /* as long as its pieces together, whatever its extent is called */
+    UIR_TRY(uir_loop_add_tensor(b->f, "y0", y.dtype, UIR_LOOP_ROLE_OUT, 0, y.extents, y.rank, &y.tensor));
+    for (uint32_t i = 0; i < count; i++) {
+        uir_dim coords[UIR_LOOP_MAX_RANK], at[UIR_LOOP_MAX_RANK];
+        alone_tensor over = y;
+        uir_nest nest;
+        uint32_t expression;
+        over.extents[axis] = pieces[i].extents[axis];
+        UIR_TRY(begin(b, &nest, &over, coords));
+        memcpy(at, coords, sizeof at);
+        at[axis] = uir_dim_add(b->f->dims, offset, coords[axis]);
+        UIR_TRY(load(b, &pieces[i], coords, 0, &expression));
+        UIR_TRY(store(&nest, &y, at, expression));
+        offset = uir_dim_add(b->f->dims, offset, pieces[i].extents[axis]);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The pad value everywhere, then the elements at their places: with others between them no coordinate of the result
+ * says by sums and products alone which element it is. */
+static uir_status build_pad(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    const uir_value_info *value = uir_value_info_get(b->module, info->inputs[1]);
+    uir_dims *outside = b->module->dims;
+    uint32_t rank, count, expression;
+    const uir_dim *low = uir_node_dims(b->module, info, "low", &rank),
+                  *high = uir_node_dims(b->module, info, "high", &rank);
+    const int64_t *interior = uir_node_ints(b->module, info, "interior", &count);
+    alone_tensor x, y;
+    uir_nest nest;
+    uir_dim coords[UIR_LOOP_MAX_RANK], none = uir_dim_const(outside, 0);
+    if (!value->constant || value->constant->element_count != 1)
+        return uir_lower_refuse(b, node, "the pad value is not known");
+    for (uint32_t d = 0; d < rank; d++)
+        if (uir_dim_compare(outside, low[d], UIR_RELATION_GE, none) != UIR_TRUE ||
+            uir_dim_compare(outside, high[d], UIR_RELATION_GE, none) != UIR_TRUE)
+            return uir_lower_refuse(b, node, "padding between elements, of which some may be cut off");
+    UIR_TRY(take_operand(b, node, 0, &x));
+    UIR_TRY(take_extents(b, node, info->outputs[0], &y));
+    for (uint32_t d = 0; d < rank; d++) {
+        /* In the words of the places, that all of them be seen to lie inside. */
+        uir_dims *dims = b->f->dims;
+        uir_dim before, after, least = uir_dim_sub(dims, x.extents[d], uir_dim_const(dims, 1));
+        UIR_TRY(uir_lower_extent(b, low[d], &before));
+        UIR_TRY(uir_lower_extent(b, high[d], &after));
+        uir_dim between =
+            uir_dim_mul(dims, uir_dim_max(dims, least, uir_dim_const(dims, 0)), uir_dim_const(dims, interior[d]));
+        y.extents[d] = uir_dim_add(dims, uir_dim_add(dims, before, x.extents[d]), uir_dim_add(dims, between, after));
+    }
+    UIR_TRY(uir_loop_add_tensor(b->f, "y0", y.dtype, UIR_LOOP_ROLE_OUT, 0, y.extents, y.rank, &y.tensor));
+    UIR_TRY(begin(b, &nest, &y, coords));
+    UIR_TRY(uir_lower_constant(b, value->constant, &expression));
+    UIR_TRY(store(&nest, &y, coords, expression));
+    UIR_TRY(begin(b, &nest, &x, coords));
+    UIR_TRY(uir_loop_add_load(b->f, x.tensor, coords, &expression));
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_dim start, step = uir_dim_const(b->f->dims, interior[d] + 1);
+        UIR_TRY(uir_lower_extent(b, low[d], &start));
+        coords[d] = uir_dim_add(b->f->dims, start, uir_dim_mul(b->f->dims, coords[d], step));
+        if (!coords[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    return store(&nest, &y, coords, expression);
+}
+
+/* ---- scans and scatters ---- */
+/* Each element from the one before it, in order, from the end for a reverse scan; before the first there is what all of
+ * the result begins as. Floats narrower than f32 have their chain in f32. */
+static uir_status build_scan(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uint32_t axis = (uint32_t)uir_node_int(b->module, info, "axis", 0), values[2];
+    bool exclusive = uir_node_int(b->module, info, "exclusive", 0) != 0,
+         reverse = uir_node_int(b->module, info, "reverse", 0) != 0;
+    uir_op op = info->op == UIR_OP_SCAN_SUM ? UIR_OP_ADD : UIR_OP_MUL;
+    uir_dims *dims = b->f->dims;
+    uir_dim coords[UIR_LOOP_MAX_RANK], before[UIR_LOOP_MAX_RANK], one = uir_dim_const(dims, 1);
+    double identity = op == UIR_OP_ADD ? 0 : 1;
+    alone_tensor x, y, chain;
+    uir_nest nest;
+    UIR_TRY(take_operand(b, node, 0, &x));
+    UIR_TRY(take_result(b, node, &y));
+    chain = y;
+    if (uir_dtype_is_float(y.dtype) && uir_dtype_bits(y.dtype) < 32) {
+        chain.dtype = UIR_DTYPE_F32;
+        UIR_TRY(uir_loop_add_tensor(b->f, "s0", chain.dtype, UIR_LOOP_ROLE_TEMP, 0, y.extents, y.rank, &chain.tensor));
+    }
+    UIR_TRY(begin(b, &nest, &y, coords));
+    UIR_TRY(uir_loop_add_number(b->f, chain.dtype, identity, (int64_t)identity, &values[0]));
+    UIR_TRY(store(&nest, &chain, coords, values[0]));
+    UIR_TRY(begin(b, &nest, &y, coords));
+    if (reverse) coords[axis] = uir_dim_sub(dims, uir_dim_sub(dims, y.extents[axis], one), coords[axis]);
+    memcpy(before, coords, sizeof before);
+    before[axis] = reverse ? uir_dim_add(dims, coords[axis], one) : uir_dim_sub(dims, coords[axis], one);
+    UIR_TRY(load(b, &chain, before, identity, &values[0]));
+    UIR_TRY(load(b, &x, exclusive ? before : coords, identity, &values[1]));
+    UIR_TRY(uir_loop_add_cast(b->f, values[1], chain.dtype, &values[1]));
+    UIR_TRY(uir_loop_add_call(b->f, op, chain.dtype, values, 2, &values[0]));
+    UIR_TRY(store(&nest, &chain, coords, values[0]));
+    if (chain.tensor == y.tensor) return UIR_STATUS_OK;
+    UIR_TRY(begin(b, &nest, &y, coords));
+    UIR_TRY(uir_loop_add_load(b->f, chain.tensor, coords, &values[0]));
+    UIR_TRY(uir_loop_add_cast(b->f, values[0], y.dtype, &values[0]));
+    return store(&nest, &y, coords, values[0]);
+}
+
+/* What a scatter does with the element that is there and the update. Of bools, sums and maxima are or, the others and.
+ */
+static const struct {
+    const char *name;
+    uir_op op, of_bools;
+} reductions[] = {{"add", UIR_OP_ADD, UIR_OP_OR},
+                  {"mul", UIR_OP_MUL, UIR_OP_AND},
+                  {"max", UIR_OP_MAX, UIR_OP_OR},
+                  {"min", UIR_OP_MIN, UIR_OP_AND}};
+
+static uir_status update(uir_lower_builder *b, uint32_t node, uir_nest *nest, const alone_tensor *y, const uir_dim *at,
+                         uint32_t expression) {
+    const char *name = uir_node_string(b->module, uir_lower_node_info(b, node), "reduction", "none");
+    uint32_t values[2] = {0, expression};
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+        if (strcmp(reductions[i].name, name)) continue;
+        uir_op op = y->dtype == UIR_DTYPE_BOOL ? reductions[i].of_bools : reductions[i].op;
+        UIR_TRY(load(b, y, at, 0, &values[0])); /* outside at an index that is not there, where nothing is stored */
+        UIR_TRY(uir_loop_add_call(b->f, op, y->dtype, values, 2, &expression));
+    }
+    return store(nest, y, at, expression);
+}
+
+/* The data, then the updates in their order, each at the place that its index names. */
+static uir_status build_scatter_elements(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uint32_t axis = (uint32_t)uir_node_int(b->module, info, "axis", 0), expression;
+    uir_dim coords[UIR_LOOP_MAX_RANK];
+    alone_tensor data, indices, updates, y;
+    uir_nest nest;
+    UIR_TRY(take_operand(b, node, 0, &data));
+    UIR_TRY(take_operand(b, node, 1, &indices));
+    UIR_TRY(take_operand(b, node, 2, &updates));
+    UIR_TRY(take_result(b, node, &y));
+    if (!y.rank) return uir_lower_refuse(b, node, "a scatter into a scalar");
+    UIR_TRY(copy_whole(b, &data, &y));
+    UIR_TRY(begin(b, &nest, &updates, coords));
+    UIR_TRY(uir_loop_add_load(b->f, updates.tensor, coords, &expression));
+    uir_loop_access from = {.tensor = indices.tensor};
+    for (uint32_t d = 0; d < indices.rank; d++) from.indices[d] = coords[d];
+    UIR_TRY(uir_nest_add_read(&nest, "g", y.extents[axis], &from, UIR_INDEX_SKIP, &coords[axis]));
+    return update(b, node, &nest, &y, coords, expression);
+}
+
+static uir_status build_scatter_nd(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    const uir_type *type = uir_value_type(b->module, info->inputs[1]);
+    uir_dim coords[UIR_LOOP_MAX_RANK], at[UIR_LOOP_MAX_RANK];
+    alone_tensor data, indices, updates, y;
+    uint32_t expression;
+    int64_t depth;
+    uir_nest nest;
+    if (!type->rank || !uir_dim_is_const(b->module->dims, type->dims[type->rank - 1], &depth))
+        return uir_lower_refuse(b, node, "how many coordinates an index has is not known");
+    UIR_TRY(take_operand(b, node, 0, &data));
+    UIR_TRY(take_operand(b, node, 1, &indices));
+    UIR_TRY(take_operand(b, node, 2, &updates));
+    UIR_TRY(take_result(b, node, &y));
+    UIR_TRY(copy_whole(b, &data, &y));
+    UIR_TRY(begin(b, &nest, &updates, coords));
+    UIR_TRY(uir_loop_add_load(b->f, updates.tensor, coords, &expression));
+    for (uint32_t d = 0; d < y.rank; d++) {
+        char name[16];
+        uir_loop_access from = {.tensor = indices.tensor};
+        if ((int64_t)d >= depth) {
+            at[d] = coords[indices.rank - 1 + d - (uint32_t)depth];
+            continue;
+        }
+        for (uint32_t k = 0; k + 1 < indices.rank; k++) from.indices[k] = coords[k];
+        from.indices[indices.rank - 1] = uir_dim_const(b->f->dims, d);
+        snprintf(name, sizeof name, "g%u", d);
+        UIR_TRY(uir_nest_add_read(&nest, name, y.extents[d], &from, UIR_INDEX_SKIP, &at[d]));
+    }
+    return update(b, node, &nest, &y, at, expression);
+}
+
+static const struct {
+    uir_op op;
+    bool always; /* or where its dims have no axes in common */
+    uir_status (*build)(uir_lower_builder *b, uint32_t node);
+} builders[] = {
+    {UIR_OP_BROADCAST, false, build_broadcast},
+    {UIR_OP_CONCAT, false, build_concat},
+    {UIR_OP_SCAN_SUM, true, build_scan},
+    {UIR_OP_SCAN_PROD, true, build_scan},
+    {UIR_OP_SCATTER_ELEMENTS, true, build_scatter_elements},
+    {UIR_OP_SCATTER_ND, true, build_scatter_nd},
+};
+
+uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related) {
+    if (node->op == UIR_OP_PAD && uir_axes_pads_apart(module, node)) return build_pad;
+    for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
+        if (builders[i].op == node->op && (builders[i].always || !related)) return builders[i].build;
+    return NULL;
 }

@@ -45,8 +45,8 @@ typedef struct uir_contraction {
 uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
                          uir_loop_function **out_function);
 uint32_t uir_contraction_count(const uir_loop_function *f);
-/* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of them
- * follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
+/* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
+ * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
 uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
                                 uir_diagnostics *diagnostics, uir_contraction *out);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);

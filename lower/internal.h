@@ -86,14 +86,18 @@ typedef struct uir_lower_size {
     uir_dim outside, inside;
 } uir_lower_size;
 
-typedef struct uir_lower_builder {
+typedef struct uir_lower_builder uir_lower_builder;
+/* Builds all of a group of one node. */
+typedef uir_status uir_lower_alone(uir_lower_builder *b, uint32_t node);
+
+struct uir_lower_builder {
     uir_module *module;
     uir_node_id group;
     uir_graph_id body;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
     uir_axes axes;
-    bool alone; /* no axes: a single node, built by its dims */
+    uir_lower_alone *alone; /* no axes: a single node, built by its dims; NULL: by axes */
     uir_loop_function *f;
     uir_dim *extents; /* per axis, in the function's dims */
     uir_dim *coord;   /* per axis: where the block works; none: not in it */
@@ -106,7 +110,7 @@ typedef struct uir_lower_builder {
     uir_vector(uir_lower_view) views;
     uir_vector(uir_lower_cut) cuts;
     uint32_t names; /* made so far */
-} uir_lower_builder;
+};
 
 /* Analyses the group and makes the empty function. */
 uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
@@ -121,6 +125,8 @@ uir_status uir_lower_refuse(uir_lower_builder *b, uint32_t node, const char *for
 uir_status uir_lower_dim(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim);
 /* The same for an extent, which is never negative. */
 uir_status uir_lower_extent(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim);
+/* The kernel is for sizes by which this dim of the module is 0: what only the run can tell. Others have no kernel. */
+uir_status uir_lower_demand_zero(uir_lower_builder *b, uir_dim dim);
 
 const uir_node_info *uir_lower_node_info(const uir_lower_builder *b, uint32_t node);
 uint32_t uir_lower_node_count(const uir_lower_builder *b);
@@ -150,8 +156,9 @@ void uir_lower_leave(uir_lower_builder *b); /* forgets coordinates */
 /* The nests of one node, and the copies that make it an output. */
 uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
 uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
-/* A single broadcast that only the run decides (build_alone.c). */
-uir_status uir_lower_broadcast_alone(uir_lower_builder *b, uint32_t node);
+/* Nodes that are built by their dims, each the only one of its group (build_alone.c). `related`: its dims have axes in
+ * common. NULL: it is built over its axes, or not at all. */
+uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related);
 /* Reductions, arg and scans (build_reduce.c). */
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
 /* Windows (build_window.c): the place in the window's dim s becomes an iteration variable that is reduced, and the

@@ -32,8 +32,8 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
                            uir_diagnostics *diagnostics, uir_loop_function **out_function);
 
 /* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
- * two steps, computes at and binds. Appends the variants, each a changed copy of the function; `steps` (may be NULL) gets
- * what was done, in words. */
+ * two steps, computes at and binds. Appends the variants, each a changed copy of the function; `steps` (may be NULL)
+ * gets what was done, in words. */
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
                               uir_diagnostics *diagnostics, uir_loop_list *out);
 

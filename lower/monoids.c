@@ -54,12 +54,9 @@ typedef struct simple_row {
 } simple_row;
 
 static const simple_row simple_rows[] = {
-    {UIR_OP_REDUCE_SUM, UIR_OP_ADD, UIR_OP_NONE, "sum", 0},
-    {UIR_OP_REDUCE_PROD, UIR_OP_MUL, UIR_OP_NONE, "prod", 1},
-    {UIR_OP_REDUCE_MAX, UIR_OP_MAX, UIR_OP_OR, "max", -1},
-    {UIR_OP_REDUCE_MIN, UIR_OP_MIN, UIR_OP_AND, "min", 2},
-    {UIR_OP_WINDOW_SUM, UIR_OP_ADD, UIR_OP_NONE, "sum", 0},
-    {UIR_OP_WINDOW_MAX, UIR_OP_MAX, UIR_OP_OR, "max", -1},
+    {UIR_OP_REDUCE_SUM, UIR_OP_ADD, UIR_OP_NONE, "sum", 0}, {UIR_OP_REDUCE_PROD, UIR_OP_MUL, UIR_OP_NONE, "prod", 1},
+    {UIR_OP_REDUCE_MAX, UIR_OP_MAX, UIR_OP_OR, "max", -1},  {UIR_OP_REDUCE_MIN, UIR_OP_MIN, UIR_OP_AND, "min", 2},
+    {UIR_OP_WINDOW_SUM, UIR_OP_ADD, UIR_OP_NONE, "sum", 0}, {UIR_OP_WINDOW_MAX, UIR_OP_MAX, UIR_OP_OR, "max", -1},
 };
 
 /* Half types are summed in f32 and rounded at the end. */

@@ -97,8 +97,8 @@ uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t blo
 uir_status uir_schedule_annotate(uir_schedule *schedule, uint32_t block, const char *mark);
 
 /* ---- tensors ---- */
-/* The block (UIR_LOOP_NONE: each that reads it) reads a copy of the tensor in `space`; the copy is made before the first
- * of them, compute_at brings it nearer. */
+/* The block (UIR_LOOP_NONE: each that reads it) reads a copy of the tensor in `space`; the copy is made before the
+ * first of them, compute_at brings it nearer. */
 uir_status uir_schedule_cache_read(uir_schedule *schedule, uint32_t tensor, uint32_t block, const char *space,
                                    uint32_t *out_tensor, uint32_t *out_copy);
 /* All that touch the tensor use a TEMP in `space`; a copy into the tensor follows, reverse_compute_at brings it nearer.

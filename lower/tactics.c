@@ -259,9 +259,7 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, place *out_place, 
             if (i != lane) outer[outers++] = loops[i];
         elements = extent;
         if (outers == 0) {
-            int64_t most;
             uir_dim factor = number(t, LANES);
-            (void)most;
             if (!is_short(t, extent, LANES)) {
                 UIR_TRY(uir_schedule_split(t->s, last, factor, &outer[outers], &inner[0]));
                 outers++, inners = 1;
@@ -299,9 +297,6 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, place *out_place, 
     return UIR_STATUS_OK;
 }
 
-/* Everything that stores to `tensor` moves under the loop, what it reads after it. */
-static uir_status compute_producers(uir_tactic *t, uint32_t block, uint32_t loop);
-
 static bool is_under(const uir_tactic *t, uint32_t statement, uint32_t loop) {
     for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
         if (p == loop) return true;
@@ -309,8 +304,7 @@ static bool is_under(const uir_tactic *t, uint32_t statement, uint32_t loop) {
 }
 
 /* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
-static uir_status compute_producers(uir_tactic *t, uint32_t block, uint32_t loop) {
-    (void)block;
+static uir_status compute_producers(uir_tactic *t, uint32_t loop) {
     for (bool again = true; again;) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         again = false;
@@ -364,7 +358,7 @@ static uir_status vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop) 
     if (!count) return UIR_STATUS_OK;
     bool done;
     uint32_t last = own[count - 1], others[2];
-    if (uir_schedule_blocks(t->s, last, others, 2) > 1 || uir_tactic_reads_position(t, block, last))
+    if (uir_schedule_blocks(t->s, last, others, 2) > 1 || uir_tactic_decides_position(t, block, last))
         return UIR_STATUS_OK;
     const uir_loop_statement *first = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     if (uir_schedule_is_reduce(t->s, last) && !is_simple(t->f, &t->f->monoids.data[first->monoid]))
@@ -504,7 +498,7 @@ static uir_status schedule_trivial(uir_tactic *t) {
         tiled[tiled_count++] = anchor; /* where no loop may be shared or vectorised, its nest looks as it did */
         UIR_TRY(tile_trivial(t, anchor, &where, lanes, &lane_count));
         if (where.loop != UIR_LOOP_NONE) {
-            UIR_TRY(compute_producers(t, anchor, where.loop));
+            UIR_TRY(compute_producers(t, where.loop));
         }
         for (uint32_t i = 0; i < lane_count; i++) UIR_TRY(vectorise(t, lanes[i]));
         if (!lane_count && where.loop == UIR_LOOP_NONE) break;
@@ -528,9 +522,6 @@ static bool reduces_columns(const uir_tactic *t) {
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
         if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
-        uint32_t temps[MOST_BLOCKS], temp_count = 0;
-        (void)temps;
-        (void)temp_count;
         const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
         /* The last index of the widest load. */
         uint32_t stack[64], depth = 0;
@@ -604,7 +595,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     if (lane != UIR_LOOP_NONE) elements = number(t, TILE);
     if (count && lane == UIR_LOOP_NONE && !t->stream) find_sharing(t, spatial[count - 1]);
     if (count) UIR_TRY(bind_outer(t, spatial, count, elements, &loop));
-    if (loop != UIR_LOOP_NONE) UIR_TRY(compute_producers(t, anchor, loop));
+    if (loop != UIR_LOOP_NONE) UIR_TRY(compute_producers(t, loop));
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < block_count && i < MOST_BLOCKS; i++) {
         uint32_t own[MOST_LOOPS], own_count = own_loops(t, blocks[i], loop, own);

@@ -123,13 +123,31 @@ bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loo
 }
 
 /* Or an index that is not linear in it? It cannot be vectorised then. */
+/* Does the expression load what the statement stores in another iteration of the variable: a scan's element before? */
+static bool reads_back(const uir_tactic *t, const uir_loop_access *stored, uint32_t expression, uir_symbol symbol) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (reads_back(t, stored, e->arguments[i], symbol)) return true;
+    if (e->kind != UIR_LOOP_LOAD || e->load.tensor != stored->tensor) return false;
+    for (uint32_t d = 0; d < t->f->tensors.data[stored->tensor].rank; d++)
+        if (uir_tactic_mentions(t, stored->indices[d], symbol) &&
+            !uir_dim_equal(stored->indices[d], e->load.indices[d]))
+            return true;
+    return false;
+}
+
 bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t loop) {
     const uir_loop_statement *b = uir_tactic_at(t, block);
     uint32_t iter = uir_tactic_iter_of_loop(t, block, loop);
     if (iter == UIR_LOOP_NONE) return true;
-    for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
-        for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
-            if (!is_linear(t, uir_tactic_at(t, c)->values[v], b->iters[iter].symbol)) return true;
+    uir_symbol symbol = b->iters[iter].symbol;
+    for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next) {
+        const uir_loop_statement *s = uir_tactic_at(t, c);
+        for (uint32_t v = 0; v < s->value_count; v++)
+            if (!is_linear(t, s->values[v], symbol) ||
+                (s->kind == UIR_LOOP_STATEMENT_STORE && reads_back(t, &s->targets[0], s->values[v], symbol)))
+                return true;
+    }
     return uir_tactic_reads_position(t, block, loop);
 }
 
