@@ -138,7 +138,7 @@ static uir_status join_compiler(uir_call *call, uir_model_code *code) {
     code->joined = true;
     for (const uir_diagnostic *d = code->said.first; d; d = d->next) {
         if (code->status != UIR_STATUS_OK && d->severity == UIR_SEVERITY_ERROR)
-            uir_error(&call->diagnostics, d->status, &d->location, "%s", d->message);
+            uir_error_hint(&call->diagnostics, d->status, &d->location, d->hint, "%s", d->message);
         else
             uir_warning(&call->diagnostics, &d->location, "%s", d->message);
     }

@@ -1,5 +1,6 @@
 /* Sessions: inputs bound, a run, outputs and statistics. */
 #include "api/internal.h"
+#include "backends/cpu/driver/limits.h"
 
 #include <string.h>
 #include <time.h>
@@ -567,6 +568,35 @@ uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bin
     return uir_call_end(&call, status, "asking for a run's cost");
 }
 
+bool uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
+    uir_runtime_launch_cost cost;
+    if (!session->runtime || index > UINT32_MAX ||
+        !uir_runtime_get_launch_cost(session->runtime, (uint32_t)index, &cost))
+        return false;
+    *out_cost = (uir_launch_cost){.kernel = cost.kernel,
+                                  .name = cost.node,
+                                  .op = cost.op,
+                                  .tensor_bytes = cost.tensor_bytes,
+                                  .dram_bytes = cost.dram_bytes,
+                                  .flops = cost.flops};
+    return true;
+}
+
+uir_status uir_session_measure_limits(uir_session *session, uir_limits *out_limits) {
+    uir_call call;
+    uir_cpu_limits measured;
+    uir_call_begin(&call, session->model->context);
+    uir_status status = uir_cpu_measure_limits(&session->model->context->allocator, session->threads, &measured);
+    *out_limits = (uir_limits){session->threads, measured.flops_per_second, measured.bytes_per_second};
+    return uir_call_end(&call, status, "measuring the machine");
+}
+
+double uir_limits_model_ms(const uir_limits *limits, uint64_t bytes, uint64_t flops) {
+    double moving = limits->bytes_per_second > 0 ? (double)bytes / limits->bytes_per_second : 0,
+           computing = limits->flops_per_second > 0 ? (double)flops / limits->flops_per_second : 0;
+    return 1e3 * (moving > computing ? moving : computing);
+}
+
 uir_status uir_session_count_traffic(uir_session *session) {
     uir_call call;
     if (session->runtime) {
@@ -601,7 +631,8 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
                                           .calls = step.calls,
                                           .phases = step.phases,
                                           .tensor_bytes = step.tensor_bytes,
-                                          .dram_bytes = step.dram_bytes};
+                                          .dram_bytes = step.dram_bytes,
+                                          .flops = step.flops};
         if (!strcmp(step.by, "host"))
             out_node->why = step.note;
         else

@@ -166,8 +166,9 @@ typedef struct uir_rt_stage {
 
 typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
-    uint64_t traffic; /* of a call */
-    bool counted;
+    uint64_t traffic, flops; /* of a call */
+    bool counted;            /* the traffic and operations of the last run's calls */
+    bool planned;            /* those of a planned one */
 } uir_rt_step_statistics;
 
 struct uir_runtime {

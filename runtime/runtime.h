@@ -163,6 +163,14 @@ typedef struct uir_runtime_cost {
 } uir_runtime_cost;
 uir_status uir_runtime_count_cost(uir_runtime *runtime, uir_runtime_cost *out_cost);
 
+/* One launch of it, by index; false past the end. */
+typedef struct uir_runtime_launch_cost {
+    const char *kernel, *node, *op;
+    uint64_t tensor_bytes; /* of what it reads and writes, each tensor once */
+    uint64_t dram_bytes, flops;
+} uir_runtime_launch_cost;
+bool uir_runtime_get_launch_cost(const uir_runtime *runtime, uint32_t index, uir_runtime_launch_cost *out_cost);
+
 /* Counts what the slices of the last run's launches moved, by walking their bytecode without computing: dram_bytes of
  * the statistics are these from then on, until the next run. Launches in a loop count with their last sizes. */
 uir_status uir_runtime_count_traffic(uir_runtime *runtime);
@@ -188,6 +196,7 @@ typedef struct uir_runtime_step {
     const char *note; /* what was joined in it, or why no kernel computes it */
     uint32_t variant, phases;
     uint64_t calls, tensor_bytes, dram_bytes;
+    uint64_t flops; /* 0 until uir_runtime_count_traffic */
     double ms;
 } uir_runtime_step;
 /* false past the end. */

@@ -397,20 +397,36 @@ uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {
     *out = (uir_runtime_cost){.scratch_bytes = (uint64_t)r->scratch_needed * r->threads};
     if (!r->stages[0].valid)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nothing was planned to be counted");
+    memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_rt_step_info *info = &r->analysis->steps[i];
-        uint64_t bytes, flops;
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || info->launch_stage != 0 ||
             r->launches[info->index].invalid)
             continue;
         memset(r->launches[info->index].begins, 0,
                r->launches[info->index].variant->phase_count * sizeof *r->launches[info->index].begins);
-        UIR_TRY(uir_rt_launch_count_traffic(r, i, &bytes, &flops));
-        out->dram_bytes += bytes;
-        out->flops += flops;
+        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic, &r->steps[i].flops));
+        r->steps[i].planned = true;
+        out->dram_bytes += r->steps[i].traffic;
+        out->flops += r->steps[i].flops;
         out->launches++;
     }
     return UIR_STATUS_OK;
+}
+
+bool uir_runtime_get_launch_cost(const uir_runtime *r, uint32_t index, uir_runtime_launch_cost *out) {
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        if (!r->steps[i].planned || index-- > 0) continue;
+        const uir_plan_step *s = &r->plan->steps[i];
+        *out = (uir_runtime_launch_cost){.kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name),
+                                         .node = uir_plan_get_text(r->plan, s->node),
+                                         .op = uir_plan_get_text(r->plan, s->op),
+                                         .tensor_bytes = r->launches[r->analysis->steps[i].index].bytes,
+                                         .dram_bytes = r->steps[i].traffic,
+                                         .flops = r->steps[i].flops};
+        return true;
+    }
+    return false;
 }
 
 uir_status uir_runtime_count_traffic(uir_runtime *r) {
@@ -418,7 +434,7 @@ uir_status uir_runtime_count_traffic(uir_runtime *r) {
     if (!r->ran) return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there was no run to count");
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || !r->steps[i].calls) continue;
-        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic, NULL));
+        UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic, &r->steps[i].flops));
         total += r->steps[i].traffic * r->steps[i].calls;
         r->steps[i].counted = true;
     }
@@ -459,6 +475,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
             out->variant = l->variant_index;
             out->phases = l->variant ? l->variant->phase_count : 0;
             out->tensor_bytes = l->bytes * out->calls;
+            out->flops = r->steps[index].counted ? r->steps[index].flops * out->calls : 0;
             out->dram_bytes = (r->steps[index].counted ? r->steps[index].traffic : l->bytes) * out->calls;
         }
     }

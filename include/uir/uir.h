@@ -471,6 +471,28 @@ typedef struct uir_cost {
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings,
                                                         size_t binding_count, uir_cost *out_cost);
 
+/* The same for one launch of those that the last uir_session_get_cost counted, by index; false past the end. */
+typedef struct uir_launch_cost {
+    const char *kernel;    /* which one */
+    const char *name, *op; /* of the ONNX node it came from */
+    uint64_t tensor_bytes; /* of what it reads and writes, each tensor once */
+    uint64_t dram_bytes;   /* that its slices move, caches not counted */
+    uint64_t flops;
+} uir_launch_cost;
+UIR_API bool uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost);
+
+/* What the machine can do at best with as many threads as the session has, found by measuring it, which takes a part of a
+ * second each time. */
+typedef struct uir_limits {
+    uint32_t threads;
+    double flops_per_second; /* of f32, in fused multiply-adds */
+    double bytes_per_second; /* read from memory */
+} uir_limits;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_measure_limits(uir_session *session, uir_limits *out_limits);
+/* Modelled, not measured: the milliseconds that this takes at least on such a machine when it moves each byte once and the
+ * greater of moving and computing hides the other (a roofline). 0 where a limit is unknown. */
+UIR_API double uir_limits_model_ms(const uir_limits *limits, uint64_t bytes, uint64_t flops);
+
 /* One executed node of the last run, for --explain and --profile. Returns false past the end. */
 typedef struct uir_node_statistics {
     const char *name;   /* of the ONNX node it came from */
@@ -484,6 +506,7 @@ typedef struct uir_node_statistics {
     uint32_t phases;       /* of a launch; 0 in the interpreter, as are the following */
     uint64_t tensor_bytes; /* of what the launches read and wrote, each tensor once a launch */
     uint64_t dram_bytes;   /* the same, or after uir_session_count_traffic what the launches' slices moved */
+    uint64_t flops;        /* arithmetic operations of the launches; 0 until uir_session_count_traffic */
 } uir_node_statistics;
 UIR_API bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node);
 

@@ -228,6 +228,20 @@ static void a_runs_cost_is_told_without_it(void **state) {
     uint64_t row = HEADS * CHANNELS * sizeof(float);
     assert_int_equal(small.dram_bytes, (3 * 101 + 1) * row); /* past and new to present, present to the sums */
     assert_int_equal(large.dram_bytes, (3 * 1001 + 1) * row);
+    uir_launch_cost launch;
+    uint64_t bytes = 0, flops = 0, count = 0;
+    while (uir_session_get_launch_cost(w.session, count, &launch)) {
+        bytes += launch.dram_bytes;
+        flops += launch.flops;
+        count++;
+        assert_true(*launch.kernel && *launch.op && launch.tensor_bytes > 0);
+    }
+    assert_true(count == large.launches && bytes == large.dram_bytes && flops == large.flops);
+    uir_limits limits = {1, 2e9, 1e9}, unknown = {1, 0, 0};
+    assert_true(uir_limits_model_ms(&limits, 3000000, 2000000) == 3 && uir_limits_model_ms(&limits, 0, 8000000) == 4);
+    assert_true(uir_limits_model_ms(&unknown, 1, 1) == 0);
+    assert_int_equal(uir_session_measure_limits(w.session, &limits), UIR_STATUS_OK);
+    assert_true(limits.threads > 0 && limits.flops_per_second > 1e6 && limits.bytes_per_second > 1e6);
     assert_true(large.flops > small.flops && small.flops >= 100 * HEADS * CHANNELS);
     assert_int_equal(uir_session_get_cost(w.session, &wrong, 1, &small), UIR_STATUS_NOT_FOUND);
     bind_past(&w, 3, room);

@@ -5,7 +5,7 @@
  * checked against a plain double reference. Exit code 1: a result is wrong. Missing a target is shown, not an error: a
  * busy machine misses them too. */
 #include "backends/cpu/target/cpu.h"
-#include "limits.h"
+#include "backends/cpu/driver/limits.h"
 #include "references.h"
 
 #include <math.h>
@@ -237,14 +237,14 @@ static uir_status fill_memory(const uir_igraph *g, const bench_case *c, const in
 /* One go of the limit, in the way that was fastest so far. */
 static double limit_once(const bench_case *c, memory *m, const void *from, void *to, size_t way) {
     (void)m;
-    if (c->flops > 0) return limit_multiply_add(c->flops);
-    if (c->read_bytes > 0) return limit_read(way, from, (size_t)c->read_bytes);
-    return limit_copy(way, to, from, (size_t)c->copy_bytes);
+    if (c->flops > 0) return uir_cpu_limit_multiply_add(c->flops);
+    if (c->read_bytes > 0) return uir_cpu_limit_read(way, from, (size_t)c->read_bytes);
+    return uir_cpu_limit_copy(way, to, from, (size_t)c->copy_bytes);
 }
 
 static void measure(const options *o, const bench_case *c, uir_cpu_launch *launch, memory *m, outcome *out) {
     static double kernel[MAX_ROUNDS], limits[8][MAX_ROUNDS];
-    size_t ways = c->flops > 0 ? 1 : c->read_bytes > 0 ? limit_read_ways() : limit_copy_ways();
+    size_t ways = c->flops > 0 ? 1 : c->read_bytes > 0 ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
     /* Reading: the kernel's own greatest input. Copying: its input to a buffer like its output. */
     uint32_t largest = 0;
     for (uint32_t i = 1; i < m->count; i++)
@@ -253,14 +253,14 @@ static void measure(const options *o, const bench_case *c, uir_cpu_launch *launc
     if (to) memset(to, 0, (size_t)c->copy_bytes);
     /* Short kernels run several times between two looks at the clock. */
     uir_cpu_launch_run(launch);
-    double start = limit_now();
+    double start = uir_cpu_limit_now();
     uir_cpu_launch_run(launch);
-    double once = limit_now() - start;
+    double once = uir_cpu_limit_now() - start;
     int repeats = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
     for (int r = 0; r < o->rounds; r++) {
-        start = limit_now();
+        start = uir_cpu_limit_now();
         for (int i = 0; i < repeats; i++) uir_cpu_launch_run(launch);
-        kernel[r] = (limit_now() - start) / repeats;
+        kernel[r] = (uir_cpu_limit_now() - start) / repeats;
         for (size_t w = 0; w < ways; w++) {
             double total = 0;
             for (int i = 0; i < repeats; i++) total += limit_once(c, m, m->pointers[largest], to, w);

@@ -15,7 +15,7 @@
  * Before the first, when the model is open: ok MILLISECONDS. "error TEXT" where something failed. With `cpu` the runs'
  * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
-#include "limits.h"
+#include "backends/cpu/driver/limits.h"
 #include <uir/uir.h>
 
 #include <stdio.h>
@@ -101,8 +101,10 @@ static void run_for(double seconds) {
 }
 
 static double limit_ms(char kind, size_t way, double work, char *from, char *to) {
-    if (kind == 'm') return limit_multiply_add(work) * 1e3;
-    return (kind == 'r' ? limit_read(way, from, (size_t)work) : limit_copy(way, to, from, (size_t)work)) * 1e3;
+    if (kind == 'm') return uir_cpu_limit_multiply_add(work) * 1e3;
+    return (kind == 'r' ? uir_cpu_limit_read(way, from, (size_t)work)
+                        : uir_cpu_limit_copy(way, to, from, (size_t)work)) *
+           1e3;
 }
 
 static int compare_times(const void *a, const void *b) {
@@ -118,7 +120,7 @@ static void limit_for(const char *arguments) {
         puts("error: limit multiply|read|copy WORK SECONDS");
         return;
     }
-    size_t ways = kind[0] == 'm' ? 1 : kind[0] == 'r' ? limit_read_ways() : limit_copy_ways();
+    size_t ways = kind[0] == 'm' ? 1 : kind[0] == 'r' ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
     size_t bytes = kind[0] == 'm' ? 64 : ((size_t)work + 4095) / 4096 * 4096;
     char *from = aligned_alloc(4096, kind[0] == 'm' ? 4096 : bytes),
          *to = aligned_alloc(4096, bytes < 4096 ? 4096 : bytes);

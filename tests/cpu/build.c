@@ -273,7 +273,7 @@ static void test_folder_of_source(void **state) {
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &first), 0);
     assert_int_equal(steps[0], first.file_count + 1);
     assert_int_equal(steps[1], first.file_count + 1);
-    assert_int_equal(entries(folder), first.file_count + 1); /* and build.sh */
+    assert_int_equal(entries(folder), first.file_count + 2); /* and build.sh and kernels.txt */
     options.source_folder = NULL;
     options.progress = NULL;
     assert_int_equal(
@@ -281,6 +281,9 @@ static void test_folder_of_source(void **state) {
     assert_int_equal(first.size, second.size);
     assert_memory_equal(first.bytes, second.bytes, first.size);
     uir_cpu_object_deinit(&second);
+    assert_int_equal(
+        uir_cpu_build_folder(&m.zoo.allocator, &options, folder, kernels, count - 1, &m.zoo.diagnostics, &second),
+        UIR_STATUS_INVALID_ARGUMENT);
     snprintf(path, sizeof path, "'%s/build.sh'", folder);
     char command[400];
     snprintf(command, sizeof command, "sh %s", path);

@@ -496,6 +496,14 @@ def test_source():
         os.makedirs(c.path("empty"))
         fails(BAD_FILE, "empty", ".c", command=[RUN, c.model, "--source", c.path("empty")])
         fails(FAILED, "absent", command=[RUN, c.model, "--source", c.path("absent")])
+        m = product_model()
+        m.graph.node.append(helper.make_node("Exp", ["y"], ["z"]))
+        m.graph.output[0].name = "z"
+        fails(USAGE, "another model", "--dump-source", command=[RUN, save(m, c.path("other.onnx")), "--source", folder])
+        if run(RUN, c.model, "--device", "cpu:generic", "--quiet").returncode == RAN:
+            fails(USAGE, "another variant", command=[RUN, c.model, "--device", "cpu:generic", "--source", folder])
+        os.remove(os.path.join(folder, "kernels.txt"))
+        fails(BAD_FILE, "kernels.txt", "--dump-source", command=[RUN, c.model, "--source", folder])
         fails(FAILED, "--dump-source", command=[RUN, c.model, "--dump-source", c.path("absent", "deeper")])
         for device in ("vm", "interpreter"):
             fails(USAGE, "source", command=[RUN, c.model, "--device", device, "--source", folder])
@@ -515,8 +523,41 @@ def test_plan():
         expect(cost[64]["dram_bytes"] > cost[1]["dram_bytes"] > 0, f"{cost}")
         done = run(RUN, c.model, "--device", "vm", "--plan")
         expect(done.returncode == RAN and re.search(r"^operations +24$", done.out, re.M), "--plan as text", done)
+        expect("modelled, ms" in done.out and "measured on this machine with" in done.out, "what is modelled is called so", done)
+        for report in cost.values():
+            limits = report["limits"]
+            expect(limits["bytes_per_second"] > 1e8 and limits["flops_per_second"] > 1e8, f"{limits}")
+            for name in ("launches", "dram_bytes", "flops", "modelled_ms"):
+                total = sum(k[name] for k in report["kernels"])
+                expect(abs(total - report[name]) <= 1e-9 * total, f"the kernels' {name} and their sum: {report}")
+            for k in report["kernels"]:
+                bound = max(k["least_bytes"] / limits["bytes_per_second"], k["flops"] / limits["flops_per_second"])
+                expect(k["least_bytes"] > 0 and abs(k["modelled_ms"] - 1e3 * bound) < 1e-9 + 1e-3 * bound, f"{k}")
+        documented = open(os.path.join(ROOT, "docs", "json.md")).read()
+        for name in (*cost[1], *cost[1]["kernels"][0], *cost[1]["limits"]):
+            expect(f"`{name}`" in documented, f"docs/json.md lacks {name}")
         fails(USAGE, "did you mean 'batch'", command=[RUN, c.model, "--device", "vm", "--plan", "--dim", "bacth=2"])
         fails(UNSUPPORTED, "interpreter", command=[INTERPRET, c.model, "--plan"])
+
+
+def test_profile():
+    """Kernels with what they move and compute beside the machine's limits; the interpreter has no kernels to count."""
+    with Case() as c:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"), helper.make_node("Softmax", ["p"], ["y"])]
+        model = save(make_model(nodes, [value("x", ["n", 512])], [value("y", None)],
+                                [numpy_helper.from_array(np.ones((512, 512), np.float32), "w")]), c.path("m.onnx"))
+        done = run(RUN, model, "--device", "vm", "--profile", "--dim", "n=64")
+        expect(done.returncode == RAN and "limits, measured on this machine" in done.out and "Modelled" in done.out,
+               "--profile", done)
+        product = re.search(r"^  k\d+_matmul +1 +([\d.]+) +[\d.]+ +([\d.]+) +(\d+)% +([\d.]+) +(\d+)% +([\d.]+)$", done.out, re.M)
+        expect(product, "the row of the product", done)
+        ms, megabytes, _, megaflops, of_peak, modelled = (float(g) for g in product.groups())
+        expect(abs(megabytes - (64 * 512 * 2 + 512 * 512) * 4e-6) < 0.3 and abs(megaflops - 33.554) < 0.1, "what it takes", done)
+        peak = float(re.search(r"([\d.]+) Gflop/s", done.out).group(1))
+        expect(abs(of_peak - 100 * megaflops / ms / peak) <= 1 + of_peak / 20, "of the machine's peak", done)
+        expect(modelled <= ms and abs(modelled - megaflops / peak) < 0.002, "the time that is modelled", done)
+        done = run(INTERPRET, model, "--profile")
+        expect(done.returncode == RAN and "Modelled" not in done.out and "%" in done.out, "the interpreter's profile", done)
 
 
 def test_trace():

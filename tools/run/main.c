@@ -246,7 +246,12 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
     if (status != UIR_STATUS_OK) return status;
     result->statistics = uir_session_get_statistics(session);
-    if (options->json && result->statistics.native_calls + result->statistics.vm_calls) {
+    if (options->profile && status == UIR_STATUS_OK) {
+        progress_set("measuring the machine's limits");
+        status = uir_session_measure_limits(session, &result->limits);
+        if (status != UIR_STATUS_OK) return status;
+    }
+    if ((options->json || options->profile) && result->statistics.native_calls + result->statistics.vm_calls) {
         status = uir_session_count_traffic(session); /* of slices; until then, of tensors */
         if (status != UIR_STATUS_OK) return status;
         result->statistics = uir_session_get_statistics(session);
@@ -265,8 +270,8 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_inputs(model, c);
     report_outputs(model, session, c, result);
     report_times(model, result);
-    if (options->explain) report_nodes(session, false);
-    if (options->profile) report_nodes(session, true);
+    if (options->explain) report_nodes(session);
+    if (options->profile) report_profile(session, &result->limits);
 }
 
 /* What the messages, which follow, do not know: where the inputs came from. */
@@ -354,11 +359,14 @@ static uir_status reduce(uir_context *context, uir_model *model, const run_optio
 static uir_status show_plan(uir_context *context, uir_model *model, const run_options *options) {
     uir_session *session = NULL;
     uir_cost cost = {0};
+    uir_limits limits;
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
     uir_status status = uir_session_create(model, &session_options, &session);
     if (status == UIR_STATUS_OK) status = case_cost(context, model, session, options, &cost);
-    if (status == UIR_STATUS_OK && !options->quiet) report_cost(&cost, options->json);
+    if (status == UIR_STATUS_OK) status = uir_session_measure_limits(session, &limits);
+    if (status == UIR_STATUS_OK && !options->quiet && !report_cost(stdout, session, &cost, &limits, options->json))
+        status = UIR_STATUS_OUT_OF_MEMORY;
     uir_session_destroy(session);
     return status;
 }

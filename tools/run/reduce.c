@@ -2,6 +2,7 @@
 #include "reduce.h"
 #include "printable.h"
 #include "progress.h"
+#include "report.h"
 #include "trial.h"
 
 #include <cjson/cJSON.h>
@@ -299,39 +300,29 @@ static void print_finding(const search *s, const finding *f) {
     putchar('\n');
 }
 
-static void add_text(cJSON *object, const char *key, const char *text) {
-    char shown[1024]; /* cJSON writes bytes through: only valid text goes in */
-    cJSON_AddStringToObject(object, key, printable(text, shown, sizeof shown));
-}
-
 static bool print_json(const search *s, const finding *f) {
     char text[2 * TRIAL_TEXT];
     cJSON *root = cJSON_CreateObject(), *nodes = cJSON_CreateArray();
     cJSON_AddNumberToObject(root, "version", 1);
     cJSON_AddBoolToObject(root, "reproduced", f && (f->by_interpreter || trial_same(f->result, &s->wanted)));
-    add_text(root, "fault", describe_end(&s->wanted, text, sizeof text));
+    report_add_text(root, "fault", describe_end(&s->wanted, text, sizeof text));
     cJSON_AddNumberToObject(root, "all_nodes", (double)s->node_count);
     cJSON_AddNumberToObject(root, "tries", (double)s->tries);
     cJSON_AddBoolToObject(root, "finished", !s->out_of_time);
     cJSON_AddBoolToObject(root, "fixed_dims", s->fixed);
     cJSON_AddBoolToObject(root, "interpreter_differs", f && f->by_interpreter);
-    add_text(root, "model", f ? f->out : "");
-    add_text(root, "data", f ? f->data : "");
-    add_text(root, "check", f && f->check->end == TRIAL_DIFFERS ? f->check->text : "");
+    report_add_text(root, "model", f ? f->out : "");
+    report_add_text(root, "data", f ? f->data : "");
+    report_add_text(root, "check", f && f->check->end == TRIAL_DIFFERS ? f->check->text : "");
     cJSON_AddItemToObject(root, "nodes", nodes);
     for (size_t i = 0; f && i < s->node_count; i++) {
         if (!s->kept[i]) continue;
         cJSON *node = cJSON_CreateObject();
-        add_text(node, "name", uir_parts_get(s->parts, i).name);
-        add_text(node, "op", uir_parts_get(s->parts, i).op);
+        report_add_text(node, "name", uir_parts_get(s->parts, i).name);
+        report_add_text(node, "op", uir_parts_get(s->parts, i).op);
         cJSON_AddItemToArray(nodes, node);
     }
-    char *printed = cJSON_Print(root);
-    cJSON_Delete(root);
-    if (!printed) return false;
-    puts(printed);
-    cJSON_free(printed);
-    return true;
+    return report_write_json(stdout, root);
 }
 
 static uir_status tell(const search *s, const finding *f) {

@@ -127,42 +127,6 @@ void report_times(uir_model *model, const case_result *result) {
            result->statistics.ran_on);
 }
 
-typedef struct node_row {
-    uir_node_statistics node;
-    size_t index;
-} node_row;
-
-static int slower_first(const void *a, const void *b) {
-    const node_row *x = a, *y = b;
-    if (x->node.ms != y->node.ms) return x->node.ms < y->node.ms ? 1 : -1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static int by_kernel_name(const void *a, const void *b) {
-    return strcmp(((const node_row *)a)->node.kernel, ((const node_row *)b)->node.kernel);
-}
-
-static void print_by_kernel(node_row *rows, size_t count, double total) {
-    qsort(rows, count, sizeof *rows, by_kernel_name);
-    size_t groups = 0;
-    for (size_t i = 0; i < count;) { /* sums each kernel's rows into the front of the array */
-        node_row sum = {rows[i].node, groups};
-        size_t j = i + 1;
-        for (; j < count && !strcmp(rows[j].node.kernel, sum.node.kernel); j++) {
-            sum.node.ms += rows[j].node.ms;
-            sum.node.calls += rows[j].node.calls;
-        }
-        rows[groups++] = sum;
-        i = j;
-    }
-    qsort(rows, groups, sizeof *rows, slower_first);
-    printf("  %-20s %8s %10s %6s\n", "primitive", "calls", "ms", "%");
-    for (size_t i = 0; i < groups; i++) {
-        printf("  %-20s %8llu %10.3f %6.1f\n", rows[i].node.kernel, (unsigned long long)rows[i].node.calls,
-               rows[i].node.ms, total > 0 ? 100 * rows[i].node.ms / total : 0);
-    }
-}
-
 /* Why another ran it than the fastest, and what was joined in its kernel. */
 static const char *why_node(const uir_node_statistics *node, char *buffer, size_t capacity) {
     char why[600], joined[600];
@@ -188,65 +152,24 @@ static void explain_node(const uir_node_statistics *node, int width) {
     print_wrapped(stdout, why, 6, 6, width);
 }
 
-void report_nodes(uir_session *session, bool profile) {
+void report_nodes(uir_session *session) {
     int width = terminal_width(STDOUT_FILENO);
-    size_t count = 0;
     uir_node_statistics node;
-    while (uir_session_get_node_statistics(session, count, &node)) count++;
-    node_row *rows = calloc(count + 1, sizeof *rows);
-    if (!rows) return;
-    double total = 0;
-    for (size_t i = 0; i < count; i++) {
-        (void)!uir_session_get_node_statistics(session, i, &rows[i].node);
-        rows[i].index = i;
-        total += rows[i].node.ms;
-    }
-    if (profile) qsort(rows, count, sizeof *rows, slower_first);
-    size_t shown = profile && count > 20 ? 20 : count;
-    for (size_t i = 0; i < shown; i++) {
-        char name[60];
-        if (!profile) {
-            explain_node(&rows[i].node, width);
-            continue;
-        }
-        printf("  %-28.60s %-20s %-18s by %s %10.3f ms\n", printable(rows[i].node.name, name, sizeof name),
-               rows[i].node.op, rows[i].node.kernel, rows[i].node.by, rows[i].node.ms);
-    }
-    if (shown < count) printf("  ... and %zu more\n", count - shown);
-    if (profile) print_by_kernel(rows, count, total);
-    free(rows);
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) explain_node(&node, width);
 }
 
 /* ---- JSON ---- */
-static void add_text(cJSON *object, const char *key, const char *text) {
+void report_add_text(cJSON *object, const char *key, const char *text) {
     char buffer[1024]; /* cJSON writes bytes through: only valid text goes in */
     cJSON_AddStringToObject(object, key, printable(text, buffer, sizeof buffer));
 }
 
-static void add_number(cJSON *object, const char *key, double value) {
+void report_add_number(cJSON *object, const char *key, double value) {
     if (isfinite(value)) {
         cJSON_AddNumberToObject(object, key, value);
     } else {
         cJSON_AddNullToObject(object, key);
     }
-}
-
-void report_cost(const uir_cost *cost, bool json) {
-    const struct {
-        const char *name, *text;
-        uint64_t number;
-    } rows[] = {{"tensor_bytes", "tensors, bytes", cost->tensor_bytes},
-                {"scratch_bytes", "scratch, bytes", cost->scratch_bytes},
-                {"weight_bytes", "weights, bytes", cost->weight_bytes},
-                {"dram_bytes", "read and written, bytes", cost->dram_bytes},
-                {"flops", "operations", cost->flops},
-                {"launches", "launches", cost->launches}};
-    size_t count = sizeof rows / sizeof *rows;
-    for (size_t i = 0; i < count && json; i++)
-        printf("%s\"%s\": %llu%s", i ? ", " : "{", rows[i].name, (unsigned long long)rows[i].number,
-               i + 1 == count ? "}\n" : "");
-    for (size_t i = 0; i < count && !json; i++)
-        printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
 }
 
 bool report_trace(FILE *stream, const uir_session *session) {
@@ -255,16 +178,16 @@ bool report_trace(FILE *stream, const uir_session *session) {
     double at = 0;
     for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
         cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
-        add_text(event, "name", *node.kernel ? node.kernel : node.op);
-        add_text(event, "cat", node.by);
+        report_add_text(event, "name", *node.kernel ? node.kernel : node.op);
+        report_add_text(event, "cat", node.by);
         cJSON_AddStringToObject(event, "ph", "X");
         cJSON_AddNumberToObject(event, "pid", 1);
         cJSON_AddNumberToObject(event, "tid", 1);
-        add_number(event, "ts", at); /* microseconds */
-        add_number(event, "dur", node.ms * 1e3);
-        add_text(arguments, "node", node.name);
-        add_text(arguments, "op", node.op);
-        add_number(arguments, "calls", (double)node.calls);
+        report_add_number(event, "ts", at); /* microseconds */
+        report_add_number(event, "dur", node.ms * 1e3);
+        report_add_text(arguments, "node", node.name);
+        report_add_text(arguments, "op", node.op);
+        report_add_number(arguments, "calls", (double)node.calls);
         cJSON_AddItemToObject(event, "args", arguments);
         cJSON_AddItemToArray(events, event);
         at += node.ms * 1e3;
@@ -282,14 +205,14 @@ static void add_outputs(cJSON *root, uir_model *model, uir_session *session, con
         uir_value *value = NULL;
         if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
         cJSON *o = cJSON_CreateObject();
-        add_text(o, "name", uir_model_get_output(model, i).name);
-        add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
+        report_add_text(o, "name", uir_model_get_output(model, i).name);
+        report_add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
         cJSON *shape = cJSON_AddArrayToObject(o, "shape");
         for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
             cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)uir_value_get_shape(value)[d]));
         if (result->compared[i]) {
-            add_number(o, "max_abs", result->comparisons[i].max_abs);
-            add_number(o, "max_rel", result->comparisons[i].max_rel);
+            report_add_number(o, "max_abs", result->comparisons[i].max_abs);
+            report_add_number(o, "max_rel", result->comparisons[i].max_rel);
             cJSON_AddBoolToObject(o, "agree", result->comparisons[i].agree);
         } else {
             cJSON_AddNullToObject(o, "max_abs");
@@ -306,17 +229,17 @@ static void add_nodes(cJSON *root, uir_session *session) {
     char why[1300];
     for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
         cJSON *n = cJSON_CreateObject();
-        add_text(n, "name", node.name);
-        add_text(n, "op", node.op);
-        add_text(n, "by", node.by);
-        add_text(n, "kernel", node.kernel);
-        add_text(n, "why", why_node(&node, why, sizeof why));
+        report_add_text(n, "name", node.name);
+        report_add_text(n, "op", node.op);
+        report_add_text(n, "by", node.by);
+        report_add_text(n, "kernel", node.kernel);
+        report_add_text(n, "why", why_node(&node, why, sizeof why));
         cJSON_AddItemToArray(nodes, n);
     }
 }
 
 /* Takes over `root`. */
-static bool write_json(FILE *stream, cJSON *root) {
+bool report_write_json(FILE *stream, cJSON *root) {
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     if (!text) return false;
@@ -330,8 +253,8 @@ bool report_json(FILE *stream, uir_model *model, uir_session *session, const cas
     cJSON *root = cJSON_CreateObject();
     uir_model_info info = uir_model_get_info(model);
     cJSON_AddNumberToObject(root, "version", 1);
-    add_text(root, "device", device);
-    add_text(root, "ran_on", result->statistics.ran_on);
+    report_add_text(root, "device", device);
+    report_add_text(root, "ran_on", result->statistics.ran_on);
     const uir_run_statistics *statistics = &result->statistics;
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
     cJSON *calls = cJSON_AddObjectToObject(root, "calls");
@@ -344,21 +267,21 @@ bool report_json(FILE *stream, uir_model *model, uir_session *session, const cas
     cJSON_AddNumberToObject(root, "kernels", (double)statistics->kernels);
     cJSON_AddNumberToObject(root, "phases", (double)statistics->phases);
     cJSON_AddNumberToObject(root, "dram_bytes", (double)statistics->dram_bytes);
-    add_number(root, "load_ms", info.load_ms);
-    add_number(root, "compile_ms", info.compile_ms);
-    add_number(root, "first_ms", result->times.first_ms);
+    report_add_number(root, "load_ms", info.load_ms);
+    report_add_number(root, "compile_ms", info.compile_ms);
+    report_add_number(root, "first_ms", result->times.first_ms);
     cJSON *steady = cJSON_AddObjectToObject(root, "steady_ms");
     bool measured = result->times.count > 0;
-    add_number(steady, "p50", measured ? result->times.p50_ms : NAN);
-    add_number(steady, "p90", measured ? result->times.p90_ms : NAN);
-    add_number(steady, "p99", measured ? result->times.p99_ms : NAN);
+    report_add_number(steady, "p50", measured ? result->times.p50_ms : NAN);
+    report_add_number(steady, "p90", measured ? result->times.p90_ms : NAN);
+    report_add_number(steady, "p99", measured ? result->times.p99_ms : NAN);
     cJSON_AddNumberToObject(steady, "n", (double)result->times.count);
     cJSON_AddNumberToObject(root, "peak_bytes", (double)result->statistics.peak_bytes);
     cJSON_AddNumberToObject(root, "cases", (double)cases);
     cJSON_AddBoolToObject(root, "agree", agree);
     add_outputs(root, model, session, result);
     add_nodes(root, session);
-    return write_json(stream, root);
+    return report_write_json(stream, root);
 }
 
 void report_support(FILE *stream, uir_context *context, uir_model *model) {
@@ -376,11 +299,11 @@ void report_support(FILE *stream, uir_context *context, uir_model *model) {
         uir_message m = uir_context_get_message(context, i);
         if (m.severity != UIR_SEVERITY_ERROR) continue;
         cJSON *problem = cJSON_CreateObject();
-        add_text(problem, "status", uir_status_text(m.status));
-        add_text(problem, "node", m.node);
-        add_text(problem, "op", m.op);
+        report_add_text(problem, "status", uir_status_text(m.status));
+        report_add_text(problem, "node", m.node);
+        report_add_text(problem, "op", m.op);
         cJSON_AddStringToObject(problem, "text", m.text); /* messages are printable as they come */
         cJSON_AddItemToArray(problems, problem);
     }
-    (void)!write_json(stream, root);
+    (void)!report_write_json(stream, root);
 }

@@ -18,6 +18,7 @@ typedef struct case_result {
     bool agree;
     uir_run_statistics statistics;
     run_times times;
+    uir_limits limits; /* of the machine, with --profile */
 } case_result;
 
 /* One line per message of the context, to standard error; clears them. */
@@ -25,18 +26,28 @@ void report_messages(uir_context *context, bool quiet);
 void report_inputs(uir_model *model, const run_case *c);
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result);
 void report_times(uir_model *model, const case_result *result);
-/* By node in order (explain), or by time and by op (profile). */
-/* One number a line, or one JSON object with the names of uir_cost's fields. */
-void report_cost(const uir_cost *cost, bool json);
+/* Where each node ran and why, in order. */
+void report_nodes(uir_session *session);
+/* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
+void report_profile(uir_session *session, const uir_limits *limits);
+/* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_limits *limits, bool json);
 /* The steps of the last run as a Chrome trace: complete events in the order of the plan, each as long as all its calls
  * together, one after the other. False when memory runs out or writing fails. */
 bool report_trace(FILE *stream, const uir_session *session);
-void report_nodes(uir_session *session, bool profile);
 /* Writes the object for the last case; `agree` over all cases. */
 bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
                  size_t cases, const char *device);
 /* --can-run as an object: whether the model is supported, and every problem the context holds. `model` NULL: it is not.
  */
 void report_support(FILE *stream, uir_context *context, uir_model *model);
+
+/* ---- for the files of the report ---- */
+struct cJSON;
+/* Made printable first: cJSON writes bytes through. */
+void report_add_text(struct cJSON *object, const char *key, const char *text);
+void report_add_number(struct cJSON *object, const char *key, double value); /* null when it is no number */
+/* Takes over `root`. */
+bool report_write_json(FILE *stream, struct cJSON *root);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/target/compile.h"
 #include "backends/cpu/target/jobs.h"
+#include "base/intern.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 #define BUILD_FLAGS  "-pipe -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-stack-protector -fno-ident"
 #define LINK_FLAGS   "-shared -Wl,--build-id=none -Wl,-s"
 #define OBJECT_NAME  "kernels.so"
+#define MARK_NAME    "kernels.txt"
 #define FILE_COST    600 /* a file's share, in units of about a millisecond of compiling */
 #define BYTES_PER_MS 100 /* of a kernel's text, roughly */
 #define FILES_MAX    96
@@ -210,6 +212,64 @@ static uir_status read_file(const uir_allocator *allocator, const char *path, ui
     return UIR_STATUS_OK;
 }
 
+/* ---- which kernels a folder is of ---- */
+/* Their number, the variant and a hash of their texts: code for others has other symbols, or takes other sizes. */
+static uir_status print_mark(builder *b, const uir_igraph *const *igraphs, uint32_t count, uir_text *mark) {
+    uir_text texts;
+    uir_text_init(&texts, b->allocator);
+    for (uint32_t i = 0; i < count; i++) uir_igraph_print(igraphs[i], &texts);
+    uir_status status = uir_text_status(&texts);
+    uir_text_append_format(mark, "variant %s\nkernels %u, hash %016llx\n",
+                           uir_cpu_variant_name(b->options->compile.variant), (unsigned)count,
+                           (unsigned long long)uir_hash(texts.data ? texts.data : "", texts.length, 0));
+    uir_text_deinit(&texts);
+    return status == UIR_STATUS_OK ? uir_text_status(mark) : status;
+}
+
+static uir_status place_mark(const builder *b, const char *folder, char *path, size_t capacity) {
+    if ((size_t)snprintf(path, capacity, "%s/" MARK_NAME, folder) < capacity) return UIR_STATUS_OK;
+    return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
+}
+
+static uir_status write_mark(builder *b, const char *folder, const uir_igraph *const *igraphs, uint32_t count) {
+    char path[600];
+    uir_text mark;
+    UIR_TRY(place_mark(b, folder, path, sizeof path));
+    uir_text_init(&mark, b->allocator);
+    uir_status status = print_mark(b, igraphs, count, &mark);
+    if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, mark.data, mark.length, b->diagnostics);
+    uir_text_deinit(&mark);
+    return status;
+}
+
+static uir_status check_mark(builder *b, const char *folder, const uir_igraph *const *igraphs, uint32_t count) {
+    static const char hint[] = "write the folder anew: uir-run MODEL --dump-source DIR, with the same device";
+    char path[600];
+    void *found = NULL;
+    size_t size = 0;
+    uir_text mark;
+    UIR_TRY(place_mark(b, folder, path, sizeof path));
+    if (access(folder, F_OK) == 0 && access(path, F_OK) != 0)
+        return uir_error_hint(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, hint,
+                              "%s holds no " MARK_NAME ": it is no folder of .c files that kernels were written to",
+                              folder);
+    UIR_TRY(read_file(b->allocator, path, b->diagnostics, &found, &size));
+    uir_text_init(&mark, b->allocator);
+    uir_status status = print_mark(b, igraphs, count, &mark);
+    const char *end = memchr(found, '\n', size);
+    bool whole = mark.length == size && !memcmp(mark.data, found, size);
+    bool variant = end && mark.length > (size_t)(end - (char *)found) &&
+                   !memcmp(mark.data, found, (size_t)(end - (char *)found) + 1);
+    if (status == UIR_STATUS_OK && !whole)
+        status = uir_error_hint(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, hint,
+                                variant ? "%s holds the kernels of another model, or of another version of this program"
+                                        : "%s holds kernels for another variant of the CPU",
+                                folder);
+    uir_text_deinit(&mark);
+    uir_release(b->allocator, found, size);
+    return status;
+}
+
 static int compare_names(const void *a, const void *b) {
     return strcmp(a, b);
 }
@@ -365,12 +425,14 @@ static uir_status build_in_folder(builder *b, const char *from, const uir_igraph
     file_name *names;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, FILES_MAX + 1, sizeof *names));
     if (from) {
+        UIR_TRY(check_mark(b, from, igraphs, count));
         UIR_TRY(copy_files(b, from, names));
     } else {
         UIR_TRY(emit_all(b, igraphs, first, count));
         UIR_TRY(share_out(b));
         UIR_TRY(write_files(b, b->folder, names));
         if (b->options->source_folder) UIR_TRY(write_files(b, b->options->source_folder, names));
+        if (b->options->source_folder) UIR_TRY(write_mark(b, b->options->source_folder, igraphs, count));
     }
     object->file_count = b->file_count;
     return compile_files(b, names, object);

@@ -13,7 +13,9 @@ typedef struct uir_cpu_build_options {
     uir_cpu_compile_options compile; /* timeout_ms: of the whole build; keep_source is not read */
     uint32_t jobs;                   /* compilers at once; 0: the cores that this process may use */
     bool warnings;                   /* what the compiler warns of becomes a warning of ours; else it is silenced */
-    const char *source_folder;   /* an existing folder to write the source files to as well, with build.sh; or NULL */
+    /* An existing folder to write the source files to as well, with build.sh and kernels.txt, which says of which
+     * kernels they are; or NULL. */
+    const char *source_folder;
     const volatile bool *cancel; /* polled; may be NULL */
     /* After each of `total` steps, on the caller's thread; may be NULL. */
     void (*progress)(void *user, uint32_t done, uint32_t total);
@@ -37,7 +39,8 @@ typedef struct uir_cpu_object {
 uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,
                          const uir_igraph *const *igraphs, uint32_t count, uir_diagnostics *diagnostics,
                          uir_cpu_object *out_object);
-/* The same from a folder that `source_folder` filled, its .c files edited or not; the symbols are the same. */
+/* The same from a folder that `source_folder` filled with these kernels, its .c files edited or not; the symbols are
+ * the same. INVALID_ARGUMENT for a folder of other kernels or another variant. */
 uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                 const char *folder, const uir_igraph *const *igraphs, uint32_t count,
                                 uir_diagnostics *diagnostics, uir_cpu_object *out_object);

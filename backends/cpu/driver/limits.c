@@ -1,17 +1,23 @@
 /* The limits, by intrinsics for every instruction set that this machine may have. */
-#include "limits.h"
+#include "backends/cpu/driver/limits.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-static volatile float sink;
+/* So that no result is unused. */
+static void use(float result) {
+    volatile float sink = result;
+    (void)sink;
+}
 
-double limit_now(void) {
+double uir_cpu_limit_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
@@ -31,7 +37,7 @@ __attribute__((target("avx512f"))) static void multiply_add_512(int64_t rounds) 
         CHAINS(STEP)
     }
     CHAINS(TOTAL)
-    sink = _mm512_cvtss_f32(m);
+    use(_mm512_cvtss_f32(m));
 #undef DECLARE
 #undef STEP
 #undef TOTAL
@@ -47,7 +53,7 @@ __attribute__((target("avx2,fma"))) static void multiply_add_256(int64_t rounds)
         CHAINS(STEP)
     }
     CHAINS(TOTAL)
-    sink = _mm256_cvtss_f32(m);
+    use(_mm256_cvtss_f32(m));
 #undef DECLARE
 #undef STEP
 #undef TOTAL
@@ -68,17 +74,17 @@ static void multiply_add_plain(int64_t rounds) {
         for (int i = 0; i < 48; i++) x[i] = x[i] * 0.999f + 0.001f;
     }
     for (int i = 1; i < 48; i++) x[0] += x[i];
-    sink = x[0];
+    use(x[0]);
 }
 
 static double timed(void (*run)(int64_t), double flops, double flops_per_round) {
     int64_t rounds = (int64_t)(flops / flops_per_round) + 1;
-    double start = limit_now();
+    double start = uir_cpu_limit_now();
     run(rounds);
-    return (limit_now() - start) * flops / ((double)rounds * flops_per_round);
+    return (uir_cpu_limit_now() - start) * flops / ((double)rounds * flops_per_round);
 }
 
-double limit_multiply_add(double flops) {
+double uir_cpu_limit_multiply_add(double flops) {
     double best = 1e30, seconds;
 #if defined(__x86_64__)
     if (has_avx512() && (seconds = timed(multiply_add_512, flops, 2 * 12 * 16)) < best) best = seconds;
@@ -95,7 +101,7 @@ static void read_words(const void *data, size_t bytes) {
     uint64_t a = 0, b = 0, c = 0, d = 0;
     size_t i = 0;
     for (; i + 4 <= bytes / 8; i += 4) a += p[i], b += p[i + 1], c += p[i + 2], d += p[i + 3];
-    sink = (float)(a + b + c + d);
+    use((float)(a + b + c + d));
 }
 
 #if defined(__x86_64__)
@@ -109,7 +115,7 @@ __attribute__((target("avx2"))) static void read_256(const void *data, size_t by
         d = _mm256_add_epi64(d, _mm256_loadu_si256(p + i + 3));
     }
     a = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
-    sink = (float)_mm256_extract_epi32(a, 0);
+    use((float)_mm256_extract_epi32(a, 0));
 }
 
 /* Four places at once, with the lines ahead asked for early. */
@@ -128,7 +134,7 @@ __attribute__((target("avx2"))) static void read_256_ahead(const void *data, siz
             b = _mm256_add_epi64(b, _mm256_loadu_si256((const __m256i *)(at + 96)));
         }
     }
-    sink = (float)_mm256_extract_epi32(_mm256_add_epi64(a, b), 0);
+    use((float)_mm256_extract_epi32(_mm256_add_epi64(a, b), 0));
 }
 
 __attribute__((target("avx512f"))) static void read_512(const void *data, size_t bytes) {
@@ -140,7 +146,7 @@ __attribute__((target("avx512f"))) static void read_512(const void *data, size_t
         c = _mm512_add_epi64(c, _mm512_loadu_si512(p + i + 128));
         d = _mm512_add_epi64(d, _mm512_loadu_si512(p + i + 192));
     }
-    sink = (float)_mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d)));
+    use((float)_mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d))));
 }
 
 __attribute__((target("avx512f"))) static void read_512_ahead(const void *data, size_t bytes) {
@@ -152,7 +158,7 @@ __attribute__((target("avx512f"))) static void read_512_ahead(const void *data, 
         a = _mm512_add_epi64(a, _mm512_loadu_si512(p + i));
         b = _mm512_add_epi64(b, _mm512_loadu_si512(p + i + 64));
     }
-    sink = (float)_mm512_reduce_add_epi64(_mm512_add_epi64(a, b));
+    use((float)_mm512_reduce_add_epi64(_mm512_add_epi64(a, b)));
 }
 #endif
 
@@ -174,17 +180,17 @@ static size_t read_functions(read_function *out[5]) {
     return count;
 }
 
-size_t limit_read_ways(void) {
+size_t uir_cpu_limit_read_ways(void) {
     read_function *functions[5];
     return read_functions(functions);
 }
 
-double limit_read(size_t way, const void *data, size_t bytes) {
+double uir_cpu_limit_read(size_t way, const void *data, size_t bytes) {
     read_function *functions[5];
     (void)read_functions(functions);
-    double start = limit_now();
+    double start = uir_cpu_limit_now();
     functions[way](data, bytes);
-    return limit_now() - start;
+    return uir_cpu_limit_now() - start;
 }
 
 /* ---- copying ---- */
@@ -236,21 +242,108 @@ static size_t copy_functions(copy_way out[4]) {
     return count;
 }
 
-size_t limit_copy_ways(void) {
+size_t uir_cpu_limit_copy_ways(void) {
     copy_way ways[4];
     return copy_functions(ways);
 }
 
-const char *limit_copy_name(size_t way) {
+const char *uir_cpu_limit_copy_name(size_t way) {
     copy_way ways[4];
     (void)copy_functions(ways);
     return ways[way].name;
 }
 
-double limit_copy(size_t way, void *to, const void *from, size_t bytes) {
+double uir_cpu_limit_copy(size_t way, void *to, const void *from, size_t bytes) {
     copy_way ways[4];
     (void)copy_functions(ways);
-    double start = limit_now();
+    double start = uir_cpu_limit_now();
     ways[way].copy(to, from, bytes);
-    return limit_now() - start;
+    return uir_cpu_limit_now() - start;
+}
+
+/* ---- all threads at once ---- */
+enum { LEAST_BYTES = 64 << 20, MOST_BYTES = 512 << 20, ROUNDS = 3, MOST_THREADS = 1024 };
+static const double flops_of_a_go = 2e7;
+
+typedef struct measuring {
+    pthread_mutex_t gate;      /* held until all threads are there, for they wait for each other */
+    pthread_barrier_t barrier; /* before each go */
+    uint32_t threads;
+    bool short_of_threads;
+    size_t bytes; /* of a thread */
+} measuring;
+
+typedef struct measured {
+    measuring *all;
+    char *data;
+    pthread_t thread;
+    double flops_per_second, bytes_per_second; /* the best */
+} measured;
+
+static void *measure(void *user) {
+    measured *m = user;
+    pthread_mutex_lock(&m->all->gate);
+    bool alone = m->all->short_of_threads;
+    pthread_mutex_unlock(&m->all->gate);
+    if (alone) return NULL;
+    memset(m->data, 1, m->all->bytes);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_wait(&m->all->barrier);
+        double rate = flops_of_a_go / uir_cpu_limit_multiply_add(flops_of_a_go);
+        if (rate > m->flops_per_second) m->flops_per_second = rate;
+        for (size_t way = 0; way < uir_cpu_limit_read_ways(); way++) {
+            pthread_barrier_wait(&m->all->barrier);
+            rate = (double)m->all->bytes / uir_cpu_limit_read(way, m->data, m->all->bytes);
+            if (rate > m->bytes_per_second) m->bytes_per_second = rate;
+        }
+    }
+    return NULL;
+}
+
+/* Twice what the last cache holds, where the system tells, cut over the threads. */
+static size_t choose_bytes(uint32_t threads) {
+    long cache = -1;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    size_t bytes = cache > LEAST_BYTES / 2 ? 2 * (size_t)cache : LEAST_BYTES;
+    if (bytes > MOST_BYTES) bytes = MOST_BYTES;
+    return bytes / threads / 4096 * 4096 + 4096;
+}
+
+static uir_status measure_all(measured *threads, measuring *all) {
+    uint32_t started = 0;
+    pthread_mutex_lock(&all->gate);
+    for (; started < all->threads; started++)
+        if (pthread_create(&threads[started].thread, NULL, measure, &threads[started]) != 0) break;
+    all->short_of_threads = started < all->threads;
+    pthread_mutex_unlock(&all->gate);
+    for (uint32_t i = 0; i < started; i++) pthread_join(threads[i].thread, NULL);
+    return all->short_of_threads ? UIR_STATUS_LIMIT : UIR_STATUS_OK;
+}
+
+uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t count, uir_cpu_limits *out) {
+    measuring all = {.threads = count < 1 ? 1 : count < MOST_THREADS ? count : MOST_THREADS};
+    all.bytes = choose_bytes(all.threads);
+    size_t size = all.threads * sizeof(measured), bytes = all.threads * all.bytes;
+    measured *threads = uir_allocate_zeroed(allocator, size);
+    char *data = uir_allocate(allocator, bytes);
+    uir_status status = threads && data ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    *out = (uir_cpu_limits){0, 0};
+    if (status == UIR_STATUS_OK && pthread_barrier_init(&all.barrier, NULL, all.threads) != 0)
+        status = UIR_STATUS_OUT_OF_MEMORY;
+    else if (status == UIR_STATUS_OK) {
+        pthread_mutex_init(&all.gate, NULL);
+        for (uint32_t i = 0; i < all.threads; i++) threads[i].all = &all, threads[i].data = data + i * all.bytes;
+        status = measure_all(threads, &all);
+        pthread_mutex_destroy(&all.gate);
+        pthread_barrier_destroy(&all.barrier);
+        for (uint32_t i = 0; i < all.threads; i++) {
+            out->flops_per_second += threads[i].flops_per_second;
+            out->bytes_per_second += threads[i].bytes_per_second;
+        }
+    }
+    if (data) uir_release(allocator, data, bytes);
+    if (threads) uir_release(allocator, threads, size);
+    return status;
 }

@@ -1,0 +1,228 @@
+/* --plan and --profile: what kernels move and compute, beside what the machine can do. Where time is modelled it says
+ * so. */
+#include "printable.h"
+#include "report.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 20 };
+
+/* Of a node or launch, or of all of one kernel. */
+typedef struct work {
+    const char *kernel, *name, *op, *by;
+    uint64_t calls, bytes, dram_bytes, flops; /* `bytes`: that it must move at least */
+    double ms;                                /* measured, or 0 */
+    double modelled_ms;
+    size_t index;
+} work;
+
+typedef struct work_list {
+    work *items;
+    size_t count;
+} work_list;
+
+/* Each tensor once a launch, or what its slices take of them where that is less: a gather reads some rows of a table.
+ */
+static uint64_t least_bytes(uint64_t tensor_bytes, uint64_t dram_bytes) {
+    return dram_bytes && dram_bytes < tensor_bytes ? dram_bytes : tensor_bytes;
+}
+
+static bool add(work_list *list, work item) {
+    work *grown =
+        list->count & (list->count - 1) ? list->items : realloc(list->items, (2 * list->count + 1) * sizeof *grown);
+    if (!grown) return false;
+    list->items = grown;
+    item.index = list->count;
+    grown[list->count++] = item;
+    return true;
+}
+
+/* ---- by kernel, the longest first ---- */
+
+static int by_kernel(const void *a, const void *b) {
+    const work *x = a, *y = b;
+    int order = strcmp(x->kernel, y->kernel);
+    return order ? order : x->index < y->index ? -1 : x->index > y->index;
+}
+
+static double time_of(const work *w) {
+    return w->ms > 0 ? w->ms : w->modelled_ms;
+}
+
+static int longest_first(const void *a, const void *b) {
+    const work *x = a, *y = b;
+    if (time_of(x) != time_of(y)) return time_of(x) < time_of(y) ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void sum_kernels(work_list *list) {
+    size_t kernels = 0;
+    if (!list->count) return;
+    qsort(list->items, list->count, sizeof *list->items, by_kernel);
+    for (size_t i = 0; i < list->count; i++) {
+        work *w = &list->items[i], *sum = kernels ? &list->items[kernels - 1] : NULL;
+        if (!sum || strcmp(sum->kernel, w->kernel) != 0) {
+            list->items[kernels++] = *w;
+            continue;
+        }
+        sum->calls += w->calls;
+        sum->bytes += w->bytes;
+        sum->dram_bytes += w->dram_bytes;
+        sum->flops += w->flops;
+        sum->ms += w->ms;
+        sum->modelled_ms += w->modelled_ms;
+    }
+    list->count = kernels;
+    qsort(list->items, list->count, sizeof *list->items, longest_first);
+}
+
+static double sum_ms(const work_list *list, bool modelled) {
+    double total = 0;
+    for (size_t i = 0; i < list->count; i++) total += modelled ? list->items[i].modelled_ms : list->items[i].ms;
+    return total;
+}
+
+static void print_limits(const uir_limits *limits) {
+    printf("  limits, measured on this machine with %u threads: %.1f GB/s read from memory, %.1f Gflop/s of f32\n",
+           limits->threads, limits->bytes_per_second / 1e9, limits->flops_per_second / 1e9);
+}
+
+/* ---- --profile ---- */
+
+static bool list_nodes(const uir_session *session, const uir_limits *limits, work_list *list) {
+    uir_node_statistics n;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &n); i++) {
+        uint64_t bytes = least_bytes(n.tensor_bytes, n.dram_bytes);
+        double modelled = uir_limits_model_ms(limits, bytes, n.flops);
+        if (!add(list, (work){n.kernel, n.name, n.op, n.by, n.calls, bytes, n.dram_bytes, n.flops, n.ms, modelled, 0}))
+            return false;
+    }
+    return true;
+}
+
+/* "87%" of a limit that would take so long; "" where nothing is known. */
+static const char *percent(double part, double limit, double ms, char *buffer, size_t capacity) {
+    double seconds = ms * 1e-3;
+    *buffer = 0;
+    if (part > 0 && limit > 0 && seconds > 0) snprintf(buffer, capacity, "%.0f%%", 100 * part / seconds / limit);
+    return buffer;
+}
+
+static void print_kernels(const work_list *list, const uir_limits *limits, double total) {
+    printf("  %-20s %8s %10s %6s %10s %9s %10s %9s %10s\n", "kernel", "calls", "ms", "%", "MB", "of memory", "Mflop",
+           "of FMA", "modelled");
+    for (size_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        char kernel[80], memory[24], compute[24], modelled[24] = "";
+        if (w->modelled_ms > 0) snprintf(modelled, sizeof modelled, "%.3f", w->modelled_ms);
+        printf("  %-20s %8llu %10.3f %6.1f %10.3f %9s %10.3f %9s %10s\n", printable(w->kernel, kernel, sizeof kernel),
+               (unsigned long long)w->calls, w->ms, total > 0 ? 100 * w->ms / total : 0, (double)w->bytes / 1e6,
+               percent((double)w->bytes, limits->bytes_per_second, w->ms, memory, sizeof memory),
+               (double)w->flops / 1e6,
+               percent((double)w->flops, limits->flops_per_second, w->ms, compute, sizeof compute), modelled);
+    }
+}
+
+void report_profile(uir_session *session, const uir_limits *limits) {
+    work_list list = {NULL, 0};
+    if (list_nodes(session, limits, &list)) {
+        double total = sum_ms(&list, false);
+        if (list.count) qsort(list.items, list.count, sizeof *list.items, longest_first);
+        for (size_t i = 0; i < list.count && i < SHOWN; i++) {
+            char name[60], kernel[80];
+            const work *w = &list.items[i];
+            printf("  %-28.60s %-20s %-18s by %s %10.3f ms\n", printable(w->name, name, sizeof name), w->op,
+                   printable(w->kernel, kernel, sizeof kernel), w->by, w->ms);
+        }
+        if (list.count > SHOWN) printf("  ... and %zu more\n", list.count - SHOWN);
+        print_limits(limits);
+        sum_kernels(&list);
+        print_kernels(&list, limits, total);
+        if (sum_ms(&list, true) > 0)
+            puts("  MB: what must be moved, each tensor once a launch; more than 100% of memory: caches held some of "
+                 "it.\n"
+                 "  Modelled: the least ms that the limits allow, not measured.");
+    }
+    free(list.items);
+}
+
+/* ---- --plan ---- */
+
+static bool list_launches(const uir_session *session, const uir_limits *limits, work_list *list) {
+    uir_launch_cost c;
+    for (size_t i = 0; uir_session_get_launch_cost(session, i, &c); i++) {
+        uint64_t bytes = least_bytes(c.tensor_bytes, c.dram_bytes);
+        double modelled = uir_limits_model_ms(limits, bytes, c.flops);
+        if (!add(list, (work){c.kernel, c.name, c.op, "", 1, bytes, c.dram_bytes, c.flops, 0, modelled, 0}))
+            return false;
+    }
+    return true;
+}
+
+typedef struct cost_row {
+    const char *name, *text;
+    uint64_t number;
+} cost_row;
+
+static void print_plan(const cost_row *rows, size_t count, const work_list *list, const uir_limits *limits,
+                       double modelled) {
+    for (size_t i = 0; i < count; i++) printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
+    printf("%-24s %16.3f\n", "modelled, ms", modelled);
+    print_limits(limits);
+    if (list->count) printf("  %-20s %8s %10s %10s %12s\n", "kernel", "launches", "MB", "Mflop", "modelled ms");
+    for (size_t i = 0; i < list->count; i++) {
+        char kernel[80];
+        const work *w = &list->items[i];
+        printf("  %-20s %8llu %10.3f %10.3f %12.4f\n", printable(w->kernel, kernel, sizeof kernel),
+               (unsigned long long)w->calls, (double)w->bytes / 1e6, (double)w->flops / 1e6, w->modelled_ms);
+    }
+}
+
+static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const work_list *list,
+                       const uir_limits *limits, double modelled) {
+    cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray(), *machine = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", 1);
+    for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(root, rows[i].name, (double)rows[i].number);
+    report_add_number(root, "modelled_ms", modelled);
+    cJSON_AddNumberToObject(machine, "threads", limits->threads);
+    report_add_number(machine, "bytes_per_second", limits->bytes_per_second);
+    report_add_number(machine, "flops_per_second", limits->flops_per_second);
+    cJSON_AddItemToObject(root, "limits", machine);
+    for (size_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        cJSON *kernel = cJSON_CreateObject();
+        report_add_text(kernel, "kernel", w->kernel);
+        report_add_text(kernel, "name", w->name);
+        report_add_text(kernel, "op", w->op);
+        cJSON_AddNumberToObject(kernel, "launches", (double)w->calls);
+        cJSON_AddNumberToObject(kernel, "least_bytes", (double)w->bytes);
+        cJSON_AddNumberToObject(kernel, "dram_bytes", (double)w->dram_bytes);
+        cJSON_AddNumberToObject(kernel, "flops", (double)w->flops);
+        report_add_number(kernel, "modelled_ms", w->modelled_ms);
+        cJSON_AddItemToArray(kernels, kernel);
+    }
+    cJSON_AddItemToObject(root, "kernels", kernels);
+    return report_write_json(stream, root);
+}
+
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_limits *limits, bool json) {
+    const cost_row rows[] = {{"tensor_bytes", "tensors, bytes", cost->tensor_bytes},
+                             {"scratch_bytes", "scratch, bytes", cost->scratch_bytes},
+                             {"weight_bytes", "weights, bytes", cost->weight_bytes},
+                             {"dram_bytes", "read and written, bytes", cost->dram_bytes},
+                             {"flops", "operations", cost->flops},
+                             {"launches", "launches", cost->launches}};
+    const size_t count = sizeof rows / sizeof *rows;
+    work_list list = {NULL, 0};
+    bool good = list_launches(session, limits, &list);
+    double modelled = sum_ms(&list, true);
+    if (good) sum_kernels(&list);
+    if (good && json)
+        good = write_plan(stream, rows, count, &list, limits, modelled);
+    else if (good)
+        print_plan(rows, count, &list, limits, modelled);
+    free(list.items);
+    return good;
+}
