@@ -31,6 +31,14 @@ static uir_cache_key make_key(const uir_model_cached *cached, const char *kind, 
     return key;
 }
 
+/* Keeps `record` under the key of that kind and text; without memory it is as good as not there. */
+static void store_record(const uir_model_code *code, const char *kind, const uir_text *first, const uir_text *record,
+                         uir_diagnostics *diagnostics) {
+    uir_status status = uir_text_status(record);
+    uir_cache_key key = make_key(&code->cached, kind, first, NULL, &status);
+    if (status == UIR_STATUS_OK) (void)!uir_cache_store(code->cache, key, record->data, record->length, diagnostics);
+}
+
 static bool key_from_text(const char *text, size_t size, uir_cache_key *out_key) {
     char digits[33];
     if (size < 33 || text[32] != '\n' || strspn(text, "0123456789abcdef") != 32) return false;
@@ -293,9 +301,7 @@ static void note_stamps(uir_model *model, const uir_identity *identity, const ui
         if (status == UIR_STATUS_OK) status = uir_identity_stamp(identity, name.data, &record);
         at = stop + 1;
     }
-    uir_cache_key key = make_key(&code->cached, "stamps", &code->cached.stamp, NULL, &status);
-    if (status == UIR_STATUS_OK && uir_text_status(&record) == UIR_STATUS_OK)
-        (void)!uir_cache_store(code->cache, key, record.data, record.length, diagnostics);
+    if (status == UIR_STATUS_OK) store_record(code, "stamps", &code->cached.stamp, &record, diagnostics);
     uir_text_deinit(&name);
     uir_text_deinit(&record);
 }
@@ -373,9 +379,7 @@ uir_status uir_model_cached_identify(uir_model *model) {
         code->cached.key = make_key(&code->cached, "package", &code->cached.content, &files, &status);
         code->cached.known = status == UIR_STATUS_OK;
     }
-    uir_cache_key key = make_key(&code->cached, "files", &code->cached.content, NULL, &status);
-    if (code->cached.known && files.length)
-        (void)!uir_cache_store(code->cache, key, files.data, files.length, &code->said);
+    if (code->cached.known && files.length) store_record(code, "files", &code->cached.content, &files, &code->said);
     if (code->cached.known) note_stamps(model, &identity, &files, &code->said);
     uir_identity_deinit(&identity);
     uir_text_deinit(&files);
@@ -407,14 +411,12 @@ uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_text from, to;
-    uir_status status = code->cached.package.size ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
+    if (!code->cached.package.size) return;
     uir_text_init(&from, &model->context->allocator);
     uir_text_init(&to, &model->context->allocator);
     append_key(&from, code->cached.key);
     append_key(&to, native);
-    uir_cache_key key = make_key(&code->cached, "native", &from, NULL, &status);
-    if (status == UIR_STATUS_OK && uir_text_status(&to) == UIR_STATUS_OK)
-        (void)!uir_cache_store(code->cache, key, to.data, to.length, diagnostics);
+    if (uir_text_status(&from) == UIR_STATUS_OK) store_record(code, "native", &from, &to, diagnostics);
     uir_text_deinit(&from);
     uir_text_deinit(&to);
 }

@@ -45,11 +45,4 @@ static const uir_value_formats formats = {
     .write_proto = write_pb,
 };
 
-uir_status uir_value_load_file(uir_context *context, const char *path, const char *member, uir_value_kind expected_kind,
-                               uir_value **out_value) {
-    return uir_value_load_as(context, path, member, expected_kind, &formats, out_value);
-}
-
-uir_status uir_value_save_file(uir_context *context, const uir_value *value, const char *path, const char *name) {
-    return uir_value_save_as(context, value, path, name, &formats);
-}
+#include "api/value_files.inc"
