@@ -53,7 +53,36 @@ class Installed:
         return os.path.join(self.kept.name, *parts)
 
 
-def run_examples(tree, digits, buffers, model=DIGITS):
+def make_decoder(tree):
+    """A decoder of one head: the mean of all embeddings so far, and the token's own, choose the next. And what it says."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper, save_model
+    random = np.random.default_rng(3)
+    words, channels, prompt, steps = 50, 8, [3, 1, 4], 9
+    table = random.standard_normal((words, channels)).astype(np.float32)
+    head = random.standard_normal((channels, words)).astype(np.float32)
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["e"]), helper.make_node("Unsqueeze", ["e", "one"], ["new"]),
+             helper.make_node("Concat", ["past.key", "new"], ["present.key"], axis=2),
+             helper.make_node("ReduceMean", ["present.key", "two"], ["mean"], keepdims=0),
+             helper.make_node("Add", ["mean", "e"], ["h"]), helper.make_node("MatMul", ["h", "head"], ["logits"])]
+    values = [("input_ids", TensorProto.INT64, ["batch", "sequence"]), ("past.key", 1, ["batch", 1, "past", channels]),
+              ("logits", 1, ["batch", "sequence", words]), ("present.key", 1, ["batch", 1, "past + sequence", channels])]
+    values = [helper.make_tensor_value_info(*v) for v in values]
+    graph = helper.make_graph(nodes, "decoder", values[:2], values[2:], [
+        numpy_helper.from_array(a, n) for a, n in ((table, "table"), (head, "head"), (np.array([1]), "one"), (np.array([2]), "two"))])
+    path = tree.path("decoder.onnx")
+    save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    tokens = list(prompt)
+    for _ in range(steps):
+        tokens.append(int(np.argmax((table[tokens].mean(0) + table[tokens[-1]]) @ head)))
+    return [path, str(steps), *map(str, prompt)], " ".join(map(str, tokens[len(prompt):]))
+
+
+def run_examples(tree, digits, buffers, generate=None, model=DIGITS):
+    if generate:
+        command, said = make_decoder(tree)
+        out = run(generate, *command, env=tree.environment)
+        assert out.startswith(said + "\n"), f"{out!r} instead of {said}"
     if digits:
         pictures = sorted(os.path.join(PICTURES, p) for p in os.listdir(PICTURES) if p.endswith(".png"))[:2]
         out = run(digits, DIGITS, *pictures, env=tree.environment)
@@ -65,7 +94,7 @@ def run_examples(tree, digits, buffers, model=DIGITS):
 def test_pkg_config(tree):
     for compiler, language in ((["cc", "-std=c11"], "c"), (["c++", "-std=c++17", "-x", "c++"], "c++")):
         programs = []
-        for name in ("digits", "buffers"):
+        for name in ("digits", "buffers", "generate"):
             program = tree.path(f"{name}-{language}")
             source = shutil.copy(os.path.join(ROOT, "examples", name + ".c"), tree.kept.name)
             run(*compiler, *WARNINGS, source, "-x", "none", "-o", program, *tree.flags("uir"))
@@ -78,11 +107,11 @@ def test_cmake_package(tree):
     build = tree.path("build")
     run("cmake", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + tree.prefix)
     run("cmake", "--build", build)
-    run_examples(tree, os.path.join(build, "uir-digits"), os.path.join(build, "uir-buffers"))
+    run_examples(tree, *(os.path.join(build, "uir-" + name) for name in ("digits", "buffers", "generate")))
     package = make_package(tree)
     for library in ("uir_rt", "uir_rt_static"):
         program = os.path.join(build, "uir-buffers-" + library)
-        run_examples(tree, None, program, package)
+        run_examples(tree, None, program, model=package)
         assert "protobuf" not in run("ldd", program, env=tree.environment)
         run(program, DIGITS, code=4, env=tree.environment)
 
