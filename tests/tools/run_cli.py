@@ -468,6 +468,46 @@ def test_explain():
             expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
 
+def explained(done):
+    """What --explain says: per node its columns and the reason below them, joined."""
+    nodes = []
+    for line in done.out.splitlines():
+        if re.match(r"      \S", line):
+            nodes[-1][1] = (nodes[-1][1] + " " + line.strip()).strip()
+        elif re.match(r"  \S", line) and " by " in line and "  " in line.strip():
+            nodes.append([line.split(), ""])
+    return nodes
+
+
+def test_explain_text():
+    """Node, op, kernel and who ran it in columns, and below them why, word for word what --json says."""
+    with Case() as c:
+        nodes = [helper.make_node("Exp", ["x"], ["e"], name="power"), helper.make_node("Relu", ["e"], ["y"], name="floor"),
+                 helper.make_node("TopK", ["y", "k"], ["v", "i"], name="best"),
+                 helper.make_node("Cast", ["v"], ["d"], name="widen", to=TensorProto.DOUBLE),
+                 helper.make_node("Exp", ["d"], ["z"], name="wide power")]
+        model = save(make_model(nodes, [value("x", ["n", 8])], [value("z", None), value("i", None)],
+                                [numpy_helper.from_array(np.array([3]), "k")]), c.path("m.onnx"))
+        done = run(RUN, model, "--no-vm", "--explain")
+        expect(done.returncode == RAN, "--explain", done)
+        shown = explained(done)
+        told = json.loads(run(RUN, model, "--no-vm", "--json").out)["nodes"]
+        expect(len(shown) == len(told) >= 3, f"{shown}\n{told}", done)
+        for (columns, why), node in zip(shown, told):
+            wanted = [*node["name"].split(), node["op"], node["kernel"], "by", node["by"]]
+            expect(columns == wanted and why == node["why"], f"{columns}: {why}\n{node}")
+        by = {node["name"]: node for node in told}
+        expect(by["floor"]["by"] == "native" and re.search(r"\bexp\b", by["floor"]["why"]), "what was joined in a kernel", done)
+        expect(by["best"]["why"] == "kernels are not made of 'top_k', which is a host operator", "a host operator", done)
+        refused = by["wide power"]
+        expect(refused["by"] == "host" and refused["why"].startswith("no kernel computes it: "), "a refused kernel", done)
+        expect("illegal on cpu: no core unit does unary.exp.f64" in refused["why"], "the instruction that is not there", done)
+        fails(UNSUPPORTED, "2 nodes ran without a kernel", "node 'best' (TopK): kernels are not made of 'top_k'",
+              command=[RUN, model, "--no-vm", "--no-fallback"])
+        for columns, why in explained(run(INTERPRET, model, "--explain")):
+            expect(columns[-1] == "interpreter" and not why, f"the interpreter: {columns} {why}")
+
+
 def test_source():
     """Sources go out, build by their script, come back, and an edit of one shows."""
     with Case() as c:

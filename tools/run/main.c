@@ -185,11 +185,25 @@ static bool is_package(const char *path) {
     return same;
 }
 
+/* The first node that no kernel computed, and why. */
+static const char *explain_fallback(const uir_session *session, char *buffer, size_t capacity) {
+    uir_node_statistics node;
+    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+        if (strcmp(node.by, "host") != 0) continue;
+        snprintf(buffer, capacity, "node '%s' (%s): %s", node.name, node.op, node.why);
+        return buffer;
+    }
+    return NULL;
+}
+
 /* What the options forbid. */
-static uir_status check_calls(const run_options *options, uir_model *model, const uir_run_statistics *statistics) {
+static uir_status check_calls(const run_options *options, uir_model *model, const uir_session *session,
+                              const uir_run_statistics *statistics) {
     const char *why = uir_model_get_info(model).why;
     if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
-        complain(*why ? why : NULL, "--no-fallback: %llu nodes ran without a kernel",
+        char first[800];
+        complain(*why ? why : explain_fallback(session, first, sizeof first),
+                 "--no-fallback: %llu nodes ran without a kernel",
                  (unsigned long long)(statistics->host_calls + statistics->interpreter_calls));
         return UIR_STATUS_UNSUPPORTED;
     }
@@ -256,7 +270,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
         if (status != UIR_STATUS_OK) return status;
         result->statistics = uir_session_get_statistics(session);
     }
-    status = check_calls(options, model, &result->statistics);
+    status = check_calls(options, model, session, &result->statistics);
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
     if (status == UIR_STATUS_OK && options->save)
         status = save_outputs(context, model, session, options, c, output_folder);
