@@ -265,6 +265,28 @@ static void pad_rows(uir_kernel *k, uint32_t tensor) {
     uir_text_deinit(&text);
 }
 
+/* Windows and rows of weights: what is summed over is a dim each, and what they are apart is a little more than they
+ * hold, so that they do not meet in the same places of a cache. `inner`: dims that lie together. */
+static void set_apart(uir_kernel *k, uint32_t tensor, uint32_t inner) {
+    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, 1);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (t->rank - d == inner) stride = uir_dim_add(k->dims, stride, uir_dim_const(k->dims, ROW_PAD));
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+    }
+    p->span = stride;
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    for (uint32_t d = 0; d < p->rank; d++)
+        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
+                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
+    uir_text_append_string(&text, ")");
+    p->layout = uir_kernel_copy(k, text.data);
+    uir_text_deinit(&text);
+}
+
 /* The rank of the tensor that a copy into `tensor` reads; 0: it is no plain copy. */
 static uint32_t copied_rank(const uir_kernel *k, uint32_t tensor) {
     const uir_loop_function *f = k->f;
@@ -289,21 +311,26 @@ static void match_outputs(uir_kernel *k) {
     }
 }
 
-/* The loops of m, n and k around a block: by what the sums and the factors are indexed with. */
-static void find_sides(order *o, uint32_t id, const uir_loop_statement **sides) {
+/* The loops of m, n and k around a block: by what the sums are indexed with. */
+typedef struct side_loops {
+    const uir_loop_statement *loops[UIR_LOOP_MAX_ITERS];
+    uint32_t count;
+} side_loops;
+
+static void find_sides(order *o, uint32_t id, side_loops *sides) {
     const uir_loop_function *f = o->k->f;
-    const uir_loop_statement *sum = STATEMENT(f, o->block->first_child);
+    const uir_loop_access *sums = &STATEMENT(f, o->block->first_child)->targets[0];
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = STATEMENT(f, i);
         if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
-        uint32_t inside = s->first_child;
+        uint32_t inside = s->first_child, which = 2;
         while (inside != UIR_LOOP_NONE && STATEMENT(f, inside)->kind == UIR_LOOP_STATEMENT_FOR)
             inside = STATEMENT(f, inside)->first_child;
         if (inside != id) continue;
         const uir_loop_statement *one[] = {s};
-        bool row = loop_of(o, sum->targets[0].indices[0], one, 1) == 0,
-             column = loop_of(o, sum->targets[0].indices[1], one, 1) == 0;
-        sides[row ? 0 : column ? 1 : 2] = s;
+        for (uint32_t d = f->tensors.data[sums->tensor].rank; d > 0; d--)
+            if (loop_of(o, sums->indices[d - 1], one, 1) == 0) which = d > 1;
+        if (sides[which].count < UIR_LOOP_MAX_ITERS) sides[which].loops[sides[which].count++] = s;
     }
 }
 
@@ -311,16 +338,21 @@ static void find_sides(order *o, uint32_t id, const uir_loop_statement **sides) 
 static void describe_factors(order *o, uint32_t id) {
     uir_kernel *k = o->k;
     const uir_loop_function *f = k->f;
-    const uir_loop_statement *sides[3] = {NULL}; /* m, n, k */
+    side_loops sides[3] = {{{NULL}, 0}}; /* m, n, k */
     o->block = STATEMENT(f, id);
     find_sides(o, id, sides);
     for (uint32_t which = 0; which < 2; which++) {
         const uir_loop_expression *factor = factor_of(f, id, which);
-        uint32_t tensor = factor->load.tensor;
-        const uir_loop_statement *loops[2] = {sides[which ? 2 : 0], sides[which ? 1 : 2]};
+        uint32_t tensor = factor->load.tensor, count = 0;
+        const uir_loop_statement *loops[2 * UIR_LOOP_MAX_ITERS] = {NULL};
+        for (uint32_t side = 0; side < 2; side++) { /* rows, columns; none is a side all the same */
+            const side_loops *of = &sides[which ? (side ? 1 : 2) : (side ? 2 : 0)];
+            for (uint32_t l = 0; l < of->count; l++) loops[count + l] = of->loops[l];
+            count += of->count ? of->count : 1;
+        }
         if (f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP) continue;
         o->done[tensor] = true;
-        set_order(o, &factor->load, loops, 2);
+        set_order(o, &factor->load, loops, count);
         if (!marked(f, id, "panel", tensor)) {
             write_strides(k, tensor);
             continue;
@@ -329,7 +361,7 @@ static void describe_factors(order *o, uint32_t id) {
         int32_t column = -1, before = -1;
         bool rising = true;
         for (uint32_t d = 0; d < f->tensors.data[tensor].rank; d++)
-            if (loop_of(o, factor->load.indices[d], &sides[1], 1) == 0) column = (int32_t)d;
+            if (loop_of(o, factor->load.indices[d], sides[1].loops, 1) == 0) column = (int32_t)d;
         if (column < 0) continue;
         for (uint32_t d = 0; d < p->rank; d++) {
             rising &= p->dims[d] < 0 || p->dims[d] > before;
@@ -353,6 +385,9 @@ static void describe_tiles(uir_kernel *k, uint32_t id) {
         keep_dims(k, tensor, copied_rank(k, tensor));
         if (marked(f, id, "pad", tensor)) pad_rows(k, tensor);
         if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factor->load, 1, block);
+        if (marked(f, id, "apart", tensor))
+            set_apart(k, tensor,
+                      which ? f->tensors.data[sum->targets[0].tensor].rank - 1 : f->tensors.data[tensor].rank - 1);
     }
 }
 
@@ -380,22 +415,39 @@ bool uir_contraction_is_mma(const uir_kernel *k, uint32_t block) {
 }
 
 /* ---- mma ---- */
-static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const uint32_t *wanted) {
-    uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[2];
+/* The lanes of a side. */
+typedef struct side_lanes {
+    uint32_t lanes[UIR_KERNEL_MAX_LANES], count;
+} side_lanes;
+
+static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const side_lanes *rows,
+                            const side_lanes *columns) {
+    uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[UIR_KERNEL_MAX_LANES + 1];
     uint32_t count = k->lane_count, used = 0, lanes;
+    uir_dim one = uir_dim_const(k->dims, 1);
     memcpy(all, k->lanes, sizeof all);
-    for (uint32_t i = 0; i < 2; i++)
-        if (wanted[i] != UIR_LOOP_NONE) chosen[used++] = all[wanted[i]];
+    for (uint32_t i = 0; i < rows->count; i++) chosen[used++] = all[rows->lanes[i]];
+    for (uint32_t i = 0; i < columns->count; i++) chosen[used++] = all[columns->lanes[i]];
     /* A side without a loop is one element, in its place. */
-    if (used == 1 && wanted[0] != UIR_LOOP_NONE) {
-        uir_dim one = uir_dim_const(k->dims, 1);
+    if (rows->count && !columns->count)
         chosen[used++] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", one), one, one};
+    if (used > UIR_KERNEL_MAX_LANES) {
+        uir_kernel_refuse(k, "more than %d vectorised loops", UIR_KERNEL_MAX_LANES);
+        return "";
     }
     memcpy(k->lanes, chosen, used * sizeof *chosen);
     k->lane_count = used;
+    k->row_lanes = rows->count > 1 || columns->count > 1 ? rows->count : 0;
+    if (columns->count > 1 && !rows->count) { /* a row of several lanes: written as a side of one element before it */
+        memmove(k->lanes + 1, k->lanes, used * sizeof *k->lanes);
+        k->lanes[0] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", one), one, one};
+        k->lane_count++;
+        k->row_lanes = 1;
+    }
     const char *text = uir_kernel_slice(k, access, false, 0, &lanes);
     memcpy(k->lanes, all, sizeof all);
     k->lane_count = count;
+    k->row_lanes = 0;
     return text;
 }
 
@@ -406,19 +458,19 @@ void uir_contraction_emit(uir_kernel *k, uint32_t id) {
     if (k->status != UIR_STATUS_OK) return;
     const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, id)->first_child);
     const uir_loop_expression *a = factor_of(f, id, 0), *b = factor_of(f, id, 1);
-    uint32_t sides[3] = {UIR_LOOP_NONE, UIR_LOOP_NONE, UIR_LOOP_NONE};
+    side_lanes sides[3] = {{{0}, 0}}; /* m, n, k */
     if (k->status != UIR_STATUS_OK || !a || !b) return;
     for (uint32_t l = 0; l < k->lane_count; l++) {
-        bool in[2] = {false, false};
-        for (uint32_t d = 0; d < 2; d++) {
-            uir_dim index = uir_kernel_substitute(k, sum->targets[0].indices[d]);
-            in[d] = index.id && mentions(k->dims, index, k->lanes[l].symbol);
+        uint32_t which = 2;
+        for (uint32_t d = f->tensors.data[sum->targets[0].tensor].rank; d > 0; d--) {
+            uir_dim index = uir_kernel_substitute(k, sum->targets[0].indices[d - 1]);
+            if (index.id && mentions(k->dims, index, k->lanes[l].symbol)) which = d > 1;
         }
-        sides[in[0] ? 0 : in[1] ? 1 : 2] = l;
+        sides[which].lanes[sides[which].count++] = l;
     }
-    const char *to = slice_of(k, &sum->targets[0], (uint32_t[]){sides[0], sides[1]});
-    const char *left = slice_of(k, &a->load, (uint32_t[]){sides[0], sides[2]});
-    const char *right = slice_of(k, &b->load, (uint32_t[]){sides[2], sides[1]});
+    const char *to = slice_of(k, &sum->targets[0], &sides[0], &sides[1]);
+    const char *left = slice_of(k, &a->load, &sides[0], &sides[2]);
+    const char *right = slice_of(k, &b->load, &sides[2], &sides[1]);
     uir_kernel_line(k, "mma.%s.%s.%s %s, %s, %s", uir_dtype_name(f->tensors.data[sum->targets[0].tensor].dtype),
                     uir_dtype_name(f->tensors.data[a->load.tensor].dtype),
                     uir_dtype_name(f->tensors.data[b->load.tensor].dtype), to, left, right);

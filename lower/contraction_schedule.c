@@ -2,6 +2,7 @@
  * row by row on the finished block. */
 #include "lower/attention.h"
 #include "lower/contraction_plan.h"
+#include "lower/convolution.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -301,6 +302,9 @@ uir_status uir_contraction_schedule(const uir_loop_function *function, const uir
     uir_arena arena;
     bool always = false;
     if (uir_attention_matches(function)) return uir_attention_schedule(function, device, steps, diagnostics, out);
+    bool convolution;
+    UIR_TRY(uir_convolution_schedule(function, device, steps, diagnostics, out, &convolution));
+    if (convolution) return UIR_STATUS_OK;
     uir_arena_init(&arena, &function->allocator);
     uir_status status = build(function, device, true, steps, &arena, diagnostics, out, &always);
     if (status == UIR_STATUS_OK && !always)

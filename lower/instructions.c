@@ -69,7 +69,7 @@ static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordina
         k->status = UIR_STATUS_OUT_OF_MEMORY;
         return;
     }
-    while (first < k->lane_count && !(lanes >> first & 1)) first++;
+    while (!k->row_lanes && first < k->lane_count && !(lanes >> first & 1)) first++;
     uint32_t count = uir_dims_symbol_count(k->dims);
     uir_dim *replaced = uir_arena_allocate_array(k->arena, count + 1, sizeof *replaced);
     if (!replaced) {
@@ -91,10 +91,14 @@ static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordina
         separator = ", ";
     }
     for (uint32_t l = first; l < k->lane_count; l++) {
+        bool opens = k->row_lanes && (l == 0 || l == k->row_lanes),
+             closes = k->row_lanes && (l + 1 == k->row_lanes || l + 1 == k->lane_count);
         uir_text_append_string(text, l == first ? separator : ", ");
+        if (opens) uir_text_append_string(text, "(");
         append_dim(k, text, axes[l]);
         uir_text_append_string(text, "<");
         append_dim(k, text, lanes >> l & 1 ? k->lanes[l].count : uir_dim_const(k->dims, 1));
+        if (closes) uir_text_append_string(text, ")");
     }
     uir_text_append_string(text, "]");
 }
@@ -130,7 +134,7 @@ const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool 
     uir_text text;
     uir_text_init(&text, &k->f->allocator);
     uir_text_append_format(&text, "%%%s", p->name);
-    if (simple && is_box(k, dims, p->rank))
+    if (simple && (!k->row_lanes || k->lane_count == 2) && is_box(k, dims, p->rank))
         append_box(k, &text, dims, p->rank);
     else
         append_window(k, &text, coordinates, p->rank, *out_lanes);

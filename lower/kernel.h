@@ -10,7 +10,7 @@
 
 #include "lower/internal.h"
 
-#define UIR_KERNEL_MAX_LANES 4
+#define UIR_KERNEL_MAX_LANES 8
 
 /* A vectorised loop around the block being made, outermost first. */
 typedef struct uir_kernel_lane {
@@ -60,6 +60,7 @@ typedef struct uir_kernel_pointer {
     int32_t dims[UIR_LOOP_MAX_RANK]; /* per pointer dim: the tensor's, or -1: one element */
     const char *layout;              /* as written after the extents; NULL: row-major */
     bool constant;                   /* packed ahead: `const` instead of `in` */
+    uir_dim span;                    /* elements with the gaps of its layout; NONE: those of its extents */
 } uir_kernel_pointer;
 
 typedef struct uir_kernel {
@@ -80,7 +81,8 @@ typedef struct uir_kernel {
     uir_vector(uir_condition) given; /* hold where the walk is; substituted */
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
-    bool *fresh; /* per statement: an update whose init was left out: it does not go on from an old state */
+    uint32_t row_lanes; /* not 0: slices are matrices, the first lanes their rows, the others their columns */
+    bool *fresh;        /* per statement: an update whose init was left out: it does not go on from an old state */
     const char *block;
     /* the block being made */
     uir_vector(uir_kernel_value) values;

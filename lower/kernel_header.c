@@ -112,8 +112,9 @@ void uir_kernel_write_header(uir_kernel *k, uir_text *text) {
     }
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
+        const uir_dim *span = k->pointers[i].span.id ? &k->pointers[i].span : NULL;
         if (k->pointers[i].used && k->pointers[i].on_chip && strcmp(t->space, "reg"))
-            bytes = add_bytes(k, bytes, t->dtype, t->extents, t->rank);
+            bytes = add_bytes(k, bytes, t->dtype, span ? span : t->extents, span ? 1 : t->rank);
     }
     for (uint32_t i = 0; i < k->memories.count; i++) {
         const uir_kernel_memory *m = &k->memories.data[i];

@@ -77,13 +77,62 @@ static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uin
     return out_dims[0] == UINT32_MAX || out_dims[1] == UINT32_MAX ? NULL : box;
 }
 
+/* The distance of neighbours along a side whose axes lie in memory as one: each a whole number of the next. */
+static bool step_of_side(emitter *e, const uir_islice *window, uint32_t side, uir_dim *out) {
+    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    uir_dims *dims = e->igraph->dims;
+    uir_dim wanted = UIR_DIM_NONE;
+    *out = uir_dim_const(dims, 0);
+    for (uint32_t a = window->axis_count; a-- > 0;) {
+        if (window->axes[a].dim != side || uir_c_dim_is(e, window->axes[a].extent, 1)) continue;
+        uir_dim step = uir_dim_const(dims, 0);
+        for (uint32_t d = 0; d < p->rank; d++) {
+            term t;
+            if (!linear(e, window, window->starts[d], &t)) return false;
+            if (!uir_c_dim_is(e, t.moves[a], 0) && p->mode_count[d] != 1) return false;
+            step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], p->modes[d][0].stride));
+        }
+        if (!step.id || (wanted.id && !uir_dim_equal(step, wanted))) return false;
+        if (!wanted.id) *out = step;
+        wanted = uir_dim_mul(dims, step, window->axes[a].extent);
+    }
+    return true;
+}
+
+/* A window that is nowhere outside, its sides of several axes each, as a matrix. */
+static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
+    const uir_islice *slice = &in->slices[k];
+    const char *at = "0";
+    uir_dim row, column;
+    if (!slice->window || slice->has_fill) return false;
+    uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
+    const uir_ipointer *p = out->access.pointer;
+    if (out->access.missing) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        term t;
+        if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
+        if (p->mode_count[d] != 1 && !uir_c_dim_is(e, t.base, 0)) return false;
+        at = uir_c_sum(e, at,
+                       uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t.base)),
+                                     uir_c_format(e, "(%s)", uir_c_dim(e, p->modes[d][0].stride))));
+    }
+    if (!step_of_side(e, slice, out->first, &row) || !step_of_side(e, slice, out->first + 1, &column)) return false;
+    /* A side of one element has no distance; any serves. */
+    if (uir_c_dim_is(e, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->igraph->dims, 1);
+    out->at = at;
+    out->row = uir_c_dim(e, row);
+    out->column = uir_c_dim(e, column);
+    out->panel = uir_c_product(e, out->column, "32");
+    return true;
+}
+
 /* A box as a matrix with constant distances; false when it is not one. */
 static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
     *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1"};
     uint32_t dims[2] = {out->first, out->first + 1};
     if (slice->block || slice->rank - out->first != 2) return false;
-    if (slice->window && !(slice = box_of_window(e, slice, out->first, dims))) return false;
+    if (slice->window && !(slice = box_of_window(e, slice, out->first, dims))) return plane_of_window(e, in, k, out);
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
