@@ -2,7 +2,8 @@
  *
  *   conv(x [N, C, s..], w [O, C, 1..])  ->  matmul(w [O, C], x [N, C, s]) [N, O, s..]
  *
- * without padding, strides or groups. Pixels become one axis, so that a product's columns are as many as they can be. */
+ * without padding, strides or groups. Pixels become one axis, so that a product's columns are as many as they can be.
+ */
 #include "decompose/cleanup.h"
 
 static bool all_are(const uir_module *module, const uir_dim *dims, uint32_t count, int64_t wanted) {
@@ -21,7 +22,8 @@ static uir_value_id as_product(void *user, uir_builder *b, const uir_node_info *
     const uir_type x = *uir_value_type(module, node->inputs[0]), w = *uir_value_type(module, node->inputs[1]);
     const uir_type y = *uir_value_type(module, node->outputs[0]);
     const int64_t *strides = uir_node_ints(module, node, "strides", &spatial);
-    const uir_dim *low = uir_node_dims(module, node, "low", &count), *high = uir_node_dims(module, node, "high", &count);
+    const uir_dim *low = uir_node_dims(module, node, "low", &count),
+                  *high = uir_node_dims(module, node, "high", &count);
     if (!all_are(module, w.dims + 2, spatial, 1) || !all_are(module, low, spatial, 0) ||
         !all_are(module, high, spatial, 0))
         return none;

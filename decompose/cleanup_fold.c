@@ -10,17 +10,22 @@
 #define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
 #define MOST_BYTES  (256u << 20) /* and never more than this each */
 
-static bool worth_folding(const uir_module *module, const uir_node_info *node, uint64_t bytes_in) {
-    uint64_t bytes_out = 0;
+static bool result_bytes(const uir_module *module, const uir_node_info *node, uint64_t *out_bytes) {
+    *out_bytes = 0;
     for (uint32_t i = 0; i < node->output_count; i++) {
         const uir_type *type = uir_value_type(module, node->outputs[i]);
         uint64_t count;
         size_t size;
         if (!uir_type_element_count(module, type, &count)) return false;
         if (!uir_dtype_storage_size(type->dtype, count, &size) || size > MOST_BYTES) return false;
-        bytes_out += size;
+        *out_bytes += size;
     }
-    return bytes_out <= SMALL_BYTES || (bytes_out <= MOST_BYTES && bytes_out / MOST_GROWTH <= bytes_in);
+    return *out_bytes <= MOST_BYTES;
+}
+
+static bool worth_folding(const uir_module *module, const uir_node_info *node, uint64_t bytes_in) {
+    uint64_t bytes_out;
+    return result_bytes(module, node, &bytes_out) && (bytes_out <= SMALL_BYTES || bytes_out / MOST_GROWTH <= bytes_in);
 }
 
 static bool known_elements(const uir_module *module, const uir_value_info *info) {
@@ -49,17 +54,15 @@ static bool grows(const uir_module *module, const uir_node_info *node) {
            !uir_type_element_count(module, uir_value_type(module, node->outputs[0]), &to) || to > from;
 }
 
-/* The tensor that a broadcast of a constant stands for, when it is small; NULL otherwise. Owned by the caller. */
-static uir_status broadcast_operand(const uir_module *module, uir_pass_context *context, uir_value_id value,
-                                    uint64_t *bytes_in, uir_tensor **out_tensor) {
-    const uir_node_info *node = uir_value_made_by(module, value, UIR_OP_BROADCAST);
-    if (!node || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
-    uir_tensor *origin = uir_value_info_get(module, node->inputs[0])->constant;
-    if (!origin) return UIR_STATUS_OK;
-    *bytes_in += origin->byte_size;
-    if (!worth_folding(module, node, origin->byte_size)) return UIR_STATUS_OK;
-    return uir_node_run_on_constants(module, module->allocator, uir_value_info_get(module, value)->producer, &origin,
-                                     context->scratch, out_tensor);
+/* The constant that a value is or is a broadcast of; NULL. */
+static uir_tensor *origin_of(const uir_module *module, uir_value_id value) {
+    uir_tensor *own = uir_value_info_get(module, value)->constant;
+    const uir_node_info *node = own ? NULL : uir_value_made_by(module, value, UIR_OP_BROADCAST);
+    uint64_t bytes;
+    if (own) return own;
+    return node && uir_node_is_pure(module, node) && result_bytes(module, node, &bytes)
+               ? uir_value_info_get(module, node->inputs[0])->constant
+               : NULL;
 }
 
 static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, uir_tensor **outputs) {
@@ -74,18 +77,23 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     UIR_TRY_ALLOCATE(made, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *made));
     uint64_t bytes_in = 0;
     uir_status status = UIR_STATUS_OK;
-    bool all = true;
-    for (uint32_t i = 0; i < node->input_count && all && status == UIR_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
         if (!node->inputs[i].id) continue;
-        inputs[i] = uir_value_info_get(module, node->inputs[i])->constant;
-        if (!inputs[i])
-            status = broadcast_operand(module, context, node->inputs[i], &bytes_in, &made[i]);
-        else
-            bytes_in += inputs[i]->byte_size;
-        if (made[i]) inputs[i] = made[i];
-        all = inputs[i] != NULL;
+        inputs[i] = origin_of(module, node->inputs[i]);
+        if (!inputs[i]) return UIR_STATUS_OK;
+        bytes_in += inputs[i]->byte_size;
     }
-    if (status == UIR_STATUS_OK && all && worth_folding(module, node, bytes_in))
+    if (!worth_folding(module, node, bytes_in)) return UIR_STATUS_OK;
+    /* A factor per channel is many times smaller than the weights that it scales: its broadcast lives while they are
+     * made. */
+    for (uint32_t i = 0; i < node->input_count && status == UIR_STATUS_OK; i++) {
+        if (!node->inputs[i].id || uir_value_info_get(module, node->inputs[i])->constant) continue;
+        status =
+            uir_node_run_on_constants(module, module->allocator, uir_value_info_get(module, node->inputs[i])->producer,
+                                      &inputs[i], context->scratch, &made[i]);
+        inputs[i] = made[i];
+    }
+    if (status == UIR_STATUS_OK)
         status = uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
     for (uint32_t i = 0; i < node->input_count; i++) uir_tensor_release(made[i]);
     return status;

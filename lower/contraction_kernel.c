@@ -353,6 +353,12 @@ static void describe_factors(order *o, uint32_t id) {
         if (f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP) continue;
         o->done[tensor] = true;
         set_order(o, &factor->load, loops, count);
+        if (marked(f, id, "apart", tensor)) {
+            keep_dims(k, tensor, 0);
+            k->pointers[tensor].constant = true;
+            set_apart(k, tensor, sides[2].count ? sides[2].count : 1);
+            continue;
+        }
         if (!marked(f, id, "panel", tensor)) {
             write_strides(k, tensor);
             continue;

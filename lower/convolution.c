@@ -39,7 +39,7 @@ typedef struct convolution {
     span depths[MAX_DEPTHS];      /* what is summed over, in the order of the update; at most the first is split */
     uint32_t depth_count;
     int64_t depth; /* elements of the kernel in a tile of channels of the image */
-    bool copies_weights;
+    bool copies_weights, lays_apart;
     uint32_t sums, columns, weights; /* tensors on chip */
 } convolution;
 
@@ -203,9 +203,9 @@ static bool choose_depth(convolution *v) {
     return v->depth <= 4096;
 }
 
-/* Are the weights read where they lie: all that is summed over side by side in their last dims, and rows that do not
- * meet in the same places of a cache? */
-static bool weights_are_direct(const convolution *v) {
+/* Are the weights read where they lie: all that is summed over side by side in their last dims? Rows should not meet in
+ * the same places of a cache: those of constants are laid apart. */
+static bool weights_are_direct(convolution *v) {
     const uir_loop_expression *e = EXPRESSION(v->f, v->p.raw[1]);
     if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
     const uir_loop_tensor *t = &v->f->tensors.data[e->load.tensor];
@@ -223,7 +223,8 @@ static bool weights_are_direct(const convolution *v) {
     for (uint32_t d = 0; d + v->depth_count < t->rank; d++)
         for (uint32_t i = 0; i < v->depth_count; i++)
             if (mentions_iter(v, e->load.indices[d], v->depths[i].axis)) return false;
-    return v->channels.axis == NONE || bytes < SAME_SET || bytes % SAME_SET != 0;
+    v->lays_apart = v->channels.axis != NONE && bytes >= SAME_SET && bytes % SAME_SET == 0;
+    return !v->lays_apart || uir_contraction_is_constant(&v->p.c, e->load.tensor);
 }
 
 /* Bytes on chip: for each pixel of a unit, and besides. */
@@ -460,7 +461,9 @@ static uir_status place_update(convolution *v, uint32_t under) {
     uir_contraction_plan_append(f, under, c->update);
     UIR_TRY(uir_loop_add_mark(f, c->update, UIR_CONTRACTION_MMA));
     UIR_TRY(uir_loop_add_mark(f, c->update, "apart %s", f->tensors.data[v->columns].name));
-    if (v->copies_weights) UIR_TRY(uir_loop_add_mark(f, c->update, "apart %s", f->tensors.data[v->weights].name));
+    uint32_t rows = v->copies_weights ? v->weights : load_in(v, left)->load.tensor;
+    if (v->copies_weights || v->lays_apart)
+        UIR_TRY(uir_loop_add_mark(f, c->update, "apart %s", f->tensors.data[rows].name));
     return UIR_STATUS_OK;
 }
 
