@@ -570,8 +570,8 @@ static bool can_stream(const looking *l, uint32_t first, uint32_t last) {
     return !l->c->row_capacity || !uir_clusters_checks(l->c, UIR_FUSION_CLAUSE_CAPACITY) || bytes <= l->c->row_capacity;
 }
 
-/* Between the products all is over the rows S and keys R that the reductions have, R is what the second one sums over.
- */
+/* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have; R is
+ * what the second one sums over. */
 static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
     reduce_axes axes = {0};
     axis_set domain = {0};
@@ -583,7 +583,7 @@ static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
         last = i;
     }
     UIR_TRY(make_set(l, axes_of(l, last), &domain));
-    if (!can_stream(l, first, last)) *out_fits = false;
+    if (!can_stream(l, first, last) || !is_set(axes_of(l, first), &axes.all)) *out_fits = false;
     if (!is_set(uir_axes_of_operand(&l->axes, last, 0), &axes.all)) *out_fits = false;
     for (uint32_t a = 0; a < l->axes.count; a++) {
         if (axes.all.has[a] && !axes.kept.has[a] && domain.has[a]) *out_fits = false;

@@ -272,33 +272,33 @@ static uir_status relate_or_fix(rule_call *c, const instance *a, uint32_t dim, b
     return make_solid(c->t, c->result, dim);
 }
 
-static bool is_number(const table *t, uir_dim dim, int64_t number) {
-    int64_t value;
-    return uir_dim_is_const(t->module->dims, dim, &value) && value == number;
+bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim) {
+    uint32_t count;
+    uir_dim start = uir_node_dims(module, node, "starts", &count)[dim], zero = uir_dim_const(module->dims, 0);
+    uir_dim size = uir_node_dims(module, node, "sizes", &count)[dim];
+    uir_dim whole = uir_value_type(module, node->inputs[0])->dims[dim];
+    return uir_dim_equal(start, zero) && uir_node_ints(module, node, "steps", &count)[dim] == 1 &&
+           uir_dim_compare(module->dims, size, UIR_RELATION_EQ, whole) == UIR_TRUE;
 }
 
 static uir_status rule_slice(rule_call *c) {
-    uint32_t count;
-    const uir_dim *starts = uir_node_dims(c->t->module, c->node, "starts", &count),
-                  *sizes = uir_node_dims(c->t->module, c->node, "sizes", &count);
-    const int64_t *steps = uir_node_ints(c->t->module, c->node, "steps", &count);
-    const uir_type *type = uir_value_type(c->t->module, c->node->inputs[0]);
-    for (uint32_t d = 0; d < type->rank; d++) {
-        bool same = is_number(c->t, starts[d], 0) && steps[d] == 1 && is_same(c->t, sizes[d], type->dims[d]);
-        UIR_TRY(relate_or_fix(c, c->operands[0], d, same));
-    }
+    uint32_t rank = uir_value_type(c->t->module, c->node->inputs[0])->rank;
+    for (uint32_t d = 0; d < rank; d++)
+        UIR_TRY(relate_or_fix(c, c->operands[0], d, uir_axes_slice_keeps(c->t->module, c->node, d)));
     return UIR_STATUS_OK;
 }
 
-static uir_status rule_pad(rule_call *c) {
+bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim) {
     uint32_t count;
-    const uir_dim *low = uir_node_dims(c->t->module, c->node, "low", &count),
-                  *high = uir_node_dims(c->t->module, c->node, "high", &count);
-    const int64_t *interior = uir_node_ints(c->t->module, c->node, "interior", &count);
-    for (uint32_t d = 0; d < c->result->rank; d++) {
-        bool same = is_number(c->t, low[d], 0) && is_number(c->t, high[d], 0) && !interior[d];
-        UIR_TRY(relate_or_fix(c, c->operands[0], d, same));
-    }
+    uir_dim zero = uir_dim_const(module->dims, 0);
+    return uir_dim_equal(uir_node_dims(module, node, "low", &count)[dim], zero) &&
+           uir_dim_equal(uir_node_dims(module, node, "high", &count)[dim], zero) &&
+           !uir_node_ints(module, node, "interior", &count)[dim];
+}
+
+static uir_status rule_pad(rule_call *c) {
+    for (uint32_t d = 0; d < c->result->rank; d++)
+        UIR_TRY(relate_or_fix(c, c->operands[0], d, uir_axes_pad_keeps(c->t->module, c->node, d)));
     return UIR_STATUS_OK;
 }
 

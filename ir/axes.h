@@ -43,6 +43,11 @@ uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, 
 uir_axis_list uir_axes_of_value(const uir_axes *axes, uir_value_id value);
 /* Of operand `index` of the node at `node` in the given list. */
 uir_axis_list uir_axes_of_operand(const uir_axes *axes, uint32_t node, uint32_t index);
+/* Whether a slice, or a pad, leaves every index along a dim as it is: then the dim is the same axis before and after.
+ * Where it does not, the two may still be one axis, because something else in the group relates them: x against x
+ * reversed. */
+bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
+bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
 /* The one axis of a dim, NONE when it has none (extent 1); a dim of several joined or split axes gives NONE too: ask
  * for dims that a node's meaning keeps solid, as a slice's or a reduction's. */
 uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_t dim);

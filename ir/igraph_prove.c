@@ -11,19 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_ROWS         112
-#define MAX_COLUMNS      280
-#define MAX_BASE         90
-#define MAX_ENTRIES      6000
-#define MAX_VARIABLES    64
-#define MAX_PIVOTS       260
-#define MAX_SPLITS       4
-#define ROW_TABLE        512
-#define MEMO_SIZE        (1u << 14)
-#define EFFORT_LIMIT     UINT64_C(1500000000)
-#define MEMORY_LIMIT     ((size_t)256 << 20)
-#define TOLERANCE        1e-9
-#define MOST_DENOMINATOR 4096
+#define MAX_ROWS      112
+#define MAX_COLUMNS   280
+#define MAX_BASE      90
+#define MAX_ENTRIES   6000
+#define MAX_VARIABLES 64
+#define MAX_PIVOTS    260
+#define MAX_SPLITS    4
+#define MAX_SCALE     (1 << 24)
+#define ROW_TABLE     512
+#define MEMO_SIZE     (1u << 14)
+#define EFFORT_LIMIT  UINT64_C(1500000000)
+#define MEMORY_LIMIT  ((size_t)256 << 20)
+#define TOLERANCE     1e-9
 
 __extension__ typedef __int128 wide;
 
@@ -425,6 +425,37 @@ static bool certify_scaled(const prover *p, const double *weights, double scale)
     return totals[0] < 0;
 }
 
+/* The least whole number that makes x nearly whole: the denominator of the first convergent of x's continued fraction
+ * that is near enough. 0 when there is none that is small. */
+static int64_t find_denominator(double x) {
+    int64_t before = 0, denominator = 1;
+    double rest = x;
+    while (denominator <= MAX_SCALE) {
+        double off = x * (double)denominator;
+        if (fabs(off - nearbyint(off)) < 1e-6) return denominator;
+        double fraction = rest - floor(rest);
+        if (fraction < 1e-9) return 0;
+        rest = 1 / fraction;
+        if (rest > (double)MAX_SCALE) return 0;
+        int64_t next = (int64_t)floor(rest) * denominator + before;
+        before = denominator;
+        denominator = next;
+    }
+    return 0;
+}
+
+/* The number by which all weights, which are multiples of `unit` but for a denominator, become whole; 0: none found. */
+static double find_scale(const prover *p, const double *weights, double unit) {
+    int64_t scale = 1;
+    for (uint32_t r = 0; r < p->row_count; r++) {
+        if (weights[r] == 0) continue;
+        int64_t denominator = find_denominator(weights[r] / unit * (double)scale);
+        if (denominator == 0 || denominator > MAX_SCALE / scale) return 0;
+        scale *= denominator;
+    }
+    return (double)scale / unit;
+}
+
 static bool certify(prover *p) {
     double weights[MAX_ROWS], least = 0;
     double most = 0;
@@ -436,10 +467,8 @@ static bool certify(prover *p) {
         if (weights[r] > 0 && (least == 0 || weights[r] < least)) least = weights[r];
     }
     if (least == 0) return false;
-    /* What a corner weighs are fractions with a common denominator, of the constants in the facts. */
-    for (uint32_t factor = 1; factor <= MOST_DENOMINATOR; factor++)
-        if (certify_scaled(p, weights, factor / least) || certify_scaled(p, weights, factor)) return true;
-    return false;
+    double by_least = find_scale(p, weights, least), by_one = find_scale(p, weights, 1);
+    return (by_least > 0 && certify_scaled(p, weights, by_least)) || (by_one > 0 && certify_scaled(p, weights, by_one));
 }
 
 /* ---- counterexamples ----

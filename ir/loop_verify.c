@@ -214,6 +214,13 @@ static void check_list(verifier *v, uint32_t id) {
     }
 }
 
+static uir_dim element_count(verifier *v, const uir_loop_tensor *tensor) {
+    uir_dim product = uir_dim_const(v->function->dims, 1);
+    for (uint32_t d = 0; d < tensor->rank; d++) product = uir_dim_mul(v->function->dims, product, tensor->extents[d]);
+    return product;
+}
+
+/* An argument may have several tensors, which see its elements by other axes; a result has one. */
 static void check_declarations(verifier *v) {
     const uir_loop_function *f = v->function;
     uir_dim zero = uir_dim_const(f->dims, 0);
@@ -227,10 +234,14 @@ static void check_declarations(verifier *v) {
                 fail(v, "tensor '%s': extent %s may be negative", t->name, show(v, t->extents[d]));
         }
         for (uint32_t j = 0; j < i; j++) {
-            if (t->role != UIR_LOOP_ROLE_TEMP && f->tensors.data[j].role == t->role &&
-                f->tensors.data[j].index == t->index) {
-                fail(v, "tensors '%s' and '%s' are the same argument", f->tensors.data[j].name, t->name);
-            }
+            const uir_loop_tensor *other = &f->tensors.data[j];
+            if (t->role == UIR_LOOP_ROLE_TEMP || other->role != t->role || other->index != t->index) continue;
+            if (t->role == UIR_LOOP_ROLE_OUT)
+                fail(v, "tensors '%s' and '%s' are the same result", other->name, t->name);
+            else if (other->dtype != t->dtype ||
+                     !proved(v, element_count(v, other), UIR_RELATION_EQ, element_count(v, t)))
+                fail(v, "tensors '%s' and '%s' are the same argument, but not of one dtype and size", other->name,
+                     t->name);
         }
     }
 }

@@ -52,9 +52,8 @@ static uir_status slice_expression(uir_lower_builder *b, uint32_t node, uint32_t
     const int64_t *steps = uir_node_ints(b->module, info, "steps", &count);
     uir_dim at[UIR_MAX_RANK + 1] = {{0}};
     for (uint32_t d = 0; d < rank; d++) {
-        uint32_t from = uir_axes_of_operand_dim(&b->axes, node, 0, d);
-        if (from == UIR_AXES_NONE || from == uir_axes_of_value_dim(&b->axes, info->outputs[0], d)) continue;
-        if (!b->axes.axes[from].solid) continue; /* the same axes, joined with others */
+        if (uir_axes_slice_keeps(b->module, info, d)) continue;
+        if (uir_axes_of_operand_dim(&b->axes, node, 0, d) == UIR_AXES_NONE) continue; /* of one element */
         uir_dim start;
         UIR_TRY(uir_lower_dim(b, starts[d], &start));
         uir_dim coord = coord_of_result(b, node, d);
@@ -79,15 +78,10 @@ static uir_status pad_expression(uir_lower_builder *b, uint32_t node, uint32_t *
     bool exact = uir_dtype_is_float(e->dtype) || (e->integer <= (int64_t)1 << 53 && e->integer >= -((int64_t)1 << 53));
     if (!exact) return uir_lower_refuse(b, node, "the pad value has more bits than a fill");
     for (uint32_t d = 0; d < rank; d++) {
-        uint32_t from = uir_axes_of_operand_dim(&b->axes, node, 0, d);
+        if (uir_axes_pad_keeps(b->module, info, d)) continue;
         if (interior[d]) return uir_lower_refuse(b, node, "there is padding between elements");
-        if (from == uir_axes_of_value_dim(&b->axes, info->outputs[0], d)) {
-            if (from == UIR_AXES_NONE && !uir_dim_is_const(b->module->dims, low[d], NULL))
-                return uir_lower_refuse(b, node, "an axis of one element is padded");
-            continue;
-        }
-        if (from == UIR_AXES_NONE) return uir_lower_refuse(b, node, "an axis of one element is padded");
-        if (!b->axes.axes[from].solid) continue;
+        if (uir_axes_of_operand_dim(&b->axes, node, 0, d) == UIR_AXES_NONE)
+            return uir_lower_refuse(b, node, "an axis of one element is padded");
         uir_dim start, coord = coord_of_result(b, node, d);
         UIR_TRY(uir_lower_dim(b, low[d], &start));
         at[d] = uir_dim_sub(b->f->dims, coord, start);

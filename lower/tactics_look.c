@@ -197,7 +197,10 @@ static void look_at_index(reader *r, uir_dim index) {
     const uir_loop_statement *b = uir_tactic_at(r->t, r->block);
     for (uint32_t k = 0; k < b->iter_count; k++) {
         if (!uir_tactic_mentions(r->t, index, b->iters[k].symbol)) continue;
-        if (b->iters[k].data) {
+        uir_dim rest = uir_dim_sub(r->t->f->dims, index, uir_dim_symbol(r->t->f->dims, b->iters[k].symbol));
+        bool forward =
+            rest.id && !uir_tactic_mentions(r->t, rest, b->iters[k].symbol); /* neither strided nor reversed */
+        if (b->iters[k].data || !forward) {
             r->out->irregular = true;
             continue;
         }

@@ -366,8 +366,8 @@ static void bind_fill(const vm_slice *slice, vm_view *view) {
     if (uir_dtype_is_float(view->dtype))
         uir_dtype_store_double(view->dtype, view->outside, 0, fill, UIR_ROUND_NEAREST_EVEN);
     else
-        uir_dtype_store_integer(view->dtype, view->outside, 0, fill >= -9e18 && fill <= 9e18 ? (int64_t)fill : 0, false,
-                                UIR_ROUND_NEAREST_EVEN);
+        uir_dtype_store_integer(view->dtype, view->outside, 0, fill >= -0x1p63 && fill < 0x1p63 ? (int64_t)fill : 0,
+                                false, UIR_ROUND_NEAREST_EVEN);
 }
 
 static uir_status bind(vm_machine *machine, uint32_t index, vm_view *view) {

@@ -283,8 +283,9 @@ static bool compare_bits(runner *r, void *const *got, void *const *expected) {
             if (uir_dtype_is_float(t->dtype) && isnan(uir_dtype_load_double(t->dtype, got[k], i)) &&
                 isnan(uir_dtype_load_double(t->dtype, expected[k], i)))
                 continue;
-            char text[100];
-            snprintf(text, sizeof text, "output %u element %llu differs", k, (unsigned long long)i);
+            char text[120];
+            snprintf(text, sizeof text, "output %u element %llu is %.17g, should be %.17g", k, (unsigned long long)i,
+                     uir_dtype_load_double(t->dtype, got[k], i), uir_dtype_load_double(t->dtype, expected[k], i));
             note(r->c, LOWER_RUN_VM, text, NULL);
             return false;
         }

@@ -78,6 +78,14 @@ static int print_fired(const campaign *c, uint64_t modules) {
     return few;
 }
 
+static void show_module(const uir_module *module) {
+    uir_text text;
+    uir_text_init(&text, module->allocator);
+    (void)uir_module_print(module, 64, &text);
+    printf("%s\n", text.data ? text.data : "");
+    uir_text_deinit(&text);
+}
+
 static void show(const uir_loop_function *f) {
     uir_text text;
     uir_text_init(&text, &f->allocator);
@@ -136,6 +144,7 @@ static void check_group(campaign *c, uir_module *module, uir_node_id node, uint6
             for (uint32_t n = 0; n < body->nodes.count; n++)
                 printf(" %s", uir_op_name(uir_node_get(module, body->nodes.data[n])->op));
             printf("\n    %s\n", check.message);
+            if (wrong) show_module(module);
             if (wrong && trace.data) printf("steps at random:\n%s", trace.data);
             if (wrong && check.steps) show(check.lowered.naive), show(check.steps);
         }

@@ -170,10 +170,14 @@ static const rejection verify_rejections[] = {
          "      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj]\n      }\n  "
          "    ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj]\n      }\n"),
      "two blocks"},
-    {"func @f {\n  dim M\n  tensor X : f32 [M] in 0\n  tensor Z : f32 [M] in 0\n  tensor Y : f32 [M - 1] out 0\n  "
+    {"func @f {\n  dim M\n  tensor X : f32 [M] in 0\n  tensor Z : f32 [M + 1] in 0\n  tensor Y : f32 [M - 1] out 0\n  "
      "serial for (i, 0, M) {\n    ScheduleBlock(B) {\n      vi = axis.bind(i) : M\n      Y[vi] = X[vi]\n    }\n  "
      "}\n}\n",
-     "same argument"},
+     "same argument, but not of one dtype and size"},
+    {"func @f {\n  dim M\n  tensor X : f32 [M] in 0\n  tensor Y : f32 [M] out 0\n  tensor Z : f32 [M] out 0\n  "
+     "serial for (i, 0, M) {\n    ScheduleBlock(B) {\n      vi = axis.bind(i) : M\n      Y[vi] = X[vi]\n    }\n  "
+     "}\n}\n",
+     "same result"},
     {"func @f {\n  dim M\n  tensor X : f32 [M] in 0\n  tensor Y : f32 [M - 1] out 0\n  serial for (i, 0, M) {\n    "
      "ScheduleBlock(B) {\n      vi = axis.bind(i) : M\n      Y[vi] = X[vi]\n    }\n  }\n}\n",
      "may be negative"},
