@@ -301,7 +301,8 @@ static bool find_softmax(const looking *l, uint32_t index, softmax *s) {
            uir_value_type(l->c->module, node_of(l, s->scores)->outputs[0])->dtype == UIR_DTYPE_F32;
 }
 
-/* Between the products is nothing but what leads to the softmax, and the softmax, which the second one alone reads. */
+/* Between the products is nothing but what leads to the softmax, and the softmax. What else read of it would be over
+ * other axes than the second product. */
 static bool is_only_softmax(const looking *l, uint32_t first, uint32_t last) {
     softmax s;
     if (l->reduces != 2 || !find_softmax(l, origin_of(l, last, 0), &s) || !depends_on(l, s.scores, first)) return false;
@@ -310,12 +311,6 @@ static bool is_only_softmax(const looking *l, uint32_t first, uint32_t last) {
         bool moves = class_of(l, i) == UIR_FUSION_CLASS_VIEW || class_of(l, i) == UIR_FUSION_CLASS_RESHAPE;
         for (uint32_t k = 0; k < s.count; k++) part |= s.parts[k] == i;
         if (between && !part && !moves && !depends_on(l, s.scores, i)) return false;
-        for (uint32_t k = 0; after && k < node_of(l, i)->input_count; k++) {
-            uint32_t from = origin_of(l, i, k);
-            bool inside =
-                from != UIR_FUSION_NONE && from != last && depends_on(l, from, first) && !depends_on(l, from, last);
-            if (inside && (i != last || k)) return false;
-        }
     }
     return true;
 }
@@ -437,7 +432,6 @@ static uir_status agree_on_axes(const looking *l, reduce_axes *out_axes, bool *o
 static bool fits_reduce_domain(const looking *l, const reduce_axes *axes) {
     for (uint32_t i = 0; i < count_of(l); i++) {
         uir_axis_list own = axes_of(l, i);
-        if (!is_within(own, &axes->all)) return false;
         if (gives(l, i) && !is_set(own, &axes->kept) && !is_set(own, &axes->all)) return false;
     }
     return true;
@@ -470,9 +464,6 @@ static uir_status fits_domain(const looking *l, bool *out_fits) {
     for (uint32_t i = 0; i < count_of(l) && domain.has; i++) {
         uir_axis_list own = axes_of(l, i);
         if (l->contractions && l->roles[i] == ROLE_AFTER && !is_set(own, &domain)) *out_fits = false;
-        if (l->contractions && l->roles[i] == ROLE_SIDE && class_of(l, i) != UIR_FUSION_CLASS_SLICE &&
-            !is_within(own, &domain) && !is_view_of_outside(l, i))
-            *out_fits = false;
         if (l->contractions && gives(l, i) && l->roles[i] < ROLE_SEED) *out_fits = false;
         if (gives(l, i) && !is_set(own, &domain)) *out_fits = false;
     }

@@ -351,10 +351,11 @@ static uir_status recompute(uir_clusters *c, uint32_t place, const uir_places *r
 static uir_status place_trivial(uir_clusters *c, uint32_t place) {
     uint32_t home = c->items[place].home;
     uir_places readers = {0};
-    bool plain, joined = false;
+    bool plain, stays, joined = false; /* stays: what reads it is no kernel, so that it is written in any case */
     if (home == UIR_FUSION_NONE || !uir_clusters_is_trivial(c, home)) return UIR_STATUS_OK;
     UIR_TRY(find_readers(c, place, &readers, &plain));
-    for (uint32_t i = 0; i < readers.count; i++) plain |= only_reshapes(c, readers.data[i]);
+    stays = plain;
+    for (uint32_t i = 0; i < readers.count; i++) stays |= only_reshapes(c, readers.data[i]);
     for (uint32_t i = 0; i < readers.count;) /* itself is none */
         if (readers.data[i] == home || only_reshapes(c, readers.data[i]))
             memmove(&readers.data[i], &readers.data[i + 1], (--readers.count - i) * sizeof *readers.data);
@@ -366,8 +367,8 @@ static uir_status place_trivial(uir_clusters *c, uint32_t place) {
     }
     bool single = c->clusters.data[home].places.count == 1;
     if (joined || !readers.count || !single || !runs(c, UIR_FUSION_RECOMPUTE)) return UIR_STATUS_OK;
-    if (readers.count + plain < 2 || !is_cheap(c, place, readers.count)) return UIR_STATUS_OK;
-    return recompute(c, place, &readers, plain);
+    if (readers.count + stays < 2 || !is_cheap(c, place, readers.count)) return UIR_STATUS_OK;
+    return recompute(c, place, &readers, stays);
 }
 
 static uir_status place_trivials(uir_clusters *c) {
@@ -453,9 +454,7 @@ static uir_status join_attention(uir_clusters *c) {
         UIR_TRY(find_products_before(c, middle, &firsts));
         for (uint32_t i = 0; i < firsts.count && c->items[p].home == last; i++) {
             uint32_t members[3] = {firsts.data[i], middle, last};
-            if (firsts.data[i] == last) continue;
             UIR_TRY(try_join_all(c, &(uir_places){members, 3, 3}, UIR_FUSION_ATTENTION));
-            if (c->clusters.data[middle].places.count == 0) break;
         }
     }
     return UIR_STATUS_OK;
