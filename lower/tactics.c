@@ -590,7 +590,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         if (!taken) order[n++] = loops[i], rest++;
     }
     if (lane != UIR_LOOP_NONE) order[n++] = lane;
-    if (n > 1) UIR_TRY(uir_schedule_reorder(t->s, order, n));
+    if (n > 1 && memcmp(order, loops, n * sizeof *order)) UIR_TRY(uir_schedule_reorder(t->s, order, n));
     if (rest) elements = product_of(t, order + count, rest);
     if (lane != UIR_LOOP_NONE) elements = number(t, TILE);
     if (count && lane == UIR_LOOP_NONE && !t->stream) find_sharing(t, spatial[count - 1]);
@@ -621,11 +621,41 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     return place_temps(t);
 }
 
+/* Is something reduced after an output is stored? Neither is computed for the other: no compute-at brings what both
+ * read under one loop. */
+static bool reduces_after_output(const uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    bool stored = false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
+        if (stored && s->kind == UIR_LOOP_STATEMENT_UPDATE) return true;
+        stored = stored || !uir_tactic_is_temp(t, s->targets[0].tensor);
+    }
+    return false;
+}
+
+/* The rows' loops of all nests become one, as far as they go together. */
+static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
+    for (uint32_t at = t->f->first; levels > 0 && at != UIR_LOOP_NONE; levels--) {
+        for (bool done = true; done;) {
+            uint32_t next = uir_tactic_at(t, at)->next;
+            done = false;
+            if (next != UIR_LOOP_NONE && uir_tactic_at(t, at)->kind == UIR_LOOP_STATEMENT_FOR &&
+                uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR)
+                UIR_TRY(asked(uir_schedule_merge_loops(t->s, at, next), &done));
+        }
+        if (uir_tactic_at(t, at)->kind != UIR_LOOP_STATEMENT_FOR) break;
+        at = uir_tactic_at(t, at)->first_child;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_reduce(uir_tactic *t) {
     UIR_TRY(inline_all(t));
     UIR_TRY(two_step(t));
-    uint32_t anchor = find_anchor(t);
+    uint32_t anchor = find_anchor(t), spatial[MOST_LOOPS];
     if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
+    if (reduces_after_output(t)) UIR_TRY(merge_rows(t, spatial_loops(t, anchor, spatial)));
     return schedule_rows(t, anchor);
 }
 

@@ -241,6 +241,23 @@ static void make_reduce(fusion_generator *g) {
     add(g, r);
 }
 
+/* Where the greatest or least is, along an axis that surely has elements; of what is computed, and read by what
+ * follows. */
+static void make_position(fusion_generator *g) {
+    static const uir_op ops[] = {UIR_OP_ARG_MAX, UIR_OP_ARG_MIN};
+    uir_value_id a = any_float(g, 1), result;
+    int64_t number;
+    if (!a.id) return;
+    uint32_t axis = (uint32_t)pick(g, 0, type_of(g, a)->rank - 1);
+    if (!is_number(g, type_of(g, a)->dims[axis], &number) || number < 1) return;
+    if (chance(g, 50)) a = uir_build_unary(b(g), UIR_OP_ABS, a);
+    uir_attribute attributes[] = {uir_attribute_int(b(g), "axis", axis), uir_attribute_int(b(g), "keep", chance(g, 60)),
+                                  uir_attribute_int(b(g), "last", chance(g, 30))};
+    uir_build_node(b(g), ops[pick(g, 0, 1)], &a, 1, attributes, 3, &result, 1);
+    uir_value_id real = uir_build_cast(b(g), result, UIR_DTYPE_F32);
+    add(g, chance(g, 50) ? uir_build_unary(b(g), UIR_OP_TANH, real) : real);
+}
+
 /* Two reductions of one value over different axes, whose extents may be equal. */
 static void make_crossed(fusion_generator *g) {
     uir_value_id a = any_float(g, 2);
@@ -472,7 +489,7 @@ static void (*const makers[])(fusion_generator *g) = {
     make_reshape,    make_slice,    make_concat,    make_pad,      make_gather,    make_iota,
     make_scan,       make_reduce,   make_reduce,    make_crossed,  make_softmax,   make_norm,
     make_matmul,     make_matmul,   make_shared,    make_pair,     make_mask,      make_bound,
-    make_bound_late, make_rotation, make_attention, make_siblings, make_if,
+    make_bound_late, make_rotation, make_attention, make_siblings, make_if,        make_position,
 };
 
 /* ---- modules ---- */
