@@ -1,160 +1,199 @@
 #include "tests/lower/random_steps.h"
 
-enum { STEPS = 24, MOST = 64 };
+enum { STEPS = 24 };
 
-typedef struct walk {
-    uir_loop_function *f;
-    uir_schedule *s;
-    uint64_t state;
-} walk;
-
-static uint32_t below(walk *w, uint32_t limit) {
-    w->state = w->state * 6364136223846793005u + 1442695040888963407u;
-    return limit ? (uint32_t)((w->state >> 33) % limit) : 0;
+static uint32_t below(random_walk *w, uint32_t limit) {
+    *w->state = *w->state * 6364136223846793005u + 1442695040888963407u;
+    return limit ? (uint32_t)((*w->state >> 33) % limit) : 0;
 }
 
-static uint32_t any_block(walk *w) {
-    uint32_t blocks[MOST], count = uir_schedule_blocks(w->s, UIR_LOOP_NONE, blocks, MOST);
-    return blocks[below(w, count < MOST ? count : MOST)];
+static uint32_t any_block(random_walk *w) {
+    uint32_t blocks[64], count = uir_schedule_blocks(w->schedule, UIR_LOOP_NONE, blocks, 64);
+    return count ? blocks[below(w, count < 64 ? count : 64)] : 0;
 }
 
-static uint32_t any_loop(walk *w, uint32_t block) {
-    uint32_t loops[MOST], count = uir_schedule_loops(w->s, block, loops, MOST);
-    return count ? loops[below(w, count < MOST ? count : MOST)] : UIR_LOOP_NONE;
+static uint32_t any_loop_of(random_walk *w, uint32_t block) {
+    uint32_t loops[32], count = uir_schedule_loops(w->schedule, block, loops, 32);
+    return count ? loops[below(w, count < 32 ? count : 32)] : UIR_LOOP_NONE;
 }
 
-static uint32_t any_tensor(walk *w) {
-    return below(w, w->f->tensors.count);
+static uint32_t any_tensor(random_walk *w) {
+    return below(w, w->function->tensors.count);
 }
 
-/* A block that reads what this one writes, or writes what it reads; itself when there is none. */
-static uint32_t neighbour(walk *w, uint32_t block, bool reader) {
+/* The block of an update, if one is found soon. */
+static uint32_t any_update(random_walk *w) {
+    uint32_t block = any_block(w);
     for (int k = 0; k < 8; k++) {
-        uint32_t tensor = any_tensor(w), these[MOST], others[MOST], found = MOST;
-        uint32_t count =
-            reader ? uir_schedule_writers(w->s, tensor, these, MOST) : uir_schedule_readers(w->s, tensor, these, MOST);
-        for (uint32_t i = 0; i < count && i < MOST; i++)
-            if (these[i] == block) found = i;
-        if (found == MOST) continue;
-        count = reader ? uir_schedule_readers(w->s, tensor, others, MOST)
-                       : uir_schedule_writers(w->s, tensor, others, MOST);
-        if (count) return others[below(w, count < MOST ? count : MOST)];
+        const uir_loop_statement *statements = w->function->statements.data;
+        if (statements[statements[block].first_child].kind == UIR_LOOP_STATEMENT_UPDATE) break;
+        block = any_block(w);
     }
     return block;
 }
 
-static uir_status try_split(walk *w) {
-    uir_dim factor = uir_dim_const(w->f->dims, 1 + below(w, 5));
-    return uir_schedule_split(w->s, any_loop(w, any_block(w)), factor, NULL, NULL);
-}
-static uir_status try_fuse(walk *w) {
-    uint32_t loop = any_loop(w, any_block(w));
-    if (loop == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
-    return uir_schedule_fuse(w->s, loop, w->f->statements.data[loop].first_child, NULL);
-}
-static uir_status try_reorder(walk *w) {
-    uint32_t loops[MOST], count = uir_schedule_loops(w->s, any_block(w), loops, MOST);
-    if (count < 2 || count > MOST) return UIR_STATUS_UNSUPPORTED;
-    uint32_t a = below(w, count), b = below(w, count), pair[2] = {loops[a > b ? a : b], loops[a > b ? b : a]};
-    return a == b ? UIR_STATUS_UNSUPPORTED : uir_schedule_reorder(w->s, pair, 2);
-}
-static uir_status try_merge(walk *w) {
-    uint32_t a = any_block(w), b = neighbour(w, a, true), first[MOST], second[MOST], k = 0;
-    uint32_t m = uir_schedule_loops(w->s, a, first, MOST), n = uir_schedule_loops(w->s, b, second, MOST);
-    while (k < m && k < n && first[k] == second[k]) k++;
-    return k == m || k == n ? UIR_STATUS_UNSUPPORTED : uir_schedule_merge_loops(w->s, first[k], second[k]);
-}
-static uir_status try_kind(walk *w) {
-    uir_loop_kind kind = (uir_loop_kind)below(w, UIR_LOOP_KIND_COUNT);
-    return uir_schedule_set_kind(w->s, any_loop(w, any_block(w)), kind, kind == UIR_LOOP_BOUND ? "group" : NULL);
-}
-static uir_status try_inline(walk *w) {
-    return uir_schedule_inline(w->s, any_block(w));
-}
-static uir_status try_reverse_inline(walk *w) {
-    return uir_schedule_reverse_inline(w->s, any_block(w));
-}
-static uir_status try_compute_at(walk *w) {
-    uint32_t block = any_block(w);
-    return uir_schedule_compute_at(w->s, block, any_loop(w, neighbour(w, block, true)));
-}
-static uir_status try_reverse_compute_at(walk *w) {
-    uint32_t block = any_block(w);
-    return uir_schedule_reverse_compute_at(w->s, block, any_loop(w, neighbour(w, block, false)));
-}
-static uir_status try_shrink(walk *w) {
-    return uir_schedule_shrink(w->s, any_tensor(w));
-}
-static uir_status try_rfactor(walk *w) {
-    uint32_t block = any_block(w);
-    return uir_schedule_rfactor(w->s, block, any_loop(w, block), NULL, NULL, NULL);
-}
-static uir_status try_factorise(walk *w) {
-    uint32_t block = any_block(w);
-    uir_dim factor = uir_dim_const(w->f->dims, 1 + below(w, 4));
-    return uir_schedule_factorise_reduction(w->s, block, any_loop(w, block), factor, NULL, NULL, NULL);
-}
-static uir_status try_annotate(walk *w) {
-    return uir_schedule_annotate(w->s, any_block(w), "seen");
-}
-static uir_status try_cache_read(walk *w) {
-    uint32_t tensor = any_tensor(w), blocks[MOST], count = uir_schedule_readers(w->s, tensor, blocks, MOST);
-    if (!count) return UIR_STATUS_UNSUPPORTED;
-    return uir_schedule_cache_read(w->s, tensor, blocks[below(w, count < MOST ? count : MOST)], "sram", NULL, NULL);
-}
-static uir_status try_cache_write(walk *w) {
-    return uir_schedule_cache_write(w->s, any_tensor(w), "sram", NULL, NULL);
-}
-static uir_status try_set_scope(walk *w) {
-    return uir_schedule_set_scope(w->s, any_tensor(w), below(w, 2) ? "sram" : "dram");
+static uint32_t tensor_of(random_walk *w, uint32_t block, bool written) {
+    uint32_t found = UIR_LOOP_NONE, seen = 0;
+    for (uint32_t i = 0; i < w->function->tensors.count; i++) {
+        uint32_t blocks[64], count = written ? uir_schedule_writers(w->schedule, i, blocks, 64)
+                                             : uir_schedule_readers(w->schedule, i, blocks, 64);
+        for (uint32_t k = 0; k < count && k < 64; k++)
+            if (blocks[k] == block && below(w, ++seen) == 0) found = i;
+    }
+    return found;
 }
 
-static uir_status (*const steps[])(walk *) = {
-    try_split,
-    try_fuse,
-    try_fuse,
-    try_reorder,
-    try_merge,
-    try_merge,
-    try_kind,
-    try_inline,
-    try_inline,
-    try_reverse_inline,
-    try_compute_at,
-    try_compute_at,
-    try_compute_at,
-    try_reverse_compute_at,
-    try_reverse_compute_at,
-    try_shrink,
-    try_shrink,
-    try_rfactor,
-    try_rfactor,
-    try_factorise,
-    try_annotate,
-    try_cache_read,
-    try_cache_write,
-    try_set_scope,
+static uint32_t neighbour(random_walk *w, uint32_t block, bool consumer) {
+    uint32_t tensor = tensor_of(w, block, consumer), blocks[64], count;
+    if (tensor == UIR_LOOP_NONE) return block;
+    count = consumer ? uir_schedule_readers(w->schedule, tensor, blocks, 64)
+                     : uir_schedule_writers(w->schedule, tensor, blocks, 64);
+    return count ? blocks[below(w, count < 64 ? count : 64)] : block;
+}
+
+static uir_status try_split(random_walk *w) {
+    uir_dims *dims = w->function->dims;
+    uint32_t loop = any_loop_of(w, any_block(w)), kind = below(w, 8);
+    uint32_t tiles = w->function->tiles.count, sizes = w->function->sizes.count;
+    uir_dim factor = uir_dim_const(dims, below(w, 5));
+    if (kind == 0 && tiles) factor = uir_dim_symbol(dims, w->function->tiles.data[below(w, tiles)].symbol);
+    if (kind == 1 && sizes) factor = uir_dim_symbol(dims, w->function->sizes.data[below(w, sizes)].symbol);
+    return uir_schedule_split(w->schedule, loop, factor, NULL, NULL);
+}
+
+static uir_status try_fuse(random_walk *w) {
+    uint32_t loop = any_loop_of(w, any_block(w));
+    if (loop == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
+    return uir_schedule_fuse(w->schedule, loop, w->function->statements.data[loop].first_child, NULL);
+}
+
+static uir_status try_reorder(random_walk *w) {
+    uint32_t loops[32], count = uir_schedule_loops(w->schedule, any_block(w), loops, 32);
+    if (count > 32) count = 32;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t k = below(w, i), kept = loops[i - 1];
+        loops[i - 1] = loops[k];
+        loops[k] = kept;
+    }
+    return uir_schedule_reorder(w->schedule, loops, count > 2 && below(w, 2) ? 2 : count);
+}
+
+static uir_status try_merge(random_walk *w) {
+    uint32_t first[32], second[32], a = any_block(w);
+    uint32_t b = below(w, 3) ? neighbour(w, a, true) : any_block(w);
+    uint32_t m = uir_schedule_loops(w->schedule, a, first, 32), n = uir_schedule_loops(w->schedule, b, second, 32),
+             k = 0;
+    while (k < m && k < n && first[k] == second[k]) k++;
+    if (k == m || k == n) return UIR_STATUS_UNSUPPORTED;
+    return uir_schedule_merge_loops(w->schedule, first[k], second[k]);
+}
+
+static uir_status try_kind(random_walk *w) {
+    uir_loop_kind kind = (uir_loop_kind)below(w, UIR_LOOP_KIND_COUNT);
+    return uir_schedule_set_kind(w->schedule, any_loop_of(w, any_block(w)), kind,
+                                 kind == UIR_LOOP_BOUND ? "group" : NULL);
+}
+
+static uir_status try_inline(random_walk *w) {
+    return uir_schedule_inline(w->schedule, any_block(w));
+}
+
+static uir_status try_reverse_inline(random_walk *w) {
+    return uir_schedule_reverse_inline(w->schedule, any_block(w));
+}
+
+static uir_status try_compute_at(random_walk *w) {
+    uint32_t block = any_block(w);
+    return uir_schedule_compute_at(w->schedule, block, any_loop_of(w, neighbour(w, block, true)));
+}
+
+static uir_status try_reverse_compute_at(random_walk *w) {
+    uint32_t block = any_block(w);
+    return uir_schedule_reverse_compute_at(w->schedule, block, any_loop_of(w, neighbour(w, block, false)));
+}
+
+static uir_status try_shrink(random_walk *w) {
+    return uir_schedule_shrink(w->schedule, any_tensor(w));
+}
+
+static uir_status try_rfactor(random_walk *w) {
+    uint32_t block = any_update(w);
+    return uir_schedule_rfactor(w->schedule, block, any_loop_of(w, block), NULL, NULL, NULL);
+}
+
+static uir_status try_factorise(random_walk *w) {
+    uint32_t block = any_update(w);
+    return uir_schedule_factorise_reduction(w->schedule, block, any_loop_of(w, block),
+                                            uir_dim_const(w->function->dims, 1 + below(w, 4)), NULL, NULL, NULL);
+}
+
+static uir_status try_annotate(random_walk *w) {
+    return uir_schedule_annotate(w->schedule, any_block(w), "seen");
+}
+
+static uir_status try_cache_read(random_walk *w) {
+    uint32_t block = any_block(w);
+    return uir_schedule_cache_read(w->schedule, tensor_of(w, block, false), block, w->space, NULL, NULL);
+}
+
+static uir_status try_cache_write(random_walk *w) {
+    return uir_schedule_cache_write(w->schedule, any_tensor(w), w->space, NULL, NULL);
+}
+
+static uir_status try_set_scope(random_walk *w) {
+    return uir_schedule_set_scope(w->schedule, any_tensor(w), below(w, 2) ? "dram" : w->space);
+}
+
+const random_step random_step_rows[RANDOM_STEPS] = {
+    {"split", try_split, 2},
+    {"fuse", try_fuse, 3},
+    {"reorder", try_reorder, 6},
+    {"merge loops", try_merge, 8},
+    {"set kind", try_kind, 3},
+    {"inline", try_inline, 3},
+    {"reverse inline", try_reverse_inline, 3},
+    {"compute at", try_compute_at, 8},
+    {"reverse compute at", try_reverse_compute_at, 8},
+    {"shrink", try_shrink, 6},
+    {"rfactor", try_rfactor, 8},
+    {"factorise reduction", try_factorise, 6},
+    {"annotate", try_annotate, 1},
+    {"cache read", try_cache_read, 1},
+    {"cache write", try_cache_write, 1},
+    {"set scope", try_set_scope, 1},
 };
+
+uint32_t random_step_choose(random_walk *w) {
+    uint32_t total = 0, at;
+    for (uint32_t i = 0; i < RANDOM_STEPS; i++) total += random_step_rows[i].weight;
+    at = below(w, total);
+    for (uint32_t i = 0; i < RANDOM_STEPS; i++) {
+        if (at < random_step_rows[i].weight) return i;
+        at -= random_step_rows[i].weight;
+    }
+    return 0;
+}
 
 uir_loop_function *random_steps(const uir_loop_function *naive, const uir_device *device, uint64_t seed,
                                 uir_diagnostics *diagnostics, uir_text *trace) {
-    walk w = {.state = seed * 2654435761u + 12345};
+    uint64_t state = seed * 2654435761u + 12345;
+    random_walk w = {.state = &state, .space = "sram"};
     uir_text text;
     uir_text_init(&text, &naive->allocator);
     uir_loop_print(naive, &text);
-    uir_status status = uir_loop_parse(&naive->allocator, text.data, text.length, "steps", diagnostics, &w.f);
+    uir_status status = uir_loop_parse(&naive->allocator, text.data, text.length, "steps", diagnostics, &w.function);
     uir_text_deinit(&text);
-    if (status == UIR_STATUS_OK) status = uir_schedule_create(w.f, device, diagnostics, &w.s);
-    if (status == UIR_STATUS_OK) uir_schedule_set_mode(w.s, UIR_SCHEDULE_QUIET);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(w.function, device, diagnostics, &w.schedule);
+    if (status == UIR_STATUS_OK) uir_schedule_set_mode(w.schedule, UIR_SCHEDULE_QUIET);
     for (int k = 0; k < STEPS && status == UIR_STATUS_OK; k++) {
-        status = steps[below(&w, sizeof steps / sizeof *steps)](&w);
+        status = random_step_rows[random_step_choose(&w)].attempt(&w);
         if (status == UIR_STATUS_UNSUPPORTED) status = UIR_STATUS_OK;
     }
-    if (status == UIR_STATUS_OK) status = uir_loop_verify(w.f, diagnostics);
-    if (w.s && uir_schedule_trace(w.s)->data)
-        uir_text_append(trace, uir_schedule_trace(w.s)->data, uir_schedule_trace(w.s)->length);
-    uir_schedule_destroy(w.s);
-    if (status == UIR_STATUS_OK) return w.f;
-    uir_loop_function_destroy(w.f);
+    if (status == UIR_STATUS_OK) status = uir_loop_verify(w.function, diagnostics);
+    if (w.schedule && uir_schedule_trace(w.schedule)->data)
+        uir_text_append(trace, uir_schedule_trace(w.schedule)->data, uir_schedule_trace(w.schedule)->length);
+    uir_schedule_destroy(w.schedule);
+    if (status == UIR_STATUS_OK) return w.function;
+    uir_loop_function_destroy(w.function);
     return NULL;
 }

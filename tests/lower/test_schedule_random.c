@@ -6,6 +6,7 @@
  * and loops marked parallel give the same results when they run backwards. */
 #include "lower/schedule_internal.h"
 #include "schedule_programs.h"
+#include "tests/lower/random_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,180 +93,7 @@ static bool check_results(trial *t, const uir_loop_function *f) {
 }
 
 /* ---- steps ---- */
-static uint32_t any_block(trial *t) {
-    uint32_t blocks[64], count = uir_schedule_blocks(t->schedule, UIR_LOOP_NONE, blocks, 64);
-    return count ? blocks[random_below(&t->random, count < 64 ? count : 64)] : 0;
-}
-
-static uint32_t any_loop_of(trial *t, uint32_t block) {
-    uint32_t loops[32], count = uir_schedule_loops(t->schedule, block, loops, 32);
-    return count ? loops[random_below(&t->random, count < 32 ? count : 32)] : UIR_LOOP_NONE;
-}
-
-static uint32_t any_tensor(trial *t) {
-    return random_below(&t->random, t->function->tensors.count);
-}
-
-/* The block of an update, if one is found soon. */
-static uint32_t any_update(trial *t) {
-    uint32_t block = any_block(t);
-    for (int k = 0; k < 8; k++) {
-        const uir_loop_statement *statements = t->function->statements.data;
-        if (statements[statements[block].first_child].kind == UIR_LOOP_STATEMENT_UPDATE) break;
-        block = any_block(t);
-    }
-    return block;
-}
-
-static uint32_t tensor_of(trial *t, uint32_t block, bool written) {
-    uint32_t found = UIR_LOOP_NONE, seen = 0;
-    for (uint32_t i = 0; i < t->function->tensors.count; i++) {
-        uint32_t blocks[64], count = written ? uir_schedule_writers(t->schedule, i, blocks, 64)
-                                             : uir_schedule_readers(t->schedule, i, blocks, 64);
-        for (uint32_t k = 0; k < count && k < 64; k++)
-            if (blocks[k] == block && random_below(&t->random, ++seen) == 0) found = i;
-    }
-    return found;
-}
-
-static uint32_t neighbour(trial *t, uint32_t block, bool consumer) {
-    uint32_t tensor = tensor_of(t, block, consumer), blocks[64], count;
-    if (tensor == UIR_LOOP_NONE) return block;
-    count = consumer ? uir_schedule_readers(t->schedule, tensor, blocks, 64)
-                     : uir_schedule_writers(t->schedule, tensor, blocks, 64);
-    return count ? blocks[random_below(&t->random, count < 64 ? count : 64)] : block;
-}
-
-static uir_status try_split(trial *t) {
-    uir_dims *dims = t->function->dims;
-    uint32_t loop = any_loop_of(t, any_block(t)), kind = random_below(&t->random, 8);
-    uir_dim factor = kind == 0   ? uir_dim_symbol(dims, t->function->tiles.data[0].symbol)
-                     : kind == 1 ? uir_dim_symbol(dims, t->function->sizes.data[random_below(&t->random, 3)].symbol)
-                                 : uir_dim_const(dims, random_below(&t->random, 5));
-    return uir_schedule_split(t->schedule, loop, factor, NULL, NULL);
-}
-
-static uir_status try_fuse(trial *t) {
-    uint32_t loop = any_loop_of(t, any_block(t));
-    if (loop == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
-    return uir_schedule_fuse(t->schedule, loop, t->function->statements.data[loop].first_child, NULL);
-}
-
-static uir_status try_reorder(trial *t) {
-    uint32_t loops[32], count = uir_schedule_loops(t->schedule, any_block(t), loops, 32);
-    if (count > 32) count = 32;
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t k = random_below(&t->random, i), kept = loops[i - 1];
-        loops[i - 1] = loops[k];
-        loops[k] = kept;
-    }
-    return uir_schedule_reorder(t->schedule, loops, count > 2 && random_below(&t->random, 2) ? 2 : count);
-}
-
-static uir_status try_merge(trial *t) {
-    uint32_t first[32], second[32], a = any_block(t);
-    uint32_t b = random_below(&t->random, 3) ? neighbour(t, a, true) : any_block(t);
-    uint32_t m = uir_schedule_loops(t->schedule, a, first, 32), n = uir_schedule_loops(t->schedule, b, second, 32),
-             k = 0;
-    while (k < m && k < n && first[k] == second[k]) k++;
-    if (k == m || k == n) return UIR_STATUS_UNSUPPORTED;
-    return uir_schedule_merge_loops(t->schedule, first[k], second[k]);
-}
-
-static uir_status try_kind(trial *t) {
-    uir_loop_kind kind = (uir_loop_kind)random_below(&t->random, UIR_LOOP_KIND_COUNT);
-    return uir_schedule_set_kind(t->schedule, any_loop_of(t, any_block(t)), kind,
-                                 kind == UIR_LOOP_BOUND ? "group" : NULL);
-}
-
-static uir_status try_inline(trial *t) {
-    return uir_schedule_inline(t->schedule, any_block(t));
-}
-
-static uir_status try_reverse_inline(trial *t) {
-    return uir_schedule_reverse_inline(t->schedule, any_block(t));
-}
-
-static uir_status try_compute_at(trial *t) {
-    uint32_t block = any_block(t);
-    return uir_schedule_compute_at(t->schedule, block, any_loop_of(t, neighbour(t, block, true)));
-}
-
-static uir_status try_reverse_compute_at(trial *t) {
-    uint32_t block = any_block(t);
-    return uir_schedule_reverse_compute_at(t->schedule, block, any_loop_of(t, neighbour(t, block, false)));
-}
-
-static uir_status try_shrink(trial *t) {
-    return uir_schedule_shrink(t->schedule, any_tensor(t));
-}
-
-static uir_status try_rfactor(trial *t) {
-    uint32_t block = any_update(t);
-    return uir_schedule_rfactor(t->schedule, block, any_loop_of(t, block), NULL, NULL, NULL);
-}
-
-static uir_status try_factorise(trial *t) {
-    uint32_t block = any_update(t);
-    return uir_schedule_factorise_reduction(t->schedule, block, any_loop_of(t, block),
-                                            uir_dim_const(t->function->dims, 1 + random_below(&t->random, 4)), NULL,
-                                            NULL, NULL);
-}
-
-static uir_status try_annotate(trial *t) {
-    return uir_schedule_annotate(t->schedule, any_block(t), "mma");
-}
-
-static uir_status try_cache_read(trial *t) {
-    uint32_t block = any_block(t);
-    return uir_schedule_cache_read(t->schedule, tensor_of(t, block, false), block, "reg", NULL, NULL);
-}
-
-static uir_status try_cache_write(trial *t) {
-    return uir_schedule_cache_write(t->schedule, any_tensor(t), "reg", NULL, NULL);
-}
-
-static uir_status try_set_scope(trial *t) {
-    return uir_schedule_set_scope(t->schedule, any_tensor(t), random_below(&t->random, 2) ? "dram" : "reg");
-}
-
-typedef struct primitive {
-    const char *name;
-    uir_status (*attempt)(trial *t);
-    uint32_t weight;
-    uint64_t tried, taken;
-} primitive;
-
-static primitive primitives[] = {
-    {"split", try_split, 2, 0, 0},
-    {"fuse", try_fuse, 3, 0, 0},
-    {"reorder", try_reorder, 6, 0, 0},
-    {"merge loops", try_merge, 8, 0, 0},
-    {"set kind", try_kind, 3, 0, 0},
-    {"inline", try_inline, 3, 0, 0},
-    {"reverse inline", try_reverse_inline, 3, 0, 0},
-    {"compute at", try_compute_at, 8, 0, 0},
-    {"reverse compute at", try_reverse_compute_at, 8, 0, 0},
-    {"shrink", try_shrink, 6, 0, 0},
-    {"rfactor", try_rfactor, 8, 0, 0},
-    {"factorise reduction", try_factorise, 6, 0, 0},
-    {"annotate", try_annotate, 1, 0, 0},
-    {"cache read", try_cache_read, 1, 0, 0},
-    {"cache write", try_cache_write, 1, 0, 0},
-    {"set scope", try_set_scope, 1, 0, 0},
-};
-enum { PRIMITIVES = sizeof primitives / sizeof primitives[0] };
-
-static primitive *choose(trial *t) {
-    uint32_t total = 0, at;
-    for (int i = 0; i < PRIMITIVES; i++) total += primitives[i].weight;
-    at = random_below(&t->random, total);
-    for (int i = 0; i < PRIMITIVES; i++) {
-        if (at < primitives[i].weight) return &primitives[i];
-        at -= primitives[i].weight;
-    }
-    return &primitives[0];
-}
+static uint64_t tried[RANDOM_STEPS], taken[RANDOM_STEPS];
 
 static bool equal_texts(const uir_text *a, const uir_text *b) {
     return a->length == b->length && !memcmp(a->data, b->data, a->length);
@@ -273,7 +101,9 @@ static bool equal_texts(const uir_text *a, const uir_text *b) {
 
 /* One step, first asked and then taken: the answers agree, and a refusal changes nothing. */
 static bool take_step(trial *t, bool *out_taken) {
-    primitive *p = choose(t);
+    random_walk walk = {t->function, t->schedule, &t->random.bits, "reg"};
+    uint32_t row = random_step_choose(&walk);
+    const random_step *p = &random_step_rows[row];
     uir_text before, after;
     uir_text_init(&before, &t->allocator);
     uir_text_init(&after, &t->allocator);
@@ -281,15 +111,15 @@ static bool take_step(trial *t, bool *out_taken) {
     random_state again = t->random;
     t->step = p->name;
     uir_schedule_set_mode(t->schedule, UIR_SCHEDULE_ASK);
-    uir_status asked = p->attempt(t);
+    uir_status asked = p->attempt(&walk);
     uir_schedule_set_mode(t->schedule, UIR_SCHEDULE_QUIET);
     uir_loop_print(t->function, &after);
     bool fine = equal_texts(&before, &after) || fault(t, "asking changed the function");
     t->random = again;
-    uir_status status = p->attempt(t);
-    p->tried++;
+    uir_status status = p->attempt(&walk);
+    tried[row]++;
     *out_taken = status == UIR_STATUS_OK;
-    p->taken += *out_taken;
+    taken[row] += *out_taken;
     if (fine && status != asked) fine = fault(t, "the answer was another when asked");
     if (fine && status != UIR_STATUS_OK) {
         uir_text_deinit(&after);
@@ -380,10 +210,10 @@ static bool run_trial(trial *t) {
     if (uir_schedule_create(t->function, NULL, &t->diagnostics, &t->schedule) != UIR_STATUS_OK)
         return fault(t, "no schedule");
     for (uint32_t step = 0, tries = 0; step < MOST_STEPS && tries < 40; tries++) {
-        bool taken;
-        if (!take_step(t, &taken)) return false;
-        step += taken;
-        if (taken && !check_results(t, t->function)) return false;
+        bool done;
+        if (!take_step(t, &done)) return false;
+        step += done;
+        if (done && !check_results(t, t->function)) return false;
     }
     return check_texts(t) && check_backwards(t);
 }
@@ -406,10 +236,10 @@ int main(int argc, char **argv) {
         uir_diagnostics_deinit(&t.diagnostics);
     }
     printf("%-20s %10s %10s\n", "primitive", "tried", "taken");
-    for (int i = 0; i < PRIMITIVES; i++) {
-        printf("%-20s %10llu %10llu\n", primitives[i].name, (unsigned long long)primitives[i].tried,
-               (unsigned long long)primitives[i].taken);
-        rare += primitives[i].taken < LEAST_TAKEN;
+    for (int i = 0; i < RANDOM_STEPS; i++) {
+        printf("%-20s %10llu %10llu\n", random_step_rows[i].name, (unsigned long long)tried[i],
+               (unsigned long long)taken[i]);
+        rare += taken[i] < LEAST_TAKEN;
     }
     if (rare && count >= 300)
         printf("%llu primitives were taken fewer than %d times\n", (unsigned long long)rare, LEAST_TAKEN);
