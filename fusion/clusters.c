@@ -37,6 +37,7 @@ static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *nod
     uir_fusion_class class = row->traits & UIR_TRAIT_ELEMENTWISE ? UIR_FUSION_CLASS_ELEMENTWISE : UIR_FUSION_CLASS_PLAN;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (classes[i].op == node->op) class = classes[i].class;
+    if (node->op == UIR_OP_CAST && uir_axes_shares_bytes(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     if (class == UIR_FUSION_CLASS_PAD && uir_axes_pads_apart(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_for_kernels(c->module, node->inputs[i])) return UIR_FUSION_CLASS_PLAN;

@@ -667,3 +667,11 @@ bool uir_axes_pads_apart(const uir_module *module, const uir_node_info *node) {
     }
     return false;
 }
+
+bool uir_axes_shares_bytes(const uir_module *module, const uir_node_info *node) {
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i].id && uir_dtype_bits(uir_value_type(module, node->inputs[i])->dtype) < 8) return true;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i].id && uir_dtype_bits(uir_value_type(module, node->outputs[i])->dtype) < 8) return true;
+    return false;
+}

@@ -57,4 +57,7 @@ uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t i
  * has no axis, made longer? */
 bool uir_axes_pads_apart(const uir_module *module, const uir_node_info *node);
 
+/* Does it read or make elements of less than a byte, which several units would write at once if each had its own? */
+bool uir_axes_shares_bytes(const uir_module *module, const uir_node_info *node);
+
 #endif

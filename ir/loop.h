@@ -108,6 +108,7 @@ typedef struct uir_loop_expression {
     uir_op op;             /* CALL */
     uint32_t arguments[3]; /* CALL: expressions */
     uint32_t argument_count;
+    bool overflows; /* CALL of cast, cast.f8e5m2.overflow(x): what is too large is not the greatest but infinity, or NaN */
 } uir_loop_expression;
 
 /* Parameters 0..state-1 are the state; update's elements and combine's other state come after. */

@@ -209,6 +209,8 @@ static uir_status take_call(parser *p, const uir_token *name, uir_loop_expressio
     if (e->op == UIR_OP_CAST) {
         UIR_TRY(uir_tokenizer_expect(PARSE(p), "."));
         UIR_TRY(take_dtype(p, &e->dtype));
+        e->overflows = uir_tokenizer_accept(PARSE(p), ".");
+        if (e->overflows) UIR_TRY(uir_tokenizer_expect(PARSE(p), "overflow"));
     }
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "("));
     while (!uir_tokenizer_is(PARSE(p), ")")) {

@@ -307,6 +307,140 @@ static uir_status build_scatter_nd(uir_lower_builder *b, uint32_t node) {
     return update(b, node, &nest, &y, at, expression);
 }
 
+/* ---- elements of less than a byte ---- */
+static uir_status call(uir_lower_builder *b, uir_op op, uir_dtype dtype, uint32_t x, uint32_t y, uint32_t *out) {
+    return uir_loop_add_call(b->f, op, dtype, (uint32_t[]){x, y}, 2, out);
+}
+
+static uir_status call_number(uir_lower_builder *b, uir_op op, uir_dtype dtype, uint32_t x, double y, uint32_t *out) {
+    uint32_t number;
+    UIR_TRY(uir_loop_add_number(b->f, b->f->expressions.data[x].dtype, y, (int64_t)y, &number));
+    return call(b, op, dtype, x, number, out);
+}
+
+/* The integer, or float, whose bits are the low ones of `x`, a u8 that has no others. */
+static uir_status decode(uir_lower_builder *b, uir_dtype dtype, uint32_t x, uint32_t *out) {
+    uint32_t size, tail, high, shift, positive, negative, sign;
+    int64_t bits = uir_dtype_bits(dtype), half = (int64_t)1 << (bits - 1);
+    if (dtype != UIR_DTYPE_F4E2M1) {
+        bool is_signed = uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_SIGNED;
+        *out = x;
+        if (!is_signed) return UIR_STATUS_OK;
+        UIR_TRY(call_number(b, UIR_OP_BIT_XOR, UIR_DTYPE_U8, x, (double)half, &x));
+        UIR_TRY(uir_loop_add_cast(b->f, x, UIR_DTYPE_I8, &x));
+        return call_number(b, UIR_OP_SUB, UIR_DTYPE_I8, x, (double)half, out);
+    }
+    /* Twice the size: 0 1 2 3, then 2 or 3, of the lowest bit, times 2 to the power of the other two less 1. */
+    UIR_TRY(call_number(b, UIR_OP_BIT_AND, UIR_DTYPE_U8, x, 7, &size));
+    UIR_TRY(call_number(b, UIR_OP_BIT_AND, UIR_DTYPE_U8, x, 1, &tail));
+    UIR_TRY(call_number(b, UIR_OP_ADD, UIR_DTYPE_U8, tail, 2, &tail));
+    UIR_TRY(call_number(b, UIR_OP_MAX, UIR_DTYPE_U8, size, 2, &shift));
+    UIR_TRY(call_number(b, UIR_OP_SHIFT_RIGHT, UIR_DTYPE_U8, shift, 1, &shift));
+    UIR_TRY(call_number(b, UIR_OP_SUB, UIR_DTYPE_U8, shift, 1, &shift));
+    UIR_TRY(call(b, UIR_OP_SHIFT_LEFT, UIR_DTYPE_U8, tail, shift, &high));
+    UIR_TRY(call_number(b, UIR_OP_LT, UIR_DTYPE_BOOL, size, 2, &sign));
+    UIR_TRY(uir_loop_add_call(b->f, UIR_OP_SELECT, UIR_DTYPE_U8, (uint32_t[]){sign, size, high}, 3, &size));
+    UIR_TRY(uir_loop_add_cast(b->f, size, UIR_DTYPE_F32, &positive));
+    UIR_TRY(call_number(b, UIR_OP_MUL, UIR_DTYPE_F32, positive, 0.5, &positive));
+    UIR_TRY(uir_loop_add_call(b->f, UIR_OP_NEG, UIR_DTYPE_F32, &positive, 1, &negative));
+    UIR_TRY(call_number(b, UIR_OP_GE, UIR_DTYPE_BOOL, x, 8, &sign));
+    return uir_loop_add_call(b->f, UIR_OP_SELECT, UIR_DTYPE_F32, (uint32_t[]){sign, negative, positive}, 3, out);
+}
+
+/* The bits of a number, as a u8 with no others. */
+static uir_status encode(uir_lower_builder *b, uir_dtype dtype, uint32_t x, uint32_t *out) {
+    /* Sizes between which a float of 4 bits goes up, of two as far the even one: at these it stays, or goes. */
+    static const struct {
+        double size;
+        uir_op op;
+    } steps[] = {{0.25, UIR_OP_GT}, {0.75, UIR_OP_GE}, {1.25, UIR_OP_GT}, {1.75, UIR_OP_GE},
+                 {2.5, UIR_OP_GT},  {3.5, UIR_OP_GE},  {5, UIR_OP_GT}};
+    uint32_t size, one, inverse, sign;
+    if (dtype != UIR_DTYPE_F4E2M1) {
+        UIR_TRY(uir_loop_add_cast(b->f, x, UIR_DTYPE_U8, &x));
+        return call_number(b, UIR_OP_BIT_AND, UIR_DTYPE_U8, x, (double)((1 << uir_dtype_bits(dtype)) - 1), out);
+    }
+    UIR_TRY(uir_loop_add_cast(b->f, x, UIR_DTYPE_F32, &x));
+    UIR_TRY(uir_loop_add_call(b->f, UIR_OP_ABS, UIR_DTYPE_F32, &x, 1, &size));
+    UIR_TRY(uir_loop_add_number(b->f, UIR_DTYPE_F32, 1, 0, &one));
+    UIR_TRY(call(b, UIR_OP_DIV, UIR_DTYPE_F32, one, x, &inverse)); /* of -0 it says the sign */
+    UIR_TRY(call_number(b, UIR_OP_LT, UIR_DTYPE_BOOL, x, 0, &sign));
+    UIR_TRY(call_number(b, UIR_OP_LT, UIR_DTYPE_BOOL, inverse, 0, &inverse));
+    UIR_TRY(call(b, UIR_OP_OR, UIR_DTYPE_BOOL, sign, inverse, &sign));
+    UIR_TRY(uir_loop_add_cast(b->f, sign, UIR_DTYPE_U8, &sign));
+    UIR_TRY(call_number(b, UIR_OP_SHIFT_LEFT, UIR_DTYPE_U8, sign, 3, out));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        uint32_t step;
+        UIR_TRY(call_number(b, steps[i].op, UIR_DTYPE_BOOL, size, steps[i].size, &step));
+        UIR_TRY(uir_loop_add_cast(b->f, step, UIR_DTYPE_U8, &step));
+        UIR_TRY(call(b, UIR_OP_ADD, UIR_DTYPE_U8, *out, step, out));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* All elements in their order; of those that share a byte, the bytes. */
+static uir_status take_flat(uir_lower_builder *b, uint32_t node, uir_value_id value, bool result, alone_tensor *out,
+                            uir_dim *out_count, uint32_t *out_share) {
+    const uir_type *type = uir_value_type(b->module, value);
+    uir_dims *outside = b->module->dims, *dims = b->f->dims;
+    uir_dim count = uir_dim_const(outside, 1);
+    uint32_t bits = uir_dtype_bits(type->dtype);
+    uir_loop_role role = result ? UIR_LOOP_ROLE_OUT : UIR_LOOP_ROLE_IN;
+    uint32_t index = result ? 0 : uir_lower_input_index(b, value);
+    if (index == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "its operand is no operand of the group");
+    for (uint32_t d = 0; d < type->rank; d++) count = uir_dim_mul(outside, count, type->dims[d]);
+    UIR_TRY(uir_lower_extent(b, count, out_count));
+    *out_share = bits < 8 ? 8 / bits : 1;
+    *out = (alone_tensor){.rank = 1, .dtype = bits < 8 ? UIR_DTYPE_U8 : type->dtype, .extents = {*out_count}};
+    if (bits < 8) out->extents[0] = uir_dim_ceildiv(dims, *out_count, uir_dim_const(dims, *out_share));
+    return uir_loop_add_tensor(b->f, result ? "y0" : "x0", out->dtype, role, index, out->extents, 1, &out->tensor);
+}
+
+/* A cast from or to elements that share a byte. */
+static uir_status build_packed_cast(uir_lower_builder *b, uint32_t node) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uir_dtype from = uir_value_type(b->module, info->inputs[0])->dtype,
+              to = uir_value_type(b->module, info->outputs[0])->dtype;
+    uir_dims *dims = b->f->dims;
+    uir_dim count, i, at;
+    uint32_t share, other, expression, bits;
+    alone_tensor x, y;
+    uir_nest nest;
+    UIR_TRY(take_flat(b, node, info->inputs[0], false, &x, &count, &share));
+    UIR_TRY(take_flat(b, node, info->outputs[0], true, &y, &count, &other));
+    if (share > 1 && other > 1) return uir_lower_refuse(b, node, "a cast between elements of less than a byte");
+    if (share > 1) { /* all are stored once before: that every so many-th are, for each place in a byte, is not seen */
+        UIR_TRY(begin(b, &nest, &y, &at));
+        UIR_TRY(uir_loop_add_number(b->f, y.dtype, 0, 0, &expression));
+        UIR_TRY(store(&nest, &y, &at, expression));
+    }
+    for (uint32_t p = 0; p < share && share > 1; p++) {
+        uir_dim divisor = uir_dim_const(dims, share);
+        alone_tensor over = {.rank = 1};
+        over.extents[0] = uir_dim_floordiv(dims, uir_dim_add(dims, count, uir_dim_const(dims, share - 1 - p)), divisor);
+        UIR_TRY(begin(b, &nest, &over, &i));
+        at = uir_dim_add(dims, uir_dim_mul(dims, i, divisor), uir_dim_const(dims, p));
+        if (!at.id) return UIR_STATUS_OUT_OF_MEMORY;
+        UIR_TRY(load(b, &x, &i, 0, &expression));
+        UIR_TRY(call_number(b, UIR_OP_SHIFT_RIGHT, UIR_DTYPE_U8, expression, p * (8 / share), &expression));
+        UIR_TRY(call_number(b, UIR_OP_BIT_AND, UIR_DTYPE_U8, expression, (1 << (8 / share)) - 1, &expression));
+        UIR_TRY(decode(b, from, expression, &expression));
+        UIR_TRY(uir_loop_add_cast(b->f, expression, to, &expression));
+        UIR_TRY(store(&nest, &y, &at, expression));
+    }
+    if (share > 1) return UIR_STATUS_OK;
+    UIR_TRY(begin(b, &nest, &y, &i));
+    for (uint32_t p = 0; p < other; p++) {
+        at = uir_dim_add(dims, uir_dim_mul(dims, i, uir_dim_const(dims, other)), uir_dim_const(dims, p));
+        UIR_TRY(load(b, &x, &at, 0, &bits));
+        UIR_TRY(encode(b, to, bits, &bits));
+        UIR_TRY(call_number(b, UIR_OP_SHIFT_LEFT, UIR_DTYPE_U8, bits, p * (8 / other), &bits));
+        if (p) UIR_TRY(call(b, UIR_OP_BIT_OR, UIR_DTYPE_U8, expression, bits, &bits));
+        expression = bits;
+    }
+    return store(&nest, &y, &i, expression);
+}
+
 static const struct {
     uir_op op;
     bool always; /* or where its dims have no axes in common */
@@ -321,6 +455,7 @@ static const struct {
 };
 
 uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related) {
+    if (node->op == UIR_OP_CAST && uir_axes_shares_bytes(module, node)) return build_packed_cast;
     if (node->op == UIR_OP_PAD && uir_axes_pads_apart(module, node)) return build_pad;
     for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
         if (builders[i].op == node->op && (builders[i].always || !related)) return builders[i].build;

@@ -348,8 +348,12 @@ static uir_status elementwise_expression(uir_lower_builder *b, uint32_t node, ui
         return uir_lower_refuse(b, node, "there is no instruction for it");
     if (info->op == UIR_OP_CAST) {
         UIR_TRY(uir_lower_operand(b, node, 0, &arguments[0]));
-        return uir_loop_add_cast(b->f, arguments[0], uir_value_type(b->module, info->outputs[0])->dtype,
-                                 out_expression);
+        uir_dtype to = uir_value_type(b->module, info->outputs[0])->dtype;
+        UIR_TRY(uir_loop_add_cast(b->f, arguments[0], to, out_expression));
+        b->f->expressions.data[*out_expression].overflows = *out_expression != arguments[0] &&
+                                                            uir_dtype_bits(to) == 8 && uir_dtype_is_float(to) &&
+                                                            !uir_node_int(b->module, info, "saturate", 1);
+        return UIR_STATUS_OK;
     }
     for (uint32_t i = 0; i < info->input_count; i++) UIR_TRY(uir_lower_operand(b, node, i, &arguments[i]));
     return uir_loop_add_call(b->f, info->op, uir_value_type(b->module, info->outputs[0])->dtype, arguments,

@@ -244,11 +244,24 @@ static bool is_half(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) < 32;
 }
 
-uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {
+/* A float of a byte: only f32 is cast to it and from it. */
+static bool is_small(uir_dtype dtype) {
+    return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) == 8;
+}
+
+static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overflows) {
     char mnemonic[64];
     if (k->status != UIR_STATUS_OK) return 0;
     uir_kernel_value v = k->values.data[value];
     if (v.dtype == to) return value;
+    if ((is_small(v.dtype) && to != UIR_DTYPE_F32) || (is_small(to) && v.dtype != UIR_DTYPE_F32)) {
+        /* By way of f32, which has every value of halves and bytes. */
+        if (is_small(to) && uir_dtype_bits(v.dtype) > 16) {
+            uir_kernel_refuse(k, "%s to %s would round twice", uir_dtype_name(v.dtype), uir_dtype_name(to));
+            return 0;
+        }
+        return cast_to(k, cast_to(k, value, UIR_DTYPE_F32, false), to, overflows);
+    }
     if (v.kind == UIR_KERNEL_NUMBER && uir_dtype_is_float(to) && !is_half(to) && !is_half(v.dtype)) {
         double number = v.number;
         if (to == UIR_DTYPE_F32) number = (float)number;
@@ -257,7 +270,11 @@ uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {
     if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return uir_kernel_number(k, to, v.number != 0);
     if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
     snprintf(mnemonic, sizeof mnemonic, "cast.%s.%s", uir_dtype_name(v.dtype), uir_dtype_name(to));
-    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, "");
+    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, is_small(to) && !overflows ? "saturate" : "");
+}
+
+uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {
+    return cast_to(k, value, to, false);
 }
 
 static uint32_t lanes_of(const uir_kernel *k, const uint32_t *operands, uint32_t count) {
@@ -464,6 +481,7 @@ static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t dep
         if (k->status == UIR_STATUS_OK && e->op == UIR_OP_DIV && is_sum(k, e->arguments[1]) &&
             k->values.data[operands[0]].lanes && !k->values.data[operands[1]].lanes)
             return divide_by_sum(k, operands[0], operands[1]);
+        if (e->overflows) return cast_to(k, operands[0], e->dtype, true);
         return uir_kernel_call(k, e->op, e->dtype, operands, e->argument_count);
     }
     return 0;

@@ -13,16 +13,19 @@ enum { DRAM, SRAM, REG };
 #define FLOATS   (D(F32) | D(F64))
 #define NUMBERS  (FLOATS | INTEGERS)
 #define STORED   (NUMBERS | D(BOOL) | D(F16) | D(BF16))
+#define EIGHTHS  (D(F8E4M3FN) | D(F8E4M3FNUZ) | D(F8E5M2) | D(F8E5M2FNUZ))
 #define ROW(iop, dtypes)                                                                                               \
     { iop, dtypes, SPACES, SPACES, 1, -1, 0, 0 }
 #define ROW_OTHER(iop, dtypes, others)                                                                                 \
     { iop, dtypes, SPACES, SPACES, 1, -1, 0, others }
 
 static const uir_legal_row legal[] = {
-    ROW("move", STORED),
-    ROW("fill", STORED),
+    ROW("move", STORED | EIGHTHS),
+    ROW("fill", STORED | EIGHTHS),
     ROW_OTHER("cast", STORED, STORED),
-    ROW("broadcast", STORED),
+    ROW_OTHER("cast", D(F32), EIGHTHS),
+    ROW_OTHER("cast", EIGHTHS, D(F32)),
+    ROW("broadcast", STORED | EIGHTHS),
     ROW("iota", NUMBERS),
     ROW("unary.*", D(F32) | INTEGERS | D(BOOL)), /* iops.def says which of these each has */
     ROW("unary.neg", D(F64)),

@@ -281,6 +281,11 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     return name;
 }
 
+/* What a cast is called after: bytes that are floats by their format. */
+static const char *cast_type(uir_dtype dtype) {
+    return uir_dtype_is_float(dtype) ? uir_dtype_name(dtype) : uir_c_type(dtype);
+}
+
 static const char *c_compute(run *r, uint32_t at, bool whole) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
@@ -300,11 +305,12 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
                    *index = column ? (r->rank > 1 ? r->loops[r->rank - 2] : "0") : "j";
         return uir_c_format(e, "v_iota_%s(%s, %d)", type, uir_c_sum(e, start, index), column ? 0 : 1);
     }
-    case UIR_IOP_FAMILY_CAST:
-        return uir_c_format(
-            e, "v_%s_%s_%s(%s)",
-            in->saturate && uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL ? "saturate" : "cast",
-            type, uir_c_type(in->dtype_b), x[0]);
+    case UIR_IOP_FAMILY_CAST: {
+        bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
+             clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
+        return uir_c_format(e, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
+                            cast_type(in->dtype_b), x[0]);
+    }
     default:
         break;
     }

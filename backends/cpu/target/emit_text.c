@@ -161,7 +161,8 @@ const char *uir_c_dim(emitter *e, uir_dim dim) {
 }
 
 const char *uir_c_type(uir_dtype dtype) {
-    /* `bool` is a keyword of newer C. */
+    /* Floats of 8 bits are bytes that only casts look into; `bool` is a keyword of newer C. */
+    if (uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) == 8) return "u8";
     return dtype == UIR_DTYPE_BOOL ? "boolean" : uir_dtype_name(dtype);
 }
 
