@@ -230,8 +230,30 @@ static bool holds(uir_dtype to, uir_dtype from) {
     return exact_bits(from) && ((to == UIR_DTYPE_F64) || (to == UIR_DTYPE_F32 && from != UIR_DTYPE_F64));
 }
 
+/* Integers that share bytes have bytes of their own where a constant is cast to be computed with: taken apart here, not
+ * by every run. */
+static uir_value_id cast_of_bytes(simplifier *s, const uir_tensor *constant) {
+    bool is_signed = uir_dtype_get_class(constant->dtype) == UIR_DTYPE_CLASS_SIGNED;
+    uir_dtype wide = is_signed ? UIR_DTYPE_I8 : UIR_DTYPE_U8;
+    uir_tensor *bytes = NULL;
+    uir_status status = uir_tensor_create(s->module->allocator, wide, constant->rank, constant->shape, &bytes);
+    if (status == UIR_STATUS_OK)
+        status = uir_dtype_convert(constant->dtype, constant->data, wide, bytes->data, constant->element_count,
+                                   UIR_ROUND_NEAREST_EVEN);
+    if (status != UIR_STATUS_OK) {
+        uir_tensor_release(bytes);
+        if (s->builder->status == UIR_STATUS_OK) s->builder->status = status;
+        return none;
+    }
+    return uir_build_cast(s->builder, uir_build_constant(s->builder, bytes), result_type(s)->dtype);
+}
+
 static uir_value_id cast(simplifier *s) {
     if (stands_for_result(s, operand(s, 0))) return operand(s, 0);
+    const uir_tensor *constant = uir_value_info_get(s->module, operand(s, 0))->constant;
+    if (constant && s->node->attribute_count == 1 && uir_dtype_is_integer(constant->dtype) &&
+        uir_dtype_bits(constant->dtype) < 8)
+        return cast_of_bytes(s, constant);
     const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_CAST);
     if (!inner || s->node->attribute_count != 1 || inner->attribute_count != 1) return none;
     uir_value_id origin = inner->inputs[0];
