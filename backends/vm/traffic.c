@@ -3,16 +3,18 @@
 
 #include <string.h>
 
+/* Elements of the slice that lie in its tensor. */
+static uint64_t count_elements(const vm_view *view) {
+    uint64_t elements = view->offsets ? 0 : 1;
+    if (view->total == 0) return 0;
+    for (int64_t i = 0; view->offsets && i < view->total; i++) elements += view->offsets[i] >= 0;
+    for (uint32_t d = 0; !view->offsets && d < view->rank; d++) elements *= (uint64_t)uir_vm_dim_inside(&view->dims[d]);
+    return elements;
+}
+
 void uir_vm_count_view(vm_machine *machine, uint32_t slice, const vm_view *view) {
-    uint64_t elements = 1;
-    if (machine->kernel->pointers[machine->kernel->slices[slice].pointer].role == UIR_IPOINTER_LOCAL) return;
-    if (view->offsets) {
-        elements = 0;
-        for (int64_t i = 0; i < view->total; i++) elements += view->offsets[i] >= 0;
-    } else {
-        for (uint32_t d = 0; d < view->rank; d++) elements *= (uint64_t)uir_vm_dim_inside(&view->dims[d]);
-    }
-    *machine->traffic += (view->total ? elements : 0) * view->size;
+    if (machine->kernel->pointers[machine->kernel->slices[slice].pointer].role != UIR_IPOINTER_LOCAL)
+        *machine->traffic += count_elements(view) * view->size;
 }
 
 /* An operand that is the one before it is read once. */
@@ -23,12 +25,6 @@ static bool is_repeated(const vm_machine *machine, const vm_instruction *in, uin
             return true;
     }
     return false;
-}
-
-static uint64_t count_elements(const vm_view *view) {
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < view->rank; d++) elements *= (uint64_t)uir_vm_dim_inside(&view->dims[d]);
-    return view->total ? elements : 0;
 }
 
 /* An operation for each element of the largest slice; two for each product of an mma. Moves compute nothing. */
@@ -42,7 +38,7 @@ static uir_status count_operations(vm_machine *machine, const vm_instruction *in
         UIR_TRY(uir_vm_view_bind(machine, in->slices[i], &view));
         uint64_t elements = count_elements(view);
         if (family == UIR_IOP_FAMILY_MMA && i == 1 && view->rank) /* m x k */
-            shared = 2 * (uint64_t)uir_vm_dim_inside(&view->dims[view->rank - 1]);
+            shared = 2 * (uint64_t)view->dims[view->rank - 1].count;
         if (elements > most && (family != UIR_IOP_FAMILY_MMA || i == 0)) most = elements;
     }
     *machine->flops += most * shared;
