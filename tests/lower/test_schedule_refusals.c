@@ -47,6 +47,12 @@ static const refusal refusals[] = {
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }"
      " serial for (k, 0, M) { ScheduleBlock(Z) { v = axis.bind(k) : M Z[v] = T[v] } }",
      "compute T at j of Y", "outside"},
+    {"compute at: what is not written there",
+     "tensor A : i64 [8] in 0 tensor T : i64 [8] temp sram tensor Y : i64 [M, 8] out 0"
+     " serial for (i, 0, 8) { ScheduleBlock(T) { v = axis.bind(i) : 8 T[v] = A[v] } }"
+     " serial for (m, 0, M) { serial for (j, 0, 4) {"
+     " ScheduleBlock(Y) { v, w = axis.bind(m, j) : M, 4 where j < 2 Y[v, w] = T[3*w - w*w] } } }",
+     "compute T at m of Y", "not proved to be all that"},
     {"inline after shrink: shared elements",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor U : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (h, 0, M) { ScheduleBlock(U) { v = axis.bind(h) : M U[v] = A[v] } }"

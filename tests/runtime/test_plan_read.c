@@ -1,0 +1,225 @@
+/* A plan with one thing out of order is refused: each edit breaks one check, which nothing else stands in for. */
+#include "tests/runtime/support.h"
+
+#include "runtime/plan.h"
+
+#include <string.h>
+
+static const char *const kernels = "igraph @twice on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n";
+
+/* A launch, a loop, a constant, an alias, a copy. */
+static const char *const module_text =
+    "module opset 17\n"
+    "size N min 1\n"
+    "constant %n: i64[] = [3]\n"
+    "graph \"main\" (%x: f32[N], %y: f32[N]) {\n"
+    "    %d: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+    "        %b: f32[N] = add(%a, %a)\n"
+    "        return %b\n"
+    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "    %r: f32[1, N] = reshape(%d) {dims = [1, N]}\n"
+    "    %l: f32[N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) {\n"
+    "        %w: f32[N] = group(%v) {body = graph \"g2\" (%a2: f32[N]) {\n"
+    "            %b2: f32[N] = add(%a2, %a2)\n"
+    "            return %b2\n"
+    "        }, sizes = [N], kernel = \"twice\"}\n"
+    "        return %c, %w\n"
+    "    }}\n"
+    "    return %d, %l, %y, %r\n"
+    "}\n";
+
+/* ---- where things are in the plan ---- */
+static uir_plan_step *step_of(uir_plan *p, uint32_t kind) {
+    for (uint32_t i = 0; i < p->steps_count; i++)
+        if (p->steps[i].kind == kind) return &p->steps[i];
+    fail_msg("the plan has no step of kind %u", kind);
+    return NULL;
+}
+static uir_plan_tensor *tensor_of(uir_plan *p, uint32_t storage) {
+    for (uint32_t i = 0; i < p->tensors_count; i++)
+        if (p->tensors[i].storage == storage) return &p->tensors[i];
+    fail_msg("the plan has no tensor of storage %u", storage);
+    return NULL;
+}
+static uir_plan_operation *symbol_operation(uir_plan *p) {
+    for (uint32_t i = 0; i < p->operations_count; i++)
+        if (p->operations[i].kind == UIR_DIM_SYMBOL) return &p->operations[i];
+    fail_msg("the plan has no symbol");
+    return NULL;
+}
+static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
+    for (uint32_t i = 0; i < p->pointers_count; i++)
+        if (p->pointers[i].role == role) return &p->pointers[i];
+    fail_msg("the plan has no pointer of role %u", role);
+    return NULL;
+}
+static uint32_t *word_of(uir_plan *p, uir_plan_list list, uint32_t i) {
+    return &p->words[list.first + i].value;
+}
+#define LAUNCH step_of(p, UIR_PLAN_STEP_LAUNCH)
+#define LOOP   step_of(p, UIR_PLAN_STEP_LOOP)
+#define COPY   step_of(p, UIR_PLAN_STEP_COPY)
+#define BODY   p->blocks[LOOP->target]
+
+/* Name, what is done to the plan. */
+#define EDITS(EDIT)                                                                                                    \
+    EDIT("a text past the characters", p->texts[0].first = p->characters_count)                                        \
+    EDIT("a text of several", p->texts[0].count = p->characters_count - p->texts[0].first - 1)                         \
+    EDIT("an expression of nothing", p->expressions[0].count = 0)                                                      \
+    EDIT("an expression past the operations", p->expressions[0].first = p->operations_count)                           \
+    EDIT("an unknown operation", p->operations[0].kind = UIR_DIM_MAX + 1)                                              \
+    EDIT("an operation without operands", p->operations[0].kind = UIR_DIM_ADD)                                         \
+    EDIT("a symbol that there is not", symbol_operation(p)->value = p->symbols_count)                                  \
+    EDIT("a symbol of negative number", symbol_operation(p)->value = -1)                                               \
+    EDIT("a symbol of multiples of 0", p->symbols[0].multiple_of = 0)                                                  \
+    EDIT("a symbol without a name", p->symbols[0].name = p->texts_count)                                               \
+    EDIT("a constant that is not aligned", p->constants[0].offset = 1; p->constants[0].size = 1)                       \
+    EDIT("a constant past the weights", p->constants[0].offset = 1 << 20; p->constants[0].size = 0)                    \
+    EDIT("a constant longer than the weights", p->constants[0].size = 1 << 20)                                         \
+    EDIT("a tensor of strings", p->tensors[0].dtype = UIR_DTYPE_STRING)                                                \
+    EDIT("a tensor of nothing", p->tensors[0].dtype = UIR_DTYPE_NONE)                                                  \
+    EDIT("a tensor of an unknown dtype", p->tensors[0].dtype = 1000)                                                   \
+    EDIT("a tensor of great rank", p->tensors[0].extents.count = UIR_PLAN_MAX_RANK + 1)                                \
+    EDIT("a tensor somewhere else", p->tensors[0].storage = UIR_PLAN_STORAGE_COUNT)                                    \
+    EDIT("a tensor of an input there is not", tensor_of(p, UIR_PLAN_STORAGE_INPUT)->index = p->inputs_count)           \
+    EDIT("a tensor of a constant there is not", tensor_of(p, UIR_PLAN_STORAGE_CONSTANT)->index = p->constants_count)   \
+    EDIT("an alias of a later tensor", uir_plan_tensor *t = tensor_of(p, UIR_PLAN_STORAGE_ALIAS);                      \
+         t->index = (uint32_t)(t - p->tensors))                                                                        \
+    EDIT("a carried tensor with a number", tensor_of(p, UIR_PLAN_STORAGE_OWN)->index = 1)                              \
+    EDIT("an input's tensor past the tensors", p->inputs[0].tensor = p->tensors_count)                                 \
+    EDIT("an input that is another's", p->inputs[0].tensor = p->inputs[1].tensor)                                      \
+    EDIT("an input that is an output", p->inputs[0].tensor = p->outputs[0].tensor)                                     \
+    EDIT("an input of other rank", p->inputs[0].dim_names.count = 0)                                                   \
+    EDIT("an input whose dim has no name", *word_of(p, p->inputs[0].dim_names, 0) = p->texts_count)                    \
+    EDIT("a slack that is no symbol", p->inputs[0].slack = p->symbols_count)                                           \
+    EDIT("a slack along no axis", p->inputs[0].slack = 0; p->inputs[0].slack_axis = 1)                                 \
+    EDIT("a kernel without variants", p->kernels[0].variant_count = 0)                                                 \
+    EDIT("a kernel past the variants", p->kernels[0].first_variant = p->variants_count)                                \
+    EDIT("a kernel of other dims", p->kernels[0].dim_count++)                                                          \
+    EDIT("a kernel of no inputs", p->kernels[0].input_count = 0)                                                       \
+    EDIT("a kernel of no outputs", p->kernels[0].output_count = 0)                                                     \
+    EDIT("code past the code", p->variants[0].code_offset = 1 << 20; p->variants[0].code_size = 0)                     \
+    EDIT("more code than there is", p->variants[0].code_size = 1 << 20)                                                \
+    EDIT("a variant's symbols past the symbols", p->variants[0].symbol_count = p->kernel_symbols_count + 1)            \
+    EDIT("a variant's pointers past the pointers", p->variants[0].pointer_count = p->pointers_count + 1)               \
+    EDIT("a variant's phases past the phases", p->variants[0].phase_count = p->phases_count + 1)                       \
+    EDIT("a variant's conditions past the conditions", p->variants[0].require_count = p->conditions_count + 1)         \
+    EDIT("a variant's candidates past the candidates", p->variants[0].candidate_count = p->candidates_count + 1)       \
+    EDIT("a kernel's symbol of multiples of 0", p->kernel_symbols[0].multiple_of = 0)                                  \
+    EDIT("a kernel's symbol of an unknown kind", p->kernel_symbols[0].kind = UIR_PLAN_VALUE + 1)                       \
+    EDIT("a pointer of an unknown role", p->pointers[0].role = UIR_PLAN_ROLE_COUNT)                                    \
+    EDIT("a pointer to strings", p->pointers[0].dtype = UIR_DTYPE_STRING)                                              \
+    EDIT("a pointer without a span", p->pointers[0].span = p->expressions_count)                                       \
+    EDIT("a pointer to an operand there is not", pointer_of(p, UIR_PLAN_IN)->index = p->kernels[0].input_count)        \
+    EDIT("a pointer to a result there is not", pointer_of(p, UIR_PLAN_OUT)->index = p->kernels[0].output_count)        \
+    EDIT("an operand that goes on from one", pointer_of(p, UIR_PLAN_IN)->tied = 0)                                     \
+    EDIT("a result that goes on from none", pointer_of(p, UIR_PLAN_OUT)->tied = p->kernels[0].input_count)             \
+    EDIT("half a copy", p->phases[0].copies = (uir_plan_list){0, 1})                                                   \
+    EDIT("a phase of five axes", p->phases[0].extents = (uir_plan_list){0, 5})                                         \
+    EDIT("a step of an unknown kind", p->steps[0].kind = UIR_PLAN_STEP_KIND_COUNT)                                     \
+    EDIT("a step without a name", p->steps[0].node = p->texts_count)                                                   \
+    EDIT("a step without a note", p->steps[0].note = p->texts_count)                                                   \
+    EDIT("a step's inputs past the words", p->steps[0].inputs.first = p->words_count)                                  \
+    EDIT("a step's attributes past the attributes", p->steps[0].first_attribute = p->attributes_count + 1)             \
+    EDIT("a launch of no kernel", LAUNCH->target = p->kernels_count)                                                   \
+    EDIT("a launch without an operand", *word_of(p, LAUNCH->inputs, 0) = UIR_PLAN_NONE)                                \
+    EDIT("a launch without inputs", LAUNCH->inputs.count = 0)                                                          \
+    EDIT("a launch without results", LAUNCH->outputs.count = 0)                                                        \
+    EDIT("a launch without sizes", LAUNCH->values.count = 0)                                                           \
+    EDIT("a launch that writes an input", *word_of(p, LAUNCH->outputs, 0) = p->inputs[0].tensor)                       \
+    EDIT("a launch with a constant for nothing", LAUNCH->constants = (uir_plan_list){0, 1})                            \
+    EDIT("a loop of the plan itself", LOOP->target = 0)                                                                \
+    EDIT("a loop of no block", LOOP->target = p->blocks_count)                                                         \
+    EDIT("a loop without a condition", LOOP->inputs.count = 1)                                                         \
+    EDIT("a loop that carries nothing in", *word_of(p, LOOP->inputs, 2) = UIR_PLAN_NONE)                               \
+    EDIT("a loop counted by floats", *word_of(p, LOOP->inputs, 0) = p->inputs[0].tensor)                               \
+    EDIT("a loop that floats end", *word_of(p, LOOP->inputs, 1) = p->inputs[0].tensor)                                 \
+    EDIT("a loop that gives more than its body", LOOP->outputs.count++)                                                \
+    EDIT("a body whose inputs are elsewhere", *word_of(p, BODY.inputs, 2) = p->inputs[0].tensor)                       \
+    EDIT("a body with a step less", BODY.step_count--)                                                                 \
+    EDIT("a body that begins later", BODY.first_step++)                                                                \
+    EDIT("a plan with inputs of a body", p->blocks[0].inputs = BODY.inputs)                                            \
+    EDIT("a copy of two", COPY->inputs.count = 2)                                                                      \
+    EDIT("a copy from other elements", *word_of(p, COPY->inputs, 0) = *word_of(p, LOOP->inputs, 0))                    \
+    EDIT("a copy to an input", *word_of(p, COPY->outputs, 0) = p->inputs[0].tensor)
+
+/* Does edit `which`, and says what it is; NULL: there are no more. */
+static const char *apply(uir_plan *p, uint32_t which) {
+    uint32_t at = 0;
+#define EDIT(text, ...)                                                                                                \
+    if (at++ == which) {                                                                                               \
+        __VA_ARGS__;                                                                                                   \
+        return text;                                                                                                   \
+    }
+    EDITS(EDIT)
+#undef EDIT
+    return NULL;
+}
+
+typedef struct sections {
+    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS];
+    uint64_t code, weights;
+    const uir_package_section *plan;
+} sections;
+
+static void find_sections(fixture *f, sections *s) {
+    uint32_t count;
+    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, s->list, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (s->list[i].kind == UIR_PACKAGE_PLAN) s->plan = &s->list[i];
+        if (s->list[i].kind == UIR_PACKAGE_CODE) s->code = s->list[i].size;
+        if (s->list[i].kind == UIR_PACKAGE_WEIGHTS) s->weights = s->list[i].size;
+    }
+    assert_non_null(s->plan);
+}
+
+/* The status of the plan with edit `which`, NONE: as it is. */
+static uir_status read_edited(fixture *f, const sections *s, uint32_t which, const char **out_name) {
+    uir_arena arena;
+    uir_plan plan, again;
+    uir_text bytes;
+    uir_diagnostics said;
+    uir_arena_init(&arena, &f->allocator);
+    uir_text_init(&bytes, &f->allocator);
+    uir_diagnostics_init(&said, &f->allocator);
+    check_ok(f, uir_plan_read(&arena, s->plan->data, s->plan->size, s->code, s->weights, 0, &f->diagnostics, &plan));
+    *out_name = which == UIR_PLAN_NONE ? "as it is" : apply(&plan, which);
+    uir_plan_write(&plan, &bytes);
+    uir_status status = uir_plan_read(&arena, bytes.data, bytes.length, s->code, s->weights, 0, &said, &again);
+    uir_diagnostics_deinit(&said);
+    uir_text_deinit(&bytes);
+    uir_arena_deinit(&arena);
+    return status;
+}
+
+static void test_edits(void **state) {
+    (void)state;
+    fixture f;
+    sections s = {.plan = NULL};
+    const char *name;
+    uint32_t wrong = 0;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    find_sections(&f, &s);
+    assert_int_equal(read_edited(&f, &s, UIR_PLAN_NONE, &name), UIR_STATUS_OK);
+    for (uint32_t i = 0;; i++) {
+        uir_status status = read_edited(&f, &s, i, &name);
+        if (!name) break;
+        if (status != UIR_STATUS_BAD_FILE) print_error("%s: %s\n", name, uir_status_text(status));
+        wrong += status != UIR_STATUS_BAD_FILE;
+    }
+    assert_int_equal(wrong, 0);
+    fixture_deinit(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
