@@ -188,7 +188,36 @@ static void test_attach(void **state) {
     end(&n);
 }
 
+/* Objects of another machine and of no known one are not for this; the best that this one runs is preferred. */
+static void test_ranks(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *architecture;
+    } variants[] = {
+#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) {name, architecture},
+#include "backends/cpu/target/variants.def"
+    };
+    fixture f;
+    uir_cpu_device device;
+    fixture_init(&f);
+    check_ok(&f, uir_cpu_describe(NULL, &f.diagnostics, &device));
+    const char *best = uir_cpu_variant_name(device.variant);
+    const char *own = strstr(best, "avx") ? "x86_64" : strcmp(best, "aarch64") ? "" : "aarch64";
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        uint32_t rank = uir_cpu_driver.rank(variants[i].name);
+        bool foreign = *own && *variants[i].architecture && strcmp(variants[i].architecture, own);
+        if (foreign) assert_int_equal(rank, 0);
+        assert_true(rank <= uir_cpu_driver.rank(best));
+        assert_true(rank < uir_cpu_driver.rank(best) || !strcmp(variants[i].name, best));
+    }
+    assert_true(uir_cpu_driver.rank("generic") > 0);
+    assert_int_equal(uir_cpu_driver.rank("no such"), 0);
+    assert_int_equal(uir_cpu_driver.rank("avx"), 0);
+    fixture_deinit(&f);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_package), cmocka_unit_test(test_attach)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_package), cmocka_unit_test(test_attach),
+                                       cmocka_unit_test(test_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
