@@ -345,7 +345,6 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
                 if (in->role_index >= node->output_count)
                     return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an output the group has not",
                                        g->name);
-                if (in->tied != UINT32_MAX) used[g->pointers.data[in->tied].role_index] = true;
             }
             if (in->role != UIR_IPOINTER_IN && in->role != UIR_IPOINTER_CONST) continue;
             if (in->role_index >= node->input_count)

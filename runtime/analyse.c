@@ -145,7 +145,6 @@ static uir_status walk_step(walk *w, uint32_t index) {
     }
     if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->known[info->launch_stage])
         return refuse(w, "a kernel is launched before its sizes are known");
-    UIR_TRY(use_inputs(w, s, info->end)); /* a loop's operands are read in its first iteration */
     if (info->stage != UIR_PLAN_NONE) w->known[info->stage] = true;
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);

@@ -198,8 +198,8 @@ static void collect_places(uir_runtime *r, uint32_t id) {
         uint32_t t = info->tensors.data[i];
         const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
         if (r->plan->tensors[t].storage != UIR_PLAN_STORAGE_ARENA) continue;
-        stage->places[stage->place_count++] = (uir_rt_place){
-            uir_rt_align(r->tensors[t].bytes), 0, facts->first < facts->last ? facts->first : 0, facts->last, t};
+        stage->places[stage->place_count++] =
+            (uir_rt_place){uir_rt_align(r->tensors[t].bytes), 0, facts->first, facts->last, t};
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;

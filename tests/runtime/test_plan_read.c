@@ -1,4 +1,4 @@
-/* A plan with one thing out of order is refused: each edit breaks one check, which nothing else stands in for. */
+/* A plan with one thing out of order is refused: each edit breaks one check. */
 #include "tests/runtime/support.h"
 
 #include "runtime/plan.h"
@@ -12,9 +12,21 @@ static const char *const kernels = "igraph @twice on cpu {\n"
                                    "  phase {\n"
                                    "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
                                    "  }\n"
+                                   "}\n"
+                                   "igraph @which on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  tile t in 1..64\n"
+                                   "  require t <= N + 100\n"
+                                   "  candidate t = 5 when N >= 100 cost 3*N\n"
+                                   "  candidate t = 6\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram i32 [1, 1] out 0\n"
+                                   "  phase {\n"
+                                   "    iota.row.i32 %y, t\n"
+                                   "  }\n"
                                    "}\n";
 
-/* A launch, a loop, a constant, an alias, a copy. */
+/* Launches, with tiles as well, a loop, a host operator, a constant, an alias, a copy. */
 static const char *const module_text =
     "module opset 17\n"
     "size N min 1\n"
@@ -32,7 +44,12 @@ static const char *const module_text =
     "        }, sizes = [N], kernel = \"twice\"}\n"
     "        return %c, %w\n"
     "    }}\n"
-    "    return %d, %l, %y, %r\n"
+    "    %t: i32[1, 1] = group(%x) {body = graph \"g3\" (%a3: f32[N]) {\n"
+    "        %b3: i32[1, 1] = iota() {axis = 1, dims = [1, 1], dtype = i32}\n"
+    "        return %b3\n"
+    "    }, sizes = [N], kernel = \"which\"}\n"
+    "    %k: f32[1], %i2: i64[1] = top_k(%x) {axis = 0, k = [1], largest = 1, sorted = 1}\n"
+    "    return %d, %l, %y, %r, %t, %k, %i2\n"
     "}\n";
 
 /* ---- where things are in the plan ---- */
@@ -123,6 +140,20 @@ static uint32_t *word_of(uir_plan *p, uir_plan_list list, uint32_t i) {
     EDIT("a result that goes on from none", pointer_of(p, UIR_PLAN_OUT)->tied = p->kernels[0].input_count)             \
     EDIT("half a copy", p->phases[0].copies = (uir_plan_list){0, 1})                                                   \
     EDIT("a phase of five axes", p->phases[0].extents = (uir_plan_list){0, 5})                                         \
+    EDIT("a condition of an unknown relation", p->conditions[0].relation = UIR_RELATION_GE + 1)                        \
+    EDIT("a condition of nothing", p->conditions[0].left = p->expressions_count)                                       \
+    EDIT("a condition against nothing", p->conditions[0].right = p->expressions_count)                                 \
+    EDIT("a candidate's conditions past the conditions", p->candidates[0].first_condition = p->conditions_count + 1)   \
+    EDIT("a candidate without tiles", p->candidates[0].tiles.count = 0)                                                \
+    EDIT("a candidate of no known cost", p->candidates[0].cost = p->expressions_count)                                 \
+    EDIT("a tile for nothing", p->candidates[1].tiles.count = 2)                                                       \
+    EDIT("an attribute without a name", p->attributes[0].name = p->texts_count)                                        \
+    EDIT("an attribute of an unknown kind", p->attributes[0].kind = UIR_PLAN_ATTRIBUTE_KIND_COUNT)                     \
+    EDIT("an attribute past the numbers", p->attributes[0].first = p->integers_count + 1)                              \
+    EDIT("an attribute of several texts", p->attributes[0].kind = UIR_PLAN_TEXT; p->attributes[0].count = 2;           \
+         p->attributes[0].first = 0)                                                                                   \
+    EDIT("an attribute of no text", p->attributes[0].kind = UIR_PLAN_TEXT; p->attributes[0].count = 1;                 \
+         p->attributes[0].first = p->texts_count)                                                                      \
     EDIT("a step of an unknown kind", p->steps[0].kind = UIR_PLAN_STEP_KIND_COUNT)                                     \
     EDIT("a step without a name", p->steps[0].node = p->texts_count)                                                   \
     EDIT("a step without a note", p->steps[0].note = p->texts_count)                                                   \
