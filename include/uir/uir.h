@@ -181,7 +181,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, con
                                                        const char *name);
 
 /* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals NaN, an
- * infinity equals itself; integers, booleans, strings, dtype, kind and shape exactly. */
+ * infinity equals itself; integers within `integers`; booleans, strings, dtype, kind and shape exactly. */
 typedef struct uir_comparison {
     bool agree;
     double max_abs;        /* greatest |actual - expected| over finite pairs */
@@ -191,7 +191,8 @@ typedef struct uir_comparison {
     char text[256];        /* what differs, "" when they agree */
 } uir_comparison;
 typedef struct uir_tolerance {
-    double rtol, atol, atol_relative_to_max;
+    double rtol, atol, atol_relative_to_max; /* of floats */
+    double integers;
 } uir_tolerance;
 UIR_API uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const uir_tolerance exactly = {0, 0, 0};
+static const uir_tolerance exactly = {0, 0, 0, 0};
 
 static int make_context(void **state) {
     uir_context *context;
@@ -50,6 +50,31 @@ static void bounds_are_of_the_expected_value(void **state) {
     assert_false(agree(context, 3.5, 2.0, (uir_tolerance){.rtol = 0.5})); /* within half of 3.5, not of 2 */
     assert_false(agree(context, -2.0, 2.0, (uir_tolerance){.rtol = 1}));
     assert_true(agree(context, 3.25, 2.0, (uir_tolerance){.rtol = 0.5, .atol = 0.25}));
+}
+
+/* Integers may be as far apart as is said, and no bound for floats is one for them; booleans never. */
+static void integers_have_a_bound_of_their_own(void **state) {
+    static const struct {
+        uir_dtype dtype;
+        double bound;
+        bool agrees;
+    } rows[] = {{UIR_DTYPE_I32, 0, false},  {UIR_DTYPE_I32, 1, false}, {UIR_DTYPE_I32, 2, true},
+                {UIR_DTYPE_U8, 1.5, false}, {UIR_DTYPE_U8, 2, true},   {UIR_DTYPE_BOOL, 2, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uir_value *a, *b;
+        int64_t shape[] = {1};
+        bool boolean = rows[i].dtype == UIR_DTYPE_BOOL;
+        assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, shape, &a), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, shape, &b), UIR_STATUS_OK);
+        *(char *)uir_value_get_data(a) = 3 - 2 * boolean;
+        *(char *)uir_value_get_data(b) = 5 - 5 * boolean;
+        uir_comparison result =
+            uir_value_compare(a, b, (uir_tolerance){.rtol = 9, .atol = 9, .integers = rows[i].bound});
+        assert_int_equal(result.agree, rows[i].agrees);
+        assert_true(result.max_abs == 2 - boolean);
+        uir_value_destroy(a);
+        uir_value_destroy(b);
+    }
 }
 
 /* An infinity among the expected numbers does not widen the bound of the others, nor is one near a number. */
@@ -173,6 +198,7 @@ static void sequences_are_compared_element_by_element(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_of_the_expected_value),
+        cmocka_unit_test(integers_have_a_bound_of_their_own),
         cmocka_unit_test(infinities_agree_with_themselves_alone),
         cmocka_unit_test(the_greatest_differences_are_told),
         cmocka_unit_test(complex_numbers_have_two_parts),

@@ -44,7 +44,7 @@ static uir_value *make_tensor(uir_context *context, uir_dtype dtype, int64_t row
     return value;
 }
 
-static const uir_tolerance exactly = {0, 0, 0};
+static const uir_tolerance exactly = {0, 0, 0, 0};
 
 static void expect_last_message(uir_context *context, const char *text) {
     size_t count = uir_context_message_count(context);
@@ -330,24 +330,24 @@ static void comparison_is_elementwise(void **state) {
     assert_true(compare(context, 1.0, 1.0, exactly).agree);
     assert_false(compare(context, 1.0, 1.0 + 1e-15, exactly).agree);
     assert_true(compare(context, NAN, NAN, exactly).agree);
-    assert_false(compare(context, NAN, 1, (uir_tolerance){1, 1, 1}).agree);
-    assert_false(compare(context, 1, NAN, (uir_tolerance){1, 1, 1}).agree);
+    assert_false(compare(context, NAN, 1, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(compare(context, 1, NAN, (uir_tolerance){1, 1, 1, 0}).agree);
     assert_true(compare(context, INFINITY, INFINITY, exactly).agree);
-    assert_false(compare(context, INFINITY, -INFINITY, (uir_tolerance){1, 1, 1}).agree);
-    assert_false(compare(context, 1, INFINITY, (uir_tolerance){1, 1, 1}).agree);
-    assert_false(compare(context, INFINITY, 1, (uir_tolerance){1, 1, 1}).agree);
-    assert_true(compare(context, 1.1, 1.0, (uir_tolerance){0.11, 0, 0}).agree);
-    assert_false(compare(context, 1.1, 1.0, (uir_tolerance){0.09, 0, 0}).agree);
-    assert_true(compare(context, 0.9, 0.0, (uir_tolerance){0, 0, 0.01}).agree); /* of the greatest, 100 */
+    assert_false(compare(context, INFINITY, -INFINITY, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(compare(context, 1, INFINITY, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(compare(context, INFINITY, 1, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_true(compare(context, 1.1, 1.0, (uir_tolerance){0.11, 0, 0, 0}).agree);
+    assert_false(compare(context, 1.1, 1.0, (uir_tolerance){0.09, 0, 0, 0}).agree);
+    assert_true(compare(context, 0.9, 0.0, (uir_tolerance){0, 0, 0.01, 0}).agree); /* of the greatest, 100 */
     uir_comparison result = compare(context, 3.0, 2.0, exactly);
     assert_true(result.max_abs == 1.0 && result.max_rel == 0.5 && result.differing == 1 && result.first_index == 0);
     assert_string_equal(result.text, "element 0 is 3, expected 2");
     uir_value *a = make_tensor(context, UIR_DTYPE_I64, 2, 3), *b = make_tensor(context, UIR_DTYPE_I64, 3, 2);
-    assert_false(uir_value_compare(a, b, (uir_tolerance){1, 1, 1}).agree);
+    assert_false(uir_value_compare(a, b, (uir_tolerance){1, 1, 1, 0}).agree);
     ((int64_t *)uir_value_get_data(a))[0] = ((int64_t)1 << 60) + 1; /* differ only beyond a double */
     uir_value *c = make_tensor(context, UIR_DTYPE_I64, 2, 3);
     ((int64_t *)uir_value_get_data(c))[0] = (int64_t)1 << 60;
-    assert_false(uir_value_compare(a, c, (uir_tolerance){1, 1, 1}).agree);
+    assert_false(uir_value_compare(a, c, (uir_tolerance){1, 1, 1, 0}).agree);
     uir_value_destroy(a);
     uir_value_destroy(b);
     uir_value_destroy(c);

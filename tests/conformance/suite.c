@@ -178,7 +178,7 @@ static void compare(run *r) {
         }
         uir_comparison comparison = uir_value_compare(actual, r->expected[i], r->tolerance);
         if (comparison.agree) continue;
-        uir_tolerance noise = {r->tolerance.rtol, r->tolerance.atol, 0x1p-25};
+        uir_tolerance noise = {.rtol = r->tolerance.rtol, .atol = r->tolerance.atol, .atol_relative_to_max = 0x1p-25};
         bool is_float = uir_value_get_dtype(actual) == UIR_DTYPE_F32;
         r->result = same_form(actual, r->expected[i]) && drew_random_numbers(r) ? RANDOM : FAILED;
         if (is_float && uir_value_compare(actual, r->expected[i], noise).agree) r->result = NOISE;

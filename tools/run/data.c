@@ -108,6 +108,7 @@ static bool read_tolerance(const char *folder, const char *name, uir_tolerance *
 /* A model may bring its own tolerance in a file beside it, as ONNX's larger test models do. */
 static void find_tolerance(const run_options *options, run_case *c) {
     c->tolerance = (uir_tolerance){.rtol = 1e-3, .atol = 1e-7};
+    c->tolerance.integers = options->integer_atol;
     c->tolerance_source = "ONNX's default";
     if (!options->has_rtol && !options->has_atol && !options->has_atol_relative) {
         char *folder = strdup(options->model);

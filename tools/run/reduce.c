@@ -174,17 +174,23 @@ static uir_status cut_outputs(search *s) {
 
 /* ---- the whole model ---- */
 
-/* Whether all of it goes wrong. Between stages sums go in other orders: --check's tolerance is tried before the
- * model's, unless the caller gave one. Where dims as numbers, which make a simpler model, show the same, they are
- * taken. */
+static void widen(uir_tolerance *tolerance, const uir_tolerance *by) {
+    if (by->rtol > tolerance->rtol) tolerance->rtol = by->rtol;
+    if (by->atol > tolerance->atol) tolerance->atol = by->atol;
+    if (by->atol_relative_to_max > tolerance->atol_relative_to_max)
+        tolerance->atol_relative_to_max = by->atol_relative_to_max;
+    if (by->integers > tolerance->integers) tolerance->integers = by->integers;
+}
+
+/* Whether all of it goes wrong, by the model's tolerance or the caller's. What lies between nodes cancels and is
+ * rounded in other ways than the outputs: unless the caller gave a tolerance, parts are held to no less than --check's,
+ * and integers may be one apart, where the whole shows the same then. So it is with dims as numbers, which make a
+ * simpler model. */
 static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolerance) {
-    static const uir_tolerance between_stages = {.rtol = 1e-3, .atol_relative_to_max = 1e-4};
-    bool given = s->options->has_rtol || s->options->has_atol || s->options->has_atol_relative;
-    s->wanted.end = TRIAL_FINE;
-    for (int way = given ? 1 : 0; way < 2 && s->wanted.end == TRIAL_FINE && !*s->cancel; way++) {
-        *tolerance = way == 0 ? between_stages : c->tolerance;
-        s->wanted = try_parts(s, s->kept);
-    }
+    static const uir_tolerance between_stages = {.rtol = 1e-3, .atol_relative_to_max = 1e-4, .integers = 1};
+    const run_options *o = s->options;
+    *tolerance = c->tolerance;
+    s->wanted = try_parts(s, s->kept);
     if (*s->cancel) return UIR_STATUS_CANCELLED;
     if (s->wanted.end == TRIAL_NOT_RUN) {
         complain(NULL, "--reduce: the model could not be run in a process of its own");
@@ -192,6 +198,11 @@ static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolera
     }
     if (s->wanted.end == TRIAL_FINE) return UIR_STATUS_OK;
     s->trial.limit_s = LIMIT_SECONDS + LIMIT_FACTOR * s->wanted.seconds;
+    if (s->wanted.end == TRIAL_DIFFERS && !o->has_rtol && !o->has_atol && !o->has_atol_relative &&
+        !o->has_integer_atol) {
+        widen(tolerance, &between_stages);
+        if (!fails_still(s, s->kept)) *tolerance = c->tolerance;
+    }
     s->fixed = true;
     if (!fails_still(s, s->kept)) s->fixed = false;
     return UIR_STATUS_OK;

@@ -111,8 +111,10 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
         }
     }
     if (c->has_expected) {
-        printf("  tolerance: rtol %g, atol %g + %g of the largest expected value (%s)\n", c->tolerance.rtol,
-               c->tolerance.atol, c->tolerance.atol_relative_to_max, c->tolerance_source);
+        printf("  tolerance: rtol %g, atol %g + %g of the largest expected value", c->tolerance.rtol, c->tolerance.atol,
+               c->tolerance.atol_relative_to_max);
+        if (c->tolerance.integers > 0) printf(", %g for integers", c->tolerance.integers);
+        printf(" (%s)\n", c->tolerance_source);
     }
 }
 

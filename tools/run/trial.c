@@ -18,7 +18,7 @@ enum { MAX_WORDS = 32, WORD = 48, GRACE_MS = 2000, POLL_MS = 5 };
 
 typedef struct words {
     const char *items[MAX_WORDS];
-    char numbers[4][WORD];
+    char numbers[5][WORD];
     size_t count, number_count;
 } words;
 
@@ -58,6 +58,7 @@ static void add_options(words *w, const trial *t) {
     add_number(w, "--rtol", "%.9g", t->tolerance->rtol);
     add_number(w, "--atol", "%.9g", t->tolerance->atol);
     add_number(w, "--atol-relative", "%.9g", t->tolerance->atol_relative_to_max);
+    if (t->tolerance->integers > 0) add_number(w, "--integer-atol", "%.9g", t->tolerance->integers);
     if (o->threads) add_number(w, "--threads", "%.0f", (double)o->threads);
 }
 
