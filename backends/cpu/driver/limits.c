@@ -146,7 +146,7 @@ __attribute__((target("avx512f"))) static void read_512(const void *data, size_t
         c = _mm512_add_epi64(c, _mm512_loadu_si512(p + i + 128));
         d = _mm512_add_epi64(d, _mm512_loadu_si512(p + i + 192));
     }
-    use((float)_mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d))));
+    use((float)_mm512_reduce_or_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d))));
 }
 
 __attribute__((target("avx512f"))) static void read_512_ahead(const void *data, size_t bytes) {
@@ -158,7 +158,7 @@ __attribute__((target("avx512f"))) static void read_512_ahead(const void *data, 
         a = _mm512_add_epi64(a, _mm512_loadu_si512(p + i));
         b = _mm512_add_epi64(b, _mm512_loadu_si512(p + i + 64));
     }
-    use((float)_mm512_reduce_add_epi64(_mm512_add_epi64(a, b)));
+    use((float)_mm512_reduce_or_epi64(_mm512_add_epi64(a, b)));
 }
 #endif
 
