@@ -1,9 +1,8 @@
-/* Convolutions as products where a window is one element:
+/* Convolutions whose windows are one element have pixels along one axis:
  *
- *   conv(x [N, C, s..], w [O, C, 1..])  ->  matmul(w [O, C], x [N, C, s]) [N, O, s..]
+ *   conv(x [N, C, s..], w [O, C, 1..])  ->  conv(x [N, C, prod s], w [O, C, 1]) [N, O, s..]
  *
- * without padding, strides or groups. Pixels become one axis, so that a product's columns are as many as they can be.
- */
+ * without padding, strides or groups. What follows tiles one axis better than several short ones. */
 #include "decompose/cleanup.h"
 
 static bool all_are(const uir_module *module, const uir_dim *dims, uint32_t count, int64_t wanted) {
@@ -13,12 +12,14 @@ static bool all_are(const uir_module *module, const uir_dim *dims, uint32_t coun
     return true;
 }
 
-static uir_value_id as_product(void *user, uir_builder *b, const uir_node_info *node) {
+static uir_value_id join_pixels(void *user, uir_builder *b, const uir_node_info *node) {
     uir_module *module = user;
     const uir_value_id none = {0};
     uint32_t count, spatial;
     uir_dim dims[UIR_MAX_RANK];
-    if (node->op != UIR_OP_CONV || uir_node_int(module, node, "groups", 1) != 1) return none;
+    if (node->op != UIR_OP_CONV || uir_value_type(module, node->inputs[0])->rank < 4 ||
+        uir_node_int(module, node, "groups", 1) != 1)
+        return none;
     const uir_type x = *uir_value_type(module, node->inputs[0]), w = *uir_value_type(module, node->inputs[1]);
     const uir_type y = *uir_value_type(module, node->outputs[0]);
     const int64_t *strides = uir_node_ints(module, node, "strides", &spatial);
@@ -33,12 +34,19 @@ static uir_value_id as_product(void *user, uir_builder *b, const uir_node_info *
     dims[0] = x.dims[0], dims[1] = x.dims[1], dims[2] = uir_dim_const(module->dims, 1);
     for (uint32_t i = 0; i < spatial; i++) dims[2] = uir_dim_mul(module->dims, dims[2], x.dims[i + 2]);
     image = uir_build_reshape(b, image, dims, 3);
-    weights = uir_build_reshape(b, weights, w.dims, 2);
-    weights = uir_build_broadcast(b, weights, (uir_dim[]){x.dims[0], w.dims[0], w.dims[1]}, 3);
-    return uir_build_reshape(b, uir_build_matmul(b, weights, image, y.dtype), y.dims, y.rank);
+    weights = uir_build_reshape(b, weights, w.dims, 3);
+    const int64_t one = 1;
+    const uir_dim zero = uir_dim_const(module->dims, 0);
+    uir_value_id inputs[2] = {image, weights}, result = none;
+    uir_attribute attributes[6] = {
+        uir_attribute_int(b, "groups", 1),           uir_attribute_ints(b, "strides", &one, 1),
+        uir_attribute_ints(b, "dilations", &one, 1), uir_attribute_dims(b, "low", &zero, 1),
+        uir_attribute_dims(b, "high", &zero, 1),     uir_attribute_dtype(b, "to", y.dtype)};
+    uir_build_node(b, UIR_OP_CONV, inputs, 2, attributes, 6, &result, 1);
+    return uir_build_reshape(b, result, y.dims, y.rank);
 }
 
 uir_status uir_cleanup_shape_convolutions(uir_module *module, uir_pass_context *context) {
-    uir_rewriter rewriter = {.rewrite = as_product, .user = module};
+    uir_rewriter rewriter = {.rewrite = join_pixels, .user = module};
     return uir_rewrite_nodes(module, context, &rewriter);
 }

@@ -1,5 +1,6 @@
 /* The naive loop AST of a matmul or a convolution: a sum of products, marked as a contraction. */
 #include "lower/contraction.h"
+#include "lower/convolution.h"
 #include "lower/internal.h"
 
 #include <stdio.h>
@@ -83,11 +84,12 @@ static uir_status read_factor(uir_lower_builder *b, uint32_t node, uint32_t whic
 }
 
 /* `annotate "contraction"`, and which tensors are the same in every run. */
-static uir_status mark(uir_lower_builder *b, uir_nest *nest) {
+static uir_status mark(uir_lower_builder *b, uir_nest *nest, bool convolution) {
     const uir_node_info *group = uir_node_get(b->module, b->group);
     const char **marks;
-    UIR_TRY_ALLOCATE(marks, uir_arena_allocate_array(&b->f->arena, b->views.count + 1, sizeof *marks));
+    UIR_TRY_ALLOCATE(marks, uir_arena_allocate_array(&b->f->arena, b->views.count + 2, sizeof *marks));
     marks[nest->block.annotation_count++] = UIR_CONTRACTION_MARK;
+    if (convolution) marks[nest->block.annotation_count++] = UIR_CONVOLUTION_MARK;
     for (uint32_t i = 0; i < b->views.count; i++) {
         char text[80];
         const uir_lower_view *view = &b->views.data[i];
@@ -112,12 +114,13 @@ static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number,
     UIR_TRY(uir_lower_iterate(b, summed, true));
     uir_loop_access target = {.tensor = state};
     for (uint32_t i = 0; i < list.count; i++) target.indices[i] = b->coord[list.axes[i]];
-    if (uir_lower_node_info(b, node)->op == UIR_OP_CONV) UIR_TRY(place_window(b, node, &padded));
+    bool convolution = uir_lower_node_info(b, node)->op == UIR_OP_CONV;
+    if (convolution) UIR_TRY(place_window(b, node, &padded));
     UIR_TRY(read_factor(b, node, 0, sum, padded, &factors[0]));
     UIR_TRY(read_factor(b, node, 1, sum, false, &factors[1]));
     UIR_TRY(uir_loop_add_call(b->f, UIR_OP_MUL, sum, factors, 2, &product));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_UPDATE, monoid, &target, 1, &product, 1));
-    UIR_TRY(mark(b, &nest));
+    UIR_TRY(mark(b, &nest, convolution));
     return end(b, &nest);
 }
 

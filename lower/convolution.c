@@ -62,19 +62,39 @@ static bool reads_windows(const uir_convolution *v) {
     return false;
 }
 
-/* The axis at a place of the result's dims, counted from the last. */
-static uint32_t axis_from_end(const uir_convolution *v, uint32_t from_end) {
+/* The axis of pixels along the last of the image's dims before `before` that has just one; how far it is from the
+ * first. */
+static uint32_t pixels_before(const uir_convolution *v, uint32_t before, uint32_t *out_dim) {
+    const uir_contraction *c = &v->p.c;
+    const uir_loop_expression *image = uir_convolution_load_in(v, c->factors[0]);
+    for (uint32_t d = before; d > 0; d--) {
+        uint32_t found = NONE, count = 0;
+        for (uint32_t a = 0; a < c->axis_count; a++) {
+            if (c->axes[a].class != UIR_CONTRACTION_M || !mentions_iter(v, image->load.indices[d - 1], a)) continue;
+            found = a;
+            count++;
+        }
+        if (count != 1) continue;
+        *out_dim = d - 1;
+        return found;
+    }
+    return NONE;
+}
+
+/* Does the result's last dim run along channels, many enough for vectors? Then they are better the columns. */
+static bool channels_are_last(const uir_convolution *v) {
     const uir_contraction *c = &v->p.c;
     for (uint32_t i = 0; i < c->after_count; i++) {
         const uir_loop_access *to =
             &STATEMENT(v->f, uir_contraction_plan_statement_of(v->f, c->after[i].id))->targets[0];
         const uir_loop_tensor *t = &v->f->tensors.data[to->tensor];
-        if (t->role != UIR_LOOP_ROLE_OUT || t->rank <= from_end) continue;
+        int64_t extent;
+        if (t->role != UIR_LOOP_ROLE_OUT) continue;
         for (uint32_t a = 0; a < c->axis_count; a++)
-            if (c->axes[a].place == (int32_t)(t->rank - 1 - from_end)) return a;
-        return NONE;
+            if (c->axes[a].class == UIR_CONTRACTION_N && c->axes[a].place == (int32_t)t->rank - 1)
+                return !uir_convolution_known(v, c->axes[a].extent, &extent) || extent >= BLOCK / 2;
     }
-    return NONE;
+    return false;
 }
 
 static uir_status begin_span(uir_convolution *v, uir_convolution_span *s, uint32_t axis, const char *loop,
@@ -92,16 +112,15 @@ static uir_status begin_span(uir_convolution *v, uir_convolution_span *s, uint32
 /* Which axis is what; false where it is no convolution of this kind. */
 static uir_status recognise(uir_convolution *v, bool *out_is) {
     const uir_contraction *c = &v->p.c;
-    uint32_t pixels = axis_from_end(v, 0), lines = axis_from_end(v, 1), channels = NONE;
+    uint32_t pixels = NONE, lines = NONE, channels = NONE, dim = 0;
     char loop[24], local[24];
-    *out_is = v->f->tensors.data[c->tensor].role == UIR_LOOP_ROLE_TEMP && reads_windows(v) && pixels != NONE &&
-              c->axes[pixels].class == UIR_CONTRACTION_M;
-    if (!*out_is) return UIR_STATUS_OK;
     const uir_loop_expression *image = uir_convolution_load_in(v, c->factors[0]);
-    if (lines != NONE && c->axes[lines].class != UIR_CONTRACTION_M) lines = NONE;
-    for (uint32_t d = 0; lines != NONE && d < v->f->tensors.data[image->load.tensor].rank; d++)
-        if (mentions_iter(v, image->load.indices[d], lines) && mentions_iter(v, image->load.indices[d], pixels))
-            lines = NONE;
+    *out_is = image && v->f->tensors.data[c->tensor].role == UIR_LOOP_ROLE_TEMP && !channels_are_last(v) &&
+              (reads_windows(v) || uir_loop_has_mark(v->f, c->update, UIR_CONVOLUTION_MARK));
+    if (*out_is) pixels = pixels_before(v, v->f->tensors.data[image->load.tensor].rank, &dim);
+    if (pixels != NONE) lines = pixels_before(v, dim, &dim);
+    *out_is = pixels != NONE;
+    if (!*out_is) return UIR_STATUS_OK;
     for (uint32_t a = 0; a < c->axis_count; a++) {
         int64_t most = 0, here = 0;
         if (c->axes[a].class == UIR_CONTRACTION_N) {
