@@ -148,6 +148,21 @@ def test_nothing_wrong():
         expect(done.returncode == RAN and "nothing to reduce" in done.out, "data that agree", done)
 
 
+def test_two_small_differences():
+    """The kernel is a little too high and the data are a little too low: each alone would do."""
+    with Case() as c:
+        m = make_model([helper.make_node("Sin", ["x"], ["y"], name="sine")], [value("x", ["n"])], [value("y", None)])
+        model, x = save(m, c.path("m.onnx")), np.array([1], np.float32)
+        data = write_set(c.path("d"), x, np.sin(x) - np.float32(0.008))
+        env = compiler(c, "sed -i 's/= v_sin_f32(/= 0.008f + v_sin_f32(/' \"$a\"")
+        command = [RUN, model, "--data", data, "--reduce", c.path("out.onnx"), "--rtol", "0", "--atol", "0.01"]
+        done = run(command, env=env)
+        expect(done.returncode == DIFFERS and "only together" in done.out, "it is said", done)
+        done = run(command, "--json", env=env)
+        report = json.loads(done.out)
+        expect(done.returncode == DIFFERS and not report["nodes"] and "differs" in report["fault"], f"{report}", done)
+
+
 def test_data_that_the_interpreter_contradicts():
     with Case() as c:
         m = chain(c)

@@ -235,6 +235,19 @@ static uir_status blame_interpreter(search *s, uir_model *model, const run_case 
     return status;
 }
 
+/* Whether the device's results are beyond the data's tolerance though each of the two is near enough to the
+ * interpreter's. */
+static uir_status add_up(search *s, const run_case *c, bool *out_differs) {
+    uir_status status = UIR_STATUS_OK;
+    for (size_t i = 0; i < c->output_count && status == UIR_STATUS_OK; i++)
+        if (c->expected[i]) status = uir_parts_expect(s->parts, i, c->expected[i]);
+    if (status != UIR_STATUS_OK || !c->has_expected) return status;
+    trial_result result = try_parts(s, s->kept);
+    *out_differs = result.end == TRIAL_DIFFERS;
+    if (*out_differs) s->wanted = result;
+    return *s->cancel ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
+}
+
 /* ---- what was found ---- */
 
 static const char *describe_end(const trial_result *r, char *buffer, size_t capacity) {
@@ -339,11 +352,17 @@ static bool print_json(const search *s, const finding *f) {
 static uir_status tell(const search *s, const finding *f) {
     progress_hide();
     if (s->options->json) return print_json(s, f) ? UIR_STATUS_OK : out_of_memory();
-    if (s->options->quiet) {
-        char text[2 * TRIAL_TEXT];
-        if (f) complain(NULL, "the model %s", describe_end(&s->wanted, text, sizeof text));
-    } else if (f)
+    char text[2 * TRIAL_TEXT];
+    bool differs = s->wanted.end != TRIAL_FINE;
+    describe_end(&s->wanted, text, sizeof text);
+    if (s->options->quiet && differs) complain(NULL, "the model %s", text);
+    if (s->options->quiet) return UIR_STATUS_OK;
+    if (f)
         print_finding(s, f);
+    else if (differs)
+        printf("reduce: the model %s\nreduce: nothing to reduce: it is near enough to the interpreter, and that to the "
+               "data; only together they are too far\n",
+               text);
     else
         puts("reduce: nothing to reduce: the model runs, and agrees with the interpreter");
     return UIR_STATUS_OK;
@@ -406,7 +425,12 @@ static uir_status search_case(search *s, uir_model *model, const run_case *c) {
     if (status == UIR_STATUS_OK && s->wanted.end == TRIAL_FINE)
         status = blame_interpreter(s, model, c, &by_interpreter);
     if (status != UIR_STATUS_OK) return status;
-    if (s->wanted.end == TRIAL_FINE && !by_interpreter) return tell(s, NULL);
+    if (s->wanted.end == TRIAL_FINE && !by_interpreter) {
+        bool differs = false;
+        status = add_up(s, c, &differs);
+        if (status == UIR_STATUS_OK) status = tell(s, NULL);
+        return status == UIR_STATUS_OK && differs ? UIR_STATUS_DIFFERENT : status;
+    }
     if (by_interpreter) {
         s->wanted.end = TRIAL_DIFFERS;
         s->fixed = true;
