@@ -184,9 +184,11 @@ def test_unwritable_folders():
         fails(FAILED, "output_0.pb", command=[INTERPRET, c.model, "--quiet", "--save", c.path("s")])
         fails(FAILED, "uir-opt", command=[OPT, c.model, "-o", c.model + "/x"])
         if os.path.exists("/dev/full"):
-            with open("/dev/full", "wb") as full:
-                done = subprocess.run([*INTERPRET, c.model], stdout=full, stderr=subprocess.PIPE)
-            expect(done.returncode == FAILED and b"No space" in done.stderr, f"a full disk: {done}")
+            for command in ([*INTERPRET, c.model], [RUN, "--help"], [PACK, "--help"], [PACK, c.model, "--no-native"],
+                            [RUN, c.model, "--device", "vm", "--plan"], [RUN, c.model, "--device", "vm", "--reduce", c.path("o.onnx")]):
+                with open("/dev/full", "wb") as full:
+                    done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+                expect(done.returncode == FAILED and b"cannot write the output" in done.stderr, f"a full disk: {done}")
 
 
 # ---- names ----

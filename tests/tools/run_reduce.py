@@ -138,6 +138,26 @@ def test_subgraphs_and_external_data():
         expect(again(c, done, env).returncode == DIFFERS, "it shows the fault again", done)
 
 
+def test_local_functions_stay_whole():
+    """A call is a node of the model; what it calls comes along, as do weights that few elements make up."""
+    with Case() as c:
+        body = [helper.make_node("Sin", ["a"], ["s"]), helper.make_node("Add", ["s", "a"], ["b"])]
+        function = helper.make_function("own", "Wave", ["a"], ["b"], body, [helper.make_opsetid("", 20)])
+        nodes = [helper.make_node("Add", ["x", "few"], ["p"], name="sum"), helper.make_node("Exp", ["p"], ["q"], name="exp"),
+                 helper.make_node("Wave", ["q"], ["y"], name="call", domain="own")]
+        graph = helper.make_graph(nodes, "g", [value("x", ["batch", 4])], [value("y", None)])
+        sparse = helper.make_sparse_tensor(helper.make_tensor("few", TensorProto.FLOAT, [1], [2.0]),
+                                           helper.make_tensor("", TensorProto.INT64, [1], [1]), [4])
+        graph.sparse_initializer.append(sparse)
+        m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("own", 1)],
+                              ir_version=10, functions=[function])
+        env = compiler(c, WRONG)
+        done = reduce(c, save(m, c.path("m.onnx")), code=DIFFERS, env=env)
+        made = onnx.load(c.path("out.onnx"))
+        expect([n.name for n in made.graph.node] == ["call"] and len(made.functions) == 1, "the call is left", done)
+        expect(again(c, done, env).returncode == DIFFERS, "it shows the fault again", done)
+
+
 def test_nothing_wrong():
     with Case() as c:
         model = save(chain(c), c.path("chain.onnx"))

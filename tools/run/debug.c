@@ -1,17 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
+#include "clock.h"
 #include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static void dump_text(void *user, const char *stage, const char *text, size_t length) {
     (void)user;

@@ -1,6 +1,7 @@
 /* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
+#include "clock.h"
 #include "output.h"
 #include "printable.h"
 #include "progress.h"
@@ -27,12 +28,6 @@ static void on_signal(int number) {
     caught_signal = number;
     check_cancelled = true;
     if (session) uir_session_cancel(session);
-}
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
 static bool show_progress(void *user, const char *stage, double fraction) {

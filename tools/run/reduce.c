@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reduce.h"
+#include "clock.h"
 #include "printable.h"
 #include "progress.h"
 #include "report.h"
@@ -30,14 +31,12 @@ typedef struct search {
     bool out_of_time;   /* fewer nodes might do */
     const char *output; /* the only one; NULL: all */
     bool *kept;         /* by node */
-    double began_s;
+    double began_ms;
     char scratch[PATH - 64], model[PATH], data[PATH];
 } search;
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+static double seconds_of(const search *s) {
+    return (now_ms() - s->began_ms) * 1e-3;
 }
 
 static uir_status out_of_memory(void) {
@@ -91,7 +90,7 @@ static trial_result try_parts(search *s, const bool *kept) {
 
 static bool fails_still(search *s, const bool *kept) {
     if (*s->cancel) return false;
-    if (now_s() - s->began_s > budget_s(s)) s->out_of_time = true;
+    if (seconds_of(s) > budget_s(s)) s->out_of_time = true;
     if (s->out_of_time) return false;
     trial_result result = try_parts(s, kept);
     return trial_same(&result, &s->wanted);
@@ -190,6 +189,8 @@ static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolera
     static const uir_tolerance between_stages = {.rtol = 1e-3, .atol_relative_to_max = 1e-4, .integers = 1};
     const run_options *o = s->options;
     *tolerance = c->tolerance;
+    uir_status status = write_parts(s, s->kept, s->model, s->data); /* whose messages say why the whole cannot be */
+    if (status != UIR_STATUS_OK) return status;
     s->wanted = try_parts(s, s->kept);
     if (*s->cancel) return UIR_STATUS_CANCELLED;
     if (s->wanted.end == TRIAL_NOT_RUN) {
@@ -300,7 +301,7 @@ static void print_finding(const search *s, const finding *f) {
             nodes, s->node_count);
     else
         printf("reduce: %zu of %zu nodes show it, %s, after %zu tries in %.0f s%s\n", nodes, s->node_count,
-               s->fixed ? "at the data's sizes" : "with symbolic dims", s->tries, now_s() - s->began_s,
+               s->fixed ? "at the data's sizes" : "with symbolic dims", s->tries, seconds_of(s),
                s->out_of_time ? "; the time was up, fewer may do (--seconds S)" : "");
     for (size_t i = 0; i < s->node_count; i++) {
         uir_part part = uir_parts_get(s->parts, i);
@@ -466,7 +467,7 @@ static void drop_scratch(search *s) {
 
 uir_status reduce_case(uir_context *context, uir_model *model, const run_options *options, const run_case *c,
                        const volatile bool *cancel) {
-    search s = {.context = context, .options = options, .cancel = cancel, .began_s = now_s()};
+    search s = {.context = context, .options = options, .cancel = cancel, .began_ms = now_ms()};
     s.trial = (trial){.options = options, .limit_s = budget_s(&s), .cancel = cancel, .scratch = s.scratch};
     uir_status status = make_scratch(&s);
     if (status == UIR_STATUS_OK) status = search_case(&s, model, c);

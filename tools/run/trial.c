@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "trial.h"
+#include "clock.h"
 #include "printable.h"
 
 #include <errno.h>
@@ -21,12 +22,6 @@ typedef struct words {
     char numbers[5][WORD];
     size_t count, number_count;
 } words;
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static void pause_ms(long ms) {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
