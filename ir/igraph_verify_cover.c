@@ -11,6 +11,7 @@
 #define MAX_UNPROVED      2
 #define MAX_CASES         3
 #define MAX_ORDERED_CASES 1 /* of the slower way */
+#define MAX_CUTS          64
 
 /* ---- sets of facts ---- */
 uir_status uir_iverify_facts_push(uir_iverifier *v, uir_ifacts *facts, const uir_ifact *fact) {
@@ -436,7 +437,7 @@ static bool covered_by_one(uir_iverifier *v, const uir_ifact *fact, const uir_te
     return true;
 }
 
-bool uir_iverify_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low, const uir_term *high) {
+static bool box_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low, const uir_term *high) {
     const uir_ipointer *p = uir_iverify_pointer(v, pointer);
     uir_terms *t = &v->terms;
     query q = {.pointer = pointer, .rank = p->rank};
@@ -461,4 +462,51 @@ bool uir_iverify_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low
     }
     t->assumptions.count = mark;
     return covered;
+}
+
+/* Numbers within the range at which some fact's boxes may begin: where its variables have their least values. */
+static uint32_t find_cuts(uir_iverifier *v, uint32_t pointer, uint32_t d, int64_t from, int64_t to, int64_t *cuts) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < v->facts.count; i++) {
+        const uir_ifact *fact = &v->facts.data[i];
+        uir_term least[UIR_IFACT_MAX_VARIABLES];
+        int64_t begin;
+        uint32_t at = 0;
+        if (fact->pointer != pointer) continue;
+        for (uint32_t k = 0; k < fact->variable_count; k++)
+            least[k] = uir_term_const(&v->terms, v->terms.variables.data[fact->variables[k]].min);
+        uir_term first = uir_term_substitute(&v->terms, fact->low[d], fact->variables, least, fact->variable_count);
+        if (!uir_term_is_const(&v->terms, first, &begin) || begin <= from || begin >= to) continue;
+        while (at < count && cuts[at] < begin) at++;
+        if (at < count && cuts[at] == begin) continue;
+        if (count == MAX_CUTS) return 0;
+        memmove(cuts + at + 1, cuts + at, (count - at) * sizeof *cuts);
+        cuts[at] = begin;
+        count++;
+    }
+    return count;
+}
+
+/* A range of known length that many facts share is proved part by part: taken whole, each fact would be a case of all
+ * the others'. */
+bool uir_iverify_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low, const uir_term *high) {
+    uint32_t rank = uir_iverify_pointer(v, pointer)->rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        int64_t from, to, cuts[MAX_CUTS + 1];
+        uir_term begin[UIR_IGRAPH_MAX_RANK], end[UIR_IGRAPH_MAX_RANK];
+        if (!low[d] || !high[d] || !uir_term_is_const(&v->terms, low[d], &from) ||
+            !uir_term_is_const(&v->terms, high[d], &to))
+            continue;
+        uint32_t count = find_cuts(v, pointer, d, from, to, cuts);
+        bool covered = count >= MAX_CASES;
+        for (uint32_t i = 0; i <= count && covered; i++) {
+            memcpy(begin, low, rank * sizeof *begin);
+            memcpy(end, high, rank * sizeof *end);
+            begin[d] = uir_term_const(&v->terms, i ? cuts[i - 1] : from);
+            end[d] = uir_term_const(&v->terms, i < count ? cuts[i] : to);
+            covered = box_covered(v, pointer, begin, end);
+        }
+        if (covered) return true;
+    }
+    return box_covered(v, pointer, low, high);
 }

@@ -40,7 +40,7 @@ typedef struct replacement {
     uir_schedule *s;
     uint32_t tensor, value; /* expression over the producer's variables */
     uint32_t producer;
-    uint32_t iters[UIR_LOOP_MAX_RANK]; /* of the producer, per dim of the tensor */
+    uint32_t iters[UIR_LOOP_MAX_RANK]; /* of the producer, per dim of the tensor; NONE: a dim of one element */
     uint32_t consumer;
     bool literal; /* the value takes the load's place as it is */
     uint32_t replaced;
@@ -200,7 +200,8 @@ static uir_status replace_loads(replacement *r, uint32_t id, uint32_t *out_id) {
         return uir_step_refuse(s, "%s may read %s outside, at an index that is read from data", c->name,
                                UIR_SCHEDULE_TENSOR(s, r->tensor)->name);
     for (uint32_t d = 0; d < UIR_SCHEDULE_TENSOR(s, r->tensor)->rank; d++)
-        UIR_TRY(uir_substitution_set(s, &values, p->iters[r->iters[d]].symbol, e.load.indices[d]));
+        if (r->iters[d] != UIR_LOOP_NONE)
+            UIR_TRY(uir_substitution_set(s, &values, p->iters[r->iters[d]].symbol, e.load.indices[d]));
     UIR_TRY(take_data(r, &values));
     UIR_TRY(uir_expression_substitute(s, r->value, &values, out_id));
     if (inside) return UIR_STATUS_OK;
@@ -261,6 +262,29 @@ static uir_status find_read_tensors(uir_schedule *s, uint32_t block, uint32_t ex
     return UIR_STATUS_OK;
 }
 
+/* Per index of what is stored the iteration variable that it is; a dim of one element needs none. */
+static bool find_iters(const uir_schedule *s, const uir_loop_statement *block, const uir_loop_access *target,
+                       uint32_t *out_iters, uint32_t *out_count) {
+    const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, target->tensor);
+    *out_count = 0;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int64_t extent, index;
+        uir_symbol symbol;
+        out_iters[d] = UIR_LOOP_NONE;
+        if (uir_dim_is_const(s->function->dims, t->extents[d], &extent) && extent == 1 &&
+            uir_dim_is_const(s->function->dims, target->indices[d], &index) && index == 0)
+            continue;
+        if (!uir_dim_is_symbol(s->function->dims, target->indices[d], &symbol)) return false;
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            if (block->iters[i].symbol.id == symbol.id && !block->iters[i].data) out_iters[d] = i;
+        if (out_iters[d] == UIR_LOOP_NONE) return false;
+        for (uint32_t before = 0; before < d; before++)
+            if (out_iters[before] == out_iters[d]) return false;
+        ++*out_count;
+    }
+    return true;
+}
+
 /* ---- inline ---- */
 static uir_status inline_block(uir_schedule *s, uint32_t block) {
     uint32_t statement, count, *readers;
@@ -277,12 +301,11 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
     if (t->role != UIR_LOOP_ROLE_TEMP)
         return uir_step_refuse(s, "%s writes %s, which is wanted outside", name, t->name);
     if (!s->full.data[block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", name);
-    if (!uir_access_is_plain(s, b, target, r.iters))
+    uint32_t bound = 0, found;
+    if (!find_iters(s, b, target, r.iters, &found))
         return uir_step_refuse(s, "%s does not store %s at its iteration variables, one per dim", name, t->name);
-    uint32_t bound = 0;
     for (uint32_t i = 0; i < b->iter_count; i++) bound += !b->iters[i].data;
-    if (bound != t->rank)
-        return uir_step_refuse(s, "%s has iteration variables that are no index of %s", name, t->name);
+    if (bound != found) return uir_step_refuse(s, "%s has iteration variables that are no index of %s", name, t->name);
     if (uir_schedule_writers(s, r.tensor, NULL, 0) != 1) return uir_step_refuse(s, "%s has other writers", t->name);
     count = uir_schedule_readers(s, r.tensor, NULL, 0);
     UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *readers));
