@@ -207,12 +207,10 @@ static uir_status rule_same(rule_call *c) {
 
 static uir_status rule_broadcast(rule_call *c) {
     const instance *a = c->operands[0];
-    const uir_type *from = uir_value_type(c->t->module, c->node->inputs[0]),
-                   *to = uir_value_type(c->t->module, c->node->outputs[0]);
+    const uir_type *from = uir_value_type(c->t->module, c->node->inputs[0]);
     uint32_t shift = c->result->rank - a->rank;
     for (uint32_t d = 0; d < a->rank; d++) {
-        if (is_one(c->t, from->dims[d])) continue;
-        if (!is_same(c->t, from->dims[d], to->dims[d + shift])) return UNRELATED; /* only the run tells */
+        if (is_one(c->t, from->dims[d])) continue; /* whether another is one as well only the run tells: unrelated */
         UIR_TRY(relate_dims(c->t, a, d, c->result, d + shift));
     }
     return UIR_STATUS_OK;

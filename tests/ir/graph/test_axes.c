@@ -53,6 +53,12 @@ static const axes_case cases[] = {
      " %z: f32[S, 4, 8] = reshape(%y) {dims = [S, 4, 8]}\n %t: f32[4, S, 8] = transpose(%z) {perm = [1, 0, 2]}\n "
      "return %t\n}",
      "none"},
+    {"a slice's axis is no part of a longer one",
+     "graph \"g\" (%x: f32[S, 64]) {\n %y: f32[S, 32] = slice(%x) {starts = [0, 32], sizes = [S, 32], steps = [1, 1]}\n"
+     " %z: f32[S*32] = reshape(%y) {dims = [S*32]}\n return %z\n}",
+     "none"},
+    {"a broadcast to a multiple that only the run decides",
+     "graph \"g\" (%x: f32[S]) {\n %y: f32[S*T] = broadcast(%x) {dims = [S*T]}\n return %y\n}", "none"},
     {"a product",
      "graph \"g\" (%a: f32[B, S, 64], %b: f32[B, 64, T]) {\n %y: f32[B, S, T] = matmul(%a, %b) {to = f32}\n return "
      "%y\n}",
