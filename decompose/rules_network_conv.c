@@ -1,8 +1,9 @@
 /* Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, CausalConvWithState.
  *
- * All become `conv`, whose padding reads zeros. A transposed convolution is a convolution of the input with zeros
- * between its elements by the weights turned round; an integer one corrects for zero points by sums, so that the
- * contraction itself stays one of 8-bit operands. */
+ * All become `conv`, whose padding reads zeros. A transposed convolution is a convolution of the input by the weights
+ * turned round, one for each place between the input's elements (phases), or of the input with zeros between its
+ * elements; an integer one corrects for zero points by sums, so that the contraction itself stays one of 8-bit
+ * operands. */
 #include "decompose/rules_network.h"
 
 #include <string.h>
@@ -88,6 +89,93 @@ static void transposed_padding(uir_rule_context *context, const convolution *c, 
     *out_high = dim_plus(b, dim_sub(b, dim_sub(b, full, out), *out_low), -extra);
 }
 
+/* One spatial axis by phases: the result's element q*stride + r is a window of `taps` elements of the input by every
+ * stride-th element of the kernel. `low`, `high`: what is cut from the phases side by side. */
+typedef struct phases {
+    int64_t stride, kernel, taps, low;
+    uir_dim out;
+} phases;
+
+/* A convolution of the input itself, by phases as channels of their own, which then go between each other: no zeros are
+ * multiplied. False where kernel or padding are of unknown size, or nothing lies between the input's elements. */
+static bool choose_phases(uir_rule_context *context, const convolution *c, const int64_t *extra, phases *out) {
+    uir_builder *b = &context->builder;
+    bool any = false;
+    for (uint32_t i = 0; i < c->window.rank; i++) {
+        phases *p = &out[i];
+        int64_t cut_high;
+        uir_dim low, high;
+        transposed_padding(context, c, i, extra[i], NULL, &low, &high);
+        p->stride = c->window.strides[i];
+        if (c->window.dilations[i] != 1 || !uir_dim_is_const(b->module->dims, c->w_shape.dims[i + 2], &p->kernel) ||
+            p->kernel < 1 || p->kernel > 4096 || p->stride > 64 || extra[i] > 64 ||
+            !uir_dim_is_const(b->module->dims, low, &p->low) || !uir_dim_is_const(b->module->dims, high, &cut_high) ||
+            p->low < 0 || cut_high < -extra[i])
+            return false;
+        p->taps = (p->kernel + extra[i] + p->stride - 1) / p->stride;
+        p->out = dim_plus(b, dim_times(b, dim_plus(b, c->x_shape.dims[i + 2], -1), p->stride),
+                          p->kernel - p->low - cut_high);
+        any |= p->stride > 1;
+    }
+    return any && c->x_shape.rank + c->window.rank <= UIR_MAX_RANK && c->window.rank <= UIR_NETWORK_AXES;
+}
+
+/* [OC, C/groups, kernel..] turned round to [OC * strides.., C/groups, taps..]. */
+static uir_value_id phase_weights(uir_rule_context *context, const convolution *c, const phases *p) {
+    uir_builder *b = &context->builder;
+    uint32_t n = c->window.rank;
+    uir_value_id w = turn_weights(context, c);
+    uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
+    int64_t interior[UIR_MAX_RANK] = {0}, perm[UIR_MAX_RANK];
+    uir_shape split = {2 * n + 2, {{0}}}, joined = {n + 2, {{0}}};
+    split.dims[0] = joined.dims[0] = dim_times(b, c->w_shape.dims[1], c->groups);
+    split.dims[1] = joined.dims[1] = dim_over(b, c->w_shape.dims[0], c->groups);
+    perm[0] = 0, perm[n + 1] = 1;
+    for (uint32_t i = 0; i < n + 2; i++) low[i] = high[i] = dim_int(b, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        low[i + 2] = dim_int(b, p[i].taps * p[i].stride - p[i].kernel);
+        split.dims[2 * i + 2] = joined.dims[i + 2] = dim_int(b, p[i].taps);
+        split.dims[2 * i + 3] = dim_int(b, p[i].stride);
+        joined.dims[0] = dim_times(b, joined.dims[0], p[i].stride);
+        perm[i + 1] = 2 * i + 3;
+        perm[n + 2 + i] = 2 * i + 2;
+    }
+    w = uir_network_reshape(b, uir_build_pad(b, w, scalar_like(b, w, 0), low, high, interior), &split);
+    for (uint32_t i = 0; i < n; i++) w = uir_network_flip(b, w, 2 * i + 3);
+    return uir_network_reshape(b, uir_build_transpose(b, w, perm), &joined);
+}
+
+static uir_value_id conv_by_phases(uir_rule_context *context, const convolution *c, const phases *p, uir_dtype to) {
+    uir_builder *b = &context->builder;
+    uint32_t n = c->window.rank;
+    uir_dim around[UIR_NETWORK_AXES], starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK];
+    int64_t perm[UIR_MAX_RANK], steps[UIR_MAX_RANK];
+    uir_window window = c->window;
+    uir_shape split = {2 * n + 2, {{0}}}, joined = {n + 2, {{0}}};
+    split.dims[0] = joined.dims[0] = c->x_shape.dims[0];
+    split.dims[1] = joined.dims[1] = dim_times(b, c->w_shape.dims[1], c->groups);
+    perm[0] = 0, perm[1] = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        uir_dim places = dim_plus(b, c->x_shape.dims[i + 2], p[i].taps - 1);
+        window.strides[i] = 1;
+        around[i] = dim_int(b, p[i].taps - 1);
+        split.dims[i + 2] = dim_int(b, p[i].stride);
+        split.dims[i + 2 + n] = places;
+        joined.dims[i + 2] = dim_times(b, places, p[i].stride);
+        perm[2 * i + 2] = i + 2 + n;
+        perm[2 * i + 3] = i + 2;
+    }
+    for (uint32_t i = 0; i < n + 2; i++) {
+        steps[i] = 1;
+        starts[i] = dim_int(b, i < 2 ? 0 : p[i - 2].low);
+        sizes[i] = i < 2 ? joined.dims[i] : p[i - 2].out;
+    }
+    uir_value_id y =
+        uir_network_conv_node(b, c->x, phase_weights(context, c, p), c->groups, &window, around, around, to);
+    y = uir_network_reshape(b, uir_build_transpose(b, uir_network_reshape(b, y, &split), perm), &joined);
+    return uir_build_slice(b, y, starts, sizes, steps);
+}
+
 uir_status uir_rule_conv_transpose(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     convolution c;
@@ -123,9 +211,14 @@ uir_status uir_rule_conv_transpose(uir_rule_context *context) {
     }
     uir_value_id bias = uir_rule_input(context, 2);
     uir_dtype dtype = dtype_of(b, c.x);
+    uir_dtype to = is_none(bias) ? dtype : uir_network_working_dtype(dtype);
+    phases by_phases[UIR_NETWORK_AXES];
+    if (!output_shape && choose_phases(context, &c, extra, by_phases)) {
+        context->outputs[0] = add_bias(b, conv_by_phases(context, &c, by_phases, to), bias, c.x_shape.rank, dtype);
+        return b->status;
+    }
     uir_value_id x = uir_build_pad(b, c.x, scalar_like(b, c.x, 0), low, high, interior);
-    uir_value_id y = uir_network_conv_node(b, x, turn_weights(context, &c), c.groups, &step, none, none,
-                                           is_none(bias) ? dtype : uir_network_working_dtype(dtype));
+    uir_value_id y = uir_network_conv_node(b, x, turn_weights(context, &c), c.groups, &step, none, none, to);
     context->outputs[0] = add_bias(b, y, bias, c.x_shape.rank, dtype);
     return b->status;
 }
