@@ -320,17 +320,27 @@ typedef struct side_loops {
 static void find_sides(order *o, uint32_t id, side_loops *sides) {
     const uir_loop_function *f = o->k->f;
     const uir_loop_access *sums = &STATEMENT(f, o->block->first_child)->targets[0];
+    uint32_t depths[3][UIR_LOOP_MAX_ITERS];
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = STATEMENT(f, i);
         if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
-        uint32_t inside = s->first_child, which = 2;
-        while (inside != UIR_LOOP_NONE && STATEMENT(f, inside)->kind == UIR_LOOP_STATEMENT_FOR)
+        uint32_t inside = s->first_child, which = 2, depth = 0;
+        for (; inside != UIR_LOOP_NONE && STATEMENT(f, inside)->kind == UIR_LOOP_STATEMENT_FOR; depth++)
             inside = STATEMENT(f, inside)->first_child;
         if (inside != id) continue;
         const uir_loop_statement *one[] = {s};
         for (uint32_t d = f->tensors.data[sums->tensor].rank; d > 0; d--)
             if (loop_of(o, sums->indices[d - 1], one, 1) == 0) which = d > 1;
-        if (sides[which].count < UIR_LOOP_MAX_ITERS) sides[which].loops[sides[which].count++] = s;
+        side_loops *side = &sides[which];
+        uint32_t at = side->count;
+        if (at == UIR_LOOP_MAX_ITERS) continue;
+        for (; at > 0 && depths[which][at - 1] < depth; at--) { /* outermost first */
+            side->loops[at] = side->loops[at - 1];
+            depths[which][at] = depths[which][at - 1];
+        }
+        side->loops[at] = s;
+        depths[which][at] = depth;
+        side->count++;
     }
 }
 
