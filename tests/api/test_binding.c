@@ -192,6 +192,9 @@ static void buffers_that_do_not_fit_are_refused(void **state) {
                      UIR_STATUS_INVALID_ARGUMENT);
     assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, NULL, NULL, sizeof w.past),
                      UIR_STATUS_INVALID_ARGUMENT);
+    static const int64_t many[40] = {0};
+    assert_int_equal(uir_session_bind_input(w.session, 0, 40, many, many, w.past, sizeof w.past),
+                     UIR_STATUS_UNSUPPORTED);
     assert_int_equal(uir_session_bind_input(w.session, 0, 3, shape, room, w.past, least), UIR_STATUS_OK);
     bind_new(&w, 1);
     run(&w);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "cache/cache.h"
+#include "cache/internal.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define HEADER 4096
 
@@ -213,6 +215,13 @@ static void test_other_lengths_and_things(void **state) {
     assert_int_equal(rename(other, path), 0);
     assert_int_equal(load(f, 8, 3000), UIR_STATUS_NOT_FOUND);
     assert_int_not_equal(access(path, F_OK), 0);
+    /* Of a key that is half the same. */
+    uir_cache_key near = key_of(8);
+    near.high ^= 1;
+    assert_int_equal(uir_cache_store(f->cache, near, "bytes", 5, &f->diagnostics), UIR_STATUS_OK);
+    path_of(f, near, "", other);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(load(f, 8, 5), UIR_STATUS_NOT_FOUND);
     /* A link to a whole entry elsewhere, and a pipe, which must not block. */
     store(f, 8, 3000);
     snprintf(other, sizeof other, "%s/elsewhere", f->base);
@@ -224,6 +233,27 @@ static void test_other_lengths_and_things(void **state) {
     assert_int_equal(load(f, 8, 3000), UIR_STATUS_NOT_FOUND);
     store(f, 8, 3000);
     assert_int_equal(load(f, 8, 3000), UIR_STATUS_OK);
+}
+
+/* Entries of an earlier and of a later version, whole in themselves. */
+static void test_other_versions(void **state) {
+    fixture *f = *state;
+    for (int step = -1; step <= 1; step += 2) {
+        char path[400];
+        uir_cache_header h;
+        store(f, 8, 3000);
+        path_of(f, key_of(8), "", path);
+        int fd = open(path, O_RDWR);
+        assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+        h.version += (uint32_t)step;
+        h.check = XXH3_64bits(&h, offsetof(uir_cache_header, check));
+        assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
+        close(fd);
+        assert_int_equal(load(f, 8, 3000), UIR_STATUS_NOT_FOUND);
+        assert_true(said(f, "another version"));
+        uir_diagnostics_clear(&f->diagnostics);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
 }
 
 /* A large entry that was found whole is not read again, unless anything about the file is different. */
@@ -299,10 +329,14 @@ static void test_folders_that_are_refused(void **state) {
     fixture *f = *state;
     uir_cache *cache;
     char path[400];
-    assert_int_equal(chmod(f->folder, 0770), 0);
-    assert_int_equal(open_folder(f, f->folder, 0, &cache), UIR_STATUS_IO_FAILED);
-    assert_null(cache);
-    assert_true(said(f, "others may write"));
+    static const mode_t open_to_others[] = {0770, 0720, 0707, 0702};
+    for (size_t i = 0; i < sizeof open_to_others / sizeof *open_to_others; i++) {
+        assert_int_equal(chmod(f->folder, open_to_others[i]), 0);
+        assert_int_equal(open_folder(f, f->folder, 0, &cache), UIR_STATUS_IO_FAILED);
+        assert_null(cache);
+        assert_true(said(f, "others may write"));
+        uir_diagnostics_clear(&f->diagnostics);
+    }
     assert_int_equal(chmod(f->folder, 0755), 0); /* others may read */
     assert_int_equal(open_folder(f, f->folder, 0, &cache), UIR_STATUS_OK);
     uir_cache_close(cache);
@@ -498,12 +532,15 @@ static void test_processes_at_once(void **state) {
 static void test_left_behind(void **state) {
     fixture *f = *state;
     char path[400];
-    struct timespec old[2] = {{1000000, 0}, {1000000, 0}};
+    struct timespec old[2] = {{1000000, 0}, {1000000, 0}}, minutes[2] = {{time(NULL) - 600, 0}, {time(NULL) - 600, 0}};
     snprintf(path, sizeof path, "%s/tmp-0123456789abcdef", f->folder);
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
     assert_true(fd >= 0);
     store(f, 1, 10);
     assert_int_equal(access(path, F_OK), 0); /* it may still be written */
+    assert_int_equal(futimens(fd, minutes), 0);
+    store(f, 3, 10);
+    assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(futimens(fd, old), 0);
     close(fd);
     store(f, 2, 10);
@@ -520,6 +557,7 @@ int main(void) {
         TEST(test_folders_that_are_refused), TEST(test_where_it_is),
         TEST(test_read_only_folder),         TEST(test_full_disk),
         TEST(test_processes_at_once),        TEST(test_left_behind),
+        TEST(test_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
