@@ -271,6 +271,21 @@ static icell cast(scalar_type from, scalar_type to, icell x, bool saturate) {
     return out;
 }
 
+/* The element of another dtype that is stored alike. */
+static icell same_bits(scalar_type from, scalar_type to, icell x) {
+    icell out = {.defined = x.defined};
+    uint64_t storage[2] = {0, 0};
+    if (from.is_float)
+        uir_dtype_store_double(from.dtype, storage, 0, x.real, UIR_ROUND_NEAREST_EVEN);
+    else
+        uir_dtype_store_integer(from.dtype, storage, 0, x.integer, from.is_unsigned, UIR_ROUND_NEAREST_EVEN);
+    if (to.is_float)
+        out.real = uir_dtype_load_double(to.dtype, storage, 0);
+    else
+        out.integer = uir_dtype_load_integer(to.dtype, storage, 0);
+    return out;
+}
+
 /* ---- elementwise ---- */
 /* The element of an operand that goes with element `index` (row-major digits over the result's counts); trailing dims
  * align. */
@@ -334,7 +349,8 @@ static uir_status apply(imachine *machine, const uir_iinstruction *in, scalar_ty
                                 : (double)fmaf((float)x[0].real, (float)x[1].real, (float)x[2].real);
         break;
     case UIR_IOP_FAMILY_CAST:
-        *out = cast(t, type_of(in->dtype_b), x[0], in->saturate);
+        *out = in->code == UIR_IOP_BITS ? same_bits(t, type_of(in->dtype_b), x[0])
+                                        : cast(t, type_of(in->dtype_b), x[0], in->saturate);
         return UIR_STATUS_OK;
     default:
         known = false;

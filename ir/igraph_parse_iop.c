@@ -343,7 +343,7 @@ static uir_status parse_options(uir_iparser *p, const mnemonic *m, uir_iinstruct
             out->accumulate = true;
         } else if (family == UIR_IOP_FAMILY_SCAN && accept_option(p, "exclusive")) {
             out->exclusive = true;
-        } else if (family == UIR_IOP_FAMILY_CAST && accept_option(p, "saturate")) {
+        } else if (out->code == UIR_IOP_CAST && accept_option(p, "saturate")) {
             out->saturate = true;
         } else if (accept_option(p, "stream")) {
             out->stream = true;

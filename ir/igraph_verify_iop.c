@@ -70,6 +70,9 @@ static void check_dtypes(const check *c) {
     if (!class_allowed(c->row->classes, i->dtype) ||
         (c->row->family == UIR_IOP_FAMILY_CAST && !class_allowed(c->row->classes, i->dtype_b)))
         uir_iverify_report(c->v, c->line, "dtype: %s is not defined for %s", c->row->name, uir_dtype_name(i->dtype));
+    if (i->code == UIR_IOP_BITS && uir_dtype_bits(i->dtype) != uir_dtype_bits(i->dtype_b))
+        uir_iverify_report(c->v, c->line, "dtype: %s and %s are not equally wide", uir_dtype_name(i->dtype),
+                           uir_dtype_name(i->dtype_b));
     if (c->row->family == UIR_IOP_FAMILY_MMA) {
         bool integers = uir_dtype_is_integer(i->dtype);
         if (integers != uir_dtype_is_integer(i->dtype_b) || integers != uir_dtype_is_integer(i->dtype_c))

@@ -161,6 +161,10 @@ static uir_status call(machine *m, const uir_loop_expression *e, cell *out) {
     if (e->op == UIR_OP_CAST)
         return uir_dtype_convert(dtype, arguments[0].bytes, e->dtype, out->bytes, 1,
                                  e->overflows ? UIR_ROUND_NEAREST_EVEN : UIR_ROUND_SATURATE);
+    if (e->op == UIR_OP_BIT_CAST) {
+        memcpy(out->bytes, arguments[0].bytes, uir_dtype_bits(dtype) / 8);
+        return UIR_STATUS_OK;
+    }
     if (uir_elementwise_apply(e->op, dtype, operands, out->bytes, 1)) return UIR_STATUS_OK;
     return fail(m, "%s has no meaning for %s", uir_op_get_row(e->op)->name, uir_dtype_name(dtype));
 }

@@ -175,6 +175,11 @@ static uir_status take_constant(parser *p, uir_dtype dtype, uir_loop_expression 
     return UIR_STATUS_OK;
 }
 
+/* Is the result's dtype a part of its name: cast.f16(x), bit_cast.i32(x)? */
+static bool names_dtype(uir_op op) {
+    return op == UIR_OP_CAST || op == UIR_OP_BIT_CAST;
+}
+
 /* Result dtype of an elementwise primitive, or an error at `name`. */
 static uir_status type_call(parser *p, const uir_token *name, uir_loop_expression *e) {
     const uir_op_row *row = uir_op_get_row(e->op);
@@ -193,7 +198,10 @@ static uir_status type_call(parser *p, const uir_token *name, uir_loop_expressio
                                           uir_dtype_name(dtypes[first]), uir_dtype_name(dtypes[i]));
         }
     }
-    if (e->op != UIR_OP_CAST) e->dtype = row->traits & UIR_TRAIT_COMPARISON ? UIR_DTYPE_BOOL : dtypes[first];
+    if (e->op == UIR_OP_BIT_CAST && uir_dtype_bits(e->dtype) != uir_dtype_bits(dtypes[0]))
+        return uir_tokenizer_error_at(PARSE(p), name, "%s and %s are not equally wide", uir_dtype_name(dtypes[0]),
+                                      uir_dtype_name(e->dtype));
+    if (!names_dtype(e->op)) e->dtype = row->traits & UIR_TRAIT_COMPARISON ? UIR_DTYPE_BOOL : dtypes[first];
     return UIR_STATUS_OK;
 }
 
@@ -201,15 +209,14 @@ static uir_status take_call(parser *p, const uir_token *name, uir_loop_expressio
     e->kind = UIR_LOOP_CALL;
     e->op = uir_op_find_primitive(name->text, name->length);
     const uir_op_row *row = uir_op_get_row(e->op);
-    if (e->op == UIR_OP_NONE || !(row->traits & UIR_TRAIT_ELEMENTWISE) ||
-        (row->attributes[0] && e->op != UIR_OP_CAST)) {
+    if (e->op == UIR_OP_NONE || !(row->traits & UIR_TRAIT_ELEMENTWISE) || (row->attributes[0] && !names_dtype(e->op))) {
         return uir_tokenizer_error_at(PARSE(p), name, "'%.*s' is no tensor, parameter or elementwise primitive",
                                       (int)name->length, name->text);
     }
-    if (e->op == UIR_OP_CAST) {
+    if (names_dtype(e->op)) {
         UIR_TRY(uir_tokenizer_expect(PARSE(p), "."));
         UIR_TRY(take_dtype(p, &e->dtype));
-        e->overflows = uir_tokenizer_accept(PARSE(p), ".");
+        e->overflows = e->op == UIR_OP_CAST && uir_tokenizer_accept(PARSE(p), ".");
         if (e->overflows) UIR_TRY(uir_tokenizer_expect(PARSE(p), "overflow"));
     }
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "("));

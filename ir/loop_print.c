@@ -72,7 +72,7 @@ static void print_expression(printer *p, uint32_t id) {
         break;
     case UIR_LOOP_CALL:
         put(p, uir_op_get_row(e->op)->name);
-        if (e->op == UIR_OP_CAST)
+        if (e->op == UIR_OP_CAST || e->op == UIR_OP_BIT_CAST)
             uir_text_append_format(p->text, ".%s%s", uir_dtype_name(e->dtype), e->overflows ? ".overflow" : "");
         put(p, "(");
         for (uint32_t i = 0; i < e->argument_count; i++) {

@@ -344,8 +344,15 @@ static uir_status elementwise_expression(uir_lower_builder *b, uint32_t node, ui
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t arguments[3];
     if (info->op == UIR_OP_IS_INF) return is_inf_expression(b, node, out_expression);
-    if (info->op == UIR_OP_BIT_CAST || info->input_count > 3)
-        return uir_lower_refuse(b, node, "there is no instruction for it");
+    if (info->input_count > 3) return uir_lower_refuse(b, node, "there is no instruction for it");
+    if (info->op == UIR_OP_BIT_CAST) { /* a bool is 0 or 1, as it is stored */
+        uir_dtype to = uir_value_type(b->module, info->outputs[0])->dtype;
+        UIR_TRY(uir_lower_operand(b, node, 0, &arguments[0]));
+        if (b->f->expressions.data[arguments[0]].dtype == UIR_DTYPE_BOOL)
+            return uir_loop_add_cast(b->f, arguments[0], to, out_expression);
+        if (to == UIR_DTYPE_BOOL) return uir_lower_refuse(b, node, "bits that are no bool");
+        return uir_loop_add_call(b->f, UIR_OP_BIT_CAST, to, arguments, 1, out_expression);
+    }
     if (info->op == UIR_OP_CAST) {
         UIR_TRY(uir_lower_operand(b, node, 0, &arguments[0]));
         uir_dtype to = uir_value_type(b->module, info->outputs[0])->dtype;

@@ -228,7 +228,7 @@ static const instruction_row instruction_rows[] = {
 #include "lower/elementwise.def"
 };
 
-enum { OF_ANY, OF_FLOATS, OF_INTEGERS };
+enum { OF_ANY, OF_FLOATS, OF_INTEGERS, OF_DOUBLES };
 static const struct {
     uir_op op;
     int of;
@@ -237,6 +237,7 @@ static const struct {
 #define UIR_LOWER_EXPANSION(op, text)         {UIR_OP_##op, OF_ANY, text},
 #define UIR_LOWER_FLOAT_EXPANSION(op, text)   {UIR_OP_##op, OF_FLOATS, text},
 #define UIR_LOWER_INTEGER_EXPANSION(op, text) {UIR_OP_##op, OF_INTEGERS, text},
+#define UIR_LOWER_DOUBLE_EXPANSION(op, text)  {UIR_OP_##op, OF_DOUBLES, text},
 #include "lower/elementwise.def"
 };
 
@@ -301,14 +302,53 @@ static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint3
     return true;
 }
 
+/* An integer to the power of another, by squaring: a factor for each bit of the exponent. Of a negative one what is
+ * left of 1/x: 1 and -1 are their own inverses, but for its sign; all else gives 0. */
+static uint32_t integer_power(uir_kernel *k, uir_dtype dtype, uint32_t base, uint32_t exponent) {
+    uint32_t one = uir_kernel_number(k, dtype, 1), none = uir_kernel_number(k, dtype, 0), power = base;
+    uint32_t result = uir_kernel_materialise(k, one, 0), bits = uir_dtype_bits(dtype), odd = 0;
+    bool is_signed = uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_SIGNED;
+    for (uint32_t i = 0; i < bits - is_signed && k->status == UIR_STATUS_OK; i++) {
+        uint32_t place = uir_kernel_number(k, dtype, i);
+        uint32_t bit = uir_kernel_call(k, UIR_OP_SHIFT_RIGHT, dtype, (uint32_t[]){exponent, place}, 2);
+        bit = uir_kernel_call(k, UIR_OP_BIT_AND, dtype, (uint32_t[]){bit, one}, 2);
+        bit = uir_kernel_call(k, UIR_OP_NE, UIR_DTYPE_BOOL, (uint32_t[]){bit, none}, 2);
+        if (i == 0) odd = bit;
+        uint32_t factor = uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){bit, power, one}, 3);
+        result = uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){result, factor}, 2);
+        power = uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){power, power}, 2);
+    }
+    if (!is_signed) return result;
+    uint32_t less = uir_kernel_call(k, UIR_OP_LT, UIR_DTYPE_BOOL, (uint32_t[]){exponent, none}, 2);
+    uint32_t minus = uir_kernel_number(k, dtype, -1);
+    uint32_t is_minus = uir_kernel_call(k, UIR_OP_EQ, UIR_DTYPE_BOOL, (uint32_t[]){base, minus}, 2);
+    uint32_t is_one = uir_kernel_call(k, UIR_OP_EQ, UIR_DTYPE_BOOL, (uint32_t[]){base, one}, 2);
+    uint32_t sign = uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){odd, minus, one}, 3);
+    uint32_t inverse = uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){is_minus, sign, none}, 3);
+    inverse = uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){is_one, one, inverse}, 3);
+    return uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){less, inverse, result}, 3);
+}
+
 /* ---- expansions: "mul(add(a, 1), b)" ---- */
 typedef struct expansion {
     uir_kernel *k;
     const char *at;
     const uint32_t *operands;
     uint32_t count;
-    uir_dtype dtype; /* of numbers */
+    uir_dtype dtype;    /* of numbers */
+    uint32_t named[26]; /* by letter */
 } expansion;
+
+/* The same bits as another dtype of that width. */
+static uint32_t bits_as(uir_kernel *k, uint32_t value, uir_dtype to) {
+    char mnemonic[64];
+    if (k->status != UIR_STATUS_OK) return 0;
+    if (k->values.data[value].kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
+    uir_kernel_value v = k->values.data[value];
+    if (v.dtype == to || k->status != UIR_STATUS_OK) return value;
+    snprintf(mnemonic, sizeof mnemonic, "bits.%s.%s", uir_dtype_name(v.dtype), uir_dtype_name(to));
+    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, "");
+}
 
 static uint32_t expand(expansion *x) {
     uir_kernel *k = x->k;
@@ -324,7 +364,8 @@ static uint32_t expand(expansion *x) {
     }
     while ((*x->at >= 'a' && *x->at <= 'z') || (*x->at >= '0' && *x->at <= '9') || *x->at == '_') x->at++;
     size_t length = (size_t)(x->at - begin);
-    if (length == 1) return x->operands[(uint32_t)(*begin - 'a') < x->count ? (uint32_t)(*begin - 'a') : 0];
+    uint32_t letter = (uint32_t)(*begin - 'a');
+    if (length == 1) return letter < x->count ? x->operands[letter] : x->named[letter];
     if (length == 3 && !memcmp(begin, "inf", 3)) return uir_kernel_number(k, x->dtype, INFINITY);
     if (length == 3 && !memcmp(begin, "nan", 3)) return uir_kernel_number(k, x->dtype, NAN);
     uir_op op = uir_op_find_primitive(begin, length);
@@ -336,13 +377,24 @@ static uint32_t expand(expansion *x) {
     }
     if (*x->at == ')') x->at++;
     if (k->status != UIR_STATUS_OK || count == 0) return 0;
+    uir_dtype to;
+    bool bits = length > 5 && !memcmp(begin, "bits_", 5);
+    if (uir_dtype_from_name(begin + (bits ? 5 : 0), length - (bits ? 5 : 0), &to))
+        return bits ? bits_as(k, operands[0], to) : uir_kernel_cast(k, operands[0], to);
     bool test = (uir_op_get_row(op)->traits & UIR_TRAIT_COMPARISON) != 0;
     uir_dtype dtype = test ? UIR_DTYPE_BOOL : k->values.data[operands[op == UIR_OP_SELECT ? 1 : 0]].dtype;
     return uir_kernel_call(k, op, dtype, operands, count);
 }
 
 static uint32_t expand_row(uir_kernel *k, const char *text, const uint32_t *operands, uint32_t count) {
-    expansion x = {k, text, operands, count, k->values.data[operands[0]].dtype};
+    expansion x = {.k = k, .at = text, .operands = operands, .count = count};
+    x.dtype = k->values.data[operands[0]].dtype;
+    for (const char *end; (end = strchr(x.at, ';')) != NULL; x.at = end + 1) {
+        while (*x.at == ' ') x.at++;
+        uint32_t letter = (uint32_t)(*x.at - 'a');
+        x.at += 4; /* "d = " */
+        x.named[letter] = expand(&x);
+    }
     return expand(&x);
 }
 
@@ -364,7 +416,11 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
     if (k->status != UIR_STATUS_OK) return 0;
     for (uint32_t i = 0; i < count; i++) args[i] = operands[i];
     if (op == UIR_OP_CAST) return uir_kernel_cast(k, args[0], result);
+    if (op == UIR_OP_BIT_CAST) return bits_as(k, args[0], result);
     uir_dtype dtype = k->values.data[args[count - 1]].dtype;
+    for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++)
+        if (expansion_rows[i].op == op && expansion_rows[i].of == OF_DOUBLES && dtype == UIR_DTYPE_F64)
+            return expand_row(k, expansion_rows[i].text, args, count);
     if (is_half(dtype)) { /* computed in f32 and rounded once */
         for (uint32_t i = 0; i < count; i++)
             if (is_half(k->values.data[args[i]].dtype)) args[i] = uir_kernel_cast(k, args[i], UIR_DTYPE_F32);
@@ -374,12 +430,14 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
     if (op == UIR_OP_POW && k->values.data[args[1]].kind == UIR_KERNEL_NUMBER &&
         power_of_number(k, args[0], k->values.data[args[1]].number, &value))
         return value;
+    if (op == UIR_OP_POW && uir_dtype_is_integer(dtype)) return integer_power(k, dtype, args[0], args[1]);
     for (size_t i = 0; i < sizeof instruction_rows / sizeof *instruction_rows; i++)
         if (instruction_rows[i].op == op)
             return plain_call(k, uir_iop_get_row(instruction_rows[i].code), result, args, count);
     if (op == UIR_OP_MOD && uir_dtype_is_integer(dtype))
         return plain_call(k, uir_iop_get_row(UIR_IOP_MOD), result, args, count);
     for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {
+        if (expansion_rows[i].of == OF_DOUBLES) continue;
         bool fits = expansion_rows[i].of == OF_ANY || (expansion_rows[i].of == OF_FLOATS) == uir_dtype_is_float(dtype);
         if (expansion_rows[i].op == op && fits) return expand_row(k, expansion_rows[i].text, args, count);
     }

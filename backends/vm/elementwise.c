@@ -133,6 +133,10 @@ static uir_status bind_operands(vm_machine *machine, const vm_instruction *in, c
 uir_status uir_vm_cast_row(const vm_instruction *in, const char *from, char *to, int64_t count) {
     uir_dtype source = (uir_dtype)in->dtype, target = (uir_dtype)in->dtype_b;
     bool saturate = in->flags & VM_FLAG_SATURATE;
+    if (in->code == UIR_IOP_BITS) {
+        memmove(to, from, (size_t)count * (uir_dtype_bits(source) / 8));
+        return UIR_STATUS_OK;
+    }
     if (!saturate || uir_dtype_is_float(target) || target == UIR_DTYPE_BOOL) {
         return uir_dtype_convert(source, from, target, to, (uint64_t)count,
                                  saturate ? UIR_ROUND_SATURATE : UIR_ROUND_NEAREST_EVEN);

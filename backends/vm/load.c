@@ -157,7 +157,9 @@ static bool check_instruction(const uir_vm_kernel *k, const vm_instruction *in) 
     bool lines =
         row->family == UIR_IOP_FAMILY_REDUCE || row->family == UIR_IOP_FAMILY_SCAN || row->family == UIR_IOP_FAMILY_MMA;
     if (lines && immediates) return false;
-    if (in->code == UIR_IOP_CAST && !uir_dtype_is_valid((int)in->dtype_b)) return false;
+    if (row->family == UIR_IOP_FAMILY_CAST && !uir_dtype_is_valid((int)in->dtype_b)) return false;
+    if (in->code == UIR_IOP_BITS && uir_dtype_bits((uir_dtype)in->dtype) != uir_dtype_bits((uir_dtype)in->dtype_b))
+        return false;
     if (in->code == UIR_IOP_IOTA && !is_expression(k, in->start)) return false;
     uint32_t role = k->pointers[k->slices[in->slices[0]].pointer].role;
     if (role == UIR_IPOINTER_IN || role == UIR_IPOINTER_CONST) return false;

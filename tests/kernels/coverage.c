@@ -25,7 +25,8 @@ static void add_instruction(coverage *c, const uir_igraph *igraph, const uir_iin
     uir_iop_family family = uir_iop_get_row(in->code)->family;
     c->iops[in->code][in->axis][in->dtype % COVERAGE_DTYPES]++;
     if (family == UIR_IOP_FAMILY_CAST)
-        c->casts[in->saturate][in->dtype % COVERAGE_DTYPES][in->dtype_b % COVERAGE_DTYPES]++;
+        c->casts[in->code == UIR_IOP_BITS ? 2 : in->saturate][in->dtype % COVERAGE_DTYPES]
+                [in->dtype_b % COVERAGE_DTYPES]++;
     if (family == UIR_IOP_FAMILY_MMA) c->mma[in->dtype_b % COVERAGE_DTYPES][in->dtype_c % COVERAGE_DTYPES]++;
     note(c, COVERAGE_STREAM, in->stream);
     note(c, COVERAGE_IMMEDIATE, in->immediate_mask != 0);
@@ -106,7 +107,7 @@ void coverage_merge(coverage *c, const coverage *other) {
 
 static uint32_t count_single(const coverage *c, const single *s) {
     uir_iop_family family = uir_iop_get_row(s->code)->family;
-    if (family == UIR_IOP_FAMILY_CAST) return c->casts[s->saturate][s->dtype][s->dtype_b];
+    if (family == UIR_IOP_FAMILY_CAST) return c->casts[s->code == UIR_IOP_BITS ? 2 : s->saturate][s->dtype][s->dtype_b];
     if (family == UIR_IOP_FAMILY_MMA) return c->mma[s->dtype_b][s->dtype_c];
     return c->iops[s->code][s->axis][s->dtype];
 }

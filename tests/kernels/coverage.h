@@ -57,7 +57,7 @@ enum {
 
 typedef struct coverage {
     uint32_t iops[UIR_IOP_COUNT][3][COVERAGE_DTYPES];    /* by axis and dtype; mma's dtype is c's */
-    uint32_t casts[2][COVERAGE_DTYPES][COVERAGE_DTYPES]; /* saturate, from, to */
+    uint32_t casts[3][COVERAGE_DTYPES][COVERAGE_DTYPES]; /* plain, saturate, bits; from, to */
     uint32_t mma[COVERAGE_DTYPES][COVERAGE_DTYPES];      /* a, b */
     uint32_t features[COVERAGE_FEATURE_COUNT];
     uint32_t kernels;

@@ -31,7 +31,10 @@ static void list_others(list *l, const uir_device *device, const uir_iop_row *ro
             s.dtype_c = (uir_dtype)c;
             push(l, s);
         }
-        for (int saturate = 0; saturate < 2 && row->family == UIR_IOP_FAMILY_CAST && s.dtype != s.dtype_b; saturate++) {
+        bool bits = s.code == UIR_IOP_BITS;
+        if (bits && uir_dtype_bits(s.dtype) != uir_dtype_bits(s.dtype_b)) continue;
+        for (int saturate = 0; saturate < 2 - bits && row->family == UIR_IOP_FAMILY_CAST && s.dtype != s.dtype_b;
+             saturate++) {
             s.saturate = saturate;
             push(l, s);
         }

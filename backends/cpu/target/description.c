@@ -25,6 +25,7 @@ static const uir_legal_row legal[] = {
     ROW_OTHER("cast", STORED, STORED),
     ROW_OTHER("cast", D(F32), EIGHTHS),
     ROW_OTHER("cast", EIGHTHS, D(F32)),
+    ROW_OTHER("bits", NUMBERS | D(F16) | D(BF16), NUMBERS | D(F16) | D(BF16)),
     ROW("broadcast", STORED | EIGHTHS),
     ROW("iota", NUMBERS),
     ROW("unary.*", D(F32) | INTEGERS | D(BOOL)), /* iops.def says which of these each has */

@@ -306,6 +306,7 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
         return uir_c_format(e, "v_iota_%s(%s, %d)", type, uir_c_sum(e, start, index), column ? 0 : 1);
     }
     case UIR_IOP_FAMILY_CAST: {
+        if (in->code == UIR_IOP_BITS) return uir_c_format(e, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
         bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
              clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
         return uir_c_format(e, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
