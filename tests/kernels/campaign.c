@@ -72,6 +72,14 @@ static uir_vm_kernel *load_vm(harness *h, const uir_igraph *igraph, job_totals *
     return vm;
 }
 
+static void show(const uir_igraph *igraph) {
+    uir_text text;
+    uir_text_init(&text, &igraph->allocator);
+    uir_igraph_print(igraph, &text);
+    if (text.data) fprintf(stderr, "%s\n", text.data);
+    uir_text_deinit(&text);
+}
+
 static void run_kernel(harness *h, engines *e, uint32_t index, uir_igraph *igraph, uint32_t sizes, job_totals *t) {
     uir_vm_kernel *vm = load_vm(h, igraph, t);
     uint32_t ran = 0;
@@ -84,6 +92,7 @@ static void run_kernel(harness *h, engines *e, uint32_t index, uir_igraph *igrap
         ran++;
     }
     if (!ran && vm) job_fail(t, "@%s: no sizes satisfy its declarations", igraph->name);
+    if (t->failed > failed && failed < 3) show(igraph);
     uir_vm_destroy(vm);
 }
 
