@@ -1,52 +1,120 @@
-/* Convolutions whose windows are one element have pixels along one axis:
+/* The shapes of convolutions. Of an image of one element a window's other elements see padding alone:
+ *
+ *   conv(x [.., 1, ..], w [.., k, ..]) [.., 1, ..]  ->  conv(x, w at the element that x meets)
+ *
+ * and convolutions whose windows are one element have pixels along one axis:
  *
  *   conv(x [N, C, s..], w [O, C, 1..])  ->  conv(x [N, C, prod s], w [O, C, 1]) [N, O, s..]
  *
  * without padding, strides or groups. What follows tiles one axis better than several short ones. */
 #include "decompose/cleanup.h"
 
-static bool all_are(const uir_module *module, const uir_dim *dims, uint32_t count, int64_t wanted) {
-    int64_t value;
-    for (uint32_t i = 0; i < count; i++)
-        if (!uir_dim_is_const(module->dims, dims[i], &value) || value != wanted) return false;
-    return true;
-}
+typedef struct convolution {
+    uir_module *module;
+    uir_builder *b;
+    uint32_t rank; /* of image, weights and result */
+    uir_dim x[UIR_MAX_RANK], w[UIR_MAX_RANK];
+    uir_type y;
+    uir_value_id image, weights;
+    uint32_t spatial;
+    int64_t groups, strides[UIR_MAX_RANK], dilations[UIR_MAX_RANK];
+    uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
+} convolution;
 
-static uir_value_id join_pixels(void *user, uir_builder *b, const uir_node_info *node) {
-    uir_module *module = user;
-    const uir_value_id none = {0};
-    uint32_t count, spatial;
-    uir_dim dims[UIR_MAX_RANK];
-    if (node->op != UIR_OP_CONV || uir_value_type(module, node->inputs[0])->rank < 4 ||
-        uir_node_int(module, node, "groups", 1) != 1)
-        return none;
-    const uir_type x = *uir_value_type(module, node->inputs[0]), w = *uir_value_type(module, node->inputs[1]);
-    const uir_type y = *uir_value_type(module, node->outputs[0]);
-    const int64_t *strides = uir_node_ints(module, node, "strides", &spatial);
+static void read_convolution(convolution *c, const uir_node_info *node) {
+    const uir_module *module = c->module;
+    uint32_t count;
+    const int64_t *strides = uir_node_ints(module, node, "strides", &c->spatial);
+    const int64_t *dilations = uir_node_ints(module, node, "dilations", &count);
     const uir_dim *low = uir_node_dims(module, node, "low", &count),
                   *high = uir_node_dims(module, node, "high", &count);
-    if (!all_are(module, w.dims + 2, spatial, 1) || !all_are(module, low, spatial, 0) ||
-        !all_are(module, high, spatial, 0))
-        return none;
-    for (uint32_t i = 0; i < spatial; i++)
-        if (strides[i] != 1) return none;
-    uir_value_id image = node->inputs[0], weights = node->inputs[1];
-    dims[0] = x.dims[0], dims[1] = x.dims[1], dims[2] = uir_dim_const(module->dims, 1);
-    for (uint32_t i = 0; i < spatial; i++) dims[2] = uir_dim_mul(module->dims, dims[2], x.dims[i + 2]);
-    image = uir_build_reshape(b, image, dims, 3);
-    weights = uir_build_reshape(b, weights, w.dims, 3);
-    const int64_t one = 1;
-    const uir_dim zero = uir_dim_const(module->dims, 0);
-    uir_value_id inputs[2] = {image, weights}, result = none;
-    uir_attribute attributes[6] = {
-        uir_attribute_int(b, "groups", 1),           uir_attribute_ints(b, "strides", &one, 1),
-        uir_attribute_ints(b, "dilations", &one, 1), uir_attribute_dims(b, "low", &zero, 1),
-        uir_attribute_dims(b, "high", &zero, 1),     uir_attribute_dtype(b, "to", y.dtype)};
+    c->y = *uir_value_type(module, node->outputs[0]);
+    c->rank = c->y.rank;
+    for (uint32_t d = 0; d < c->rank; d++) {
+        c->x[d] = uir_value_type(module, node->inputs[0])->dims[d];
+        c->w[d] = uir_value_type(module, node->inputs[1])->dims[d];
+    }
+    c->image = node->inputs[0];
+    c->weights = node->inputs[1];
+    c->groups = uir_node_int(module, node, "groups", 1);
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        c->strides[i] = strides[i], c->dilations[i] = dilations[i];
+        c->low[i] = low[i], c->high[i] = high[i];
+    }
+}
+
+static bool is_number(const convolution *c, uir_dim dim, int64_t wanted) {
+    int64_t value;
+    return uir_dim_is_const(c->module->dims, dim, &value) && value == wanted;
+}
+
+/* Which element of the window meets the one element of the image along an axis. */
+static bool find_met(const convolution *c, uint32_t axis, int64_t *out_at) {
+    int64_t window, low;
+    if (!is_number(c, c->x[axis + 2], 1) || !is_number(c, c->y.dims[axis + 2], 1) ||
+        !uir_dim_is_const(c->module->dims, c->w[axis + 2], &window) || window < 2 ||
+        !uir_dim_is_const(c->module->dims, c->low[axis], &low) || low < 0 || low % c->dilations[axis])
+        return false;
+    *out_at = low / c->dilations[axis];
+    return *out_at < window;
+}
+
+static bool cut_windows(convolution *c) {
+    uir_dim starts[UIR_MAX_RANK], zero = uir_dim_const(c->module->dims, 0), one = uir_dim_const(c->module->dims, 1);
+    int64_t steps[UIR_MAX_RANK], at;
+    bool cut = false;
+    for (uint32_t d = 0; d < c->rank; d++) starts[d] = zero, steps[d] = 1;
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        if (!find_met(c, i, &at)) continue;
+        cut = true;
+        starts[i + 2] = uir_dim_const(c->module->dims, at);
+        c->w[i + 2] = one;
+        c->low[i] = c->high[i] = zero;
+        c->strides[i] = c->dilations[i] = 1;
+    }
+    if (cut) c->weights = uir_build_slice(c->b, c->weights, starts, c->w, steps);
+    return cut;
+}
+
+static bool can_join_pixels(const convolution *c) {
+    bool can = c->rank >= 4 && c->groups == 1;
+    for (uint32_t i = 0; i < c->spatial; i++)
+        can = can && is_number(c, c->w[i + 2], 1) && is_number(c, c->low[i], 0) && is_number(c, c->high[i], 0) &&
+              c->strides[i] == 1;
+    return can;
+}
+
+static void join_pixels(convolution *c) {
+    uir_dim pixels = uir_dim_const(c->module->dims, 1);
+    for (uint32_t i = 0; i < c->spatial; i++) pixels = uir_dim_mul(c->module->dims, pixels, c->x[i + 2]);
+    c->x[2] = pixels;
+    c->rank = 3;
+    c->spatial = 1;
+    c->dilations[0] = 1;
+    c->image = uir_build_reshape(c->b, c->image, c->x, 3);
+    c->weights = uir_build_reshape(c->b, c->weights, c->w, 3);
+}
+
+static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node_info *node) {
+    convolution c = {.module = user, .b = b};
+    uir_value_id result = {0};
+    if (node->op != UIR_OP_CONV) return result;
+    read_convolution(&c, node);
+    bool cut = cut_windows(&c), join = can_join_pixels(&c);
+    if (!cut && !join) return result;
+    if (join) join_pixels(&c);
+    uir_value_id inputs[2] = {c.image, c.weights};
+    uir_attribute attributes[6] = {uir_attribute_int(b, "groups", c.groups),
+                                   uir_attribute_ints(b, "strides", c.strides, c.spatial),
+                                   uir_attribute_ints(b, "dilations", c.dilations, c.spatial),
+                                   uir_attribute_dims(b, "low", c.low, c.spatial),
+                                   uir_attribute_dims(b, "high", c.high, c.spatial),
+                                   uir_attribute_dtype(b, "to", c.y.dtype)};
     uir_build_node(b, UIR_OP_CONV, inputs, 2, attributes, 6, &result, 1);
-    return uir_build_reshape(b, result, y.dims, y.rank);
+    return join ? uir_build_reshape(b, result, c.y.dims, c.y.rank) : result;
 }
 
 uir_status uir_cleanup_shape_convolutions(uir_module *module, uir_pass_context *context) {
-    uir_rewriter rewriter = {.rewrite = join_pixels, .user = module};
+    uir_rewriter rewriter = {.rewrite = shape_convolution, .user = module};
     return uir_rewrite_nodes(module, context, &rewriter);
 }

@@ -122,6 +122,9 @@ void uir_kernel_write_header(uir_kernel *k, uir_text *text) {
     }
     uir_dim_bounds(k->dims, bytes, &least, &most);
     int sram = uir_device_find_space(k->device, "sram", 4);
+    if (sram >= 0 && least > 0 && (uint64_t)least > k->device->spaces[sram].capacity)
+        uir_kernel_refuse(k, "what it keeps on the chip takes at least %lld bytes, there are %llu", (long long)least,
+                          (unsigned long long)k->device->spaces[sram].capacity);
     if (sram >= 0 && (uint64_t)most > k->device->spaces[sram].capacity)
         uir_text_append_format(text, "  require %s <= sram\n", uir_kernel_print_dim(k, bytes));
     for (uint32_t i = 0; i < f->tensors.count; i++)

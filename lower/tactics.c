@@ -650,23 +650,29 @@ static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
     return UIR_STATUS_OK;
 }
 
-/* The anchor's rows outermost, what is reduced inside them. */
-static uir_status order_rows(uir_tactic *t, uint32_t anchor, uint32_t *out_rows) {
-    uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), order[2 * MOST_LOOPS];
-    uint32_t n = *out_rows = spatial_loops(t, anchor, order);
-    for (uint32_t i = 0; i < all; i++)
-        if (!is_in(order, *out_rows, loops[i])) order[n++] = loops[i];
-    return n > 1 && memcmp(order, loops, n * sizeof *order) ? uir_schedule_reorder(t->s, order, n) : UIR_STATUS_OK;
+/* In every nest the rows come outermost, what is reduced inside them: as far as that is allowed. */
+static uir_status order_rows(uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t b = 0; b < count && b < MOST_BLOCKS; b++) {
+        uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, blocks[b], loops, MOST_LOOPS);
+        uint32_t order[2 * MOST_LOOPS], rows = spatial_loops(t, blocks[b], order), n = rows;
+        bool done;
+        for (uint32_t i = 0; i < all; i++)
+            if (!is_in(order, rows, loops[i])) order[n++] = loops[i];
+        if (n > 1 && memcmp(order, loops, n * sizeof *order))
+            UIR_TRY(asked(uir_schedule_reorder(t->s, order, n), &done));
+    }
+    return UIR_STATUS_OK;
 }
 
 static uir_status schedule_reduce(uir_tactic *t) {
     UIR_TRY(inline_all(t));
     UIR_TRY(two_step(t));
-    uint32_t anchor = find_anchor(t), rows;
+    uint32_t anchor = find_anchor(t), spatial[MOST_LOOPS];
     if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
     if (reduces_after_output(t) && !reduces_columns(t)) {
-        UIR_TRY(order_rows(t, anchor, &rows));
-        UIR_TRY(merge_rows(t, rows));
+        UIR_TRY(order_rows(t));
+        UIR_TRY(merge_rows(t, spatial_loops(t, anchor, spatial)));
     }
     return schedule_rows(t, anchor);
 }
