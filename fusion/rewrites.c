@@ -498,8 +498,9 @@ static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bo
     /* Dropped first, so that what it read or gave is seen as given and read; taken back when that is not right. */
     uir_fusion_item kept = c->items[place];
     uint32_t count = c->clusters.count;
-    UIR_TRY_ALLOCATE(kept.where.data,
-                     uir_arena_copy(c->arena, kept.where.data, (kept.where.count + 1u) * sizeof *kept.where.data));
+    if (kept.where.count)
+        UIR_TRY_ALLOCATE(kept.where.data,
+                         uir_arena_copy(c->arena, kept.where.data, kept.where.count * sizeof *kept.where.data));
     uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, place)->inputs[0]);
     bool adopts = maker != UIR_FUSION_NONE && c->items[maker].home == UIR_FUSION_NONE;
     UIR_TRY(uir_clusters_drop(c, cluster, place));

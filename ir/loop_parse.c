@@ -36,14 +36,6 @@ static uir_status take_name(parser *p, const char **out_name) {
     return UIR_STATUS_OK;
 }
 
-static uir_status take_integer(parser *p, int64_t *out_value) {
-    bool negative = uir_tokenizer_accept(PARSE(p), "-");
-    if (p->tokens.current.kind != UIR_TOKEN_INTEGER) return uir_tokenizer_error(PARSE(p), "expected an integer");
-    *out_value = negative ? -p->tokens.current.integer : p->tokens.current.integer;
-    uir_tokenizer_advance(PARSE(p));
-    return UIR_STATUS_OK;
-}
-
 static uir_status take_dtype(parser *p, uir_dtype *out_dtype) {
     const uir_token *token = &p->tokens.current;
     if (token->kind != UIR_TOKEN_NAME || !uir_dtype_from_name(token->text, token->length, out_dtype)) {
@@ -157,7 +149,7 @@ static uir_status take_expression(parser *p, uint32_t *out_id);
 static uir_status take_constant(parser *p, uir_dtype dtype, uir_loop_expression *e) {
     e->kind = UIR_LOOP_CONSTANT;
     e->dtype = dtype;
-    if (!uir_dtype_is_float(dtype)) return take_integer(p, &e->integer);
+    if (!uir_dtype_is_float(dtype)) return uir_tokenizer_expect_integer(PARSE(p), &e->integer);
     bool negative = uir_tokenizer_accept(PARSE(p), "-");
     const uir_token *token = &p->tokens.current;
     if (token->kind == UIR_TOKEN_REAL)
@@ -302,11 +294,12 @@ static uir_status take_sizes(parser *p, bool tile) {
         UIR_TRY(take_name(p, &size.name));
         UIR_TRY(check_new_name(p, &name));
         if (uir_tokenizer_accept(PARSE(p), "in")) {
-            UIR_TRY(take_integer(p, &facts.min));
+            UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.min));
             UIR_TRY(uir_tokenizer_expect(PARSE(p), ".."));
-            if (p->tokens.current.kind == UIR_TOKEN_INTEGER) UIR_TRY(take_integer(p, &facts.max));
+            if (p->tokens.current.kind == UIR_TOKEN_INTEGER)
+                UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.max));
         }
-        if (uir_tokenizer_accept(PARSE(p), "mult")) UIR_TRY(take_integer(p, &facts.multiple_of));
+        if (uir_tokenizer_accept(PARSE(p), "mult")) UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.multiple_of));
         if (facts.min < tile || facts.max < facts.min || facts.multiple_of < 1) {
             return uir_tokenizer_error_at(
                 PARSE(p), &name,
@@ -375,7 +368,7 @@ static uir_status take_tensor(parser *p) {
         int64_t index = 0;
         t.role = uir_tokenizer_is(PARSE(p), "out") ? UIR_LOOP_ROLE_OUT : UIR_LOOP_ROLE_IN;
         if (!uir_tokenizer_accept(PARSE(p), "out")) UIR_TRY(uir_tokenizer_expect(PARSE(p), "in"));
-        UIR_TRY(take_integer(p, &index));
+        UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &index));
         if (index < 0 || index > 255) return uir_tokenizer_error_at(PARSE(p), &name, "an argument number is 0 to 255");
         t.index = (uint32_t)index;
     }
