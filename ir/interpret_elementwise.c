@@ -61,10 +61,9 @@ static int64_t power_i64(int64_t a, int64_t b) {
     return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
 }
 
-/* By the width or more: all bits are the sign's. By less than 0: 0. */
+/* By the width or more, or by less than 0: all bits are the sign's. */
 static int64_t shift_right_i64(int64_t a, int64_t b) {
-    if (b < 0) return 0;
-    int64_t shift = b > 63 ? 63 : b;
+    int64_t shift = b < 0 || b > 63 ? 63 : b;
     return a >= 0 ? a >> shift : ~(~a >> shift);
 }
 static uint64_t shift_right_u64(uint64_t a, uint64_t b) {

@@ -150,6 +150,26 @@ uir_status uir_lower_demand_zero(uir_lower_builder *b, uir_dim dim) {
 }
 
 /* ---- begin and end ---- */
+static bool is_small_float(const uir_lower_builder *b, uir_value_id value) {
+    uir_dtype dtype = value.id ? uir_value_type(b->module, value)->dtype : UIR_DTYPE_F32;
+    return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) <= 8;
+}
+
+/* Floats of 8 bits and less are converted and moved. Some have no infinity: what is reduced, or out of range, would
+ * have to be said for each of them. */
+static uir_status check_small_floats(uir_lower_builder *b) {
+    for (uint32_t n = 0; n < uir_lower_node_count(b); n++) {
+        const uir_node_info *node = uir_lower_node_info(b, n);
+        bool small = false;
+        for (uint32_t i = 0; i < node->input_count; i++) small = small || is_small_float(b, node->inputs[i]);
+        for (uint32_t i = 0; i < node->output_count; i++) small = small || is_small_float(b, node->outputs[i]);
+        if (small && !(uir_op_get_row(node->op)->traits & UIR_TRAIT_MOVEMENT) && node->op != UIR_OP_CAST &&
+            node->op != UIR_OP_BIT_CAST)
+            return uir_lower_refuse(b, n, "floats of 8 bits are only converted and moved");
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
                            const uir_allocator *allocator, uir_arena *arena, uir_diagnostics *diagnostics) {
     *b = (uir_lower_builder){.module = module, .group = group, .arena = arena, .diagnostics = diagnostics};
@@ -157,6 +177,7 @@ uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id
     const uir_attribute *body = uir_node_find_attribute(module, node, "body");
     if (node->op != UIR_OP_GROUP || !body || body->kind != UIR_ATTRIBUTE_GRAPH) return UIR_STATUS_INVALID_ARGUMENT;
     b->body = body->value.graph;
+    UIR_TRY(check_small_floats(b));
     const uir_graph_info *graph = uir_graph_get(module, b->body);
     uint32_t bad = 0;
     uir_status status = uir_axes_analyse(module, graph->nodes.data, graph->nodes.count, arena, &b->axes, &bad);
