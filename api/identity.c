@@ -1,4 +1,5 @@
 #include "api/identity.h"
+#include "frontend/storage.h"
 
 #include "uir/uir.h"
 
@@ -18,14 +19,12 @@ enum { SETTLED_S = 2 }; /* coarser than the times of any file system */
 uir_status uir_identity_init(uir_identity *identity, const uir_allocator *allocator, const char *path) {
     struct timespec now;
     uir_text folder;
-    const char *slash = strrchr(path, '/');
+    size_t length;
+    const char *named = uir_storage_folder_of(path, &length);
     clock_gettime(CLOCK_REALTIME, &now);
     *identity = (uir_identity){.allocator = *allocator, .path = path, .folder = -1, .began_s = now.tv_sec};
     uir_text_init(&folder, allocator);
-    if (slash)
-        uir_text_append(&folder, path, slash == path ? 1 : (size_t)(slash - path));
-    else
-        uir_text_append_string(&folder, ".");
+    uir_text_append(&folder, named, length);
     uir_status status = uir_text_status(&folder);
     if (status == UIR_STATUS_OK) {
         identity->folder = open(folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

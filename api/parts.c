@@ -56,18 +56,12 @@ static uir_status interpret(uir_call *call, uir_parts *p, const uir_module *modu
     return keep_types(p, module);
 }
 
-static uir_status copy_folder(uir_arena *arena, const char *path, const char **out_folder) {
-    const char *slash = strrchr(path, '/');
-    UIR_TRY_ALLOCATE(*out_folder, slash ? uir_arena_copy_string(arena, path, (size_t)(slash - path) + 1)
-                                        : uir_arena_copy_string(arena, ".", 1));
-    return UIR_STATUS_OK;
-}
-
 static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_value *const *inputs, size_t input_count,
                          const volatile bool *cancel) {
     uir_mapped file;
     uir_text all;
     uir_compiled compiled;
+    size_t folder_length;
     uir_onnx_source source = {0};
     uir_pipeline_options options = {.stop = "primitives"};
     const uir_allocator *allocator = &p->context->allocator;
@@ -79,7 +73,8 @@ static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_val
                          "the model has %u inputs, and %zu values are given", p->parts.inputs.count, input_count);
     UIR_TRY_ALLOCATE(p->expected,
                      uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *p->expected));
-    UIR_TRY(copy_folder(&p->parts.arena, path, &source.folder));
+    const char *folder = uir_storage_folder_of(path, &folder_length);
+    UIR_TRY_ALLOCATE(source.folder, uir_arena_copy_string(&p->parts.arena, folder, folder_length));
     uir_text_init(&all, allocator);
     uir_status status = uir_onnx_parts_print_all(&p->parts, &all);
     source.data = all.data;

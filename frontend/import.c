@@ -70,13 +70,9 @@ static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto
 
 /* The folder of a path, in the importer's scratch. */
 static uir_status folder_of(uir_importer *importer, const char *path, const char **out_folder) {
-    const char *slash = strrchr(path, '/');
-    if (!slash) {
-        *out_folder = ".";
-        return UIR_STATUS_OK;
-    }
-    size_t length = slash == path ? 1 : (size_t)(slash - path);
-    UIR_TRY_ALLOCATE(*out_folder, uir_arena_copy_string(&importer->scratch, path, length));
+    size_t length;
+    const char *folder = uir_storage_folder_of(path, &length);
+    UIR_TRY_ALLOCATE(*out_folder, uir_arena_copy_string(&importer->scratch, folder, length));
     return UIR_STATUS_OK;
 }
 

@@ -147,6 +147,12 @@ uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnosti
     return map_descriptor(storage, diagnostics, &place, descriptor, "", path, NULL, out_mapped);
 }
 
+const char *uir_storage_folder_of(const char *path, size_t *out_length) {
+    const char *slash = strrchr(path, '/');
+    *out_length = slash && slash != path ? (size_t)(slash - path) : 1;
+    return slash ? path : ".";
+}
+
 uir_status uir_storage_open_folder(uir_storage *storage, const char *folder) {
     if (!folder || !*folder) return UIR_STATUS_OK;
     storage->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

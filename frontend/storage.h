@@ -23,6 +23,8 @@ void uir_storage_destroy(void *storage); /* a uir_storage; NULL is fine */
 uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnostics, const char *path,
                                 uir_mapped *out_mapped);
 
+/* The folder that a path names a file in: `*out_length` characters of the path or, where it has none, of ".". */
+const char *uir_storage_folder_of(const char *path, size_t *out_length);
 /* Where external data lies: a folder, opened once. `folder` NULL or "": external data is refused. */
 uir_status uir_storage_open_folder(uir_storage *storage, const char *folder);
 
