@@ -242,9 +242,23 @@ static bool compare(uir_iop_code code, scalar_type t, icell a, icell b, int64_t 
 }
 
 /* ---- cast ---- */
-static icell cast(scalar_type from, scalar_type to, icell x, bool saturate) {
+/* What is read as `to` where the element was stored as `stored`. */
+static icell through_memory(uir_dtype stored, scalar_type from, scalar_type to, icell x, uir_rounding rounding) {
     icell out = {.defined = x.defined};
     uint64_t storage[2] = {0, 0};
+    if (from.is_float)
+        uir_dtype_store_double(stored, storage, 0, x.real, rounding);
+    else
+        uir_dtype_store_integer(stored, storage, 0, x.integer, from.is_unsigned, rounding);
+    if (to.is_float)
+        out.real = uir_dtype_load_double(to.dtype, storage, 0);
+    else
+        out.integer = uir_dtype_load_integer(to.dtype, storage, 0);
+    return out;
+}
+
+static icell cast(scalar_type from, scalar_type to, icell x, bool saturate) {
+    icell out = {.defined = x.defined};
     if (saturate && !to.is_float && uir_dtype_get_class(to.dtype) != UIR_DTYPE_CLASS_BOOL) {
         double low = (double)uir_dtype_integer_min(to.dtype), high = (double)uir_dtype_integer_max(to.dtype);
         if (from.is_float) {
@@ -259,31 +273,12 @@ static icell cast(scalar_type from, scalar_type to, icell x, bool saturate) {
                 return out.integer = uir_dtype_integer_min(to.dtype), out;
         }
     }
-    uir_rounding rounding = saturate ? UIR_ROUND_SATURATE : UIR_ROUND_NEAREST_EVEN;
-    if (from.is_float)
-        uir_dtype_store_double(to.dtype, storage, 0, x.real, rounding);
-    else
-        uir_dtype_store_integer(to.dtype, storage, 0, x.integer, from.is_unsigned, rounding);
-    if (to.is_float)
-        out.real = uir_dtype_load_double(to.dtype, storage, 0);
-    else
-        out.integer = uir_dtype_load_integer(to.dtype, storage, 0);
-    return out;
+    return through_memory(to.dtype, from, to, x, saturate ? UIR_ROUND_SATURATE : UIR_ROUND_NEAREST_EVEN);
 }
 
 /* The element of another dtype that is stored alike. */
 static icell same_bits(scalar_type from, scalar_type to, icell x) {
-    icell out = {.defined = x.defined};
-    uint64_t storage[2] = {0, 0};
-    if (from.is_float)
-        uir_dtype_store_double(from.dtype, storage, 0, x.real, UIR_ROUND_NEAREST_EVEN);
-    else
-        uir_dtype_store_integer(from.dtype, storage, 0, x.integer, from.is_unsigned, UIR_ROUND_NEAREST_EVEN);
-    if (to.is_float)
-        out.real = uir_dtype_load_double(to.dtype, storage, 0);
-    else
-        out.integer = uir_dtype_load_integer(to.dtype, storage, 0);
-    return out;
+    return through_memory(from.dtype, from, to, x, UIR_ROUND_NEAREST_EVEN);
 }
 
 /* ---- elementwise ---- */

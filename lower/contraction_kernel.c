@@ -130,6 +130,18 @@ static void set_order(order *o, const uir_loop_access *access, const uir_loop_st
     p->rank = rank;
 }
 
+/* `strides`: of the tensor's dims. */
+static void set_strides(uir_kernel *k, uir_kernel_pointer *p, const uir_dim *strides) {
+    uir_text text;
+    uir_text_init(&text, &k->f->allocator);
+    for (uint32_t d = 0; d < p->rank; d++)
+        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
+                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
+    uir_text_append_string(&text, ")");
+    p->layout = uir_kernel_copy(k, text.data);
+    uir_text_deinit(&text);
+}
+
 /* Strides of a pointer whose dims are not in the tensor's order. */
 static void write_strides(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
@@ -147,14 +159,7 @@ static void write_strides(uir_kernel *k, uint32_t tensor) {
         strides[d - 1] = stride;
         stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
     }
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    for (uint32_t d = 0; d < p->rank; d++)
-        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
-                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
-    uir_text_append_string(&text, ")");
-    p->layout = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
+    set_strides(k, p, strides);
 }
 
 static void order_access(order *o, const uir_loop_access *access) {
@@ -277,14 +282,7 @@ static void set_apart(uir_kernel *k, uint32_t tensor, uint32_t inner) {
         stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
     }
     p->span = stride;
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    for (uint32_t d = 0; d < p->rank; d++)
-        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
-                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
-    uir_text_append_string(&text, ")");
-    p->layout = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
+    set_strides(k, p, strides);
 }
 
 /* The rank of the tensor that a copy into `tensor` reads; 0: it is no plain copy. */

@@ -104,16 +104,19 @@ static uir_dim coordinate(uir_contraction_plan *p, uint32_t axis) {
     return s->split ? uir_dim_add(dims, uir_dim_mul(dims, s->outer, s->tile), s->inner) : s->inner;
 }
 
-uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class) {
-    uir_contraction_side *s = &p->sides[class];
+uir_status uir_contraction_plan_add_bound(uir_loop_function *f, uir_loop_statement *block, uir_dim at, uir_dim extent) {
     uir_condition *conditions;
-    if (s->axis == NONE || !s->guarded) return UIR_STATUS_OK;
-    UIR_TRY_ALLOCATE(conditions,
-                     uir_arena_allocate_array(&p->f->arena, block->condition_count + 1, sizeof *conditions));
+    UIR_TRY_ALLOCATE(conditions, uir_arena_allocate_array(&f->arena, block->condition_count + 1, sizeof *conditions));
     for (uint32_t i = 0; i < block->condition_count; i++) conditions[i] = block->conditions[i];
-    conditions[block->condition_count++] = (uir_condition){UIR_RELATION_LT, coordinate(p, s->axis), s->extent};
+    conditions[block->condition_count++] = (uir_condition){UIR_RELATION_LT, at, extent};
     block->conditions = conditions;
     return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class) {
+    uir_contraction_side *s = &p->sides[class];
+    if (s->axis == NONE || !s->guarded) return UIR_STATUS_OK;
+    return uir_contraction_plan_add_bound(p->f, block, coordinate(p, s->axis), s->extent);
 }
 
 /* Index of a tile along a class: its local variable, added to the block; 0 where there is no such axis. */

@@ -89,6 +89,8 @@ uint32_t uir_contraction_plan_statement_of(const uir_loop_function *f, uint32_t 
 uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name, uir_loop_kind kind, uir_dim extent,
                                          uint32_t under, uint32_t *out, uir_dim *out_value);
 void uir_contraction_plan_append(uir_loop_function *f, uint32_t under, uint32_t id);
+/* To the block's `where`: `at` below `extent`. */
+uir_status uir_contraction_plan_add_bound(uir_loop_function *f, uir_loop_statement *block, uir_dim at, uir_dim extent);
 /* The block's `where`: within the extent of a class. */
 uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class);
 /* Index of a tile along a class: its local variable, added to the block; 0 where there is no such axis. */

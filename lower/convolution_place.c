@@ -19,14 +19,8 @@ static uir_dim coordinate(uir_convolution *v, uint32_t axis) {
 }
 
 static uir_status guard(uir_convolution *v, uir_loop_statement *block, const uir_convolution_span *s) {
-    uir_condition *conditions;
     if (s->axis == NONE || !s->guarded) return UIR_STATUS_OK;
-    UIR_TRY_ALLOCATE(conditions,
-                     uir_arena_allocate_array(&v->f->arena, block->condition_count + 1, sizeof *conditions));
-    for (uint32_t i = 0; i < block->condition_count; i++) conditions[i] = block->conditions[i];
-    conditions[block->condition_count++] = (uir_condition){UIR_RELATION_LT, coordinate(v, s->axis), s->extent};
-    block->conditions = conditions;
-    return UIR_STATUS_OK;
+    return uir_contraction_plan_add_bound(v->f, block, coordinate(v, s->axis), s->extent);
 }
 
 /* A vectorised loop over a tile around what comes next. */

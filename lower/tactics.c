@@ -584,11 +584,8 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t order[MOST_LOOPS + 2], n = 0;
     for (uint32_t i = 0; i < count; i++) order[n++] = spatial[i];
     uint32_t rest = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        bool taken = loops[i] == lane;
-        for (uint32_t k = 0; k < count; k++) taken = taken || loops[i] == spatial[k];
-        if (!taken) order[n++] = loops[i], rest++;
-    }
+    for (uint32_t i = 0; i < all; i++)
+        if (loops[i] != lane && !is_in(spatial, count, loops[i])) order[n++] = loops[i], rest++;
     if (lane != UIR_LOOP_NONE) order[n++] = lane;
     if (n > 1 && memcmp(order, loops, n * sizeof *order)) UIR_TRY(uir_schedule_reorder(t->s, order, n));
     if (rest) elements = product_of(t, order + count, rest);
