@@ -114,10 +114,21 @@ static uint32_t window_attributes(uir_builder *b, const uir_window *window, cons
     return n;
 }
 
+/* The image has `groups` times the channels of the weights. */
+static void expect_channels(uir_builder *b, uir_value_id inputs[2], int64_t groups) {
+    uir_dim image = uir_build_extent(b, inputs[0], 1), weights = uir_build_extent(b, inputs[1], 1);
+    if (b->status != UIR_STATUS_OK) return;
+    if (groups == 1 && !uir_dim_is_const(b->module->dims, weights, NULL))
+        inputs[1] = uir_build_expect(b, inputs[1], 1, image);
+    else
+        inputs[0] = uir_build_expect(b, inputs[0], 1, dim_times(b, weights, groups));
+}
+
 uir_value_id uir_network_conv_node(uir_builder *b, uir_value_id x, uir_value_id w, int64_t groups,
                                    const uir_window *window, const uir_dim *low, const uir_dim *high, uir_dtype to) {
     uir_attribute attributes[6];
     uir_value_id inputs[2] = {x, w}, output = {0};
+    expect_channels(b, inputs, groups);
     attributes[0] = uir_attribute_int(b, "groups", groups);
     uint32_t n = 1 + window_attributes(b, window, low, high, attributes + 1);
     attributes[n++] = uir_attribute_dtype(b, "to", to);

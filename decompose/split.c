@@ -106,19 +106,6 @@ static uir_status try_branch(const splitting *s, bool taken, uir_graph_id *out_g
     return is_fatal(status) ? status : UIR_STATUS_OK;
 }
 
-/* Fails the run unless the bool is true: a symbol that can only be 1 is bound to it. */
-static void check_at_run_time(uir_builder *b, uir_value_id condition) {
-    uir_symbol symbol;
-    uir_symbol_facts facts = {.min = 1, .max = 1, .multiple_of = 1};
-    uir_value_id number = uir_build_cast(b, condition, UIR_DTYPE_I64);
-    if (b->status != UIR_STATUS_OK) return;
-    b->status = uir_dims_add_symbol(b->module->dims, "taken", 5, facts, &symbol);
-    if (b->status != UIR_STATUS_OK) return;
-    uir_dim dim = uir_dim_symbol(b->module->dims, symbol);
-    uir_attribute attribute = uir_attribute_dims(b, "dims", &dim, 1);
-    uir_build_node(b, UIR_OP_BIND_DIMS, &number, 1, &attribute, 1, NULL, 0);
-}
-
 static uir_status build_if(const splitting *s, uir_rule_context *context, uir_value_id condition,
                            const uir_graph_id branches[2]) {
     uir_builder *b = &context->builder;
@@ -157,8 +144,8 @@ uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_
     for (int i = 0; i < 2; i++)
         if (branches[i].id) uir_decomposer_discard(d, branches[i]);
     if (branches[0].id || branches[1].id)
-        check_at_run_time(&context.builder,
-                          taken ? condition : uir_build_unary(&context.builder, UIR_OP_NOT, condition));
+        uir_build_demand(&context.builder, uir_build_cast(&context.builder, condition, UIR_DTYPE_I64), taken, "taken",
+                         5);
     UIR_TRY(context.builder.status);
     uint32_t failures = d->failures;
     uir_status status = follow(&s, taken, target_graph);

@@ -72,6 +72,11 @@ uir_value_id uir_build_dim_values(uir_builder *builder, const uir_dim *dims, uin
 /* The elements of a rank 0 or 1 integer value as dims: known ones directly, else fresh symbols bound by a BIND_DIMS node. The
  * number of elements must be a constant extent (else UNSUPPORTED with a message). `min` is a fact of the fresh symbols. */
 const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int64_t min, uint32_t *out_count);
+/* `a` where what is being built means something only if its extent along `axis` is `extent`, and which has that dim: where the
+ * two are not provably equal a check when the model runs is built, and where they provably differ nothing is. */
+uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent);
+/* Fails the run unless the integer scalar has the value; `name` is what the message calls it. */
+void uir_build_demand(uir_builder *builder, uir_value_id number, int64_t value, const char *name, size_t length);
 /* The value's constant tensor or NULL. */
 uir_tensor *uir_build_constant_of(uir_builder *builder, uir_value_id a);
 

@@ -196,6 +196,59 @@ uir_value_id uir_build_iota(uir_builder *builder, uir_dtype dtype, const uir_dim
     return build(builder, UIR_OP_IOTA, NULL, 0, attributes, 3);
 }
 
+/* ---- what must be equal when the model runs ---- */
+
+void uir_build_demand(uir_builder *builder, uir_value_id number, int64_t value, const char *name, size_t length) {
+    uir_symbol symbol;
+    uir_symbol_facts facts = {.min = value, .max = value, .multiple_of = 1};
+    if (failed(builder)) return;
+    builder->status = uir_dims_add_symbol(builder->module->dims, name, length, facts, &symbol);
+    if (failed(builder)) return;
+    uir_dim dim = uir_dim_symbol(builder->module->dims, symbol);
+    uir_attribute attribute = uir_attribute_dims(builder, "dims", &dim, 1);
+    uir_build_node(builder, UIR_OP_BIND_DIMS, &number, 1, &attribute, 1, NULL, 0);
+}
+
+/* A dim that must be a constant is named as it is; of two others the difference is 0. */
+static void demand_equal(uir_builder *builder, uir_dim a, uir_dim b) {
+    int64_t value = 0;
+    if (!uir_dim_is_const(builder->module->dims, b, &value)) a = uir_dim_sub(builder->module->dims, a, b);
+    uir_value_id number = uir_build_dim_values(builder, &a, 1, true, UIR_DTYPE_I64);
+    if (failed(builder)) return;
+    uir_text text;
+    uir_text_init(&text, builder->module->allocator);
+    uir_dim_print(builder->module->dims, a, &text);
+    builder->status = uir_text_status(&text);
+    if (!failed(builder)) uir_build_demand(builder, number, value, text.data, text.length);
+    uir_text_deinit(&text);
+}
+
+uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent) {
+    uir_dim dims[UIR_MAX_RANK];
+    if (failed(builder)) return (uir_value_id){0};
+    uir_type type = *type_of(builder, a);
+    if (!type.rank_known || axis >= type.rank || !extent.id || equal(builder, type.dims[axis], extent) ||
+        uir_dim_compare(builder->module->dims, type.dims[axis], UIR_RELATION_NE, extent) == UIR_TRUE)
+        return a;
+    memcpy(dims, type.dims, type.rank * sizeof *dims);
+    demand_equal(builder, dims[axis], extent);
+    dims[axis] = extent;
+    return uir_build_reshape(builder, a, dims, type.rank);
+}
+
+/* Two operands of a product of which both run over what is summed: a constant says more than an expression. */
+static void expect_summed(uir_builder *builder, uir_value_id operands[2]) {
+    if (failed(builder)) return;
+    const uir_type *a = type_of(builder, operands[0]), *b = type_of(builder, operands[1]);
+    if (!a->rank_known || !b->rank_known || a->rank < 2 || b->rank < 2) return;
+    uint32_t columns = a->rank - 1, rows = b->rank - 2;
+    uir_dim left = a->dims[columns], right = b->dims[rows];
+    if (uir_dim_is_const(builder->module->dims, right, NULL))
+        operands[0] = uir_build_expect(builder, operands[0], columns, right);
+    else
+        operands[1] = uir_build_expect(builder, operands[1], rows, left);
+}
+
 /* a [.., M, K] by one matrix b [K, N]: all rows of `a` are one matrix. */
 static uir_value_id matmul_rows(uir_builder *builder, uir_value_id a, uir_value_id b, uir_dtype to) {
     uir_dims *context = builder->module->dims;
@@ -207,6 +260,7 @@ static uir_value_id matmul_rows(uir_builder *builder, uir_value_id a, uir_value_
     }
     dims[type.rank - 1] = type_of(builder, b)->dims[1];
     uir_value_id rows[2] = {uir_build_reshape(builder, a, flat, 2), b};
+    expect_summed(builder, rows);
     uir_attribute attribute = uir_attribute_dtype(builder, "to", to);
     uir_value_id result = build(builder, UIR_OP_MATMUL, rows, 2, &attribute, 1);
     return uir_build_reshape(builder, result, dims, type.rank);
@@ -226,6 +280,7 @@ uir_value_id uir_build_matmul(uir_builder *builder, uir_value_id a, uir_value_id
         dims[rank + 1] = type->dims[type->rank - 1];
         inputs[i] = uir_build_broadcast(builder, inputs[i], dims, rank + 2);
     }
+    expect_summed(builder, inputs);
     uir_attribute attribute = uir_attribute_dtype(builder, "to", to);
     return build(builder, UIR_OP_MATMUL, inputs, 2, &attribute, 1);
 }

@@ -129,6 +129,9 @@ uir_status uir_interpreter_bind(uir_call *call, uir_symbol symbol, int64_t value
     case BIND_OK:
         return UIR_STATUS_OK;
     case BIND_FACTS:
+        if (facts.min == facts.max)
+            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s is %lld and must be %lld", name, (long long)value,
+                                 (long long)facts.min);
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "size %s is %lld; it must be at least %lld%s", name,
                              (long long)value, (long long)facts.min,
                              value >= facts.min ? " and fit its other facts" : "");

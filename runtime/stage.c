@@ -1,6 +1,7 @@
 /* Sizes become known: shapes of tensors, their places in a block of memory, launches. */
 #include "runtime/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- buffers ---- */
@@ -54,6 +55,9 @@ uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
     if (r->bound[symbol] && r->values[symbol] != value)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s is %lld in one place and %lld in another",
                          name, (long long)r->values[symbol], (long long)value);
+    if (value != s->min && s->min == s->max)
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s is %lld and must be %lld", name,
+                         (long long)value, (long long)s->min);
     if (value < s->min && s->max == INT64_MAX)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld should be at least %lld", name,
                          (long long)value, (long long)s->min);
@@ -111,21 +115,44 @@ static uir_status span_tensor(uir_runtime *r, uint32_t tensor) {
                : fail_size(r, "a tensor and its slack are too large");
 }
 
+/* Names the step that takes the tensor, or gives it. */
+static uir_status fail_tensor(uir_runtime *r, uint32_t tensor, const char *what) {
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        const uir_plan_step *s = &r->plan->steps[i];
+        for (uint32_t k = 0; k < s->inputs.count + s->outputs.count; k++) {
+            uint32_t t = k < s->inputs.count ? uir_plan_get_word(r->plan, s->inputs, k)
+                                             : uir_plan_get_word(r->plan, s->outputs, k - s->inputs.count);
+            if (t == tensor) return uir_rt_fail_step(r, i, UIR_STATUS_BAD_DATA, "%s", what);
+        }
+    }
+    return fail_size(r, what);
+}
+
+static uir_status fail_alias(uir_runtime *r, uint32_t tensor, uint64_t count) {
+    char what[120];
+    uint64_t from = 0;
+    uint32_t of = r->plan->tensors[tensor].index;
+    (void)uir_shape_element_count(uir_rt_shape(r, of), uir_rt_rank(r, of), &from);
+    snprintf(what, sizeof what, "a reshape to another number of elements for these dims: of %llu to %llu",
+             (unsigned long long)from, (unsigned long long)count);
+    return fail_tensor(r, tensor, what);
+}
+
 static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
     const uir_plan_tensor *t = &r->plan->tensors[tensor];
     int64_t *shape = r->shapes + r->analysis->tensors[tensor].shape;
     uint64_t count = 1;
     for (uint32_t d = 0; d < t->extents.count; d++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, t->extents, d), r->values, r->bound, &shape[d]))
-            return fail_size(r, "an extent has no value for these dims");
-        if (shape[d] < 0) return fail_size(r, "an extent is negative for these dims");
+            return fail_tensor(r, tensor, "an extent has no value for these dims");
+        if (shape[d] < 0) return fail_tensor(r, tensor, "an extent is negative for these dims");
     }
     if (!uir_shape_element_count(shape, t->extents.count, &count) ||
         !uir_dtype_storage_size((uir_dtype)t->dtype, count, &r->tensors[tensor].bytes))
-        return fail_size(r, "a tensor is too large for these dims");
+        return fail_tensor(r, tensor, "a tensor is too large for these dims");
     UIR_TRY(span_tensor(r, tensor));
     if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes)
-        return fail_size(r, "a reshape to another number of elements for these dims");
+        return fail_alias(r, tensor, count);
     if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
         const uir_plan_constant *c = &r->plan->constants[t->index];
         uir_rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);

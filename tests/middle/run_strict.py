@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Small models with what exporters write of it that kernels found hard: each runs wholly by kernels.
+
+A case is a model with inputs that it takes, and inputs that it must refuse with what the message says. The expected
+outputs come from onnx's own reference. Every stage is held to the one before by --check.
+
+  run_strict.py [--device NAME] [CASE]...     default: vm; cases by their names
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+import onnx
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "tools"))
+import cli  # noqa: E402
+
+F, I = TensorProto.FLOAT, TensorProto.INT64
+
+
+def values(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def model(nodes, inputs, outputs, weights=None):
+    """Inputs and outputs are (name, type, dims)."""
+    info = [[helper.make_tensor_value_info(*v) for v in side] for side in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "strict", *info,
+                              [numpy_helper.from_array(v, k) for k, v in (weights or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+CASES = []
+
+
+def case(function):
+    CASES.append((function.__name__, function))
+    return function
+
+
+@case
+def channels_of_the_run():
+    """What the weights demand of a size of the input is checked when it is known."""
+    m = model([helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+               helper.make_node("Conv", ["t", "w"], ["y"], "conv0", pads=[1, 1, 1, 1])],
+              [("x", F, ["N", 5, 6, "C"])], [("y", F, ["N", 4, 5, 6])], {"w": values(4, 8, 3, 3)})
+    return m, [[values(1, 5, 6, 8)], [values(3, 5, 6, 8)]], [([values(1, 5, 6, 9)], ["conv0", "Conv"])]
+
+
+@case
+def channels_in_groups():
+    m = model([helper.make_node("Conv", ["x", "w"], ["y"], "conv0", group=2, pads=[1, 1, 1, 1])],
+              [("x", F, [2, "C", 5, 6])], [("y", F, [2, 4, 5, 6])], {"w": values(4, 3, 3, 3)})
+    return m, [[values(2, 6, 5, 6)]], [([values(2, 8, 5, 6)], ["conv0"])]
+
+
+@case
+def product_after_computed_shapes():
+    """Neither side of the sum is known before the shapes are data."""
+    m = model([helper.make_node("Reshape", ["x", "s"], ["t"]), helper.make_node("Reshape", ["z", "q"], ["u"]),
+               helper.make_node("MatMul", ["t", "u"], ["y"], "product")],
+              [("x", F, ["A", "B"]), ("z", F, ["D", "E"]), ("s", I, [3]), ("q", I, [3])],
+              [("y", F, [None, None, None])])
+    good = [values(6, 8), values(4, 24), np.array([2, 3, 8]), np.array([2, 8, 6])]
+    empty = [values(0, 8), values(0, 24), np.array([0, 3, 8]), np.array([0, 8, 6])]
+    bad = [values(6, 8), values(4, 24), np.array([2, 3, 8]), np.array([2, 6, 8])]
+    # Without an element the two are no more equal.
+    bad_empty = [values(0, 8), values(0, 24), np.array([0, 3, 8]), np.array([0, 7, 6])]
+    return m, [good, empty], [(bad, ["product", "MatMul"]), (bad_empty, ["product", "must be 0"])]
+
+
+@case
+def product_with_weights():
+    """A reshape computes its -1: the weights' rows say what it is."""
+    m = model([helper.make_node("Shape", ["x"], ["sx"]), helper.make_node("ReduceMax", ["i"], ["n"], keepdims=1),
+               helper.make_node("Concat", ["n", "minus"], ["s"], axis=0),
+               helper.make_node("Reshape", ["x", "s"], ["t"]), helper.make_node("MatMul", ["t", "w"], ["y"], "product")],
+              [("x", F, ["A", "B"]), ("i", I, ["I"])], [("y", F, [None, 3])],
+              {"w": values(4, 3), "minus": np.array([-1], np.int64)})
+    x = values(6, 8)
+    return (m, [[x, np.array([3, 12, 1])], [values(4, 4), np.array([4])]],
+            [([x, np.array([6])], ["product", "MatMul"])])
+
+
+def write(folder, arrays, stem):
+    for i, a in enumerate(arrays):
+        with open(os.path.join(folder, f"{stem}_{i}.pb"), "wb") as f:
+            f.write(numpy_helper.from_array(a).SerializeToString())
+
+
+def check(name, make, devices):
+    m, taken, refused = make()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        onnx.save(m, path)
+        sets = [(inputs, None) for inputs in taken] + list(refused)
+        for k, (inputs, words) in enumerate(sets):
+            data = os.path.join(folder, f"data_{k}")
+            os.mkdir(data)
+            write(data, inputs, "input")
+            if words is None:
+                names = [v.name for v in m.graph.input]
+                write(data, ReferenceEvaluator(m).run(None, dict(zip(names, inputs))), "output")
+            for device in devices:
+                strict = [] if device == "interpreter" else ["--no-fallback", "--no-vendor"]
+                if device.startswith("cpu"):
+                    strict.append("--no-vm")
+                done = cli.run(cli.RUN, path, "--data", data, "--device", device, strict)
+                if words is None:
+                    cli.expect(done.returncode == 0 and "agrees" in done.out, f"{name}, data {k} on {device}", done)
+                else:
+                    cli.expect(done.returncode not in (0, 1) and done.returncode > 0 and
+                               all(w in done.err for w in words), f"{name}, bad data {k} on {device}", done)
+            if k == 0:
+                done = cli.run(cli.RUN, path, "--data", data, "--check")
+                cli.expect(done.returncode == 0, f"{name}, data {k} with --check", done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", action="append")
+    parser.add_argument("cases", nargs="*")
+    options = parser.parse_args()
+    passed = failed = 0
+    for name, make in CASES:
+        if options.cases and name not in options.cases:
+            continue
+        try:
+            check(name, make, options.device or ["interpreter", "vm"])
+            passed += 1
+        except AssertionError as e:
+            print(e)
+            failed += 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
