@@ -16,6 +16,7 @@
 #define MAX_BASE      90
 #define MAX_ENTRIES   6000
 #define MAX_VARIABLES 64
+#define MAX_ASSUMED   256 /* that are looked at */
 #define MAX_PIVOTS    260
 #define MAX_SPLITS    4
 #define MAX_SCALE     (1 << 24)
@@ -165,7 +166,7 @@ static bool touches(const uir_terms *t, const prover *p, uir_term term) {
 }
 
 static void collect(uir_terms *t, prover *p, uir_term negated, bool wide) {
-    bool taken[256] = {false};
+    bool taken[MAX_ASSUMED] = {false};
     p->row_count = p->column_count = p->variable_count = 0;
     p->column_start[0] = 0;
     p->full = p->omitted = false;
@@ -190,7 +191,7 @@ static void collect(uir_terms *t, prover *p, uir_term negated, bool wide) {
             }
         }
         again = 0;
-        for (uint32_t i = 0; i < t->assumptions.count && i < 256; i++) {
+        for (uint32_t i = 0; i < t->assumptions.count && i < MAX_ASSUMED; i++) {
             uir_term assumption = t->assumptions.data[i];
             if (taken[i] || !touches(t, p, assumption)) continue;
             taken[i] = true;
@@ -677,6 +678,8 @@ static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
 }
 
 void uir_term_assume(uir_terms *t, uir_term term) {
+    int64_t value;
+    if (uir_term_is_const(t, term, &value) && value >= 0) return; /* says nothing */
     if (term && uir_vector_push(t->arena, &t->assumptions, term) != UIR_STATUS_OK) t->failed = true;
 }
 
@@ -712,13 +715,24 @@ bool uir_term_prove_eq(uir_terms *t, uir_term a, uir_term b) {
     return a == b || (uir_term_prove_le(t, a, b) && uir_term_prove_le(t, b, a));
 }
 
+/* An assumption is refuted from the others: what it shares variables with, directly or through one another, comes in
+ * by itself. Those that this did not reach may contradict one another all the same: the last of them is next. */
 bool uir_term_prove_unreachable(uir_terms *t) {
-    /* Refute with the last assumption as the goal: it brings the others in. */
-    if (t->assumptions.count == 0 || t->exhausted || !prepare(t)) return false;
-    uir_term last = t->assumptions.data[t->assumptions.count - 1];
-    t->assumptions.count--;
-    uir_term negation = uir_term_sub(t, uir_term_const(t, -1), last);
-    bool proved = uir_term_prove(t, negation);
-    t->assumptions.count++;
+    bool reached[MAX_ASSUMED] = {false};
+    bool proved = false;
+    if (!prepare(t)) return false;
+    for (uint32_t goal = t->assumptions.count; goal-- > 0 && !proved && !t->exhausted;) {
+        if (goal < MAX_ASSUMED && reached[goal]) continue;
+        uir_term last = t->assumptions.data[t->assumptions.count - 1], one = t->assumptions.data[goal];
+        uir_term negation = uir_term_sub(t, uir_term_const(t, -1), one);
+        if (!negation) continue;
+        t->assumptions.data[goal] = last;
+        t->assumptions.count--;
+        proved = uir_term_prove(t, negation);
+        t->assumptions.data[goal] = one;
+        t->assumptions.data[t->assumptions.count++] = last;
+        for (uint32_t i = 0; i < goal && i < MAX_ASSUMED; i++)
+            reached[i] = reached[i] || touches(t, t->room, t->assumptions.data[i]);
+    }
     return proved;
 }

@@ -127,7 +127,29 @@ static void tilings_are_proved(void **state) {
     proves("igraph @k on cpu { tile a in 1..8, b in 1..16 let goal = 128 - a*b }", "goal");
 }
 
+/* Assumptions that contradict one another do so wherever they stand among others, which may share no variable with
+ * them, or have none. */
+static void contradictions_are_found(void **state) {
+    (void)state;
+    for (uint32_t first = 0; first < 4; first++) {
+        for (uint32_t kept = 0; kept < 2; kept++) {
+            bench b;
+            bench_open(&b, header);
+            uir_terms *t = &b.terms;
+            uir_term a = uir_term_of_dim(t, uir_igraph_symbol_dim(b.igraph, 0)),
+                     c = uir_term_of_dim(t, uir_igraph_symbol_dim(b.igraph, 2)), five = uir_term_const(t, 5);
+            uir_term all[4] = {uir_term_sub(t, a, five), /* A >= 5 */
+                               uir_term_sub(t, uir_term_const(t, kept ? 5 : 4), a), uir_term_sub(t, five, c),
+                               uir_term_const(t, 0)};
+            for (uint32_t i = 0; i < 4; i++) uir_term_assume(t, all[(first + i) % 4]);
+            assert_int_equal(uir_term_prove_unreachable(t), !kept);
+            bench_close(&b);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(claims_hold), cmocka_unit_test(tilings_are_proved)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(claims_hold), cmocka_unit_test(tilings_are_proved),
+                                       cmocka_unit_test(contradictions_are_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
