@@ -12,6 +12,7 @@ typedef struct verifier {
     uir_vector(uir_condition) given; /* what holds at the place: loop bounds, guards, domains */
     uir_arena scratch;
     bool *written; /* per tensor: something before stores to it */
+    bool never;    /* a range around the place is empty: nothing is read there */
     const uir_loop_statement *block;
     const uir_loop_statement *at;
 } verifier;
@@ -37,6 +38,15 @@ static void assume(verifier *v, uir_dim left, uir_relation relation, uir_dim rig
 
 static bool proved(verifier *v, uir_dim left, uir_relation relation, uir_dim right) {
     return uir_dim_compare_given(v->function->dims, v->given.data, v->given.count, left, relation, right) == UIR_TRUE;
+}
+
+/* A loop's variable, or a block's. */
+static void assume_range(verifier *v, uir_symbol symbol, uir_dim min, uir_dim extent) {
+    uir_dims *dims = v->function->dims;
+    uir_dim variable = uir_dim_symbol(dims, symbol);
+    v->never = v->never || proved(v, extent, UIR_RELATION_LE, uir_dim_const(dims, 0));
+    assume(v, variable, UIR_RELATION_GE, min);
+    assume(v, variable, UIR_RELATION_LT, uir_dim_add(dims, min, extent));
 }
 
 static const char *show(verifier *v, uir_dim dim) {
@@ -87,7 +97,7 @@ static void check_loads(verifier *v, uint32_t id) {
                 uir_dim_visit_symbols(v->function->dims, e->load.indices[d], find_skipped, &search);
             if (search.found) fail(v, "'%s' is read at %s, which may be skipped: give a fill", t->name, search.found);
         }
-        if (t->role != UIR_LOOP_ROLE_IN && !v->written[e->load.tensor])
+        if (t->role != UIR_LOOP_ROLE_IN && !v->written[e->load.tensor] && !v->never)
             fail(v, "'%s' is read before anything is stored to it", t->name);
     }
     for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) check_loads(v, e->arguments[i]);
@@ -133,7 +143,7 @@ static void check_monoid(verifier *v, const uir_loop_statement *s) {
         check_target(v, &s->targets[i],
                      finish ? v->function->expressions.data[m->finish[i]].dtype : m->state_dtypes[i]);
         bool reads = s->kind == UIR_LOOP_STATEMENT_UPDATE || s->kind == UIR_LOOP_STATEMENT_COMBINE;
-        if (reads && !v->written[s->targets[i].tensor]) {
+        if (reads && !v->written[s->targets[i].tensor] && !v->never) {
             fail(v, "the state '%s' is updated before init gives it the identity",
                  v->function->tensors.data[s->targets[i].tensor].name);
         }
@@ -162,7 +172,7 @@ static void check_read(verifier *v, const uir_loop_iter *iter) {
     if (uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_SIGNED &&
         uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_UNSIGNED)
         fail(v, "%s is read from '%s', which holds %s, no integers", iter->name, t->name, uir_dtype_name(t->dtype));
-    if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from.tensor])
+    if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from.tensor] && !v->never)
         fail(v, "'%s' is read before anything is stored to it", t->name);
 }
 
@@ -183,8 +193,7 @@ static void check_block(verifier *v, const uir_loop_statement *s) {
     /* Inside, an iteration variable is known by its domain alone: that is all a schedule keeps true. */
     for (uint32_t i = 0; i < s->iter_count; i++) {
         if (s->iters[i].data) check_read(v, &s->iters[i]);
-        assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_GE, zero);
-        assume(v, uir_dim_symbol(dims, s->iters[i].symbol), UIR_RELATION_LT, s->iters[i].extent);
+        assume_range(v, s->iters[i].symbol, zero, s->iters[i].extent);
     }
     for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
         check_block_statement(v, &v->function->statements.data[id]);
@@ -193,24 +202,21 @@ static void check_block(verifier *v, const uir_loop_statement *s) {
 }
 
 static void check_list(verifier *v, uint32_t id) {
-    uir_dims *dims = v->function->dims;
     for (; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
         const uir_loop_statement *s = &v->function->statements.data[id];
         uint32_t mark = v->given.count;
+        bool never = v->never;
         v->at = s;
         if (s->kind == UIR_LOOP_STATEMENT_BLOCK) {
             check_block(v, s);
         } else {
             for (uint32_t i = 0; i < s->condition_count; i++)
                 assume(v, s->conditions[i].left, s->conditions[i].relation, s->conditions[i].right);
-            if (s->kind == UIR_LOOP_STATEMENT_FOR) {
-                uir_dim variable = uir_dim_symbol(dims, s->symbol);
-                assume(v, variable, UIR_RELATION_GE, s->min);
-                assume(v, variable, UIR_RELATION_LT, uir_dim_add(dims, s->min, s->extent));
-            }
+            if (s->kind == UIR_LOOP_STATEMENT_FOR) assume_range(v, s->symbol, s->min, s->extent);
             check_list(v, s->first_child);
         }
         v->given.count = mark;
+        v->never = never;
     }
 }
 

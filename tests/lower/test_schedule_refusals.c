@@ -15,6 +15,12 @@ static const refusal refusals[] = {
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }"
      " serial for (j, 0, N) { ScheduleBlock(Z) { v = axis.bind(j) : N Z[v] = B[v] } }",
      "merge i of Y, j of Z", "are not proved equal"},
+    {"merge: what never runs, before what makes its operand",
+     "tensor A : i64 [0] in 0 tensor T : i64 [0] temp sram tensor Y : i64 [0] out 0 tensor Z : i64 [0] out 1"
+     " serial for (h, 0, 0) { ScheduleBlock(Z) { v = axis.bind(h) : 0 Z[v] = A[v] } }"
+     " serial for (i, 0, 0) { ScheduleBlock(T) { v = axis.bind(i) : 0 T[v] = A[v] } }"
+     " serial for (j, 0, 0) { ScheduleBlock(Y) { v = axis.bind(j) : 0 Y[v] = T[v] } }",
+     "merge h of Z, j of Y", NULL},
     {"fuse: ranges",
      "tensor A : i64 [M, M] in 0 tensor Y : i64 [M, M] out 0"
      " serial for (i, 0, M) { serial for (j, 0, i + 1) {"
