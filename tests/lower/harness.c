@@ -133,6 +133,29 @@ static int64_t integer_limit(const runner *r) {
     return limit;
 }
 
+/* Does a float decide between values that are far apart: as a truth, as an integer, as a whole number? */
+static bool jumps(const runner *r, const uir_node_info *node) {
+    static const uir_op ops[] = {UIR_OP_SIGN,  UIR_OP_FLOOR, UIR_OP_CEIL,     UIR_OP_ROUND,
+                                 UIR_OP_TRUNC, UIR_OP_MOD,   UIR_OP_REMAINDER};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (node->op == ops[i]) return true;
+    return !uir_dtype_is_float(uir_value_type(r->module, node->outputs[0])->dtype) && node->input_count &&
+           uir_dtype_is_float(uir_value_type(r->module, node->inputs[0])->dtype);
+}
+
+/* Is there a sum, whose terms no stage must add in the same order as another, and something that jumps? A sum that
+ * comes out at the edge of a jump falls to either side of it by one rounding: its terms must be such that none is
+ * needed. */
+static bool wants_exact_sums(const runner *r) {
+    bool sums = false, jump = false;
+    for (uint32_t n = 0; n < r->body->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(r->module, r->body->nodes.data[n]);
+        sums = sums || (uir_op_get_row(node->op)->traits & (UIR_TRAIT_REDUCTION | UIR_TRAIT_CONTRACTION));
+        jump = jump || jumps(r, node);
+    }
+    return sums && jump;
+}
+
 static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
     int64_t shape[UIR_MAX_RANK];
     uir_tensor *tensor = NULL;
@@ -141,11 +164,12 @@ static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
     for (uint32_t d = 0; d < type->rank; d++) count *= (uint64_t)shape[d];
     if (count > (r->c->most ? r->c->most : 3000000)) return false;
     if (uir_tensor_create(r->c->allocator, type->dtype, type->rank, shape, &tensor) != UIR_STATUS_OK) return false;
-    int64_t limit = integer_limit(r);
+    int64_t limit = integer_limit(r), fine = wants_exact_sums(r) ? 8 : 1000; /* steps from a number to the next */
     for (uint64_t i = 0; i < tensor->element_count; i++) {
         uint64_t bits = draw(r) >> 20;
         if (uir_dtype_is_float(type->dtype))
-            uir_dtype_store_double(type->dtype, tensor->data, i, (double)(int64_t)(bits % 4001) / 1000.0 - 2.0, 0);
+            uir_dtype_store_double(type->dtype, tensor->data, i,
+                                   (double)(bits % (uint64_t)(4 * fine + 1)) / (double)fine - 2.0, 0);
         else
             uir_dtype_store_integer(type->dtype, tensor->data, i,
                                     type->dtype == UIR_DTYPE_BOOL ? (int64_t)(bits & 1)
