@@ -42,11 +42,16 @@ bool uir_middle_is_refusal(uir_status status) {
 }
 
 /* ---- groups to kernels ---- */
+typedef struct built_kernel {
+    const char *name, *text; /* its naive loop AST without a name */
+} built_kernel;
+
 typedef struct work {
     uir_middle *middle;
     const uir_middle_options *options;
     uir_diagnostics *diagnostics;
-    uir_vector(const char *) texts; /* per kernel: its naive loop AST without a name */
+    uint32_t first_node; /* groups before it are done */
+    uir_vector(built_kernel) built;
 } work;
 
 static uir_status advance(const uir_middle_options *options, const char *stage, double fraction) {
@@ -89,25 +94,35 @@ static uir_status name_kernel(work *w, uir_node_id group, const char *name) {
     return uir_node_set_attribute(module, group, "kernel", &attribute);
 }
 
+static bool has_kernel(const uir_middle *middle, const char *name) {
+    for (uint32_t i = 0; i < middle->kernels.count; i++)
+        if (!strcmp(middle->kernels.data[i].name, name)) return true;
+    return false;
+}
+
 /* Takes the function over. */
 static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *function) {
     const char *text = NULL;
     uir_status status = print_nameless(w, function, &text);
-    for (uint32_t i = 0; i < w->texts.count && status == UIR_STATUS_OK; i++) {
-        if (strcmp(w->texts.data[i], text) != 0) continue;
+    for (uint32_t i = 0; i < w->built.count && status == UIR_STATUS_OK; i++) {
+        if (strcmp(w->built.data[i].text, text) != 0) continue;
         uir_loop_function_destroy(function);
-        return name_kernel(w, group, w->middle->kernels.data[i].name);
+        return name_kernel(w, group, w->built.data[i].name);
     }
     char name[80];
     uir_middle_kernel kernel = {0};
-    snprintf(name, sizeof name, "k%u_%s", w->middle->kernels.count,
-             describe_group(w->middle->module, uir_node_get(w->middle->module, group)));
+    uint32_t number = w->middle->kernels.count;
+    do /* of kernels that were dropped, numbers are free again, not always the last ones */
+        snprintf(name, sizeof name, "k%u_%s", number++,
+                 describe_group(w->middle->module, uir_node_get(w->middle->module, group)));
+    while (has_kernel(w->middle, name));
     if (status == UIR_STATUS_OK) {
         kernel.name = uir_arena_copy_string(&w->middle->arena, name, strlen(name));
         function->name = uir_arena_copy_string(&function->arena, name, strlen(name));
         if (!kernel.name || !function->name) status = UIR_STATUS_OUT_OF_MEMORY;
     }
-    if (status == UIR_STATUS_OK) status = uir_vector_push(&w->middle->arena, &w->texts, text);
+    if (status == UIR_STATUS_OK)
+        status = uir_vector_push(&w->middle->arena, &w->built, ((built_kernel){kernel.name, text}));
     kernel.lowered.naive = function;
     uir_text_init(&kernel.lowered.steps, &w->middle->allocator);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->middle->arena, &w->middle->kernels, kernel);
@@ -150,7 +165,7 @@ static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
         uint32_t attributes = uir_node_get(module, id)->attribute_count;
         UIR_TRY(advance(w->options, "building loops", (double)(*seen)++ / module->nodes.count));
         if (uir_node_get(module, id)->op == UIR_OP_GROUP) {
-            UIR_TRY(build_group(w, id));
+            if (id.id >= w->first_node) UIR_TRY(build_group(w, id));
             continue;
         }
         for (uint32_t a = 0; a < attributes; a++) {
@@ -206,8 +221,8 @@ static uir_status drop_kernel(uir_middle *middle, uint32_t at, const uir_diagnos
 }
 
 static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *options, uir_middle_stage stage,
-                                  uir_diagnostics *diagnostics) {
-    for (uint32_t i = 0; i < middle->kernels.count;) {
+                                  uint32_t first, uir_diagnostics *diagnostics) {
+    for (uint32_t i = first; i < middle->kernels.count;) {
         uir_diagnostics said;
         UIR_TRY(advance(options, stage_names[stage], (double)i / middle->kernels.count));
         uir_diagnostics_init(&said, &middle->allocator);
@@ -226,13 +241,75 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
     return UIR_STATUS_OK;
 }
 
+/* ---- groups that no kernel computes ---- */
+static uir_fusion_options fusion_options(const uir_middle_options *options, uint32_t rewrites_off) {
+    return (uir_fusion_options){.device = options->device,
+                                .rewrites_off = options->each_alone ? UINT32_MAX : rewrites_off};
+}
+
+static uint32_t count_contractions(const uir_module *module, uir_node_id group) {
+    const uir_attribute *body = uir_node_find_attribute(module, uir_node_get(module, group), "body");
+    const uir_graph_info *graph = uir_graph_get(module, body->value.graph);
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->nodes.count; n++)
+        count += (uir_op_get_row(uir_node_get(module, graph->nodes.data[n])->op)->traits & UIR_TRAIT_CONTRACTION) != 0;
+    return count;
+}
+
+/* Refused groups of several nodes, of several contractions if asked, become smaller ones. */
+static uir_status take_apart(uir_middle *middle, const uir_middle_options *options, bool contractions,
+                             uint32_t rewrites_off, uir_diagnostics *diagnostics, bool *out_any) {
+    uir_module *module = middle->module;
+    uir_node_id *groups;
+    uint32_t count = 0, kept = 0;
+    UIR_TRY_ALLOCATE(groups, uir_arena_allocate_array(&middle->arena, middle->refusals.count + 1u, sizeof *groups));
+    for (uint32_t i = 0; i < middle->refusals.count; i++) {
+        uir_middle_refusal refusal = middle->refusals.data[i];
+        if (uir_fuse_is_apartable(module, refusal.group) &&
+            (!contractions || count_contractions(module, refusal.group) > 1))
+            groups[count++] = refusal.group;
+        else
+            middle->refusals.data[kept++] = refusal;
+    }
+    middle->refusals.count = kept;
+    *out_any = count > 0;
+    uir_fusion_options fusion = fusion_options(options, rewrites_off);
+    return count ? uir_fuse_apart(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
+}
+
+/* As far as all others are. */
+static uir_status catch_up(uir_middle *middle, const uir_middle_options *options, uir_middle_stage to,
+                           uint32_t first_node, uir_diagnostics *diagnostics) {
+    work w = {.middle = middle, .options = options, .diagnostics = diagnostics, .first_node = first_node};
+    uint32_t seen = 0, first = middle->kernels.count;
+    UIR_TRY(build_groups(&w, middle->module->main, &seen));
+    for (uir_middle_stage next = UIR_MIDDLE_SCHEDULE; next <= to; next++)
+        UIR_TRY(advance_kernels(middle, options, next, first, diagnostics));
+    return UIR_STATUS_OK;
+}
+
+/* First products go apart, then everything. */
+static uir_status retry_refused(uir_middle *middle, const uir_middle_options *options, uir_middle_stage stage,
+                                uir_diagnostics *diagnostics) {
+    for (uint32_t round = 0; round < 2; round++) {
+        uint32_t first_node = middle->module->nodes.count;
+        bool any;
+        UIR_TRY(take_apart(middle, options, !round,
+                           round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS, diagnostics,
+                           &any));
+        if (any) UIR_TRY(catch_up(middle, options, stage, first_node, diagnostics));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status go_on(uir_middle *middle, const uir_middle_options *options, uir_diagnostics *diagnostics) {
     while (middle->stage < options->last) {
         uir_middle_stage next = middle->stage + 1;
         work w = {.middle = middle, .options = options, .diagnostics = diagnostics};
         uint32_t seen = 0;
         UIR_TRY(next == UIR_MIDDLE_LOOP ? build_groups(&w, middle->module->main, &seen)
-                                        : advance_kernels(middle, options, next, diagnostics));
+                                        : advance_kernels(middle, options, next, 0, diagnostics));
+        if (next <= UIR_MIDDLE_IGRAPH) UIR_TRY(retry_refused(middle, options, next, diagnostics));
         if (next == UIR_MIDDLE_IGRAPH) UIR_TRY(uir_middle_add_slack(middle, diagnostics));
         middle->stage = next;
     }
@@ -241,8 +318,7 @@ static uir_status go_on(uir_middle *middle, const uir_middle_options *options, u
 
 uir_status uir_middle_run(uir_module *module, const uir_middle_options *options, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics, uir_middle *out_middle) {
-    uir_fusion_options fusion = {.device = options->device};
-    if (options->each_alone) fusion.rewrites_off = UINT32_MAX;
+    uir_fusion_options fusion = fusion_options(options, 0);
     init(out_middle, module, options, allocator);
     UIR_TRY(advance(options, "fusing", 0));
     UIR_TRY(uir_fuse(module, &fusion, diagnostics));

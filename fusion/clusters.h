@@ -119,5 +119,8 @@ static inline bool uir_clusters_checks(const uir_clusters *c, uir_fusion_clause 
 /* The rewrites (rewrites.c) and the end (emit.c). */
 uir_status uir_clusters_rewrite(uir_clusters *c);
 uir_status uir_clusters_emit(uir_clusters *c, uir_diagnostics *diagnostics);
+/* All of it for one graph (fuse.c); groups that it has already stay. */
+uir_status uir_fuse_graph(uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
+                          uir_diagnostics *diagnostics, uir_arena *arena);
 
 #endif

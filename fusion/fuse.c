@@ -25,8 +25,8 @@ uint32_t uir_fusion_standard_rewrites(void) {
     return bits;
 }
 
-static uir_status fuse_graph(uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
-                             uir_diagnostics *diagnostics, uir_arena *arena) {
+uir_status uir_fuse_graph(uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
+                          uir_diagnostics *diagnostics, uir_arena *arena) {
     uir_clusters clusters;
     UIR_TRY(uir_clusters_init(&clusters, module, graph, options, arena));
     UIR_TRY(uir_clusters_rewrite(&clusters));
@@ -47,7 +47,7 @@ uir_status uir_fuse(uir_module *module, const uir_fusion_options *options, uir_d
     uir_status status = UIR_STATUS_OK;
     uint32_t count = module->graphs.count; /* the bodies made below are none of ours */
     for (uint32_t g = 1; g < count && status == UIR_STATUS_OK; g++) {
-        status = fuse_graph(module, (uir_graph_id){g}, options ? options : &none, diagnostics, &arena);
+        status = uir_fuse_graph(module, (uir_graph_id){g}, options ? options : &none, diagnostics, &arena);
         uir_arena_reset(&arena);
     }
     uir_arena_deinit(&arena);

@@ -48,4 +48,11 @@ typedef struct uir_fusion_options {
 /* `options` may be NULL. A module that has groups already is left as it is. */
 uir_status uir_fuse(uir_module *module, const uir_fusion_options *options, uir_diagnostics *diagnostics);
 
+/* Takes groups apart of which no kernel could be made: their nodes become groups by `options` again, which should allow
+ * less than what made them. New groups have higher numbers than all nodes had; what cannot be taken apart (a group of
+ * one node, or a text's own) stays. */
+uir_status uir_fuse_apart(uir_module *module, const uir_node_id *groups, uint32_t count,
+                          const uir_fusion_options *options, uir_diagnostics *diagnostics);
+bool uir_fuse_is_apartable(const uir_module *module, uir_node_id group);
+
 #endif

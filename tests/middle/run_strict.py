@@ -86,6 +86,22 @@ def product_with_weights():
             [([x, np.array([6])], ["product", "MatMul"])])
 
 
+@case
+def attention_of_shared_queries():
+    """One set of queries for all windows: its product has windows and keys as columns, which no attention streams."""
+    nodes = [helper.make_node("Unsqueeze", ["q", "one"], ["q1"]), helper.make_node("Expand", ["q1", "to"], ["q2"]),
+             helper.make_node("Reshape", ["q2", "flat"], ["q3"]), helper.make_node("Reshape", ["k", "flat"], ["k3"]),
+             helper.make_node("Reshape", ["v", "flat"], ["v3"]),
+             helper.make_node("Transpose", ["k3"], ["kt"], perm=[0, 1, 3, 2]),
+             helper.make_node("MatMul", ["q3", "kt"], ["s"], "scores"), helper.make_node("Add", ["s", "bias"], ["sb"]),
+             helper.make_node("Softmax", ["sb"], ["p"], axis=-1), helper.make_node("MatMul", ["p", "v3"], ["y"])]
+    m = model(nodes, [("q", F, ["N", 2, 6, 8]), ("k", F, ["N", 16, 2, 6, 8]), ("v", F, ["N", 16, 2, 6, 8])],
+              [("y", F, ["W", 2, 6, 8])],
+              {"one": np.array([1]), "to": np.array([1, 16, 1, 1, 1]), "flat": np.array([-1, 2, 6, 8]),
+               "bias": values(1, 2, 6, 6)})
+    return m, [[values(n, 2, 6, 8), values(n, 16, 2, 6, 8, seed=2), values(n, 16, 2, 6, 8, seed=3)] for n in (1, 3)], []
+
+
 def write(folder, arrays, stem):
     for i, a in enumerate(arrays):
         with open(os.path.join(folder, f"{stem}_{i}.pb"), "wb") as f:
