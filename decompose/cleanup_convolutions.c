@@ -1,13 +1,18 @@
-/* The shapes of convolutions. Of an image of one element a window's other elements see padding alone:
+/* The shapes of convolutions and of reductions over windows. Of an image of one element along an axis a window's other
+ * elements see padding alone:
  *
  *   conv(x [.., 1, ..], w [.., k, ..]) [.., 1, ..]  ->  conv(x, w at the element that x meets)
+ *   window_sum(x [.., 1, ..], k) [.., 1, ..]        ->  window_sum(x, 1)
  *
- * and convolutions whose windows are one element have pixels along one axis:
+ * and where there are several windows, or none meets the element, the padding is made: an axis of one element is none,
+ * and has no outside. Convolutions whose windows are one element have pixels along one axis:
  *
  *   conv(x [N, C, s..], w [O, C, 1..])  ->  conv(x [N, C, prod s], w [O, C, 1]) [N, O, s..]
  *
  * without padding, strides or groups. What follows tiles one axis better than several short ones. */
 #include "decompose/cleanup.h"
+
+#include <math.h>
 
 typedef struct convolution {
     uir_module *module;
@@ -15,7 +20,8 @@ typedef struct convolution {
     uint32_t rank; /* of image, weights and result */
     uir_dim x[UIR_MAX_RANK], w[UIR_MAX_RANK];
     uir_type y;
-    uir_value_id image, weights;
+    uir_op op;
+    uir_value_id image, weights; /* no weights: a reduction, of which `w` holds the window alone */
     uint32_t spatial;
     int64_t groups, strides[UIR_MAX_RANK], dilations[UIR_MAX_RANK];
     uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
@@ -28,14 +34,19 @@ static void read_convolution(convolution *c, const uir_node_info *node) {
     const int64_t *dilations = uir_node_ints(module, node, "dilations", &count);
     const uir_dim *low = uir_node_dims(module, node, "low", &count),
                   *high = uir_node_dims(module, node, "high", &count);
+    const uir_dim *window = uir_node_dims(module, node, "window", &count);
     c->y = *uir_value_type(module, node->outputs[0]);
     c->rank = c->y.rank;
-    for (uint32_t d = 0; d < c->rank; d++) {
-        c->x[d] = uir_value_type(module, node->inputs[0])->dims[d];
-        c->w[d] = uir_value_type(module, node->inputs[1])->dims[d];
-    }
+    c->op = node->op;
     c->image = node->inputs[0];
-    c->weights = node->inputs[1];
+    if (node->op == UIR_OP_CONV) c->weights = node->inputs[1];
+    for (uint32_t d = 0; d < c->rank; d++) {
+        c->x[d] = uir_value_type(module, c->image)->dims[d];
+        if (c->weights.id)
+            c->w[d] = uir_value_type(module, c->weights)->dims[d];
+        else if (d >= 2)
+            c->w[d] = window[d - 2];
+    }
     c->groups = uir_node_int(module, node, "groups", 1);
     for (uint32_t i = 0; i < c->spatial; i++) {
         c->strides[i] = strides[i], c->dilations[i] = dilations[i];
@@ -72,12 +83,40 @@ static bool cut_windows(convolution *c) {
         c->low[i] = c->high[i] = zero;
         c->strides[i] = c->dilations[i] = 1;
     }
-    if (cut) c->weights = uir_build_slice(c->b, c->weights, starts, c->w, steps);
+    if (cut && c->weights.id) c->weights = uir_build_slice(c->b, c->weights, starts, c->w, steps);
     return cut;
 }
 
+/* What a reduction sees outside; a convolution sees 0. */
+static double outside_of(const convolution *c) {
+    uir_dtype dtype = uir_value_type(c->module, c->image)->dtype;
+    if (c->op != UIR_OP_WINDOW_MAX) return 0;
+    return uir_dtype_is_float(dtype) ? -INFINITY : (double)uir_dtype_integer_min(dtype);
+}
+
+/* Makes the padding around axes of one element that several windows see, or none. */
+static bool pad_elements(convolution *c) {
+    uir_dim zero = uir_dim_const(c->module->dims, 0), low[UIR_MAX_RANK], high[UIR_MAX_RANK];
+    int64_t interior[UIR_MAX_RANK] = {0}, before, after;
+    uir_dtype dtype = uir_value_type(c->module, c->image)->dtype;
+    bool pads = false;
+    for (uint32_t d = 0; d < c->rank; d++) low[d] = high[d] = zero;
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        if (!is_number(c, c->x[i + 2], 1) || !uir_dim_is_const(c->module->dims, c->low[i], &before) || before < 0 ||
+            !uir_dim_is_const(c->module->dims, c->high[i], &after) || after < 0 || before + after == 0)
+            continue;
+        pads = true;
+        low[i + 2] = c->low[i], high[i + 2] = c->high[i];
+        c->low[i] = c->high[i] = zero;
+        c->x[i + 2] = uir_dim_const(c->module->dims, 1 + before + after);
+    }
+    if (!pads) return false;
+    c->image = uir_build_pad(c->b, c->image, uir_build_scalar(c->b, dtype, outside_of(c)), low, high, interior);
+    return true;
+}
+
 static bool can_join_pixels(const convolution *c) {
-    bool can = c->rank >= 4 && c->groups == 1;
+    bool can = c->op == UIR_OP_CONV && c->rank >= 4 && c->groups == 1;
     for (uint32_t i = 0; i < c->spatial; i++)
         can = can && is_number(c, c->w[i + 2], 1) && is_number(c, c->low[i], 0) && is_number(c, c->high[i], 0) &&
               c->strides[i] == 1;
@@ -98,19 +137,24 @@ static void join_pixels(convolution *c) {
 static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node_info *node) {
     convolution c = {.module = user, .b = b};
     uir_value_id result = {0};
-    if (node->op != UIR_OP_CONV) return result;
+    if (node->op != UIR_OP_CONV && node->op != UIR_OP_WINDOW_SUM && node->op != UIR_OP_WINDOW_MAX) return result;
     read_convolution(&c, node);
-    bool cut = cut_windows(&c), join = can_join_pixels(&c);
-    if (!cut && !join) return result;
+    bool cut = cut_windows(&c), padded = pad_elements(&c), join = can_join_pixels(&c);
+    if (!cut && !padded && !join) return result;
     if (join) join_pixels(&c);
     uir_value_id inputs[2] = {c.image, c.weights};
-    uir_attribute attributes[6] = {uir_attribute_int(b, "groups", c.groups),
-                                   uir_attribute_ints(b, "strides", c.strides, c.spatial),
+    uir_attribute attributes[6] = {uir_attribute_ints(b, "strides", c.strides, c.spatial),
                                    uir_attribute_ints(b, "dilations", c.dilations, c.spatial),
                                    uir_attribute_dims(b, "low", c.low, c.spatial),
-                                   uir_attribute_dims(b, "high", c.high, c.spatial),
-                                   uir_attribute_dtype(b, "to", c.y.dtype)};
-    uir_build_node(b, UIR_OP_CONV, inputs, 2, attributes, 6, &result, 1);
+                                   uir_attribute_dims(b, "high", c.high, c.spatial)};
+    uint32_t count = 4;
+    if (c.weights.id) {
+        attributes[count++] = uir_attribute_int(b, "groups", c.groups);
+        attributes[count++] = uir_attribute_dtype(b, "to", c.y.dtype);
+    } else {
+        attributes[count++] = uir_attribute_dims(b, "window", c.w + 2, c.spatial);
+    }
+    uir_build_node(b, c.op, inputs, c.weights.id ? 2 : 1, attributes, count, &result, 1);
     return join ? uir_build_reshape(b, result, c.y.dims, c.y.rank) : result;
 }
 
