@@ -162,6 +162,58 @@ uir_status uir_rule_compress(uir_rule_context *context) {
     return b->status;
 }
 
+enum { MOST_RANKED = 256 };
+
+static bool can_rank(uir_rule_context *context, uir_value_id x, int64_t axis, uir_dim k) {
+    const uir_type *type = uir_value_type(context->builder.module, x);
+    int64_t extent, wanted;
+    return uir_dim_is_const(context->builder.module->dims, type->dims[axis], &extent) && extent <= MOST_RANKED &&
+           uir_dim_is_const(context->builder.module->dims, k, &wanted) && wanted >= 0 && wanted <= extent &&
+           type->rank < UIR_MAX_RANK && !(uir_dtype_is_float(type->dtype) && uir_dtype_bits(type->dtype) < 16);
+}
+
+/* bool: whether element j goes before element i of the axis, laid along two axes as [.., i, j, ..]. A NaN is the
+ * greatest, of equal ones the first goes before. */
+static uir_value_id goes_before(uir_rule_context *context, uir_value_id x, uint32_t axis, bool largest) {
+    uir_builder *b = &context->builder;
+    uint32_t rank = uir_rule_rank(context, x);
+    uir_value_id i = uir_math_insert_axis(context, x, axis + 1), j = uir_math_insert_axis(context, x, axis),
+                 places = uir_math_iota(context, uir_build_extent(b, x, axis)),
+                 earlier = uir_build_binary(b, UIR_OP_LT, uir_math_along(context, places, axis + 1, rank + 1),
+                                            uir_math_along(context, places, axis, rank + 1)),
+                 before = uir_build_binary(b, largest ? UIR_OP_GT : UIR_OP_LT, j, i),
+                 same = uir_build_binary(b, UIR_OP_EQ, j, i);
+    if (b->status == UIR_STATUS_OK && uir_dtype_is_float(uir_value_type(b->module, x)->dtype)) {
+        uir_value_id nan_i = uir_build_unary(b, UIR_OP_IS_NAN, i), nan_j = uir_build_unary(b, UIR_OP_IS_NAN, j),
+                     first = largest ? nan_j : nan_i, second = largest ? nan_i : nan_j;
+        second = uir_build_unary(b, UIR_OP_NOT, second);
+        before = uir_build_binary(b, UIR_OP_OR, before, uir_build_binary(b, UIR_OP_AND, first, second));
+        same = uir_build_binary(b, UIR_OP_OR, same, uir_build_binary(b, UIR_OP_AND, nan_i, nan_j));
+    }
+    return uir_build_binary(b, UIR_OP_OR, before, uir_build_binary(b, UIR_OP_AND, same, earlier));
+}
+
+/* Few elements, as the experts that a router chooses from, are compared each with each: an element's place is the
+ * number of those that go before it. More are the host's to sort. */
+static void rank_elements(uir_rule_context *context, uir_value_id x, uint32_t axis, uir_dim k, bool largest) {
+    uir_builder *b = &context->builder;
+    uint32_t rank = uir_rule_rank(context, x);
+    const int64_t second = axis + 1;
+    uir_value_id before = uir_build_cast(b, goes_before(context, x, axis, largest), UIR_DTYPE_I32),
+                 place = uir_build_reduce(b, UIR_OP_REDUCE_SUM, before, &second, 1, true),
+                 index =
+                     uir_math_along(context, uir_math_iota(context, uir_build_extent(b, x, axis)), axis + 1, rank + 1),
+                 wanted = uir_math_along(context, uir_math_iota(context, k), axis, rank + 1), indices;
+    if (b->status != UIR_STATUS_OK) return;
+    place = uir_math_insert_axis(context, uir_build_squeeze(b, place, &second, 1), axis);
+    uir_value_id met = uir_build_binary(b, UIR_OP_EQ, place, uir_build_cast(b, wanted, UIR_DTYPE_I32));
+    indices = uir_build_select(b, met, index, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+    indices = uir_build_reduce(b, UIR_OP_REDUCE_SUM, indices, &second, 1, false);
+    uir_attribute attribute = uir_attribute_int(b, "axis", axis);
+    uir_build_node(b, UIR_OP_GATHER_ELEMENTS, (uir_value_id[]){x, indices}, 2, &attribute, 1, context->outputs, 1);
+    context->outputs[1] = indices;
+}
+
 uir_status uir_rule_top_k(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id x = uir_rule_input(context, 0);
@@ -172,9 +224,13 @@ uir_status uir_rule_top_k(uir_rule_context *context) {
     if (context->since_version >= 10) k = uir_rule_dims(context, uir_rule_input(context, 1), 0, &count);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (count != 1) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "k has %u elements instead of 1", count);
+    bool largest = uir_rule_int(context, "largest", 1) != 0, sorted = uir_rule_int(context, "sorted", 1) != 0;
+    if (sorted && can_rank(context, x, axis, *k)) {
+        rank_elements(context, x, (uint32_t)axis, *k, largest);
+        return b->status;
+    }
     uir_attribute attributes[] = {uir_attribute_int(b, "axis", axis), uir_attribute_dims(b, "k", k, 1),
-                                  uir_attribute_int(b, "largest", uir_rule_int(context, "largest", 1) != 0),
-                                  uir_attribute_int(b, "sorted", uir_rule_int(context, "sorted", 1) != 0)};
+                                  uir_attribute_int(b, "largest", largest), uir_attribute_int(b, "sorted", sorted)};
     uir_build_node(b, UIR_OP_TOP_K, &x, 1, attributes, 4, context->outputs, 2);
     return b->status;
 }
