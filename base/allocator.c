@@ -3,7 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ALIGNMENT = 64 };
+/* Large blocks begin with a page, as files that are mapped do: a load that follows a store and lies a page and a little
+ * before it waits for the store on machines that compare the low bits of addresses first. */
+enum { BLOCK_ALIGNMENT = 64, PAGE = 4096, LARGE = 16 * PAGE };
+
+static size_t alignment_of(size_t size) {
+    return size < LARGE ? BLOCK_ALIGNMENT : PAGE;
+}
+
+static size_t round_up(size_t size) {
+    size_t alignment = alignment_of(size);
+    return (size + alignment - 1) & ~(alignment - 1);
+}
 
 /* The contract of uir_allocator.resize reads new_size 0 as "release", so an empty block is one byte. */
 static size_t real_size(size_t size) {
@@ -16,11 +27,10 @@ static void *system_resize(void *user, void *pointer, size_t old_size, size_t ne
         free(pointer);
         return NULL;
     }
-    if (new_size > PTRDIFF_MAX - BLOCK_ALIGNMENT) return NULL;
-    size_t rounded = (new_size + BLOCK_ALIGNMENT - 1) & ~(size_t)(BLOCK_ALIGNMENT - 1);
-    if (pointer && ((old_size + BLOCK_ALIGNMENT - 1) & ~(size_t)(BLOCK_ALIGNMENT - 1)) == rounded) return pointer;
+    if (new_size > PTRDIFF_MAX - PAGE) return NULL;
+    if (pointer && round_up(old_size) == round_up(new_size)) return pointer;
     /* realloc would not keep the alignment. */
-    void *block = aligned_alloc(BLOCK_ALIGNMENT, rounded);
+    void *block = aligned_alloc(alignment_of(new_size), round_up(new_size));
     if (block && pointer) {
         memcpy(block, pointer, old_size < new_size ? old_size : new_size);
         free(pointer);

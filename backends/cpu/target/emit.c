@@ -72,7 +72,8 @@ static void emit_items(emitter *e, uint32_t first);
 static void emit_instruction(emitter *e, const uir_iinstruction *in) {
     uint32_t slice;
     uir_iop_family family = uir_iop_get_row(in->code)->family;
-    if (family == UIR_IOP_FAMILY_SYNC) return; /* program order is enough here */
+    if (family == UIR_IOP_FAMILY_SYNC) return;               /* program order is enough here */
+    if (e->mirrors[in->slices[0].pointer].move == in) return; /* its readers read what it would copy */
     bool copies = needs_snapshot(in, &slice);
     if (copies) {
         access a;
@@ -276,7 +277,9 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     uint32_t symbols = g->symbols.count;
     UIR_TRY_ALLOCATE(e->symbols, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->symbols));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->pointers));
+    UIR_TRY_ALLOCATE(e->mirrors, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->mirrors));
     UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->may_miss));
+    UIR_TRY(uir_igraph_find_mirrors(g, e->mirrors));
     for (uint32_t i = 0; i < symbols; i++) {
         uir_isymbol_kind kind = g->symbols.data[i].kind;
         bool size = kind <= UIR_ISYMBOL_DEVICE;

@@ -6,6 +6,7 @@
 #define UIR_BACKENDS_CPU_TARGET_EMIT_H
 
 #include "backends/cpu/target/cpu.h"
+#include "ir/igraph_mirrors.h"
 #include "ir/igraph_runs.h"
 
 typedef struct emitter {
@@ -15,6 +16,7 @@ typedef struct emitter {
     uir_arena arena;
     const char **symbols;  /* C expression of each symbol */
     const char **pointers; /* C name of each pointer */
+    uir_imirror *mirrors;     /* per pointer: what need not be copied, the memory on the chip being a cache */
     bool *may_miss;        /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
     uint32_t next;        /* number for names of one block */

@@ -28,6 +28,8 @@ static void find_index(void *user, uir_symbol symbol) {
 }
 
 void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
+    const uir_iinstruction *copied = e->mirrors[slice->pointer].move;
+    if (copied) slice = &copied->slices[1], unguarded = true;
     const uir_ipointer *p = &e->igraph->pointers.data[slice->pointer];
     uir_dims *dims = e->igraph->dims;
     *out = (access){.slice = slice, .pointer = p, .type = uir_c_type(p->dtype), .base = e->pointers[slice->pointer]};
