@@ -366,13 +366,44 @@ static uir_status rule_matmul(rule_call *c) {
     return relate_dims(c->t, b, last, c->result, last);
 }
 
-/* Spatial dims are read by windows; with groups channels are, too. */
+bool uir_axes_splits_channels(const uir_module *module, const uir_node_info *node) {
+    const uir_type *w = uir_value_type(module, node->inputs[1]);
+    int64_t groups = uir_node_int(module, node, "groups", 1), filters, channels;
+    return groups > 1 && w->rank <= 4 && uir_dim_is_const(module->dims, w->dims[0], &filters) &&
+           uir_dim_is_const(module->dims, w->dims[1], &channels) && filters > groups && filters % groups == 0 &&
+           channels > 1;
+}
+
+/* The image's channels are those of each group, the result's and the weights' filters are. */
+static uir_status relate_groups(rule_call *c, const instance *x, const instance *w) {
+    table *t = c->t;
+    int64_t groups = uir_node_int(t->module, c->node, "groups", 1), filters;
+    atom_list seen = {0}, made = {0}, list = {0};
+    uint32_t group, filter;
+    if (!uir_dim_is_const(t->module->dims, uir_value_type(t->module, c->node->inputs[1])->dims[0], &filters))
+        return UIR_STATUS_INTERNAL;
+    UIR_TRY(add_atom(t, uir_dim_const(t->module->dims, groups), &group));
+    UIR_TRY(add_atom(t, uir_dim_const(t->module->dims, filters / groups), &filter));
+    UIR_TRY(uir_vector_push(t->arena, &seen, group));
+    UIR_TRY(push_dim(t, w, 1, &seen));
+    UIR_TRY(push_dim(t, x, 1, &list));
+    UIR_TRY(relate(t, &list, &seen));
+    UIR_TRY(uir_vector_push(t->arena, &made, group));
+    UIR_TRY(uir_vector_push(t->arena, &made, filter));
+    list.count = 0;
+    UIR_TRY(push_dim(t, w, 0, &list));
+    UIR_TRY(relate(t, &list, &made));
+    return relate_dims(t, w, 0, c->result, 1);
+}
+
+/* Spatial dims are read by windows; of groups of one channel or one filter, channels are, too. */
 static uir_status rule_conv(rule_call *c) {
     const instance *x = c->operands[0], *w = c->operands[1];
-    bool grouped = uir_node_int(c->t->module, c->node, "groups", 1) != 1;
+    bool split = uir_axes_splits_channels(c->t->module, c->node),
+         grouped = !split && uir_node_int(c->t->module, c->node, "groups", 1) != 1;
     UIR_TRY(relate_dims(c->t, x, 0, c->result, 0));
-    UIR_TRY(relate_dims(c->t, w, 0, c->result, 1));
-    if (!grouped) UIR_TRY(relate_dims(c->t, x, 1, w, 1));
+    UIR_TRY(split ? relate_groups(c, x, w) : relate_dims(c->t, w, 0, c->result, 1));
+    if (!grouped && !split) UIR_TRY(relate_dims(c->t, x, 1, w, 1));
     for (uint32_t d = grouped ? 1 : 2; d < x->rank; d++) {
         UIR_TRY(make_solid(c->t, x, d));
         UIR_TRY(make_solid(c->t, w, d));

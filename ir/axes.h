@@ -53,6 +53,9 @@ bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uin
 uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_t dim);
 uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t index, uint32_t dim);
 
+/* Has a convolution in groups axes of its own for the groups and for what is in each? */
+bool uir_axes_splits_channels(const uir_module *module, const uir_node_info *node);
+
 /* Is a pad more than its operand at shifted coordinates: are there elements between, or is a dim of one element, which
  * has no axis, made longer? */
 bool uir_axes_pads_apart(const uir_module *module, const uir_node_info *node);

@@ -50,14 +50,14 @@ static uir_dim coord(uir_lower_builder *b, uint32_t axis) {
     return axis == UIR_AXES_NONE ? uir_dim_const(b->f->dims, 0) : b->coord[axis];
 }
 
-/* Sets where the image is read: windows along its spatial dims, and with groups along its channels. */
+/* Sets where the image is read: windows along its spatial dims, and with groups that are no axis along its channels. */
 static uir_status place_window(uir_lower_builder *b, uint32_t node, bool *out_padded) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uir_dims *dims = b->f->dims;
     uint32_t rank = uir_value_type(b->module, info->inputs[0])->rank;
     int64_t groups = uir_node_int(b->module, info, "groups", 1);
     *out_padded = false;
-    if (groups != 1) {
+    if (groups != 1 && !uir_axes_splits_channels(b->module, info)) {
         uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, 0, 1);
         const uir_type *weights = uir_value_type(b->module, info->inputs[1]);
         int64_t made, used;

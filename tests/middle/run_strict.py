@@ -8,6 +8,7 @@ outputs come from onnx's own reference, or stand beside the inputs. Every stage 
 """
 import argparse
 import os
+import re
 import sys
 import tempfile
 
@@ -127,6 +128,29 @@ for side in (False, True):
 chosen("half", np.round(values(4, 8), 1).astype(np.float16), 2, 1, True)
 chosen("integers", np.random.default_rng(5).integers(-3, 4, (4, 60)), 9, 1, True)
 chosen("none", values(2, 4), 0, 1, True)
+
+
+@case
+def groups_are_products():
+    """Channels of a group are summed by products of matrices, whatever comes after the convolution."""
+    m = model([helper.make_node("Conv", ["x", "w", "b"], ["c"], "conv0", group=3, pads=[1, 1, 1, 1], strides=[2, 1]),
+               helper.make_node("Relu", ["c"], ["r"]), helper.make_node("Add", ["r", "z"], ["y"])],
+              [("x", F, ["N", 12, "H", "W"]), ("z", F, ["N", 18, "I", "W"])], [("y", F, ["N", 18, "I", "W"])],
+              {"w": values(18, 4, 3, 3), "b": values(18)})
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(m, os.path.join(folder, "groups.onnx"))
+        done = cli.run(cli.OPT, os.path.join(folder, "groups.onnx"), "--after", "loop")
+        cli.expect(done.returncode == 0 and re.search(r"tensor x\d : f32 \[3, 6, 4, 3, 3\]", done.out),
+                   "a convolution in groups without an axis of groups", done)
+    return m, [[values(n, 12, 7, w), values(n, 18, 4, w)] for n, w in ((1, 9), (2, 33))], []
+
+
+@case
+def groups_of_lines():
+    m = model([helper.make_node("Conv", ["x", "w"], ["c"], "conv0", group=2, pads=[3, 0], dilations=[2]),
+               helper.make_node("Sigmoid", ["c"], ["y"])],
+              [("x", F, ["N", 6, "W"])], [("y", F, ["N", 10, None])], {"w": values(10, 3, 3)})
+    return m, [[values(2, 6, 40)], [values(1, 6, 5)]], []
 
 
 def image_of_one(name, op, shapes, weights=None, **attributes):
