@@ -1,5 +1,5 @@
 /* Steps that must be refused, and why: each is legal but for one check, which nothing else stands in for. Beside some
- * of them what is just legal. */
+ * of them what is just legal, and what must stand in which order afterwards. */
 #include "lower/schedule.h"
 
 #include <stdio.h>
@@ -8,6 +8,14 @@
 typedef struct refusal {
     const char *name, *program, *steps, *why; /* why NULL: they are taken */
 } refusal;
+
+#define SUM                                                                                                            \
+    " monoid sum (a : i64) commutative { identity i64(0) update (x : i64) add(a, x) combine (b : i64) add(a, b)"       \
+    " finish a }"
+#define MAPS                                                                                                           \
+    " monoid maps (q : i64, p : i64) { identity i64(0), i64(1) update (x : i64) add(mul(q, i64(3)), x), mul(p, "       \
+    "i64(3))"                                                                                                          \
+    " combine (q2 : i64, p2 : i64) add(mul(q, p2), q2), mul(p, p2) finish q }"
 
 static const refusal refusals[] = {
     {"merge: ranges",
@@ -112,26 +120,92 @@ static const refusal refusals[] = {
      " ScheduleBlock(T) { v = axis.bind(i) : M T[v] = U[v] }"
      " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
      "shrink T\nreverse inline T", "whole iteration space"},
+    {"inline: written before or in the iteration of the read",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp sram tensor U : i64 [M] temp sram"
+     " tensor Y : i64 [M] out 0"
+     " serial for (h, 0, M) { ScheduleBlock(T) { v = axis.bind(h) : M T[v] = B[v] } }"
+     " serial for (i, 0, M) {"
+     " ScheduleBlock(U) { v = axis.bind(i) : M U[v] = T[floordiv(v, 2)] }"
+     " ScheduleBlock(V) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = U[v] } }",
+     "inline U", "T is not proved to be complete in V"},
+    {"inline: a fill at a variable that may be skipped",
+     "tensor A : i64 [N] in 0 tensor G : i64 [M] in 1 tensor T : i64 [N] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, N) { ScheduleBlock(T) { v = axis.bind(i) : N T[v] = neg(A[v]) } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : N skip Y[v] = T[g] fill 5 "
+     "} }",
+     "inline T", "at an index that is read from data"},
+    {"reverse compute at: after what it overwrites in its iteration or a later one",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " tensor Z : i64 [M] out 1"
+     " serial for (h, 0, M) { ScheduleBlock(Y) { v = axis.bind(h) : M Y[v] = B[v] } }"
+     " serial for (i, 0, M) {"
+     " ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] }"
+     " ScheduleBlock(Z) { v = axis.bind(i) : M Z[v] = Y[2*v] fill 0 } }"
+     " serial for (j, 0, M) { ScheduleBlock(X) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "reverse compute X at i of T", "their order is"},
+    {"rfactor: a guard of what is summed and what is not",
+     SUM
+     " tensor A : i64 [M, N] in 0 tensor Y : i64 [M] out 0"
+     " serial for (h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } }"
+     " serial for (i, 0, M) { serial for (k, 0, N) {"
+     " ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N where i + k < N update sum (Y[v]) with (A[v, r]) } } }",
+     "rfactor Y at k of Y: P", "mixes its variables"},
 };
 
-static bool check(const refusal *r) {
+/* Steps that are taken, and parts of the text of what they leave, in this order. */
+typedef struct result {
+    const char *name, *program, *steps, *then[3];
+} result;
+
+static const result results[] = {
+    {"compute at: what is reduced stays in order",
+     MAPS " tensor A : i64 [M, N, N] in 0 tensor Q : i64 [M] temp sram tensor P : i64 [M] temp sram"
+          " tensor Y : i64 [M] out 0"
+          " serial for (h, 0, M) { ScheduleBlock(I) { v = axis.bind(h) : M init maps (Q[v], P[v]) } }"
+          " serial for (i, 0, M) { serial for (k, 0, N) { serial for (l, 0, N) {"
+          " ScheduleBlock(Q) { v, r, s = axis.bind(i, k, l) : M, reduce N, reduce N"
+          " update maps (Q[v], P[v]) with (A[v, r, s]) } } } }"
+          " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = Q[v] } }",
+     "compute Q at j of Y",
+     {"for (j", "for (Q_r", "for (Q_s"}},
+};
+
+/* Do the texts stand in the function's, each after the one before? */
+static bool holds_in_order(const uir_loop_function *f, const char *const *texts) {
+    uir_text text;
+    uir_text_init(&text, &f->allocator);
+    uir_loop_print(f, &text);
+    const char *at = text.data;
+    for (uint32_t i = 0; at && i < 3 && texts[i]; i++) at = strstr(at, texts[i]);
+    if (!at) printf("%s", text.data ? text.data : "");
+    uir_text_deinit(&text);
+    return at != NULL;
+}
+
+static bool check(const char *name, const char *program, const char *steps, const char *wanted,
+                  const char *const *then) {
     char source[2000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
     uir_loop_function *f = NULL;
     uir_schedule *s = NULL;
     uir_diagnostics_init(&d, &allocator);
-    snprintf(source, sizeof source, "func @f { dim M in 1..64 dim N in 1..64 %s }", r->program);
-    uir_status status = uir_loop_parse(&allocator, source, strlen(source), r->name, &d, &f);
+    snprintf(source, sizeof source, "func @f { dim M in 1..64 dim N in 1..64 %s }", program);
+    uir_status status = uir_loop_parse(&allocator, source, strlen(source), name, &d, &f);
     if (status == UIR_STATUS_OK) status = uir_schedule_create(f, NULL, &d, &s);
     bool made = status == UIR_STATUS_OK;
-    if (made) status = uir_schedule_replay(s, r->steps, strlen(r->steps));
-    const char *why = made ? uir_schedule_why(s) : d.first ? d.first->message : "?";
+    if (made) status = uir_schedule_replay(s, steps, strlen(steps));
+    const char *why = made ? uir_schedule_why(s) : "";
     if (made && status == UIR_STATUS_OK) status = uir_loop_verify(f, &d);
-    bool good = made && (r->why ? status == UIR_STATUS_UNSUPPORTED && strstr(why, r->why) : status == UIR_STATUS_OK);
+    bool good = made && (wanted ? status == UIR_STATUS_UNSUPPORTED && strstr(why, wanted) : status == UIR_STATUS_OK);
+    if (good && then) good = holds_in_order(f, then);
     if (!good)
-        printf("%s: %s instead of '%s'\n", r->name, made && status == UIR_STATUS_OK ? "taken" : why,
-               r->why ? r->why : "taken");
+        printf("%s: %s instead of '%s'\n", name,
+               d.first                   ? d.first->message
+               : status == UIR_STATUS_OK ? "taken"
+                                         : why,
+               wanted ? wanted : "taken");
     uir_schedule_destroy(s);
     uir_loop_function_destroy(f);
     uir_diagnostics_deinit(&d);
@@ -139,8 +213,11 @@ static bool check(const refusal *r) {
 }
 
 int main(void) {
-    uint32_t failed = 0, count = sizeof refusals / sizeof *refusals;
-    for (uint32_t i = 0; i < count; i++) failed += !check(&refusals[i]);
-    printf("%u passed, %u failed, 0 skipped\n", count - failed, failed);
+    uint32_t failed = 0, refused = sizeof refusals / sizeof *refusals, taken = sizeof results / sizeof *results;
+    for (uint32_t i = 0; i < refused; i++)
+        failed += !check(refusals[i].name, refusals[i].program, refusals[i].steps, refusals[i].why, NULL);
+    for (uint32_t i = 0; i < taken; i++)
+        failed += !check(results[i].name, results[i].program, results[i].steps, NULL, results[i].then);
+    printf("%u passed, %u failed, 0 skipped\n", refused + taken - failed, failed);
     return failed != 0;
 }
