@@ -572,8 +572,9 @@ static void emit_if(uir_kernel *k, const uir_loop_statement *s) {
     k->given.count = mark;
 }
 
-static void emit_list(uir_kernel *k, uint32_t id) {
-    for (; id != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; id = statement(k, id)->next) {
+/* A list as far as `end`. */
+static void emit_until(uir_kernel *k, uint32_t id, uint32_t end) {
+    for (; id != end && k->status == UIR_STATUS_OK; id = statement(k, id)->next) {
         const uir_loop_statement *s = statement(k, id);
         if (starts_next(k, id)) continue;
         if (s->kind == UIR_LOOP_STATEMENT_BLOCK)
@@ -585,6 +586,10 @@ static void emit_list(uir_kernel *k, uint32_t id) {
         else
             emit_loop(k, s);
     }
+}
+
+static void emit_list(uir_kernel *k, uint32_t id) {
+    emit_until(k, id, UIR_LOOP_NONE);
 }
 
 /* ---- phases ---- */
@@ -627,12 +632,7 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         uir_kernel_line(k, "%s {", guard);
         k->depth++;
     }
-    if (list != id) {
-        emit_list(k, list);
-    } else {
-        emit_list(k, list);
-        next = UIR_LOOP_NONE;
-    }
+    emit_until(k, list, list == id ? next : UIR_LOOP_NONE);
     if (guard[0]) {
         k->depth--;
         uir_kernel_line(k, "}");

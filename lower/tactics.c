@@ -363,7 +363,7 @@ static uir_status vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop) 
     const uir_loop_statement *first = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     if (uir_schedule_is_reduce(t->s, last) && !is_simple(t->f, &t->f->monoids.data[first->monoid]))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
-    if (t->stream && !is_short(t, uir_tactic_at(t, last)->extent, LANES)) {
+    if ((t->stream || !t->reduces) && !is_short(t, uir_tactic_at(t, last)->extent, LANES)) {
         uint32_t inner;
         UIR_TRY(asked(uir_schedule_split(t->s, last, number(t, LANES), NULL, &inner), &done));
         if (done) last = inner;
@@ -377,20 +377,23 @@ static uint32_t top_of(const uir_tactic *t, uint32_t statement) {
     return statement;
 }
 
-/* Do nests that units share out touch it, besides the one that made it? Then it lies in the device's memory. */
+/* Is it made in one nest and read in another, with one that units share out among them or between? Then it lies in the
+ * device's memory: what is on the chip ends with the phase. */
 static bool goes_between(const uir_tactic *t, uint32_t tensor) {
     uint32_t blocks[2 * MOST_BLOCKS], count = uir_schedule_writers(t->s, tensor, blocks, MOST_BLOCKS);
     if (count > MOST_BLOCKS) count = MOST_BLOCKS;
     uint32_t readers = uir_schedule_readers(t->s, tensor, blocks + count, MOST_BLOCKS);
-    if (readers > MOST_BLOCKS) readers = MOST_BLOCKS;
-    bool parallel = false, apart = false;
-    for (uint32_t i = 0; i < count + readers; i++) {
-        uint32_t top = top_of(t, blocks[i]);
-        parallel = parallel || (uir_tactic_at(t, top)->kind == UIR_LOOP_STATEMENT_FOR &&
+    count += readers > MOST_BLOCKS ? MOST_BLOCKS : readers;
+    bool parallel = false;
+    uint32_t touched = 0, seen = 0;
+    for (uint32_t top = t->f->first; top != UIR_LOOP_NONE && seen < count; top = uir_tactic_at(t, top)->next) {
+        uint32_t before = seen;
+        for (uint32_t i = 0; i < count; i++) seen += top_of(t, blocks[i]) == top;
+        touched += seen > before;
+        parallel = parallel || (seen && uir_tactic_at(t, top)->kind == UIR_LOOP_STATEMENT_FOR &&
                                 uir_tactic_at(t, top)->loop_kind == UIR_LOOP_PARALLEL);
-        apart = apart || top != top_of(t, blocks[0]);
     }
-    return parallel && apart;
+    return parallel && touched > 1;
 }
 
 /* Nests that could not be brought under the anchor's: shared among the units by themselves. */
@@ -476,6 +479,35 @@ static uir_status cache_operands(uir_tactic *t, uint32_t loop) {
     return UIR_STATUS_OK;
 }
 
+/* The innermost loop that steps around all that read a tensor; NONE. */
+static uint32_t loop_of_readers(const uir_tactic *t, uint32_t tensor) {
+    uint32_t readers[MOST_BLOCKS], count = uir_schedule_readers(t->s, tensor, readers, MOST_BLOCKS);
+    if (!count || count > MOST_BLOCKS) return UIR_LOOP_NONE;
+    for (uint32_t p = uir_schedule_parent(t->s, readers[0]); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p)) {
+        bool all = uir_tactic_at(t, p)->kind == UIR_LOOP_STATEMENT_FOR &&
+                   uir_tactic_at(t, p)->loop_kind != UIR_LOOP_VECTORISED;
+        for (uint32_t i = 1; i < count && all; i++) all = is_under(t, readers[i], p);
+        if (all) return p;
+    }
+    return UIR_LOOP_NONE;
+}
+
+/* What several outputs read is computed for all of them where their nests have become one. */
+static uir_status compute_shared(uir_tactic *t) {
+    for (bool again = true; again;) {
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+        again = false;
+        for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
+            uint32_t b = blocks[i - 1], tensor = uir_tactic_at(t, uir_tactic_at(t, b)->first_child)->targets[0].tensor;
+            uint32_t loop = uir_tactic_is_temp(t, tensor) ? loop_of_readers(t, tensor) : UIR_LOOP_NONE;
+            if (loop == UIR_LOOP_NONE || is_under(t, b, loop)) continue;
+            UIR_TRY(asked(uir_schedule_compute_at(t->s, b, loop), &again));
+            if (again) UIR_TRY(vectorise_block(t, b, loop));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_trivial(uir_tactic *t) {
     uint32_t tiled[MOST_BLOCKS], tiled_count = 0;
     UIR_TRY(inline_all(t));
@@ -512,11 +544,14 @@ static uir_status schedule_trivial(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) UIR_TRY(vectorise_block(t, blocks[i], UIR_LOOP_NONE));
     UIR_TRY(merge_list(t, t->f->first));
+    UIR_TRY(compute_shared(t));
+    UIR_TRY(bind_strays(t));
     return place_temps(t);
 }
 
 /* ---- reduce groups ---- */
-/* Does the reduction run along the last index of what it reads? Columns are reduced side by side. */
+/* Does the reduction run along the last index of what it reads, of those that change? Columns are reduced side by side.
+ */
 static bool reduces_columns(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
@@ -535,15 +570,15 @@ static bool reduces_columns(const uir_tactic *t) {
                 (!widest || t->f->tensors.data[e->load.tensor].rank > t->f->tensors.data[widest->tensor].rank))
                 widest = &e->load;
         }
-        if (!widest || !t->f->tensors.data[widest->tensor].rank) continue;
-        uir_dim last = widest->indices[t->f->tensors.data[widest->tensor].rank - 1];
-        bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
-        for (uint32_t k = 0; k < b->iter_count; k++) {
-            bool found = uir_tactic_mentions(t, last, b->iters[k].symbol);
-            along = along || (found && b->iters[k].reduce);
-            across = across || (found && !b->iters[k].reduce);
+        for (uint32_t d = widest ? t->f->tensors.data[widest->tensor].rank : 0; d > 0; d--) {
+            bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
+            for (uint32_t k = 0; k < b->iter_count; k++) {
+                if (!uir_tactic_mentions(t, widest->indices[d - 1], b->iters[k].symbol)) continue;
+                along = along || b->iters[k].reduce;
+                across = across || !b->iters[k].reduce;
+            }
+            if (along || across) return across;
         }
-        return across || !along;
     }
     return false;
 }
@@ -696,11 +731,11 @@ static uir_status schedule_variant(const uir_loop_function *naive, const uir_dev
                                    uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f = NULL;
     UIR_TRY(copy_function(naive, diagnostics, &f));
-    uir_tactic t = {.f = f, .device = device, .stream = stream};
+    uir_tactic t = {.f = f, .device = device, .reduces = has_reduction(f), .stream = stream};
     uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
-        status = has_reduction(f) ? schedule_reduce(&t) : schedule_trivial(&t);
+        status = t.reduces ? schedule_reduce(&t) : schedule_trivial(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
             status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));

@@ -11,6 +11,7 @@ typedef struct uir_tactic {
     uir_loop_function *f;
     const uir_device *device;
     uir_schedule *s;
+    bool reduces;
     bool stream; /* rows of any length: nothing of a row is kept */
     bool shares; /* all rows read some operand alike */
     uint32_t names;

@@ -1,0 +1,168 @@
+/* What the tactics decide, and why: groups in text, parts of the steps and kernels that come of them, in order, and
+ * parts that must not.
+ *
+ *   test_tactics [NAME]      with a name, shows what comes of that case */
+#include "backends/cpu/target/cpu.h"
+#include "fusion/fusion.h"
+#include "tests/lower/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct decision {
+    const char *name, *sizes, *body;
+    uint32_t variants;  /* 0: any number */
+    const char *has[4]; /* after one another: in the steps, then in the kernels */
+    const char *lacks[2];
+} decision;
+
+#define SOFTMAX(n)                                                                                                     \
+    "(%x: f32[M, " n "]) {\n %m: f32[M, 1] = reduce_max(%x) {axes = [1], keep = 1}\n"                                  \
+    " %mb: f32[M, " n "] = broadcast(%m) {dims = [M, " n "]}\n %d: f32[M, " n "] = sub(%x, %mb)\n"                     \
+    " %e: f32[M, " n "] = exp(%d)\n %s: f32[M, 1] = reduce_sum(%e) {axes = [1], keep = 1}\n"                           \
+    " %sb: f32[M, " n "] = broadcast(%s) {dims = [M, " n "]}\n %y: f32[M, " n "] = div(%e, %sb)\n return %y\n}"
+#define USED_TWICE(value)                                                                                              \
+    "(%x: f32[M, N], %z: f32[M, N], %w: f32[M, N]) {\n" value                                                          \
+    " %a: f32[M, N] = add(%t, %z)\n %b: f32[M, N] = mul(%t, %z)\n return %a, %b\n}"
+
+static const decision decisions[] = {
+    {"a dear value that two results use is computed once, beside them",
+     "size M\nsize N",
+     USED_TWICE(" %t: f32[M, N] = exp(%x)\n"),
+     1,
+     {"phase {\n    parallel", "unary.exp", "binary.add", "binary.mul"},
+     {" work", "inline"}},
+    {"a cheap value is computed again",
+     "size M\nsize N",
+     USED_TWICE(" %t: f32[M, N] = neg(%x)\n"),
+     1,
+     {"inline", "parallel"},
+     {" work"}},
+    {"what takes more than two operands is not",
+     "size M\nsize N",
+     USED_TWICE(" %s: f32[M, N] = add(%x, %z)\n %t: f32[M, N] = mul(%s, %w)\n"),
+     1,
+     {"compute", "parallel"},
+     {" work"}},
+    {"what takes more than three instructions is not",
+     "size M\nsize N",
+     USED_TWICE(" %p: f32[M, N] = neg(%x)\n %q: f32[M, N] = mul(%p, %x)\n %r: f32[M, N] = abs(%q)\n"
+                " %t: f32[M, N] = add(%r, %x)\n"),
+     1,
+     {"compute", "parallel"},
+     {" work"}},
+    {"what several nests read that are no one is shared out as they are",
+     "size M\nsize N",
+     "(%x: f32[M, N], %z: f32[M, N]) {\n %t: f32[M, N] = exp(%x)\n %a: f32[M, N] = add(%t, %z)\n"
+     " %u: f32[N, M] = transpose(%t) {perm = [1, 0]}\n %b: f32[N, M] = neg(%u)\n return %a, %b\n}",
+     1,
+     {"phase {\n    parallel", "phase {\n    parallel", "phase {\n    parallel"},
+     {"require", "phase {\n    loop"}},
+    {"nests that units share follow one that they cannot, in phases of their own",
+     "size M\nsize N\nsize K max 40",
+     "(%x: f16[M, N, K]) {\n %y: f16[M, N, K] = scan_sum(%x) {axis = 0, exclusive = 0, reverse = 0}\n return %y\n}",
+     1,
+     {"phase {\n    loop", "phase {\n    parallel", "cast.f32.f16"},
+     {NULL}},
+    {"rows of an index of the parallel axis", "size M", SOFTMAX("384"), 1, {"by 42:"}, {NULL}},
+    {"rows of an index of the parallel axis, at most", "size M", SOFTMAX("16"), 1, {"by 64:"}, {NULL}},
+    {"rows that read something alike, at least",
+     "size M",
+     "(%x: f32[M, 4000], %w: f32[4000]) {\n %v: f32[M, 4000] = broadcast(%w) {dims = [M, 4000]}\n"
+     " %y: f32[M, 4000] = add(%x, %v)\n return %y\n}",
+     1,
+     {"by 32:", "cache read"},
+     {NULL}},
+    {"rows that fit on the chip have one variant", "size M\nsize N min 1 max 4096", SOFTMAX("N"), 1, {"sram"}, {NULL}},
+    {"rows that may not have another", "size M\nsize N min 1 max 4097", SOFTMAX("N"), 2, {"by 4096:"}, {NULL}},
+    {"what a slice leaves of the last axis is no column",
+     "size M\nsize N max 1000",
+     "(%x: f32[M, N, 5]) {\n %w: f32[M, N, 1] = slice(%x) {starts = [0, 0, 3], sizes = [M, N, 1], steps = [1, 1, 1]}\n"
+     " %y: f32[M] = reduce_sum(%w) {axes = [1, 2], keep = 0}\n return %y\n}",
+     1,
+     {"reduce.add.row"},
+     {NULL}},
+    {"the axis before a slice of the last one is a column",
+     "size M\nsize N",
+     "(%x: f32[M, N, 5]) {\n %w: f32[M, N, 1] = slice(%x) {starts = [0, 0, 3], sizes = [M, N, 1], steps = [1, 1, 1]}\n"
+     " %y: f32[N] = reduce_sum(%w) {axes = [0, 2], keep = 0}\n return %y\n}",
+     0,
+     {"binary.add"},
+     {"reduce.add.row"}},
+};
+
+static void add_texts(const uir_lowered *l, uir_text *out) {
+    if (l->steps.data) uir_text_append(out, l->steps.data, l->steps.length);
+    for (uint32_t i = 0; i < l->igraphs.count; i++) uir_igraph_print(l->igraphs.igraphs[i], out);
+}
+
+static bool says(const decision *d, const uir_lowered *l, const char *text) {
+    const char *at = text;
+    for (uint32_t i = 0; i < 4 && d->has[i]; i++) {
+        at = strstr(at, d->has[i]);
+        if (at) at += strlen(d->has[i]);
+        if (at) continue;
+        printf("%s: lacks '%s'\n%s\n", d->name, d->has[i], text);
+        return false;
+    }
+    for (uint32_t i = 0; i < 2 && d->lacks[i]; i++) {
+        if (!strstr(text, d->lacks[i])) continue;
+        printf("%s: has '%s'\n%s\n", d->name, d->lacks[i], text);
+        return false;
+    }
+    if (!d->variants || d->variants == l->igraphs.count) return true;
+    printf("%s: %u variants in place of %u\n", d->name, l->igraphs.count, d->variants);
+    return false;
+}
+
+/* The first group of the module. */
+static bool check(const decision *d, const uir_device *device, bool show) {
+    static char source[8000];
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_module *module = NULL;
+    uir_text text;
+    bool good = false;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_text_init(&text, &allocator);
+    snprintf(source, sizeof source, "module opset 20\n%s\ngraph \"g\" %s\n", d->sizes, d->body);
+    uir_status status = uir_module_parse(&allocator, &diagnostics, source, strlen(source), d->name, NULL, &module);
+    if (status == UIR_STATUS_OK) status = uir_fuse(module, NULL, &diagnostics);
+    if (status != UIR_STATUS_OK) printf("%s: %s\n", d->name, diagnostics.first ? diagnostics.first->message : "?");
+    uir_graph_info graph = {0};
+    if (status == UIR_STATUS_OK) graph = *uir_graph_get(module, module->main);
+    for (uint32_t n = 0; n < graph.nodes.count; n++) {
+        uir_node_id node = graph.nodes.data[n];
+        if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
+        lower_check c = {.device = device, .allocator = &allocator};
+        lower_prepare(&c, module, node);
+        add_texts(&c.lowered, &text);
+        if (c.stage != LOWER_FINE) printf("%s: %s: %s\n", d->name, lower_stage_name(c.stage), c.message);
+        good = c.stage == LOWER_FINE && text.data && says(d, &c.lowered, text.data);
+        if (show) printf("%s\n", text.data ? text.data : "");
+        lower_finish(&c);
+        break;
+    }
+    uir_text_deinit(&text);
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&diagnostics);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    static uir_cpu_device cpu;
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics d;
+    uint32_t passed = 0, failed = 0;
+    uir_diagnostics_init(&d, &allocator);
+    if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
+    for (size_t i = 0; i < sizeof decisions / sizeof *decisions; i++) {
+        if (argc > 1 && strcmp(argv[1], decisions[i].name)) continue;
+        if (check(&decisions[i], &cpu.device, argc > 1))
+            passed++;
+        else
+            failed++;
+    }
+    printf("%u passed, %u failed, 0 skipped\n", passed, failed);
+    return failed != 0;
+}
