@@ -24,12 +24,12 @@ typedef struct checker {
     uir_middle middle;
     bool native;
     uir_vector(variant_runners) runners;
-    uint64_t checked[STAGE_COUNT];
+    uint64_t checked[STAGE_COUNT], skipped[STAGE_COUNT];
     bool differs;
 } checker;
 
 static void say(checker *c, int stage, const char *kernel, const char *node, const char *text) {
-    uir_check_report report = {stages[stage], kernel, node, !*text, c->checked[stage], text};
+    uir_check_report report = {stages[stage], kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
     if (*text) c->differs = true;
     if (c->options->report) c->options->report(c->options->user, &report);
 }
@@ -300,6 +300,8 @@ static uir_status check_stages(launch *l) {
             !compare_launch(l, SCHEDULE, scheduled, naive, false) || !run_igraph(l, IGRAPH, g, igraph) ||
             !compare_launch(l, IGRAPH, igraph, scheduled, false))
             return UIR_STATUS_OK;
+    } else {
+        for (int stage = LOOP; stage <= IGRAPH; stage++) l->c->skipped[stage]++;
     }
     if (!run_igraph(l, VM, g, vm) || !compare_launch(l, VM, vm, small ? igraph : wanted, small)) return UIR_STATUS_OK;
     if (!l->c->native || !run_igraph(l, NATIVE, g, native)) return UIR_STATUS_OK;

@@ -17,6 +17,7 @@ typedef struct uir_check_report {
     const char *node;   /* ONNX node, "" unknown */
     bool agrees;
     uint64_t checked; /* launches or outputs that were compared at this stage so far */
+    uint64_t skipped; /* launches that were too large for it */
     const char *text; /* what differs, "" when it agrees */
 } uir_check_report;
 

@@ -4,7 +4,8 @@
 
 static void forward(void *user, const uir_check_report *report) {
     const uir_model_check_options *options = user;
-    uir_check_line line = {report->stage, report->kernel, report->node, report->agrees, report->checked, report->text};
+    uir_check_line line = {report->stage,   report->kernel,  report->node, report->agrees,
+                           report->checked, report->skipped, report->text};
     if (options->report) options->report(options->user, &line);
 }
 

@@ -339,6 +339,7 @@ typedef struct uir_check_line {
     const char *stage, *kernel, *node;
     bool agrees;
     uint64_t checked; /* what was compared at this stage */
+    uint64_t skipped; /* kernels' launches that were too large for it without `all` */
     const char *text; /* what differs; "" */
 } uir_check_line;
 typedef struct uir_model_check_options {

@@ -218,7 +218,9 @@ static void show_check(void *user, const uir_check_line *line) {
         complain(NULL, "stage %s differs%s%s%s%s%s: %s", line->stage, *line->kernel ? ", kernel " : "", line->kernel,
                  *line->node ? ", node '" : "", line->node, *line->node ? "'" : "", line->text);
     } else if (!options->quiet && !options->json) {
-        printf("check %-9s %6llu agree\n", line->stage, (unsigned long long)line->checked);
+        printf("check %-9s %6llu agree", line->stage, (unsigned long long)line->checked);
+        if (line->skipped) printf(", %llu too large (--check=all)", (unsigned long long)line->skipped);
+        putchar('\n');
     }
 }
 
