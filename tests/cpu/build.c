@@ -298,7 +298,7 @@ static void test_folder_of_source(void **state) {
 /* ---- compilers that fail ---- */
 typedef struct failure {
     const char *script; /* of the compiler; NULL: there is none */
-    uint32_t timeout_ms;
+    uint32_t timeout_ms, idle_ms;
     bool cancels;
     uir_status status;
     const char *says;
@@ -314,10 +314,12 @@ static void cancel_soon(int signal_number) {
 static void check_failure(model *m, const failure *f, const char *folder) {
     char compiler[400], scripts[256];
     uir_cpu_object object;
-    uir_cpu_build_options options = {
-        .compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler, .timeout_ms = f->timeout_ms},
-        .cancel = &cancel_flag,
-        .jobs = 2};
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC,
+                                                 .compiler = compiler,
+                                                 .timeout_ms = f->timeout_ms,
+                                                 .idle_ms = f->idle_ms},
+                                     .cancel = &cancel_flag,
+                                     .jobs = 2};
     snprintf(scripts, sizeof scripts, "/tmp/uir-cc-XXXXXX"); /* without blanks, at which words are split */
     assert_non_null(mkdtemp(scripts));
     snprintf(compiler, sizeof compiler, "%s/cc", scripts);
@@ -354,17 +356,21 @@ static void check_failure(model *m, const failure *f, const char *folder) {
 static void test_compilers_that_fail(void **state) {
     (void)state;
     static const failure failures[] = {
-        {NULL, 0, false, UIR_STATUS_DEVICE_FAILED, "cannot be started"},
-        {"echo 'no such luck' >&2; exit 1", 0, false, UIR_STATUS_DEVICE_FAILED, "no such luck"},
-        {"exit 7", 0, false, UIR_STATUS_DEVICE_FAILED, "it said nothing"},
-        {"exit 0", 0, false, UIR_STATUS_DEVICE_FAILED, "wrote nothing"},
-        {"kill -9 $$", 0, false, UIR_STATUS_DEVICE_FAILED, "killed by signal 9"},
-        {"sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"trap '' TERM INT; sleep 300 & sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"exec >/dev/null 2>&1; sleep 300", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"while :; do echo words; done", 300, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"sleep 300", 0, true, UIR_STATUS_CANCELLED, "cancelled"},
-        {"touch \"$TMPDIR/left\" left-too; exit 1", 0, false, UIR_STATUS_DEVICE_FAILED, "said nothing"},
+        {NULL, 0, 0, false, UIR_STATUS_DEVICE_FAILED, "cannot be started"},
+        {"echo 'no such luck' >&2; exit 1", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "no such luck"},
+        {"exit 7", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "it said nothing"},
+        {"exit 0", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "wrote nothing"},
+        {"kill -9 $$", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "killed by signal 9"},
+        {"sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"trap '' TERM INT; sleep 300 & sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"exec >/dev/null 2>&1; sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"while :; do echo words; done", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
+        {"sleep 300 & sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
+        {"while :; do :; done", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"(while :; do :; done) & sleep 300", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"sleep 300", 0, 0, true, UIR_STATUS_CANCELLED, "cancelled"},
+        {"touch \"$TMPDIR/left\" left-too; exit 1", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "said nothing"},
     };
     model m;
     char folder[256], kept[256] = "";

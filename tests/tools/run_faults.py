@@ -61,9 +61,11 @@ class Compile(Case):
 def test_compilers_that_do_not_compile():
     with Compile() as c:
         broken = {"absent": {"CC": c.plain + "/nowhere", "TMPDIR": c.tmp}, "failing": c.compiler("exit 1\n"),
-                  "killed": c.compiler("kill -9 $$\n"), "silent": c.compiler("exit 0\n")}
+                  "killed": c.compiler("kill -9 $$\n"), "silent": c.compiler("exit 0\n"),
+                  "hanging": c.compiler("exec sleep 1000\n")}
         for what in broken:
-            env = c.compiler({"failing": "exit 1\n", "killed": "kill -9 $$\n"}.get(what, "exit 0\n"))
+            env = c.compiler({"failing": "exit 1\n", "killed": "kill -9 $$\n",
+                              "hanging": "exec sleep 1000\n"}.get(what, "exit 0\n"))
             env["CC"] = broken[what]["CC"]
             done = run(c.command, env=env)  # the VM answers, and it is said why
             expect(done.returncode == RAN and "agrees" in done.out, f"a compiler that is {what}", done)

@@ -53,6 +53,7 @@ typedef struct uir_cpu_compile_options {
     const char *compiler;        /* NULL: $CC, else cc, gcc, clang, whichever is found first */
     const char *extra_flags;     /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
     uint32_t timeout_ms;         /* 0: 300 s */
+    uint32_t idle_ms;            /* a build whose compilers use no processor for so long has hung; 0: 20 s */
     bool debug;                  /* -O1 -g instead of -O3 */
     const char *keep_source;     /* a path to write the source to as well, or NULL */
     const volatile bool *cancel; /* once true, also by a signal's handler, the compiler is ended; may be NULL */

@@ -2,6 +2,7 @@
  * with it, heard through pipes, waited for in any case. */
 #include "backends/cpu/target/jobs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -144,6 +145,46 @@ static uir_status judge(const child *c, int state, uir_diagnostics *diagnostics)
                      c->job->argv[0], c->job->about, c->messages[0] ? c->messages : "it said nothing");
 }
 
+/* The processor time that a process has used, in the system's ticks, if it belongs to one of the children's groups. */
+static uint64_t ticks_of(const char *id, const child *children, uint32_t slots) {
+    char path[300], line[1024];
+    int group;
+    unsigned long user, system;
+    snprintf(path, sizeof path, "/proc/%s/stat", id);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = 0;
+    /* Behind the name, which may hold anything: state, parent, group, five more, four of faults, the two times. */
+    const char *after = strrchr(line, ')');
+    if (!after || sscanf(after + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &group, &user, &system) != 3)
+        return 0;
+    for (uint32_t i = 0; i < slots; i++)
+        if (children[i].id && children[i].id == group) return (uint64_t)user + system;
+    return 0;
+}
+
+/* Whether the compilers have hung: none has used the processor for long, nor ended. Not known where there is no /proc.
+ */
+static bool have_hung(uir_cpu_jobs *jobs, const child *children, uint32_t slots) {
+    int64_t now = uir_cpu_now_ms(), often = jobs->idle_ms / 10 < 1000 ? jobs->idle_ms / 10 : 1000;
+    if (now - jobs->looked < often) return false;
+    DIR *processes = opendir("/proc");
+    if (!processes) return false;
+    uint64_t used = jobs->done;
+    bool known = false;
+    for (const struct dirent *e; (e = readdir(processes));) {
+        known |= !strcmp(e->d_name, "self");
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9') used += ticks_of(e->d_name, children, slots);
+    }
+    closedir(processes);
+    jobs->looked = now;
+    if (used != jobs->used || !known) jobs->busy = now;
+    jobs->used = used;
+    return now - jobs->busy >= jobs->idle_ms;
+}
+
 static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir_diagnostics *diagnostics) {
     struct pollfd heard[MAX_AT_ONCE];
     const uir_cpu_build_options *o = jobs->options;
@@ -162,6 +203,9 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                          "the C compiler '%s' took longer than the %u ms that a build may take", compiler,
                          jobs->timeout_ms);
+    if (have_hung(jobs, children, slots))
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "the C compiler '%s' hangs: it has not used the processor for %u ms", compiler, jobs->idle_ms);
     if (poll(heard, slots, closing ? 1 : left < 20 ? (int)left : 20) < 0 && errno != EINTR)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "the compilers' words: %s", strerror(errno));
     for (uint32_t i = 0; i < slots; i++) {
