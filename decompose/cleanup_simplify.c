@@ -185,6 +185,24 @@ static uir_value_id reduce(simplifier *s) {
     return count ? none : operand(s, 0);
 }
 
+/* A pad by what only the run tells, as a zero point, is a choice: what kernels fill with is a number. */
+static uir_value_id pad_by_choice(simplifier *s) {
+    uir_builder *b = s->builder;
+    uir_value_id x = operand(s, 0), value = operand(s, 1);
+    uir_type type = *type_of(s, x);
+    uint32_t rank;
+    const uir_dim *low = uir_node_dims(s->module, s->node, "low", &rank);
+    const uir_dim *high = uir_node_dims(s->module, s->node, "high", &rank);
+    const int64_t *interior = uir_node_ints(s->module, s->node, "interior", &rank);
+    if (uir_value_info_get(s->module, value)->constant || uir_dtype_bits(type.dtype) < 8 ||
+        !(uir_dtype_is_float(type.dtype) || uir_dtype_is_integer(type.dtype) || type.dtype == UIR_DTYPE_BOOL))
+        return none;
+    uir_value_id is_inside = uir_build_broadcast(b, uir_build_scalar(b, UIR_DTYPE_BOOL, 1), type.dims, type.rank);
+    is_inside = uir_build_pad(b, is_inside, uir_build_scalar(b, UIR_DTYPE_BOOL, 0), low, high, interior);
+    x = uir_build_pad(b, x, uir_build_scalar(b, type.dtype, 0), low, high, interior);
+    return uir_build_select(b, is_inside, x, value);
+}
+
 static uir_value_id pad(simplifier *s) {
     uint32_t rank;
     const uir_dim *low = uir_node_dims(s->module, s->node, "low", &rank);
@@ -194,7 +212,7 @@ static uir_value_id pad(simplifier *s) {
         int64_t before, after;
         bool fixed =
             uir_dim_is_const(s->module->dims, low[d], &before) && uir_dim_is_const(s->module->dims, high[d], &after);
-        if (!fixed || before || after || interior[d]) return none;
+        if (!fixed || before || after || interior[d]) return pad_by_choice(s);
     }
     return operand(s, 0);
 }

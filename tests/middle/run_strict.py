@@ -153,6 +153,23 @@ def groups_of_lines():
     return m, [[values(2, 6, 40)], [values(1, 6, 5)]], []
 
 
+@case
+def pad_by_an_input():
+    m = model([helper.make_node("Pad", ["x", "p", "v"], ["y"], "pad0")], [("x", F, ["N", 3, "W"]), ("v", F, [])],
+              [("y", F, None)], {"p": np.array([0, 2, 0, 1, 0, 3])})
+    return m, [[values(2, 3, 6), np.float32(7.5)], [values(1, 3, 1), np.float32(-np.inf)]], []
+
+
+@case
+def integer_convolution_with_a_zero_point():
+    m = model([helper.make_node("ConvInteger", ["x", "w", "z"], ["y"], "conv0", pads=[1, 1, 1, 1])],
+              [("x", TensorProto.UINT8, ["N", 2, 5, 6]), ("z", TensorProto.UINT8, [])],
+              [("y", TensorProto.INT32, ["N", 3, 5, 6])],
+              {"w": np.random.default_rng(2).integers(0, 255, (3, 2, 3, 3)).astype(np.uint8)})
+    x = np.random.default_rng(3).integers(0, 255, (2, 2, 5, 6)).astype(np.uint8)
+    return m, [[x, np.uint8(9)], [x, np.uint8(0)]], []
+
+
 def image_of_one(name, op, shapes, weights=None, **attributes):
     """Padding around an axis of one element: what a window sees there is what it sees outside of any image."""
     def make():
@@ -178,7 +195,7 @@ image_of_one("far", "MaxPool", [(2, 3, 1, 5)], kernel_shape=[3, 3], pads=[2, 1, 
 def write(folder, arrays, stem):
     for i, a in enumerate(arrays):
         with open(os.path.join(folder, f"{stem}_{i}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(a).SerializeToString())
+            f.write(numpy_helper.from_array(np.asarray(a)).SerializeToString())
 
 
 def check(name, make, devices):
