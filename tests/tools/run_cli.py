@@ -488,7 +488,7 @@ def test_explain_text():
                  helper.make_node("TopK", ["y", "k"], ["v", "i"], name="best"),
                  helper.make_node("Cast", ["v"], ["d"], name="widen", to=TensorProto.DOUBLE),
                  helper.make_node("Erf", ["d"], ["z"], name="wide error")]
-        model = save(make_model(nodes, [value("x", ["n", 8])], [value("z", None), value("i", None)],
+        model = save(make_model(nodes, [value("x", ["n", 300])], [value("z", None), value("i", None)],
                                 [numpy_helper.from_array(np.array([3]), "k")]), c.path("m.onnx"))
         done = run(RUN, model, "--no-vm", "--explain")
         expect(done.returncode == RAN, "--explain", done)
