@@ -144,6 +144,58 @@ static const refusal refusals[] = {
      " ScheduleBlock(Z) { v = axis.bind(i) : M Z[v] = Y[2*v] fill 0 } }"
      " serial for (j, 0, M) { ScheduleBlock(X) { v = axis.bind(j) : M Y[v] = T[v] } }",
      "reverse compute X at i of T", "their order is"},
+    {"mark: a state that goes on from another iteration",
+     SUM " tensor A : i64 [M, N] in 0 tensor T : i64 [1] temp sram tensor Y : i64 [M] out 0"
+         " serial for (i, 0, M) {"
+         " ScheduleBlock(I) { v = axis.bind(i) : M where i < 1 init sum (T[0]) }"
+         " serial for (k, 0, N) {"
+         " ScheduleBlock(T) { v, r = axis.bind(i, k) : M, reduce N update sum (T[0]) with (A[v, r]) } }"
+         " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[0] } }",
+     "mark i of Y as parallel", "share elements of T"},
+    {"mark: the other's inner loop ends by its own outer one",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp dram tensor Z : i64 [M, M] out 0"
+     " serial for (h, 0, M) { ScheduleBlock(T) { v = axis.bind(h) : M T[v] = B[v] } }"
+     " serial for (i, 0, M) { serial for (k, 0, M - i) {"
+     " ScheduleBlock(Z) { v, w = axis.bind(i, k) : M, M Z[v, w] = T[M - w] fill 0 } }"
+     " ScheduleBlock(V) { v = axis.bind(i) : M T[v] = A[v] } }",
+     "mark i of Z as parallel", "share elements of T"},
+    {"merge: quotients and remainders of one divisor",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M, 2] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[floordiv(v, 2), mod(v, 2)] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[floordiv(v, 2), mod(v, 2)] } }",
+     "merge i of T, j of Y", NULL},
+    {"merge: quotients and remainders of two divisors",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M, 3] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[floordiv(v, 2), mod(v, 2)] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[floordiv(v, 3), mod(v, 3)] } }",
+     "merge i of T, j of Y", "their order is"},
+    {"merge: read at the quotient of one number, the remainder of another",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M, 2] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[floordiv(v, 2), mod(v, 2)] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[floordiv(v, 2), mod(v + 1, 2)] } }",
+     "merge i of T, j of Y", "their order is"},
+    {"merge: written at the quotient of one number, the remainder of another",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M, 2] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[floordiv(v, 2), mod(v + 1, 2)] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[floordiv(v, 2), mod(v, 2)] } }",
+     "merge i of T, j of Y", "their order is"},
+    {"merge: ranges that are equal under a condition",
+     "tensor A : i64 [M] in 0 tensor B : i64 [N] in 1 tensor Y : i64 [M] out 0 tensor Z : i64 [N] out 1"
+     " if M == N {"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }"
+     " serial for (j, 0, N) { ScheduleBlock(Z) { v = axis.bind(j) : N Z[v] = B[v] } } }",
+     "merge i of Y, j of Z", NULL},
+    {"merge: ranges that are required to be equal",
+     "require M == N tensor A : i64 [M] in 0 tensor B : i64 [N] in 1 tensor Y : i64 [M] out 0 tensor Z : i64 [N] out 1"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }"
+     " serial for (j, 0, N) { ScheduleBlock(Z) { v = axis.bind(j) : N Z[v] = B[v] } }",
+     "merge i of Y, j of Z", NULL},
+    {"merge: past a loop that begins behind what is read",
+     "tensor A : i64 [2*N] in 0 tensor T : i64 [2*N] temp sram tensor Y : i64 [N] out 0"
+     " serial for (h, 0, N) { ScheduleBlock(T) { v = axis.bind(h) : N T[v] = A[v] } }"
+     " serial for (i, N, N) { ScheduleBlock(U) { v = axis.bind(i) : 2*N T[v] = A[v] } }"
+     " serial for (j, 0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
+     "merge h of T, j of Y", NULL},
     {"rfactor: a guard of what is summed and what is not",
      SUM
      " tensor A : i64 [M, N] in 0 tensor Y : i64 [M] out 0"
