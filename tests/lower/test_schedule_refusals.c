@@ -196,6 +196,147 @@ static const refusal refusals[] = {
      " serial for (i, N, N) { ScheduleBlock(U) { v = axis.bind(i) : 2*N T[v] = A[v] } }"
      " serial for (j, 0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
      "merge h of T, j of Y", NULL},
+    {"inline: several statements",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) S[v] = A[v] } } serial for (j, 0, "
+     "M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "inline T", "has several statements"},
+    {"inline: a producer that reads its index, outside",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M g = axis.read(G[v]) : M clamp T[v] = B[g] } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v + 1] fill 0 } }",
+     "inline T", "at an index that is read from data"},
+    {"inline: read as an index",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M g = axis.read(T[v]) : M clamp Y[v] = B[g] } }",
+     "inline T", "reads an index from T"},
+    {"inline: a part of it is computed",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] } }",
+     "compute T at j of Y\ninline T", "whole iteration space"},
+    {"inline: variables that are no index",
+     "tensor C : i64 [M, N] in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial "
+     "for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, N "
+     "T[v] = C[v, w] } } } serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = "
+     "T[v] } }",
+     "inline T", "no index of T"},
+    {"inline: two writers",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(U) { v = "
+     "axis.bind(h) : M T[v] = B[v] } } serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] } }",
+     "inline T", "other writers"},
+    {"inline: an index that is overwritten in the iteration of its read or later",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
+     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = G[v] } } serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M g = axis.read(S[floordiv(v, 2)]) : M clamp T[v] = "
+     "B[g] } ScheduleBlock(V) { v = axis.bind(i) : M S[v] = A[v] } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "inline T", "S is not proved to be complete in V"},
+    {"inline: its own element before",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = add(T[v - 1] fill 0, A[v]) } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "inline T", "reads what it writes"},
+    {"inline: overwritten before the new place",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
+     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = B[v] } } serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(S[v]) } } serial for (k, 0, M) { "
+     "ScheduleBlock(U) { v = axis.bind(k) : M S[v] = A[v] } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[M - 1 - v]) } }",
+     "inline T", "S is not proved to be complete"},
+    {"reverse inline: outside",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] fill 3 } }",
+     "reverse inline Y", "may read outside T"},
+    {"reverse inline: two elements",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = add(T[v], T[M - 1 - v]) } }",
+     "reverse inline Y", "several elements of T"},
+    {"reverse inline: another reader",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } } serial for (k, 0, M) { "
+     "ScheduleBlock(Z) { v = axis.bind(k) : M Z[v] = T[v] } }",
+     "reverse inline Y", "for it alone"},
+    {"reverse inline: more variables",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M, N] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { serial for (k, 0, N) { "
+     "ScheduleBlock(Y) { v, w = axis.bind(j, k) : M, N Y[v, w] = T[v] } } }",
+     "reverse inline Y", "at its iteration variables, one per dim"},
+    {"reverse inline: what may be a part",
+     "tensor A : i64 [64] in 0 tensor T : i64 [64] temp sram tensor Y : i64 [N] out 0 serial for "
+     "(i, 0, 64) { ScheduleBlock(T) { v = axis.bind(i) : 64 T[v] = neg(A[v]) } } serial for (j, "
+     "0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
+     "reverse inline Y", "reads a part of T"},
+    {"reverse inline: two writers",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(Z) { v = "
+     "axis.bind(h) : M Y[v] = B[v] } } serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] } }",
+     "reverse inline Y", "other writers"},
+    {"reverse inline: its own element before",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = add(T[v], Y[v - 1] fill 0) } }",
+     "reverse inline Y", "reads what it writes"},
+    {"reverse inline: what is made after the producer",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (k, 0, M) { "
+     "ScheduleBlock(S) { v = axis.bind(k) : M S[v] = B[v] } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[v]) } }",
+     "reverse inline Y", "S is not proved to be complete"},
+    {"reverse inline: overwritten in the iteration of the read or later",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
+     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = B[v] } } serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[floordiv(v, 2)]) } "
+     "ScheduleBlock(V) { v = axis.bind(j) : M S[v] = A[v] } }",
+     "reverse inline Y", "S is not proved to be complete"},
+    {"rfactor: an index from data",
+     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
+         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
+         "M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N g = "
+         "axis.read(G[v]) : N clamp update sum (Y[v]) with (C[v, g]) } } }",
+     "rfactor Y at k of Y: P", "reads an index from data"},
+    {"rfactor: a loop of what is summed and what is not",
+     SUM " tensor C : i64 [M, M] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
+         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (k, 0, "
+         "M) { ScheduleBlock(Y) { v, r = axis.bind(k, k) : M, reduce M update sum (Y[v]) with (C[v, "
+         "r]) } }",
+     "rfactor Y at k of Y: P", "is not of the reduction"},
+    {"rfactor: a loop of what is not summed",
+     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
+         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
+         "M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N update "
+         "sum (Y[v]) with (C[v, r]) } } }",
+     "rfactor Y at i of Y: P", "is not of the reduction"},
+    {"rfactor: a state of several variables",
+     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
+         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
+         "M) { serial for (l, 0, N) { serial for (k, 0, N) { ScheduleBlock(Y) { v, w, r = "
+         "axis.bind(i, l, k) : M, N, reduce N update sum (Y[v]) with (C[v, r]) } } } }",
+     "rfactor Y at k of Y: P", "at its iteration variables, one per dim"},
     {"rfactor: a guard of what is summed and what is not",
      SUM
      " tensor A : i64 [M, N] in 0 tensor Y : i64 [M] out 0"
@@ -211,6 +352,53 @@ typedef struct result {
 } result;
 
 static const result results[] = {
+    {"inline: an index read in another mode",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor H : i64 [M] "
+     "in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M h = axis.read(G[v]) : M wrap T[v] = B[h] } } "
+     "serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : M "
+     "clamp Y[v] = add(T[v], B[g]) } }",
+     "inline T",
+     {"clamp", "wrap"}},
+    {"inline: an index read from another tensor",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor H : i64 [M] "
+     "in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M h = axis.read(H[v]) : M clamp T[v] = B[h] } } "
+     "serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : M "
+     "clamp Y[v] = add(T[v], B[g]) } }",
+     "inline T",
+     {"read(G", "read(H"}},
+    {"inline: an index read at another place",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor H : i64 [M] "
+     "in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M h = axis.read(G[M - 1 - v]) : M clamp T[v] = B[h] "
+     "} } serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : M "
+     "clamp Y[v] = add(T[v], B[g]) } }",
+     "inline T",
+     {"read(G[v])", "read(G["}},
+    {"inline: an index of another range",
+     "tensor G : i64 [M] in 0 tensor B : i64 [8] in 1 tensor C : i64 [4] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M h = axis.read(G[v]) : 4 clamp T[v] = C[h] } } serial for (j, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : 8 clamp Y[v] = add(T[v], "
+     "B[g]) } }",
+     "inline T",
+     {": 8 clamp", ": 4 clamp"}},
+    {"inline: an index of a name that is taken",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor H : i64 [M] "
+     "in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M g = axis.read(H[v]) : M clamp T[v] = B[g] } } "
+     "serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : M "
+     "clamp Y[v] = add(T[v], B[g]) } }",
+     "inline T",
+     {"g = axis.read(G", "g_2 = axis.read(H"}},
+    {"inline: a fill of its own",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
+     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
+     "axis.bind(i) : M T[v] = A[v + 1] fill 3 } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v + 1] fill 5 } }",
+     "inline T",
+     {"Y[v] =", "fill 3"}},
     {"compute at: what is reduced stays in order",
      MAPS " tensor A : i64 [M, N, N] in 0 tensor Q : i64 [M] temp sram tensor P : i64 [M] temp sram"
           " tensor Y : i64 [M] out 0"
