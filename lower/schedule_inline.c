@@ -311,8 +311,6 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
     UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *readers));
     uir_schedule_readers(s, r.tensor, readers, count);
     UIR_TRY(find_read_tensors(s, block, UIR_LOOP_NONE, &reads));
-    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++)
-        if (b->iters[i].data) reads[b->iters[i].from.tensor] = true;
     if (reads[r.tensor]) return uir_step_refuse(s, "%s reads what it writes", name);
     UIR_TRY(check_reads(s, block, reads));
     for (uint32_t i = 0; i < count; i++) UIR_TRY(replace_in_block(&r, readers[i]));
