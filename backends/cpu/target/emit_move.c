@@ -65,7 +65,7 @@ typedef struct matrix {
     uint32_t dims[2];     /* pointer dims */
     const char *steps[2]; /* address distance of neighbours */
     const char *avail[2]; /* how far the extents go, from the start */
-    bool panel;           /* dim 0 is split: rows are in panels of `panel_size`, `panel_step` apart */
+    bool panel;           /* dims[0] is split: rows are in panels of `panel_size`, `panel_step` apart */
     const char *panel_size, *panel_step;
 } matrix;
 
@@ -108,24 +108,26 @@ static bool other_dim(emitter *e, const uir_islice *slice, uint32_t *out) {
 
 static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
     const uir_islice *to = &in->slices[0], *from = &in->slices[1];
-    uint32_t p = 0, q;
+    uint32_t p, q;
     matrix target, source;
     if (uir_dtype_bits(in->dtype) != 32 || to->rank != from->rank || to->rank < 2 || to->pointer == from->pointer)
         return false;
-    q = to->rank - 1;
     for (uint32_t d = 0; d < to->rank; d++) {
         if (!uir_dim_equal(to->counts[d], from->counts[d])) return false;
     }
     if (!other_dim(e, to, &p)) return false;
-    if (!matrix_of(e, in, 0, p, q, &target) || !matrix_of(e, in, 1, p, q, &source)) return false;
-    /* Rows are neighbours on one side, columns on the other. */
-    const uir_imode *t = &target.access.pointer->modes[p][0], *s = &source.access.pointer->modes[q][0];
-    bool down = uir_c_dim_is(e, t->stride, 1) && uir_c_dim_is(e, s->stride, 1) && !source.panel;
-    bool up = uir_c_dim_is(e, target.access.pointer->modes[q][0].stride, 1) &&
-              uir_c_dim_is(e, source.access.pointer->modes[p][0].stride, 1) && !target.panel && !source.panel;
-    if ((!down && !up) ||
-        uir_c_dim_is(e, target.access.pointer->modes[q][0].stride, 1) == uir_c_dim_is(e, t->stride, 1))
-        return false;
+    /* Rows, along p, are neighbours in the target, perhaps in panels; columns, along q, are in the source. */
+    q = to->rank - 1;
+    const uir_ipointer *given = &e->igraph->pointers.data[from->pointer],
+                       *made = &e->igraph->pointers.data[to->pointer];
+    bool last = uir_c_dim_is(e, made->modes[q][0].stride, 1);
+    if (last == uir_c_dim_is(e, made->modes[p][0].stride, 1)) return false;
+    if (last) {
+        uint32_t other = p;
+        p = q, q = other;
+    }
+    if (!uir_c_dim_is(e, given->modes[q][0].stride, 1)) return false;
+    if (!matrix_of(e, in, 0, p, q, &target) || !matrix_of(e, in, 1, p, q, &source) || source.panel) return false;
     const char *index[INDEX_MAX], *at_target[INDEX_MAX], *at_source[INDEX_MAX];
     for (uint32_t d = 0; d < to->rank; d++) index[d] = "0";
     uir_access_coordinates(e, &target.access, index, at_target);
@@ -151,22 +153,17 @@ static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
                uir_access_offset(e, &target.access, at_target));
     uir_c_line(e, "const %s *const from = %s + (%s);", source.access.type, source.access.base,
                uir_access_offset(e, &source.access, at_source));
-    if (down) {
-        if (target.panel) {
-            uir_c_open(e, "for (int64_t i = 0; i < rows_given; i += %s)", target.panel_size);
-            uir_c_line(e,
-                       "uir_transpose_32(to + i / %s * (%s), %s, from + i * (%s), %s, uir_min(%s, rows_given - i), "
-                       "columns_given);",
-                       target.panel_size, target.panel_step, target.steps[1], source.steps[0], source.steps[0],
-                       target.panel_size);
-            uir_c_close(e);
-        } else {
-            uir_c_line(e, "uir_transpose_32(to, %s, from, %s, rows_given, columns_given);", target.steps[1],
-                       source.steps[0]);
-        }
+    if (target.panel) {
+        uir_c_open(e, "for (int64_t i = 0; i < rows_given; i += %s)", target.panel_size);
+        uir_c_line(e,
+                   "uir_transpose_32(to + i / %s * (%s), %s, from + i * (%s), %s, uir_min(%s, rows_given - i), "
+                   "columns_given);",
+                   target.panel_size, target.panel_step, target.steps[1], source.steps[0], source.steps[0],
+                   target.panel_size);
+        uir_c_close(e);
     } else {
-        uir_c_line(e, "uir_transpose_32(to, %s, from, %s, columns_given, rows_given);", target.steps[0],
-                   source.steps[1]);
+        uir_c_line(e, "uir_transpose_32(to, %s, from, %s, rows_given, columns_given);", target.steps[1],
+                   source.steps[0]);
     }
     if (clipped) {
         const char *fill = uir_c_literal(e, in->dtype, from->fill);
