@@ -22,6 +22,7 @@ typedef struct convolution {
     uir_type y;
     uir_op op;
     uir_value_id image, weights; /* no weights: a reduction, of which `w` holds the window alone */
+    uir_value_id given;          /* the node's own weights */
     uint32_t spatial;
     int64_t groups, strides[UIR_MAX_RANK], dilations[UIR_MAX_RANK];
     uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
@@ -39,7 +40,7 @@ static void read_convolution(convolution *c, const uir_node_info *node) {
     c->rank = c->y.rank;
     c->op = node->op;
     c->image = node->inputs[0];
-    if (node->op == UIR_OP_CONV) c->weights = node->inputs[1];
+    if (node->op == UIR_OP_CONV) c->weights = c->given = node->inputs[1];
     for (uint32_t d = 0; d < c->rank; d++) {
         c->x[d] = uir_value_type(module, c->image)->dims[d];
         if (c->weights.id)
@@ -94,6 +95,16 @@ static double outside_of(const convolution *c) {
     return uir_dtype_is_float(dtype) ? -INFINITY : (double)uir_dtype_integer_min(dtype);
 }
 
+/* What is outside counts for nothing; as a 0 that is there it meets the weights, and must not make a NaN of them. */
+static bool bears_zeros(const convolution *c) {
+    if (!c->given.id) return true;
+    const uir_tensor *w = uir_value_info_get(c->module, c->given)->constant;
+    if (!w || !uir_dtype_is_float(w->dtype)) return w || !uir_dtype_is_float(c->y.dtype);
+    for (uint64_t i = 0; i < w->element_count; i++)
+        if (!isfinite(uir_dtype_load_double(w->dtype, w->data, i))) return false;
+    return true;
+}
+
 /* Makes the padding around axes of one element that several windows see, or none. */
 static bool pad_elements(convolution *c) {
     uir_dim zero = uir_dim_const(c->module->dims, 0), low[UIR_MAX_RANK], high[UIR_MAX_RANK];
@@ -105,6 +116,7 @@ static bool pad_elements(convolution *c) {
         if (!is_number(c, c->x[i + 2], 1) || !uir_dim_is_const(c->module->dims, c->low[i], &before) || before < 0 ||
             !uir_dim_is_const(c->module->dims, c->high[i], &after) || after < 0 || before + after == 0)
             continue;
+        if (!pads && !bears_zeros(c)) return false;
         pads = true;
         low[i + 2] = c->low[i], high[i + 2] = c->high[i];
         c->low[i] = c->high[i] = zero;
