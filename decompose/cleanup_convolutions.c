@@ -95,8 +95,15 @@ static double outside_of(const convolution *c) {
     return uir_dtype_is_float(dtype) ? -INFINITY : (double)uir_dtype_integer_min(dtype);
 }
 
-/* What is outside counts for nothing; as a 0 that is there it meets the weights, and must not make a NaN of them. */
-static bool bears_zeros(const convolution *c) {
+/* What is outside counts for nothing. As an element that is there it must do so too: have its value in the image's
+ * type, and make no NaN of the weights that it meets. */
+static bool bears_padding(const convolution *c) {
+    uir_dtype dtype = uir_value_type(c->module, c->image)->dtype;
+    unsigned char element[16] = {0};
+    if (uir_dtype_is_float(dtype)) {
+        uir_dtype_store_double(dtype, element, 0, outside_of(c), UIR_ROUND_NEAREST_EVEN);
+        if (uir_dtype_load_double(dtype, element, 0) != outside_of(c)) return false;
+    }
     if (!c->given.id) return true;
     const uir_tensor *w = uir_value_info_get(c->module, c->given)->constant;
     if (!w || !uir_dtype_is_float(w->dtype)) return w || !uir_dtype_is_float(c->y.dtype);
@@ -116,7 +123,7 @@ static bool pad_elements(convolution *c) {
         if (!is_number(c, c->x[i + 2], 1) || !uir_dim_is_const(c->module->dims, c->low[i], &before) || before < 0 ||
             !uir_dim_is_const(c->module->dims, c->high[i], &after) || after < 0 || before + after == 0)
             continue;
-        if (!pads && !bears_zeros(c)) return false;
+        if (!pads && !bears_padding(c)) return false;
         pads = true;
         low[i + 2] = c->low[i], high[i + 2] = c->high[i];
         c->low[i] = c->high[i] = zero;
