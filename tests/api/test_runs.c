@@ -125,8 +125,37 @@ static void kinds_are_checked(void **state) {
     uir_value_destroy(value);
 }
 
+/* A dim of 0 is a size like any other: nothing else fits it, and what fits runs. */
+static void no_elements_are_a_size(void **state) {
+    world w = {0};
+    blob graph = blob_new();
+    uir_value *some, *none, *output;
+    (void)state;
+    put_text(&graph, GRAPH_NAME, "nothing");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "0,3"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "n", "x", "y"));
+    blob bytes = make_model(graph);
+    assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
+    assert_int_equal(uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, NULL, &w.model), UIR_STATUS_OK);
+    blob_free(&bytes);
+    assert_int_equal(uir_session_create(w.model, NULL, &w.session), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &some), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 2, (int64_t[]){0, 3}, &none), UIR_STATUS_OK);
+    assert_int_equal(uir_session_set_input(w.session, 0, some), UIR_STATUS_BAD_DATA);
+    assert_int_equal(uir_session_set_input(w.session, 0, none), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(w.session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_OK);
+    uir_value_destroy(some);
+    uir_value_destroy(none);
+    uir_session_destroy(w.session);
+    uir_model_destroy(w.model);
+    uir_context_destroy(w.context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_elements_are_a_size),
         cmocka_unit_test_setup_teardown(statistics_are_of_the_last_run, begin, end),
         cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin, end),
         cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin_vm, end),

@@ -18,7 +18,7 @@
  */
 static const char *const kernel_text = "igraph @all on cpu {\n"
                                        "  dim M in 1..64, N in 1..64\n"
-                                       "  tile t in 1..16\n"
+                                       "  tile t in 2..16 mult 2\n"
                                        "  candidate t = 4\n"
                                        "  require t*N*4 <= sram\n"
                                        "  ptr %x : dram f32 [M, N] in 0\n"
@@ -404,6 +404,8 @@ static void test_limits(void **state) {
     c.dims[0] = 9;
     c.tiles[0] = 0;
     expect_run(&f, vm, &c, NULL, UIR_STATUS_INVALID_ARGUMENT, "tile 0 = 0 breaks its declaration");
+    c.tiles[0] = 5;
+    expect_run(&f, vm, &c, NULL, UIR_STATUS_INVALID_ARGUMENT, "tile 0 = 5 breaks its declaration");
     assert_true(uir_vm_needs(vm, 2, 1, 4));
     assert_false(uir_vm_needs(vm, 1, 1, 4));
     assert_false(uir_vm_needs(vm, 2, 0, 4));
