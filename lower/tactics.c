@@ -550,6 +550,18 @@ static uir_status schedule_trivial(uir_tactic *t) {
 }
 
 /* ---- reduce groups ---- */
+/* How many of a block's iteration variables say where something lies. */
+static uint32_t count_variables(const uir_tactic *t, const uir_loop_statement *block, const uir_loop_access *access) {
+    uint32_t count = 0, rank = t->f->tensors.data[access->tensor].rank;
+    for (uint32_t k = 0; k < block->iter_count; k++) {
+        bool found = false;
+        for (uint32_t d = 0; d < rank; d++)
+            found = found || uir_tactic_mentions(t, access->indices[d], block->iters[k].symbol);
+        count += found;
+    }
+    return count;
+}
+
 /* Does the reduction run along the last index of what it reads, of those that change? Columns are reduced side by side.
  */
 static bool reduces_columns(const uir_tactic *t) {
@@ -558,17 +570,17 @@ static bool reduces_columns(const uir_tactic *t) {
         const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
         if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
         const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
-        /* The last index of the widest load. */
-        uint32_t stack[64], depth = 0;
+        /* The last index of the load that most variables lead to: it brings the most. */
+        uint32_t stack[64], depth = 0, most = 0;
         const uir_loop_access *widest = NULL;
         stack[depth++] = s->values[0];
         while (depth) {
             const uir_loop_expression *e = &t->f->expressions.data[stack[--depth]];
             for (uint32_t k = 0; e->kind == UIR_LOOP_CALL && k < e->argument_count && depth < 64; k++)
                 stack[depth++] = e->arguments[k];
-            if (e->kind == UIR_LOOP_LOAD &&
-                (!widest || t->f->tensors.data[e->load.tensor].rank > t->f->tensors.data[widest->tensor].rank))
-                widest = &e->load;
+            if (e->kind != UIR_LOOP_LOAD) continue;
+            uint32_t variables = count_variables(t, b, &e->load);
+            if (!widest || variables > most) widest = &e->load, most = variables;
         }
         for (uint32_t d = widest ? t->f->tensors.data[widest->tensor].rank : 0; d > 0; d--) {
             bool along = false, across = false; /* both: windows along a row; what they make is a row as well */

@@ -89,6 +89,15 @@ static const decision decisions[] = {
      0,
      {"binary.add"},
      {"reduce.add.row"}},
+    {"weights along what is summed do not make rows of columns, whatever their rank",
+     "size M\nsize N",
+     "(%w: f32[M, 8, N], %x: f32[M, N, 32]) {\n"
+     " %v: f32[M, 1, N] = slice(%w) {starts = [0, 2, 0], sizes = [M, 1, N], steps = [1, 1, 1]}\n"
+     " %r: f32[M, N, 1] = reshape(%v) {dims = [M, N, 1]}\n %b: f32[M, N, 32] = broadcast(%r) {dims = [M, N, 32]}\n"
+     " %p: f32[M, N, 32] = mul(%x, %b)\n %y: f32[M, 32] = reduce_sum(%p) {axes = [1], keep = 0}\n return %y\n}",
+     1,
+     {"binary.mul", "binary.add"},
+     {"reduce.add.row"}},
     {"few rows that read something alike have one copy of it",
      "",
      "(%x: f32[20, 4000], %w: f32[4000]) {\n %v: f32[20, 4000] = broadcast(%w) {dims = [20, 4000]}\n"
