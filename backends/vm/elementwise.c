@@ -253,6 +253,7 @@ static uir_status walk_row(vm_machine *machine, const action *what, const walk *
     }
     for (int64_t start = 0; start < all; start += VM_CHUNK) {
         int64_t count = all - start < VM_CHUNK ? all - start : VM_CHUNK;
+        if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         char *to = at[0] + start * steps[0], *target = direct ? to : machine->chunks[0];
         const char *x[3] = {NULL, NULL, NULL};
         for (uint32_t i = 1; i < w->slices; i++) {
@@ -317,6 +318,7 @@ uir_status uir_vm_elementwise(vm_machine *machine, const vm_instruction *in, con
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             const char *x[3] = {NULL, NULL, NULL};
             for (uint32_t i = 0; i < row->operands; i++)
                 x[i] = read_operand(machine, &operands[i], result, r, start, count, machine->chunks[i + 1]);

@@ -14,9 +14,11 @@ static uir_status fill(vm_machine *machine, const vm_instruction *in) {
     int64_t rows = uir_vm_view_rows(to), columns = vm_view_columns(to);
     UIR_TRY(uir_vm_count(machine, (uint64_t)to->total / 16 + (uint64_t)rows));
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t start = 0; start < columns; start += VM_CHUNK)
+        for (int64_t start = 0; start < columns; start += VM_CHUNK) {
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             uir_vm_view_commit(to, r, start, columns - start < VM_CHUNK ? columns - start : VM_CHUNK,
                                machine->chunks[0]);
+        }
     }
     return UIR_STATUS_OK;
 }
@@ -35,6 +37,7 @@ static uir_status iota(vm_machine *machine, const vm_instruction *in) {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             for (int64_t j = 0; j < count; j++) {
                 int64_t value =
                     (int64_t)((uint64_t)begin + (uint64_t)(in->axis == UIR_IAXIS_COL ? r % lines : start + j));
@@ -111,9 +114,11 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
         return uir_vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
     store_identity(in->code, dtype, identity);
     for (int64_t r = 0; r < rows; r++) {
+        if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         machine->routines->splat[to->size](lanes, identity, UIR_REDUCE_LANES);
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             routine(lanes,
                     copy ? copy + (size_t)(r * columns + start) * from->size
                          : uir_vm_view_read(from, r, start, count, buffer),
@@ -142,10 +147,12 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
     for (int64_t g = 0; g < groups; g++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             machine->routines->splat[to->size](sum, identity, count);
             for (int64_t j = 0; in->flags & VM_FLAG_ACCUMULATE && j < count; j++)
                 read_element(to, g * columns + start + j, sum + (size_t)j * to->size);
             for (int64_t i = 0; i < lines; i++) {
+                if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
                 int64_t r = g * lines + i;
                 combine(sum, sum,
                         copy ? copy + (size_t)(r * columns + start) * from->size
@@ -202,6 +209,7 @@ static uir_status scan(vm_machine *machine, const vm_instruction *in) {
         read_element(carry, r, sum);
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
             int64_t count = columns - start < VM_CHUNK ? columns - start : VM_CHUNK;
+            if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
             const char *x = copy ? copy + (size_t)(r * columns + start) * from->size
                                  : uir_vm_view_read(from, r, start, count, machine->chunks[1]);
             char *target = uir_vm_view_target(to, r, start, count, machine->chunks[0]);

@@ -72,6 +72,10 @@ void uir_vm_fix(vm_machine *machine, vm_fixed *fixed);
 size_t uir_vm_views_size(const uir_vm_kernel *kernel);
 void uir_vm_forget_views(vm_machine *machine);
 uir_status uir_vm_bind_layout(vm_machine *machine, const vm_pointer *pointer, vm_layout *out_layouts);
+/* Asked within an instruction too, chunk by chunk: its slices may have far more elements than any memory. */
+static inline bool vm_is_cancelled(const vm_machine *machine) {
+    return machine->cancel && __atomic_load_n(machine->cancel, __ATOMIC_RELAXED);
+}
 /* Counts work against the limit; CANCELLED or LIMIT when it is time to stop. */
 uir_status uir_vm_count(vm_machine *machine, uint64_t steps);
 

@@ -64,6 +64,9 @@ static uir_status copy_matrix(vm_machine *machine, uir_dtype compute, matrix *m)
     return uir_dtype_convert(v->dtype, copy, compute, m->data, (uint64_t)v->total, UIR_ROUND_NEAREST_EVEN);
 }
 
+/* Steps of k between looks at whether the run was cancelled. */
+enum { MAX_DEPTH = 1 << 16 };
+
 /* How many columns from `start` on follow each other. */
 static int64_t stretch(const int64_t *along, int64_t start, int64_t count) {
     int64_t end = start + 1;
@@ -89,11 +92,16 @@ uir_status uir_vm_mma(vm_machine *machine, const vm_instruction *in) {
     if (!b.data || (!b.along && b.step != 1) || uir_vm_overlap(b.view, c.view))
         UIR_TRY(copy_matrix(machine, dtype, &b));
     size_t size = uir_dtype_bits(dtype) / 8;
-    for (int64_t j = 0; j < n;) {
-        int64_t columns = b.along ? stretch(b.along, j, n) : n;
-        const char *from = b.data + (b.along ? b.along[j] : 0) * (int64_t)size;
-        routine(c.data + (size_t)j * size, c.leading, a.data, a.leading, a.step, from, b.leading, m, columns, k);
-        j += columns;
+    for (int64_t start = 0; start < k; start += MAX_DEPTH) {
+        int64_t depth = k - start < MAX_DEPTH ? k - start : MAX_DEPTH;
+        const char *rows = a.data + start * a.step * (int64_t)size;
+        if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
+        for (int64_t j = 0; j < n;) {
+            int64_t columns = b.along ? stretch(b.along, j, n) : n;
+            const char *from = b.data + (start * b.leading + (b.along ? b.along[j] : 0)) * (int64_t)size;
+            routine(c.data + (size_t)j * size, c.leading, rows, a.leading, a.step, from, b.leading, m, columns, depth);
+            j += columns;
+        }
     }
     for (int64_t r = 0; c.copied && r < m; r++)
         uir_vm_view_commit(c.view, r, 0, n, c.data + (size_t)(r * c.leading) * size);

@@ -18,7 +18,7 @@ uir_status uir_vm_report(vm_machine *machine, uir_status status, const char *for
 
 uir_status uir_vm_count(vm_machine *machine, uint64_t steps) {
     machine->steps += steps;
-    if (machine->cancel && __atomic_load_n(machine->cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
+    if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
     if (machine->step_limit && machine->steps > machine->step_limit)
         return uir_vm_report(machine, UIR_STATUS_LIMIT, "more than %llu steps",
                              (unsigned long long)machine->step_limit);

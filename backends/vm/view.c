@@ -230,6 +230,7 @@ static uir_status list_dim(vm_machine *machine, const window *w, uint32_t group,
     for (int64_t i = 0; i < dim->count; i++) {
         uint64_t offset = 0;
         bool inside = true;
+        if (i % VM_CHUNK == 0 && vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         for (uint32_t a = 0; a < w->axes; a++)
             if (w->groups[a] == group) offset += (uint64_t)at[a] * (uint64_t)strides[a];
         for (uint32_t d = 0; d < w->pointer_rank; d++) {
@@ -301,6 +302,7 @@ static uir_status list_window(vm_machine *machine, const vm_slice *slice, const 
     for (int64_t e = 0; e < view->total; e++) {
         uint64_t offset = 0;
         bool inside = !outside;
+        if (e % VM_CHUNK == 0 && vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         for (uint32_t d = 0; d < w->pointer_rank && inside; d++) {
             if (!measured) UIR_TRY(uir_vm_evaluate(machine, slice->starts[d], &place[d]));
             inside = place[d] >= 0 && place[d] < layouts[d].extent;

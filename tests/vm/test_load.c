@@ -10,9 +10,12 @@
 #include "backends/vm/bytecode.h"
 #include "tests/kernels/harness.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Of everything one: a requirement, a let, instances, a window, an index, an if, first and last, mma, scan, cast, iota.
  */
@@ -415,12 +418,80 @@ static void test_limits(void **state) {
     end(&f);
 }
 
+/* ---- cancelling ---- */
+/* Instructions over slices of far more elements than their memory has: what lies outside is read as the fill, and not
+ * written. */
+static const char *const endless[] = {
+    "fill.f32 %y[0:N], 1",
+    "fill.f32 %y[0*i+j ; i<N, j<2], 1",
+    "iota.row.f32 %y[0:N], 3",
+    "unary.neg.f32 %y[0:N], %x[0:N] fill 0",
+    "move.f32 %y[0:N], %x[0:N] fill 0",
+    "reduce.max.row.unit.f32 %y[0:1], %x[0:N] fill 0",
+    "reduce.max.row.unit.f32 %y[0:1], %x[0*i ; i<N]",
+    "reduce.max.row.unit.f32 %y[0:N], %x[0*i+0*j ; i<N, j<1]",
+    "reduce.max.row.unit.f32 %y[0:N], %x[0*i+0*j ; i<N, j<0]",
+    "reduce.max.col.unit.f32 %y[0:1], %x[0*i+j ; i<N, j<1]",
+    "reduce.max.col.unit.f32 %y[0:1], %x[0*i+j ; i<N, j<1] fill 0",
+    "scan.add.row.unit.f32 %y[0:N], %x[0:N] fill 0, %a",
+    "mma.f32.f32.f32 %a, %x[0*i+0*j ; i<1, j<N], %x[0*i+0*j ; i<N, j<1]",
+};
+
+static void *cancel_later(void *cancel) {
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    __atomic_store_n((bool *)cancel, true, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void test_cancelled_within(void **state) {
+    (void)state;
+    uint32_t wrong = 0;
+    alarm(120); /* instead of for ever */
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        harness h;
+        uir_text text, bytes;
+        uir_vm_kernel *vm = NULL;
+        float x[4] = {1, 2, 3, 4}, y[4];
+        void *pointers[] = {x, y};
+        const int64_t dims[] = {INT64_C(1) << 40};
+        const size_t sizes[] = {sizeof x, sizeof y};
+        bool cancel = false;
+        pthread_t thread;
+        harness_init(&h, 1);
+        uir_text_init(&text, &h.allocator);
+        uir_text_init(&bytes, &h.allocator);
+        uir_text_append_format(&text,
+                               "igraph @endless on cpu {\n  dim N in 1..2000000000000\n  ptr %%x : dram f32 [4] in 0\n"
+                               "  ptr %%y : dram f32 [4] out 0\n  ptr %%a : sram f32 [1, 1]\n  phase {\n"
+                               "    fill.f32 %%a, 0\n    %s\n  }\n}\n",
+                               endless[i]);
+        uir_igraph *igraph = NULL; /* not verified, as bytecode from anywhere is not */
+        uir_status parsed = uir_igraph_parse(&h.allocator, uir_pipeline_devices_get(h.devices), text.data, text.length,
+                                             "endless", &h.diagnostics, &igraph);
+        if (parsed != UIR_STATUS_OK) harness_say(&h, endless[i]);
+        assert_int_equal(parsed, UIR_STATUS_OK);
+        assert_int_equal(uir_vm_encode(igraph, &h.diagnostics, &bytes), UIR_STATUS_OK);
+        assert_int_equal(uir_vm_load(&h.allocator, bytes.data, bytes.length, &h.diagnostics, &vm), UIR_STATUS_OK);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_later, &cancel), 0);
+        uir_kernel_arguments arguments = {dims, NULL, pointers};
+        uir_status status = uir_vm_run(vm, &arguments, sizes, &(uir_vm_options){.cancel = &cancel}, &h.diagnostics);
+        pthread_join(thread, NULL);
+        if (status != UIR_STATUS_CANCELLED) print_error("%s: %s\n", endless[i], uir_status_text(status)), wrong++;
+
+        uir_vm_destroy(vm);
+        uir_igraph_destroy(igraph);
+        uir_text_deinit(&bytes);
+        uir_text_deinit(&text);
+        harness_deinit(&h);
+    }
+    alarm(0);
+    assert_int_equal(wrong, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_envelope),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_envelope), cmocka_unit_test(test_tables),           cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_cancelled_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
