@@ -8,9 +8,9 @@
 
 typedef struct search {
     const uir_igraph *igraph;
-    uir_imirror *mirrors;
-    bool *known;     /* per pointer: its move comes before, in this list or one around it */
-    uint32_t *trail; /* pointers in the order in which they became known */
+    const uir_iinstruction **moves; /* per pointer */
+    bool *known;                    /* per pointer: its move comes before, in this list or one around it */
+    uint32_t *trail;                /* pointers in the order in which they became known */
     uint32_t length;
 } search;
 
@@ -51,18 +51,15 @@ static void find_moves(search *s) {
     for (uint32_t i = 0; i < g->instructions.count; i++) {
         const uir_iinstruction *in = &g->instructions.data[i];
         if (!in->slice_count) continue;
-        uir_imirror *mirror = &s->mirrors[in->slices[0].pointer];
-        if (s->known[in->slices[0].pointer])
-            mirror->move = NULL;
-        else if (is_mirrored(g, in))
-            mirror->move = in;
-        s->known[in->slices[0].pointer] = true; /* written already */
+        uint32_t pointer = in->slices[0].pointer;
+        s->moves[pointer] = !s->known[pointer] && is_mirrored(g, in) ? in : NULL;
+        s->known[pointer] = true; /* written already */
     }
     for (uint32_t i = 0; i < g->pointers.count; i++) s->known[i] = false;
 }
 
 static void rule_out(search *s, uint32_t pointer) {
-    s->mirrors[pointer].move = NULL;
+    s->moves[pointer] = NULL;
 }
 
 static void see_instruction(search *s, const uir_iinstruction *in, bool guarded) {
@@ -70,13 +67,13 @@ static void see_instruction(search *s, const uir_iinstruction *in, bool guarded)
     bool product = family == UIR_IOP_FAMILY_MMA;
     for (uint32_t k = in->accumulate || product ? 0 : 1; k < in->slice_count; k++) {
         const uir_islice *slice = &in->slices[k];
-        const uir_iinstruction *move = s->mirrors[slice->pointer].move;
+        const uir_iinstruction *move = s->moves[slice->pointer];
         if (!move) continue;
         if (product || !s->known[slice->pointer] || !uir_islice_equal(slice, &move->slices[0]))
             rule_out(s, slice->pointer);
     }
     if (in->has_scratch) rule_out(s, in->scratch.pointer);
-    if (!in->slice_count || s->mirrors[in->slices[0].pointer].move != in) return;
+    if (!in->slice_count || s->moves[in->slices[0].pointer] != in) return;
     if (guarded)
         rule_out(s, in->slices[0].pointer);
     else
@@ -107,11 +104,11 @@ static void see_items(search *s, uint32_t first) {
     }
 }
 
-uir_status uir_igraph_find_mirrors(const uir_igraph *igraph, uir_imirror *out_mirrors) {
+uir_status uir_igraph_find_mirrors(const uir_igraph *igraph, const uir_iinstruction **out_moves) {
     uint32_t count = igraph->pointers.count;
-    search s = {.igraph = igraph, .mirrors = out_mirrors};
+    search s = {.igraph = igraph, .moves = out_moves};
     uir_arena scratch;
-    for (uint32_t i = 0; i < count; i++) out_mirrors[i] = (uir_imirror){NULL};
+    for (uint32_t i = 0; i < count; i++) out_moves[i] = NULL;
     uir_arena_init(&scratch, &igraph->allocator);
     s.known = uir_arena_allocate_array(&scratch, count + 1, sizeof *s.known);
     s.trail = uir_arena_allocate_array(&scratch, count + 1, sizeof *s.trail);

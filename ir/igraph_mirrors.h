@@ -6,15 +6,11 @@
 
 #include "ir/igraph.h"
 
-typedef struct uir_imirror {
-    const uir_iinstruction
-        *move; /* the one instruction that writes the pointer: slices[0] from slices[1]; NULL: it is none */
-} uir_imirror;
-
-/* `out_mirrors` has an entry for each pointer. A local pointer is a mirror where one unguarded move writes it, row by
- * row from an argument that the kernel never writes and with which no result shares its memory; every read comes behind
- * that move, in its list of items or deeper, and takes the very slice that it wrote; and no product reads it, whose
- * operands are laid out on purpose. */
-uir_status uir_igraph_find_mirrors(const uir_igraph *igraph, uir_imirror *out_mirrors);
+/* `out_moves` has an entry for each pointer: the one instruction that writes it, slices[0] from slices[1], or NULL
+ * where it is no mirror. A local pointer is one where one unguarded move writes it, row by row from an argument that
+ * the kernel never writes and with which no result shares its memory; every read comes behind that move, in its list of
+ * items or deeper, and takes the very slice that it wrote; and no product reads it, whose operands are laid out on
+ * purpose. */
+uir_status uir_igraph_find_mirrors(const uir_igraph *igraph, const uir_iinstruction **out_moves);
 
 #endif

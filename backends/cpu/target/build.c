@@ -387,16 +387,13 @@ static uir_status write_script(builder *b, const char *folder, const uir_cpu_job
 static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *object) {
     uint32_t timeout = b->options->compile.timeout_ms ? b->options->compile.timeout_ms : 300000,
              idle = b->options->compile.idle_ms ? b->options->compile.idle_ms : 20000;
-    int64_t now = uir_cpu_now_ms();
     uir_cpu_jobs jobs = {.allocator = b->allocator,
                          .folder = b->folder,
                          .options = b->options,
                          .at_once = b->options->jobs ? b->options->jobs : count_cores(),
                          .timeout_ms = timeout,
-                         .deadline = now + timeout,
+                         .deadline = uir_cpu_now_ms() + timeout,
                          .idle_ms = idle,
-                         .looked = now,
-                         .busy = now,
                          .total = b->file_count + 1};
     uir_cpu_job *commands;
     char path[600];

@@ -72,8 +72,8 @@ static void emit_items(emitter *e, uint32_t first);
 static void emit_instruction(emitter *e, const uir_iinstruction *in) {
     uint32_t slice;
     uir_iop_family family = uir_iop_get_row(in->code)->family;
-    if (family == UIR_IOP_FAMILY_SYNC) return;               /* program order is enough here */
-    if (e->mirrors[in->slices[0].pointer].move == in) return; /* its readers read what it would copy */
+    if (family == UIR_IOP_FAMILY_SYNC) return;           /* program order is enough here */
+    if (e->mirrors[in->slices[0].pointer] == in) return; /* its readers read what it would copy */
     bool copies = needs_snapshot(in, &slice);
     if (copies) {
         access a;

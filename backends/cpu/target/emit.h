@@ -14,10 +14,10 @@ typedef struct emitter {
     uir_text *text;
     uir_diagnostics *diagnostics;
     uir_arena arena;
-    const char **symbols;  /* C expression of each symbol */
-    const char **pointers; /* C name of each pointer */
-    uir_imirror *mirrors;     /* per pointer: what need not be copied, the memory on the chip being a cache */
-    bool *may_miss;        /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
+    const char **symbols;             /* C expression of each symbol */
+    const char **pointers;            /* C name of each pointer */
+    const uir_iinstruction **mirrors; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
+    bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
     uint32_t next;        /* number for names of one block */
     bool failed;          /* memory ran out */

@@ -74,7 +74,7 @@ static bool tracks_nan(const uir_iinstruction *in) {
 }
 
 static bool is_dead(const run *r, uint32_t pointer) {
-    if (r->e->mirrors[pointer].move) return true;
+    if (r->e->mirrors[pointer]) return true;
     for (uint32_t i = 0; i < r->dead_count; i++) {
         if (r->dead[i] == pointer) return true;
     }

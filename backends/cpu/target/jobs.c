@@ -251,6 +251,7 @@ uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uin
     if (slots > MAX_AT_ONCE) slots = MAX_AT_ONCE;
     if (slots > count) slots = count;
     if (!slots) return UIR_STATUS_OK;
+    jobs->looked = jobs->busy = uir_cpu_now_ms();
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", jobs->folder);
     UIR_TRY_ALLOCATE(children, uir_allocate_zeroed(jobs->allocator, slots * sizeof *children));
     char **environment = make_environment(jobs->allocator, temporary, &environment_size);

@@ -20,8 +20,8 @@ typedef struct uir_cpu_jobs {
     uint32_t timeout_ms;
     int64_t deadline;     /* uir_cpu_now_ms, after which they are killed */
     uint32_t idle_ms;     /* killed when none of them has used the processor for so long */
-    int64_t looked, busy; /* uir_cpu_now_ms: when that was looked at last, and found last */
-    uint64_t used;        /* what they had used then */
+    int64_t looked, busy; /* set by the run, uir_cpu_now_ms: when that was looked at last, and found last */
+    uint64_t used;        /* set by the run: what they had used then */
     uint32_t done, total; /* for the progress callback; `done` counts on */
 } uir_cpu_jobs;
 

@@ -29,9 +29,26 @@ static inline void kernel_open(kernel *k, const char *text) {
         fail_msg("%s in\n%s", k->diagnostics.last ? k->diagnostics.last->message : "no message", text);
 }
 
+/* A body between what its test's kernels share. */
+static inline void kernel_open_body(kernel *k, const char *head, const char *body, const char *tail) {
+    char source[2000];
+    assert_true((size_t)snprintf(source, sizeof source, "%s%s%s", head, body, tail) < sizeof source);
+    kernel_open(k, source);
+}
+
 static inline void kernel_close(kernel *k) {
     uir_igraph_destroy(k->igraph);
     uir_diagnostics_deinit(&k->diagnostics);
+}
+
+/* Whether the text is not what is wanted, which is said: 1 or 0. Ends both. */
+static inline uint32_t kernel_end_case(kernel *k, const char *name, uir_text *text, const char *wanted) {
+    const char *got = text->data ? text->data : "";
+    uint32_t wrong = strcmp(got, wanted) != 0;
+    if (wrong) print_error("%s: '%s', not '%s'\n", name, got, wanted);
+    uir_text_deinit(text);
+    kernel_close(k);
+    return wrong;
 }
 
 static inline bool kernel_said(const kernel *k, const char *text) {

@@ -56,11 +56,9 @@ static void test_cases(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int runs = 0; runs < 2; runs++) { /* the same once steps are gathered in runs */
             kernel k;
-            char source[2000];
             uir_text text;
-            uir_imirror mirrors[16];
-            snprintf(source, sizeof source, "%s%s%s", HEAD, cases[i].body, TAIL);
-            kernel_open(&k, source);
+            const uir_iinstruction *mirrors[16];
+            kernel_open_body(&k, HEAD, cases[i].body, TAIL);
             for (uint32_t n = 0; n < k.igraph->instructions.count; n++) { /* as the verifier leaves it */
                 uir_iinstruction *in = &k.igraph->instructions.data[n];
                 for (uint32_t s = 0; s < in->slice_count; s++)
@@ -71,13 +69,9 @@ static void test_cases(void **state) {
             assert_true(k.igraph->pointers.count <= sizeof mirrors / sizeof *mirrors);
             assert_int_equal(uir_igraph_find_mirrors(k.igraph, mirrors), UIR_STATUS_OK);
             for (uint32_t p = 0; p < k.igraph->pointers.count; p++)
-                if (mirrors[p].move)
+                if (mirrors[p])
                     uir_text_append_format(&text, "%s%s", text.length ? "," : "", k.igraph->pointers.data[p].name);
-            uir_text_append_string(&text, "");
-            if (strcmp(text.data ? text.data : "", cases[i].mirrors))
-                print_error("%s: '%s', not '%s'\n", cases[i].name, text.data, cases[i].mirrors), wrong++;
-            uir_text_deinit(&text);
-            kernel_close(&k);
+            wrong += kernel_end_case(&k, cases[i].name, &text, cases[i].mirrors);
         }
     }
     assert_int_equal(wrong, 0);

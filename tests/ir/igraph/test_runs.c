@@ -74,19 +74,14 @@ static void test_cases(void **state) {
     uint32_t wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kernel k;
-        char source[2000];
         uir_text text;
-        snprintf(source, sizeof source, "%s%s%s", HEAD, cases[i].body, TAIL);
-        kernel_open(&k, source);
+        kernel_open_body(&k, HEAD, cases[i].body, TAIL);
         uir_text_init(&text, &k.allocator);
         assert_int_equal(uir_igraph_form_runs(k.igraph, &k.diagnostics), UIR_STATUS_OK);
         for (uint32_t n = k.igraph->phases.data[0].bodies[0].first_item; n != UINT32_MAX;
              n = k.igraph->items.data[n].next)
             put_item(k.igraph, &k.igraph->items.data[n], &text);
-        if (strcmp(text.data, cases[i].runs))
-            print_error("%s: %s, not %s\n", cases[i].name, text.data, cases[i].runs), wrong++;
-        uir_text_deinit(&text);
-        kernel_close(&k);
+        wrong += kernel_end_case(&k, cases[i].name, &text, cases[i].runs);
     }
     assert_int_equal(wrong, 0);
 }
