@@ -30,10 +30,10 @@ def run(command, **environment):
 
 
 def outputs(model, data, threads, cache, compiler, folder):
-    """The files of one run, or None with a message."""
+    """The files of one run, or None with a message. Whether they agree with the data set's, exit 1, is for others to say."""
     done = run([os.path.join(BIN, "uir-run"), model, "--data", data, "--no-vm", "--quiet", "--threads", str(threads),
                 "--cache", cache, "--save", folder], CC=compiler)
-    if done.returncode != 0:
+    if done.returncode not in (0, 1):
         say("failed", f"{model} by {compiler} at {threads} threads: exit {done.returncode}\n{done.stderr}")
         return None
     return {os.path.basename(path): open(path, "rb").read() for path in glob.glob(os.path.join(folder, "*.pb"))}
