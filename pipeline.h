@@ -36,8 +36,9 @@ void uir_compiled_deinit(uir_compiled *compiled);
 
 /* The clean-up passes in their order; NULL past the end. */
 const uir_pass *uir_pipeline_pass(size_t index);
-/* Goes on from a module of primitives as it was after the stage or pass `from` (NULL: "primitives") to the end of the pass `after`
- * (NULL: the last). INVALID_ARGUMENT with a message for a name that is none, or an order that is not theirs. */
+/* Goes on from a module of primitives as it was after the stage or pass `from` (NULL: "primitives") to the end of the
+ * pass `after` (NULL: the last). INVALID_ARGUMENT with a message for a name that is none, or an order that is not
+ * theirs. */
 uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after, uir_diagnostics *diagnostics);
 
 #endif

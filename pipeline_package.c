@@ -163,6 +163,8 @@ static uir_status write(const uir_packaging *p, uir_arena *scratch, const uir_pa
                                 .foreign = contents->foreign,
                                 .reasons = reasons,
                                 .reason_count = middle->module->nodes.count,
+                                .input_names = contents->input_names,
+                                .output_names = contents->output_names,
                                 .metadata = contents->metadata,
                                 .metadata_count = contents->metadata_count};
     return uir_plan_build(p->middle.module, sources, kernel_count, &options, &p->allocator, diagnostics, sink);

@@ -58,7 +58,9 @@ typedef struct uir_packaging_native {
 typedef struct uir_packaging_contents {
     const uir_packaging_native *natives; /* one per variant of the CPU */
     uint32_t native_count;
-    bool foreign;                /* nodes without a kernel are left to the opener; else each of them is an error */
+    bool foreign;                   /* nodes without a kernel are left to the opener; else each of them is an error */
+    const char *const *input_names; /* as the model has them, in order */
+    const char *const *output_names;
     const char *const *metadata; /* key, value, key, value ... */
     uint32_t metadata_count;     /* pairs */
 } uir_packaging_contents;

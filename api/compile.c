@@ -222,29 +222,34 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
 /* ---- the package ---- */
 
 /* Whether nothing of it needs the graph when it runs. */
-static bool is_complete(const uir_model_code *code, const uir_allocator *allocator) {
+static bool is_complete(const uir_model_code *code, const uir_packaging_contents *contents,
+                        const uir_allocator *allocator) {
     uir_diagnostics unheard;
-    uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
-    uir_packaging_contents contents = {.natives = &native, .native_count = native.isa ? 1 : 0};
     uir_diagnostics_init(&unheard, allocator);
-    uir_status status = uir_packaging_write_contents(code->packaging, &contents, &unheard, NULL);
+    uir_status status = uir_packaging_write_contents(code->packaging, contents, &unheard, NULL);
     uir_diagnostics_deinit(&unheard);
     return status == UIR_STATUS_OK;
 }
 
 /* Into the cache, from which it is mapped; into memory where there is none. */
 static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scratch) {
-    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_model_source *source = uir_model_get_source(model);
+    uir_model_code *code = source->code;
     uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
-    uir_packaging_contents contents = {.natives = &native, .native_count = native.isa ? 1 : 0};
+    const uir_packaging_contents bare = {.natives = &native,
+                                         .native_count = native.isa ? 1 : 0,
+                                         .input_names = source->facts.input_names,
+                                         .output_names = source->facts.output_names};
+    uir_packaging_contents contents = bare;
     const uir_allocator *allocator = &call->context->allocator;
     if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
-    if (code->cache && code->cached.known && is_complete(code, allocator)) {
+    if (code->cache && code->cached.known && is_complete(code, &bare, allocator)) {
         UIR_TRY(uir_model_cached_describe(model, scratch, &contents.metadata, &contents.metadata_count));
         uir_status status = uir_model_cached_store(model, &contents, &call->diagnostics);
         if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
     }
-    contents = (uir_packaging_contents){.natives = &native, .native_count = native.isa ? 1 : 0, .foreign = true};
+    contents = bare;
+    contents.foreign = true;
     uir_package_sink sink = uir_package_sink_to_text(&code->bytes);
     return uir_packaging_write_contents(code->packaging, &contents, &call->diagnostics, &sink);
 }

@@ -202,7 +202,10 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
     k->compiled.primitives->diagnostics = diagnostics;
     UIR_TRY(uir_packaging_create(k->compiled.primitives, &packaging, allocator, diagnostics, &k->packaging));
-    uir_packaging_contents contents = {.natives = k->natives, .metadata_count = k->compiled.info.metadata_count};
+    uir_packaging_contents contents = {.natives = k->natives,
+                                       .input_names = k->compiled.info.input_names,
+                                       .output_names = k->compiled.info.output_names,
+                                       .metadata_count = k->compiled.info.metadata_count};
     const char **metadata;
     UIR_TRY(list_metadata(&k->compiled.info, arena, &metadata));
     contents.metadata = metadata;

@@ -39,6 +39,9 @@ typedef struct uir_plan_options {
     bool foreign; /* nodes that no kernel and no host operator computes are left to the package's opener */
     const char *const *reasons; /* by node: why no kernel computes it, or NULL */
     uint32_t reason_count;
+    /* Of the package's inputs and outputs in their order; NULL: what the values are called, which passes may change. */
+    const char *const *input_names;
+    const char *const *output_names;
     const char *const *metadata; /* key, value, key, value ...; NULL: none */
     uint32_t metadata_count;     /* pairs */
 } uir_plan_options;

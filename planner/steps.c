@@ -512,9 +512,8 @@ static uir_status is_sized(planner *p, uir_value_id value, uir_value_id source, 
     return list.status;
 }
 
-static uir_status add_port(planner *p, uir_value_id value, uint32_t tensor, uir_plan_port *out) {
+static uir_status add_port(planner *p, const char *name, uir_value_id value, uint32_t tensor, uir_plan_port *out) {
     const uir_type *type = uir_value_type(p->module, value);
-    const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
     uint32_t names[UIR_PLAN_MAX_RANK];
     if (type->rank > UIR_PLAN_MAX_RANK) return fail_value(p, value, "tensors of that rank");
     out->tensor = tensor;
@@ -551,6 +550,10 @@ static void finish_port_slack(planner *p, uir_plan_port *port) {
     }
 }
 
+static const char *name_of(const planner *p, const char *const *names, uint32_t index, uir_value_id value) {
+    return names ? names[index] : uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
+}
+
 /* Ports hold the expression of their slack until all is planned: then the symbol. What another step than a launch
  * touches is always packed. */
 static void finish_slack(planner *p) {
@@ -560,12 +563,15 @@ static void finish_slack(planner *p) {
 
 uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
+    const char *const *input_names = p->options ? p->options->input_names : NULL;
+    const char *const *output_names = p->options ? p->options->output_names : NULL;
     if (!p->options || !p->options->foreign) UIR_TRY(refuse_foreign(p, p->module->main));
     UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
+        uir_value_id value = main->inputs.data[i];
         uir_plan_port port;
-        UIR_TRY(add_value(p, main->inputs.data[i], UIR_PLAN_STORAGE_INPUT, i));
-        UIR_TRY(add_port(p, main->inputs.data[i], p->tensor_of[main->inputs.data[i].id] - 1, &port));
+        UIR_TRY(add_value(p, value, UIR_PLAN_STORAGE_INPUT, i));
+        UIR_TRY(add_port(p, name_of(p, input_names, i, value), value, p->tensor_of[value.id] - 1, &port));
         UIR_TRY(uir_vector_push(&p->arena, &p->inputs, port));
     }
     for (uint32_t i = 0; i < main->outputs.count; i++) {
@@ -573,7 +579,7 @@ uir_status uir_pl_add_graphs(planner *p) {
         uir_plan_port port;
         uint32_t tensor;
         UIR_TRY(add_tensor(p, value, UIR_PLAN_STORAGE_OUTPUT, i, &tensor));
-        UIR_TRY(add_port(p, value, tensor, &port));
+        UIR_TRY(add_port(p, name_of(p, output_names, i, value), value, tensor, &port));
         UIR_TRY(uir_vector_push(&p->arena, &p->outputs, port));
         bool sized;
         UIR_TRY(is_sized(p, value, source, &sized));

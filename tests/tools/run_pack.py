@@ -108,6 +108,25 @@ def test_several_variants():
         expect(read(twice) == read(c.path("cpu_generic.uir")), "a variant named twice")
 
 
+def test_names_of_outputs():
+    """Those of the model, whatever becomes of the nodes that gave them: fresh, from the cache, and packed."""
+    nodes = [helper.make_node("Relu", ["x"], ["h"]), helper.make_node("Identity", ["h"], ["first"]),
+             helper.make_node("Dropout", ["h"], ["second"]), helper.make_node("Identity", ["x"], ["same"]),
+             helper.make_node("Relu", ["x"], ["twin"]), helper.make_node("Add", ["h", "x"], ["sum"])]
+    names = ["second", "h", "same", "sum", "first", "twin"]
+    with Case() as c:
+        c.model = save(make_model(nodes, [value("x", [3])], [value(n, None) for n in names]), c.path("model.onnx"))
+        for how in ("fresh", "cached"):
+            done = run(RUN, c.model, "--device", "vm", "--cache", c.path("cache"), "--json")
+            told = json.loads(done.out)
+            expect([o["name"] for o in told["outputs"]] == names, f"{how}: {told['outputs']}")
+            expect((told["compile_ms"] == 0) == (how == "cached"), f"{how}: compiled in {told['compile_ms']} ms")
+        p = packed(c, "--no-native")
+        for program in (RUN, RUN_PACKAGE):
+            told = json.loads(run(program, p, "--json").out)
+            expect([o["name"] for o in told["outputs"]] == names, f"packed: {told['outputs']}")
+
+
 def test_dims_of_a_package():
     with Case() as c:
         p = packed(c, "--no-native")
