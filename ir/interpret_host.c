@@ -1,5 +1,6 @@
 /* Host ops: top-k, non-zero, non-maximum suppression, random numbers, numbers as strings. unique is in
  * interpret_unique.c. */
+#include "base/box.h"
 #include "base/number.h"
 #include "ir/interpret.h"
 #include "ir/sort.h"
@@ -133,25 +134,6 @@ uir_status uir_interpret_non_zero(uir_call *call) {
 
 /* ---- non-maximum suppression ---- */
 
-/* Corners, least first. */
-typedef struct box {
-    float x0, y0, x1, y1;
-} box;
-
-static box load_box(const float *b, bool center) {
-    if (center) return (box){b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2};
-    return (box){fminf(b[1], b[3]), fminf(b[0], b[2]), fmaxf(b[1], b[3]), fmaxf(b[0], b[2])};
-}
-
-/* Whether the boxes' intersection over union exceeds the threshold. */
-static bool overlap(box a, box b, float threshold) {
-    float width = fminf(a.x1, b.x1) - fmaxf(a.x0, b.x0), height = fminf(a.y1, b.y1) - fmaxf(a.y0, b.y0);
-    if (!(width > 0) || !(height > 0)) return false;
-    float area = width * height;
-    float both = (a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - area;
-    return both > 0 && area / both > threshold;
-}
-
 typedef struct suppression {
     int64_t batches, classes, boxes, most;
     float iou, score;
@@ -173,10 +155,10 @@ static uir_status suppress_class(suppression *s, uir_arena *arena, const float *
         if (scores[i] == scores[i] && (!s->has_score || scores[i] > s->score)) s->order[candidates++] = i;
     uir_sort(s->order, s->order + s->boxes, candidates, compare_scores, (void *)scores);
     for (int64_t i = 0; i < candidates && chosen < s->most; i++) {
-        box candidate = load_box(boxes + s->order[i] * 4, s->center);
+        uir_box candidate = uir_box_load(boxes + s->order[i] * 4, s->center);
         bool kept = true;
         for (int64_t c = 0; c < chosen && kept; c++)
-            kept = !overlap(candidate, load_box(boxes + s->chosen[c] * 4, s->center), s->iou);
+            kept = !uir_box_overlap(candidate, uir_box_load(boxes + s->chosen[c] * 4, s->center), s->iou);
         if (!kept) continue;
         s->chosen[chosen++] = s->order[i];
         UIR_TRY(uir_vector_push(arena, &s->found, batch));

@@ -22,14 +22,22 @@ int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *na
 }
 
 /* Operand `k`; a fault when it is absent. */
-static uir_status operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
+static uir_status find_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
     const uir_plan_step *s = &r->plan->steps[step];
     *out_tensor = k < s->inputs.count ? uir_plan_get_word(r->plan, s->inputs, k) : UIR_PLAN_NONE;
     if (*out_tensor == UIR_PLAN_NONE) return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is absent", k);
     return uir_rt_locate(r, *out_tensor, out_data);
 }
 
-static uir_status check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank) {
+uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank,
+                               uint32_t *out_tensor, char **out_data) {
+    UIR_TRY(find_operand(r, step, k, out_tensor, out_data));
+    if (r->plan->tensors[*out_tensor].dtype == (uint32_t)dtype && uir_rt_rank(r, *out_tensor) == rank)
+        return UIR_STATUS_OK;
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is of another kind", k);
+}
+
+uir_status uir_rt_host_check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t tensor = k < s->outputs.count ? uir_plan_get_word(r->plan, s->outputs, k) : UIR_PLAN_NONE;
     if (tensor != UIR_PLAN_NONE && r->plan->tensors[tensor].dtype == (uint32_t)dtype && uir_rt_rank(r, tensor) == rank)
@@ -46,13 +54,13 @@ static bool is_set(uir_dtype dtype, const char *data, uint64_t i) {
 static uir_status non_zero(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *result;
-    UIR_TRY(operand(r, step, 0, &x, &data));
+    UIR_TRY(find_operand(r, step, 0, &x, &data));
     uir_dtype dtype = (uir_dtype)r->plan->tensors[x].dtype;
     uint32_t rank = uir_rt_rank(r, x), rows = rank ? rank : 1;
     const int64_t *shape = uir_rt_shape(r, x);
     uint64_t count = 1;
     int64_t found = 0;
-    UIR_TRY(check_result(r, step, 0, UIR_DTYPE_I64, 2));
+    UIR_TRY(uir_rt_host_check_result(r, step, 0, UIR_DTYPE_I64, 2));
     (void)uir_shape_element_count(shape, rank, &count);
     for (uint64_t i = 0; i < count; i++) found += is_set(dtype, data, i);
     int64_t result_shape[2] = {rows, found};
@@ -134,7 +142,7 @@ static void choose(const line *l, int64_t n, int64_t k, bool sorted, int64_t *ou
 static uir_status top_k(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *values, *indices;
-    UIR_TRY(operand(r, step, 0, &x, &data));
+    UIR_TRY(find_operand(r, step, 0, &x, &data));
     line l = {.dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
     uint32_t rank = uir_rt_rank(r, x);
     int64_t axis = uir_rt_attribute_int(r, step, "axis", 0), k = uir_rt_attribute_int(r, step, "k", -1),
@@ -145,8 +153,8 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
     if (axis < 0 || axis >= (int64_t)rank || bits < 8 ||
         (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
-    UIR_TRY(check_result(r, step, 0, l.dtype, rank));
-    UIR_TRY(check_result(r, step, 1, UIR_DTYPE_I64, rank));
+    UIR_TRY(uir_rt_host_check_result(r, step, 0, l.dtype, rank));
+    UIR_TRY(uir_rt_host_check_result(r, step, 1, UIR_DTYPE_I64, rank));
     memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
     int64_t n = shape[axis], outer = 1, inner = 1;
     if (k < 0 || k > n)

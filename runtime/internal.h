@@ -194,6 +194,7 @@ struct uir_runtime {
     uir_rt_stage *stages;
     uir_rt_launch *launches;
     uir_rt_loop *loops;
+    uir_rt_buffer host;     /* what host operators work in */
     uir_rt_buffer *owned;   /* per tensor with storage OWN */
     uir_rt_buffer *results; /* per output: the runtime's own */
     uir_rt_binding *bound_outputs;
@@ -264,7 +265,12 @@ uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, co
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
-uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step); /* foreign.c */
+/* Operand `k` of the kind that it must have, and where it lies. */
+uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank,
+                               uint32_t *out_tensor, char **out_data);
+uir_status uir_rt_host_check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank);
+uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
+uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step);         /* foreign.c */
 /* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step);

@@ -114,6 +114,7 @@ void uir_runtime_destroy(uir_runtime *r) {
         for (uint32_t k = 0; loop->slots && k < 2 * p->steps[i].inputs.count; k++)
             uir_rt_buffer_release(r, &loop->slots[k]);
     }
+    uir_rt_buffer_release(r, &r->host);
     for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);
     for (uint32_t i = 0; r->results && i < p->outputs_count; i++) uir_rt_buffer_release(r, &r->results[i]);
     for (uint32_t i = 0; r->staged && i < p->inputs_count; i++) uir_rt_buffer_release(r, &r->staged[i]);
@@ -339,6 +340,7 @@ static void sum_memory(uir_runtime *r) {
     for (uint32_t i = 0; i < r->analysis->stages.count; i++) r->statistics.arena_bytes += r->stages[i].block.capacity;
     for (uint32_t i = 0; i < r->plan->tensors_count; i++) r->statistics.arena_bytes += r->owned[i].capacity;
     for (uint32_t t = 0; t < r->threads; t++) r->statistics.scratch_bytes += r->scratch[t].size;
+    r->statistics.scratch_bytes += r->host.capacity;
 }
 
 uir_status uir_runtime_run(uir_runtime *r) {
