@@ -60,16 +60,12 @@ static const uir_graph_info *body_of(const uir_module *m, const uir_node_info *g
     return uir_graph_get(m, uir_node_find_attribute(m, group, "body")->value.graph);
 }
 
-/* Whether all dims but that of `axis` are equal, and what lies behind it is a known number. */
-static bool is_grown(const uir_module *m, const uir_type *past, const uir_type *present, uint32_t axis,
-                     int64_t *out_inner) {
+/* Whether what lies behind the axis is a known number of whole bytes: a concatenation has all else in common with its
+ * operands. */
+static bool is_grown(const uir_module *m, const uir_type *past, uint32_t axis, int64_t *out_inner) {
     int64_t inner = 1, extent;
-    if (!past->rank_known || !present->rank_known || past->rank != present->rank || past->dtype != present->dtype)
-        return false;
-    for (uint32_t d = 0; d < past->rank; d++) {
-        if (d != axis && !uir_dim_equal(past->dims[d], present->dims[d])) return false;
-        if (d > axis &&
-            (!uir_dim_is_const(m->dims, past->dims[d], &extent) || __builtin_mul_overflow(inner, extent, &inner)))
+    for (uint32_t d = axis + 1; d < past->rank; d++) {
+        if (!uir_dim_is_const(m->dims, past->dims[d], &extent) || __builtin_mul_overflow(inner, extent, &inner))
             return false;
     }
     *out_inner = inner;
@@ -92,8 +88,7 @@ static uir_status find_pair(pass *p, uir_value_id present) {
     found.past = group->inputs[found.in];
     found.axis = (uint32_t)uir_node_int(m, concat, "axis", 0);
     if (find_value(main->inputs.data, main->inputs.count, found.past) == UINT32_MAX) return UIR_STATUS_OK;
-    if (!is_grown(m, uir_value_type(m, found.past), uir_value_type(m, present), found.axis, &found.inner))
-        return UIR_STATUS_OK;
+    if (!is_grown(m, uir_value_type(m, found.past), found.axis, &found.inner)) return UIR_STATUS_OK;
     return uir_vector_push(&p->arena, &p->pairs, found);
 }
 
@@ -144,25 +139,6 @@ static uir_status walk_graph(pass *p, uir_graph_id id) {
             pair *c = &p->pairs.data[i];
             if (root.id == c->past.id || root.id == c->present.id) c->refused = true;
         }
-    }
-    return UIR_STATUS_OK;
-}
-
-static uir_status find_needs(pass *p) {
-    const uir_graph_info *main = uir_graph_get(p->m, p->m->main);
-    UIR_TRY(walk_graph(p, p->m->main));
-    for (uint32_t i = 0; i < p->pairs.count; i++) {
-        pair *c = &p->pairs.data[i];
-        uint32_t given = 0;
-        for (uint32_t k = 0; k < main->outputs.count; k++) {
-            uir_value_id root = root_of(p->m, main->outputs.data[k]);
-            given += root.id == c->present.id;
-            if (root.id == c->past.id) c->refused = true;
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            if (p->pairs.data[k].past.id == c->past.id) c->refused = p->pairs.data[k].refused = true;
-        }
-        if (given != 1) c->refused = true;
     }
     return UIR_STATUS_OK;
 }
@@ -371,7 +347,7 @@ static uir_status run(pass *p) {
     for (uint32_t k = 0; k < p->middle->kernels.count; k++) p->lists[k].allocator = p->middle->allocator;
     for (uint32_t i = 0; i < outputs; i++) UIR_TRY(find_pair(p, uir_graph_get(p->m, p->m->main)->outputs.data[i]));
     if (!p->pairs.count) return UIR_STATUS_OK;
-    UIR_TRY(find_needs(p));
+    UIR_TRY(walk_graph(p, p->m->main));
     UIR_TRY(change_kernels(p));
     return take_over(p);
 }

@@ -5,6 +5,12 @@
 
 enum { HEADS = 2, CHANNELS = 4, CAPACITY = 10, MOST_ROWS = 8, GRAPH_SIZE = HEADS * CAPACITY * CHANNELS };
 
+static blob make_append(const char *name, const char *inputs, const char *output) {
+    blob concat = make_node("Concat", name, inputs, output);
+    put_message(&concat, NODE_ATTRIBUTE, make_int_attribute("axis", 1));
+    return concat;
+}
+
 /* present = past, then new, along the rows; total = the sum of present over the rows. */
 static blob cache_model(void) {
     blob graph = blob_new(), axes = make_tensor("axes", UIR_DTYPE_I64, 1, (int64_t[]){1});
@@ -16,10 +22,25 @@ static blob cache_model(void) {
     put_message(&graph, GRAPH_OUTPUT, make_value("present", UIR_DTYPE_F32, "2,t,4"));
     put_message(&graph, GRAPH_OUTPUT, make_value("total", UIR_DTYPE_F32, "2,1,4"));
     put_message(&graph, GRAPH_INITIALIZER, axes);
-    blob concat = make_node("Concat", "append", "past,new", "present");
-    put_message(&concat, NODE_ATTRIBUTE, make_int_attribute("axis", 1));
-    put_message(&graph, GRAPH_NODE, concat);
+    put_message(&graph, GRAPH_NODE, make_append("append", "past,new", "present"));
     put_message(&graph, GRAPH_NODE, make_node("ReduceSum", "sum", "present,axes", "total"));
+    return make_model(graph);
+}
+
+/* A past that grows twice, by new once and twice, and is given back as it is; one of the results is given twice. */
+static blob several_model(void) {
+    blob graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "several");
+    put_message(&graph, GRAPH_INPUT, make_value("past", UIR_DTYPE_F32, "2,p,4"));
+    put_message(&graph, GRAPH_INPUT, make_value("new", UIR_DTYPE_F32, "2,n,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("kept", UIR_DTYPE_F32, "2,p,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("present", UIR_DTYPE_F32, "2,t,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("again", UIR_DTYPE_F32, "2,t,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("longer", UIR_DTYPE_F32, "2,l,4"));
+    put_message(&graph, GRAPH_NODE, make_node("Identity", "keep", "past", "kept"));
+    put_message(&graph, GRAPH_NODE, make_append("once", "past,new", "present"));
+    put_message(&graph, GRAPH_NODE, make_node("Identity", "repeat", "present", "again"));
+    put_message(&graph, GRAPH_NODE, make_append("twice", "past,new,new", "longer"));
     return make_model(graph);
 }
 
@@ -36,10 +57,9 @@ static void parallel(void *user, uint32_t count, void (*task)(void *context, uin
     for (uint32_t i = count; i-- > 0;) task(context, i);
 }
 
-static void open_session(world *w, const char *device, bool own_threads) {
+static void open_session_of(world *w, blob bytes, const char *device, bool own_threads) {
     uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true, .no_cache = true};
     uir_session_options session = {.struct_size = sizeof session, .threads = 2};
-    blob bytes = cache_model();
     if (own_threads) {
         session.parallel = parallel;
         session.parallel_user = w;
@@ -53,6 +73,10 @@ static void open_session(world *w, const char *device, bool own_threads) {
     assert_int_equal(status, UIR_STATUS_OK);
     assert_int_equal(uir_session_create(w->model, &session, &w->session), UIR_STATUS_OK);
     for (int i = 0; i < GRAPH_SIZE; i++) w->past[i] = (float)i, w->fresh[i] = (float)(1000 + i);
+}
+
+static void open_session(world *w, const char *device, bool own_threads) {
+    open_session_of(w, cache_model(), device, own_threads);
 }
 
 static void close_session(world *w) {
@@ -78,7 +102,7 @@ static void bind_new(world *w, int64_t rows) {
 /* What row `row` of head `head` is to be after `past` rows of the cache as it was filled. */
 static float wanted(int64_t head, int64_t row, int64_t channel, int64_t past, int64_t rows) {
     if (row < past) return (float)((head * CAPACITY + row) * CHANNELS + channel);
-    return (float)(1000 + (head * rows + row - past) * CHANNELS + channel);
+    return (float)(1000 + (head * rows + (row - past) % rows) * CHANNELS + channel);
 }
 
 static void check_present(world *w, const float *data, const int64_t *strides, int64_t past, int64_t rows) {
@@ -112,8 +136,9 @@ static void run(world *w) {
 static void grow(world *w, bool counted) {
     for (int64_t past = 0; past <= 7; past++) {
         for (int64_t rows = 0; rows <= 2; rows++) {
+            const int64_t strides[] = {room[0], past == 1 ? 3 : room[1], 1}; /* of a single row the stride is any */
             for (int i = 0; i < GRAPH_SIZE; i++) w->past[i] = (float)i;
-            bind_past(w, past, room);
+            bind_past(w, past, strides);
             bind_new(w, rows);
             assert_int_equal(uir_session_bind_output(w->session, 0, NULL, 0), UIR_STATUS_OK);
             run(w);
@@ -171,6 +196,60 @@ static void any_strides_will_do(void **state) {
                              UIR_STATUS_OK);
             run(&w);
             check_present(&w, w.past + shift, (int64_t[]){5 * CHANNELS, CHANNELS, 1}, 3, 2);
+        }
+        close_session(&w);
+    }
+}
+
+/* Rows of one head are the next rows of the other: slack would be less than none. */
+static void stretches_may_overlap(void **state) {
+    static const char *const devices[] = {"vm", "interpreter"};
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        world w;
+        uir_value *present;
+        open_session(&w, devices[d], false);
+        bind_past(&w, 3, (int64_t[]){CHANNELS, CHANNELS, 1});
+        bind_new(&w, 1);
+        run(&w);
+        assert_int_equal(uir_session_get_output(w.session, 0, &present), UIR_STATUS_OK);
+        const float *data = uir_value_get_data(present);
+        for (int h = 0; h < HEADS; h++)
+            for (int i = 0; i < 3 * CHANNELS; i++) assert_true(data[h * 4 * CHANNELS + i] == w.past[h * CHANNELS + i]);
+        close_session(&w);
+    }
+}
+
+/* Whichever result lies in the past's memory. */
+static void a_past_may_have_several_uses(void **state) {
+    static const char *const devices[] = {"vm", "cpu", "interpreter"};
+    static const int64_t past = 3, rows = 2, counts[] = {3, 5, 5, 7}; /* rows of each output */
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        world w;
+        open_session_of(&w, several_model(), devices[d], false);
+        for (uint32_t placed = 0; placed < 4; placed++) {
+            for (int i = 0; i < GRAPH_SIZE; i++) w.past[i] = (float)i;
+            bind_past(&w, past, room);
+            bind_new(&w, rows);
+            for (uint32_t k = 0; k < 4; k++)
+                assert_int_equal(uir_session_bind_output_strided(w.session, k, 3, room, k == placed ? w.past : NULL,
+                                                                 k == placed ? sizeof w.past : 0),
+                                 UIR_STATUS_OK);
+            run(&w);
+            for (uint32_t k = 0; k < 4; k++) {
+                uir_value *value;
+                assert_int_equal(uir_session_get_output(w.session, k, &value), UIR_STATUS_OK);
+                assert_int_equal(uir_value_get_shape(value)[1], counts[k]);
+                const float *data = uir_value_get_data(value);
+                for (int64_t h = 0; h < HEADS; h++)
+                    for (int64_t t = 0; t < counts[k]; t++)
+                        for (int64_t c = 0; c < CHANNELS; c++) {
+                            float number = wanted(h, t, c, past, rows);
+                            assert_true(data[(h * counts[k] + t) * CHANNELS + c] == number);
+                            if (k == placed) assert_true(w.past[h * room[0] + t * room[1] + c] == number);
+                        }
+            }
         }
         close_session(&w);
     }
@@ -261,6 +340,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_grows_in_place),
         cmocka_unit_test(any_strides_will_do),
+        cmocka_unit_test(stretches_may_overlap),
+        cmocka_unit_test(a_past_may_have_several_uses),
         cmocka_unit_test(buffers_that_do_not_fit_are_refused),
         cmocka_unit_test(the_callers_threads_run_it),
         cmocka_unit_test(a_runs_cost_is_told_without_it),
