@@ -1,36 +1,45 @@
 /* A stage that refuses one group costs that group alone; what is in the way of any device ends the compile.
  *
- * The schedules and kernels of lower/ stand behind a wrapper (the linker's --wrap), which fails for the group that a
- * case names, with the case's status. */
+ * The schedules, kernels and runs of lower/ and ir/ stand behind a wrapper (the linker's --wrap), which fails for the
+ * group that a case names, with the case's status. */
 #include "backends/cpu/target/cpu.h"
 #include "pipeline_lower.h"
 #include "tests/base/support.h"
 
 #include <string.h>
 
-static const char source[] = "module opset 20\nsize N\ngraph \"g\" (%x: f32[N, 8], %w: f32[8, 8]) {\n"
+static const char source[] = "module opset 20\nsize N\nsize P\n"
+                             "graph \"g\" (%x: f32[N, 8], %w: f32[8, 8], %p: f32[2, P, 8], %q: f32[2, N, 8]) {\n"
                              " %a: f32[N, 8] = exp(%x)\n %b: f32[N, 8] = matmul(%a, %w) {to = f32}\n"
                              " %s: f32[8, N] = transpose(%b) {perm = [1, 0]}\n"
-                             " %m: f32[8] = reduce_max(%s) {axes = [1], keep = 0}\n return %b, %m\n}\n";
+                             " %m: f32[8] = reduce_max(%s) {axes = [1], keep = 0}\n"
+                             " %g: f32[2, P + N, 8] = concat(%p, %q) {axis = 1}\n return %b, %m, %g\n}\n";
 
 typedef struct refusal_case {
     uir_middle_stage stage;
     uir_status status;
-    bool ends; /* the compile, not the group's kernel alone */
+    bool ends;          /* the compile, not the group's kernel alone */
+    const char *victim; /* part of the kernel's name */
 } refusal_case;
 
 static const refusal_case cases[] = {
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false}, {UIR_MIDDLE_SCHEDULE, UIR_STATUS_BAD_FILE, false},
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_INTERNAL, false},    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_LIMIT, false},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_UNSUPPORTED, false},   {UIR_MIDDLE_IGRAPH, UIR_STATUS_BAD_FILE, false},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_INTERNAL, false},      {UIR_MIDDLE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_CANCELLED, true},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false, "matmul"},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_BAD_FILE, false, "matmul"},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_INTERNAL, false, "matmul"},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul"},
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_BAD_DATA, false, "matmul"},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_UNSUPPORTED, false, "matmul"},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_BAD_FILE, false, "matmul"},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_INTERNAL, false, "matmul"},
+    {UIR_MIDDLE_RUNS, UIR_STATUS_BAD_FILE, false, "concat"}, /* whose past and present have slack by then */
+    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul"},
+    {UIR_MIDDLE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul"},
 };
 static const refusal_case *current; /* NULL: nothing fails */
-static const char *const victim = "matmul", *const words = "this one is refused";
+static const char *const words = "this one is refused";
 
-static bool is_victim(const uir_loop_function *f, uir_middle_stage stage) {
-    return current && current->stage == stage && strstr(f->name, victim);
+static bool is_victim(const char *name, uir_middle_stage stage) {
+    return current && current->stage == stage && strstr(name, current->victim);
 }
 
 uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
@@ -39,7 +48,8 @@ uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const ui
                                      uir_diagnostics *diagnostics, uir_loop_list *out);
 uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
                                      uir_diagnostics *diagnostics, uir_loop_list *out) {
-    if (is_victim(function, UIR_MIDDLE_SCHEDULE)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    if (is_victim(function->name, UIR_MIDDLE_SCHEDULE))
+        return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_lower_schedule(function, device, steps, diagnostics, out);
 }
 
@@ -49,8 +59,15 @@ uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
 uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
-    if (is_victim(function, UIR_MIDDLE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    if (is_victim(function->name, UIR_MIDDLE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
+}
+
+uir_status __real_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
+uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
+uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics) {
+    if (is_victim(igraph->name, UIR_MIDDLE_RUNS)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    return __real_uir_igraph_form_runs(igraph, diagnostics);
 }
 
 static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_module **out_module,
@@ -84,8 +101,10 @@ static void check(const uir_device *device, uint32_t whole) {
         assert_int_equal(middle.refusals.count, 1);
         assert_string_equal(middle.refusals.data[0].why, words);
         const uir_node_info *group = uir_node_get(module, middle.refusals.data[0].group);
-        assert_null(uir_node_find_attribute(module, group, "kernel"));
-        assert_false(has_kernel(&middle, victim));
+        static const char *const kernels_own[] = {"kernel", "sizes", "slack"};
+        for (size_t i = 0; i < sizeof kernels_own / sizeof *kernels_own; i++)
+            assert_null(uir_node_find_attribute(module, group, kernels_own[i]));
+        assert_false(has_kernel(&middle, current->victim));
         assert_int_equal(middle.kernels.count, whole - 1);
         assert_true(has_kernel(&middle, "reduce_max")); /* a kernel after it, and one before it */
         assert_true(has_kernel(&middle, "exp"));
@@ -106,7 +125,7 @@ static void test_refusals(void **state) {
     assert_int_equal(uir_cpu_describe("generic", &diagnostics, &cpu), UIR_STATUS_OK);
     assert_int_equal(compile(&cpu.device, &diagnostics, &module, &middle), UIR_STATUS_OK);
     uint32_t whole = middle.kernels.count;
-    assert_true(has_kernel(&middle, victim));
+    assert_true(has_kernel(&middle, "matmul") && has_kernel(&middle, "concat"));
     assert_int_equal(middle.refusals.count, 0);
     uir_middle_deinit(&middle);
     uir_module_destroy(module);

@@ -407,13 +407,30 @@ static void test_bind(void **state) {
     end(&s);
 }
 
+/* A list with more or fewer elements than the dims that it is to bind. */
+static void test_bind_count(void **state) {
+    (void)state;
+    static const int64_t values[] = {3, 4, 5};
+    session s;
+    begin(&s, "module opset 17\nsize M\nsize K min 1 max 1000\nsize L min 1 max 1000\n"
+              "graph \"main\" (%k: i64[M]) {\n    bind_dims(%k) {dims = [K, L]}\n"
+              "    %d: i64[1] = dim_values() {dims = [K + L], dtype = i64, scalar = 0}\n    return %d\n}\n");
+    for (int64_t count = 0; count <= 3; count++) {
+        check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_I64, 1, &count, values));
+        assert_int_equal(uir_runtime_run(s.r), count == 2 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
+    }
+    check_message(&s.f, "1 values where 2 dims are bound");
+    check_message(&s.f, "3 values where 2 dims are bound");
+    end(&s);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = (float)((i * 7 + 3) % 11) - 4;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trips), cmocka_unit_test(test_condition),       cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_grows), cmocka_unit_test(test_nested),          cmocka_unit_test(test_branch),
-        cmocka_unit_test(test_host),  cmocka_unit_test(test_host_attributes), cmocka_unit_test(test_bind),
-        cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_trips),      cmocka_unit_test(test_condition),       cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_grows),      cmocka_unit_test(test_nested),          cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_host),       cmocka_unit_test(test_host_attributes), cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_bind_count), cmocka_unit_test(test_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,46 @@ static const char *const kernels = "igraph @twice on cpu {\n"
                                    "    iota.row.i32 %y, t\n"
                                    "  }\n"
                                    "}\n"
+                                   "igraph @append on cpu {\n"
+                                   "  dim P in 0..1000, N in 0..1000\n"
+                                   "  ptr %t : sram f32 [1]\n"
+                                   "  ptr %past : dram f32 [P] in 0\n"
+                                   "  ptr %new : dram f32 [N] in 1\n"
+                                   "  ptr %all : dram f32 [P+N] out 0\n"
+                                   "  phase {\n"
+                                   "    parallel half : 2 group\n"
+                                   "    if half == 0 {\n"
+                                   "      loop r : P {\n"
+                                   "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "    if half == 1 {\n"
+                                   "      fill.f32 %t[0:1], 0\n"
+                                   "      loop q : N {\n"
+                                   "        move.dram.dram.f32 %all[P+q:1], %new[q:1]\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @spread on cpu {\n"
+                                   "  ptr %past : dram f32 [4]:((2, 2)):((2, 1)) in 0\n"
+                                   "  ptr %new : dram f32 [1] in 1\n"
+                                   "  ptr %all : dram f32 [4]:((4, 1)):((2, 1)) out 0\n"
+                                   "  ptr %one : dram f32 [1] out 1\n"
+                                   "  phase {\n"
+                                   "    parallel half : 2 group\n"
+                                   "    if half == 0 {\n"
+                                   "      loop r : 4 {\n"
+                                   "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "    if half == 1 {\n"
+                                   "      loop q : 1 {\n"
+                                   "        move.dram.dram.f32 %one[q:1], %new[q:1]\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "}\n"
                                    "igraph @beyond on cpu {\n"
                                    "  dim N in 0..1000\n"
                                    "  ptr %x : dram f32 [N+1] in 0\n"
@@ -147,6 +187,49 @@ static void test_read_later(void **state) {
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_memory_equal(output(&s, 1), ((float[]){2, 4, 6}), sizeof old);
     assert_memory_equal(old, ((float[]){1, 2, 7}), sizeof old);
+    end(&s);
+}
+
+/* What appends to an input in the input's own buffer leaves the input's elements where they are. */
+static void test_appended(void **state) {
+    (void)state;
+    session s;
+    float buffer[5] = {1, 2, 3}, row[2] = {8, 9};
+    uint64_t whole;
+    begin(&s,
+          MODULE "size P\ngraph \"main\" (%old: f32[P], %new: f32[N]) {\n"
+                 "    %all: f32[N + P] = group(%old, %new) {body = graph \"g\" (%a: f32[P], %b: f32[N]) {\n"
+                 "        %c: f32[N + P] = concat(%a, %b) {axis = 0}\n        return %c\n"
+                 "    }, sizes = [P, N], kernel = \"append\"}\n    return %all\n}\n",
+          &(uir_runtime_options){.threads = 1});
+    set(&s, 0, 3, buffer);
+    set(&s, 1, 2, row);
+    check_ok(&s.f, uir_runtime_run(s.r));
+    assert_memory_equal(output(&s, 0), ((float[]){1, 2, 3, 8, 9}), sizeof buffer);
+    whole = uir_runtime_get_statistics(s.r).dram_bytes;
+    check_ok(&s.f, uir_runtime_bind_output(s.r, 0, buffer, sizeof buffer));
+    check_ok(&s.f, uir_runtime_run(s.r));
+    assert_memory_equal(buffer, ((float[]){1, 2, 3, 8, 9}), sizeof buffer);
+    assert_int_equal(whole - uir_runtime_get_statistics(s.r).dram_bytes, 2 * 3 * sizeof(float));
+    end(&s);
+}
+
+/* The same strides are no same places where the modes that they are of have other sizes. */
+static void test_spread(void **state) {
+    (void)state;
+    session s;
+    float buffer[8] = {1, 2, 3, 4, 0, 0, 0, 0}, row[1] = {5};
+    begin(&s,
+          MODULE "graph \"main\" (%old: f32[4], %new: f32[1]) {\n"
+                 "    %all: f32[8], %one: f32[1] = group(%old, %new) {body = graph \"g\" (%a: f32[4], %b: f32[1]) {\n"
+                 "        %c: f32[8] = concat(%a, %a) {axis = 0}\n        return %c, %b\n"
+                 "    }, sizes = [], kernel = \"spread\"}\n    return %all, %one\n}\n",
+          &(uir_runtime_options){.threads = 1});
+    set(&s, 0, 4, buffer);
+    set(&s, 1, 1, row);
+    check_ok(&s.f, uir_runtime_bind_output(s.r, 0, buffer, sizeof buffer));
+    check_ok(&s.f, uir_runtime_run(s.r));
+    for (int i = 0; i < 4; i++) assert_true(buffer[2 * i] == ((float[]){1, 3, 2, 4})[i]);
     end(&s);
 }
 
@@ -284,9 +367,10 @@ static void test_sized_later(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),  cmocka_unit_test(test_meeting),     cmocka_unit_test(test_read_later),
-        cmocka_unit_test(test_cost),   cmocka_unit_test(test_little_work), cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_branch), cmocka_unit_test(test_sized_later), cmocka_unit_test(test_few_threads),
+        cmocka_unit_test(test_chain),       cmocka_unit_test(test_meeting),     cmocka_unit_test(test_read_later),
+        cmocka_unit_test(test_cost),        cmocka_unit_test(test_little_work), cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_appended),    cmocka_unit_test(test_spread),      cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_sized_later), cmocka_unit_test(test_few_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

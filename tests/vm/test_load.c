@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "backends/vm/bytecode.h"
+#include "backends/vm/machine.h"
 #include "tests/kernels/harness.h"
 
 #include <pthread.h>
@@ -418,6 +418,39 @@ static void test_limits(void **state) {
     end(&f);
 }
 
+/* ---- memory ---- */
+/* What an instruction allocates lies in the thread's memory, from its free place on, until that has no room; then in
+ * blocks of its own. The thread is told how much it would have taken. */
+static void test_memory(void **state) {
+    (void)state;
+    enum { FREE_AT = 128, SIZE = 1024 };
+    static const size_t sizes[] = {1, 64, 500, 200, 64, 0, 300}; /* 64, 64, 512, 256 reach the end */
+    uir_allocator allocator = uir_allocator_system();
+    uir_driver_scratch scratch = {.size = SIZE, .allocator = &allocator};
+    vm_machine machine = {.scratch = &scratch, .free_at = FREE_AT};
+    size_t used = 0;
+    scratch.data = aligned_alloc(64, SIZE);
+    assert_non_null(scratch.data);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *place = uir_vm_allocate(&machine, sizes[i], 1);
+        size_t bytes = sizes[i] ? (sizes[i] + 63) / 64 * 64 : 64;
+        assert_non_null(place);
+        if (FREE_AT + used + bytes <= SIZE)
+            assert_ptr_equal(place, scratch.data + FREE_AT + used);
+        else
+            assert_true(place + bytes <= scratch.data || place >= scratch.data + SIZE);
+        memset(place, 1, sizes[i]);
+        used += bytes;
+        assert_int_equal(scratch.wanted, FREE_AT + used);
+    }
+    assert_null(uir_vm_allocate(&machine, SIZE_MAX / 2, 4));
+    assert_null(uir_vm_allocate(&machine, SIZE_MAX / 2, 1));
+    uir_vm_forget(&machine);
+    assert_null(machine.overflow);
+    assert_ptr_equal(uir_vm_allocate(&machine, 1, 1), scratch.data + FREE_AT);
+    free(scratch.data);
+}
+
 /* ---- cancelling ---- */
 /* Instructions over slices of far more elements than their memory has: what lies outside is read as the fill, and not
  * written. */
@@ -490,8 +523,8 @@ static void test_cancelled_within(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_envelope), cmocka_unit_test(test_tables),           cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_cancelled_within),
+        cmocka_unit_test(test_envelope), cmocka_unit_test(test_tables), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_memory), cmocka_unit_test(test_cancelled_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
