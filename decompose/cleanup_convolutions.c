@@ -9,10 +9,14 @@
  *
  *   conv(x [N, C, s..], w [O, C, 1..])  ->  conv(x [N, C, prod s], w [O, C, 1]) [N, O, s..]
  *
- * without padding, strides or groups. What follows tiles one axis better than several short ones. */
+ * without padding, strides or groups: one axis is tiled better than several short ones. What is computed of the result
+ * element by element is computed along that axis too, so that it still stands right behind the convolution:
+ *
+ *   f(y [N, O, s..], z)  ->  f(y [N, O, prod s], z [N, O, prod s]) [N, O, s..] */
 #include "decompose/cleanup.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct convolution {
     uir_module *module;
@@ -23,6 +27,7 @@ typedef struct convolution {
     uir_op op;
     uir_value_id image, weights; /* no weights: a reduction, of which `w` holds the window alone */
     uir_value_id given;          /* the node's own weights */
+    uir_value_id joined;         /* the image with its pixels along one axis, where it was just made so */
     uint32_t spatial;
     int64_t groups, strides[UIR_MAX_RANK], dilations[UIR_MAX_RANK];
     uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
@@ -149,16 +154,72 @@ static void join_pixels(convolution *c) {
     c->rank = 3;
     c->spatial = 1;
     c->dilations[0] = 1;
-    c->image = uir_build_reshape(c->b, c->image, c->x, 3);
+    c->image = c->joined.id ? c->joined : uir_build_reshape(c->b, c->image, c->x, 3);
     c->weights = uir_build_reshape(c->b, c->weights, c->w, 3);
 }
 
+/* ---- what follows joined pixels ---- */
+typedef struct joined_pixels {
+    uir_module *module;
+    uir_arena *scratch;
+    uir_vector(uir_value_id) apart; /* [N, O, s..], each a reshape of [N, O, prod s] */
+} joined_pixels;
+
+/* The value whose pixels were taken apart; the none value: they were not. */
+static uir_value_id joined_of(const joined_pixels *j, uir_value_id value) {
+    for (uint32_t i = j->apart.count; i-- > 0;)
+        if (j->apart.data[i].id == value.id)
+            return uir_node_get(j->module, uir_value_info_get(j->module, value)->producer)->inputs[0];
+    return (uir_value_id){0};
+}
+
+/* A broadcast along all pixels; the none value: along some. */
+static uir_value_id join_broadcast(const joined_pixels *j, uir_builder *b, const uir_node_info *node, uint32_t pixels,
+                                   const uir_dim *dims) {
+    const uir_type *from = uir_value_type(j->module, node->inputs[0]);
+    uint32_t rank = from->rank > pixels ? from->rank - pixels : 0;
+    uir_dim shape[UIR_MAX_RANK];
+    int64_t extent;
+    for (uint32_t d = rank; d < from->rank; d++)
+        if (!uir_dim_is_const(j->module->dims, from->dims[d], &extent) || extent != 1) return (uir_value_id){0};
+    for (uint32_t d = 0; d < rank; d++) shape[d] = from->dims[d];
+    shape[rank] = uir_dim_const(j->module->dims, 1);
+    return uir_build_broadcast(b, uir_build_reshape(b, node->inputs[0], shape, rank + 1), dims, 3);
+}
+
+static uir_value_id join_elements(joined_pixels *j, uir_builder *b, const uir_node_info *node) {
+    uir_value_id inputs[3], result = {0};
+    const uir_type y = *uir_value_type(j->module, node->outputs[0]);
+    uir_dim dims[3];
+    bool joins = false;
+    if (!(uir_op_get_row(node->op)->traits & UIR_TRAIT_ELEMENTWISE)) return result;
+    for (uint32_t i = 0; i < node->input_count && !joins; i++) {
+        uir_value_id joined = joined_of(j, node->inputs[i]);
+        joins = joined.id != 0;
+        if (joins) memcpy(dims, uir_value_type(j->module, joined)->dims, sizeof dims);
+    }
+    if (!joins) return result;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const uir_node_info *broadcast = uir_value_made_by(j->module, node->inputs[i], UIR_OP_BROADCAST);
+        inputs[i] = joined_of(j, node->inputs[i]);
+        if (inputs[i].id) continue;
+        inputs[i] = broadcast ? join_broadcast(j, b, broadcast, y.rank - 2, dims)
+                              : uir_build_reshape(b, node->inputs[i], dims, 3);
+        if (!inputs[i].id) return result;
+    }
+    uir_build_node(b, node->op, inputs, node->input_count, node->attributes, node->attribute_count, &result, 1);
+    return uir_build_reshape(b, result, y.dims, y.rank);
+}
+
 static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node_info *node) {
-    convolution c = {.module = user, .b = b};
+    joined_pixels *j = user;
+    convolution c = {.module = j->module, .b = b};
     uir_value_id result = {0};
-    if (node->op != UIR_OP_CONV && node->op != UIR_OP_WINDOW_SUM && node->op != UIR_OP_WINDOW_MAX) return result;
+    if (node->op != UIR_OP_CONV && node->op != UIR_OP_WINDOW_SUM && node->op != UIR_OP_WINDOW_MAX)
+        return join_elements(j, b, node);
     read_convolution(&c, node);
     bool cut = cut_windows(&c), padded = pad_elements(&c), join = can_join_pixels(&c);
+    c.joined = joined_of(j, c.image);
     if (!cut && !padded && !join) return result;
     if (join) join_pixels(&c);
     uir_value_id inputs[2] = {c.image, c.weights};
@@ -177,7 +238,16 @@ static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node
     return join ? uir_build_reshape(b, result, c.y.dims, c.y.rank) : result;
 }
 
+/* What was built is taken: pixels that it has apart are known. */
+static uir_status note_apart(void *user, uir_value_id from, uir_value_id to) {
+    joined_pixels *j = user;
+    (void)from;
+    if (!uir_value_made_by(j->module, to, UIR_OP_RESHAPE)) return UIR_STATUS_OK;
+    return uir_vector_push(j->scratch, &j->apart, to);
+}
+
 uir_status uir_cleanup_shape_convolutions(uir_module *module, uir_pass_context *context) {
-    uir_rewriter rewriter = {.rewrite = shape_convolution, .user = module};
+    joined_pixels joined = {.module = module, .scratch = context->scratch};
+    uir_rewriter rewriter = {.rewrite = shape_convolution, .taken = note_apart, .user = &joined};
     return uir_rewrite_nodes(module, context, &rewriter);
 }
