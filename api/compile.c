@@ -78,8 +78,10 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_cpu_object object;
     uir_cache_key key;
     uir_cache_entry entry;
-    uir_cpu_build_options options = {
-        .jobs = uir_core_count(), .cancel = &code->cancel, .progress = note_progress, .progress_user = code};
+    uir_cpu_build_options options = {.jobs = uir_core_count(),
+                                     .compile = {.cancel = &code->cancel},
+                                     .progress = note_progress,
+                                     .progress_user = code};
     *out_compiled = false;
     if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
     uir_status known = make_key(code, allocator, &key);

@@ -167,10 +167,8 @@ static uir_status compile_natives(packing *k) {
     compile_step step = {.packing = k};
     UIR_TRY(list_natives(k, isas, &step.count));
     for (uint32_t i = 0; i < step.count; i++) {
-        uir_cpu_build_options options = {.jobs = uir_core_count(),
-                                         .cancel = k->options && k->options->cancel ? k->options->cancel : &step.stop,
-                                         .progress = show_compile,
-                                         .progress_user = &step};
+        uir_cpu_build_options options = {.jobs = uir_core_count(), .progress = show_compile, .progress_user = &step};
+        options.compile.cancel = k->options && k->options->cancel ? k->options->cancel : &step.stop;
         step.index = i;
         UIR_TRY(uir_packaging_compile_for(k->packaging, isas[i], &options, &k->call->diagnostics, &k->objects[i]));
         k->natives[k->native_count++] = (uir_packaging_native){isas[i], &k->objects[i]};

@@ -317,8 +317,8 @@ static void check_failure(model *m, const failure *f, const char *folder) {
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC,
                                                  .compiler = compiler,
                                                  .timeout_ms = f->timeout_ms,
-                                                 .idle_ms = f->idle_ms},
-                                     .cancel = &cancel_flag,
+                                                 .idle_ms = f->idle_ms,
+                                                 .cancel = &cancel_flag},
                                      .jobs = 2};
     snprintf(scripts, sizeof scripts, "/tmp/uir-cc-XXXXXX"); /* without blanks, at which words are split */
     assert_non_null(mkdtemp(scripts));

@@ -222,13 +222,13 @@ static void test_compilers_that_fail(void **state) {
     uir_diagnostics_clear(&f->diagnostics);
     assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
                      UIR_STATUS_DEVICE_FAILED);
-    assert_true(said(f, "longer than 200 ms"));
+    assert_true(said(f, "longer than the 200 ms"));
     const volatile bool cancel = true;
     options.cancel = &cancel;
     options.timeout_ms = 0;
     uir_diagnostics_clear(&f->diagnostics);
     assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module), UIR_STATUS_CANCELLED);
-    assert_null(f->diagnostics.first);
+    assert_true(said(f, "cancelled"));
     options.cancel = NULL;
     options.compiler = "true"; /* succeeds and writes nothing */
     options.timeout_ms = 0;

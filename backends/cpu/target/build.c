@@ -385,16 +385,8 @@ static uir_status write_script(builder *b, const char *folder, const uir_cpu_job
 }
 
 static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *object) {
-    uint32_t timeout = b->options->compile.timeout_ms ? b->options->compile.timeout_ms : 300000,
-             idle = b->options->compile.idle_ms ? b->options->compile.idle_ms : 20000;
-    uir_cpu_jobs jobs = {.allocator = b->allocator,
-                         .folder = b->folder,
-                         .options = b->options,
-                         .at_once = b->options->jobs ? b->options->jobs : count_cores(),
-                         .timeout_ms = timeout,
-                         .deadline = uir_cpu_now_ms() + timeout,
-                         .idle_ms = idle,
-                         .total = b->file_count + 1};
+    uint32_t at_once = b->options->jobs ? b->options->jobs : count_cores();
+    uir_cpu_jobs jobs = uir_cpu_jobs_begin(b->allocator, b->folder, b->options, at_once, b->file_count + 1);
     uir_cpu_job *commands;
     char path[600];
     UIR_TRY_ALLOCATE(commands, uir_arena_allocate_array(&b->arena, b->file_count + 1, sizeof *commands));

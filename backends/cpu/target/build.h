@@ -10,13 +10,12 @@
 #include "backends/cpu/target/cpu.h"
 
 typedef struct uir_cpu_build_options {
-    uir_cpu_compile_options compile; /* timeout_ms: of the whole build; keep_source is not read */
+    uir_cpu_compile_options compile; /* the times and `cancel`: of the whole build; keep_source is not read */
     uint32_t jobs;                   /* compilers at once; 0: the cores that this process may use */
     bool warnings;                   /* what the compiler warns of becomes a warning of ours; else it is silenced */
     /* An existing folder to write the source files to as well, with build.sh and kernels.txt, which says of which
      * kernels they are; or NULL. */
     const char *source_folder;
-    const volatile bool *cancel; /* polled; may be NULL */
     /* After each of `total` steps, on the caller's thread; may be NULL. */
     void (*progress)(void *user, uint32_t done, uint32_t total);
     void *progress_user;

@@ -1,25 +1,18 @@
 /* Source to a loaded shared object: a private folder, the system's C compiler without a shell, dlopen. */
 #include "backends/cpu/target/compile.h"
+#include "backends/cpu/target/jobs.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
-#define MAX_WORDS    UIR_CPU_WORDS_MAX
-#define MAX_MESSAGES 2000 /* bytes of the compiler's words that are kept */
+#define MAX_WORDS UIR_CPU_WORDS_MAX
 
 static const char *const variant_flags[] = {
 #define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) flags,
@@ -79,115 +72,6 @@ const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options) {
     return "cc";
 }
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-typedef enum ending { ENDED, LATE, CANCELLED } ending;
-
-static bool is_cancelled(const uir_cpu_compile_options *options) {
-    return options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED);
-}
-
-/* Reads the child's words until it closes them, the time is over or the caller cancels; keeps the first MAX_MESSAGES
- * bytes. A signal cuts the wait short; one that another thread took is seen at the next look. */
-static ending listen_to(const uir_cpu_compile_options *options, int fd, int64_t deadline, char *messages) {
-    enum { LOOK_MS = 50 };
-    size_t used = 0;
-    ending how = LATE;
-    char buffer[4096];
-    for (;;) {
-        int64_t left = deadline - now_ms();
-        struct pollfd p = {fd, POLLIN, 0};
-        if (is_cancelled(options)) how = CANCELLED;
-        if (how == CANCELLED || left <= 0) break;
-        int ready = poll(&p, 1, left > LOOK_MS ? LOOK_MS : (int)left);
-        if (ready < 0 && errno != EINTR) break;
-        if (ready <= 0) continue;
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            how = ENDED;
-            break;
-        }
-        size_t keep = MAX_MESSAGES - used < (size_t)got ? MAX_MESSAGES - used : (size_t)got;
-        memcpy(messages + used, buffer, keep);
-        used += keep;
-    }
-    messages[used] = 0;
-    return how;
-}
-
-/* Waits for the child; past the deadline or once cancelled, ends it and all that it started (its process group):
- * politely first, so that a compiler removes its temporary files. */
-static int reap(const uir_cpu_compile_options *options, pid_t child, int64_t deadline, bool end) {
-    enum { POLITE_MS = 2000 };
-    int64_t force = INT64_MAX;
-    int state;
-    for (;;) {
-        siginfo_t info = {.si_pid = 0};
-        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR) return -1;
-        if (info.si_pid == child) break;
-        if (force == INT64_MAX && (end || now_ms() > deadline || is_cancelled(options))) {
-            end = true;
-            force = now_ms() + POLITE_MS;
-            kill(-child, SIGTERM);
-        }
-        if (now_ms() > force) kill(-child, SIGKILL);
-        struct timespec pause = {0, 1000000};
-        nanosleep(&pause, NULL);
-    }
-    if (end) kill(-child, SIGKILL); /* before the wait: until then the group's number is nobody else's */
-    while (waitpid(child, &state, 0) < 0) {
-        if (errno != EINTR) return -1;
-    }
-    return state;
-}
-
-static uir_status run_compiler(char *const *argv, const uir_cpu_compile_options *options,
-                               uir_diagnostics *diagnostics) {
-    int ends[2];
-    char messages[MAX_MESSAGES + 1];
-    uint32_t timeout_ms = options->timeout_ms ? options->timeout_ms : 300000;
-    pid_t child;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "no pipe to the compiler: %s", strerror(errno));
-    int64_t deadline = now_ms() + timeout_ms;
-    int error = posix_spawn_file_actions_init(&actions), no_attributes = posix_spawnattr_init(&attributes);
-    if (!error) error = no_attributes;
-    if (!error) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    if (!error) error = posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
-    if (!error) error = posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (!no_attributes) posix_spawnattr_destroy(&attributes);
-    close(ends[1]);
-    if (error) {
-        close(ends[0]);
-        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                              "install gcc or clang, or name a C compiler in the environment variable CC",
-                              "the C compiler '%s' cannot be started: %s", argv[0], strerror(error));
-    }
-    ending how = listen_to(options, ends[0], deadline, messages);
-    close(ends[0]);
-    int state = reap(options, child, deadline, how != ENDED);
-    if (how == CANCELLED || is_cancelled(options)) return UIR_STATUS_CANCELLED;
-    if (how == LATE)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' took longer than %u ms",
-                         argv[0], timeout_ms);
-    if (state == -1 || !WIFEXITED(state) || WEXITSTATUS(state) != 0)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' failed: %s", argv[0],
-                         messages[0] ? messages : "it said nothing");
-    if (messages[0]) uir_warning(diagnostics, NULL, "the C compiler '%s' says: %s", argv[0], messages);
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t done = 0;
@@ -211,8 +95,16 @@ bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *option
            uir_cpu_words_add_all(w, variant_flags[options->variant]) && uir_cpu_words_add_all(w, options->extra_flags);
 }
 
-static uir_status build(const uir_cpu_compile_options *options, const char *source, size_t length, const char *folder,
-                        const char *output, bool program, uir_diagnostics *diagnostics) {
+static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_compile_options *options,
+                               const char *folder, char *const *argv, uir_diagnostics *diagnostics) {
+    const uir_cpu_build_options build = {.compile = *options};
+    uir_cpu_jobs jobs = uir_cpu_jobs_begin(allocator, folder, &build, 1, 1);
+    return uir_cpu_jobs_run(&jobs, &(uir_cpu_job){argv, "kernels.c"}, 1, diagnostics);
+}
+
+static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
+                        size_t length, const char *folder, const char *output, bool program,
+                        uir_diagnostics *diagnostics) {
     words w = {.used = 0};
     char path[1024];
     if ((size_t)snprintf(path, sizeof path, "%s/kernels.c", folder) >= sizeof path)
@@ -226,10 +118,8 @@ static uir_status build(const uir_cpu_compile_options *options, const char *sour
                                                     : NULL) &&
                 uir_cpu_words_add(&w, "-o", 2) && uir_cpu_words_add(&w, output, strlen(output)) &&
                 uir_cpu_words_add(&w, path, strlen(path)) && uir_cpu_words_add_all(&w, "-lm");
-    uir_status status =
-        fits ? run_compiler(w.argv, options, diagnostics)
-             : uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
-    return status;
+    if (!fits) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
+    return run_compiler(allocator, options, folder, w.argv, diagnostics);
 }
 
 uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics) {
@@ -265,7 +155,7 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
         return status;
     }
     snprintf(output, sizeof output, "%s/kernels.so", folder);
-    status = build(options, source, length, folder, output, false, diagnostics);
+    status = build(allocator, options, source, length, folder, output, false, diagnostics);
     if (status == UIR_STATUS_OK) {
         module->handle = dlopen(output, RTLD_NOW | RTLD_LOCAL);
         if (!module->handle)
@@ -300,9 +190,8 @@ uir_cpu_phase_function uir_cpu_module_find(const uir_cpu_module *module, const c
 uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu_compile_options *options,
                                    const char *source, size_t length, const char *path, uir_diagnostics *diagnostics) {
     char folder[512];
-    (void)allocator;
     UIR_TRY(uir_cpu_make_folder(folder, diagnostics));
-    uir_status status = build(options, source, length, folder, path, true, diagnostics);
+    uir_status status = build(allocator, options, source, length, folder, path, true, diagnostics);
     remove_folder(folder);
     return status;
 }

@@ -29,7 +29,7 @@ typedef struct child {
     char messages[MAX_MESSAGES + 1];
 } child;
 
-int64_t uir_cpu_now_ms(void) {
+static int64_t now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
@@ -168,7 +168,7 @@ static uint64_t ticks_of(const char *id, const child *children, uint32_t slots) 
 /* Whether the compilers have hung: none has used the processor for long, nor ended. Not known where there is no /proc.
  */
 static bool have_hung(uir_cpu_jobs *jobs, const child *children, uint32_t slots) {
-    int64_t now = uir_cpu_now_ms(), often = jobs->idle_ms / 10 < 1000 ? jobs->idle_ms / 10 : 1000;
+    int64_t now = now_ms(), often = jobs->idle_ms / 10 < 1000 ? jobs->idle_ms / 10 : 1000;
     if (now - jobs->looked < often) return false;
     DIR *processes = opendir("/proc");
     if (!processes) return false;
@@ -196,8 +196,8 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         closing |= children[i].id && children[i].closed;
         if (children[i].id) compiler = children[i].job->argv[0];
     }
-    int64_t left = jobs->deadline - uir_cpu_now_ms();
-    if (o->cancel && __atomic_load_n(o->cancel, __ATOMIC_RELAXED))
+    int64_t left = jobs->deadline - now_ms();
+    if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED))
         return uir_error(diagnostics, UIR_STATUS_CANCELLED, NULL, "compiling the kernels was cancelled");
     if (left <= 0)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
@@ -242,6 +242,20 @@ static uir_status run_all(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint3
     return UIR_STATUS_OK;
 }
 
+uir_cpu_jobs uir_cpu_jobs_begin(const uir_allocator *allocator, const char *folder,
+                                const uir_cpu_build_options *options, uint32_t at_once, uint32_t total) {
+    const uir_cpu_compile_options *compile = &options->compile;
+    uir_cpu_jobs jobs = {.allocator = allocator,
+                         .folder = folder,
+                         .options = options,
+                         .at_once = at_once,
+                         .timeout_ms = compile->timeout_ms ? compile->timeout_ms : 300000,
+                         .idle_ms = compile->idle_ms ? compile->idle_ms : 20000,
+                         .total = total};
+    jobs.deadline = now_ms() + jobs.timeout_ms;
+    return jobs;
+}
+
 uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count,
                             uir_diagnostics *diagnostics) {
     uint32_t slots = jobs->at_once;
@@ -251,7 +265,7 @@ uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uin
     if (slots > MAX_AT_ONCE) slots = MAX_AT_ONCE;
     if (slots > count) slots = count;
     if (!slots) return UIR_STATUS_OK;
-    jobs->looked = jobs->busy = uir_cpu_now_ms();
+    jobs->looked = jobs->busy = now_ms();
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", jobs->folder);
     UIR_TRY_ALLOCATE(children, uir_allocate_zeroed(jobs->allocator, slots * sizeof *children));
     char **environment = make_environment(jobs->allocator, temporary, &environment_size);

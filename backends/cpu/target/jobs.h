@@ -18,14 +18,16 @@ typedef struct uir_cpu_jobs {
     const uir_cpu_build_options *options;
     uint32_t at_once;
     uint32_t timeout_ms;
-    int64_t deadline;     /* uir_cpu_now_ms, after which they are killed */
+    int64_t deadline;     /* on the monotonic clock, ms: after it they are killed */
     uint32_t idle_ms;     /* killed when none of them has used the processor for so long */
-    int64_t looked, busy; /* set by the run, uir_cpu_now_ms: when that was looked at last, and found last */
+    int64_t looked, busy; /* set by the run: when that was looked at last, and found last */
     uint64_t used;        /* set by the run: what they had used then */
     uint32_t done, total; /* for the progress callback; `done` counts on */
 } uir_cpu_jobs;
 
-int64_t uir_cpu_now_ms(void);
+/* The times that the options give begin now. `total`: commands, for progress. */
+uir_cpu_jobs uir_cpu_jobs_begin(const uir_allocator *allocator, const char *folder,
+                                const uir_cpu_build_options *options, uint32_t at_once, uint32_t total);
 /* DEVICE_FAILED with a compiler's first lines, CANCELLED, OUT_OF_MEMORY. Jobs start in their order. */
 uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count,
                             uir_diagnostics *diagnostics);
