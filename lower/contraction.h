@@ -5,8 +5,8 @@
  * elementwise work before it and after it. Out: scheduled functions, each a variant with its `require`, the last one
  * without; and their iGraphs.
  *
- * The result's axes fall into classes by which factor they address: both (batch), the first (m), the second (n); k is
- * summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result stays on
+ * The result's axes fall into classes by which factor they address: both or none (batch), the first (m), the second
+ * (n); k is summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result stays on
  * chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of columns
  * where it is not constant and packed so already. What follows is done row by row on the finished block.
  *

@@ -280,7 +280,7 @@ static uir_status classify(uir_contraction *c) {
         if (block->iters[i].data) return uir_contraction_refuse(c, "a contraction's axis is read from data");
         *axis = (uir_contraction_axis){.extent = block->iters[i].extent, .place = -1};
         axis->class = block->iters[i].reduce               ? UIR_CONTRACTION_K
-                      : uses[0].used[i] && uses[1].used[i] ? UIR_CONTRACTION_BATCH
+                      : uses[0].used[i] == uses[1].used[i] ? UIR_CONTRACTION_BATCH
                       : uses[1].used[i]                    ? UIR_CONTRACTION_N
                                                            : UIR_CONTRACTION_M;
     }

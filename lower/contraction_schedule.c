@@ -198,15 +198,36 @@ static uint32_t find_leader(uir_contraction_plans *all) {
     return leader;
 }
 
+/* Is a contraction's first factor that of another, element by element: the same place of the same tensor at the same
+ * rows and depth? Axes of two contractions are the same when they have one name and class. */
+static bool shares_first_factor(const uir_contraction_plan *p, const uir_contraction_plan *with) {
+    uir_loop_function *f = p->f;
+    const uir_loop_statement *update = STATEMENT(f, p->c.update), *other = STATEMENT(f, with->c.update);
+    const uir_loop_expression *own = EXPRESSION(f, p->raw[0]), *left = EXPRESSION(f, with->raw[0]);
+    uint32_t count = uir_dims_symbol_count(f->dims);
+    uir_dim *replacements;
+    if (own->kind != UIR_LOOP_LOAD || left->kind != UIR_LOOP_LOAD || own->load.tensor != left->load.tensor ||
+        own->has_fill != left->has_fill || own->fill != left->fill ||
+        !(replacements = uir_arena_allocate_array(p->c.arena, count + 1, sizeof *replacements)))
+        return false;
+    for (uint32_t a = 0; a < p->c.axis_count; a++)
+        for (uint32_t b = 0; b < with->c.axis_count; b++)
+            if (p->c.axes[a].class == with->c.axes[b].class && !strcmp(update->iters[a].name, other->iters[b].name))
+                replacements[update->iters[a].symbol.id] = uir_dim_symbol(f->dims, other->iters[b].symbol);
+    for (uint32_t d = 0; d < f->tensors.data[own->load.tensor].rank; d++) {
+        uir_dim index = uir_dim_substitute(f->dims, own->load.indices[d], replacements, count);
+        if (!uir_dim_equal(index, left->load.indices[d])) return false;
+    }
+    return true;
+}
+
 /* Side by side: one first factor, columns of known number. */
 static uir_status check_siblings(const uir_contraction_plans *all) {
     const uir_contraction_plan *leader = &all->plans[all->leader];
-    const uir_loop_expression *left = EXPRESSION(leader->f, leader->raw[0]);
     for (uint32_t i = 0; i < all->count && all->count > 1; i++) {
         uir_contraction_plan *p = &all->plans[i];
-        const uir_loop_expression *own = EXPRESSION(p->f, p->raw[0]);
         int64_t columns;
-        bool same = left->kind == UIR_LOOP_LOAD && own->kind == UIR_LOOP_LOAD && own->load.tensor == left->load.tensor;
+        bool same = shares_first_factor(p, leader);
         bool known = p->sides[UIR_CONTRACTION_N].axis != NONE;
         for (uint32_t a = 0; a < p->c.axis_count; a++) {
             known &= p->c.axes[a].class != UIR_CONTRACTION_BATCH;
