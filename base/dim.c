@@ -215,6 +215,10 @@ void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void
     for (uint32_t i = 0; i < node->symbol_count; i++) visit(user, (uir_symbol){node->symbols[i]});
 }
 
+bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol) {
+    return dim.id && uir_dim_has_symbol(dim_at(dims, dim), symbol.id);
+}
+
 int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     if (a.id == b.id) return 0;
     const uir_dim_node *x = &dim_at(dims, a)->node, *y = &dim_at(dims, b)->node;

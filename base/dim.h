@@ -131,6 +131,7 @@ uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions
 uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count);
 /* Calls back for every distinct symbol in the expression. */
 void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void *user, uir_symbol symbol), void *user);
+bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol);
 
 /* Evaluation. `values[symbol.id]`; a symbol at or beyond `count`, or with `bound[symbol.id]` false (bound may be NULL),
  * is unbound. Fails on an unbound symbol, overflow, or division by a value <= 0. */

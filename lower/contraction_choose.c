@@ -19,19 +19,22 @@ static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
     return high < UNKNOWN ? high : UNKNOWN;
 }
 
-/* Of each class the longest axis, the last in the output of those that are equal. */
+/* Is one axis to be tiled rather than another of its class? Columns lie together in memory: the last in the output.
+ * Else the longer one. */
+static bool is_better(uir_contraction_plan *p, const uir_contraction_axis *axis, const uir_contraction_axis *than) {
+    int64_t here = guess(p, axis->extent), there = guess(p, than->extent);
+    if (axis->class != UIR_CONTRACTION_N && here != there) return here > there;
+    return axis->place >= than->place;
+}
+
 void uir_contraction_plan_choose_axes(uir_contraction_plan *p) {
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
         uir_contraction_side *s = &p->sides[class];
-        int32_t place = -2;
         s->axis = NONE;
         for (uint32_t i = 0; i < p->c.axis_count; i++) {
             const uir_contraction_axis *axis = &p->c.axes[i];
-            if (axis->class != class) continue;
-            int64_t here = guess(p, axis->extent), best = s->axis == NONE ? -1 : guess(p, s->extent);
-            bool last = class == UIR_CONTRACTION_N && s->axis != NONE; /* columns lie together in memory */
-            if (last ? axis->place < place : here < best || (here == best && axis->place < place)) continue;
-            s->axis = i, s->extent = axis->extent, place = axis->place;
+            if (axis->class != class || (s->axis != NONE && !is_better(p, axis, &p->c.axes[s->axis]))) continue;
+            s->axis = i, s->extent = axis->extent;
         }
         if (s->axis == NONE) s->extent = uir_contraction_plan_number(p, 1);
     }
@@ -93,56 +96,42 @@ uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir
     return NONE;
 }
 
-/* What mma can read: the factor itself, or what is cast to i32 in it. */
+static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype) {
+    uir_dtype state = p->f->tensors.data[p->c.tensor].dtype;
+    return uir_device_find_legal(p->device, "mma", state, dtype, 0, 1, 0) >= 0;
+}
+
+/* What mma can read: the factor itself, or what is cast in it when the device multiplies that. */
 uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
     uir_loop_function *f = p->f;
-    uir_dtype state = f->tensors.data[p->c.tensor].dtype;
     for (uint32_t k = 0; k < 2; k++) {
         const uir_loop_expression *e = EXPRESSION(f, p->c.factors[k]);
         p->raw[k] = p->c.factors[k];
-        if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST && uir_dtype_bits(e->dtype) == 32 &&
-            !uir_dtype_is_float(e->dtype) && uir_dtype_bits(EXPRESSION(f, e->arguments[0])->dtype) == 8)
+        if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST && has_mma(p, EXPRESSION(f, e->arguments[0])->dtype))
             p->raw[k] = e->arguments[0];
         p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
-        bool same = p->dtypes[k] == state;
-        if (uir_device_find_legal(p->device, "mma", state, p->dtypes[k], 0, 1, 0) < 0 ||
-            (uir_dtype_is_float(state) && !same))
+        if (!has_mma(p, p->dtypes[k]))
             return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
     }
     return UIR_STATUS_OK;
 }
 
-typedef struct variable_count {
-    const uir_loop_statement *block;
-    uint32_t count;
-    uir_symbol last;
-} variable_count;
-
-static void count_variable(void *user, uir_symbol symbol) {
-    variable_count *v = user;
-    for (uint32_t i = 0; i < v->block->iter_count; i++)
-        if (v->block->iters[i].symbol.id == symbol.id) v->count++, v->last = symbol;
-}
-
 /* Every index is a start plus at most one iteration variable, each used once: the slice is a box. */
 static bool is_box(uir_contraction_plan *p, uint32_t expression) {
     const uir_loop_expression *e = EXPRESSION(p->f, expression);
+    const uir_loop_statement *update = STATEMENT(p->f, p->c.update);
     uir_dims *dims = p->f->dims;
-    uir_symbol used[UIR_LOOP_MAX_RANK];
-    uint32_t count = 0;
+    bool used[UIR_LOOP_MAX_ITERS] = {false};
     if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
     for (uint32_t d = 0; d < p->f->tensors.data[e->load.tensor].rank; d++) {
-        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
-        uir_dim_visit_symbols(dims, e->load.indices[d], count_variable, &v);
-        if (!v.count) continue;
-        uir_dim start = uir_dim_sub(dims, e->load.indices[d], uir_dim_symbol(dims, v.last));
-        variable_count rest = {v.block, 0, {0}};
-        if (v.count > 1 || !start.id) return false;
-        uir_dim_visit_symbols(dims, start, count_variable, &rest);
-        for (uint32_t i = 0; i < count; i++)
-            if (used[i].id == v.last.id) return false;
-        if (rest.count) return false;
-        used[count++] = v.last;
+        for (uint32_t i = 0; i < update->iter_count; i++) {
+            if (!uir_dim_mentions(dims, e->load.indices[d], update->iters[i].symbol)) continue;
+            uir_dim start = uir_dim_sub(dims, e->load.indices[d], uir_dim_symbol(dims, update->iters[i].symbol));
+            if (used[i] || !start.id) return false;
+            for (uint32_t k = 0; k < update->iter_count; k++)
+                if (uir_dim_mentions(dims, start, update->iters[k].symbol)) return false;
+            used[i] = true;
+        }
     }
     return true;
 }
@@ -150,11 +139,9 @@ static bool is_box(uir_contraction_plan *p, uint32_t expression) {
 /* Dim of a tensor that an axis of the update addresses in a box; NONE. */
 static uint32_t dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis) {
     const uir_loop_expression *e = EXPRESSION(p->f, expression);
-    for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++) {
-        variable_count v = {STATEMENT(p->f, p->c.update), 0, {0}};
-        uir_dim_visit_symbols(p->f->dims, e->load.indices[d], count_variable, &v);
-        if (v.count && v.last.id == v.block->iters[axis].symbol.id) return d;
-    }
+    const uir_loop_statement *update = STATEMENT(p->f, p->c.update);
+    for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++)
+        if (uir_dim_mentions(p->f->dims, e->load.indices[d], update->iters[axis].symbol)) return d;
     return NONE;
 }
 
@@ -166,12 +153,12 @@ bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     uint32_t row = dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
     int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
-    if (p->few || row == NONE) return true;
+    if (p->few) return true;
     for (uint32_t d = row + 1; d < t->rank; d++) {
-        if (!uir_contraction_plan_is_const(p, t->extents[d], &extent) || extent < 1 || extent > 1 << 20) return false;
-        distance *= extent;
+        if (!uir_contraction_plan_is_const(p, t->extents[d], &extent)) return false;
+        distance = distance * (extent % SAME_SET) % SAME_SET;
     }
-    return distance < SAME_SET || distance % SAME_SET != 0;
+    return distance != 0;
 }
 
 /* Is the second factor read where it lies? Constants are in panels already; else its rows must follow each other. */
@@ -206,27 +193,19 @@ static uir_status add_tile(uir_contraction_plan *p, uir_contraction_side *s, int
     return s->tile.id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
-/* A tile of a constant: all of it where that fits. */
+/* A tile of a constant: all of it where that fits. (Guards that always hold cost nothing: the kernel is proved not to
+ * need them.) */
 static void fixed_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t size) {
     int64_t extent;
-    bool known = uir_contraction_plan_is_const(p, s->extent, &extent);
-    if (known && extent <= size) {
-        s->tile = uir_contraction_plan_number(p, extent < 1 ? 1 : extent);
-        s->split = s->guarded = false;
-        s->guarded = extent < 1;
-    } else {
-        s->tile = uir_contraction_plan_number(p, size);
-        s->split = true;
-        s->guarded = !known || extent % size != 0;
-    }
+    s->split = s->guarded = !uir_contraction_plan_is_const(p, s->extent, &extent) || extent > size;
+    s->tile = s->split ? uir_contraction_plan_number(p, size) : s->extent;
 }
 
 /* Columns of a known small number: rows of the tile are whole lines of a cache. */
 static void column_tile(uir_contraction_plan *p, uir_contraction_side *n) {
-    int64_t extent;
     fixed_tile(p, n, 128);
-    if (n->split || !uir_contraction_plan_is_const(p, n->extent, &extent) || extent <= 1 || extent % LINE == 0) return;
-    n->tile = uir_contraction_plan_number(p, (extent + LINE - 1) / LINE * LINE);
+    if (n->split || n->axis == NONE) return;
+    n->tile = uir_dim_align(p->f->dims, n->extent, uir_contraction_plan_number(p, LINE));
     n->guarded = true;
 }
 
@@ -240,10 +219,10 @@ static footprint footprint_of(uir_contraction_plan *p) {
     int64_t after = 8 * (int64_t)p->c.after_count;
     for (uint32_t k = 0; k < 2; k++) {
         int64_t bytes = p->copied[k] ? (int64_t)uir_dtype_bits(p->dtypes[k]) / 8 : 0;
-        if (p->copied[k] && EXPRESSION(p->f, p->raw[k])->kind != UIR_LOOP_LOAD) bytes *= 4; /* what leads to it */
+        if (EXPRESSION(p->f, p->raw[k])->kind != UIR_LOOP_LOAD) bytes *= 4; /* what leads to it */
         *(k ? &f.kn : &f.mk) = bytes;
     }
-    *(p->by_tiles || p->sides[UIR_CONTRACTION_N].axis == NONE ? &f.mn : &f.n) += after;
+    *(p->by_tiles ? &f.mn : &f.n) += after;
     /* Beside others: the sums of each, and a tile of what the others read of it. */
     f.mn *= p->products > 1 ? 2 * (int64_t)p->products : 1;
     f.kn *= p->products;
@@ -252,30 +231,37 @@ static footprint footprint_of(uir_contraction_plan *p) {
     return f;
 }
 
-static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
-    footprint f = footprint_of(p);
-    int64_t panels = (t.n + PANEL - 1) / PANEL * PANEL;
-    return t.m * t.n * f.mn + t.m * (t.k + ROW_PAD) * f.mk + panels * t.k * f.kn + t.n * f.n + f.fixed;
-}
-
-/* The same over the tiles, as a condition of the kernel. */
-static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
+static uir_dim bytes_of(uir_contraction_plan *p, uir_dim m, uir_dim n, uir_dim k) {
     uir_dims *dims = p->f->dims;
     footprint f = footprint_of(p);
-    uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
-            k = p->sides[UIR_CONTRACTION_K].tile;
-    int64_t known;
-    uir_dim bytes = uir_dim_mul(dims, uir_dim_mul(dims, m, n), uir_contraction_plan_number(p, f.mn));
     uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, PANEL));
     uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, ROW_PAD)));
-    if (f.mk) bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, rows, uir_contraction_plan_number(p, f.mk)));
-    if (f.kn)
-        bytes = uir_dim_add(dims, bytes,
-                            uir_dim_mul(dims, uir_dim_mul(dims, panels, k), uir_contraction_plan_number(p, f.kn)));
-    bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, n, uir_contraction_plan_number(p, f.n)));
-    bytes = uir_dim_add(dims, bytes, uir_contraction_plan_number(p, f.fixed));
+    const uir_dim parts[] = {uir_dim_mul(dims, m, n), rows, uir_dim_mul(dims, panels, k), n};
+    const int64_t each[] = {f.mn, f.mk, f.kn, f.n};
+    uir_dim bytes = uir_contraction_plan_number(p, f.fixed);
+    for (uint32_t i = 0; i < 4; i++)
+        bytes = uir_dim_add(dims, bytes, uir_dim_mul(dims, parts[i], uir_contraction_plan_number(p, each[i])));
+    return bytes;
+}
+
+/* The same for tiles of known size. */
+static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
+    int64_t bytes = INT64_MAX;
+    (void)uir_contraction_plan_is_const(p,
+                                        bytes_of(p, uir_contraction_plan_number(p, t.m),
+                                                 uir_contraction_plan_number(p, t.n),
+                                                 uir_contraction_plan_number(p, t.k)),
+                                        &bytes);
+    return bytes;
+}
+
+/* That it fits, as a condition of the kernel. */
+static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
+    int64_t known;
+    uir_dim bytes = bytes_of(p, p->sides[UIR_CONTRACTION_M].tile, p->sides[UIR_CONTRACTION_N].tile,
+                             p->sides[UIR_CONTRACTION_K].tile);
     if (!bytes.id) return UIR_STATUS_OUT_OF_MEMORY;
-    if (uir_dim_is_const(dims, bytes, &known)) return UIR_STATUS_OK;
+    if (uir_contraction_plan_is_const(p, bytes, &known)) return UIR_STATUS_OK;
     uir_condition fits = {UIR_RELATION_LE, bytes, uir_contraction_plan_number(p, capacity)};
     return uir_vector_push(&p->f->arena, &p->f->requires_, fits);
 }
@@ -289,7 +275,7 @@ static uir_dim cost_of(uir_contraction_plan *p, tile_choice t) {
         uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_N].extent, uir_contraction_plan_number(p, t.n)));
     for (uint32_t i = 0; i < p->c.axis_count; i++) {
         uint32_t class = p->c.axes[i].class;
-        if (class != UIR_CONTRACTION_K && (class == UIR_CONTRACTION_BATCH || p->sides[class].axis != i))
+        if (class != UIR_CONTRACTION_K && p->sides[class].axis != i)
             units = uir_dim_mul(dims, units, p->c.axes[i].extent);
     }
     int64_t unit = t.m * t.n + (p->copied[0] ? 8 : 2) * t.m + (p->copied[1] ? 32 : 8) * t.n;
@@ -297,12 +283,12 @@ static uir_dim cost_of(uir_contraction_plan *p, tile_choice t) {
                        uir_contraction_plan_number(p, unit));
 }
 
-/* A tile is at most what some candidate makes it. */
+/* A tile that is a symbol is at most what some candidate makes it. */
 static void narrow_tile(uir_contraction_plan *p, const uir_contraction_side *s, int64_t most) {
     uir_symbol symbol;
     if (!uir_dim_is_symbol(p->f->dims, s->tile, &symbol)) return;
     uir_symbol_facts facts = uir_dims_symbol_facts(p->f->dims, symbol);
-    if (most < facts.max && most >= facts.min) facts.max = most;
+    facts.max = most;
     uir_dims_set_symbol_facts(p->f->dims, symbol, facts);
 }
 
@@ -323,15 +309,12 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
         fixed_tile(p, k, most);
     } else {
         k->tile = k->extent;
-        k->split = k->guarded = false;
     }
     int64_t depth = 0;
-    if (copies) (void)uir_contraction_plan_is_const(p, k->tile, &depth);
-    if (p->few || (uir_contraction_plan_is_const(p, m->extent, &extent) && extent <= few)) {
-        m->tile = uir_contraction_plan_number(
-            p, uir_contraction_plan_is_const(p, m->extent, &extent) && extent >= 1 ? extent : few);
-        m->split = false;
-        m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent) || extent < 1;
+    (void)uir_contraction_plan_is_const(p, k->tile, &depth);
+    if (p->few) {
+        m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
+        m->tile = m->guarded ? uir_contraction_plan_number(p, few) : m->extent;
         column_tile(p, n);
         return require_capacity(p, capacity);
     }
@@ -347,7 +330,7 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     n->guarded |= !narrow;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
-            tile_choice t = {rows[i], narrow ? (width < 1 ? 1 : width) : columns[j], depth};
+            tile_choice t = {rows[i], narrow ? width : columns[j], depth};
             if ((narrow && j) || byte_count(p, t) > capacity || (t.m > 96 && !p->copied[1])) continue;
             uir_icandidate row = {.cost = cost_of(p, t)};
             UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
@@ -359,9 +342,9 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
             UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
         }
     }
-    narrow_tile(p, m, most_rows);
-    if (!narrow) narrow_tile(p, n, most_columns);
     if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
+    narrow_tile(p, m, most_rows);
+    narrow_tile(p, n, most_columns);
     return require_capacity(p, capacity);
 }
 
@@ -373,10 +356,9 @@ static void key_tile(uir_contraction_plan *p, uir_contraction_side *n) {
     int64_t extent;
     bool known = uir_contraction_plan_is_const(p, n->extent, &extent);
     int64_t size = known && extent <= MOST_KEYS ? (extent + LINE - 1) / LINE * LINE : KEYS;
-    if (size < LINE) size = LINE;
     n->tile = uir_contraction_plan_number(p, size);
     n->split = !known || extent > size;
-    n->guarded = !known || extent % size != 0 || extent < 1;
+    n->guarded = !known || extent % size != 0;
 }
 
 uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second) {
@@ -390,7 +372,6 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
         if (!strcmp(first->device->spaces[s].name, "sram"))
             capacity = (int64_t)first->device->spaces[s].capacity / 4 * 3;
     k->tile = k->extent;
-    k->split = k->guarded = false;
     key_tile(first, n);
     column_tile(second, out);
     if (out->split || !uir_contraction_plan_is_const(first, k->extent, &depth) ||

@@ -64,31 +64,15 @@ typedef struct order {
     bool *done; /* per tensor */
 } order;
 
-typedef struct mention {
-    uir_symbol symbol;
-    bool found;
-} mention;
-
-static void note_symbol(void *user, uir_symbol symbol) {
-    mention *m = user;
-    if (symbol.id == m->symbol.id) m->found = true;
-}
-
-static bool mentions(uir_dims *dims, uir_dim dim, uir_symbol symbol) {
-    mention m = {symbol, false};
-    uir_dim_visit_symbols(dims, dim, note_symbol, &m);
-    return m.found;
-}
-
 enum { SEVERAL = 1000 };
 /* Which of `count` loops an index of the block runs along: NONE when none does, SEVERAL when more do. */
 static uint32_t loop_of(const order *o, uir_dim index, const uir_loop_statement *const *loops, uint32_t count) {
     uint32_t found = UIR_LOOP_NONE, hits = 0;
     for (uint32_t i = 0; i < o->block->iter_count; i++) {
         const uir_loop_iter *iter = &o->block->iters[i];
-        if (iter->data || !mentions(o->k->dims, index, iter->symbol)) continue;
+        if (iter->data || !uir_dim_mentions(o->k->dims, index, iter->symbol)) continue;
         for (uint32_t l = 0; l < count; l++) {
-            if (!loops[l] || !mentions(o->k->dims, iter->value, loops[l]->symbol)) continue;
+            if (!loops[l] || !uir_dim_mentions(o->k->dims, iter->value, loops[l]->symbol)) continue;
             found = l;
             hits++;
         }
@@ -209,7 +193,7 @@ static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *a
     bool deep[UIR_LOOP_MAX_RANK] = {false};
     for (uint32_t d = 0; d < t->rank; d++)
         for (uint32_t i = 0; i < block->iter_count; i++)
-            deep[d] |= block->iters[i].reduce && mentions(k->dims, access->indices[d], block->iters[i].symbol);
+            deep[d] |= block->iters[i].reduce && uir_dim_mentions(k->dims, access->indices[d], block->iters[i].symbol);
     for (uint32_t d = t->rank; d > 0; d--) {
         if (!deep[d - 1]) continue;
         strides[d - 1] = stride;
@@ -478,7 +462,7 @@ void uir_contraction_emit(uir_kernel *k, uint32_t id) {
         uint32_t which = 2;
         for (uint32_t d = f->tensors.data[sum->targets[0].tensor].rank; d > 0; d--) {
             uir_dim index = uir_kernel_substitute(k, sum->targets[0].indices[d - 1]);
-            if (index.id && mentions(k->dims, index, k->lanes[l].symbol)) which = d > 1;
+            if (index.id && uir_dim_mentions(k->dims, index, k->lanes[l].symbol)) which = d > 1;
         }
         sides[which].lanes[sides[which].count++] = l;
     }

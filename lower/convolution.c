@@ -23,22 +23,8 @@ bool uir_convolution_known(const uir_convolution *v, uir_dim dim, int64_t *out) 
 }
 
 /* ---- is it one ---- */
-static bool mentions_iter(const uir_convolution *v, uir_dim index, uint32_t axis);
-
-typedef struct symbol_search {
-    uir_symbol symbol;
-    bool found;
-} symbol_search;
-
-static void compare_symbol(void *user, uir_symbol symbol) {
-    symbol_search *s = user;
-    s->found |= s->symbol.id == symbol.id;
-}
-
 static bool mentions_iter(const uir_convolution *v, uir_dim index, uint32_t axis) {
-    symbol_search s = {STATEMENT(v->f, v->p.c.update)->iters[axis].symbol, false};
-    uir_dim_visit_symbols(v->f->dims, index, compare_symbol, &s);
-    return s.found;
+    return uir_dim_mentions(v->f->dims, index, STATEMENT(v->f, v->p.c.update)->iters[axis].symbol);
 }
 
 /* The load in an expression of one operand after the other; NULL. */

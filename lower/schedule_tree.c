@@ -277,20 +277,8 @@ uir_status uir_tree_substitute(uir_schedule *s, uint32_t id, const uir_substitut
     return substitute_one(s, id, &copy);
 }
 
-typedef struct symbol_search {
-    uir_symbol symbol;
-    bool found;
-} symbol_search;
-
-static void see_symbol(void *user, uir_symbol symbol) {
-    symbol_search *search = user;
-    search->found |= symbol.id == search->symbol.id;
-}
-
 bool uir_dim_uses(uir_schedule *s, uir_dim dim, uir_symbol symbol) {
-    symbol_search search = {symbol, false};
-    uir_dim_visit_symbols(s->function->dims, dim, see_symbol, &search);
-    return search.found;
+    return uir_dim_mentions(s->function->dims, dim, symbol);
 }
 
 uir_status uir_expression_substitute(uir_schedule *s, uint32_t id, const uir_substitution *substitution,

@@ -64,20 +64,8 @@ bool uir_tactic_has_kind(const uir_tactic *t, uint32_t block, uir_loop_statement
     return false;
 }
 
-typedef struct symbol_search {
-    uir_symbol symbol;
-    bool found;
-} symbol_search;
-
-static void find_symbol(void *user, uir_symbol symbol) {
-    symbol_search *s = user;
-    if (s->symbol.id == symbol.id) s->found = true;
-}
-
 bool uir_tactic_mentions(const uir_tactic *t, uir_dim dim, uir_symbol symbol) {
-    symbol_search s = {symbol, false};
-    uir_dim_visit_symbols(t->f->dims, dim, find_symbol, &s);
-    return s.found;
+    return uir_dim_mentions(t->f->dims, dim, symbol);
 }
 
 /* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
