@@ -1,4 +1,4 @@
-/* A plan with one thing out of order is refused: each edit breaks one check. */
+/* A plan with one thing out of order is refused: each edit breaks one check. So are the bytes around it. */
 #include "tests/runtime/support.h"
 
 #include "runtime/plan.h"
@@ -250,7 +250,78 @@ static void test_edits(void **state) {
     fixture_deinit(&f);
 }
 
+/* ---- the bytes around the plan ---- */
+/* The header's and the table's hash is made anew, so that what lies behind it is asked. */
+static void sign(unsigned char *bytes) {
+    unsigned char head[24 + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
+    size_t table = (size_t)bytes[12] * UIR_PACKAGE_SECTION_SIZE;
+    if (bytes[12] > UIR_PACKAGE_MAX_SECTIONS) return;
+    memcpy(head, bytes, 24);
+    memcpy(head + 24, bytes + UIR_PACKAGE_HEADER_SIZE, table);
+    uint64_t hash = uir_package_hash(head, 24 + table);
+    for (int i = 0; i < 8; i++) bytes[24 + i] = (unsigned char)(hash >> 8 * i);
+}
+
+static void put_size(unsigned char *to, uint64_t size) {
+    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(size >> 8 * i);
+}
+
+/* Two sections, the second of no bytes, a page behind the first. */
+static void test_envelope(void **state) {
+    (void)state;
+    static _Alignas(64) unsigned char bytes[4 * UIR_PACKAGE_PAGE];
+    const uir_package_section parts[] = {{.kind = UIR_PACKAGE_PLAN, .size = 4, .data = (const unsigned char *)"plan"},
+                                         {.kind = UIR_PACKAGE_WEIGHTS}};
+    const struct {
+        const char *message;  /* NULL: it is sound */
+        size_t at;            /* what is edited: a byte, or the stated size */
+        int byte;             /* -1: none; -2: its lowest bit is flipped */
+        int64_t stated, size; /* more than there are */
+    } cases[] = {
+        {NULL, 0, -1, 0, 0},
+        {"these bytes are no package", 0, 'x', 0, 0},
+        {"these bytes are no package", 0, -1, 0, -(UIR_PACKAGE_PAGE - 31)},
+        {"a package of version 0", 8, 0, 0, 0},
+        {"a package of version 250", 8, 250, 0, 0},
+        {"its size is not the one it states", 0, -1, 0, -1},
+        {"its size is not the one it states", 0, -1, 0, 1},
+        {"its size is not the one it states", 0, -1, 1, 0},
+        {"its table of sections is cut off", 12, UIR_PACKAGE_MAX_SECTIONS + 1, 0, 0},
+        {"its table of sections is cut off", 12, 2, -(UIR_PACKAGE_PAGE - 80), -(UIR_PACKAGE_PAGE - 80)},
+        {"the hash of its table of sections does not match", 30, -2, 0, 0},
+        {"a section of an unknown kind", UIR_PACKAGE_HEADER_SIZE, UIR_PACKAGE_SECTION_KIND_COUNT, 0, 0},
+        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8, 0, 0, 0},
+        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8 + 6, 1, 0, 0},
+        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 16 + 6, 1, 0, 0},
+        {"a section lies elsewhere than it should", 0, -1, -64, -64},
+        {"bytes between sections", UIR_PACKAGE_PAGE - 1, 1, 0, 0},
+        {"the hash of its plan section does not match", UIR_PACKAGE_HEADER_SIZE + 24, -2, 0, 0},
+        {"bytes after its last section", 0, -1, 1, 1},
+    };
+    fixture f;
+    fixture_init(&f);
+    check_ok(&f, uir_package_write(parts, 2, &f.package));
+    assert_int_equal(f.package.length, UIR_PACKAGE_PAGE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_package_section read[UIR_PACKAGE_MAX_SECTIONS];
+        uint32_t count;
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes, f.package.data, f.package.length);
+        if (cases[i].byte >= 0) bytes[cases[i].at] = (unsigned char)cases[i].byte;
+        put_size(bytes + 16, (uint64_t)((int64_t)f.package.length + cases[i].stated));
+        sign(bytes);
+        if (cases[i].byte == -2) bytes[cases[i].at] ^= 1;
+        if (cases[i].byte == -2 && cases[i].at != 30) sign(bytes);
+        uir_status status =
+            uir_package_read(bytes, (size_t)((int64_t)f.package.length + cases[i].size), &f.diagnostics, read, &count);
+        assert_int_equal(status, cases[i].message ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK);
+        if (cases[i].message) check_message(&f, cases[i].message);
+        uir_diagnostics_clear(&f.diagnostics);
+    }
+    fixture_deinit(&f);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edits), cmocka_unit_test(test_envelope)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,357 @@
+/* What a run computes by itself: sizes, the shapes that inputs have, host operators, nodes that its opener computes. */
+#include "tests/runtime/support.h"
+
+#include "base/dim.h"
+#include "runtime/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- sizes ---- */
+static bool by_hand(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
+    bool divides = kind == UIR_DIM_FLOORDIV || kind == UIR_DIM_CEILDIV || kind == UIR_DIM_MOD;
+    double quotient = divides && b > 0 ? (double)a / (double)b : 0;
+    *out = kind == UIR_DIM_ADD        ? a + b
+           : kind == UIR_DIM_MUL      ? a * b
+           : kind == UIR_DIM_MIN      ? (a < b ? a : b)
+           : kind == UIR_DIM_MAX      ? (a > b ? a : b)
+           : kind == UIR_DIM_FLOORDIV ? (int64_t)floor(quotient)
+           : kind == UIR_DIM_CEILDIV  ? (int64_t)ceil(quotient)
+                                      : a - (int64_t)floor(quotient) * b;
+    return !divides || b > 0;
+}
+
+static void test_expressions(void **state) {
+    (void)state;
+    static const uint32_t kinds[] = {UIR_DIM_ADD,      UIR_DIM_MUL,     UIR_DIM_MIN, UIR_DIM_MAX,
+                                     UIR_DIM_FLOORDIV, UIR_DIM_CEILDIV, UIR_DIM_MOD};
+    uir_plan_operation operations[] = {
+        {.kind = UIR_DIM_SYMBOL, .value = 0}, {.kind = UIR_DIM_SYMBOL, .value = 1}, {.kind = UIR_DIM_ADD}};
+    uir_plan_expression expressions[] = {{0, 3}, {1, 1}};
+    uir_plan plan = {
+        .operations = operations, .operations_count = 3, .expressions = expressions, .expressions_count = 2};
+    bool bound[2] = {true, true};
+    int64_t got, wanted, values[2];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        operations[2].kind = kinds[k];
+        for (values[0] = -9; values[0] <= 9; values[0]++) {
+            for (values[1] = -2; values[1] <= 5; values[1]++) {
+                bool defined = by_hand(kinds[k], values[0], values[1], &wanted);
+                assert_int_equal(uir_plan_evaluate(&plan, 0, values, bound, &got), defined);
+                if (defined) assert_true(got == wanted);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* what is too large has no value, nor has what a symbol without one is in */
+        operations[2].kind = i ? UIR_DIM_MUL : UIR_DIM_ADD;
+        values[0] = values[1] = INT64_MAX / 2 + 1;
+        assert_false(uir_plan_evaluate(&plan, 0, values, NULL, &got));
+        values[0] = values[1] = 1;
+        bound[i] = false;
+        assert_false(uir_plan_evaluate(&plan, 0, values, bound, &got));
+        assert_true(uir_plan_evaluate(&plan, 0, values, NULL, &got));
+        bound[i] = true;
+    }
+    assert_int_equal(uir_plan_plain_symbol(&plan, 0), UIR_PLAN_NONE);
+    assert_int_equal(uir_plan_plain_symbol(&plan, 1), 1);
+    operations[1].kind = UIR_DIM_CONST;
+    assert_int_equal(uir_plan_plain_symbol(&plan, 1), UIR_PLAN_NONE);
+}
+
+/* ---- a package ---- */
+static const char *const kernels = "igraph @none on cpu {\n"
+                                   "  ptr %x : dram f32 [1] in 0\n"
+                                   "  ptr %y : dram f32 [1] out 0\n"
+                                   "  phase {\n"
+                                   "    move.f32 %y[0:1], %x[0:1]\n"
+                                   "  }\n"
+                                   "}\n";
+
+typedef struct session {
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+} session;
+
+static void begin(session *s, const char *text) {
+    fixture_init(&s->f);
+    check_ok(&s->f, fixture_build(&s->f, text, kernels));
+    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
+    check_ok(&s->f, uir_runtime_create(s->package, &(uir_runtime_options){.threads = 1}, &s->f.allocator,
+                                       &s->f.diagnostics, &s->r));
+}
+
+static void end(session *s) {
+    uir_runtime_destroy(s->r);
+    uir_package_close(s->package);
+    fixture_deinit(&s->f);
+}
+
+static void test_input_shapes(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t index;
+        uir_package_dim dims[2];
+        size_t count;
+        uir_status status;
+        int64_t shape[2];
+        const char *message;
+    } cases[] = {
+        {0, {{"N", 7}, {"M", 4}}, 2, UIR_STATUS_OK, {7, 3}, NULL},
+        {1, {{"N", 7}}, 1, UIR_STATUS_OK, {1, 3}, NULL},
+        {0, {{"N", 0}}, 1, UIR_STATUS_OK, {0, 0}, NULL},
+        {1, {{"M", 2}, {"K", 4}}, 2, UIR_STATUS_NOT_FOUND, {0}, "no input has a dim 'K'"},
+        {1, {{"M", -2}}, 1, UIR_STATUS_INVALID_ARGUMENT, {0}, "the dim 'M' cannot be -2"},
+        {0, {{"M", 0}}, 1, UIR_STATUS_INVALID_ARGUMENT, {0}, "dim 1 of input 'x' has no value for these dims"},
+        {2, {{"M", 2}}, 1, UIR_STATUS_INVALID_ARGUMENT, {0}, "the model has no input 2"},
+    };
+    session s;
+    begin(&s, "module opset 17\nsize N\nsize M\ngraph \"main\" (%x: f32[N, M - 1], %y: f32[M, 3]) {\n"
+              "    return %x, %y\n}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t shape[2] = {-1, -1};
+        assert_int_equal(uir_package_get_input_shape(s.package, cases[i].index, cases[i].dims, cases[i].count,
+                                                     &s.f.allocator, &s.f.diagnostics, shape),
+                         cases[i].status);
+        if (cases[i].status == UIR_STATUS_OK) assert_memory_equal(shape, cases[i].shape, sizeof shape);
+        if (cases[i].message) check_message(&s.f, cases[i].message);
+    }
+    end(&s);
+}
+
+/* ---- host operators ---- */
+#define TOP_K(dtype, attributes)                                                                                       \
+    "module opset 17\ngraph \"main\" (%x: " dtype "[8]) {\n"                                                           \
+    "    %v: " dtype "[4], %i: i64[4] = top_k(%x) {axis = 0, k = [4], " attributes "}\n    return %v, %i\n}\n"
+
+/* Equal elements by their indices, NaN as the greatest, unsigned numbers as such, in order or as they lie. */
+static void test_order(void **state) {
+    (void)state;
+    static const float reals[8] = {2, NAN, -1, 2, -0.0f, NAN, INFINITY, 0};
+    static const uint64_t wide[8] = {3, UINT64_MAX, 0, UINT64_C(1) << 63, 3, 1, 2, UINT64_MAX - 1};
+    static const int64_t whole[8] = {3, -1, 0, INT64_MIN, 3, INT64_MAX, 2, -1};
+    static const struct {
+        const char *text;
+        uir_dtype dtype;
+        const void *data;
+    } cases[] = {
+        {TOP_K("f32", "largest = 1, sorted = 1"), UIR_DTYPE_F32, reals},
+        {TOP_K("f32", "largest = 0, sorted = 1"), UIR_DTYPE_F32, reals},
+        {TOP_K("u64", "largest = 1, sorted = 1"), UIR_DTYPE_U64, wide},
+        {TOP_K("u64", "largest = 0, sorted = 1"), UIR_DTYPE_U64, wide},
+        {TOP_K("i64", "largest = 1, sorted = 1"), UIR_DTYPE_I64, whole},
+        {TOP_K("i64", "largest = 0, sorted = 1"), UIR_DTYPE_I64, whole},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        session s;
+        begin(&s, cases[i].text);
+        array x = {cases[i].dtype, 1, {8}, cases[i].data};
+        compare_with_interpreter(&s.f, s.r, &x, 1);
+        end(&s);
+    }
+    /* No order is asked for: that of the indices. */
+    session s;
+    int64_t count = 8;
+    uir_runtime_output out;
+    begin(&s, TOP_K("i64", "largest = 1, sorted = 0"));
+    check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_I64, 1, &count, whole));
+    check_ok(&s.f, uir_runtime_run(s.r));
+    check_ok(&s.f, uir_runtime_get_output(s.r, 1, &out));
+    assert_memory_equal(out.data, ((int64_t[]){0, 4, 5, 6}), out.size);
+    end(&s);
+}
+
+static void test_no_dims(void **state) {
+    (void)state;
+    session s;
+    static const float numbers[] = {0, -0.0f, 3, NAN};
+    begin(&s, "module opset 17\nsize F\ngraph \"main\" (%x: f32[]) {\n    %i: i64[1, F] = non_zero(%x)\n"
+              "    return %i\n}\n");
+    for (int i = 0; i < 4; i++) compare_with_interpreter(&s.f, s.r, &(array){UIR_DTYPE_F32, 0, {0}, &numbers[i]}, 1);
+    end(&s);
+}
+
+static void test_how_many(void **state) {
+    (void)state;
+    static const float x[3] = {1, 3, 2};
+    session s;
+    int64_t three = 3, one = 1;
+    begin(&s, "module opset 17\nsize N\nsize K\ngraph \"main\" (%x: f32[N], %k: i64[1]) {\n"
+              "    bind_dims(%k) {dims = [K]}\n"
+              "    %v: f32[K], %i: i64[K] = top_k(%x) {axis = 0, k = [K], largest = 1, sorted = 1}\n"
+              "    return %v, %i\n}\n");
+    check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 1, &three, x));
+    for (int64_t k = 0; k <= 4; k++) {
+        check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 1, &one, &k));
+        assert_int_equal(uir_runtime_run(s.r), k <= 3 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
+    }
+    check_message(&s.f, "k = 4 of 3 elements");
+    end(&s);
+}
+
+/* ---- a plan that was made by somebody else ---- */
+static uir_plan_step *host_step(uir_plan *p) {
+    for (uint32_t i = 0; i < p->steps_count; i++)
+        if (p->steps[i].kind == UIR_PLAN_STEP_HOST) return &p->steps[i];
+    fail_msg("no host operator");
+    return NULL;
+}
+static uir_plan_integer *integer_of(uir_plan *p, const char *name) {
+    const uir_plan_step *s = host_step(p);
+    for (uint32_t i = 0; i < s->attribute_count; i++) {
+        const uir_plan_attribute *a = &p->attributes[s->first_attribute + i];
+        if (!strcmp(uir_plan_get_text(p, a->name), name)) return &p->integers[a->first];
+    }
+    fail_msg("no attribute %s", name);
+    return NULL;
+}
+static uir_plan_tensor *result_of(uir_plan *p, uint32_t k) {
+    return &p->tensors[uir_plan_get_word(p, host_step(p)->outputs, k)];
+}
+
+#define OF_KIND " is of another kind"
+#define EDITS(E)                                                                                                       \
+    E("axis below", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = -1)                          \
+    E("axis beyond", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = 2)                          \
+    E("no operand", "operand 0 is absent", host_step(p)->inputs.count = 0)                                             \
+    E("operand left out", "operand 0 is absent", p->words[host_step(p)->inputs.first].value = UIR_PLAN_NONE)           \
+    E("no result", "result 1" OF_KIND, host_step(p)->outputs.count = 1)                                                \
+    E("result left out", "result 0" OF_KIND, p->words[host_step(p)->outputs.first].value = UIR_PLAN_NONE)              \
+    E("dtype of the result", "result 0" OF_KIND, result_of(p, 0)->dtype = UIR_DTYPE_F64)                               \
+    E("rank of the result", "result 1" OF_KIND, result_of(p, 1)->extents = p->tensors[p->outputs[1].tensor].extents)
+
+static const char *edit(uir_plan *p, uint32_t which, const char **out_message) {
+    uint32_t at = 0;
+#define EDIT(name, message, change)                                                                                    \
+    if (which == at++) {                                                                                               \
+        change;                                                                                                        \
+        *out_message = message;                                                                                        \
+        return name;                                                                                                   \
+    }
+    EDITS(EDIT)
+#undef EDIT
+    return NULL;
+}
+
+/* The package with edit `which` of its plan; false when there is none. */
+static bool forge(fixture *f, uint32_t which, const char **out_message, uir_text *out) {
+    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS];
+    uint32_t count, plan_at = 0;
+    uint64_t code = 0, weights = 0;
+    uir_arena arena;
+    uir_text bytes;
+    uir_plan plan;
+    uir_arena_init(&arena, &f->allocator);
+    uir_text_init(&bytes, &f->allocator);
+    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, list, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].kind == UIR_PACKAGE_PLAN) plan_at = i;
+        if (list[i].kind == UIR_PACKAGE_CODE) code = list[i].size;
+        if (list[i].kind == UIR_PACKAGE_WEIGHTS) weights = list[i].size;
+    }
+    check_ok(f,
+             uir_plan_read(&arena, list[plan_at].data, list[plan_at].size, code, weights, 0, &f->diagnostics, &plan));
+    bool there = edit(&plan, which, out_message) != NULL;
+    uir_plan_write(&plan, &bytes);
+    list[plan_at].data = (const unsigned char *)bytes.data;
+    list[plan_at].size = bytes.length;
+    check_ok(f, uir_package_write(list, count, out));
+    uir_text_deinit(&bytes);
+    uir_arena_deinit(&arena);
+    return there;
+}
+
+static void test_forged(void **state) {
+    (void)state;
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    fixture f;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f,
+                               "module opset 17\ngraph \"main\" (%x: f32[2, 3]) {\n    %v: f32[2, 2], %i: i64[2, 2] = "
+                               "top_k(%x) {axis = 1, k = [2], largest = 1, sorted = 1}\n"
+                               "    %j: i64[4] = reshape(%i) {dims = [4]}\n    return %v, %j\n}\n",
+                               kernels));
+    for (uint32_t i = 0;; i++) {
+        const char *message = NULL;
+        uir_package *package = NULL;
+        uir_runtime *r = NULL;
+        uir_text bytes;
+        uir_text_init(&bytes, &f.allocator);
+        bool there = forge(&f, i, &message, &bytes);
+        uir_package_options options = {.drivers = drivers, .driver_count = 1};
+        check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
+        check_ok(&f,
+                 uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &f.allocator, &f.diagnostics, &r));
+        check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, x));
+        assert_int_equal(uir_runtime_run(r), there ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK);
+        if (there) check_message(&f, message);
+        uir_diagnostics_clear(&f.diagnostics);
+        uir_runtime_destroy(r);
+        uir_package_close(package);
+        uir_text_deinit(&bytes);
+        if (!there) break;
+    }
+    fixture_deinit(&f);
+}
+
+/* ---- the opener's nodes ---- */
+/* Negates; there is one result, and no other may be given. */
+static uir_status negate(void *user, const uir_foreign_call *call) {
+    void *data;
+    const float *x = call->inputs[0].data;
+    ++*(uint32_t *)user;
+    assert_int_equal(call->input_count, 1);
+    assert_int_equal(call->output_count, 1);
+    assert_int_equal(call->symbol_count, 1);
+    assert_int_equal(call->symbols[0].value, call->inputs[0].shape[0]);
+    assert_int_equal(uir_foreign_give(call, 1, call->inputs[0].shape, &data), UIR_STATUS_INVALID_ARGUMENT);
+    UIR_TRY(uir_foreign_give(call, 0, call->inputs[0].shape, &data));
+    for (int64_t i = 0; i < call->inputs[0].shape[0]; i++) ((float *)data)[i] = -x[i];
+    return UIR_STATUS_OK;
+}
+
+static void test_foreign(void **state) {
+    (void)state;
+    static const float x[3] = {1, 2, 3};
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    int64_t three = 3;
+    uint32_t calls = 0;
+    uir_text bytes;
+    session s = {.package = NULL};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    fixture_init(&s.f);
+    uir_text_init(&bytes, &s.f.allocator);
+    assert_int_equal(fixture_build(&s.f,
+                                   "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+                                   "    %y: f32[N] = neg(%x) name \"minus\"\n    return %y\n}\n",
+                                   kernels),
+                     UIR_STATUS_UNSUPPORTED);
+    check_ok(&s.f, fixture_plan(&s.f, &(uir_plan_options){.foreign = true}, &s.f.allocator, &bytes));
+    assert_int_equal(uir_package_open(bytes.data, bytes.length, &options, &s.f.allocator, &s.f.diagnostics, &s.package),
+                     UIR_STATUS_UNSUPPORTED);
+    check_message(&s.f, "node 'minus' has no kernel");
+    options.foreign = negate;
+    options.foreign_user = &calls;
+    check_ok(&s.f, uir_package_open(bytes.data, bytes.length, &options, &s.f.allocator, &s.f.diagnostics, &s.package));
+    check_ok(&s.f, uir_runtime_create(s.package, NULL, &s.f.allocator, &s.f.diagnostics, &s.r));
+    check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 1, &three, x));
+    check_ok(&s.f, uir_runtime_run(s.r));
+    uir_runtime_output out;
+    check_ok(&s.f, uir_runtime_get_output(s.r, 0, &out));
+    assert_memory_equal(out.data, ((float[]){-1, -2, -3}), sizeof x);
+    assert_int_equal(calls, 1);
+    uir_runtime_destroy(s.r);
+    uir_package_close(s.package);
+    uir_text_deinit(&bytes);
+    fixture_deinit(&s.f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_expressions), cmocka_unit_test(test_input_shapes), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_no_dims),     cmocka_unit_test(test_how_many),     cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_foreign),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
