@@ -201,7 +201,7 @@ static uir_status check_weights(const uir_package *p, const uir_package_section 
     uint64_t at = 0, end = s ? s->size : 0;
     for (uint32_t i = 0; i <= p->plan.constants_count; i++) {
         uint64_t next = i < p->plan.constants_count ? p->plan.constants[i].offset : end;
-        if (next < at || (i < p->plan.constants_count && next != uir_rt_align(at)) || next - at >= RT_ALIGN)
+        if (next < at || next - at >= RT_ALIGN) /* offsets are aligned: the next one that can be */
             return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's constants are out of order");
         for (; at < next; at++) {
             if (s->data[at])

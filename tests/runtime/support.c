@@ -91,6 +91,32 @@ uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package 
     return uir_package_open(f->package.data, f->package.length, &options, allocator, &f->diagnostics, out_package);
 }
 
+void fixture_forge(fixture *f, void (*edit)(void *user, uir_plan *plan), void *user, uir_text *out) {
+    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS];
+    uint32_t count, plan_at = 0;
+    uint64_t code = 0, weights = 0;
+    uir_arena arena;
+    uir_text bytes;
+    uir_plan plan;
+    uir_arena_init(&arena, &f->allocator);
+    uir_text_init(&bytes, &f->allocator);
+    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, list, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].kind == UIR_PACKAGE_PLAN) plan_at = i;
+        if (list[i].kind == UIR_PACKAGE_CODE) code = list[i].size;
+        if (list[i].kind == UIR_PACKAGE_WEIGHTS) weights = list[i].size;
+    }
+    check_ok(f,
+             uir_plan_read(&arena, list[plan_at].data, list[plan_at].size, code, weights, 0, &f->diagnostics, &plan));
+    edit(user, &plan);
+    uir_plan_write(&plan, &bytes);
+    list[plan_at].data = (const unsigned char *)bytes.data;
+    list[plan_at].size = bytes.length;
+    check_ok(f, uir_package_write(list, count, out));
+    uir_text_deinit(&bytes);
+    uir_arena_deinit(&arena);
+}
+
 void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, uint32_t count) {
     uir_datum *in[8], *out[8] = {0};
     uint32_t outputs = uir_graph_get(f->module, f->module->main)->outputs.count;

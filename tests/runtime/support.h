@@ -11,6 +11,7 @@
 #include "backends/vm/vm.h"
 #include "pipeline_kernel.h"
 #include "planner/planner.h"
+#include "runtime/plan.h"
 #include "runtime/runtime.h"
 
 /* An allocator that counts, and fails at a given call. */
@@ -36,6 +37,8 @@ uir_status fixture_build(fixture *f, const char *module_text, const char *kernel
 /* The same with the allocator of the planner alone replaced. */
 uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_allocator *allocator, uir_text *package);
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package);
+/* The fixture's package with its plan edited, all hashes right. */
+void fixture_forge(fixture *f, void (*edit)(void *user, uir_plan *plan), void *user, uir_text *out);
 /* An array that a test gives or expects. */
 typedef struct array {
     uir_dtype dtype;

@@ -114,8 +114,30 @@ static void test_ports(void **state) {
     set(&s, 0, 4, x);
     set(&s, 1, 4, x);
     check_ok(&s.f, uir_runtime_run(s.r));
+    check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
     uint64_t bytes;
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
+    assert_int_equal(uir_runtime_get_output(s.r, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
+    check_message(&s.f, "there are no outputs before a run has ended well");
+    check_ok(&s.f, uir_runtime_run(s.r));
+    check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
+    set(&s, 1, 3, x);
+    assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
+    assert_int_equal(uir_runtime_get_output(s.r, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
+    end(&s);
+}
+
+/* Two elements share a byte, so that no stride says where one is. */
+static void test_halves_of_bytes(void **state) {
+    (void)state;
+    session s;
+    unsigned char x[2] = {0x21, 0x43};
+    int64_t four = 4, one = 1;
+    begin(&s, "module opset 17\nsize N\ngraph \"main\" (%x: u4[N]) {\n    return %x\n}\n");
+    assert_int_equal(uir_runtime_set_input_strided(s.r, 0, UIR_DTYPE_U4, 1, &four, &one, x, sizeof x),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    check_message(&s.f, "input 'x': elements of less than a byte have no strides");
+    assert_int_equal(uir_runtime_bind_output_strided(s.r, 0, &one, x, sizeof x), UIR_STATUS_INVALID_ARGUMENT);
     end(&s);
 }
 
@@ -288,9 +310,10 @@ static void test_sessions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ports),    cmocka_unit_test(test_buffers),     cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_unplannable), cmocka_unit_test(test_failing_allocator),
-        cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_ports),       cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_in_place),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_unplannable), cmocka_unit_test(test_failing_allocator),
+        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_halves_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

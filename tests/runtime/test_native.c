@@ -86,13 +86,10 @@ static void end(native *n) {
 
 /* A package with the object in it, or only with its names, or with neither but told of its isa. */
 static void build(native *n, bool with_bytes, bool with_names, uir_text *package) {
-    uir_plan_object object = {uir_cpu_variant_name(n->device.variant),
-                              with_bytes ? n->object.bytes : NULL,
-                              n->object.size,
-                              with_names ? n->symbols : NULL,
-                              NULL,
-                              0};
-    uir_plan_options options = {.objects = &object, .object_count = 1, .scratch = n->scratch};
+    uir_plan_object objects[] = {{uir_cpu_variant_name(n->device.variant), with_bytes ? n->object.bytes : NULL,
+                                  n->object.size, with_names ? n->symbols : NULL, NULL, 0},
+                                 {"no such", NULL, 0, NULL, NULL, 0}};
+    uir_plan_options options = {.objects = objects, .object_count = 2, .scratch = n->scratch};
     uir_text_init(package, &n->f.allocator);
     check_ok(&n->f, fixture_plan(&n->f, &options, &n->f.allocator, package));
 }
@@ -170,7 +167,10 @@ static void test_attach(void **state) {
         assert_int_equal(uir_runtime_get_statistics(r).vm_calls, 2);
         const char *isa = uir_cpu_variant_name(n.device.variant);
         assert_int_equal(
-            uir_package_attach_native(package, "no such", n.object.bytes, n.object.size, NULL, &n.f.diagnostics),
+            uir_package_attach_native(package, "no such", n.object.bytes, n.object.size, n.symbols, &n.f.diagnostics),
+            UIR_STATUS_NOT_FOUND);
+        assert_int_equal(
+            uir_package_attach_native(package, "unlisted", n.object.bytes, n.object.size, n.symbols, &n.f.diagnostics),
             UIR_STATUS_NOT_FOUND);
         assert_int_equal(uir_package_attach_native(package, isa, "junk", 4, n.symbols, &n.f.diagnostics),
                          UIR_STATUS_DEVICE_FAILED);

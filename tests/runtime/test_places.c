@@ -87,6 +87,31 @@ static const char *const kernels = "igraph @twice on cpu {\n"
                                    "    }\n"
                                    "  }\n"
                                    "}\n"
+                                   "igraph @works on cpu {\n"
+                                   "  dim N in 0..100\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  ptr %a, %b, %c, %d, %e, %f, %g, %h : dram f32 [N] work\n"
+                                   "  phase {\n"
+                                   "    move.dram.dram.f32 %a[0:N], %x[0:N]\n"
+                                   "    move.dram.dram.f32 %b[0:N], %a[0:N]\n"
+                                   "    move.dram.dram.f32 %c[0:N], %b[0:N]\n"
+                                   "    move.dram.dram.f32 %d[0:N], %c[0:N]\n"
+                                   "    move.dram.dram.f32 %e[0:N], %d[0:N]\n"
+                                   "    move.dram.dram.f32 %f[0:N], %e[0:N]\n"
+                                   "    move.dram.dram.f32 %g[0:N], %f[0:N]\n"
+                                   "    move.dram.dram.f32 %h[0:N], %g[0:N]\n"
+                                   "    binary.add.f32 %y[0:N], %a[0:N], %h[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @works on cpu {\n"
+                                   "  dim N in 101..1000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
                                    "igraph @beyond on cpu {\n"
                                    "  dim N in 0..1000\n"
                                    "  ptr %x : dram f32 [N+1] in 0\n"
@@ -144,6 +169,30 @@ static void test_chain(void **state) {
     set(&s, 0, 1024, NULL);
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
     assert_int_equal(bytes, 2 * 1024 * sizeof(float));
+    end(&s);
+}
+
+/* The variant that wants most room decides how many places there may be, whichever is the last. */
+static void test_works(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {64, 500, 16};
+    float x[500];
+    session s;
+    uint64_t bytes;
+    begin(&s,
+          MODULE "graph \"main\" (%x: f32[N]) {\n    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+                 "        %b: f32[N] = add(%a, %a)\n        return %b\n"
+                 "    }, sizes = [N], kernel = \"works\"}\n    return %y\n}\n",
+          &(uir_runtime_options){.threads = 1});
+    for (int i = 0; i < 500; i++) x[i] = (float)i;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        set(&s, 0, sizes[i], x);
+        check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
+        assert_int_equal(bytes, sizes[i] > 100 ? 0 : 8 * sizes[i] * sizeof(float));
+        check_ok(&s.f, uir_runtime_run(s.r));
+        const float *y = output(&s, 0);
+        for (int64_t k = 0; k < sizes[i]; k++) assert_true(y[k] == 2 * x[k]);
+    }
     end(&s);
 }
 
@@ -367,10 +416,10 @@ static void test_sized_later(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),       cmocka_unit_test(test_meeting),     cmocka_unit_test(test_read_later),
-        cmocka_unit_test(test_cost),        cmocka_unit_test(test_little_work), cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_appended),    cmocka_unit_test(test_spread),      cmocka_unit_test(test_branch),
-        cmocka_unit_test(test_sized_later), cmocka_unit_test(test_few_threads),
+        cmocka_unit_test(test_chain),      cmocka_unit_test(test_works),       cmocka_unit_test(test_meeting),
+        cmocka_unit_test(test_read_later), cmocka_unit_test(test_cost),        cmocka_unit_test(test_little_work),
+        cmocka_unit_test(test_beyond),     cmocka_unit_test(test_appended),    cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_branch),     cmocka_unit_test(test_sized_later), cmocka_unit_test(test_few_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,7 +321,66 @@ static void test_envelope(void **state) {
     fixture_deinit(&f);
 }
 
+/* ---- what opening asks besides ---- */
+static void no_code(void *user, uir_plan *p) {
+    (void)user;
+    for (uint32_t i = 0; i < p->variants_count; i++) p->variants[i].code_size = 0;
+}
+static void room_before(void *user, uir_plan *p) {
+    (void)user;
+    p->constants[1].offset += 64;
+    p->constants[1].size -= 64;
+}
+static void room_behind(void *user, uir_plan *p) {
+    (void)user;
+    p->constants[1].size -= 64;
+}
+static void one_over_another(void *user, uir_plan *p) {
+    (void)user;
+    p->constants[1].offset = 0;
+}
+
+/* Constants of zeros, so that what is between them is not the matter. */
+static void test_opened(void **state) {
+    (void)state;
+    static const char *const text =
+        "module opset 17\nsize N\nconstant %a: f32[2] = [0, 0]\n"
+        "constant %b: f32[2, 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+        "0, 0, 0, 0, 0]\ngraph \"main\" (%x: f32[N]) {\n"
+        "    %d: f32[N] = group(%x) {body = graph \"g\" (%p: f32[N]) {\n"
+        "        %q: f32[N] = add(%p, %p)\n        return %q\n"
+        "    }, sizes = [N], kernel = \"twice\"}\n    return %d, %a, %b\n}\n";
+    static const struct {
+        void (*edit)(void *user, uir_plan *p);
+        uir_status status;
+        const char *message;
+    } cases[] = {
+        {no_code, UIR_STATUS_DEVICE_FAILED, "no device here runs kernel @twice"},
+        {room_before, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
+        {room_behind, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
+        {one_over_another, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
+    };
+    fixture f;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, text, kernels));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uir_driver *drivers[] = {&uir_vm_driver};
+        uir_package_options options = {.drivers = drivers, .driver_count = 1};
+        uir_package *package;
+        uir_text bytes;
+        uir_text_init(&bytes, &f.allocator);
+        fixture_forge(&f, cases[i].edit, NULL, &bytes);
+        assert_int_equal(uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package),
+                         cases[i].status);
+        check_message(&f, cases[i].message);
+        uir_diagnostics_clear(&f.diagnostics);
+        uir_text_deinit(&bytes);
+    }
+    fixture_deinit(&f);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edits), cmocka_unit_test(test_envelope)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edits), cmocka_unit_test(test_envelope),
+                                       cmocka_unit_test(test_opened)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
