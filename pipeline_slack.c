@@ -60,7 +60,7 @@ static const uir_graph_info *body_of(const uir_module *m, const uir_node_info *g
     return uir_graph_get(m, uir_node_find_attribute(m, group, "body")->value.graph);
 }
 
-/* Whether what lies behind the axis is a known number of whole bytes: a concatenation has all else in common with its
+/* Whether what lies behind the axis is a known number of elements: a concatenation has all else in common with its
  * operands. */
 static bool is_grown(const uir_module *m, const uir_type *past, uint32_t axis, int64_t *out_inner) {
     int64_t inner = 1, extent;
@@ -69,7 +69,7 @@ static bool is_grown(const uir_module *m, const uir_type *past, uint32_t axis, i
             return false;
     }
     *out_inner = inner;
-    return inner > 0 && uir_dtype_bits(past->dtype) >= 8;
+    return true;
 }
 
 static uir_status find_pair(pass *p, uir_value_id present) {
@@ -110,7 +110,7 @@ static uir_status note_use(pass *p, uir_node_id id, uir_value_id value, uir_ipoi
         need n = {i, UINT32_MAX, id, role, index, root.id == c->present.id};
         if (node->op == UIR_OP_RESHAPE) continue; /* what uses its result is asked */
         if (node->op == UIR_OP_GROUP && node->graph.id == p->m->main.id) n.kernel = kernel_of(p, node);
-        if (n.kernel == UINT32_MAX || (role == UIR_IPOINTER_OUT && value.id != root.id))
+        if (n.kernel == UINT32_MAX)
             c->refused = true;
         else
             UIR_TRY(uir_vector_push(&p->arena, &p->needs, n));
@@ -211,8 +211,7 @@ static bool agree(const pass *p, const slot *s, uint32_t kernel, uir_igraph *g, 
         uir_islack other;
         if (n->kernel != kernel || n->role != s->role || n->index != s->index || p->pairs.data[n->pair].refused)
             continue;
-        if (!express_time(p, n, g, &other) || !uir_dim_equal(other.time, slack->time) ||
-            other.growing != slack->growing || other.inner != slack->inner)
+        if (!express_time(p, n, g, &other) || !uir_dim_equal(other.time, slack->time) || other.inner != slack->inner)
             return false;
     }
     return true;
@@ -255,8 +254,7 @@ static uir_status change_igraph(pass *p, uint32_t k, const uir_igraph *from, con
         fine = uir_igraph_add_slack(g, &slacks[i], &status);
     for (uint32_t i = 0; i < p->pairs.count && fine && status == UIR_STATUS_OK; i++) {
         const pair *c = &p->pairs.data[i];
-        if (!c->refused && kernel_of(p, uir_node_get(p->m, c->maker)) == k)
-            status = uir_igraph_split_copies(g, c->in, c->out);
+        if (kernel_of(p, uir_node_get(p->m, c->maker)) == k) status = uir_igraph_split_copies(g, c->in, c->out);
     }
     if (fine && status == UIR_STATUS_OK) {
         status = copy_igraph(p, g, &read);
