@@ -161,13 +161,16 @@ static void test_order(void **state) {
     end(&s);
 }
 
+/* One element of no dims, beside a tensor of none. */
 static void test_no_dims(void **state) {
     (void)state;
     session s;
     static const float numbers[] = {0, -0.0f, 3, NAN};
-    begin(&s, "module opset 17\nsize F\ngraph \"main\" (%x: f32[]) {\n    %i: i64[1, F] = non_zero(%x)\n"
-              "    return %i\n}\n");
-    for (int i = 0; i < 4; i++) compare_with_interpreter(&s.f, s.r, &(array){UIR_DTYPE_F32, 0, {0}, &numbers[i]}, 1);
+    begin(&s, "module opset 17\nsize F\nsize N\ngraph \"main\" (%x: f32[], %z: f32[N]) {\n"
+              "    %i: i64[1, F] = non_zero(%x)\n    return %i, %z\n}\n");
+    for (int i = 0; i < 4; i++)
+        compare_with_interpreter(&s.f, s.r,
+                                 (array[]){{UIR_DTYPE_F32, 0, {0}, &numbers[i]}, {UIR_DTYPE_F32, 1, {0}, numbers}}, 2);
     end(&s);
 }
 
