@@ -228,7 +228,7 @@ static void test_compilers_that_fail(void **state) {
     options.timeout_ms = 0;
     uir_diagnostics_clear(&f->diagnostics);
     assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module), UIR_STATUS_CANCELLED);
-    assert_true(said(f, "cancelled"));
+    assert_null(f->diagnostics.first);
     options.cancel = NULL;
     options.compiler = "true"; /* succeeds and writes nothing */
     options.timeout_ms = 0;

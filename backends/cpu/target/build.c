@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +51,6 @@ typedef struct builder {
     item *items;
     uint32_t item_count, file_count;
     char folder[512];
-    char compiler[1024]; /* with its words; found from any folder */
 } builder;
 
 typedef char file_name[40];
@@ -313,26 +311,9 @@ static uint32_t count_cores(void) {
     return count > 0 ? (uint32_t)count : 1;
 }
 
-/* Compilers run in the build's folder: a path from here must be found from there. */
-static bool place_compiler(builder *b) {
-    const char *words = uir_cpu_find_compiler(&b->options->compile);
-    size_t blank = strspn(words, " \t"), length = strcspn(words + blank, " \t");
-    char program[512], *real = NULL, place[PATH_MAX];
-    if (words[blank] != '/' && memchr(words + blank, '/', length) && length < sizeof program) {
-        memcpy(program, words + blank, length);
-        program[length] = 0;
-        real = realpath(program, place);
-    }
-    int used = real ? snprintf(b->compiler, sizeof b->compiler, "%s%s", real, words + blank + length)
-                    : snprintf(b->compiler, sizeof b->compiler, "%s", words);
-    return used > 0 && (size_t)used < sizeof b->compiler;
-}
-
 static uir_status begin_words(builder *b, uir_cpu_words **out_words, bool *out_fits) {
-    uir_cpu_compile_options compile = b->options->compile;
-    compile.compiler = b->compiler;
     UIR_TRY_ALLOCATE(*out_words, uir_arena_allocate(&b->arena, sizeof **out_words));
-    *out_fits = uir_cpu_words_begin(*out_words, &compile);
+    *out_fits = uir_cpu_words_begin(*out_words, &b->options->compile);
     return UIR_STATUS_OK;
 }
 
@@ -397,21 +378,8 @@ static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *ob
     snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
     if (access(path, R_OK) != 0)
         return uir_error(b->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                         "the C compiler '%s' says that it succeeded and wrote nothing", b->compiler);
+                         "the C compiler '%s' says that it succeeded and wrote nothing", commands[0].argv[0]);
     return read_file(b->allocator, path, b->diagnostics, &object->bytes, &object->size);
-}
-
-/* ---- the whole ---- */
-/* The compiler's own temporary files too. */
-static void remove_folder(const char *folder) {
-    DIR *directory = opendir(folder);
-    if (directory) {
-        for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(directory), e->d_name, 0);
-        }
-        closedir(directory);
-    }
-    rmdir(folder);
 }
 
 static uir_status build_in_folder(builder *b, const char *from, const uir_igraph *const *igraphs, const uint32_t *first,
@@ -438,11 +406,9 @@ static uir_status build(builder *b, const char *from, const uir_igraph *const *i
     UIR_TRY_ALLOCATE(first, uir_arena_allocate_array(&b->arena, count + 1, sizeof *first));
     UIR_TRY(find_equals(b, igraphs, count, first));
     UIR_TRY(name_symbols(b->allocator, igraphs, first, count, object));
-    if (!place_compiler(b))
-        return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the C compiler's name is too long");
     UIR_TRY(uir_cpu_make_folder(b->folder, b->diagnostics));
     uir_status status = build_in_folder(b, from, igraphs, first, count, object);
-    remove_folder(b->folder);
+    uir_cpu_remove_folder(b->folder);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,17 @@ bool uir_cpu_words_add_all(uir_cpu_words *w, const char *text) {
         if (!uir_cpu_words_add(w, text, length)) return false;
         text += length + strspn(text + length, " \t");
     }
+    return true;
+}
+
+/* Compilers run in a folder of their own: a path from here must be found from there. */
+static bool add_compiler(words *w, const char *text) {
+    char place[PATH_MAX];
+    if (!uir_cpu_words_add_all(w, text)) return false;
+    if (w->count == 0 || w->argv[0][0] == '/' || !strchr(w->argv[0], '/') || !realpath(w->argv[0], place)) return true;
+    if (!uir_cpu_words_add(w, place, strlen(place))) return false;
+    w->argv[0] = w->argv[--w->count];
+    w->argv[w->count] = NULL;
     return true;
 }
 
@@ -90,7 +102,7 @@ uir_status uir_cpu_write_file(const char *path, const char *data, size_t length,
 }
 
 bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *options) {
-    return uir_cpu_words_add_all(w, uir_cpu_find_compiler(options)) &&
+    return add_compiler(w, uir_cpu_find_compiler(options)) &&
            uir_cpu_words_add_all(w, options->debug ? "-O1 -g" : "-O2") && uir_cpu_words_add_all(w, common_flags) &&
            uir_cpu_words_add_all(w, variant_flags[options->variant]) && uir_cpu_words_add_all(w, options->extra_flags);
 }
@@ -131,15 +143,11 @@ uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics) {
     return UIR_STATUS_OK;
 }
 
-/* With all that a compiler may have left in it; it makes no folders there. */
-static void remove_folder(const char *folder) {
-    char path[1024];
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
-        bool itself = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-        if (!itself && (size_t)snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < sizeof path) unlink(path);
-    }
-    if (dir) closedir(dir);
+void uir_cpu_remove_folder(const char *folder) {
+    DIR *directory = opendir(folder);
+    for (struct dirent *e; directory && (e = readdir(directory)) != NULL;)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(directory), e->d_name, 0);
+    if (directory) closedir(directory);
     rmdir(folder);
 }
 
@@ -162,7 +170,7 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
             status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "compiled kernels cannot be loaded: %s",
                                dlerror());
     }
-    remove_folder(folder);
+    uir_cpu_remove_folder(folder);
     if (status != UIR_STATUS_OK) {
         uir_release(allocator, module, sizeof *module);
         return status;
@@ -192,6 +200,6 @@ uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu
     char folder[512];
     UIR_TRY(uir_cpu_make_folder(folder, diagnostics));
     uir_status status = build(allocator, options, source, length, folder, path, true, diagnostics);
-    remove_folder(folder);
+    uir_cpu_remove_folder(folder);
     return status;
 }

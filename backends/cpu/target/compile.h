@@ -32,6 +32,8 @@ bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *op
 
 const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options);
 uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics); /* private, in TMPDIR */
+/* With all that a compiler may have left in it; it makes no folders there. */
+void uir_cpu_remove_folder(const char *folder);
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics);
 
 #endif

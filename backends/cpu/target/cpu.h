@@ -62,7 +62,7 @@ typedef struct uir_cpu_compile_options {
 typedef struct uir_cpu_module uir_cpu_module; /* a loaded shared object */
 
 /* Compiles in a private temporary folder, which is gone afterwards. DEVICE_FAILED with the compiler's first lines;
- * CANCELLED: the compiler and what it started are gone as well. */
+ * CANCELLED without a word: the compiler and what it started are gone as well. */
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
                            size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module);
 void uir_cpu_module_destroy(uir_cpu_module *module);

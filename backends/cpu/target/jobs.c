@@ -197,8 +197,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         if (children[i].id) compiler = children[i].job->argv[0];
     }
     int64_t left = jobs->deadline - now_ms();
-    if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED))
-        return uir_error(diagnostics, UIR_STATUS_CANCELLED, NULL, "compiling the kernels was cancelled");
+    if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
     if (left <= 0)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                          "the C compiler '%s' took longer than the %u ms that a build may take", compiler,

@@ -28,7 +28,7 @@ typedef struct uir_cpu_jobs {
 /* The times that the options give begin now. `total`: commands, for progress. */
 uir_cpu_jobs uir_cpu_jobs_begin(const uir_allocator *allocator, const char *folder,
                                 const uir_cpu_build_options *options, uint32_t at_once, uint32_t total);
-/* DEVICE_FAILED with a compiler's first lines, CANCELLED, OUT_OF_MEMORY. Jobs start in their order. */
+/* DEVICE_FAILED with a compiler's first lines, CANCELLED without a word, OUT_OF_MEMORY. Jobs start in their order. */
 uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint32_t count,
                             uir_diagnostics *diagnostics);
 
