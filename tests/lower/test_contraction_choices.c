@@ -1,5 +1,5 @@
 /* What is chosen for a contraction or a convolution: for graphs in text and machines, the plan of each variant in a few
- * lines; and that it computes what the graph says.
+ * lines; and that it computes what the graph says. Loops in place of a graph are what no graph comes to.
  *
  *   test_contraction_choices [NAME]      with a name, shows what comes of that case
  *
@@ -8,6 +8,7 @@
  * runs, its tiles, and what they cost. */
 #include "backends/cpu/target/cpu.h"
 #include "fusion/fusion.h"
+#include "lower/contraction.h"
 #include "tests/lower/harness.h"
 
 #include <stdio.h>
@@ -152,7 +153,7 @@ static void add_choice(const lower_check *c, const uir_module *module, uir_node_
     uir_text_append_string(out, ": none\n");
 }
 
-/* ---- a case: the first group of its module; made by fusion where the text has none ---- */
+/* ---- a case ---- */
 static bool check_group(const choice *of, const uir_device *device, const uir_allocator *allocator, uir_module *module,
                         uir_node_id node, bool show) {
     lower_check c = {.device = device, .allocator = allocator};
@@ -179,21 +180,46 @@ static bool check_group(const choice *of, const uir_device *device, const uir_al
     return good;
 }
 
-static bool check(const choice *of, bool show) {
+/* A function of loops in place of a graph: a naive one is scheduled; a scheduled one goes to its kernel as it is. */
+static bool check_function(const choice *of, const uir_device *device, const uir_allocator *allocator, bool show) {
+    uir_loop_function *function = NULL;
+    uir_loop_list list = {.allocator = *allocator};
+    uir_igraph_list igraphs = {.allocator = *allocator};
+    uir_diagnostics d;
+    uir_text text;
+    uir_diagnostics_init(&d, allocator);
+    uir_text_init(&text, allocator);
+    uir_status status = uir_loop_parse(allocator, of->body, strlen(of->body), of->name, &d, &function);
+    if (status == UIR_STATUS_OK) status = uir_loop_verify(function, &d);
+    if (status == UIR_STATUS_OK && uir_contraction_is_scheduled(function)) {
+        status = uir_lower_kernel(function, device, allocator, &d, &igraphs);
+    } else {
+        if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, &d, &list);
+        for (uint32_t i = 0; status == UIR_STATUS_OK && i < list.count; i++)
+            status = uir_lower_kernel(list.functions[i], device, allocator, &d, &igraphs);
+    }
+    if (d.first) uir_text_append_format(&text, "%s\n", d.first->message);
+    for (uint32_t v = 0; v < igraphs.count; v++) add_plan(igraphs.igraphs[v], allocator, &text);
+    bool good = text.data && !strcmp(text.data, of->plan);
+    if (!good || show) printf("%s%s:\n%s\n", of->name, good ? "" : " (another plan)", text.data ? text.data : "");
+    uir_text_deinit(&text);
+    uir_igraph_list_deinit(&igraphs);
+    uir_loop_list_deinit(&list);
+    if (function) uir_loop_function_destroy(function);
+    uir_diagnostics_deinit(&d);
+    return good;
+}
+
+/* The first group of the module; made by fusion where the text has none. */
+static bool check_graph(const choice *of, const uir_device *device, const uir_allocator *allocator, bool show) {
     static char source[8000];
-    uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
-    uir_cpu_device cpu;
     uir_module *module = NULL;
     uir_graph_info graph = {0};
     bool good = false;
-    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_diagnostics_init(&diagnostics, allocator);
     snprintf(source, sizeof source, "module opset 20\n%s\ngraph \"g\" %s\n", of->sizes, of->body);
-    uir_status status = uir_cpu_describe(of->machine, &diagnostics, &cpu);
-    for (uint32_t i = 0; status == UIR_STATUS_OK && i < cpu.device.space_count; i++)
-        if (!strcmp(cpu.device.spaces[i].name, "sram")) cpu.device.spaces[i].capacity = (uint64_t)of->kib << 10;
-    if (status == UIR_STATUS_OK)
-        status = uir_module_parse(&allocator, &diagnostics, source, strlen(source), of->name, NULL, &module);
+    uir_status status = uir_module_parse(allocator, &diagnostics, source, strlen(source), of->name, NULL, &module);
     if (status == UIR_STATUS_OK && !strstr(of->body, "= group(")) status = uir_fuse(module, NULL, &diagnostics);
     if (status == UIR_STATUS_OK)
         graph = *uir_graph_get(module, module->main);
@@ -201,12 +227,26 @@ static bool check(const choice *of, bool show) {
         printf("%s: %s\n", of->name, diagnostics.first ? diagnostics.first->message : "?");
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         if (uir_node_get(module, graph.nodes.data[n])->op != UIR_OP_GROUP) continue;
-        good = check_group(of, &cpu.device, &allocator, module, graph.nodes.data[n], show);
+        good = check_group(of, device, allocator, module, graph.nodes.data[n], show);
         break;
     }
     uir_module_destroy(module);
     uir_diagnostics_deinit(&diagnostics);
     return good;
+}
+
+static bool check(const choice *of, bool show) {
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_cpu_device cpu;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_status status = uir_cpu_describe(of->machine, &diagnostics, &cpu);
+    uir_diagnostics_deinit(&diagnostics);
+    if (status != UIR_STATUS_OK) return false;
+    for (uint32_t i = 0; i < cpu.device.space_count; i++)
+        if (!strcmp(cpu.device.spaces[i].name, "sram")) cpu.device.spaces[i].capacity = (uint64_t)of->kib << 10;
+    bool function = !strncmp(of->body, "func ", 5);
+    return (function ? check_function : check_graph)(of, &cpu.device, &allocator, show);
 }
 
 int main(int argc, char **argv) {
