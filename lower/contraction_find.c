@@ -269,6 +269,8 @@ static uir_status classify(uir_contraction *c) {
         return uir_contraction_refuse(c, "a contraction sums products of two values");
     if (monoid->state_count != 1 || step->kind != UIR_LOOP_CALL || step->op != UIR_OP_ADD)
         return uir_contraction_refuse(c, "a contraction's monoid is a sum");
+    if (f->tensors.data[c->tensor].role != UIR_LOOP_ROLE_TEMP)
+        return uir_contraction_refuse(c, "a contraction's sums are a result themselves");
     use_search uses[2] = {{f, block, {false}}, {f, block, {false}}};
     for (uint32_t k = 0; k < 2; k++) {
         c->factors[k] = product->arguments[k];
@@ -428,10 +430,7 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const boo
         UIR_TRY(inline_block(c, &blocks, i));
     }
     UIR_TRY(classify(c));
-    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
-        t.known[c->tensor][d] = c->tensor_axes[d];
-        if (f->tensors.data[c->tensor].role == UIR_LOOP_ROLE_OUT) c->axes[c->tensor_axes[d]].place = (int32_t)d;
-    }
+    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) t.known[c->tensor][d] = c->tensor_axes[d];
     if (!f->tensors.data[c->tensor].rank) t.known[c->tensor][0] = 0;
     for (uint32_t i = 0; i < blocks.count; i++)
         if (owners[i] == c->number && !(left_out && left_out[blocks.ids[i]])) UIR_TRY(trace_block(&t, blocks.ids[i]));

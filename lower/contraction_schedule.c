@@ -59,20 +59,6 @@ static uir_status add_copy(uir_contraction_plan *p, uint32_t from, const uir_loo
     return UIR_STATUS_OK;
 }
 
-/* The sums may be an output themselves: they get a tensor of their own and a copy after. */
-static uir_status split_output(uir_contraction_plan *p) {
-    uir_contraction *c = &p->c;
-    uir_loop_function *f = p->f;
-    if (f->tensors.data[c->tensor].role != UIR_LOOP_ROLE_OUT) return UIR_STATUS_OK;
-    uir_loop_statement like = {.iter_count = f->tensors.data[c->tensor].rank};
-    uir_loop_access access = {.tensor = c->tensor};
-    for (uint32_t d = 0; d < like.iter_count; d++) {
-        like.iters[d] = STATEMENT(f, c->update)->iters[c->tensor_axes[d]];
-        access.indices[d] = uir_dim_symbol(f->dims, like.iters[d].symbol);
-    }
-    return add_copy(p, c->tensor, &access, &like, c->tensor_axes);
-}
-
 /* Outputs along whose last dim the rows run: what follows is done on whole tiles, and copied out across at the end. */
 uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p) {
     uir_contraction *c = &p->c;
@@ -173,7 +159,6 @@ uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number,
                                        uir_diagnostics *diagnostics) {
     static const char *const names[][3] = {{0}, {"im", "tm", "lm"}, {"in", "tn", "ln"}, {"ik", "tk", "lk"}};
     UIR_TRY(uir_contraction_find(p->f, number, left_out, arena, diagnostics, &p->c));
-    UIR_TRY(split_output(p));
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
         UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][0], &p->sides[class].loop_name));
         UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][2], &p->sides[class].local_name));

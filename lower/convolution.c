@@ -9,7 +9,16 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { WORKERS = 4, BLOCK = 32, PAD = 16, DEPTH = 256, CHANNELS = 128, SAME_SET = 2048, MOST_TAPS = 64 };
+enum {
+    WORKERS = 4,
+    BLOCK = 32,
+    PAD = 16,
+    DEPTH = 256,
+    MOST_DEPTH = 4096,
+    CHANNELS = 128,
+    SAME_SET = 2048,
+    MOST_TAPS = 64
+};
 /* Multiplications that starting a unit costs as much as. */
 #define UNIT_COST    131072
 #define UNIT_VECTORS 256 /* by taps: operations on vectors */
@@ -34,20 +43,6 @@ const uir_loop_expression *uir_convolution_load_in(const uir_convolution *v, uin
     return e->kind == UIR_LOOP_LOAD ? e : NULL;
 }
 
-/* Does the image's index along some dim depend on a pixel in another way than being it? */
-static bool reads_windows(const uir_convolution *v) {
-    const uir_contraction *c = &v->p.c;
-    const uir_loop_expression *image = uir_convolution_load_in(v, c->factors[0]);
-    for (uint32_t d = 0; image && d < v->f->tensors.data[image->load.tensor].rank; d++) {
-        for (uint32_t a = 0; a < c->axis_count; a++) {
-            uir_symbol symbol;
-            if (c->axes[a].class != UIR_CONTRACTION_M || !mentions_iter(v, image->load.indices[d], a)) continue;
-            if (!uir_dim_is_symbol(v->f->dims, image->load.indices[d], &symbol)) return true;
-        }
-    }
-    return false;
-}
-
 /* The axis of pixels along the last of the image's dims before `before` that has just one; how far it is from the
  * first. */
 static uint32_t pixels_before(const uir_convolution *v, uint32_t before, uint32_t *out_dim) {
@@ -70,17 +65,12 @@ static uint32_t pixels_before(const uir_convolution *v, uint32_t before, uint32_
 /* Does the result's last dim run along channels, many enough for vectors? Then they are better the columns. */
 static bool channels_are_last(const uir_convolution *v) {
     const uir_contraction *c = &v->p.c;
-    for (uint32_t i = 0; i < c->after_count; i++) {
-        const uir_loop_access *to =
-            &STATEMENT(v->f, uir_contraction_plan_statement_of(v->f, c->after[i].id))->targets[0];
-        const uir_loop_tensor *t = &v->f->tensors.data[to->tensor];
-        int64_t extent;
-        if (t->role != UIR_LOOP_ROLE_OUT) continue;
-        for (uint32_t a = 0; a < c->axis_count; a++)
-            if (c->axes[a].class == UIR_CONTRACTION_N && c->axes[a].place == (int32_t)t->rank - 1)
-                return !uir_convolution_known(v, c->axes[a].extent, &extent) || extent >= BLOCK / 2;
-    }
-    return false;
+    const uir_contraction_axis *last = &c->axes[0];
+    int64_t extent;
+    for (uint32_t a = 1; a < c->axis_count; a++)
+        if (c->axes[a].place > last->place) last = &c->axes[a];
+    return last->class == UIR_CONTRACTION_N &&
+           (!uir_convolution_known(v, last->extent, &extent) || extent >= BLOCK / 2);
 }
 
 static uir_status begin_span(uir_convolution *v, uir_convolution_span *s, uint32_t axis, const char *loop,
@@ -101,8 +91,7 @@ static uir_status recognise(uir_convolution *v, bool *out_is) {
     uint32_t pixels = NONE, lines = NONE, channels = NONE, dim = 0;
     char loop[24], local[24];
     const uir_loop_expression *image = uir_convolution_load_in(v, c->factors[0]);
-    *out_is = image && v->f->tensors.data[c->tensor].role == UIR_LOOP_ROLE_TEMP && !channels_are_last(v) &&
-              (reads_windows(v) || uir_loop_has_mark(v->f, c->update, UIR_CONVOLUTION_MARK));
+    *out_is = image && !channels_are_last(v) && uir_loop_has_mark(v->f, c->update, UIR_CONVOLUTION_MARK);
     if (*out_is) pixels = pixels_before(v, v->f->tensors.data[image->load.tensor].rank, &dim);
     if (pixels != NONE) lines = pixels_before(v, dim, &dim);
     *out_is = pixels != NONE;
@@ -168,12 +157,12 @@ static bool find_taps(const uir_convolution *v, const uir_convolution_span *s, u
         for (uint32_t i = 0; i < v->depth_count; i++) {
             if (!mentions_iter(v, image->indices[d], v->depths[i].axis)) continue;
             if (out->axis != NONE || !step_along(v, image->indices[d], v->depths[i].axis, &out->dilation) ||
-                !uir_convolution_known(v, v->depths[i].extent, &out->count) || out->count < 1)
+                !uir_convolution_known(v, v->depths[i].extent, &out->count))
                 return false;
             out->axis = v->depths[i].axis;
         }
     }
-    return s->axis == NONE || out->dim != NONE;
+    return true;
 }
 
 /* Every channel of the result has its own channel of the image, and the kernel few taps. */
@@ -181,10 +170,9 @@ static bool goes_by_taps(uir_convolution *v) {
     const uir_loop_expression *image = EXPRESSION(v->f, v->p.c.factors[0]);
     uir_dtype dtype = v->f->tensors.data[v->p.c.tensor].dtype;
     if (v->channels.axis != NONE || image->kind != UIR_LOOP_LOAD || image->dtype != dtype ||
-        !uir_dtype_is_float(dtype) || v->f->tensors.data[image->load.tensor].role != UIR_LOOP_ROLE_IN ||
-        (image->has_fill && image->fill != 0))
+        !uir_dtype_is_float(dtype) || image->fill != 0)
         return false;
-    if (!find_taps(v, &v->lines, &v->down) || !find_taps(v, &v->pixels, &v->across) || v->down.dim == v->across.dim ||
+    if (!find_taps(v, &v->lines, &v->down) || !find_taps(v, &v->pixels, &v->across) ||
         v->down.count * v->across.count > MOST_TAPS)
         return false;
     for (uint32_t i = 0; i < v->depth_count; i++)
@@ -197,16 +185,11 @@ static bool goes_by_taps(uir_convolution *v) {
 static void even_tile(const uir_convolution *v, uir_convolution_span *s, int64_t most) {
     int64_t extent, parts;
     bool fixed = uir_convolution_known(v, s->extent, &extent);
-    if (fixed && extent >= 1 && extent <= most) return;
-    if (fixed && extent < 1) {
-        s->tile = uir_convolution_number(v, 1);
-        s->guarded = true;
-        return;
-    }
+    if (fixed && extent <= most) return;
     parts = fixed ? (extent + most - 1) / most : 1;
     s->tile = uir_convolution_number(v, fixed ? (extent + parts - 1) / parts : most);
     s->split = true;
-    s->guarded = !fixed || extent % parts != 0 || extent / parts != (extent + parts - 1) / parts;
+    s->guarded = !fixed || extent % parts != 0;
 }
 
 /* Channels of the image whose windows lie on chip at once. */
@@ -215,9 +198,8 @@ static bool choose_depth(uir_convolution *v) {
     const uir_loop_expression *image = uir_convolution_load_in(v, v->p.c.factors[0]);
     bool plain = v->depth_count > 0;
     for (uint32_t i = 1; i < v->depth_count; i++) {
-        if (!uir_convolution_known(v, v->depths[i].extent, &extent) || extent < 1 || extent > 4096) return false;
+        if (!uir_convolution_known(v, v->depths[i].extent, &extent) || extent > MOST_DEPTH / others) return false;
         others *= extent;
-        if (others > 4096) return false;
     }
     /* Only what is not a place in the window is split. */
     for (uint32_t d = 0; plain && d < v->f->tensors.data[image->load.tensor].rank; d++)
@@ -227,12 +209,13 @@ static bool choose_depth(uir_convolution *v) {
                            mentions_iter(v, image->load.indices[d], v->depths[0].axis));
     if (plain) {
         even_tile(v, &v->depths[0], DEPTH / others > 0 ? DEPTH / others : 1);
-        if (!uir_convolution_known(v, v->depths[0].tile, &tile)) return false;
-    } else if (v->depth_count && (!uir_convolution_known(v, v->depths[0].extent, &tile) || tile < 1 || tile > 4096)) {
+        (void)uir_convolution_known(v, v->depths[0].tile, &tile);
+    } else if (v->depth_count &&
+               (!uir_convolution_known(v, v->depths[0].extent, &tile) || tile > MOST_DEPTH / others)) {
         return false;
     }
     v->depth = others * tile;
-    return v->depth <= 4096;
+    return true;
 }
 
 /* Are the weights read where they lie: all that is summed over side by side in their last dims? Rows should not meet in
@@ -242,7 +225,7 @@ static bool weights_are_direct(uir_convolution *v) {
     if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
     const uir_loop_tensor *t = &v->f->tensors.data[e->load.tensor];
     int64_t bytes = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
-    if (t->role != UIR_LOOP_ROLE_IN || t->rank < v->depth_count) return false;
+    if (t->rank < v->depth_count) return false;
     for (uint32_t i = 0; i < v->depth_count; i++) {
         uint32_t d = t->rank - v->depth_count + i;
         uir_symbol symbol;
@@ -255,7 +238,7 @@ static bool weights_are_direct(uir_convolution *v) {
     for (uint32_t d = 0; d + v->depth_count < t->rank; d++)
         for (uint32_t i = 0; i < v->depth_count; i++)
             if (mentions_iter(v, e->load.indices[d], v->depths[i].axis)) return false;
-    v->lays_apart = v->channels.axis != NONE && bytes >= SAME_SET && bytes % SAME_SET == 0;
+    v->lays_apart = v->channels.axis != NONE && bytes % SAME_SET == 0;
     return !v->lays_apart || uir_contraction_is_constant(&v->p.c, e->load.tensor);
 }
 
@@ -296,7 +279,7 @@ static uir_dim cost_of_unit(const uir_convolution *v, int64_t height) {
     uir_dim pixels = uir_dim_mul(dims, v->pixels.extent, uir_convolution_number(v, height));
     pixels = uir_dim_align(dims, pixels, uir_convolution_number(v, BLOCK));
     return uir_dim_add(dims, uir_dim_mul(dims, pixels, uir_convolution_number(v, channels + 12)),
-                       uir_convolution_number(v, UNIT_COST / (v->depth < 1 ? 1 : v->depth)));
+                       uir_convolution_number(v, UNIT_COST / v->depth));
 }
 
 static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
@@ -312,13 +295,12 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
         for (size_t i = 0; i < sizeof widths / sizeof widths[0] && !*out_fits; i++) {
             if (widths[i] > widest(v, 1)) continue;
             v->pixels.tile = uir_convolution_number(v, widths[i]);
-            v->pixels.split = true;
-            v->pixels.guarded = !fixed || width % widths[i] != 0;
+            v->pixels.split = v->pixels.guarded = true;
             *out_fits = true;
         }
         return UIR_STATUS_OK;
     }
-    if (fixed && (width > widest(v, 1) || width < 1)) return UIR_STATUS_OK;
+    if (fixed && width > widest(v, 1)) return UIR_STATUS_OK;
     *out_fits = true;
     if (!fixed) {
         uir_condition any = {UIR_RELATION_GE, v->pixels.extent, uir_convolution_number(v, 1)};
