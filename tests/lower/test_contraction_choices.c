@@ -3,9 +3,9 @@
  *
  *   test_contraction_choices [NAME]      with a name, shows what comes of that case
  *
- * A variant's lines: what it requires and its tiles; what lies on chip or in a layout of its own; its loops and
- * instructions, those of mma and of copies to the chip with their slices. After the variants, per sizes: which of them
- * runs, its tiles, and what they cost. */
+ * A variant's lines: what it requires, its tiles and when they may be which; what lies on chip or in a layout of its
+ * own; its loops and instructions, those of mma and of copies to the chip with their slices. After the variants, per
+ * sizes: which of them runs, its tiles, and what they cost. */
 #include "backends/cpu/target/cpu.h"
 #include "fusion/fusion.h"
 #include "lower/contraction.h"
@@ -57,6 +57,11 @@ static void add_line(const char *line, size_t length, bool *in_phase, uir_text p
         } else {
             add_instruction(line, length, &parts[2]);
         }
+    } else if (starts(line, length, "candidate")) {
+        const char *when = strstr(line, " when "), *cost = strstr(line, " cost ");
+        if (!when || !cost || when > cost || cost > line + length) return;
+        uir_text_append(&parts[0], line + strlen("candidate "), (size_t)(cost - line) - strlen("candidate "));
+        uir_text_append_string(&parts[0], "; ");
     } else if (starts(line, length, "require") || starts(line, length, "tile")) {
         uir_text_append(&parts[0], line, length);
         uir_text_append_string(&parts[0], "; ");
