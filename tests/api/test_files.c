@@ -168,6 +168,51 @@ static void archives_may_have_wide_sizes(void **state) {
     strcpy(strrchr(path, '.'), ".npy");
 }
 
+/* One number of the directory's entry, or of its end, is another. */
+static void archives_are_checked(void **state) {
+    enum { EXTRA = 46 + 8, END = 1000 }; /* behind the name "some.npy" */
+    static const struct {
+        size_t at; /* in the entry; from END on in the directory's end */
+        uint64_t value;
+        int bytes;
+        bool wide; /* the entry has the 64-bit field */
+        const char *message;
+    } cases[] = {
+        {0, 7, 4, false, "a directory entry is damaged"},
+        {8, 1, 2, false, "a member is encrypted"},
+        {10, 9, 2, false, "a member's compression is unknown"},
+        {16, 1, 4, false, "a member's contents are damaged"},
+        {20, 5000, 4, false, "a member is cut off"},
+        {20, 1, 4, false, "a member's size is wrong"},
+        {24, 5000, 4, false, "a member's size is wrong"},
+        {28, 60000, 2, false, "the directory is cut off"},
+        {42, 5, 4, false, "a member's header is missing"},
+        {42, 5000, 4, false, "a member's header is missing"},
+        {EXTRA + 2, 30000, 2, true, "an extra field is damaged"},
+        {EXTRA + 2, 4, 2, true, "an extra field is damaged"},
+        {END, 7, 4, false, "the directory's end is missing"},
+        {END + 10, 2, 2, false, "the directory is cut off"},
+        {END + 16, 5000, 4, false, "the directory is cut off"},
+    };
+    uint8_t array[200], bytes[600];
+    size_t size = make_npy(array, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", "\5\6\7", 3);
+    strcpy(strrchr(path, '.'), ".npz");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t length = make_archive(bytes, "some.npy", array, size, false, cases[i].wide);
+        const uint8_t *offset = bytes + length - 6;
+        size_t entry = (size_t)offset[0] | (size_t)offset[1] << 8;
+        uint8_t *at = cases[i].at < END ? bytes + entry + cases[i].at : bytes + length - 22 + cases[i].at - END;
+        uir_value *value;
+        put(&at, cases[i].value, cases[i].bytes);
+        write_file(bytes, length);
+        assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
+        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        if (!strstr(said, cases[i].message)) fail_msg("'%s' does not say '%s'", said, cases[i].message);
+    }
+    unlink(path);
+    strcpy(strrchr(path, '.'), ".npy");
+}
+
 static void members_are_found_by_their_whole_name(void **state) {
     uint8_t array[200], bytes[600];
     size_t size = make_npy(array, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", "\5\6\7", 3);
@@ -196,6 +241,7 @@ int main(void) {
         cmocka_unit_test(booleans_become_one),
         cmocka_unit_test(written_data_is_aligned),
         cmocka_unit_test(archives_may_have_wide_sizes),
+        cmocka_unit_test(archives_are_checked),
         cmocka_unit_test(members_are_found_by_their_whole_name),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -195,28 +195,49 @@ static void npy_files_of_others_are_read(void **state) {
 
 static void damaged_npy_files_are_refused(void **state) {
     uir_context *context = *state;
-    static const char *const dicts[] = {
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
-        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}",
-        "{'descr': '<f4', 'shape': (1,)}",
-        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-        "{'descr': '<S99999999999', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<U0', 'fortran_order': False, 'shape': (999999999999,)}",
-        "{",
-        "",
+    static const char not_understood[] = "the header is not understood", no_size[] = "the data's size is not",
+                      cut_off[] = "the header is cut off";
+    static const struct {
+        const char *dict, *message;
+        int more; /* bytes that the header is said to have more than it has */
+    } files[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551617,)}", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "the shape is too large", 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", no_size, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+         "1, "
+         "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)}",
+         not_understood, 0},
+        {"{'descr': '<f4x', 'fortran_order': False, 'shape': (1,)}", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", not_understood, 0},
+        {"{'descr': '<f4', 'shape': (1,)}", not_understood, 0},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", not_understood, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", not_understood, 0},
+        {"{'descr': '<S99999999999', 'fortran_order': False, 'shape': (1,)}", no_size, 0},
+        {"{'descr': '<U0', 'fortran_order': False, 'shape': (999999999999,)}", no_size, 0},
+        {"{'descr': '<U0', 'fortran_order': False, 'shape': (2000000,)}", no_size, 0},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", cut_off, 5},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", cut_off, 100},
+        {"{", not_understood, 0},
+        {"", not_understood, 0},
     };
     uint8_t bytes[300];
     uir_value *value;
-    for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++) {
-        write_bytes("v.npy", bytes, make_npy(bytes, dicts[i], "\0\0\0\0", 4));
-        uir_status status = uir_value_load_file(context, in_folder("v.npy"), NULL, UIR_VALUE_TENSOR, &value);
-        if (status != UIR_STATUS_BAD_FILE && status != UIR_STATUS_LIMIT)
-            fail_msg("%s: %s", dicts[i], uir_status_text(status));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t size = make_npy(bytes, files[i].dict, "\0\0\0\0", 4);
+        bytes[8] = (uint8_t)(bytes[8] + files[i].more);
+        write_bytes("v.npy", bytes, size);
+        assert_int_equal(uir_value_load_file(context, in_folder("v.npy"), NULL, UIR_VALUE_TENSOR, &value),
+                         UIR_STATUS_BAD_FILE);
+        expect_last_message(context, files[i].message);
     }
+    write_bytes("v.npy", bytes,
+                make_npy(bytes, "{'descr': '<U0', 'fortran_order': False, 'shape': (2000000,)}", "", 0));
+    assert_int_equal(uir_value_load_file(context, in_folder("v.npy"), NULL, UIR_VALUE_TENSOR, &value),
+                     UIR_STATUS_LIMIT);
     write_bytes("v.npy", bytes, make_npy(bytes, "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "", 0));
     assert_int_equal(uir_value_load_file(context, in_folder("v.npy"), NULL, UIR_VALUE_TENSOR, &value),
                      UIR_STATUS_BAD_FILE);
