@@ -77,6 +77,35 @@ static void integers_have_a_bound_of_their_own(void **state) {
     }
 }
 
+/* The widest integers: how far apart they are needs all 64 bits. */
+static void wide_integers_are_far_apart(void **state) {
+    static const struct {
+        uir_dtype dtype;
+        uint64_t a, b;
+        bool agrees; /* within 5 */
+    } rows[] = {
+        {UIR_DTYPE_U64, UINT64_MAX, 1, false},
+        {UIR_DTYPE_U64, 1, UINT64_MAX, false},
+        {UIR_DTYPE_U64, UINT64_MAX, UINT64_MAX - 5, true},
+        {UIR_DTYPE_U64, UINT64_MAX, UINT64_MAX - 6, false},
+        {UIR_DTYPE_I64, UINT64_MAX, 1, true},
+        /* -1 */ {UIR_DTYPE_I64, 1, UINT64_MAX, true},
+        {UIR_DTYPE_I64, INT64_MAX, UINT64_C(1) << 63, false},
+        {UIR_DTYPE_I64, UINT64_C(1) << 63, INT64_MAX, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uir_value *a, *b;
+        int64_t shape[] = {1};
+        assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, shape, &a), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, shape, &b), UIR_STATUS_OK);
+        *(uint64_t *)uir_value_get_data(a) = rows[i].a;
+        *(uint64_t *)uir_value_get_data(b) = rows[i].b;
+        assert_int_equal(uir_value_compare(a, b, (uir_tolerance){.integers = 5}).agree, rows[i].agrees);
+        uir_value_destroy(a);
+        uir_value_destroy(b);
+    }
+}
+
 /* An infinity among the expected numbers does not widen the bound of the others, nor is one near a number. */
 static void infinities_agree_with_themselves_alone(void **state) {
     uir_context *context = *state;
@@ -87,6 +116,8 @@ static void infinities_agree_with_themselves_alone(void **state) {
     assert_false(agree(context, INFINITY, 1, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
     assert_false(agree(context, 1, INFINITY, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
     assert_false(agree(context, -INFINITY, INFINITY, (uir_tolerance){.rtol = INFINITY, .atol = INFINITY}));
+    assert_true(compare(context, 3, far, expected, exactly).max_abs == 2);
+    assert_true(compare(context, 3, (double[]){1, 3, NAN}, expected, exactly).max_abs == 2);
 }
 
 static void the_greatest_differences_are_told(void **state) {
@@ -199,6 +230,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_of_the_expected_value),
         cmocka_unit_test(integers_have_a_bound_of_their_own),
+        cmocka_unit_test(wide_integers_are_far_apart),
         cmocka_unit_test(infinities_agree_with_themselves_alone),
         cmocka_unit_test(the_greatest_differences_are_told),
         cmocka_unit_test(complex_numbers_have_two_parts),

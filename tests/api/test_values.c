@@ -68,9 +68,26 @@ static void tensors_are_zeroed_and_checked(void **state) {
     assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, data, 23, &value),
                      UIR_STATUS_INVALID_ARGUMENT);
     expect_last_message(context, "23 bytes for a tensor that takes 24");
+    assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){5}, data, 24, &value),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, NULL, 24, &value),
+                     UIR_STATUS_INVALID_ARGUMENT);
     assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, data, 24, &value),
                      UIR_STATUS_OK);
     assert_ptr_equal(uir_value_get_data(value), data);
+    assert_int_equal(uir_value_fill_random(value, 1, 1, 2), UIR_STATUS_INVALID_ARGUMENT); /* it is not its own */
+    assert_true(data[0] == 0 && uir_value_get_double(value, 5) == 0);
+    assert_int_equal(uir_value_set_string(value, 0, "a", 1), UIR_STATUS_INVALID_ARGUMENT);
+    uir_value_destroy(value);
+    data[1] = 3; /* behind what the tensor borrows */
+    assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){1}, data, 4, &value),
+                     UIR_STATUS_OK);
+    assert_true(uir_value_get_double(value, 1) == 0);
+    uir_value_destroy(value);
+    assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_STRING, 1, (int64_t[]){2}, &value), UIR_STATUS_OK);
+    assert_int_equal(uir_value_set_string(value, 1, "a", 1), UIR_STATUS_OK);
+    assert_int_equal(uir_value_set_string(value, 2, "a", 1), UIR_STATUS_INVALID_ARGUMENT);
+    expect_last_message(context, "no string tensor with an element 2");
     uir_value_destroy(value);
 }
 
@@ -100,6 +117,13 @@ static void random_values_depend_on_the_seed_alone(void **state) {
         greatest = fmax(greatest, uir_value_get_double(value, i));
     }
     assert_true(least == -3 && greatest == 4);
+    uir_value_destroy(value);
+    value = make_tensor(context, UIR_DTYPE_U8, 100, 10); /* of a range that it has not all of, what it has */
+    assert_int_equal(uir_value_fill_random(value, 1, -1000, 3), UIR_STATUS_OK);
+    for (uint64_t i = 0; i < 1000; i++) assert_in_range(uir_value_get_double(value, i), 0, 3);
+    assert_int_equal(uir_value_fill_random(value, 1, 250, 1000), UIR_STATUS_OK);
+    for (uint64_t i = 0; i < 1000; i++) assert_in_range(uir_value_get_double(value, i), 250, 255);
+    assert_int_equal(uir_value_fill_random(value, 1, 2, 1), UIR_STATUS_INVALID_ARGUMENT);
     uir_value_destroy(value);
 }
 
@@ -328,6 +352,10 @@ static void what_cannot_be_read_is_said(void **state) {
     assert_int_equal(uir_value_load_raw(context, in_folder("v.txt"), UIR_DTYPE_U8, 1, (int64_t[]){5}, &read),
                      UIR_STATUS_OK);
     assert_true(uir_value_get_double(read, 2) == '2');
+    uir_value_destroy(read);
+    assert_int_equal(uir_value_save_file(context, value, in_folder("v.NPY"), ""), UIR_STATUS_OK);
+    assert_int_equal(uir_value_load_file(context, in_folder("v.NPY"), NULL, UIR_VALUE_TENSOR, &read), UIR_STATUS_OK);
+    assert_int_equal(uir_value_get_element_count(read), 1);
     uir_value_destroy(read);
     assert_int_equal(uir_value_save_file(context, value, "/nonexistent folder/v.pb", ""), UIR_STATUS_IO_FAILED);
     expect_last_message(context, "/nonexistent folder/v.pb");

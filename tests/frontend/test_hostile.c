@@ -227,8 +227,75 @@ static void memory_may_run_out_anywhere(void **state) {
     run_with_failures(load_once);
 }
 
+/* One field of bytes that end with it: what it is, or what is wrong with it. */
+static void fields_are_read_within_their_bytes(void **state) {
+    (void)state;
+#define MOST "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *wrong; /* NULL: nothing */
+        uint32_t number;
+        uint64_t value, length;
+    } cases[] = {
+        {"\x08\x05", 2, NULL, 1, 5, 1},
+        {"\x08\x80\x00", 3, NULL, 1, 0, 2}, /* longer than need be */
+        {"\x08" MOST "\x01", 11, NULL, 1, UINT64_MAX, 10},
+        {"\x08" MOST "\x02", 11, "the number is cut off or too long", 1, 0, 0},
+        {"\x08" MOST "\x81\x00", 12, "the number is cut off or too long", 1, 0, 0},
+        {"\x08\x80", 2, "the number is cut off or too long", 1, 0, 0},
+        {"\x80", 1, "the field's key is cut off or too long", 0, 0, 0},
+        {"\x00\x05", 2, "the field's number is out of range", 0, 0, 0},
+        {"\xf8\xff\xff\xff\x0f\x05", 6, NULL, 536870911, 5, 1},
+        {"\x80\x80\x80\x80\x10\x05", 6, "the field's number is out of range", 0, 0, 0},
+        {"\x09"
+         "12345678",
+         9, NULL, 1, 0, 8},
+        {"\x09"
+         "1234567",
+         8, "the number is cut off", 1, 0, 0},
+        {"\x0d"
+         "1234",
+         5, NULL, 1, 0, 4},
+        {"\x0d"
+         "123",
+         4, "the number is cut off", 1, 0, 0},
+        {"\x0a\x02"
+         "ab",
+         4, NULL, 1, 0, 2},
+        {"\x0a\x00", 2, NULL, 1, 0, 0},
+        {"\x0a\x03"
+         "ab",
+         4, "the length goes past the end", 1, 0, 0},
+        {"\x0a" MOST "\x01"
+         "ab",
+         13, "the length goes past the end", 1, 0, 0},
+        {"\x0a\x82", 2, "the length is cut off or too long", 1, 0, 0},
+        {"\x0b", 1, "the field has a wire type that ONNX does not use", 1, 0, 0},
+    };
+#undef MOST
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t *copy = malloc(cases[i].size); /* so that a sanitizer sees a read past its end */
+        memcpy(copy, cases[i].bytes, cases[i].size);
+        uir_wire_reader reader = {copy, copy + cases[i].size};
+        uir_wire_field field;
+        const char *wrong = uir_wire_next(&reader, &field);
+        if (!wrong != !cases[i].wrong) fail_msg("case %zu: %s", i, wrong ? wrong : "nothing is wrong");
+        if (wrong) {
+            assert_string_equal(wrong, cases[i].wrong);
+        } else {
+            assert_int_equal(field.number, cases[i].number);
+            assert_true(field.type != UIR_WIRE_VARINT || field.value == cases[i].value);
+            assert_int_equal(field.length, cases[i].length);
+            assert_ptr_equal(reader.at, reader.end);
+        }
+        free(copy);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_are_read_within_their_bytes),
         cmocka_unit_test(the_rich_model_is_sound),
         cmocka_unit_test(truncated_at_every_length),
         cmocka_unit_test(every_byte_changed),
