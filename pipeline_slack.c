@@ -77,7 +77,7 @@ static uir_status find_pair(pass *p, uir_value_id present) {
     const uir_graph_info *main = uir_graph_get(m, m->main);
     pair found = {.present = present, .maker = uir_value_info_get(m, present)->producer};
     const uir_node_info *group = found.maker.id ? uir_node_get(m, found.maker) : NULL;
-    if (!group || group->op != UIR_OP_GROUP || group->graph.id != m->main.id) return UIR_STATUS_OK;
+    if (!group || group->op != UIR_OP_GROUP) return UIR_STATUS_OK;
     const uir_graph_info *body = body_of(m, group);
     found.out = uir_value_info_get(m, present)->output_index;
     uir_node_id last = uir_value_info_get(m, body->outputs.data[found.out])->producer;
@@ -157,7 +157,7 @@ static bool add_term(const pass *p, const uir_node_info *group, uir_igraph *g, u
     for (uint32_t s = 0; s < g->symbols.count && ordinal < count; s++) {
         if (g->symbols.data[s].kind != UIR_ISYMBOL_DIM || ordinal-- > 0) continue;
         *sum = uir_dim_add(g->dims, *sum, uir_igraph_symbol_dim(g, s));
-        if (*out_symbol == UINT32_MAX) *out_symbol = s;
+        *out_symbol = s;
         return sum->id != 0;
     }
     return false;

@@ -251,11 +251,55 @@ static void a_model_file_finds_its_data_beside_it(void **state) {
     uir_diagnostics_deinit(&diagnostics);
 }
 
+/* What a file holds is used where it lies, unless its bytes say more than its elements. */
+static void what_is_not_clean_is_copied(void **state) {
+    const place *p = *state;
+    static const struct {
+        uir_dtype dtype;
+        uint8_t raw[3], clean[3];
+        size_t size;
+    } cases[] = {
+        {UIR_DTYPE_BOOL, {1, 0, 1}, {1, 0, 1}, 3},     {UIR_DTYPE_BOOL, {1, 0, 9}, {1, 0, 1}, 3},
+        {UIR_DTYPE_U4, {0x21, 0x03}, {0x21, 0x03}, 2}, {UIR_DTYPE_U4, {0x21, 0xf3}, {0x21, 0x03}, 2},
+        {UIR_DTYPE_U8, {0, 9, 0xf3}, {0, 9, 0xf3}, 3},
+    };
+    uir_allocator system = uir_allocator_system();
+    char path[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        blob graph = make_graph_of(make_node("Shape", "n", "w", "y"));
+        blob tensor = make_tensor("w", cases[i].dtype, 1, (int64_t[]){3});
+        put_bytes(&tensor, TENSOR_RAW, cases[i].raw, cases[i].size);
+        put_message(&graph, GRAPH_INITIALIZER, tensor);
+        blob model = make_model(graph);
+        FILE *file = fopen(join(p->inside, "model.onnx", path, sizeof path), "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(model.data, 1, model.length, file), model.length);
+        fclose(file);
+        blob_free(&model);
+        uir_onnx_source source = {.path = path};
+        uir_diagnostics diagnostics;
+        uir_arena arena;
+        uir_onnx_info info;
+        loaded l = {.module = NULL};
+        uir_diagnostics_init(&diagnostics, &system);
+        uir_arena_init(&arena, &system);
+        assert_int_equal(uir_onnx_load(&source, &system, &diagnostics, &arena, &info, &l.module), UIR_STATUS_OK);
+        const uir_tensor *w = uir_value_info_get(l.module, main_node(&l, 0)->inputs[0])->constant;
+        assert_memory_equal(w->data, cases[i].clean, cases[i].size);
+        assert_int_equal(w->owned, memcmp(cases[i].raw, cases[i].clean, cases[i].size) != 0);
+        uir_module_destroy(l.module);
+        uir_arena_deinit(&arena);
+        uir_diagnostics_deinit(&diagnostics);
+        unlink(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_is_mapped_and_shared),          cmocka_unit_test(what_leaves_the_folder_is_refused),
-        cmocka_unit_test(sizes_are_checked_against_the_file), cmocka_unit_test(keys_are_known_and_given_once),
-        cmocka_unit_test(the_walk_agrees_with_the_kernel),    cmocka_unit_test(a_model_file_finds_its_data_beside_it),
+        cmocka_unit_test(what_is_not_clean_is_copied),           cmocka_unit_test(data_is_mapped_and_shared),
+        cmocka_unit_test(what_leaves_the_folder_is_refused),     cmocka_unit_test(sizes_are_checked_against_the_file),
+        cmocka_unit_test(keys_are_known_and_given_once),         cmocka_unit_test(the_walk_agrees_with_the_kernel),
+        cmocka_unit_test(a_model_file_finds_its_data_beside_it),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }

@@ -228,7 +228,7 @@ static blob sparse_graph(const int64_t *dims, uint32_t rank, const int64_t *indi
 static void sparse_initializers_become_dense(void **state) {
     (void)state;
     static const int64_t dims[] = {2, 3}, flat[] = {1, 5}, pairs[] = {0, 1, 1, 2}, outside[] = {1, 6},
-                         huge[] = {1 << 20, 1 << 20};
+                         below[] = {1, -1}, left[] = {0, 1, 1, -1}, under[] = {0, 1, 2, 0}, huge[] = {1 << 20, 1 << 20};
     static const float expected[] = {0, 5, 0, 0, 0, 6};
     for (uint32_t form = 1; form <= 2; form++) {
         loaded l;
@@ -240,6 +240,9 @@ static void sparse_initializers_become_dense(void **state) {
         unload(&l);
     }
     expect_failure(make_model(sparse_graph(dims, 2, outside, 1, 2)), UIR_STATUS_BAD_FILE, "outside its dims");
+    expect_failure(make_model(sparse_graph(dims, 2, below, 1, 2)), UIR_STATUS_BAD_FILE, "outside its dims");
+    expect_failure(make_model(sparse_graph(dims, 2, left, 2, 2)), UIR_STATUS_BAD_FILE, "outside its dims");
+    expect_failure(make_model(sparse_graph(dims, 2, under, 2, 2)), UIR_STATUS_BAD_FILE, "outside its dims");
     expect_failure(make_model(sparse_graph(dims, 2, flat, 1, 1)), UIR_STATUS_BAD_FILE, "do not fit");
     expect_failure(make_model(sparse_graph(huge, 2, flat, 1, 2)), UIR_STATUS_LIMIT, "when dense");
 }

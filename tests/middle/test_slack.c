@@ -66,6 +66,20 @@ static const struct {
          "x", "all") "        return %x\n"
                      "    }, else = graph \"e\" () {\n        return %z\n    }}\n    return %all, %b\n}\n",
      0},
+    {"what is appended to is computed",
+     "graph \"g\" (" PAST ") {\n    %e: f32[2, p, 4] = exp(%past)\n"
+     "    %all: f32[2, p + n, 4] = concat(%e, %new) {axis = 1}\n    return %all\n}\n",
+     0},
+    {"what is appended to is made by another",
+     "graph \"g\" (" PAST ") {\n    %v: f32[2, p, 4], %i: i64[2, p, 4] = top_k(%past) {axis = 1, k = [p], "
+     "largest = 1, sorted = 1}\n    %all: f32[2, p + n, 4] = concat(%v, %new) {axis = 1}\n    return %all, %i\n}\n",
+     0},
+    {"the same kernel appends to something else",
+     "graph \"g\" (" PAST ", %old: f32[2, q, 4]) {\n" APPEND
+     "    %b: f32[2, q + n, 4] = concat(%old, %new) {axis = 1}\n"
+     "    %v: f32[2, 1, 4], %i: i64[2, 1, 4] = top_k(%b) {axis = 1, k = [1], largest = 1, sorted = 1}\n"
+     "    return %all, %v, %i\n}\n",
+     1},
     {"a host operator reads it",
      "graph \"g\" (" PAST ") {\n" APPEND "    %v: f32[2, 1, 4], %i: i64[2, 1, 4] = top_k(%all) {axis = 1, k = [1], "
      "largest = 1, sorted = 1}\n    return %all, %v, %i\n}\n",
@@ -93,9 +107,11 @@ static bool check(const uir_device *device, size_t i) {
         if (node->op != UIR_OP_GROUP || !uir_node_find_attribute(module, node, "kernel")) continue;
         const char *kernel = uir_node_string(module, node, "kernel", "");
         uint32_t sizes, slacks;
+        bool own = false; /* and not only of another group that the kernel computes */
         uir_node_dims(module, node, "sizes", &sizes);
-        uir_node_ints(module, node, "slack", &slacks);
-        with += slacks > 0;
+        const int64_t *slack = uir_node_ints(module, node, "slack", &slacks);
+        for (uint32_t k = 0; k < slacks; k += 2) own |= slack[k] >= 0;
+        with += own;
         for (uint32_t k = 0; k < middle.kernels.count; k++) {
             const uir_igraph_list *list = &middle.kernels.data[k].lowered.igraphs;
             for (uint32_t v = 0; v < list->count && !strcmp(middle.kernels.data[k].name, kernel); v++)
