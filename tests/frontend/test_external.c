@@ -2,6 +2,7 @@
 #include "frontend/storage.h"
 #include "tests/frontend/make.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -142,6 +143,40 @@ static void what_leaves_the_folder_is_refused(void **state) {
     expect_failure(external_model(4, "weights.bin", NULL, NULL), UIR_STATUS_NOT_FOUND, "no folder to look in");
 }
 
+/* Of two names one of which begins with the other, and one that ends before its bytes do. */
+static void names_are_whole(void **state) {
+    const place *p = *state;
+    static const struct {
+        const char *name;
+        size_t length;
+        uir_status status;
+        const char *text;
+    } cases[] = {
+        {"weights.bin", 11, UIR_STATUS_OK, NULL},
+        {"weights.bi", 10, UIR_STATUS_NOT_FOUND, "no such file"},
+        {"weights.binx", 12, UIR_STATUS_NOT_FOUND, "no such file"},
+        {"weights.bin\0x", 13, UIR_STATUS_BAD_FILE, "holds a zero byte"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        loaded l;
+        int64_t count = 4;
+        blob graph = make_graph_of(make_node("Add", "n", "v,w", "y"));
+        for (int k = 0; k < 2; k++) {
+            blob tensor = make_tensor(k ? "w" : "v", UIR_DTYPE_F32, 1, &count), pair = blob_new();
+            put_int(&tensor, TENSOR_LOCATION, 1);
+            put_text(&pair, 1, "location");
+            put_bytes(&pair, 2, k ? cases[i].name : "weights.bin", k ? cases[i].length : 11);
+            put_message(&tensor, TENSOR_EXTERNAL, pair);
+            put_message(&tensor, TENSOR_EXTERNAL, make_pair("length", "16"));
+            put_message(&graph, GRAPH_INITIALIZER, tensor);
+        }
+        load_model(&l, make_model(graph), p->inside);
+        if (l.status != cases[i].status || (cases[i].text && !said(&l, cases[i].text)))
+            fail_msg("'%s': %s", cases[i].name, uir_status_text(l.status));
+        unload(&l);
+    }
+}
+
 static void sizes_are_checked_against_the_file(void **state) {
     const place *p = *state;
     const struct {
@@ -210,8 +245,12 @@ static void the_walk_agrees_with_the_kernel(void **state) {
                  {"./weights.bin", true},        {"../outside.bin", false},    {"link.bin", false},
                  {"way_out/outside.bin", false}, {"sub_link/more.bin", false}, {"missing", false},
                  {"/etc/passwd", false},         {"weights.bin/x", false}};
+    char lengthy[257]; /* a name of as many bytes as the walk's copy has, its zero left out */
     int folder = open(p->inside, O_RDONLY | O_DIRECTORY);
     assert_true(folder >= 0);
+    memset(lengthy, 'a', sizeof lengthy - 1);
+    lengthy[sizeof lengthy - 1] = 0;
+    assert_int_equal(uir_confined_open_walk(folder, lengthy), -ENAMETOOLONG);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int walked = uir_confined_open_walk(folder, cases[i].path);
         int kernel = uir_confined_open_kernel(folder, cases[i].path);
@@ -296,10 +335,10 @@ static void what_is_not_clean_is_copied(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_clean_is_copied),           cmocka_unit_test(data_is_mapped_and_shared),
-        cmocka_unit_test(what_leaves_the_folder_is_refused),     cmocka_unit_test(sizes_are_checked_against_the_file),
-        cmocka_unit_test(keys_are_known_and_given_once),         cmocka_unit_test(the_walk_agrees_with_the_kernel),
-        cmocka_unit_test(a_model_file_finds_its_data_beside_it),
+        cmocka_unit_test(what_is_not_clean_is_copied),        cmocka_unit_test(names_are_whole),
+        cmocka_unit_test(data_is_mapped_and_shared),          cmocka_unit_test(what_leaves_the_folder_is_refused),
+        cmocka_unit_test(sizes_are_checked_against_the_file), cmocka_unit_test(keys_are_known_and_given_once),
+        cmocka_unit_test(the_walk_agrees_with_the_kernel),    cmocka_unit_test(a_model_file_finds_its_data_beside_it),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
