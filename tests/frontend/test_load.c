@@ -117,6 +117,24 @@ static void nodes_in_any_order_are_sorted(void **state) {
     assert_int_equal(main_node(&l, 2)->op, UIR_OP_ONNX_NEG);
     unload(&l);
 
+    /* What a branch gives as it is, or reads, counts too. */
+    for (int reads = 0; reads < 2; reads++) {
+        blob choice = make_node("If", "choice", "c", "y");
+        for (int i = 0; i < 2; i++) {
+            blob body = blob_new();
+            if (reads) put_message(&body, GRAPH_NODE, make_node("Neg", "inner", "a", "r"));
+            put_message(&body, GRAPH_OUTPUT, make_value(reads ? "r" : "a", UIR_DTYPE_F32, "n"));
+            put_message(&choice, NODE_ATTRIBUTE, make_graph_attribute(i ? "then_branch" : "else_branch", body));
+        }
+        graph = make_graph_of(choice);
+        put_message(&graph, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
+        put_message(&graph, GRAPH_NODE, make_node("Relu", "first", "x", "a"));
+        load_model(&l, make_model(graph), NULL);
+        assert_int_equal(l.status, UIR_STATUS_OK);
+        assert_int_equal(main_node(&l, 0)->op, UIR_OP_ONNX_RELU);
+        unload(&l);
+    }
+
     graph = make_graph_of(make_node("Neg", "n", "a", "y"));
     put_message(&graph, GRAPH_NODE, make_node("Add", "in the circle", "x,b", "a"));
     put_message(&graph, GRAPH_NODE, make_node("Relu", "m", "a", "b"));
