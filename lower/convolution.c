@@ -310,7 +310,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     int64_t limit = heights[0];
     uir_loop_size tile;
     bool high = uir_convolution_known(v, v->lines.extent, &height);
-    while (limit > 1 && ((high && limit / 2 >= height) || (fixed && width > widest(v, limit)))) limit /= 2;
+    while ((high && limit / 2 >= height) || (fixed && width > widest(v, limit))) limit /= 2;
     uir_symbol_facts facts = {1, limit, 1, {0}};
     UIR_TRY(uir_contraction_plan_fresh_name(f, "th", &tile.name));
     UIR_TRY(uir_dims_add_symbol(dims, tile.name, strlen(tile.name), facts, &tile.symbol));
@@ -319,8 +319,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     v->lines.split = v->lines.guarded = true;
     uir_dim units = uir_dim_ceildiv(dims, v->channels.extent, v->channels.tile);
     for (uint32_t a = 0; a < v->p.c.axis_count; a++)
-        if (v->p.c.axes[a].class != UIR_CONTRACTION_K && !uir_convolution_span_of(v, a))
-            units = uir_dim_mul(dims, units, v->p.c.axes[a].extent);
+        if (!uir_convolution_span_of(v, a)) units = uir_dim_mul(dims, units, v->p.c.axes[a].extent);
     for (size_t i = 0; i < sizeof heights / sizeof heights[0]; i++) {
         if (heights[i] > limit) continue;
         uir_icandidate row = {0};
@@ -352,7 +351,7 @@ static uir_status shape(uir_convolution *v, uir_arena *arena, bool *out_is, bool
     if (!*out_is) return UIR_STATUS_OK;
     v->by_taps = goes_by_taps(v);
     v->copies_weights = !v->by_taps && !weights_are_direct(v);
-    if (v->channels.axis != NONE) even_tile(v, &v->channels, CHANNELS);
+    even_tile(v, &v->channels, CHANNELS);
     UIR_TRY(choose_tiles(v, out_fits));
     if (!*out_fits) return UIR_STATUS_OK;
     return uir_convolution_place(v);
@@ -382,7 +381,5 @@ uir_status uir_convolution_schedule(const uir_loop_function *function, const uir
     UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &fits));
     /* Lines of known length that fit need nothing else. */
     if (!*out_taken || (fits && !out->functions[out->count - 1]->requires_.count)) return UIR_STATUS_OK;
-    UIR_TRY(build(function, device, false, steps, diagnostics, out, &is, out_taken));
-    *out_taken |= fits;
-    return UIR_STATUS_OK;
+    return build(function, device, false, steps, diagnostics, out, &is, out_taken);
 }

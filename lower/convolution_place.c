@@ -19,7 +19,7 @@ static uir_dim coordinate(uir_convolution *v, uint32_t axis) {
 }
 
 static uir_status guard(uir_convolution *v, uir_loop_statement *block, const uir_convolution_span *s) {
-    if (s->axis == NONE || !s->guarded) return UIR_STATUS_OK;
+    if (!s->guarded) return UIR_STATUS_OK;
     return uir_contraction_plan_add_bound(v->f, block, coordinate(v, s->axis), s->extent);
 }
 
@@ -200,8 +200,7 @@ static uir_status place_lines(uir_convolution *v, uint32_t under) {
     uir_dim place = uir_dim_add(dims, uir_dim_mul(dims, at[2], uir_convolution_number(v, v->across.stride)), at[1]);
     load.load.indices[v->across.dim] = uir_dim_add(dims, load.load.indices[v->across.dim], place);
     if (v->down.dim != NONE) load.load.indices[v->down.dim] = uir_dim_add(dims, load.load.indices[v->down.dim], at[0]);
-    load.has_fill = true;
-    load.fill = 0;
+    load.has_fill = true; /* zeros */
     store.values[0] = f->expressions.count;
     UIR_TRY(uir_vector_push(&f->arena, &f->expressions, load));
     UIR_TRY(uir_contraction_plan_add_statement(f, &store, &block.first_child));
@@ -268,10 +267,9 @@ static uir_status use_tiles(uir_convolution *v, uint32_t id, const uir_dim *at, 
         UIR_TRY(use_tiles(v, argument, at, &e.arguments[i]));
         changed |= argument != e.arguments[i];
     }
-    if (e.kind == UIR_LOOP_LOAD && e.load.tensor < v->p.local_count && v->p.local[e.load.tensor] != NONE) {
-        bool sums = e.load.tensor == v->p.c.tensor;
-        e.load.tensor = v->p.local[e.load.tensor];
-        for (uint32_t d = 0; d < 3; d++) e.load.indices[d] = sums ? at[d] : d < 2 ? at[d + 1] : e.load.indices[d];
+    if (e.kind == UIR_LOOP_LOAD && v->p.local[e.load.tensor] != NONE) {
+        const uir_dim *first = e.load.tensor == v->p.c.tensor ? at : at + 1;
+        e.load = (uir_loop_access){.tensor = v->p.local[e.load.tensor], .indices = {first[0], first[1], at[2]}};
         changed = true;
     }
     if (!changed) return UIR_STATUS_OK;
@@ -401,7 +399,7 @@ static void describe(uir_convolution *v) {
     uir_text text;
     uir_text_init(&text, &v->f->allocator);
     for (uint32_t i = 0; i < 4; i++) {
-        if (spans[i]->axis == NONE || !spans[i]->split) continue;
+        if (!spans[i]->split) continue;
         uir_text_append_format(&text, "split %s of %s, the %s, by ",
                                STATEMENT(v->f, v->p.c.update)->iters[spans[i]->axis].name, name, words[i]);
         uir_dim_print(v->f->dims, spans[i]->tile, &text);
