@@ -67,8 +67,8 @@ static const struct {
                      "    }, else = graph \"e\" () {\n        return %z\n    }}\n    return %all, %b\n}\n",
      0},
     {"what is appended to is computed",
-     "graph \"g\" (" PAST ") {\n    %e: f32[2, p, 4] = exp(%past)\n"
-     "    %all: f32[2, p + n, 4] = concat(%e, %new) {axis = 1}\n    return %all\n}\n",
+     "graph \"g\" (" PAST ") {\n    %e: f32[2, p, 4] = neg(%past)\n    %k: f32[2, n, 4] = exp(%new)\n"
+     "    %all: f32[2, p + n, 4] = concat(%e, %k) {axis = 1}\n    return %all\n}\n",
      0},
     {"what is appended to is made by another",
      "graph \"g\" (" PAST ") {\n    %v: f32[2, p, 4], %i: i64[2, p, 4] = top_k(%past) {axis = 1, k = [p], "
