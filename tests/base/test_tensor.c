@@ -83,6 +83,12 @@ static void test_strings(void **state) {
     assert_int_equal(views[0].length, 7);
     assert_memory_equal(views[0].text, "again\0!", 7);
     assert_int_equal(views[1].length, 0);
+    uir_tensor *borrowed; /* whose strings are somebody else's to change */
+    assert_int_equal(uir_tensor_create_borrowed(&allocator, UIR_DTYPE_STRING, 1, (int64_t[]){3}, views, &borrowed),
+                     UIR_STATUS_OK);
+    assert_int_equal(uir_tensor_set_string(borrowed, 0, "x", 1), UIR_STATUS_INVALID_ARGUMENT);
+    uir_tensor_release(borrowed);
+    assert_int_equal(views[0].length, 7);
     uir_tensor_release(tensor);
     assert_int_equal(memory.live_bytes, 0);
 }

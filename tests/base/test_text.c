@@ -383,6 +383,12 @@ static void test_bad_text(void **state) {
 
 static void test_quoted_text_reads_back(void **state) {
     (void)state;
+    uir_allocator system = uir_allocator_system();
+    uir_text edges;
+    uir_text_init(&edges, &system);
+    uir_text_append_quoted(&edges, "\x1f ~\x7f\xff", 5);
+    assert_string_equal(edges.data, "\"\\x1f ~\\x7f\\xff\"");
+    uir_text_deinit(&edges);
     random_state random = {fuzz_seed()};
     for (int i = 0; i < 200; i++) {
         reading r;
