@@ -184,7 +184,8 @@ static uint32_t find_leader(uir_contraction_plans *all) {
 }
 
 /* Is a contraction's first factor that of another, element by element: the same place of the same tensor at the same
- * rows and depth? Axes of two contractions are the same when they have one name and class. */
+ * rows and depth? Those that are tiled run together, whatever they are called: of x times itself across, either axis is
+ * the rows. Others are the same when they have one name and class. */
 static bool shares_first_factor(const uir_contraction_plan *p, const uir_contraction_plan *with) {
     uir_loop_function *f = p->f;
     const uir_loop_statement *update = STATEMENT(f, p->c.update), *other = STATEMENT(f, with->c.update);
@@ -199,6 +200,11 @@ static bool shares_first_factor(const uir_contraction_plan *p, const uir_contrac
         for (uint32_t b = 0; b < with->c.axis_count; b++)
             if (p->c.axes[a].class == with->c.axes[b].class && !strcmp(update->iters[a].name, other->iters[b].name))
                 replacements[update->iters[a].symbol.id] = uir_dim_symbol(f->dims, other->iters[b].symbol);
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class += 2) {
+        uint32_t axis = p->sides[class].axis, like = with->sides[class].axis;
+        if (axis != NONE && like != NONE)
+            replacements[update->iters[axis].symbol.id] = uir_dim_symbol(f->dims, other->iters[like].symbol);
+    }
     for (uint32_t d = 0; d < f->tensors.data[own->load.tensor].rank; d++) {
         uir_dim index = uir_dim_substitute(f->dims, own->load.indices[d], replacements, count);
         if (!uir_dim_equal(index, left->load.indices[d])) return false;
