@@ -143,3 +143,20 @@ void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, u
     }
     for (uint32_t i = 0; i < count; i++) uir_datum_release(in[i]);
 }
+
+void session_begin(session *s, const char *module_text, const char *kernel_text, const uir_runtime_options *options) {
+    fixture_init(&s->f);
+    check_ok(&s->f, fixture_build(&s->f, module_text, kernel_text));
+    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
+    check_ok(&s->f, uir_runtime_create(s->package, options, &s->f.allocator, &s->f.diagnostics, &s->r));
+}
+
+void session_end(session *s) {
+    uir_runtime_destroy(s->r);
+    uir_package_close(s->package);
+    fixture_deinit(&s->f);
+}
+
+void session_set(session *s, uint32_t index, int64_t count, const float *data) {
+    check_ok(&s->f, uir_runtime_set_input(s->r, index, UIR_DTYPE_F32, 1, &count, data));
+}

@@ -50,6 +50,15 @@ typedef struct array {
 void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, uint32_t count);
 /* Fails the test with the diagnostics when `status` is not OK. */
 void check_ok(fixture *f, uir_status status);
+/* A module's package, open, and a runtime of it. What fails on the way fails the test. */
+typedef struct session {
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+} session;
+void session_begin(session *s, const char *module_text, const char *kernel_text, const uir_runtime_options *options);
+void session_end(session *s);
+void session_set(session *s, uint32_t index, int64_t count, const float *data); /* a vector */
 /* Some message holds the text. */
 void check_message(fixture *f, const char *text);
 

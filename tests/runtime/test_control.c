@@ -253,14 +253,14 @@ static array integer(const int64_t *value, uint32_t rank) {
     return (array){UIR_DTYPE_I64, rank, {1}, value};
 }
 
-typedef struct session {
+typedef struct counted {
     fixture f;
     counting c;
     uir_package *package;
     uir_runtime *r;
-} session;
+} counted;
 
-static void begin(session *s, const char *module_text) {
+static void begin(counted *s, const char *module_text) {
     fixture_init(&s->f);
     counting_init(&s->c);
     check_ok(&s->f, fixture_build(&s->f, module_text, kernels));
@@ -269,7 +269,7 @@ static void begin(session *s, const char *module_text) {
                                        &s->f.diagnostics, &s->r));
 }
 
-static void end(session *s) {
+static void end(counted *s) {
     uir_runtime_destroy(s->r);
     uir_package_close(s->package);
     assert_int_equal(s->c.bytes, 0);
@@ -277,7 +277,7 @@ static void end(session *s) {
 }
 
 /* Runs it until nothing is left to grow, then holds that it allocates no more. */
-static void compare(session *s, const array *inputs, uint32_t count) {
+static void compare(counted *s, const array *inputs, uint32_t count) {
     for (int i = 0; i < 2; i++) compare_with_interpreter(&s->f, s->r, inputs, count);
     uint64_t calls = s->c.calls;
     for (int i = 0; i < 3; i++) check_ok(&s->f, uir_runtime_run(s->r));
@@ -286,7 +286,7 @@ static void compare(session *s, const array *inputs, uint32_t count) {
 
 static void test_trips(void **state) {
     (void)state;
-    session s;
+    counted s;
     begin(&s, trips_module);
     static const int64_t sizes[] = {7, 0, 1, 300, 7};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) compare(&s, (array[]){vector(sizes[i])}, 1);
@@ -295,7 +295,7 @@ static void test_trips(void **state) {
 
 static void test_condition(void **state) {
     (void)state;
-    session s;
+    counted s;
     begin(&s, condition_module);
     static const int64_t limits[] = {4, 0, 20, 1};
     for (size_t i = 0; i < 4; i++) compare(&s, (array[]){vector(5), integer(&limits[i], 0)}, 2);
@@ -304,7 +304,7 @@ static void test_condition(void **state) {
 
 static void test_zero(void **state) {
     (void)state;
-    session s;
+    counted s;
     int64_t n = 4;
     begin(&s, zero_module);
     compare(&s, (array[]){vector(5), integer(&n, 0)}, 2);
@@ -314,7 +314,7 @@ static void test_zero(void **state) {
 
 static void test_grows(void **state) {
     (void)state;
-    session s;
+    counted s;
     static const int64_t trips[] = {3, 0, 5, 1, 3};
     begin(&s, grows_module);
     for (size_t i = 0; i < 5; i++) compare(&s, (array[]){vector(3), integer(&trips[i], 0)}, 2);
@@ -323,7 +323,7 @@ static void test_grows(void **state) {
 
 static void test_nested(void **state) {
     (void)state;
-    session s;
+    counted s;
     begin(&s, nested_module);
     compare(&s, (array[]){vector(5)}, 1);
     compare(&s, (array[]){vector(1)}, 1);
@@ -333,7 +333,7 @@ static void test_nested(void **state) {
 
 static void test_branch(void **state) {
     (void)state;
-    session s;
+    counted s;
     static const unsigned char conditions[] = {1, 0, 0, 1};
     begin(&s, branch_module);
     for (size_t i = 0; i < 4; i++) {
@@ -346,7 +346,7 @@ static void test_branch(void **state) {
 
 static void test_host(void **state) {
     (void)state;
-    session s;
+    counted s;
     begin(&s, host_module);
     compare(&s, (array[]){vector(9)}, 1);
     compare(&s, (array[]){vector(100)}, 1);
@@ -357,7 +357,7 @@ static void test_host(void **state) {
 
 static void test_host_attributes(void **state) {
     (void)state;
-    session s;
+    counted s;
     begin(&s, attributes_module);
     compare(&s, (array[]){vector(12)}, 1);
     assert_int_equal(uir_runtime_get_statistics(s.r).host_calls, 2);
@@ -367,7 +367,7 @@ static void test_host_attributes(void **state) {
 /* Boxes that overlap by all degrees, two in three of their scores given twice, some of them NaN. */
 static void test_boxes(void **state) {
     (void)state;
-    session s;
+    counted s;
     static float boxes[2 * 40 * 4], scores[2 * 3 * 40];
     static const int64_t counts[] = {40, 7, 1, 0, 40};
     uint32_t seed = 1;
@@ -391,7 +391,7 @@ static void test_boxes(void **state) {
 
 static void test_bind(void **state) {
     (void)state;
-    session s;
+    counted s;
     static const int64_t ks[] = {3, 4, 12, 1, 5, 0, 1001};
     begin(&s, bind_module);
     for (size_t i = 0; i < 4; i++) compare(&s, (array[]){vector(12), integer(&ks[i], 1)}, 2);
@@ -411,7 +411,7 @@ static void test_bind(void **state) {
 static void test_bind_count(void **state) {
     (void)state;
     static const int64_t values[] = {3, 4, 5};
-    session s;
+    counted s;
     begin(&s, "module opset 17\nsize M\nsize K min 1 max 1000\nsize L min 1 max 1000\n"
               "graph \"main\" (%k: i64[M]) {\n    bind_dims(%k) {dims = [K, L]}\n"
               "    %d: i64[1] = dim_values() {dims = [K + L], dtype = i64, scalar = 0}\n    return %d\n}\n");

@@ -56,28 +56,8 @@ static const char *const cache_module =
     "    return %new\n"
     "}\n";
 
-typedef struct session {
-    fixture f;
-    uir_package *package;
-    uir_runtime *r;
-} session;
-
 static void begin(session *s, const char *text) {
-    fixture_init(&s->f);
-    check_ok(&s->f, fixture_build(&s->f, text, kernels));
-    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
-    check_ok(&s->f, uir_runtime_create(s->package, &(uir_runtime_options){.threads = 2}, &s->f.allocator,
-                                       &s->f.diagnostics, &s->r));
-}
-
-static void end(session *s) {
-    uir_runtime_destroy(s->r);
-    uir_package_close(s->package);
-    fixture_deinit(&s->f);
-}
-
-static void set(session *s, uint32_t index, int64_t count, const float *data) {
-    check_ok(&s->f, uir_runtime_set_input(s->r, index, UIR_DTYPE_F32, 1, &count, data));
+    session_begin(s, text, kernels, &(uir_runtime_options){.threads = 2});
 }
 
 static void test_ports(void **state) {
@@ -99,20 +79,20 @@ static void test_ports(void **state) {
     assert_int_equal(uir_runtime_set_input(s.r, 0, UIR_DTYPE_I64, 1, shape, x), UIR_STATUS_BAD_DATA);
     assert_int_equal(uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 2, shape, x), UIR_STATUS_BAD_DATA);
     assert_int_equal(uir_runtime_set_input(s.r, 9, UIR_DTYPE_F32, 1, shape, x), UIR_STATUS_INVALID_ARGUMENT);
-    set(&s, 0, 4, x);
+    session_set(&s, 0, 4, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 1, &five, x));
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
     check_message(&s.f, "input 'y': extent 5 of axis 0 should be 4");
-    set(&s, 0, 0, x);
-    set(&s, 1, 0, x);
+    session_set(&s, 0, 0, x);
+    session_set(&s, 1, 0, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
     check_message(&s.f, "dim N = 0 should be at least 1");
-    set(&s, 0, 2000, x);
-    set(&s, 1, 2000, x);
+    session_set(&s, 0, 2000, x);
+    session_set(&s, 1, 2000, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_INVALID_ARGUMENT);
     check_message(&s.f, "no variant of kernel @twice is for the sizes (2000)");
-    set(&s, 0, 4, x);
-    set(&s, 1, 4, x);
+    session_set(&s, 0, 4, x);
+    session_set(&s, 1, 4, x);
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
     uint64_t bytes;
@@ -121,10 +101,10 @@ static void test_ports(void **state) {
     check_message(&s.f, "there are no outputs before a run has ended well");
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
-    set(&s, 1, 3, x);
+    session_set(&s, 1, 3, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
     assert_int_equal(uir_runtime_get_output(s.r, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
-    end(&s);
+    session_end(&s);
 }
 
 /* Two elements share a byte, so that no stride says where one is. */
@@ -138,7 +118,7 @@ static void test_halves_of_bytes(void **state) {
                      UIR_STATUS_INVALID_ARGUMENT);
     check_message(&s.f, "input 'x': elements of less than a byte have no strides");
     assert_int_equal(uir_runtime_bind_output_strided(s.r, 0, &one, x, sizeof x), UIR_STATUS_INVALID_ARGUMENT);
-    end(&s);
+    session_end(&s);
 }
 
 static void test_buffers(void **state) {
@@ -147,8 +127,8 @@ static void test_buffers(void **state) {
     float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, result[4] = {0};
     uir_runtime_output output;
     begin(&s, module_text);
-    set(&s, 0, 4, x);
-    set(&s, 1, 4, y);
+    session_set(&s, 0, 4, x);
+    session_set(&s, 1, 4, y);
     check_ok(&s.f, uir_runtime_bind_output(s.r, 0, result, sizeof result));
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
@@ -164,7 +144,7 @@ static void test_buffers(void **state) {
     for (int i = 0; i < 4; i++) assert_true(x[i] == 16 * (float)(i + 1));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
     for (int i = 0; i < 4; i++) assert_true(((const float *)output.data)[i] == 2 * (float)(i + 1));
-    end(&s);
+    session_end(&s);
 }
 
 static void test_in_place(void **state) {
@@ -186,7 +166,7 @@ static void test_in_place(void **state) {
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
     assert_ptr_equal(output.data, old);
     assert_memory_equal(old, wanted, sizeof wanted);
-    end(&s);
+    session_end(&s);
 }
 
 static void test_cancel(void **state) {
@@ -194,12 +174,12 @@ static void test_cancel(void **state) {
     session s;
     float x[4] = {1, 2, 3, 4};
     begin(&s, module_text);
-    set(&s, 0, 4, x);
-    set(&s, 1, 4, x);
+    session_set(&s, 0, 4, x);
+    session_set(&s, 1, 4, x);
     uir_runtime_cancel(s.r);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_CANCELLED);
     check_ok(&s.f, uir_runtime_run(s.r));
-    end(&s);
+    session_end(&s);
 }
 
 static void test_unplannable(void **state) {
@@ -305,7 +285,7 @@ static void test_sessions(void **state) {
         pthread_join(threads[i], NULL);
         assert_false(racers[i].failed);
     }
-    end(&s);
+    session_end(&s);
 }
 
 int main(void) {

@@ -67,24 +67,8 @@ static const char *const kernels = "igraph @none on cpu {\n"
                                    "  }\n"
                                    "}\n";
 
-typedef struct session {
-    fixture f;
-    uir_package *package;
-    uir_runtime *r;
-} session;
-
 static void begin(session *s, const char *text) {
-    fixture_init(&s->f);
-    check_ok(&s->f, fixture_build(&s->f, text, kernels));
-    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
-    check_ok(&s->f, uir_runtime_create(s->package, &(uir_runtime_options){.threads = 1}, &s->f.allocator,
-                                       &s->f.diagnostics, &s->r));
-}
-
-static void end(session *s) {
-    uir_runtime_destroy(s->r);
-    uir_package_close(s->package);
-    fixture_deinit(&s->f);
+    session_begin(s, text, kernels, &(uir_runtime_options){.threads = 1});
 }
 
 static void test_input_shapes(void **state) {
@@ -116,7 +100,7 @@ static void test_input_shapes(void **state) {
         if (cases[i].status == UIR_STATUS_OK) assert_memory_equal(shape, cases[i].shape, sizeof shape);
         if (cases[i].message) check_message(&s.f, cases[i].message);
     }
-    end(&s);
+    session_end(&s);
 }
 
 /* ---- host operators ---- */
@@ -147,7 +131,7 @@ static void test_order(void **state) {
         begin(&s, cases[i].text);
         array x = {cases[i].dtype, 1, {8}, cases[i].data};
         compare_with_interpreter(&s.f, s.r, &x, 1);
-        end(&s);
+        session_end(&s);
     }
     /* No order is asked for: that of the indices. */
     session s;
@@ -158,7 +142,7 @@ static void test_order(void **state) {
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 1, &out));
     assert_memory_equal(out.data, ((int64_t[]){0, 4, 5, 6}), out.size);
-    end(&s);
+    session_end(&s);
 }
 
 /* One element of no dims, beside a tensor of none. */
@@ -171,7 +155,7 @@ static void test_no_dims(void **state) {
     for (int i = 0; i < 4; i++)
         compare_with_interpreter(&s.f, s.r,
                                  (array[]){{UIR_DTYPE_F32, 0, {0}, &numbers[i]}, {UIR_DTYPE_F32, 1, {0}, numbers}}, 2);
-    end(&s);
+    session_end(&s);
 }
 
 static void test_how_many(void **state) {
@@ -189,7 +173,7 @@ static void test_how_many(void **state) {
         assert_int_equal(uir_runtime_run(s.r), k <= 3 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
     }
     check_message(&s.f, "k = 4 of 3 elements");
-    end(&s);
+    session_end(&s);
 }
 
 /* ---- a plan that was made by somebody else ---- */

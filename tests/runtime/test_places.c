@@ -127,27 +127,8 @@ static const char *const kernels = "igraph @twice on cpu {\n"
     "    }, sizes = [N], kernel = \"twice\"}\n"
 #define MODULE "module opset 17\nsize N min 1\n"
 
-typedef struct session {
-    fixture f;
-    uir_package *package;
-    uir_runtime *r;
-} session;
-
 static void begin(session *s, const char *text, const uir_runtime_options *options) {
-    fixture_init(&s->f);
-    check_ok(&s->f, fixture_build(&s->f, text, kernels));
-    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
-    check_ok(&s->f, uir_runtime_create(s->package, options, &s->f.allocator, &s->f.diagnostics, &s->r));
-}
-
-static void end(session *s) {
-    uir_runtime_destroy(s->r);
-    uir_package_close(s->package);
-    fixture_deinit(&s->f);
-}
-
-static void set(session *s, uint32_t index, int64_t count, const float *data) {
-    check_ok(&s->f, uir_runtime_set_input(s->r, index, UIR_DTYPE_F32, 1, &count, data));
+    session_begin(s, text, kernels, options);
 }
 
 static const void *output(session *s, uint32_t index) {
@@ -166,10 +147,10 @@ static void test_chain(void **state) {
           MODULE "graph \"main\" (%x: f32[N]) {\n" TWICE("c", "x", "1") TWICE("d", "c", "2") TWICE("e", "d", "3")
               TWICE("f", "e", "4") TWICE("g", "f", "5") "    return %g\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 1024, NULL);
+    session_set(&s, 0, 1024, NULL);
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
     assert_int_equal(bytes, 2 * 1024 * sizeof(float));
-    end(&s);
+    session_end(&s);
 }
 
 /* The variant that wants most room decides how many places there may be, whichever is the last. */
@@ -186,14 +167,14 @@ static void test_works(void **state) {
           &(uir_runtime_options){.threads = 1});
     for (int i = 0; i < 500; i++) x[i] = (float)i;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        set(&s, 0, sizes[i], x);
+        session_set(&s, 0, sizes[i], x);
         check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
         assert_int_equal(bytes, sizes[i] > 100 ? 0 : 8 * sizes[i] * sizeof(float));
         check_ok(&s.f, uir_runtime_run(s.r));
         const float *y = output(&s, 0);
         for (int64_t k = 0; k < sizes[i]; k++) assert_true(y[k] == 2 * x[k]);
     }
-    end(&s);
+    session_end(&s);
 }
 
 /* ---- buffers of the caller ---- */
@@ -207,13 +188,13 @@ static void test_meeting(void **state) {
         begin(&s, MODULE "graph \"main\" (%x: f32[N], %y: f32[N]) {\n" TWICE("c", "x", "1") "    return %c, %y\n}\n",
               &(uir_runtime_options){.threads = 1});
         memcpy(y, input, sizeof y);
-        set(&s, 0, 4, x);
-        set(&s, 1, 4, input);
+        session_set(&s, 0, 4, x);
+        session_set(&s, 1, 4, input);
         check_ok(&s.f, uir_runtime_bind_output(s.r, 0, result, sizeof x));
         check_ok(&s.f, uir_runtime_run(s.r));
         assert_memory_equal(output(&s, 1), y, sizeof y);
         for (int i = 0; i < 4; i++) assert_true(result[i] == 2 * x[i]);
-        end(&s);
+        session_end(&s);
     }
 }
 
@@ -230,13 +211,13 @@ static void test_read_later(void **state) {
                  "        %all: f32[N] = concat(%head, %b) {axis = 0}\n        return %all\n"
                  "    }, sizes = [N], kernel = \"put\"}\n" TWICE("c", "old", "1") "    return %new, %c\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 3, old);
+    session_set(&s, 0, 3, old);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 1, &one, row));
     check_ok(&s.f, uir_runtime_bind_output(s.r, 0, old, sizeof old));
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_memory_equal(output(&s, 1), ((float[]){2, 4, 6}), sizeof old);
     assert_memory_equal(old, ((float[]){1, 2, 7}), sizeof old);
-    end(&s);
+    session_end(&s);
 }
 
 /* What appends to an input in the input's own buffer leaves the input's elements where they are. */
@@ -251,8 +232,8 @@ static void test_appended(void **state) {
                  "        %c: f32[N + P] = concat(%a, %b) {axis = 0}\n        return %c\n"
                  "    }, sizes = [P, N], kernel = \"append\"}\n    return %all\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 3, buffer);
-    set(&s, 1, 2, row);
+    session_set(&s, 0, 3, buffer);
+    session_set(&s, 1, 2, row);
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_memory_equal(output(&s, 0), ((float[]){1, 2, 3, 8, 9}), sizeof buffer);
     whole = uir_runtime_get_statistics(s.r).dram_bytes;
@@ -260,7 +241,7 @@ static void test_appended(void **state) {
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_memory_equal(buffer, ((float[]){1, 2, 3, 8, 9}), sizeof buffer);
     assert_int_equal(whole - uir_runtime_get_statistics(s.r).dram_bytes, 2 * 3 * sizeof(float));
-    end(&s);
+    session_end(&s);
 }
 
 /* The same strides are no same places where the modes that they are of have other sizes. */
@@ -274,12 +255,12 @@ static void test_spread(void **state) {
                  "        %c: f32[8] = concat(%a, %a) {axis = 0}\n        return %c, %b\n"
                  "    }, sizes = [], kernel = \"spread\"}\n    return %all, %one\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 4, buffer);
-    set(&s, 1, 1, row);
+    session_set(&s, 0, 4, buffer);
+    session_set(&s, 1, 1, row);
     check_ok(&s.f, uir_runtime_bind_output(s.r, 0, buffer, sizeof buffer));
     check_ok(&s.f, uir_runtime_run(s.r));
     for (int i = 0; i < 4; i++) assert_true(buffer[2 * i] == ((float[]){1, 3, 2, 4})[i]);
-    end(&s);
+    session_end(&s);
 }
 
 /* ---- choices ---- */
@@ -298,11 +279,11 @@ static void test_cost(void **state) {
                  "    }, sizes = [N], kernel = \"which\"}\n    return %t\n}\n",
           &(uir_runtime_options){.threads = 1});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set(&s, 0, cases[i].size, x);
+        session_set(&s, 0, cases[i].size, x);
         check_ok(&s.f, uir_runtime_run(s.r));
         assert_int_equal(*(const int32_t *)output(&s, 0), cases[i].tile);
     }
-    end(&s);
+    session_end(&s);
 }
 
 static void count_calls(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context) {
@@ -321,13 +302,13 @@ static void test_little_work(void **state) {
                  "        %b: f32[N] = add(%a, %a)\n        return %b\n"
                  "    }, sizes = [N], kernel = \"shared\"}\n    return %y\n}\n",
           &(uir_runtime_options){.threads = 3, .parallel = count_calls, .parallel_user = &calls});
-    set(&s, 0, 256, x);
+    session_set(&s, 0, 256, x);
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_int_equal(calls, 0);
-    set(&s, 0, 4096, x);
+    session_set(&s, 0, 4096, x);
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_int_equal(calls, 1);
-    end(&s);
+    session_end(&s);
 }
 
 /* ---- threads ---- */
@@ -360,10 +341,10 @@ static void test_beyond(void **state) {
                  "        %b: f32[N] = neg(%a)\n        return %b\n"
                  "    }, sizes = [N], kernel = \"beyond\"}\n    return %t\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 4, x);
+    session_set(&s, 0, 4, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_FILE);
     check_message(&s.f, "pointer 0 of its kernel wants 20 bytes of 16");
-    end(&s);
+    session_end(&s);
 }
 
 /* Sizes that cannot be are an error in the branch that is taken alone. */
@@ -382,13 +363,13 @@ static void test_branch(void **state) {
                              "    }, else = graph \"e\" () {\n" TWICE("f", "x", "2") "        return %f\n    }}\n"
                                                                                      "    return %y\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 3, x);
+    session_set(&s, 0, 3, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_BOOL, 0, NULL, &take));
     check_ok(&s.f, uir_runtime_run(s.r));
     assert_memory_equal(output(&s, 0), ((float[]){2, 4, 6}), sizeof x);
     take = true;
     assert_int_not_equal(uir_runtime_run(s.r), UIR_STATUS_OK);
-    end(&s);
+    session_end(&s);
 }
 
 /* An output that is a reshape to sizes which a later step tells. */
@@ -404,14 +385,14 @@ static void test_sized_later(void **state) {
               "1") "    bind_dims(%k) {dims = [K]}\n"
                    "    %o: f32[K, floordiv(N, K)] = reshape(%d) {dims = [K, floordiv(N, K)]}\n    return %o\n}\n",
           &(uir_runtime_options){.threads = 1});
-    set(&s, 0, 6, x);
+    session_set(&s, 0, 6, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 1, &one, &two));
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &out));
     assert_int_equal(out.shape[0], 2);
     assert_int_equal(out.shape[1], 3);
     assert_memory_equal(out.data, ((float[]){2, 4, 6, 8, 10, 12}), sizeof x);
-    end(&s);
+    session_end(&s);
 }
 
 int main(void) {

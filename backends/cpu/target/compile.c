@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_WORDS UIR_CPU_WORDS_MAX
-
 static const char *const variant_flags[] = {
 #define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) flags,
 #include "backends/cpu/target/variants.def"
@@ -27,7 +25,7 @@ typedef uir_cpu_words words;
 
 bool uir_cpu_words_add(uir_cpu_words *w, const char *word, size_t length) {
     if (length == 0) return true;
-    if (w->count == MAX_WORDS || w->used + length + 1 > sizeof w->text) return false;
+    if (w->count == UIR_CPU_WORDS_MAX || w->used + length + 1 > sizeof w->text) return false;
     w->argv[w->count++] = memcpy(w->text + w->used, word, length);
     w->text[w->used + length] = 0;
     w->used += length + 1;
