@@ -213,6 +213,126 @@ static void test_known_bounds(void **state) {
     assert_int_equal(uir_dim_multiple(w->dims, parse(w, "-12")), 12);
 }
 
+/* ---- bounds, against counting ---- */
+
+/* An end of a range: a number, or far away, where what depends on how far has no bound. */
+enum { FAR = 1000 };
+static const int64_t ends[] = {-FAR, -7, -3, -1, 0, 1, 2, 5, FAR};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+typedef struct range {
+    int64_t min, max;
+} range;
+
+static range scaled(range a, int64_t far) {
+    return (range){a.min == -FAR ? -far : a.min, a.max == FAR ? far : a.max};
+}
+
+static int64_t floor_of(int64_t a, int64_t b) {
+    int64_t quotient = a / b;
+    return quotient * b > a ? quotient - 1 : quotient;
+}
+
+static int64_t apply(int op, int64_t a, int64_t b) {
+    switch (op) {
+    case '+':
+        return a + b;
+    case '*':
+        return a * b;
+    case '/':
+        return floor_of(a, b);
+    case '^':
+        return -floor_of(-a, b);
+    case '<':
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+/* Every one of these is monotone in each operand, so the corners hold the least and the greatest value. */
+static range corners(int op, range a, range b, int64_t far) {
+    a = scaled(a, far);
+    b = scaled(b, far);
+    if ((op == '/' || op == '^') && b.min < 1) b.min = 1;
+    int64_t values[4] = {apply(op, a.min, b.min), apply(op, a.min, b.max), apply(op, a.max, b.min),
+                         apply(op, a.max, b.max)};
+    range result = {values[0], values[0]};
+    for (int i = 1; i < 4; i++) {
+        result.min = apply('<', result.min, values[i]);
+        result.max = apply('>', result.max, values[i]);
+    }
+    return result;
+}
+
+static range expected_bounds(int op, range a, range b) {
+    if (op == '%') {
+        range result = {0, b.max == FAR ? INT64_MAX : b.max - 1};
+        if (a.min >= 0 && a.max != FAR && a.max < result.max) result.max = a.max;
+        if (a.min >= 0 && a.max < b.min) result.min = a.min;
+        return result;
+    }
+    range near = corners(op, a, b, FAR * 1000), further = corners(op, a, b, FAR * 1000 * 7);
+    return (range){near.min == further.min ? near.min : INT64_MIN, near.max == further.max ? near.max : INT64_MAX};
+}
+
+/* What a rest by one of these divisors is, where the range is bounded. */
+static range rests(range a, range b) {
+    range result = {INT64_MAX, INT64_MIN};
+    for (int64_t x = a.min; x <= a.max; x++) {
+        for (int64_t y = b.min; y <= b.max; y++) {
+            int64_t rest = x - floor_of(x, y) * y;
+            result.min = apply('<', result.min, rest);
+            result.max = apply('>', result.max, rest);
+        }
+    }
+    return result;
+}
+
+/* The bounds of every operation over every pair of ranges are the tightest there are. */
+static void test_bounds_of_operations(void **state) {
+    world *w = *state;
+    static const char operations[] = "+*/^%<>";
+    range ranges[ENDS * ENDS];
+    uir_dim left[ENDS * ENDS], right[ENDS * ENDS];
+    uint32_t count = 0;
+    for (int i = 0; i < ENDS; i++) {
+        for (int j = i; j < ENDS; j++) {
+            if (i == j && (i == 0 || i == ENDS - 1)) continue;
+            ranges[count] = (range){ends[i], ends[j]};
+            int64_t min = ends[i] == -FAR ? INT64_MIN : ends[i], max = ends[j] == FAR ? ANY : ends[j];
+            left[count] = uir_dim_symbol(w->dims, add_symbol(w, "x", min, max, 1, NULL));
+            right[count++] = uir_dim_symbol(w->dims, add_symbol(w, "y", min, max, 1, NULL));
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < count; j++) {
+            for (const char *op = operations; *op; op++) {
+                if (strchr("/^%", *op) && ranges[j].max < 1) continue;
+                if (*op == '%' && ranges[j].min < 1) continue;
+                uir_dim a = left[i], b = right[j];
+                uir_dim dim = *op == '+'   ? uir_dim_add(w->dims, a, b)
+                              : *op == '*' ? uir_dim_mul(w->dims, a, b)
+                              : *op == '/' ? uir_dim_floordiv(w->dims, a, b)
+                              : *op == '^' ? uir_dim_ceildiv(w->dims, a, b)
+                              : *op == '%' ? uir_dim_mod(w->dims, a, b)
+                              : *op == '<' ? uir_dim_min(w->dims, a, b)
+                                           : uir_dim_max(w->dims, a, b);
+                range expected = expected_bounds(*op, ranges[i], ranges[j]), found;
+                uir_dim_bounds(w->dims, dim, &found.min, &found.max);
+                /* What is known of a rest may be more. */
+                if (*op == '%' && found.min > expected.min) expected.min = rests(ranges[i], ranges[j]).min;
+                if (*op == '%' && found.max < expected.max) expected.max = rests(ranges[i], ranges[j]).max;
+                if (found.min != expected.min || found.max != expected.max)
+                    fprintf(stderr, "[%lld, %lld] %c [%lld, %lld]\n", (long long)ranges[i].min,
+                            (long long)ranges[i].max, *op, (long long)ranges[j].min, (long long)ranges[j].max);
+                assert_int_equal(found.min, expected.min);
+                assert_int_equal(found.max, expected.max);
+            }
+        }
+    }
+}
+
 typedef struct claim {
     const char *left, *relation, *right;
     uir_truth truth;
@@ -570,6 +690,7 @@ int main(void) {
         WITH_WORLD(test_simplification),
         WITH_WORLD(test_unknown_divisors_stay),
         WITH_WORLD(test_known_bounds),
+        WITH_WORLD(test_bounds_of_operations),
         WITH_WORLD(test_claims),
         WITH_WORLD(test_assumptions),
         WITH_WORLD(test_assumptions_times_a_factor),

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
 
 static double double_of_bits(uint64_t bits) {
     double value;
@@ -212,6 +213,82 @@ static void test_text_buffer(void **state) {
     uir_text_append_float(&text, 0.1f);
     assert_string_equal(text.data, "0.5 0.1");
     uir_text_deinit(&text);
+}
+
+/* Every length up to beyond the formatting buffer and the first blocks, in memory that shows a write past its end. */
+static void test_text_of_every_length(void **state) {
+    (void)state;
+    char bytes[400], expected[4 * sizeof bytes + 3];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)('a' + i % 26);
+    for (size_t length = 0; length < sizeof bytes; length++) {
+        failing_memory memory = {0};
+        uir_allocator allocator = failing_allocator(&memory);
+        uir_text text;
+        uir_text_init(&text, &allocator);
+        uir_text_append_format(&text, "%.*s", (int)length, bytes);
+        assert_int_equal(text.length, length);
+        assert_memory_equal(text.data, bytes, length);
+        assert_int_equal(text.data[length], 0);
+        uir_text_append_format(&text, "%.*s", (int)length, bytes);
+        assert_memory_equal(text.data + length, bytes, length);
+        assert_int_equal(text.length, 2 * length);
+        uir_text_deinit(&text);
+        /* The longest form: four characters for a byte. */
+        char escaped[sizeof bytes];
+        memset(escaped, 1, length);
+        size_t at = 0;
+        expected[at++] = '"';
+        for (size_t i = 0; i < length; i++, at += 4) memcpy(expected + at, "\\x01", 4);
+        memcpy(expected + at, "\"", 2);
+        uir_text_append_quoted(&text, escaped, length);
+        assert_string_equal(text.data, expected);
+        assert_int_equal(text.length, at + 1);
+        assert_int_equal(uir_text_status(&text), UIR_STATUS_OK);
+        uir_text_deinit(&text);
+        assert_int_equal(memory.live_bytes, 0);
+    }
+}
+
+/* Byte by byte: room grows from 256 bytes by doubling. */
+static void test_text_growth(void **state) {
+    (void)state;
+    failing_memory memory = {0};
+    uir_allocator allocator = failing_allocator(&memory);
+    uir_text text;
+    uir_text_init(&text, &allocator);
+    for (int i = 0; i < 256 * 1024 - 1; i++) uir_text_append(&text, "x", 1);
+    assert_int_equal(text.length, 256 * 1024 - 1);
+    assert_int_equal(memory.allocations, 11);
+    uir_text_deinit(&text);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+/* Lengths no memory holds, and what the C library cannot print, are failures that stay. */
+static void test_text_failures(void **state) {
+    (void)state;
+    static const size_t lengths[] = {SIZE_MAX,         SIZE_MAX - 1,     SIZE_MAX - 3, SIZE_MAX / 2,
+                                     SIZE_MAX / 4 + 1, SIZE_MAX / 4 - 1, SIZE_MAX / 4};
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths + 1; i++) {
+        failing_memory memory = {0};
+        uir_allocator allocator = failing_allocator(&memory);
+        uir_text text;
+        uir_text_init(&text, &allocator);
+        uir_text_append(&text, "abc", 3);
+        if (i == 2 * sizeof lengths / sizeof *lengths)
+            uir_text_append_format(&text, "%lc", (wint_t)0x20ac); /* no character of the C locale */
+        else if (i % 2)
+            uir_text_append_quoted(&text, "x", lengths[i / 2]);
+        else
+            uir_text_append(&text, "x", lengths[i / 2]);
+        assert_int_equal(uir_text_status(&text), UIR_STATUS_OUT_OF_MEMORY);
+        uir_text_append(&text, "d", 1);
+        uir_text_append_format(&text, "%d", 1);
+        uir_text_append_quoted(&text, "d", 1);
+        assert_string_equal(text.data, "abc");
+        assert_int_equal(text.length, 3);
+        uir_text_deinit(&text);
+        assert_int_equal(memory.live_bytes, 0);
+    }
 }
 
 static bool print_some(const uir_allocator *allocator) {
@@ -446,12 +523,21 @@ static void test_no_locale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_reading),       cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_text_buffer),   cmocka_unit_test(test_every_allocation_may_fail),
-        cmocka_unit_test(test_tokens),        cmocka_unit_test(test_helpers),
-        cmocka_unit_test(test_bad_text),      cmocka_unit_test(test_quoted_text_reads_back),
-        cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_no_locale),
+        cmocka_unit_test(test_known_numbers),
+        cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_text_buffer),
+        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_quoted_text_reads_back),
+        cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_no_locale),
+        cmocka_unit_test(test_text_of_every_length),
+        cmocka_unit_test(test_text_growth),
+        cmocka_unit_test(test_text_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
