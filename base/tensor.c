@@ -11,7 +11,7 @@ bool uir_shape_element_count(const int64_t *shape, uint32_t rank, uint64_t *out_
         zero = zero || shape[i] == 0;
     }
     int64_t count = zero ? 0 : 1;
-    for (uint32_t i = 0; i < rank && !zero; i++)
+    for (uint32_t i = 0; i < rank; i++)
         if (__builtin_mul_overflow(count, shape[i], &count)) return false;
     *out_count = (uint64_t)count;
     return true;
@@ -74,7 +74,7 @@ static void release_string(const uir_allocator *allocator, const uir_string_view
 void uir_tensor_release(uir_tensor *tensor) {
     if (!tensor || __atomic_sub_fetch(&tensor->references, 1, __ATOMIC_ACQ_REL) != 0) return;
     const uir_allocator *allocator = tensor->allocator;
-    if (tensor->owned && tensor->data) {
+    if (tensor->owned) {
         const uir_string_view *strings = tensor->data;
         for (uint64_t i = 0; tensor->dtype == UIR_DTYPE_STRING && i < tensor->element_count; i++)
             release_string(allocator, &strings[i]);
@@ -96,7 +96,6 @@ uir_status uir_tensor_set_string(uir_tensor *tensor, uint64_t index, const char 
 }
 
 void uir_tensor_describe(const uir_tensor *tensor, char *buffer, size_t capacity) {
-    if (capacity == 0) return;
     size_t length = 0;
     for (uint32_t i = 0; i <= tensor->rank && length < capacity; i++) {
         int written;

@@ -23,7 +23,7 @@ static char *reserve(uir_text *text, size_t extra) {
         return NULL;
     }
     if (needed > text->capacity) {
-        size_t capacity = text->capacity > SIZE_MAX / 2 ? needed : text->capacity * 2;
+        size_t capacity = text->capacity * 2; /* no block is larger than half of what a size can say */
         if (capacity < 256) capacity = 256;
         if (capacity < needed) capacity = needed;
         char *data = text->data ? uir_reallocate(&text->allocator, text->data, text->capacity, capacity)

@@ -333,6 +333,94 @@ static void test_bounds_of_operations(void **state) {
     }
 }
 
+/* The bounds of a symbol: its own, its axis' extent, its divisor; and of powers, and where 64 bits end. */
+static void test_bounds_of_facts(void **state) {
+    world *w = *state;
+    static const struct {
+        int64_t min, max, multiple;
+        const char *bound;
+        int64_t low, high, divisor;
+    } symbols[] = {
+        {3, 30, 8, NULL, 8, 24, 8},
+        {-30, -3, 8, NULL, -24, -8, 8},
+        {-30, 30, 8, NULL, -24, 24, 8},
+        {8, 24, 8, NULL, 8, 24, 8},
+        {1, ANY, 8, NULL, 8, INT64_MAX, 8},
+        {INT64_MIN, 30, 8, NULL, INT64_MIN, 24, 8},
+        {INT64_MIN + 1, INT64_MAX - 1, 8, NULL, INT64_MIN + 8, INT64_MAX - 7, 8},
+        {6, 6, 1, NULL, 6, 6, 6},
+        {-6, -6, 1, NULL, -6, -6, 6},
+        {0, 0, 1, NULL, 0, 0, 0},
+        {0, 7, 0, NULL, 0, 7, 1},
+        {0, 7, -3, NULL, 0, 7, 1},
+        {0, ANY, 1, "tr", 0, 63, 1},
+        {0, ANY, 8, "tr", 0, 56, 8},
+        {0, 10, 1, "tr", 0, 10, 1},
+        {0, 100, 1, "tr", 0, 63, 1},
+        {0, 63, 1, "tr", 0, 63, 1},
+        {0, ANY, 1, "M", 0, INT64_MAX, 1},
+        {0, 100, 1, "M", 0, 100, 1},
+        {-9, ANY, 1, "-5", -9, -6, 1},
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        int64_t low, high;
+        uir_symbol symbol = add_symbol(w, "x", symbols[i].min, symbols[i].max, symbols[i].multiple, symbols[i].bound);
+        uir_dim dim = uir_dim_symbol(w->dims, symbol);
+        uir_dim_bounds(w->dims, dim, &low, &high);
+        assert_int_equal(low, symbols[i].low);
+        assert_int_equal(high, symbols[i].high);
+        assert_int_equal(uir_dim_multiple(w->dims, dim), symbols[i].divisor);
+    }
+    add_symbol(w, "e", -3, 5, 1, NULL);
+    static const struct {
+        const char *text;
+        int64_t low, high, divisor;
+    } rows[] = {
+        {"z*z*z", -125, 125, 1},
+        {"z*z*z*z", 0, 625, 1},
+        {"e*e", 0, 25, 1},
+        {"e*e*e", -75, 125, 1},
+        {"-e*e", -25, 0, 1},
+        {"e*e*z", -125, 125, 1},
+        {"e*z*2", -50, 50, 2},
+        {"tr*4611686018427387904", 4611686018427387904, INT64_MAX, 4611686018427387904},
+        {"z*4611686018427387904", INT64_MIN, INT64_MAX, 4611686018427387904},
+        {"tr + 9223372036854775807", INT64_MAX - 1, INT64_MAX, 1},
+        {"z - 9223372036854775800", INT64_MIN + 3, INT64_MIN + 13, 1},
+        {"z - 9223372036854775804", INT64_MIN, INT64_MIN + 9, 1},
+        {"-9223372036854775808", INT64_MIN, INT64_MIN + 1, 4611686018427387904},
+        {"9223372036854775807", INT64_MAX - 1, INT64_MAX, INT64_MAX},
+        {"tn*9223372036854775807", INT64_MAX - 1, INT64_MAX, INT64_MAX},
+        {"mod(tn, 24)", 0, 23, 8},
+        {"mod(tn, tm)", 0, INT64_MAX, 4},
+        {"min(tn, 24)", 16, 24, 8},
+        {"max(tn, tm)", 16, INT64_MAX, 4},
+        {"tn - tm", INT64_MIN, INT64_MAX, 4},
+        {"tn*3 - 64", -16, INT64_MAX, 16},
+        {"floordiv(tn, 3)", 5, INT64_MAX, 1},
+        {"floordiv(tn, s)", 0, INT64_MAX, 1},
+        {"floordiv(tn*3, 8)", 6, INT64_MAX, 6},
+        {"ceildiv(tr, 16)", 1, 4, 1},
+        {"z*4 + tn", -4, INT64_MAX, 4},
+        {"floordiv(M, -4)", 0, INT64_MAX, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t low, high;
+        uir_dim dim = parse(w, rows[i].text);
+        uir_dim_bounds(w->dims, dim, &low, &high);
+        if (low != rows[i].low || high != rows[i].high || uir_dim_multiple(w->dims, dim) != rows[i].divisor)
+            fprintf(stderr, "%s: %lld .. %lld, divisor %lld\n", rows[i].text, (long long)low, (long long)high,
+                    (long long)uir_dim_multiple(w->dims, dim));
+        assert_int_equal(low, rows[i].low);
+        assert_int_equal(high, rows[i].high);
+        assert_int_equal(uir_dim_multiple(w->dims, dim), rows[i].divisor);
+    }
+    int64_t low, high;
+    uir_dim_bounds(w->dims, UIR_DIM_NONE, &low, &high);
+    assert_true(low == INT64_MIN && high == INT64_MAX);
+    assert_int_equal(uir_dim_multiple(w->dims, UIR_DIM_NONE), 1);
+}
+
 typedef struct claim {
     const char *left, *relation, *right;
     uir_truth truth;
@@ -691,6 +779,7 @@ int main(void) {
         WITH_WORLD(test_unknown_divisors_stay),
         WITH_WORLD(test_known_bounds),
         WITH_WORLD(test_bounds_of_operations),
+        WITH_WORLD(test_bounds_of_facts),
         WITH_WORLD(test_claims),
         WITH_WORLD(test_assumptions),
         WITH_WORLD(test_assumptions_times_a_factor),

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
 
 static uir_diagnostics diagnostics;
 
@@ -30,11 +31,11 @@ static void expect_format(const uir_diagnostic *diagnostic, const char *expected
     for (size_t capacity = 0; capacity < length + 2; capacity++) {
         memset(buffer, 'z', sizeof buffer);
         assert_int_equal(uir_diagnostic_format(diagnostic, buffer, capacity), length);
+        assert_int_equal(buffer[capacity], 'z');
         if (capacity == 0) continue;
         size_t kept = length < capacity - 1 ? length : capacity - 1;
         assert_memory_equal(buffer, expected, kept);
         assert_int_equal(buffer[kept], 0);
-        assert_int_equal(buffer[capacity], 'z');
     }
 }
 
@@ -108,7 +109,14 @@ static void test_hostile_text_is_made_printable(void **state) {
     uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &location, "name %s", "\x01\x7f");
     expect_format(diagnostics.last,
                   "error: node 'a\\x1b[31m\\x0a\\xff\xc3\xa9\\xc2\\x9b\\xed\\xa0\\x80' (x y): name \\x01\\x7f");
+    uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = "f\x1b"}, "%s", "100%d %s");
+    expect_format(diagnostics.last, "f\\x1b: error: 100%d %s");
+    uir_error(&diagnostics, UIR_STATUS_BAD_FILE, NULL, "%lc", (wint_t)0x20ac); /* no character of the C locale */
+    expect_format(diagnostics.last, "error: ");
     /* The caret counts what is shown. */
+    uir_location tab = {.file = "f", .line = 1, .column = 3, .line_text = "\taQ"};
+    uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &tab, "m");
+    expect_format(diagnostics.last, "f:1:3: error: m\n     aQ\n      ^");
     uir_location line = {.file = "f", .line = 1, .column = 4, .line_text = "\x02\xc3\xa9Q"};
     uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &line, "m");
     expect_format(diagnostics.last, "f:1:4: error: m\n    \\x02\xc3\xa9Q\n         ^");

@@ -15,6 +15,9 @@ static void test_element_count(void **state) {
     /* A zero makes the rest irrelevant. */
     assert_true(uir_shape_element_count((int64_t[]){INT64_MAX, INT64_MAX, 0}, 3, &count));
     assert_int_equal(count, 0);
+    count = 9;
+    assert_true(uir_shape_element_count((int64_t[]){0, INT64_MAX, INT64_MAX}, 3, &count));
+    assert_int_equal(count, 0);
     assert_true(uir_shape_element_count((int64_t[]){INT64_MAX}, 1, &count));
     assert_false(uir_shape_element_count((int64_t[]){INT64_MAX, 2}, 2, &count));
     assert_false(uir_shape_element_count((int64_t[]){0, -1}, 2, &count));
@@ -36,8 +39,15 @@ static void test_owned_and_borrowed(void **state) {
     char text[64];
     uir_tensor_describe(tensor, text, sizeof text);
     assert_string_equal(text, "f32[2,3]");
-    uir_tensor_describe(tensor, text, 7);
-    assert_string_equal(text, "f32[2,");
+    /* Cut anywhere, and nothing written past what was given. */
+    for (size_t capacity = 0; capacity < 12; capacity++) {
+        memset(text, 'z', sizeof text);
+        uir_tensor_describe(tensor, text, capacity);
+        assert_int_equal(text[capacity], 'z');
+        if (capacity) assert_memory_equal(text, "f32[2,3]", capacity < 9 ? capacity - 1 : 9);
+        if (capacity) assert_int_equal(text[capacity < 9 ? capacity - 1 : 8], 0);
+    }
+    assert_int_equal(uir_tensor_set_string(tensor, 0, "x", 1), UIR_STATUS_INVALID_ARGUMENT);
     uir_tensor_retain(tensor);
     uir_tensor_release(tensor);
     assert_true(memory.live_bytes > 0);
@@ -48,6 +58,15 @@ static void test_owned_and_borrowed(void **state) {
     assert_int_equal(uir_tensor_create_borrowed(&allocator, UIR_DTYPE_F32, 1, (int64_t[]){2}, values, &tensor),
                      UIR_STATUS_OK);
     assert_ptr_equal(tensor->data, values);
+    uir_tensor_release(tensor);
+
+    static const int64_t shape[] = {1, 2, 3, 4, 5};
+    assert_int_equal(uir_tensor_create(&allocator, UIR_DTYPE_F16, 5, shape, &tensor), UIR_STATUS_OK);
+    assert_int_equal(tensor->rank, 5);
+    assert_memory_equal(tensor->shape, shape, sizeof shape);
+    assert_int_equal(tensor->element_count, 120);
+    uir_tensor_describe(tensor, text, sizeof text);
+    assert_string_equal(text, "f16[1,2,3,4,5]");
     uir_tensor_release(tensor);
 
     assert_int_equal(uir_tensor_create(&allocator, UIR_DTYPE_I4, 0, NULL, &tensor), UIR_STATUS_OK);

@@ -385,6 +385,277 @@ static void test_tokens(void **state) {
     end_reading(&r);
 }
 
+/* A text's tokens, spelled: kind and text of each, apart by spaces. */
+static void expect_tokens(const char *text, size_t length, const char *expected) {
+    static const char kinds[] = "enpairs.!"; /* in the order of uir_token_kind */
+    char found[400];
+    size_t at = 0;
+    reading r;
+    read_text(&r, text, length);
+    found[0] = 0;
+    for (;; uir_tokenizer_advance(&r.tokenizer)) {
+        const uir_token *token = &r.tokenizer.current;
+        if (token->kind == UIR_TOKEN_END || token->kind == UIR_TOKEN_ERROR) break;
+        at += (size_t)snprintf(found + at, sizeof found - at, "%s%c:%.*s", at ? " " : "", kinds[token->kind],
+                               (int)token->length, token->text);
+        assert_true(at < sizeof found);
+    }
+    if (r.tokenizer.current.kind == UIR_TOKEN_ERROR) snprintf(found + at, sizeof found - at, "%s!", at ? " " : "");
+    assert_string_equal(found, expected);
+    end_reading(&r);
+}
+
+static void test_token_forms(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"1e5", "r:1e5"},
+        {"1E+5", "r:1E+5"},
+        {"1e-5", "r:1e-5"},
+        {"1e+", "i:1 n:e .:+"},
+        {"1e-x", "i:1 n:e .:- n:x"},
+        {"1.e5", "i:1 .:. n:e5"},
+        {"1.5e", "r:1.5 n:e"},
+        {"1.5.5", "r:1.5 .:. i:5"},
+        {"1..5", "i:1 .:.. i:5"},
+        {"1...5", "i:1 .:.. .:. i:5"},
+        {"0x", "i:0 n:x"},
+        {"0xg", "i:0 n:xg"},
+        {"0X1F", "i:0X1F"},
+        {"0xfg", "i:0xf n:g"},
+        {"00x1", "i:00 n:x1"},
+        {"1x1", "i:1 n:x1"},
+        {"0x1.8", "r:0x1.8"},
+        {"0x1.p1", "i:0x1 .:. n:p1"},
+        {"0x1.g", "i:0x1 .:. n:g"},
+        {"0x1P-3", "r:0x1P-3"},
+        {"0x1p+a", "i:0x1 n:p .:+ n:a"},
+        {"0x1e5", "i:0x1e5"},
+        {"1p3", "i:1 n:p3"},
+        {"1a", "i:1 n:a"},
+        {"-1", ".:- i:1"},
+        {"-9223372036854775808", ".:- i:9223372036854775808"},
+        {"-0x8000000000000000", ".:- i:0x8000000000000000"},
+        {"->9223372036854775807", ".:-> i:9223372036854775807"},
+        {"->9223372036854775808", ".:-> !"},
+        {"+9223372036854775808", ".:+ !"},
+        {"x9223372036854775808", "n:x9223372036854775808"},
+        {"\"-\"9223372036854775808", "s:- !"},
+        {"0x8000000000000000", "!"},
+        {"0x7FFFFFFFFFFFFFFF", "i:0x7FFFFFFFFFFFFFFF"},
+        {"92233720368547758070", "!"},
+        {"18446744073709551616", "!"},
+        {"9223372036854775808.5", "r:9223372036854775808.5"},
+        {"%a@b%1@2", "p:a a:b p:1 a:2"},
+        {"%%a", ".:% p:a"},
+        {"@ a", ".:@ n:a"},
+        {"a#b\nc", "n:a n:c"},
+        {"a#", "n:a"},
+        {"#\n#b\n", ""},
+        {"\r\t a\r\tb", "n:a n:b"},
+        {"\"\\n\\r\\t\\\\\\\"\\x4a\\x4A\\xe9\"", "s:\n\r\t\\\"JJ\xe9"},
+        {"\"a\"\"b\"", "s:a s:b"},
+        {"\"\\x4g\"", "!"},
+        {"\"\\xg4\"", "!"},
+        {"\"\\x\"", "!"},
+        {"\"\\a\"", "!"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) expect_tokens(rows[i][0], strlen(rows[i][0]), rows[i][1]);
+    expect_tokens("\"\\\0\"", 4, "!");
+    reading r;
+    int64_t value;
+    static const struct {
+        const char *text;
+        int64_t value;
+    } integers[] = {{"0x8", 8}, {"0xaF09", 0xaf09}, {"-0x8000000000000000", INT64_MIN},
+                    {"0x", 0},  {"007", 7},         {"- 3", -3}};
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        read_text(&r, integers[i].text, strlen(integers[i].text));
+        assert_int_equal(uir_tokenizer_expect_integer(&r.tokenizer, &value), UIR_STATUS_OK);
+        assert_true(value == integers[i].value);
+        end_reading(&r);
+    }
+}
+
+/* What each byte is to what stands before and after it. */
+static void test_token_bytes(void **state) {
+    (void)state;
+    static const char *const pairs[] = {"->", "==", "!=", "<=", ">=", "..", "::", "&&", "||"};
+    for (int c = 0x21; c < 0x7f; c++) {
+        bool digit = strchr("0123456789", c), hexadecimal = strchr("0123456789abcdefABCDEF", c);
+        bool name = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", c);
+        const char texts[][5] = {{'a', (char)c, 0}, {'1', (char)c, 0}, {'0', 'x', '1', (char)c, 0}};
+        const bool goes_on[] = {name, digit, hexadecimal};
+        for (size_t i = 0; i < 3; i++) {
+            reading r;
+            size_t length = strlen(texts[i]);
+            read_text(&r, texts[i], length);
+            assert_int_equal(r.tokenizer.current.length, goes_on[i] ? length : length - 1);
+            end_reading(&r);
+        }
+        for (int d = 0x21; d < 0x7f; d++) {
+            if (name || strchr("\"#%@", c)) continue;
+            const char two[] = {(char)c, (char)d, 0};
+            size_t expected = 1;
+            for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+                if (strcmp(two, pairs[i]) == 0) expected = 2;
+            reading r;
+            read_text(&r, two, 2);
+            assert_int_equal(r.tokenizer.current.kind, UIR_TOKEN_PUNCTUATION);
+            assert_int_equal(r.tokenizer.current.length, expected);
+            end_reading(&r);
+            read_text(&r, two, 1);
+            assert_int_equal(r.tokenizer.current.length, 1);
+            end_reading(&r);
+        }
+    }
+}
+
+/* What lies beyond the end is not looked at: cut anywhere, a text reads the same whatever follows. */
+static void test_the_end_is_the_end(void **state) {
+    (void)state;
+    static const char *const texts[] = {"0x1f.8p+12 1.5e-3 2..3", "->a==%b@c::12", "\"a\\\"\\x41\\n\" # b\nc"};
+    static const char after[] = "0fx.ep+-=\"\\\n>%a41n\"";
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (size_t length = 0; length <= strlen(texts[i]); length++) {
+            char first[200], bytes[60];
+            for (size_t from = 0; from + 4 < sizeof after; from++) {
+                char found[200];
+                size_t at = 0;
+                memcpy(bytes, texts[i], length);
+                memcpy(bytes + length, after + from, 4);
+                reading r;
+                read_text(&r, bytes, length);
+                for (;; uir_tokenizer_advance(&r.tokenizer)) {
+                    const uir_token *token = &r.tokenizer.current;
+                    at += (size_t)snprintf(found + at, sizeof found - at, "%d:%.*s,", (int)token->kind,
+                                           (int)token->length, token->text);
+                    assert_true(at < sizeof found);
+                    if (token->kind == UIR_TOKEN_END) break;
+                }
+                end_reading(&r);
+                if (from == 0)
+                    memcpy(first, found, sizeof first);
+                else
+                    assert_string_equal(found, first);
+            }
+        }
+    }
+}
+
+/* A token that cannot be read takes the rest of its line with it where its own end is unknown. */
+static void test_reading_goes_on(void **state) {
+    (void)state;
+    reading r;
+    static const char text[] = "\"a b\nc \x01 d \"\\q\" e\nf \"";
+    read_text(&r, text, sizeof text - 1);
+    static const struct {
+        uir_token_kind kind;
+        char first;
+        uint32_t line;
+    } expected[] = {{UIR_TOKEN_ERROR, '"', 1}, {UIR_TOKEN_NAME, 'c', 2}, {UIR_TOKEN_ERROR, 1, 2},
+                    {UIR_TOKEN_NAME, 'd', 2},  {UIR_TOKEN_ERROR, 0, 2},  {UIR_TOKEN_NAME, 'f', 3},
+                    {UIR_TOKEN_ERROR, '"', 3}, {UIR_TOKEN_END, '\0', 3}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_int_equal(r.tokenizer.current.kind, expected[i].kind);
+        assert_int_equal(r.tokenizer.current.line, expected[i].line);
+        if (expected[i].first) assert_int_equal(r.tokenizer.current.text[0], expected[i].first);
+        uir_tokenizer_advance(&r.tokenizer);
+    }
+    assert_int_equal(r.diagnostics.count, 4);
+    end_reading(&r);
+}
+
+/* Whatever token is complained of, at once or later: its line, and the caret under it. */
+static void test_errors_show_their_line(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0, 10, 100, 127, 128, 129, 160, 254, 255, 256, 257, 300, 700};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths, LAST = 7 };
+    char text[4000];
+    size_t length = 0;
+    for (size_t i = 0; i < LENGTHS; i++) { /* lines of letters, each ending in a number */
+        for (size_t k = 0; k < lengths[i]; k++) text[length++] = k % 7 == 6 ? ' ' : (char)('a' + k % 26);
+        length += (size_t)snprintf(text + length, sizeof text - length, i + 1 < LENGTHS ? " %d\n" : " %d", LAST);
+    }
+    reading r;
+    read_text(&r, text, length);
+    uir_tokenizer_init_part(&r.tokenizer, text, length, 41, "t", &r.arena, &r.diagnostics);
+    static uir_token tokens[1000];
+    size_t count = 0;
+    for (; r.tokenizer.current.kind != UIR_TOKEN_END; uir_tokenizer_advance(&r.tokenizer), count++) {
+        tokens[count] = r.tokenizer.current;
+        for (size_t later = 0; later < 2; later++) {
+            const uir_token *token = &tokens[later ? count / 2 : count];
+            const char *begin = text, *end;
+            for (uint32_t line = 41; line < token->line; line++) begin = strchr(begin, '\n') + 1;
+            end = strchr(begin, '\n') ? strchr(begin, '\n') : text + length;
+            if (later)
+                uir_tokenizer_error_at(&r.tokenizer, token, "no");
+            else
+                uir_tokenizer_error(&r.tokenizer, "no");
+            const uir_diagnostic *d = r.diagnostics.last;
+            size_t shown = strlen(d->location.line_text);
+            assert_int_equal(d->location.line, token->line);
+            assert_int_equal(d->location.column, token->text - begin + 1);
+            const char *from = token->text - d->caret;
+            assert_true(from >= begin && from + shown <= end);
+            assert_memory_equal(d->location.line_text, from, shown);
+            size_t whole = (size_t)(end - begin);
+            assert_true(shown == whole || shown >= 80);
+            if (whole <= 128) assert_int_equal(shown, whole);
+            uir_diagnostics_clear(&r.diagnostics);
+        }
+    }
+    uir_tokenizer_error(&r.tokenizer, "no");
+    assert_int_equal(r.diagnostics.last->location.column, lengths[LENGTHS - 1] + 3);
+    assert_int_equal(r.diagnostics.last->location.line_text[r.diagnostics.last->caret - 1], '0' + LAST);
+    end_reading(&r);
+    /* A zero does not end the line. */
+    read_text(&r, "a\0b", 3);
+    uir_tokenizer_advance(&r.tokenizer);
+    assert_string_equal(r.diagnostics.last->location.line_text, "a b");
+    end_reading(&r);
+}
+
+static void test_what_was_found(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "expected 'x', found the end"},
+        {"\"x\"", "expected 'x', found a string"},
+        {"%x", "expected 'x', found '%x'"},
+        {"@x", "expected 'x', found '@x'"},
+        {"12", "expected 'x', found '12'"},
+        {"->", "expected 'x', found '->'"},
+        {"xx", "expected 'x', found 'xx'"},
+        {"abcdefghijabcdefghijabcdefghijabcdefghij", "expected 'x', found 'abcdefghijabcdefghijabcdefghijabcdefghij'"},
+        {"abcdefghijabcdefghijabcdefghijabcdefghijk", "expected 'x', found 'abcdefghijabcdefghijabcdefghijabcdefghij'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        reading r;
+        int64_t integer;
+        double real;
+        read_text(&r, rows[i][0], strlen(rows[i][0]));
+        assert_false(uir_tokenizer_is(&r.tokenizer, "x"));
+        assert_false(uir_tokenizer_accept(&r.tokenizer, "x"));
+        assert_int_equal(uir_tokenizer_expect(&r.tokenizer, "x"), UIR_STATUS_BAD_FILE);
+        assert_string_equal(r.diagnostics.last->message, rows[i][1]);
+        bool number = strcmp(rows[i][0], "12") == 0;
+        assert_int_equal(uir_tokenizer_expect_integer(&r.tokenizer, &integer),
+                         number ? UIR_STATUS_OK : UIR_STATUS_BAD_FILE);
+        if (!number) assert_int_equal(uir_tokenizer_expect_double(&r.tokenizer, &real), UIR_STATUS_BAD_FILE);
+        if (!number) assert_memory_equal(r.diagnostics.last->message, "expected a number", 17);
+        end_reading(&r);
+    }
+    reading r;
+    const char *name;
+    read_text(&r, "x y", 3);
+    assert_true(uir_tokenizer_is(&r.tokenizer, "x"));
+    assert_int_equal(uir_tokenizer_expect(&r.tokenizer, "x"), UIR_STATUS_OK);
+    assert_int_equal(uir_tokenizer_expect_name(&r.tokenizer, "a name", &name), UIR_STATUS_OK);
+    assert_string_equal(name, "y");
+    assert_int_equal(r.diagnostics.count, 0);
+    end_reading(&r);
+}
+
 static void test_helpers(void **state) {
     (void)state;
     reading r;
@@ -531,6 +802,12 @@ int main(void) {
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_token_forms),
+        cmocka_unit_test(test_token_bytes),
+        cmocka_unit_test(test_the_end_is_the_end),
+        cmocka_unit_test(test_reading_goes_on),
+        cmocka_unit_test(test_errors_show_their_line),
+        cmocka_unit_test(test_what_was_found),
         cmocka_unit_test(test_bad_text),
         cmocka_unit_test(test_quoted_text_reads_back),
         cmocka_unit_test(test_random_bytes),
