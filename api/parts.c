@@ -193,7 +193,7 @@ uir_status uir_parts_drop_unused(uir_parts *p, const char *output, bool *kept) {
     bool *needed = uir_allocate_zeroed(allocator, size);
     if (!needed) return UIR_STATUS_OUT_OF_MEMORY;
     uir_status status = find_needed(p, output, kept, needed);
-    for (size_t i = 0; i < size && status == UIR_STATUS_OK; i++) kept[i] = kept[i] && needed[i];
+    for (size_t i = 0; i < size && status == UIR_STATUS_OK; i++) kept[i] = needed[i];
     uir_release(allocator, needed, size);
     return status;
 }
@@ -234,12 +234,10 @@ static uir_status write_cut(uir_call *call, uir_parts *p, const uir_parts_cut *c
                             const char *data_folder) {
     bool *left_out = NULL;
     UIR_TRY(check_struct(call, cut->struct_size >= sizeof *cut, "uir_parts_cut"));
-    uint32_t only = cut->output ? find_made(&p->parts, cut->kept, cut->output) : 0;
-    if (cut->output) {
-        if (!only) return UIR_STATUS_INVALID_ARGUMENT;
+    if (cut->output) { /* where no kept part makes it, nothing is left to go out, which is refused below */
         UIR_TRY_ALLOCATE(left_out, uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *left_out));
         memset(left_out, true, p->parts.values.count * sizeof *left_out);
-        left_out[only] = false;
+        left_out[find_made(&p->parts, cut->kept, cut->output)] = false;
     }
     p->cut.kept = cut->kept;
     p->cut.left_out = left_out;

@@ -51,6 +51,26 @@ static blob make_bytes(void) {
     return make_model(graph);
 }
 
+/* a = -x; b = relu(a); c = exp(b); y = b + c; d = -a; z = exp(d); f = exp(-a) goes nowhere. Its results are y, d and z,
+ * and no node stands where it could be run. */
+static blob make_tangled_bytes(void) {
+    blob graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "tangled");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("d", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Exp", "0", "b", "c"));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "1", "x", "a"));
+    put_message(&graph, GRAPH_NODE, make_node("Add", "2", "b,c", "y"));
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "3", "a", "b"));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "4", "a", "d"));
+    put_message(&graph, GRAPH_NODE, make_node("Exp", "5", "d", "z"));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "6", "a", "e"));
+    put_message(&graph, GRAPH_NODE, make_node("Exp", "7", "e", "f"));
+    return make_model(graph);
+}
+
 static void write_file(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
@@ -165,6 +185,117 @@ static void parts_are_models(void **state) {
     close_world(&w);
 }
 
+enum { TANGLED = 8 };
+
+static void open_tangled(world *w) {
+    open_world(w);
+    blob bytes = make_tangled_bytes();
+    write_file(w->model, bytes.data, bytes.length);
+    blob_free(&bytes);
+    uir_value *inputs[] = {w->x, NULL};
+    assert_int_equal(uir_parts_create(w->context, w->model, inputs, 1, NULL, &w->parts), UIR_STATUS_OK);
+    assert_int_equal(uir_parts_count(w->parts), TANGLED);
+}
+
+/* A digit per part. */
+static void read_mask(const char *text, bool *out_mask) {
+    for (int i = 0; i < TANGLED; i++) out_mask[i] = strchr(text, '0' + i) != NULL;
+}
+
+/* Kept is what an output needs: the one that is named, or all that the graph or a part left out wants. */
+static void what_is_unused_is_dropped(void **state) {
+    static const struct {
+        const char *kept, *output, *left; /* left NULL: there is no such output */
+    } cases[] = {
+        {"01234567", NULL, "012345"},
+        {"01234567", "y", "0123"},
+        {"01234567", "z", "145"},
+        {"01234567", "d", "14"},
+        {"01234567", "c", "013"},
+        {"01234567", "f", "167"},
+        {"01234567", "a", "1"},
+        {"0134567", NULL, "01345"},
+        {"0134567", "a", "1"},
+        {"1", NULL, "1"},
+        {"0", NULL, "0"},
+        {"6", NULL, "6"},
+        {"7", NULL, ""},
+        {"67", NULL, ""},
+        {"17", NULL, "1"},
+        {"12", "y", "2"},
+        {"12", NULL, "12"},
+        {"5", NULL, "5"},
+        {"45", "z", "45"},
+        {"15", "z", "5"},
+        {"0", "c", "0"},
+        {"", NULL, ""},
+        {"012", "b", NULL},
+        {"01234567", "x", NULL},
+        {"01234567", "w", NULL},
+        {"1234567", "c", NULL},
+        {"01234567", "", NULL},
+        {"0123456", "f", NULL},
+    };
+    world w;
+    (void)state;
+    open_tangled(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool kept[TANGLED + 1], left[TANGLED];
+        read_mask(cases[i].kept, kept);
+        read_mask(cases[i].left ? cases[i].left : cases[i].kept, left);
+        kept[TANGLED] = true; /* not a part's */
+        assert_int_equal(uir_parts_drop_unused(w.parts, cases[i].output, kept),
+                         cases[i].left ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT);
+        for (int p = 0; p < TANGLED; p++)
+            if (kept[p] != left[p]) fail_msg("case %zu: part %d", i, p);
+        assert_true(kept[TANGLED]);
+    }
+    close_world(&w);
+}
+
+static float first_of(world *w, const char *name) {
+    char path[160];
+    uir_value *value;
+    snprintf(path, sizeof path, "%s/%s.pb", w->data, name);
+    assert_int_equal(uir_value_load_file(w->context, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_OK);
+    float number = *(float *)uir_value_get_data(value);
+    uir_value_destroy(value);
+    return number;
+}
+
+/* What is expected stands in the run's place where it goes out, and nowhere else; an output that is named is the only
+ * one. */
+static void expected_values_are_outputs(void **state) {
+    world w;
+    uir_value *expected;
+    bool kept[TANGLED];
+    (void)state;
+    open_tangled(&w);
+    assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &expected), UIR_STATUS_OK);
+    *(float *)uir_value_get_data(expected) = 77;
+    assert_int_equal(uir_parts_expect(w.parts, 1, expected), UIR_STATUS_OK);
+    assert_int_equal(uir_parts_expect(w.parts, 3, expected), UIR_STATUS_INVALID_ARGUMENT);
+    read_mask("4", kept);
+    assert_int_equal(write_kept(&w, kept, NULL, false), UIR_STATUS_OK);
+    assert_string_equal(uir_parts_get_output(w.parts, 0), "d");
+    assert_true(first_of(&w, "output_0") == 77 && first_of(&w, "input_0") == -2);
+    read_mask("5", kept);
+    assert_int_equal(write_kept(&w, kept, NULL, false), UIR_STATUS_OK);
+    assert_string_equal(uir_parts_get_output(w.parts, 0), "z");
+    assert_true(first_of(&w, "input_0") == 2 && first_of(&w, "output_0") > 7 && first_of(&w, "output_0") < 8);
+    read_mask("134", kept);
+    static const char *const outputs[] = {"a", "b", "d"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(write_kept(&w, kept, outputs[i], false), UIR_STATUS_OK);
+        assert_string_equal(uir_parts_get_output(w.parts, 0), outputs[i]);
+        assert_null(uir_parts_get_output(w.parts, 1));
+        assert_int_equal(uir_parts_input_count(w.parts), 1);
+    }
+    assert_int_equal(write_kept(&w, kept, "c", false), UIR_STATUS_INVALID_ARGUMENT);
+    uir_value_destroy(expected);
+    close_world(&w);
+}
+
 static void what_is_no_model_is_refused(void **state) {
     world w;
     (void)state;
@@ -204,6 +335,7 @@ static void memory_may_run_out(void **state) {
         w.memory.fail_at = at;
         uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, &w.parts);
         if (status == UIR_STATUS_OK) status = write_kept(&w, kept, at % 2 ? "y" : NULL, at % 3 == 0);
+        if (status == UIR_STATUS_OK) status = uir_parts_drop_unused(w.parts, NULL, (bool[]){false, true, true, true});
         bool reached = w.memory.asked >= at;
         w.memory.fail_at = 0;
         uir_parts_destroy(w.parts);
@@ -220,6 +352,8 @@ static void memory_may_run_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_models),
+        cmocka_unit_test(what_is_unused_is_dropped),
+        cmocka_unit_test(expected_values_are_outputs),
         cmocka_unit_test(what_is_no_model_is_refused),
         cmocka_unit_test(memory_may_run_out),
     };
