@@ -209,9 +209,9 @@ static uir_value *sequence(uir_context *context, int count, float last) {
 
 static void sequences_are_compared_element_by_element(void **state) {
     uir_context *context = *state;
-    const double one = 0;
+    const double zero = 0;
     uir_value *two = sequence(context, 2, 1), *three = sequence(context, 3, 1), *other = sequence(context, 3, 2);
-    uir_value *tensor = doubles(context, 1, &one);
+    uir_value *tensor = doubles(context, 1, &zero);
     assert_int_equal(uir_value_get_count(three), 3);
     assert_true(uir_value_compare(three, three, exactly).agree);
     assert_false(uir_value_compare(two, three, exactly).agree);
@@ -220,10 +220,137 @@ static void sequences_are_compared_element_by_element(void **state) {
     assert_false(uir_value_compare(three, other, exactly).agree);
     assert_true(uir_value_compare(three, other, (uir_tolerance){.atol = 1}).agree);
     assert_string_equal(uir_value_compare(tensor, two, exactly).text, "a tensor, expected a sequence");
+    uir_value *one = sequence(context, 1, 1), *like = sequence(context, 1, 1), *unlike = sequence(context, 1, 2);
+    assert_true(uir_value_compare(one, like, exactly).agree);
+    assert_string_equal(uir_value_compare(one, unlike, exactly).text, "element 0 is 1, expected 2");
+    uir_value_destroy(one);
+    uir_value_destroy(like);
+    uir_value_destroy(unlike);
     uir_value_destroy(two);
     uir_value_destroy(three);
     uir_value_destroy(other);
     uir_value_destroy(tensor);
+}
+
+/* A NaN agrees with a NaN, and with nothing else. */
+static void no_numbers_agree_with_themselves_alone(void **state) {
+    uir_context *context = *state;
+    const uir_tolerance wide = {.rtol = INFINITY, .atol = INFINITY, .atol_relative_to_max = 1};
+    for (int i = 0; i < 2; i++) {
+        uir_tolerance tolerance = i ? wide : exactly;
+        assert_true(agree(context, NAN, NAN, tolerance));
+        assert_true(agree(context, -NAN, NAN, tolerance));
+        assert_false(agree(context, NAN, 1, tolerance));
+        assert_false(agree(context, 1, NAN, tolerance));
+        assert_false(agree(context, INFINITY, NAN, tolerance));
+        assert_true(agree(context, INFINITY, INFINITY, tolerance));
+    }
+}
+
+/* The greatest of the expected numbers, wherever it stands and however small. */
+static void bounds_are_of_the_greatest_number(void **state) {
+    uir_context *context = *state;
+    const uir_tolerance half = {.atol_relative_to_max = 0.5};
+    const double numbers[] = {-8, 1, 0.25, 2};
+    for (int turn = 0; turn < 4; turn++) {
+        double expected[4], near[4], far[4];
+        for (int i = 0; i < 4; i++) {
+            expected[i] = numbers[(i + turn) % 4];
+            near[i] = expected[i] + 4;
+            far[i] = expected[i] + 4.25;
+        }
+        assert_true(compare(context, 4, near, expected, half).agree);
+        assert_int_equal(compare(context, 4, far, expected, half).differing, 4);
+    }
+    assert_true(agree(context, 0.375, 0.25, half));
+    assert_false(agree(context, 0.5, 0.25, half));
+}
+
+/* Values whose elements agree, and whatever lies behind them does not. */
+static void elements_alone_are_compared(void **state) {
+    uir_context *context = *state;
+    static const struct {
+        uir_dtype dtype;
+        size_t width;
+    } rows[] = {{UIR_DTYPE_F32, 4}, {UIR_DTYPE_F64, 8}, {UIR_DTYPE_C64, 8}, {UIR_DTYPE_C128, 16},
+                {UIR_DTYPE_I32, 4}, {UIR_DTYPE_U64, 8}, {UIR_DTYPE_U8, 1},  {UIR_DTYPE_BOOL, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double bytes[2][64];
+        uir_value *values[2];
+        for (int v = 0; v < 2; v++) {
+            memset(bytes[v], v ? 0x11 : 0x44, sizeof bytes[v]);
+            memset(bytes[v], 0x01, 6 * rows[i].width);
+            assert_int_equal(uir_value_create_tensor_borrowed(context, rows[i].dtype, 2, (int64_t[]){2, 3}, bytes[v],
+                                                              6 * rows[i].width, &values[v]),
+                             UIR_STATUS_OK);
+        }
+        uir_comparison result = uir_value_compare(values[0], values[1], (uir_tolerance){.atol_relative_to_max = 1e-9});
+        assert_true(result.agree && result.max_abs == 0 && result.max_rel == 0 && result.differing == 0);
+        assert_string_equal(result.text, "");
+        memset((char *)bytes[0] + 5 * rows[i].width, 0, rows[i].width);
+        result = uir_value_compare(values[0], values[1], exactly);
+        assert_false(result.agree);
+        uir_value_destroy(values[0]);
+        uir_value_destroy(values[1]);
+    }
+    const float near[2][6] = {{1, 2, 3, 4, 5, 6}, {1.25f, 2.25f, 3.25f, 4.25f, 5.25f, 6.25f}};
+    uir_value *values[2];
+    for (int v = 0; v < 2; v++) {
+        assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, &values[v]), UIR_STATUS_OK);
+        memcpy(uir_value_get_data(values[v]), near[v], sizeof near[v]);
+    }
+    uir_comparison result = uir_value_compare(values[0], values[1], (uir_tolerance){.atol = 0.25});
+    assert_true(result.agree && result.max_abs == 0.25 && result.differing == 0);
+    uir_value_destroy(values[0]);
+    uir_value_destroy(values[1]);
+}
+
+/* What is not of one type and shape differs as a whole, and both are told. */
+static void types_and_shapes_must_be_the_same(void **state) {
+    uir_context *context = *state;
+    static const struct {
+        uir_dtype dtype;
+        uint32_t rank;
+        int64_t shape[3];
+    } rows[] = {{UIR_DTYPE_F32, 2, {2, 3}}, {UIR_DTYPE_I32, 2, {2, 3}},    {UIR_DTYPE_F32, 2, {3, 2}},
+                {UIR_DTYPE_F32, 2, {2, 2}}, {UIR_DTYPE_F32, 2, {1, 3}},    {UIR_DTYPE_F32, 1, {6}},
+                {UIR_DTYPE_F32, 1, {2}},    {UIR_DTYPE_F32, 3, {2, 3, 1}}, {UIR_DTYPE_F32, 0, {0}}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    uir_value *values[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        assert_int_equal(uir_value_create_tensor(context, rows[i].dtype, rows[i].rank, rows[i].shape, &values[i]),
+                         UIR_STATUS_OK);
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < ROWS; j++) {
+            uir_comparison result = uir_value_compare(values[i], values[j], exactly);
+            assert_int_equal(result.agree, i == j);
+            assert_int_equal(result.text[0] == 0, i == j);
+        }
+    }
+    assert_string_equal(uir_value_compare(values[0], values[1], exactly).text, "f32[2,3], expected i32[2,3]");
+    for (int i = 0; i < ROWS; i++) uir_value_destroy(values[i]);
+}
+
+/* Of several differences the first is told; all are counted. */
+static void the_first_difference_is_told(void **state) {
+    uir_context *context = *state;
+    uir_value *values[2];
+    for (int v = 0; v < 2; v++) {
+        assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_STRING, 1, (int64_t[]){3}, &values[v]),
+                         UIR_STATUS_OK);
+        for (uint64_t i = 0; i < 3; i++)
+            assert_int_equal(uir_value_set_string(values[v], i,
+                                                  v   ? "same"
+                                                  : i ? "other"
+                                                      : "lame",
+                                                  i && !v ? 5 : 4),
+                             UIR_STATUS_OK);
+    }
+    uir_comparison result = uir_value_compare(values[0], values[1], exactly);
+    assert_true(!result.agree && result.differing == 3 && result.first_index == 0);
+    assert_string_equal(result.text, "string 0 differs");
+    uir_value_destroy(values[0]);
+    uir_value_destroy(values[1]);
 }
 
 int main(void) {
@@ -236,6 +363,11 @@ int main(void) {
         cmocka_unit_test(complex_numbers_have_two_parts),
         cmocka_unit_test(strings_are_equal_byte_for_byte),
         cmocka_unit_test(sequences_are_compared_element_by_element),
+        cmocka_unit_test(no_numbers_agree_with_themselves_alone),
+        cmocka_unit_test(bounds_are_of_the_greatest_number),
+        cmocka_unit_test(elements_alone_are_compared),
+        cmocka_unit_test(types_and_shapes_must_be_the_same),
+        cmocka_unit_test(the_first_difference_is_told),
     };
     return cmocka_run_group_tests(tests, make_context, destroy_context);
 }
