@@ -46,13 +46,11 @@ static int64_t extended_multiply(int64_t a, int64_t b) {
 /* b >= 1, possibly infinite. */
 static int64_t extended_floordiv(int64_t a, int64_t b) {
     if (is_infinite(a)) return a;
-    if (b == INT64_MAX) return a < 0 ? -1 : 0;
     return uir_integer_floordiv(a, b);
 }
 
 static int64_t extended_ceildiv(int64_t a, int64_t b) {
     if (is_infinite(a)) return a;
-    if (b == INT64_MAX) return a > 0 ? 1 : 0;
     return uir_integer_ceildiv(a, b);
 }
 
@@ -104,7 +102,7 @@ static interval symbol_interval(uir_dims *dims, uint32_t id) {
     interval result = {facts.min, facts.max};
     if (facts.bound.id) {
         int64_t bound = uir_dim_interval(dims, facts.bound).max;
-        if (bound != INT64_MAX && bound != INT64_MIN) result.max = least(result.max, bound - 1);
+        if (bound != INT64_MAX) result.max = least(result.max, bound - 1);
     }
     if (facts.multiple_of > 1) {
         /* Rounded inward to multiples; a rounding that would overflow is left out. */

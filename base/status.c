@@ -64,7 +64,7 @@ static size_t utf8_length(const unsigned char *text, size_t left) {
                     : (lead & 0xf0) == 0xe0       ? 3
                     : lead >= 0xf0 && lead < 0xf5 ? 4
                                                   : 0;
-    if (length == 0 || length > left) return 0;
+    if (length > left) return 0;
     for (size_t i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80) return 0;
     if (lead == 0xc2 && text[1] < 0xa0) return 0;
@@ -223,7 +223,6 @@ static void put(writer *w, const char *format, ...) {
 size_t uir_diagnostic_format(const uir_diagnostic *diagnostic, char *buffer, size_t capacity) {
     const uir_location *location = &diagnostic->location;
     writer w = {buffer, capacity, 0};
-    if (capacity) buffer[0] = 0;
     if (location->file) {
         put(&w, "%s:", location->file);
         if (location->line) put(&w, "%u:", (unsigned)location->line);

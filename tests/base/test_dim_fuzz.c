@@ -389,7 +389,64 @@ static void test_random_expressions(void **state) {
     }
 }
 
+/* What a fixed sample of expressions comes to: how much is decided, how short the texts are, how much is known. */
+typedef struct strength {
+    uint32_t decided, given, chained, scaled, equal, bounded, divided, characters;
+} strength;
+
+static void measure(world *w, strength *s) {
+    int a = random_tree(w, (int)pick(w, 1, 4), SYMBOL_COUNT), b = random_tree(w, (int)pick(w, 0, 3), SYMBOL_COUNT);
+    int near = add_tree(w, UIR_DIM_ADD, 0, a, random_tree(w, 1, SYMBOL_COUNT)), other = random_tree(w, 2, SYMBOL_COUNT);
+    int factor = random_tree(w, 1, SYMBOL_COUNT);
+    uir_relation relation = relations[pick(w, 0, 5)];
+    uir_dim x = build(w, a), y = build(w, b), z = build(w, near), u = build(w, other), f = build(w, factor);
+    if (!x.id || !y.id || !z.id || !u.id || !f.id) return;
+    uir_allocator allocator = uir_allocator_system();
+    uir_text text;
+    uir_text_init(&text, &allocator);
+    uir_dim_print(w->dims, x, &text);
+    s->characters += (uint32_t)text.length;
+    uir_text_deinit(&text);
+    int64_t low, high;
+    uir_dim_bounds(w->dims, x, &low, &high);
+    s->bounded += (low != INT64_MIN) + (high != INT64_MAX);
+    s->divided += uir_dim_multiple(w->dims, x) > 1;
+    s->decided += uir_dim_compare(w->dims, x, relation, y) != UIR_UNKNOWN;
+    s->decided += uir_dim_compare(w->dims, x, relation, z) != UIR_UNKNOWN;
+    /* x <= y <= u; x and y times something that is not negative; x spelled otherwise. */
+    uir_condition chain[] = {{UIR_RELATION_LE, x, y}, {UIR_RELATION_LT, y, u}};
+    s->given += uir_dim_compare_given(w->dims, chain, 2, z, relation, u) != UIR_UNKNOWN;
+    s->chained += uir_dim_compare_given(w->dims, chain, 2, x, UIR_RELATION_LT, u) == UIR_TRUE;
+    uir_dim positive = uir_dim_max(w->dims, f, uir_dim_const(w->dims, 0));
+    uir_dim left = uir_dim_mul(w->dims, x, positive), right = uir_dim_mul(w->dims, y, positive);
+    s->scaled += uir_dim_compare_given(w->dims, chain, 1, left, UIR_RELATION_LE, right) == UIR_TRUE;
+    uir_dim back =
+        uir_dim_sub(w->dims, uir_dim_mul(w->dims, uir_dim_add(w->dims, x, y), f), uir_dim_mul(w->dims, f, y));
+    s->equal += uir_dim_compare(w->dims, back, UIR_RELATION_EQ, uir_dim_mul(w->dims, x, f)) == UIR_TRUE;
+}
+
+/* Fewer proofs or longer texts than there were are a loss, however right they are. */
+static void test_strength(void **state) {
+    (void)state;
+    static world w;
+    strength s = {0};
+    for (uint64_t i = 0; i < 120; i++) {
+        begin_world(&w, 5000 + i);
+        int kept = w.tree_count;
+        for (int k = 0; k < 8; k++, w.tree_count = kept) measure(&w, &s);
+        uir_dims_destroy(w.dims);
+    }
+    assert_true(s.decided >= 937);
+    assert_true(s.given >= 503);
+    assert_true(s.chained >= 749);
+    assert_true(s.scaled >= 930);
+    assert_int_equal(s.equal, 960);
+    assert_true(s.bounded >= 1272);
+    assert_true(s.divided >= 172);
+    assert_true(s.characters <= 30443);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_expressions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_expressions), cmocka_unit_test(test_strength)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

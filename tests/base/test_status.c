@@ -88,6 +88,7 @@ static void test_rendering(void **state) {
         {{.node = "", .op = "Op"}, "error: Op: m"},
         {{.node = "n", .op = ""}, "error: node 'n': m"},
         {{.node = "", .op = ""}, "error: m"},
+        {{.op = "C"}, "error: C: m"},
         {{.has_offset = true}, "at byte 0: error: m"},
         {{.offset = 5}, "error: m"},
         {{.line_text = "abc"}, "error: m\n    abc"},
@@ -195,6 +196,14 @@ static void test_line_windows(void **state) {
             }
         }
     }
+    /* A character that the window's end cuts is none. */
+    line[0] = 'a';
+    for (size_t k = 0; k < 200; k++) memcpy(line + 1 + 2 * k, "\xc3\xa9", 2);
+    line[401] = 0;
+    uir_location cut = {.file = "f", .line = 1, .column = 1, .line_text = line};
+    uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &cut, "m");
+    assert_int_equal(strlen(diagnostics.last->location.line_text), 159 + 4);
+    assert_string_equal(diagnostics.last->location.line_text + 159, "\\xc3");
     /* A column in what was left out before the text is shown at its begin. */
     uir_location location = {.file = "f", .line = 1, .column = 5, .line_text = "abc", .line_text_skipped = 9};
     uir_error(&diagnostics, UIR_STATUS_BAD_FILE, &location, "m");
@@ -213,6 +222,14 @@ static void test_clearing(void **state) {
         uir_diagnostics_clear(&sink);
     }
     assert_true(memory.live_bytes <= 16384);
+    char longest[4096]; /* that takes four times its length when printed */
+    memset(longest, 1, sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    for (int i = 0; i < 3; i++) {
+        uir_error(&sink, UIR_STATUS_BAD_FILE, NULL, "%s", longest);
+        assert_int_equal(strlen(sink.last->message), 4 * strlen(longest));
+    }
+    uir_diagnostics_clear(&sink);
     sink.limit = 1;
     for (int i = 0; i < 2; i++) uir_error(&sink, UIR_STATUS_BAD_FILE, NULL, "%d", i);
     assert_int_equal(sink.dropped, 1);
@@ -279,8 +296,23 @@ static bool report_some(const uir_allocator *allocator) {
     return done;
 }
 
+static bool report_lines(const uir_allocator *allocator) {
+    uir_diagnostics sink;
+    uir_diagnostics_init(&sink, allocator);
+    char line[151];
+    memset(line, 'x', 150);
+    line[150] = 0;
+    uir_location location = {.line = 1, .column = 1, .line_text = line};
+    for (int i = 0; i < 20; i++) uir_error(&sink, UIR_STATUS_BAD_FILE, &location, "m");
+    for (const uir_diagnostic *d = sink.first; d; d = d->next) assert_string_equal(d->location.line_text, line);
+    bool done = sink.dropped == 0;
+    uir_diagnostics_deinit(&sink);
+    return done;
+}
+
 static void test_every_allocation_may_fail(void **state) {
     (void)state;
+    run_with_failures(report_lines);
     run_with_failures(report_some);
 }
 

@@ -18,6 +18,9 @@ static void test_element_count(void **state) {
     count = 9;
     assert_true(uir_shape_element_count((int64_t[]){0, INT64_MAX, INT64_MAX}, 3, &count));
     assert_int_equal(count, 0);
+    count = 9;
+    assert_true(uir_shape_element_count((int64_t[]){INT64_MAX, INT64_MAX, 0, 5}, 4, &count));
+    assert_int_equal(count, 0);
     assert_true(uir_shape_element_count((int64_t[]){INT64_MAX}, 1, &count));
     assert_false(uir_shape_element_count((int64_t[]){INT64_MAX, 2}, 2, &count));
     assert_false(uir_shape_element_count((int64_t[]){0, -1}, 2, &count));
