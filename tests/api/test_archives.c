@@ -82,10 +82,16 @@ static void archives_are_checked(void **state) {
         {20, 1, 4, false, "a member's size is wrong"},
         {24, 5000, 4, false, "a member's size is wrong"},
         {28, 60000, 2, false, "the directory is cut off"},
+        {28, 31, 2, false, "the directory is cut off"}, /* a byte behind the file */
+        {30, 23, 2, false, "the directory is cut off"},
+        {32, 23, 2, false, "the directory is cut off"},
         {42, 5, 4, false, "a member's header is missing"},
         {42, 5000, 4, false, "a member's header is missing"},
         {EXTRA + 2, 30000, 2, true, "an extra field is damaged"},
         {EXTRA + 2, 4, 2, true, "an extra field is damaged"},
+        {EXTRA + 2, 7, 2, true, "an extra field is damaged"},
+        {EXTRA + 2, 9, 2, true, "an extra field is damaged"},
+        {EXTRA, 0x7777, 2, true, "a member's size is wrong"}, /* another field */
         {END, 7, 4, false, "the directory's end is missing"},
         {END + 10, 2, 2, false, "the directory is cut off"},
         {END + 16, 5000, 4, false, "the directory is cut off"},
@@ -110,7 +116,8 @@ static void members_are_found_by_their_whole_name(void **state) {
     uint8_t array[200], bytes[600];
     size_t size = make_npy(array, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", "\5\6\7", 3);
     write_file(bytes, make_archive(bytes, "some.npy", array, size, false, 0));
-    static const char *const wrong[] = {"som", "some.", "some.np", "some.npyx", "ome", "some2", "some.npy.npy"};
+    static const char *const wrong[] = {"som",   "some.", "some.np",  "some.npyx", "ome",
+                                        "some2", "tome",  "tome.npy", "some.npz",  "some.npy.npy"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uir_value *value;
         assert_int_equal(uir_value_load_file(*state, path, wrong[i], UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
@@ -120,8 +127,12 @@ static void members_are_found_by_their_whole_name(void **state) {
     write_file(bytes, make_archive(bytes, "ab.npy", array, size, false, 0));
     uir_value *value;
     assert_int_equal(uir_value_load_file(*state, path, "a", UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
-    write_file(bytes, make_archive(bytes, "ab", array, size, false, 0));
-    assert_int_equal(uir_value_load_file(*state, path, "a", UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
+    static const char *const others[] = {"ab", "a.np", "a.txt", "a.npyx", "a.npz"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        write_file(bytes, make_archive(bytes, others[i], array, size, false, 0));
+        assert_int_equal(uir_value_load_file(*state, path, "a", UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
+        uir_value_destroy(load(*state, others[i]));
+    }
 }
 
 /* What an archive may have besides its members' contents; lengths in bytes. */
@@ -129,11 +140,12 @@ typedef struct trimmings {
     size_t local_extra, extra, comment; /* of each member */
     size_t last_comment;                /* of the file */
     bool wide_end;                      /* the directory's number and offset are in its 64-bit end */
+    bool alike;                         /* both members have the first one's name */
 } trimmings;
 
 /* Two stored members. Where `out_wide_end` is given: the place of the 64-bit end's own offset. */
 static size_t make_pair(uint8_t *out, const trimmings *t, size_t *out_wide_end) {
-    static const char *const names[] = {"first.npy", "second.npy"};
+    const char *const names[] = {"first.npy", t->alike ? "first.npy" : "second.npy"};
     uint8_t array[200], *at = out;
     uint64_t offsets[2];
     for (int i = 0; i < 2; i++) {
@@ -182,12 +194,14 @@ static void archives_have_more_than_their_members(void **state) {
         trimmings trimmings;
         bool good;
     } cases[] = {
-        {{0, 0, 0, 0, false}, true},      {{5, 0, 0, 0, false}, true},  {{300, 0, 0, 0, false}, true},
-        {{0, 4, 0, 0, false}, true},      {{0, 20, 0, 0, false}, true}, {{0, 3, 0, 0, false}, true},
-        {{0, 300, 0, 0, false}, true},    {{0, 0, 7, 0, false}, true},  {{0, 0, 400, 0, false}, true},
-        {{1, 9, 3, 20, false}, true},     {{0, 0, 0, 1, false}, true},  {{0, 0, 0, 65535, false}, true},
-        {{0, 0, 0, 65536, false}, false}, {{0, 0, 0, 0, true}, true},   {{2, 8, 3, 40, true}, true},
-        {{0, 0, 0, 65535, true}, true},
+        {{0, 0, 0, 0, false, false}, true},      {{5, 0, 0, 0, false, false}, true},
+        {{300, 0, 0, 0, false, false}, true},    {{0, 4, 0, 0, false, false}, true},
+        {{0, 20, 0, 0, false, false}, true},     {{0, 3, 0, 0, false, false}, true},
+        {{0, 300, 0, 0, false, false}, true},    {{0, 0, 7, 0, false, false}, true},
+        {{0, 0, 400, 0, false, false}, true},    {{1, 9, 3, 20, false, false}, true},
+        {{0, 0, 0, 1, false, false}, true},      {{0, 0, 0, 65535, false, false}, true},
+        {{0, 0, 0, 65536, false, false}, false}, {{0, 0, 0, 0, true, false}, true},
+        {{2, 8, 3, 40, true, false}, true},      {{0, 0, 0, 65535, true, false}, true},
     };
     static uint8_t bytes[70000];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -207,7 +221,8 @@ static void archives_have_more_than_their_members(void **state) {
 static void wide_ends_are_checked(void **state) {
     uint8_t bytes[1000];
     size_t place, size = make_pair(bytes, &(trimmings){.wide_end = true}, &place), end = place - 64;
-    const uint64_t offsets[] = {end - 1, end + 1, size, size - 55, UINT64_MAX, UINT64_C(1) << 40};
+    const uint64_t offsets[] = {
+        end - 1, end + 1, size, size - 55, UINT64_MAX, end + (UINT64_C(1) << 32), end + (UINT64_C(1) << 40)};
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         uir_value *value;
         uint8_t *at = bytes + place;
@@ -228,6 +243,74 @@ static void archives_may_be_empty(void **state) {
     assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_NOT_FOUND);
     write_file(bytes, sizeof bytes - 1);
     assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
+    uint8_t located[42] = {0};
+    at = located;
+    put(&at, 0x07064b50, 4), put(&at, 0, 16), put(&at, 0x06054b50, 4);
+    write_file(located, sizeof located); /* a locator of nothing */
+    assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
+}
+
+/* One of several members must be named; of those with one name it is the first. */
+static void members_are_named_or_alone(void **state) {
+    uint8_t bytes[1000];
+    uir_value *value;
+    write_file(bytes, make_pair(bytes, &(trimmings){.extra = 4}, NULL));
+    assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_INVALID_ARGUMENT);
+    const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+    assert_non_null(strstr(said, "the file holds 2 arrays"));
+    write_file(bytes, make_pair(bytes, &(trimmings){.alike = true}, NULL));
+    value = load(*state, "first");
+    assert_true(uir_value_get_double(value, 0) == 1);
+    uir_value_destroy(value);
+}
+
+/* What is packed cannot be more than 1032 times larger; that claim is not worth its memory. */
+static void packed_sizes_are_plausible(void **state) {
+    uint8_t array[200], bytes[600];
+    size_t size = make_npy(array, 1, DICT("|u1", "False", "(3,)"), "\5\6\7", 3), packed = size + 5;
+    for (int i = 0; i < 2; i++) {
+        size_t length = make_archive(bytes, "some.npy", array, size, true, 0);
+        uint8_t *claim = bytes + length - 22 - 54 + 24;
+        uir_value *value;
+        put(&claim, 1032 * (packed + 2) - 1 + (uint64_t)i, 4);
+        write_file(bytes, length);
+        assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
+        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        assert_non_null(strstr(said, i ? "a member's size is wrong" : "a member's contents are damaged"));
+    }
+}
+
+/* A member that is said to reach to the file's end, or nearly: what is behind it is not read where it is not there. */
+static void members_may_reach_to_the_end(void **state) {
+    uint8_t array[200], bytes[600];
+    size_t size = make_npy(array, 1, DICT("|u1", "False", "(3,)"), "\5\6\7", 3);
+    size_t length = make_archive(bytes, "some.npy", array, size, true, 0), start = 30 + 8;
+    guard g = {0};
+    uir_allocator allocator = {resize_fenced, &g};
+    uir_diagnostics diagnostics;
+    edge e = edge_new(sizeof bytes);
+    (void)state;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    for (size_t behind = 0; behind < 20; behind++) {
+        uint8_t *at = bytes + length - 22 - 54 + 20, *out;
+        size_t out_size;
+        put(&at, length - start - behind, 4);
+        assert_int_equal(
+            uir_zip_read(&allocator, &diagnostics, "f", edge_put(e, bytes, length), length, "some", &out, &out_size),
+            UIR_STATUS_OK);
+        assert_int_equal(out_size, size);
+        assert_memory_equal(out, array, size);
+        uir_release(&allocator, out, out_size);
+    }
+    uint8_t *at = bytes + length - 22 - 54 + 20, *out;
+    size_t out_size;
+    put(&at, length - start + 1, 4);
+    assert_int_equal(
+        uir_zip_read(&allocator, &diagnostics, "f", edge_put(e, bytes, length), length, "some", &out, &out_size),
+        UIR_STATUS_BAD_FILE);
+    uir_diagnostics_deinit(&diagnostics);
+    assert_int_equal(g.live, 0);
+    edge_free(e);
 }
 
 /* Every beginning of an archive, and each of it with a byte that is another. */
@@ -239,9 +322,9 @@ static void archives_are_read_within_their_bytes(void **state) {
     sizes[0] = make_archive(files[0], "some.npy", array, size, false, 0);
     sizes[1] = make_archive(files[1], "some.npy", array, size, true, 0);
     sizes[2] = make_archive(files[2], "some.npy", array, size, true, 7);
-    sizes[3] = make_pair(files[3], &(trimmings){2, 9, 3, 5, false}, NULL);
-    sizes[4] = make_pair(files[4], &(trimmings){0, 0, 0, 0, true}, NULL);
-    sizes[5] = make_pair(files[5], &(trimmings){0, 4, 0, 0, true}, NULL);
+    sizes[3] = make_pair(files[3], &(trimmings){2, 9, 3, 5, false, false}, NULL);
+    sizes[4] = make_pair(files[4], &(trimmings){0, 0, 0, 0, true, false}, NULL);
+    sizes[5] = make_pair(files[5], &(trimmings){0, 4, 0, 0, true, false}, NULL);
     guard g = {0};
     uir_allocator allocator = {resize_fenced, &g};
     uir_diagnostics diagnostics;
@@ -278,6 +361,9 @@ int main(void) {
         cmocka_unit_test(archives_have_more_than_their_members),
         cmocka_unit_test(wide_ends_are_checked),
         cmocka_unit_test(archives_may_be_empty),
+        cmocka_unit_test(members_are_named_or_alone),
+        cmocka_unit_test(packed_sizes_are_plausible),
+        cmocka_unit_test(members_may_reach_to_the_end),
         cmocka_unit_test(archives_are_read_within_their_bytes),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -95,7 +95,45 @@ static void shapes_follow_bound_dims(void **state) {
     assert_true(has_message(context, "'bach'"));
     assert_int_equal(uir_model_get_input_shape(model, 0, &(uir_dim_binding){"batch", -2}, 1, dims),
                      UIR_STATUS_INVALID_ARGUMENT);
+    assert_true(has_message(context, "the dim 'batch' cannot be -2"));
     assert_int_equal(uir_model_get_input_shape(model, 1, NULL, 0, dims), UIR_STATUS_INVALID_ARGUMENT);
+    uir_model_destroy(model);
+}
+
+/* An input x of a dim whose name is no word, an input of no rank, one of rank 0; each goes through Neg. */
+static void dims_are_called_what_they_are(void **state) {
+    uir_context *context = *state;
+    uir_model_options options = {.struct_size = sizeof options, .device = "interpreter"};
+    blob graph = blob_new(), free_rank = blob_new(), type = blob_new(), tensor = blob_new();
+    uir_model *model;
+    put_int(&tensor, 1, UIR_DTYPE_F32);
+    put_message(&type, 1, tensor);
+    put_text(&free_rank, VALUE_NAME, "any");
+    put_message(&free_rank, VALUE_TYPE, type);
+    put_text(&graph, GRAPH_NAME, "dims");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch size,3,batch size,other"));
+    put_message(&graph, GRAPH_INPUT, free_rank);
+    put_message(&graph, GRAPH_INPUT, make_value("one", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Neg", "first", "x", "y"));
+    blob bytes = make_model(graph);
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
+    blob_free(&bytes);
+    uir_port x = uir_model_get_input(model, 0), any = uir_model_get_input(model, 1),
+             one = uir_model_get_input(model, 2);
+    assert_true(x.rank_known && x.rank == 4 && x.dims[1] == 3 && x.dims[0] == -1 && x.dims[3] == -1);
+    assert_string_equal(x.dim_names[0], "batch size");
+    assert_string_equal(x.dim_names[2], "batch size");
+    assert_string_equal(x.dim_names[3], "other");
+    assert_true(!any.rank_known && any.rank == 0);
+    assert_int_equal(uir_model_get_info(model).primitive_count, 1);
+    assert_true(one.rank_known && one.rank == 0);
+    int64_t dims[4] = {7, 7, 7, 7};
+    for (size_t i = 1; i < 3; i++) assert_int_equal(uir_model_get_input_shape(model, i, NULL, 0, dims), UIR_STATUS_OK);
+    assert_true(dims[0] == 7); /* there is nothing to say */
+    const uir_dim_binding bindings[] = {{"batch size", 5}, {"other", 2}};
+    assert_int_equal(uir_model_get_input_shape(model, 0, bindings, 2, dims), UIR_STATUS_OK);
+    assert_true(dims[0] == 5 && dims[1] == 3 && dims[2] == 5 && dims[3] == 2);
     uir_model_destroy(model);
 }
 
@@ -383,6 +421,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_show_names_and_dims),
         cmocka_unit_test(shapes_follow_bound_dims),
+        cmocka_unit_test(dims_are_called_what_they_are),
         cmocka_unit_test(a_session_runs_with_several_shapes),
         cmocka_unit_test(inputs_that_do_not_fit_are_refused),
         cmocka_unit_test(unknown_devices_are_refused),
