@@ -277,6 +277,26 @@ static void add_requirements(uir_plan *p, uint32_t second) {
     SCALED->require_count = 2;
     add_conditions(p, (uir_plan_condition){UIR_RELATION_GE, second ? second : good, good});
 }
+/* A value before the kernel's own symbols, of the symbol that it is. */
+static void value_first(uir_plan *p) {
+    uir_plan_variant *v = SCALED;
+    uint32_t first = v->first_symbol, definition = expression(p, "0");
+    v->first_symbol = add_kernel_symbols(p, VALUE(definition));
+    for (uint32_t i = 0; i < v->symbol_count; i++) add_kernel_symbols(p, p->kernel_symbols[first + i]);
+    v->symbol_count++;
+}
+/* The step, and the first one of that block, are each in the other's place. */
+static void go_inside(uir_plan *p, uir_plan_step *step, uint32_t block) {
+    uir_plan_step *inside = &p->steps[p->blocks[block].first_step], kept = *inside;
+    *inside = *step;
+    *step = kept;
+}
+static void turn_branch(uir_plan *p) {
+    uir_plan_step *s = BRANCH;
+    uint32_t target = s->target;
+    s->target = s->other;
+    s->other = target;
+}
 static uint64_t code_size, weights_size;
 
 /* What is still a plan. */
@@ -323,6 +343,8 @@ static uint64_t code_size, weights_size;
     EDIT("an operator without a result", *word_of(p, HOST->outputs, 0) = UIR_PLAN_NONE)                                \
     EDIT("a list bound to a size", *word_of(p, BIND->inputs, 0) = OWN(I64, 1))                                         \
     EDIT("one size as a number", DIMS->values.count = 1; *word_of(p, DIMS->outputs, 0) = OWN(I64, 0))                  \
+    EDIT("a launch with a number that it has no use for", LAUNCH->other = 0)                                           \
+    EDIT("a branch the other way round", turn_branch(p))                                                               \
     EDIT("metadata", add_metadata(p, (uir_plan_metadata){0, 0}))
 
 /* What is none. */
@@ -487,6 +509,22 @@ static uint64_t code_size, weights_size;
     EDIT("a step's results far away", HOST->outputs.first = FAR)                                                       \
     EDIT("a step less", p->steps_count--)                                                                              \
     EDIT("no blocks", p->blocks_count = 0)                                                                             \
+    EDIT("a plan that gives no tensor", p->blocks[0].outputs = many(p, 1, p->tensors_count))                           \
+    EDIT("a loop in its own body", go_inside(p, LOOP, LOOP->target))                                                   \
+    EDIT("a branch in itself", go_inside(p, BRANCH, BRANCH->target))                                                   \
+    EDIT("a branch in its other half", turn_branch(p); go_inside(p, BRANCH, BRANCH->other))                            \
+    EDIT("a body that no loop runs", uir_plan_step s = *COPY; *LOOP = s)                                               \
+    EDIT("halves that no branch runs", uir_plan_step s = *COPY; *BRANCH = s)                                           \
+    EDIT("a block of steps far away", p->blocks[p->blocks_count - 1].step_count += FAR)                                \
+    EDIT("nothing at all", p->blocks_count = p->steps_count = 0)                                                       \
+    EDIT("a kernel of a size more", SCALE->dim_count++;                                                                \
+         LAUNCH->values = longer(p, LAUNCH->values, *word_of(p, LAUNCH->values, 0)))                                   \
+    EDIT("a loop that carries something far away", *word_of(p, LOOP->inputs, 2) = FAR)                                 \
+    EDIT("a loop that gives something far away", *word_of(p, LOOP->outputs, 0) = FAR)                                  \
+    EDIT("a loop that gives nothing", *word_of(p, LOOP->outputs, 0) = UIR_PLAN_NONE)                                   \
+    EDIT("a branch that gives something far away", *word_of(p, BRANCH->outputs, 0) = FAR)                              \
+    EDIT("a branch that gives nothing", *word_of(p, BRANCH->outputs, 0) = UIR_PLAN_NONE)                               \
+    EDIT("a value that is its own, before all others", value_first(p))                                                 \
     EDIT("metadata without a key", add_metadata(p, (uir_plan_metadata){p->texts_count, 0}))                            \
     EDIT("metadata without a value", add_metadata(p, (uir_plan_metadata){0, p->texts_count}))
 
