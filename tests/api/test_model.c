@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* y = Relu(x + w), x f32[batch, 3], w = [-1, 0, 1]; z = Neg(x). */
 static blob small_model(void) {
@@ -214,6 +216,110 @@ static void nodes_are_told_by_their_names(void **state) {
     uir_model_destroy(model);
 }
 
+/* A session runs on the device that its model was loaded for, or on the interpreter, and says so. */
+static void sessions_are_of_the_models_device(void **state) {
+    uir_context *context = *state;
+    static const struct {
+        const char *model, *session, *ran_on; /* ran_on NULL: refused */
+    } cases[] = {
+        {"interpreter", "interpreter", "interpreter"}, {"interpreter", "vm", NULL}, {"interpreter", "cpu", NULL},
+        {"interpreter", "interprete", NULL},           {"vm", "vm", "vm"},          {"vm", NULL, "vm"},
+        {"vm", "interpreter", "interpreter"},          {"vm", "cpu", NULL},         {"vm", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_model *model = load_small_for(context, cases[i].model);
+        uir_session_options options = {.struct_size = sizeof options, .device = cases[i].session, .threads = 2};
+        uir_session *session;
+        uir_context_clear_messages(context);
+        uir_status status = uir_session_create(model, &options, &session);
+        assert_int_equal(status, cases[i].ran_on ? UIR_STATUS_OK : UIR_STATUS_UNSUPPORTED);
+        if (cases[i].ran_on) {
+            run_several_shapes(context, session);
+            assert_string_equal(uir_session_get_statistics(session).ran_on, cases[i].ran_on);
+            assert_true(count_by(session, cases[i].ran_on) > 0);
+        } else {
+            assert_null(session);
+            assert_true(has_message(context, "the model was not loaded for the device"));
+        }
+        uir_session_destroy(session);
+        uir_model_destroy(model);
+    }
+    uir_context_clear_messages(context);
+}
+
+/* A sequence of two tensors, by way of a file. */
+static uir_value *make_sequence(uir_context *context, const char *name) {
+    enum { SEQUENCE_NAME = 1, SEQUENCE_ELEMENT_TYPE = 2, SEQUENCE_TENSOR = 3, OF_TENSORS = 1 };
+    char path[64] = "/tmp/uir_model_XXXXXX.pb";
+    blob bytes = blob_new();
+    put_text(&bytes, SEQUENCE_NAME, name);
+    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, OF_TENSORS);
+    for (int i = 0; i < 2; i++) {
+        float numbers[] = {(float)i, 5};
+        blob tensor = make_tensor("", UIR_DTYPE_F32, 1, (int64_t[]){2});
+        put_bytes(&tensor, TENSOR_RAW, numbers, sizeof numbers);
+        put_message(&bytes, SEQUENCE_TENSOR, tensor);
+    }
+    int descriptor = mkstemps(path, 3);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, bytes.data, bytes.length), bytes.length);
+    close(descriptor);
+    blob_free(&bytes);
+    uir_value *value = NULL;
+    uir_status status = uir_value_load_file(context, path, NULL, UIR_VALUE_SEQUENCE, &value);
+    unlink(path);
+    if (status != UIR_STATUS_OK) assert_int_equal(status, UIR_STATUS_OUT_OF_MEMORY);
+    return value;
+}
+
+/* What a sequence is and is not asked as a tensor is. */
+static void sequences_have_elements(void **state) {
+    uir_context *context = *state;
+    uir_value *value = make_sequence(context, "its name");
+    assert_int_equal(uir_value_get_kind(value), UIR_VALUE_SEQUENCE);
+    assert_int_equal(uir_value_get_dtype(value), UIR_DTYPE_F32);
+    assert_string_equal(uir_value_get_name(value), "its name");
+    assert_int_equal(uir_value_get_count(value), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const uir_value *element = uir_value_get_element(value, i);
+        assert_int_equal(uir_value_get_kind(element), UIR_VALUE_TENSOR);
+        assert_int_equal(uir_value_get_count(element), 0);
+        assert_null(uir_value_get_element(element, 0));
+        assert_true(uir_value_get_double(element, 0) == (double)i && uir_value_get_double(element, 1) == 5);
+    }
+    assert_null(uir_value_get_element(value, 2));
+    assert_true(uir_value_get_rank(value) == 0 && uir_value_get_element_count(value) == 0);
+    assert_true(uir_value_get_byte_size(value) == 0 && uir_value_get_double(value, 0) == 0);
+    assert_null(uir_value_get_data(value));
+    assert_null(uir_value_get_shape(value));
+    assert_int_equal(uir_value_set_string(value, 0, "a", 1), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_value_fill_random(value, 1, 0, 1), UIR_STATUS_INVALID_ARGUMENT);
+    uir_model *model = load_small(context);
+    uir_session *session;
+    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_set_input(session, 0, value), UIR_STATUS_BAD_DATA);
+    assert_true(has_message(context, "input 'x' is sequence of f32, but the model wants f32[batch, 3]"));
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+    uir_value_destroy(value);
+}
+
+static bool load_sequence(const uir_allocator *allocator) {
+    uir_context *context;
+    uir_status status = uir_context_create(allocator, &context);
+    if (status != UIR_STATUS_OK) return false;
+    uir_value *value = make_sequence(context, "a name");
+    bool good = value != NULL;
+    uir_value_destroy(value);
+    uir_context_destroy(context);
+    return good;
+}
+
+static void memory_may_run_out_for_values(void **state) {
+    (void)state;
+    run_with_failures(load_sequence);
+}
+
 static void inputs_that_do_not_fit_are_refused(void **state) {
     uir_context *context = *state;
     uir_model *model = load_small(context);
@@ -423,6 +529,9 @@ int main(void) {
         cmocka_unit_test(shapes_follow_bound_dims),
         cmocka_unit_test(dims_are_called_what_they_are),
         cmocka_unit_test(a_session_runs_with_several_shapes),
+        cmocka_unit_test(sessions_are_of_the_models_device),
+        cmocka_unit_test(sequences_have_elements),
+        cmocka_unit_test(memory_may_run_out_for_values),
         cmocka_unit_test(inputs_that_do_not_fit_are_refused),
         cmocka_unit_test(unknown_devices_are_refused),
         cmocka_unit_test(loading_can_be_cancelled_at_each_stage),

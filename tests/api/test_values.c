@@ -72,6 +72,10 @@ static void tensors_are_zeroed_and_checked(void **state) {
                      UIR_STATUS_INVALID_ARGUMENT);
     assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, NULL, 24, &value),
                      UIR_STATUS_INVALID_ARGUMENT);
+    expect_last_message(context, "0 bytes for a tensor that takes 24");
+    assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){0}, NULL, 0, &value),
+                     UIR_STATUS_OK);
+    uir_value_destroy(value);
     assert_int_equal(uir_value_create_tensor_borrowed(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, data, 24, &value),
                      UIR_STATUS_OK);
     assert_ptr_equal(uir_value_get_data(value), data);
@@ -124,6 +128,30 @@ static void random_values_depend_on_the_seed_alone(void **state) {
     assert_int_equal(uir_value_fill_random(value, 1, 250, 1000), UIR_STATUS_OK);
     for (uint64_t i = 0; i < 1000; i++) assert_in_range(uir_value_get_double(value, i), 250, 255);
     assert_int_equal(uir_value_fill_random(value, 1, 2, 1), UIR_STATUS_INVALID_ARGUMENT);
+    uir_value_destroy(value);
+}
+
+/* The numbers of splitmix64, on every machine: whoever names a seed means these. */
+static void random_values_are_these(void **state) {
+    uir_context *context = *state;
+    static const double floats[] = {0x1.775cc898bfadap+1,  -0x1.b880e6626cc88p+0, -0x1.8ad98a8ecf068p-1,
+                                    -0x1.f8c7803c6d480p-3, -0x1.590e9e976edf8p+1, 0x1.f910c7e8f2036p+1};
+    static const double integers[] = {3, -2, -1, 0, -3, 4}, booleans[] = {1, 0, 0, 0, 0, 1};
+    static const struct {
+        uir_dtype dtype;
+        double low, high;
+        const double *numbers;
+    } rows[] = {{UIR_DTYPE_F64, -3, 5, floats}, {UIR_DTYPE_I64, -3, 5, integers}, {UIR_DTYPE_BOOL, 0, 1, booleans}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        uir_value *value = make_tensor(context, rows[r].dtype, 2, 3);
+        assert_int_equal(uir_value_fill_random(value, 42, rows[r].low, rows[r].high), UIR_STATUS_OK);
+        for (uint64_t i = 0; i < 6; i++) assert_true(uir_value_get_double(value, i) == rows[r].numbers[i]);
+        uir_value_destroy(value);
+    }
+    uir_value *value = make_tensor(context, UIR_DTYPE_F32, 2, 3);
+    assert_int_equal(uir_value_fill_random(value, 42, 7, 7), UIR_STATUS_OK);
+    for (uint64_t i = 0; i < 6; i++) assert_true(uir_value_get_double(value, i) == 7);
+    assert_int_equal(uir_value_fill_random(value, 42, NAN, 7), UIR_STATUS_INVALID_ARGUMENT);
     uir_value_destroy(value);
 }
 
@@ -405,6 +433,7 @@ static void comparison_is_elementwise(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_are_zeroed_and_checked),
+        cmocka_unit_test(random_values_are_these),
         cmocka_unit_test(random_values_depend_on_the_seed_alone),
         cmocka_unit_test(files_give_back_what_was_written),
         cmocka_unit_test(npy_files_of_others_are_read),
