@@ -131,7 +131,7 @@ static uir_status read_string_body(uir_tokenizer *t, uir_token *token) {
         while (i + 1 < sizeof escapes && escapes[i] != *at) i += 2;
         if (i + 1 < sizeof escapes) {
             *out++ = escapes[i + 1];
-        } else if (*at == 'x' && close - at > 2 && is_hexadecimal(at[1]) && is_hexadecimal(at[2])) {
+        } else if (*at == 'x' && is_hexadecimal(at[1]) && is_hexadecimal(at[2])) { /* the closing quote is no digit */
             *out++ = (char)(hexadecimal_value(at[1]) * 16 + hexadecimal_value(at[2]));
             at += 2;
         } else {

@@ -151,6 +151,10 @@ static void test_token_forms(void **state) {
         {"\"\\xg4\"", "!"},
         {"\"\\x\"", "!"},
         {"\"\\a\"", "!"},
+        {"\"\\q41\"", "!"},
+        {"01f", "i:01 n:f"},
+        {"0.5", "r:0.5"},
+        {"0-1", "i:0 .:- i:1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) expect_tokens(rows[i][0], strlen(rows[i][0]), rows[i][1]);
     expect_tokens("\"\\\0\"", 4, "!");
@@ -287,6 +291,7 @@ static void test_errors_show_their_line(void **state) {
                 uir_tokenizer_error(&r.tokenizer, "no");
             const uir_diagnostic *d = r.diagnostics.last;
             size_t shown = strlen(d->location.line_text);
+            assert_string_equal(d->message, "no");
             assert_int_equal(d->location.line, token->line);
             assert_int_equal(d->location.column, token->text - begin + 1);
             const char *from = token->text - d->caret;
@@ -307,6 +312,35 @@ static void test_errors_show_their_line(void **state) {
     uir_tokenizer_advance(&r.tokenizer);
     assert_string_equal(r.diagnostics.last->location.line_text, "a b");
     end_reading(&r);
+}
+
+/* A string there is no memory for: said so, and not read as another token. */
+static bool read_strings(const uir_allocator *allocator) {
+    char text[2003];
+    memset(text, 'x', sizeof text);
+    text[0] = text[2000] = '"';
+    text[2001] = ' ';
+    reading r;
+    r.allocator = uir_allocator_system();
+    uir_arena_init(&r.arena, allocator);
+    uir_diagnostics_init(&r.diagnostics, &r.allocator);
+    bool done = true;
+    for (int i = 0; i < 10 && done; i++) {
+        uir_tokenizer_init(&r.tokenizer, text, sizeof text, "t", &r.arena, &r.diagnostics);
+        done = r.tokenizer.current.kind == UIR_TOKEN_STRING;
+        assert_int_equal(r.tokenizer.current.kind, done ? UIR_TOKEN_STRING : UIR_TOKEN_ERROR);
+        assert_int_equal(r.diagnostics.count, !done);
+        if (!done) assert_int_equal(r.diagnostics.last->status, UIR_STATUS_OUT_OF_MEMORY);
+        uir_tokenizer_advance(&r.tokenizer);
+        assert_int_equal(r.tokenizer.current.kind, done ? UIR_TOKEN_NAME : UIR_TOKEN_END);
+    }
+    end_reading(&r);
+    return done;
+}
+
+static void test_strings_without_memory(void **state) {
+    (void)state;
+    run_with_failures(read_strings);
 }
 
 static void test_what_was_found(void **state) {
@@ -342,6 +376,8 @@ static void test_what_was_found(void **state) {
     const char *name;
     read_text(&r, "x y", 3);
     assert_true(uir_tokenizer_is(&r.tokenizer, "x"));
+    assert_false(uir_tokenizer_is(&r.tokenizer, "x y"));
+    assert_false(uir_tokenizer_is(&r.tokenizer, ""));
     assert_int_equal(uir_tokenizer_expect(&r.tokenizer, "x"), UIR_STATUS_OK);
     assert_int_equal(uir_tokenizer_expect_name(&r.tokenizer, "a name", &name), UIR_STATUS_OK);
     assert_string_equal(name, "y");
@@ -476,11 +512,17 @@ static void test_random_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokens),          cmocka_unit_test(test_token_forms),
-        cmocka_unit_test(test_token_bytes),     cmocka_unit_test(test_the_end_is_the_end),
-        cmocka_unit_test(test_reading_goes_on), cmocka_unit_test(test_errors_show_their_line),
-        cmocka_unit_test(test_what_was_found),  cmocka_unit_test(test_helpers),
-        cmocka_unit_test(test_bad_text),        cmocka_unit_test(test_quoted_text_reads_back),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_token_forms),
+        cmocka_unit_test(test_token_bytes),
+        cmocka_unit_test(test_the_end_is_the_end),
+        cmocka_unit_test(test_reading_goes_on),
+        cmocka_unit_test(test_errors_show_their_line),
+        cmocka_unit_test(test_what_was_found),
+        cmocka_unit_test(test_strings_without_memory),
+        cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_quoted_text_reads_back),
         cmocka_unit_test(test_random_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
