@@ -91,11 +91,85 @@ static void test_simplification(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_simplified(w, cases[i][0], cases[i][1]);
 }
 
+/* Two ways to write one thing: quotients and rests that are known, factors that cancel, nested divisions. */
+static void test_same_divisions(void **state) {
+    world *w = *state;
+    static const char *const cases[][2] = {
+        {"ceildiv(M + 1, tk)", "floordiv(M, tk) + 1"},
+        {"floordiv(M + N - 1, tk)", "ceildiv(M + N, tk) - 1"},
+        {"floordiv(tr + 127, 64)", "2"},
+        {"mod(tr + 127, 64)", "tr - 1"},
+        {"floordiv(tr - 1, 64)", "0"},
+        {"floordiv(-tr, 64)", "-1"},
+        {"mod(-tr, 64)", "64 - tr"},
+        {"ceildiv(tr - 64, 64)", "0"},
+        {"ceildiv(-tr, 65)", "0"},
+        {"ceildiv(tr + 192, 64)", "4"},
+        {"floordiv(M*64 + tr - 1, 64)", "M"},
+        {"floordiv(r, tr)", "0"},
+        {"mod(r, tr)", "r"},
+        {"floordiv(-r - 1, tr)", "-1"},
+        {"mod(-r - 1, tr)", "tr - r - 1"},
+        {"ceildiv(r + 1, tr)", "1"},
+        {"ceildiv(-r, tr)", "0"},
+        {"floordiv(M*tk + tk, 4*tk)", "floordiv(M + 1, 4)"},
+        {"ceildiv(M*tk, 4*tk)", "ceildiv(M, 4)"},
+        {"mod(M*tk, 4*tk)", "tk*mod(M, 4)"},
+        {"floordiv(6*M + 3*N, 3*tk)", "floordiv(2*M + N, tk)"},
+        {"ceildiv(6*M + 3*N, 3*tk)", "ceildiv(2*M + N, tk)"},
+        {"mod(6*M, 3*tk)", "3*mod(2*M, tk)"},
+        {"mod(6*M*s, 4*s*tk)", "2*s*mod(3*M, 2*tk)"},
+        {"mod(mod(M, tr*4), 4)", "mod(M, 4)"},
+        {"mod(mod(M, tn), 8)", "mod(M, 8)"},
+        {"mod(6*M + 5, 4)", "2*mod(M, 2)*3 - 4*mod(M, 2) + 1"},
+        {"mod(6*M + 7, 9)", "3*mod(2*M + 2, 3) + 1"},
+        {"floordiv(6*M + 7, 9)", "floordiv(2*M + 2, 3)"},
+        {"floordiv(5*floordiv(M, 3), 4)", "floordiv(M, 12) + floordiv(M, 3)"},
+        {"floordiv(floordiv(M, 3) + 2, 4)", "floordiv(M + 6, 12)"},
+        {"floordiv(floordiv(M, tk) - 2, tr)", "floordiv(M - 2*tk, tk*tr)"},
+        {"ceildiv(ceildiv(M, tk) + 2, tr)", "ceildiv(M + 2*tk, tk*tr)"},
+        {"floordiv(tn + 16*M + 5, 16)", "floordiv(tn, 16) + M"},
+        {"mod(tn + 16*M + 5, 16)", "5"},
+        {"floordiv((M + 1)*(N + 1), N + 1)", "M + 1"},
+        {"mod((M + 1)*(N + 1), N + 1)", "0"},
+        {"mod(M*(N + 1) + N, N + 1)", "N"},
+        {"floordiv(7*M, 4) - M", "floordiv(3*M, 4)"},
+        {"min(2*M + 3, 2*N + 3) - 3", "min(2*M, 2*N)"},
+        {"max(M + N, K + N, N)", "max(M, K) + N"},
+        {"min(M + N, K + N, N - 1)", "N - 1"},
+        {"max(M*N, M*N + K, 7 + M*N)", "M*N + max(K, 7)"},
+        {"min(min(M, N) + 5, 5 + K)", "min(M, N, K) + 5"},
+        {"max(tr, 65)", "65"},
+        {"max(tr, 1)", "tr"},
+        {"min(tr, tr, tr)", "tr"},
+        {"min(z, 6) + max(z, -6)", "2*z"},
+    };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (parse(w, cases[i][0]).id == parse(w, cases[i][1]).id) continue;
+        fprintf(stderr, "%s is not %s\n", cases[i][0], cases[i][1]);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* A divisor that may be 0 stays, so that evaluation reports it. */
 static void test_unknown_divisors_stay(void **state) {
     world *w = *state;
-    static const char *const kept[] = {"floordiv(0, M)",  "mod(M, M)",      "floordiv(M, z)",
-                                       "ceildiv(M*N, N)", "floordiv(5, 0)", "mod(5, -2)"};
+    static const char *const kept[] = {"floordiv(0, M)",
+                                       "mod(M, M)",
+                                       "floordiv(M, z)",
+                                       "ceildiv(M*N, N)",
+                                       "floordiv(5, 0)",
+                                       "mod(5, -2)",
+                                       "floordiv(floordiv(M, N), 4)",
+                                       "mod(mod(M, N*4), 4)",
+                                       "floordiv(M*tk, tk + 1)",
+                                       "floordiv(N + floordiv(M, 3), 4)",
+                                       "floordiv(N*floordiv(M, 3), 4)",
+                                       "mod(mod(M, tr), 4)",
+                                       "mod(N*mod(M, 12), 4)",
+                                       "floordiv(min(mod(M, N), 5), 8)"};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) expect_simplified(w, kept[i], kept[i]);
     int64_t values[3] = {0, 0, 0}, value;
     assert_int_equal(uir_dim_evaluate(w->dims, parse(w, "mod(M, M)"), values, NULL, 3, &value), UIR_DIM_DIVISION);
@@ -539,6 +613,7 @@ static void test_every_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_WORLD(test_simplification),
+        WITH_WORLD(test_same_divisions),
         WITH_WORLD(test_unknown_divisors_stay),
         WITH_WORLD(test_known_bounds),
         WITH_WORLD(test_claims),

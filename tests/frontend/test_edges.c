@@ -1,6 +1,8 @@
 /* Edges of what a file may say: numbers that just fit their type, dims that are not known, opsets given twice. */
 #include "tests/frontend/make.h"
 
+#include <stdio.h>
+
 /* A model y = Identity(w) with w of one element, stored as an int32. */
 static uir_status load_stored(uir_dtype dtype, int64_t number) {
     blob packed = blob_new(), tensor = make_tensor("w", (int32_t)dtype, 1, (int64_t[]){1});
@@ -63,6 +65,104 @@ static void minus_one_is_any_size(void **state) {
     expect_failure(model_of_dim(INT64_MIN), UIR_STATUS_BAD_FILE, "a declared dim is negative");
 }
 
+/* An input f32[text], the text being a dim_param. */
+static blob make_sized(const char *name, const char *text, size_t length) {
+    blob extent = blob_new(), shape = blob_new(), tensor = blob_new(), type = blob_new(), value = blob_new();
+    put_bytes(&extent, 2, text, length);
+    put_message(&shape, 1, extent);
+    put_int(&tensor, 1, UIR_DTYPE_F32);
+    put_message(&tensor, 2, shape);
+    put_message(&type, 1, tensor);
+    put_text(&value, VALUE_NAME, name);
+    put_message(&value, VALUE_TYPE, type);
+    return value;
+}
+
+/* Inputs x f32[first] and w f32[second]; the dims they get, and those two as text. */
+typedef struct two_dims {
+    bool same;
+    char first[300], second[300];
+} two_dims;
+
+static two_dims dims_of(const char *first, const char *second) {
+    two_dims found = {false, "", ""};
+    blob graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_INPUT, make_sized("x", first, strlen(first)));
+    put_message(&graph, GRAPH_INPUT, make_sized("w", second, strlen(second)));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, "?"));
+    loaded l;
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    uir_dim dims[2];
+    for (int i = 0; i < 2; i++) {
+        const uir_type *type = uir_value_type(l.module, main_graph(&l)->inputs.data[i]);
+        assert_int_equal(type->rank, 1);
+        dims[i] = type->dims[0];
+        uir_text text;
+        uir_text_init(&text, &l.allocator);
+        uir_dim_print(l.module->dims, dims[i], &text);
+        snprintf(i ? found.second : found.first, sizeof found.first, "%s", text.data);
+        uir_text_deinit(&text);
+    }
+    found.same = uir_dim_equal(dims[0], dims[1]);
+    unload(&l);
+    return found;
+}
+
+/* A name is known to an expression that comes before it, whatever letters it is made of; a number is a number. */
+static void sizes_may_be_expressions(void **state) {
+    (void)state;
+    static const char *const names[] = {"a", "z", "A", "Z", "_", "a0", "a9", "Z_z", "__9"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char expression[20], expected[20];
+        snprintf(expression, sizeof expression, "%s + 1", names[i]);
+        two_dims found = dims_of(expression, names[i]);
+        assert_string_equal(found.first, expression);
+        assert_string_equal(found.second, names[i]);
+        snprintf(expression, sizeof expression, "2*%s", names[i]);
+        snprintf(expected, sizeof expected, "%s*2", names[i]);
+        found = dims_of(expression, names[i]);
+        assert_string_equal(found.first, expected);
+        /* Meaning the same, though not the same text. */
+        snprintf(expression, sizeof expression, "%s*1", names[i]);
+        assert_true(dims_of(expression, names[i]).same);
+        assert_true(dims_of(names[i], names[i]).same);
+    }
+    two_dims numbers = dims_of("3", "12 - 9");
+    assert_string_equal(numbers.first, "3");
+    assert_true(numbers.same);
+    /* What is no expression to its end is a name. */
+    static const char *const odd[] = {"a b", "a +", "a.1", "a:1", "a # 1", "1 a"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        two_dims found = dims_of(odd[i], odd[i]);
+        assert_true(found.same);
+        assert_false(dims_of(odd[i], "a").same);
+        char quoted[30];
+        snprintf(quoted, sizeof quoted, "\"%s\"", odd[i]);
+        assert_string_equal(found.first, quoted);
+    }
+    /* Up to 200 characters. */
+    for (int length = 199; length <= 202; length++) {
+        char text[210];
+        snprintf(text, sizeof text, "a%*s+ 1", length - 4, "");
+        assert_int_equal(strlen(text), length);
+        two_dims found = dims_of(text, "a");
+        assert_int_equal(strcmp(found.first, "a + 1") == 0, length <= 200);
+    }
+}
+
+/* A letter, a digit or a byte beyond ASCII makes a text a name, which means one dim; other signs mean "some size". */
+static void signs_name_nothing(void **state) {
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        const char text[] = {'?', (char)c, '?', 0};
+        bool named = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c >= 0x80;
+        assert_int_equal(dims_of(text, text).same, named);
+    }
+}
+
 static blob model_of_two_opsets(const char *domain, int64_t first, int64_t second) {
     blob model = blob_new();
     put_int(&model, MODEL_IR_VERSION, 8);
@@ -89,8 +189,8 @@ static void a_domain_has_one_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_numbers_fit_their_type),
-        cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(stored_numbers_fit_their_type), cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(sizes_may_be_expressions),      cmocka_unit_test(signs_name_nothing),
         cmocka_unit_test(a_domain_has_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
