@@ -163,6 +163,79 @@ static void signs_name_nothing(void **state) {
     }
 }
 
+/* A TypeProto of f32[rank ones], or of whatever element type, within others: "so" is a sequence of optionals. */
+static blob make_type(int32_t dtype, uint32_t rank, const char *around) {
+    blob type = blob_new(), tensor = blob_new(), shape = blob_new();
+    for (uint32_t i = 0; i < rank; i++) {
+        blob extent = blob_new();
+        put_int(&extent, 1, 1);
+        put_message(&shape, 1, extent);
+    }
+    put_int(&tensor, 1, dtype);
+    put_message(&tensor, 2, shape);
+    put_message(&type, 1, tensor);
+    for (size_t i = strlen(around); i-- > 0;) {
+        blob inner = blob_new(), outer = blob_new();
+        put_message(&inner, 1, type);
+        put_message(&outer, around[i] == 's' ? 4 : 9, inner);
+        type = outer;
+    }
+    return type;
+}
+
+static blob model_of_type(blob type) {
+    blob value = blob_new(), graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    put_text(&value, VALUE_NAME, "v");
+    put_message(&value, VALUE_TYPE, type);
+    put_message(&graph, GRAPH_INPUT, value);
+    return make_model(graph);
+}
+
+/* The outermost container says what a value is, the innermost tensor of what. */
+static void values_are_of_their_type(void **state) {
+    (void)state;
+    static const struct {
+        const char *around, *text; /* the text as an op's attribute has it */
+        uir_value_kind kind;
+    } rows[] = {{"", "tensor(i64)", UIR_VALUE_TENSOR},
+                {"s", "seq(tensor(i64))", UIR_VALUE_SEQUENCE},
+                {"o", "optional(tensor(i64))", UIR_VALUE_OPTIONAL},
+                {"os", "optional(seq(tensor(i64)))", UIR_VALUE_OPTIONAL},
+                {"so", "seq(optional(tensor(i64)))", UIR_VALUE_SEQUENCE},
+                {"ss", "seq(seq(tensor(i64)))", UIR_VALUE_SEQUENCE}};
+    loaded l;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        load_model(&l, model_of_type(make_type(UIR_DTYPE_I64, 2, rows[i].around)), NULL);
+        assert_int_equal(l.status, UIR_STATUS_OK);
+        const uir_type *type = uir_value_type(l.module, main_graph(&l)->inputs.data[1]);
+        assert_int_equal(type->kind, rows[i].kind);
+        assert_int_equal(type->dtype, UIR_DTYPE_I64);
+        assert_int_equal(type->rank, 2);
+        unload(&l);
+        blob node = make_node("Optional", "n", "", "o"), attribute = make_attribute("type", 13);
+        put_message(&attribute, 14, make_type(UIR_DTYPE_I64, 0, rows[i].around));
+        put_message(&node, NODE_ATTRIBUTE, attribute);
+        blob graph = make_graph_of(make_node("Relu", "m", "x", "y"));
+        put_message(&graph, GRAPH_NODE, node);
+        load_model(&l, make_model(graph), NULL);
+        assert_int_equal(l.status, UIR_STATUS_OK);
+        assert_string_equal(uir_node_string(l.module, main_node(&l, 1), "type", ""), rows[i].text);
+        unload(&l);
+    }
+    expect_failure(model_of_type(make_type(0, 1, "")), UIR_STATUS_BAD_FILE, "'v' has no element type");
+    load_model(&l, model_of_type(make_type(UIR_DTYPE_F32, UIR_MAX_RANK, "")), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    assert_int_equal(uir_value_type(l.module, main_graph(&l)->inputs.data[1])->rank, UIR_MAX_RANK);
+    unload(&l);
+    expect_failure(model_of_type(make_type(UIR_DTYPE_F32, UIR_MAX_RANK + 1, "")), UIR_STATUS_UNSUPPORTED,
+                   "a declared rank of 17; at most 16 is supported");
+    expect_failure(model_of_type(make_type(99, 1, "")), UIR_STATUS_UNSUPPORTED, "element type number 99 is unknown");
+    expect_failure(model_of_type(make_type(-1, 1, "o")), UIR_STATUS_UNSUPPORTED, "element type number -1 is unknown");
+    blob map = blob_new();
+    put_message(&map, 5, blob_new());
+    expect_failure(model_of_type(map), UIR_STATUS_UNSUPPORTED, "maps, sparse or opaque");
+}
+
 static blob model_of_two_opsets(const char *domain, int64_t first, int64_t second) {
     blob model = blob_new();
     put_int(&model, MODEL_IR_VERSION, 8);
@@ -189,8 +262,11 @@ static void a_domain_has_one_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_numbers_fit_their_type), cmocka_unit_test(minus_one_is_any_size),
-        cmocka_unit_test(sizes_may_be_expressions),      cmocka_unit_test(signs_name_nothing),
+        cmocka_unit_test(stored_numbers_fit_their_type),
+        cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(sizes_may_be_expressions),
+        cmocka_unit_test(values_are_of_their_type),
+        cmocka_unit_test(signs_name_nothing),
         cmocka_unit_test(a_domain_has_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
