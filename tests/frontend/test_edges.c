@@ -229,11 +229,84 @@ static void values_are_of_their_type(void **state) {
     unload(&l);
     expect_failure(model_of_type(make_type(UIR_DTYPE_F32, UIR_MAX_RANK + 1, "")), UIR_STATUS_UNSUPPORTED,
                    "a declared rank of 17; at most 16 is supported");
-    expect_failure(model_of_type(make_type(99, 1, "")), UIR_STATUS_UNSUPPORTED, "element type number 99 is unknown");
-    expect_failure(model_of_type(make_type(-1, 1, "o")), UIR_STATUS_UNSUPPORTED, "element type number -1 is unknown");
+    expect_failure(model_of_type(make_type(99, 1, "")), UIR_STATUS_BAD_FILE, "element type number 99 is unknown");
+    expect_failure(model_of_type(make_type(-1, 1, "o")), UIR_STATUS_BAD_FILE, "element type number -1 is unknown");
     blob map = blob_new();
     put_message(&map, 5, blob_new());
-    expect_failure(model_of_type(map), UIR_STATUS_UNSUPPORTED, "maps, sparse or opaque");
+    expect_failure(model_of_type(map), UIR_STATUS_BAD_FILE, "maps, sparse or opaque");
+}
+
+static blob choice_of(const char *first, const char *second) {
+    blob node = make_node("If", "choice", "c", "b");
+    for (int i = 0; i < 2; i++) {
+        blob body = blob_new();
+        put_message(&body, GRAPH_NODE, make_node("Neg", "inner", "x", i ? second : first));
+        put_message(&body, GRAPH_OUTPUT, make_value(i ? second : first, UIR_DTYPE_F32, ""));
+        put_message(&node, NODE_ATTRIBUTE, make_graph_attribute(i ? "else_branch" : "then_branch", body));
+    }
+    return node;
+}
+
+/* A subgraph's names are its own, and the graph around it still has each of its names once. */
+static void scopes_end_with_their_graph(void **state) {
+    (void)state;
+    loaded l;
+    blob graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
+    put_message(&graph, GRAPH_NODE, choice_of("r", "r"));
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    static const char *const names[] = {"r", "r_2"};
+    for (int i = 0; i < 2; i++) {
+        const uir_attribute *branch =
+            uir_node_find_attribute(l.module, main_node(&l, 1), i ? "else_branch" : "then_branch");
+        assert_string_equal(value_name(&l, uir_graph_get(l.module, branch->value.graph)->outputs.data[0]), names[i]);
+    }
+    unload(&l);
+    graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
+    put_message(&graph, GRAPH_NODE, choice_of("r", "s"));
+    put_message(&graph, GRAPH_NODE, make_node("Abs", "m", "x", "y"));
+    expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "the name 'y' is given to two values");
+}
+
+/* A name of zero bytes alone is spelled out, all of it. */
+static void zeros_are_spelled_out(void **state) {
+    (void)state;
+    static const char zeros[100] = "";
+    char expected[4 * sizeof zeros + 1];
+    for (size_t i = 0; i < sizeof zeros; i++) memcpy(expected + 4 * i, "\\x00", 5);
+    blob value = make_value("", UIR_DTYPE_F32, "2"), graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    put_bytes(&value, VALUE_NAME, zeros, sizeof zeros);
+    put_message(&graph, GRAPH_INPUT, value);
+    loaded l;
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    assert_string_equal(value_name(&l, main_graph(&l)->inputs.data[1]), expected);
+    assert_string_equal(l.info.input_names[1], expected);
+    unload(&l);
+}
+
+/* 256 kinds of gaps are told apart, each once. */
+static void gaps_are_told_up_to_a_limit(void **state) {
+    (void)state;
+    static const int counts[] = {255, 256, 257, 300};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        blob graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+        for (int k = 0; k < counts[i]; k++) {
+            char op[20], out[20];
+            snprintf(op, sizeof op, "Foo%d", k);
+            snprintf(out, sizeof out, "v%d", k);
+            put_message(&graph, GRAPH_NODE, make_node(op, "", "x", out));
+        }
+        put_message(&graph, GRAPH_NODE, make_node("Foo7", "", "x", "again"));
+        loaded l;
+        load_model(&l, make_model(graph), NULL);
+        assert_int_equal(l.status, UIR_STATUS_UNSUPPORTED);
+        assert_int_equal(l.diagnostics.error_count, counts[i] < 256 ? counts[i] : 256);
+        assert_true(said(&l, "(2 nodes; this is the first)"));
+        unload(&l);
+    }
 }
 
 static blob model_of_two_opsets(const char *domain, int64_t first, int64_t second) {
@@ -262,11 +335,10 @@ static void a_domain_has_one_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_numbers_fit_their_type),
-        cmocka_unit_test(minus_one_is_any_size),
-        cmocka_unit_test(sizes_may_be_expressions),
-        cmocka_unit_test(values_are_of_their_type),
-        cmocka_unit_test(signs_name_nothing),
+        cmocka_unit_test(stored_numbers_fit_their_type), cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(sizes_may_be_expressions),      cmocka_unit_test(values_are_of_their_type),
+        cmocka_unit_test(scopes_end_with_their_graph),   cmocka_unit_test(zeros_are_spelled_out),
+        cmocka_unit_test(gaps_are_told_up_to_a_limit),   cmocka_unit_test(signs_name_nothing),
         cmocka_unit_test(a_domain_has_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
