@@ -333,12 +333,80 @@ static void what_is_not_clean_is_copied(void **state) {
     }
 }
 
+/* The number the next open gives: the same again when everything between was closed. */
+static int next_descriptor(void) {
+    int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    return descriptor;
+}
+
+/* The files of data, each once and without the model's own, and none is left open; a name may begin with two dots. */
+static void files_are_listed_and_closed(void **state) {
+    const place *p = *state;
+    static const char *const locations[] = {"weights.bin", "sub/more.bin", "..dots", "weights.bin", "...", "sub/..b"};
+    enum { COUNT = sizeof locations / sizeof *locations };
+    int before = next_descriptor();
+    char path[256], other[256];
+    write_file(p->inside, "..dots", 64);
+    write_file(p->inside, "...", 64);
+    write_file(p->inside, "sub/..b", 64);
+    blob graph = make_graph_of(make_node("Relu", "n", "x", "y"));
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        blob tensor = make_tensor(name, UIR_DTYPE_F32, 1, (int64_t[]){4});
+        put_int(&tensor, TENSOR_LOCATION, 1);
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("location", locations[i]));
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("length", "16"));
+        put_message(&graph, GRAPH_INITIALIZER, tensor);
+    }
+    blob model = make_model(graph);
+    FILE *file = fopen(join(p->inside, "model.onnx", path, sizeof path), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(model.data, 1, model.length, file), model.length);
+    fclose(file);
+    for (int from_memory = 0; from_memory < 2; from_memory++) {
+        loaded l = {.allocator = uir_allocator_system()};
+        uir_diagnostics_init(&l.diagnostics, &l.allocator);
+        uir_arena_init(&l.arena, &l.allocator);
+        uir_onnx_source source = {.path = path};
+        if (from_memory) source = (uir_onnx_source){.data = model.data, .size = model.length, .folder = p->inside};
+        assert_int_equal(uir_onnx_load(&source, &l.allocator, &l.diagnostics, &l.arena, &l.info, &l.module),
+                         UIR_STATUS_OK);
+        bool seen[COUNT] = {false};
+        uir_onnx_file found;
+        for (uint32_t i = 0; i < COUNT - 1; i++) {
+            assert_true(uir_onnx_get_file(l.module, i, &found));
+            assert_int_equal(found.size, 64);
+            assert_memory_equal(found.data, "\0\1\2\3", 4);
+            int at = 0;
+            while (at < COUNT && (seen[at] || strcmp(locations[at], found.name) != 0)) at++;
+            assert_true(at < COUNT && at != 3);
+            seen[at] = true;
+        }
+        assert_false(uir_onnx_get_file(l.module, COUNT - 1, &found));
+        unload(&l);
+    }
+    blob_free(&model);
+    unlink(path);
+    unlink(join(p->inside, "..dots", other, sizeof other));
+    unlink(join(p->inside, "...", other, sizeof other));
+    unlink(join(p->inside, "sub/..b", other, sizeof other));
+    assert_int_equal(next_descriptor(), before);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_clean_is_copied),        cmocka_unit_test(names_are_whole),
-        cmocka_unit_test(data_is_mapped_and_shared),          cmocka_unit_test(what_leaves_the_folder_is_refused),
-        cmocka_unit_test(sizes_are_checked_against_the_file), cmocka_unit_test(keys_are_known_and_given_once),
-        cmocka_unit_test(the_walk_agrees_with_the_kernel),    cmocka_unit_test(a_model_file_finds_its_data_beside_it),
+        cmocka_unit_test(what_is_not_clean_is_copied),
+        cmocka_unit_test(names_are_whole),
+        cmocka_unit_test(data_is_mapped_and_shared),
+        cmocka_unit_test(what_leaves_the_folder_is_refused),
+        cmocka_unit_test(sizes_are_checked_against_the_file),
+        cmocka_unit_test(keys_are_known_and_given_once),
+        cmocka_unit_test(files_are_listed_and_closed),
+        cmocka_unit_test(the_walk_agrees_with_the_kernel),
+        cmocka_unit_test(a_model_file_finds_its_data_beside_it),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
