@@ -192,6 +192,75 @@ static void a_changed_model_is_another(void **state) {
     uir_context_clear_messages(w->context);
 }
 
+/* The model's own file stays what it was, and the other one does not; whichever way the model is known. */
+static void changed_data_alone_is_seen(void **state) {
+    world *w = *state;
+    bool cached;
+    struct stat before, after;
+    write_model(w, 10, true);
+    settle();
+    for (int i = 0; i < 3; i++) assert_true(load_and_run(w, "vm", &cached) == 11 && cached == (i > 0));
+    assert_int_equal(stat(w->model, &before), 0);
+    for (int i = 0; i < 2; i++) {
+        float weights[WEIGHTS];
+        for (int k = 0; k < WEIGHTS; k++) weights[k] = (float)(20 + 10 * i + k);
+        int fd = open(w->data, O_WRONLY);
+        assert_int_equal(write(fd, weights, sizeof weights), sizeof weights);
+        close(fd);
+        assert_true(load_and_run(w, "vm", &cached) == (float)(21 + 10 * i) && !cached);
+        assert_true(load_and_run(w, "vm", &cached) == (float)(21 + 10 * i) && cached);
+    }
+    assert_int_equal(stat(w->model, &after), 0);
+    assert_true(before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+}
+
+/* A model from the cache has no graph; where the file is another by now, there is none to be read any more. */
+static void another_file_is_not_interpreted(void **state) {
+    world *w = *state;
+    for (int later = 0; later < 2; later++) {
+        write_model(w, 5, false);
+        if (later) settle();
+        uir_model_destroy(load(w, "vm"));
+        uir_model *cached = load(w, "vm");
+        assert_true(is_from_cache(cached));
+        write_model(w, 6, false);
+        uir_session_options options = {.struct_size = sizeof options, .device = "interpreter"};
+        uir_session *session;
+        uir_context_clear_messages(w->context);
+        assert_int_equal(uir_session_create(cached, &options, &session), UIR_STATUS_UNSUPPORTED);
+        assert_non_null(strstr(uir_context_get_message(w->context, 0).text, "the file has changed"));
+        assert_true(run(w, cached, NULL) == 6); /* of the model that it was loaded from */
+        uir_model_destroy(cached);
+        uir_context_clear_messages(w->context);
+    }
+}
+
+static void count_text(void *user, const char *stage, const char *text, size_t length) {
+    (void)stage, (void)text;
+    *(size_t *)user += length;
+}
+
+/* Whoever wants to see how a model is compiled has it compiled. */
+static void looking_inside_needs_a_compiler(void **state) {
+    world *w = *state;
+    write_model(w, 5, false);
+    uir_model_destroy(load(w, "vm"));
+    for (int kind = 0; kind < 4; kind++) {
+        size_t seen = 0;
+        uir_model_options options = {.struct_size = sizeof options, .device = "vm", .cache = w->cache, .wait = true};
+        if (kind == 1) options.dump = "primitives", options.dump_text = count_text, options.dump_user = &seen;
+        if (kind == 2) options.check = true;
+        if (kind == 3) options.dump_source = w->folder; /* there is none for the VM */
+        uir_model *model;
+        uir_status status = uir_model_load_file(w->context, w->model, &options, &model);
+        assert_int_equal(status, kind == 3 ? UIR_STATUS_INVALID_ARGUMENT : UIR_STATUS_OK);
+        assert_int_equal(seen > 0, kind == 1);
+        if (kind < 3) assert_int_equal(is_from_cache(model), kind == 0);
+        uir_model_destroy(model);
+    }
+    uir_context_clear_messages(w->context);
+}
+
 /* ---- what may happen to the files ---- */
 
 static uint64_t next(uint64_t *seed) {
@@ -275,6 +344,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(a_cached_model_is_the_compiled_one, begin, end),
         cmocka_unit_test_setup_teardown(a_model_is_known_by_stamp_or_bytes, begin, end),
         cmocka_unit_test_setup_teardown(a_changed_model_is_another, begin, end),
+        cmocka_unit_test_setup_teardown(changed_data_alone_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(another_file_is_not_interpreted, begin, end),
+        cmocka_unit_test_setup_teardown(looking_inside_needs_a_compiler, begin, end),
         cmocka_unit_test_setup_teardown(damaged_entries_cost_time_alone, begin, end),
         cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_used_is_done_without, begin, end),
     };
