@@ -47,7 +47,7 @@ static int64_t place(uint32_t rank, const int64_t *index, const int64_t *strides
 /* Element by element, and nothing between them. */
 static void check_moves(uint32_t rank, const int64_t *shape, const int64_t *strides, uint32_t slack_axis,
                         int64_t slack) {
-    int16_t outside[ROOM], inside[ROOM], wanted[ROOM];
+    int64_t outside[ROOM], inside[ROOM], wanted[ROOM];
     int64_t index[3] = {0}, packed[3] = {0}, roomy[3] = {0}, count = 1;
     uir_rt_binding binding = {.data = (char *)outside, .strided = true};
     if (rank) memcpy(binding.strides, strides, rank * sizeof *strides);
@@ -58,7 +58,7 @@ static void check_moves(uint32_t rank, const int64_t *shape, const int64_t *stri
         stride *= shape[d] + (d == slack_axis ? slack : 0);
     }
     for (int way = 0; way < 2; way++) {
-        for (int i = 0; i < ROOM; i++) outside[i] = (int16_t)(1000 + i), inside[i] = (int16_t)(2000 + i);
+        for (int i = 0; i < ROOM; i++) outside[i] = 1000 + i, inside[i] = 2000 + i;
         memcpy(wanted, way ? outside : inside, sizeof wanted);
         for (int64_t i = 0; i < count; i++) {
             int64_t rest = i;
@@ -69,9 +69,9 @@ static void check_moves(uint32_t rank, const int64_t *shape, const int64_t *stri
                 wanted[place(rank, index, packed)] = outside[place(rank, index, strides)];
         }
         if (way)
-            uir_rt_scatter(&binding, UIR_DTYPE_I16, rank, shape, slack_axis, slack, inside);
+            uir_rt_scatter(&binding, UIR_DTYPE_I64, rank, shape, slack_axis, slack, inside);
         else
-            uir_rt_gather(&binding, UIR_DTYPE_I16, rank, shape, inside);
+            uir_rt_gather(&binding, UIR_DTYPE_I64, rank, shape, inside);
         assert_memory_equal(way ? outside : inside, wanted, sizeof wanted);
     }
 }
@@ -91,6 +91,7 @@ static void test_moves(void **state) {
         {2, {2, 3}, {1, 2}},
         {2, {2, 3}, {7, 2}},
         {2, {3, 1}, {4, 9}},
+        {2, {3, 2}, {9, 4}},
         {2, {1, 3}, {99, 2}},
         {2, {0, 3}, {3, 1}},
         {2, {3, 0}, {3, 1}},
