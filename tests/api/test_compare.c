@@ -222,6 +222,8 @@ static void sequences_are_compared_element_by_element(void **state) {
     assert_string_equal(uir_value_compare(tensor, two, exactly).text, "a tensor, expected a sequence");
     uir_value *one = sequence(context, 1, 1), *like = sequence(context, 1, 1), *unlike = sequence(context, 1, 2);
     assert_true(uir_value_compare(one, like, exactly).agree);
+    assert_int_equal(uir_value_get_count(one), 1);
+    assert_true(uir_value_get_double(uir_value_get_element(unlike, 0), 0) == 2);
     assert_string_equal(uir_value_compare(one, unlike, exactly).text, "element 0 is 1, expected 2");
     uir_value_destroy(one);
     uir_value_destroy(like);
