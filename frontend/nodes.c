@@ -346,8 +346,6 @@ static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, con
 
 uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                             uir_arena *arena, uir_onnx_info *info) {
-    const char *name;
-    UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(proto, name), &importer->scratch, &name));
     uir_location place = {.file = importer->file};
     UIR_TRY(uir_import_spend(importer, 1 + proto->n_input + proto->n_output));
     uir_import_scope saved = uir_import_enter(importer, false);

@@ -270,6 +270,147 @@ static void scopes_end_with_their_graph(void **state) {
     expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "the name 'y' is given to two values");
 }
 
+/* What stands inside hides what stands outside: a body's input is one, though a constant around it has its name. */
+static void inputs_of_bodies_hide_constants(void **state) {
+    (void)state;
+    float one = 1;
+    blob constant = make_tensor("w", UIR_DTYPE_F32, 0, NULL), body = blob_new();
+    put_bytes(&constant, TENSOR_RAW, &one, sizeof one);
+    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
+    put_message(&body, GRAPH_INPUT, make_value("go", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_INPUT, make_value("w", UIR_DTYPE_F32, "2,3"));
+    put_message(&body, GRAPH_NODE, make_node("Identity", "again", "go", "go_on"));
+    put_message(&body, GRAPH_NODE, make_node("Neg", "inner", "w", "s"));
+    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_OUTPUT, make_value("s", UIR_DTYPE_F32, "2,3"));
+    blob node = make_node("Loop", "n", "-,c,x", "y");
+    put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
+    blob graph = make_graph_of(node);
+    put_message(&graph, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
+    put_message(&graph, GRAPH_INITIALIZER, constant);
+    loaded l;
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    const uir_graph_info *inside =
+        uir_graph_get(l.module, uir_node_find_attribute(l.module, main_node(&l, 0), "body")->value.graph);
+    assert_int_equal(inside->inputs.count, 3);
+    assert_null(uir_value_info_get(l.module, inside->inputs.data[2])->constant);
+    assert_int_equal(uir_node_get(l.module, inside->nodes.data[1])->inputs[0].id, inside->inputs.data[2].id);
+    unload(&l);
+}
+
+/* An output has the type it is declared with, unless something else has said already what it is. */
+static void outputs_are_as_declared(void **state) {
+    (void)state;
+    blob graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "2,3"));
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "n", "x", "y"));
+    put_message(&graph, GRAPH_NODE, make_node("Relu", "m", "x", "z"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, "2,3,4,5,6"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("x", UIR_DTYPE_I64, "9"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F16, ""));
+    loaded l;
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    static const struct {
+        uir_dtype dtype;
+        uint32_t rank;
+        int64_t first;
+    } expected[] = {{UIR_DTYPE_F32, 5, 2}, {UIR_DTYPE_F32, 2, 2}, {UIR_DTYPE_F16, 0, 0}};
+    for (int i = 0; i < 3; i++) {
+        const uir_type *type = uir_value_type(l.module, main_graph(&l)->outputs.data[i]);
+        assert_int_equal(type->dtype, expected[i].dtype);
+        assert_true(type->rank_known);
+        assert_int_equal(type->rank, expected[i].rank);
+        for (uint32_t d = 0; d < type->rank; d++) {
+            int64_t value = 0;
+            assert_true(uir_dim_is_const(l.module->dims, type->dims[d], &value));
+            assert_int_equal(value, expected[i].first + d);
+        }
+    }
+    unload(&l);
+}
+
+/* A message names the node, or what it makes where it has no name, and the op with its domain unless that is ONNX's. */
+static void messages_name_node_and_op(void **state) {
+    (void)state;
+    static const struct {
+        const char *domain, *name, *outputs, *imported, *node, *op, *text;
+    } rows[] = {
+        {"", "n", "y", "", "n", "Foo", "'Foo' of the domain 'ai.onnx', version 20, is not known"},
+        {"ai.onnx", "n", "y", "", "n", "Foo", "'Foo' of the domain 'ai.onnx', version 20, is not known"},
+        {"pkg", "n", "y", "", "n", "pkg::Foo", "'Foo' of the domain 'pkg' is not known, and opset_import lacks"},
+        {"pkg", "n", "y", "pkg", "n", "pkg::Foo", "'Foo' of the domain 'pkg', version 3, is not known"},
+        {"p", "", "-,y,z", "p", "y", "p::Foo", "'Foo' of the domain 'p', version 3, is not known"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        blob node = make_node("Foo", rows[i].name, "x", rows[i].outputs);
+        put_text(&node, NODE_DOMAIN, rows[i].domain);
+        blob model = make_model(make_graph_of(node));
+        if (*rows[i].imported) put_message(&model, MODEL_OPSET, make_opset(rows[i].imported, 3));
+        loaded l;
+        load_model(&l, model, NULL);
+        assert_int_equal(l.status, UIR_STATUS_UNSUPPORTED);
+        assert_int_equal(l.diagnostics.error_count, 1);
+        assert_true(said(&l, rows[i].text));
+        assert_string_equal(l.diagnostics.first->location.node, rows[i].node);
+        assert_string_equal(l.diagnostics.first->location.op, rows[i].op);
+        unload(&l);
+    }
+}
+
+static blob softmax_with(blob attribute) {
+    blob node = make_node("Softmax", "n", "x", "y");
+    put_message(&node, NODE_ATTRIBUTE, attribute);
+    return make_model(make_graph_of(node));
+}
+
+/* Old files do not say what an attribute holds: the one field that is set does. */
+static void kinds_may_be_left_out(void **state) {
+    (void)state;
+    blob number = blob_new(), nothing = blob_new(), both = blob_new(), text = blob_new();
+    put_text(&number, ATTRIBUTE_NAME, "axis");
+    put_int(&number, ATTRIBUTE_I, -2);
+    put_text(&nothing, ATTRIBUTE_NAME, "axis");
+    put_text(&both, ATTRIBUTE_NAME, "axis");
+    put_int(&both, ATTRIBUTE_I, -2);
+    put_text(&both, ATTRIBUTE_S, "two");
+    put_text(&text, ATTRIBUTE_NAME, "axis");
+    put_text(&text, ATTRIBUTE_S, "two");
+    loaded l;
+    load_model(&l, softmax_with(number), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    assert_int_equal(uir_node_int(l.module, main_node(&l, 0), "axis", 0), -2);
+    unload(&l);
+    expect_failure(softmax_with(nothing), UIR_STATUS_BAD_FILE, "'axis' does not say what it holds");
+    expect_failure(softmax_with(both), UIR_STATUS_BAD_FILE, "'axis' does not say what it holds");
+    expect_failure(softmax_with(text), UIR_STATUS_BAD_FILE, "must be INT, not STRING");
+    expect_failure(softmax_with(make_attribute("axis", -1)), UIR_STATUS_UNSUPPORTED, "unknown kind -1");
+}
+
+/* An attribute that came with a later version of its op is none of an earlier one. */
+static void attributes_come_with_versions(void **state) {
+    (void)state;
+    static const int64_t opsets[] = {13, 18, 19, 20};
+    for (size_t i = 0; i < sizeof opsets / sizeof *opsets; i++) {
+        blob node = make_node("Cast", "n", "x", "y"), model = blob_new();
+        put_message(&node, NODE_ATTRIBUTE, make_int_attribute("to", UIR_DTYPE_F16));
+        put_message(&node, NODE_ATTRIBUTE, make_int_attribute("saturate", 1));
+        put_int(&model, MODEL_IR_VERSION, 8);
+        put_message(&model, MODEL_OPSET, make_opset("", opsets[i]));
+        put_message(&model, MODEL_GRAPH, make_graph_of(node));
+        if (opsets[i] < 19) {
+            expect_failure(model, UIR_STATUS_UNSUPPORTED, "no attribute 'saturate'");
+            continue;
+        }
+        loaded l;
+        load_model(&l, model, NULL);
+        assert_int_equal(l.status, UIR_STATUS_OK);
+        unload(&l);
+    }
+}
+
 /* A name of zero bytes alone is spelled out, all of it. */
 static void zeros_are_spelled_out(void **state) {
     (void)state;
@@ -335,10 +476,19 @@ static void a_domain_has_one_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_numbers_fit_their_type), cmocka_unit_test(minus_one_is_any_size),
-        cmocka_unit_test(sizes_may_be_expressions),      cmocka_unit_test(values_are_of_their_type),
-        cmocka_unit_test(scopes_end_with_their_graph),   cmocka_unit_test(zeros_are_spelled_out),
-        cmocka_unit_test(gaps_are_told_up_to_a_limit),   cmocka_unit_test(signs_name_nothing),
+        cmocka_unit_test(stored_numbers_fit_their_type),
+        cmocka_unit_test(minus_one_is_any_size),
+        cmocka_unit_test(sizes_may_be_expressions),
+        cmocka_unit_test(values_are_of_their_type),
+        cmocka_unit_test(scopes_end_with_their_graph),
+        cmocka_unit_test(zeros_are_spelled_out),
+        cmocka_unit_test(kinds_may_be_left_out),
+        cmocka_unit_test(attributes_come_with_versions),
+        cmocka_unit_test(inputs_of_bodies_hide_constants),
+        cmocka_unit_test(outputs_are_as_declared),
+        cmocka_unit_test(messages_name_node_and_op),
+        cmocka_unit_test(gaps_are_told_up_to_a_limit),
+        cmocka_unit_test(signs_name_nothing),
         cmocka_unit_test(a_domain_has_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

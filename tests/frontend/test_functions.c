@@ -50,6 +50,74 @@ static void function_outer_names_are_not_seen(void **state) {
     expect_failure(model, UIR_STATUS_BAD_FILE, "'x' is defined nowhere");
 }
 
+/* An output keeps the outermost caller's name through calls within calls, also where others are left out. */
+static void outputs_keep_the_callers_names(void **state) {
+    (void)state;
+    blob outer = make_function("Outer", "a", "b,c"), inner = make_function("Inner", "a", "b,c");
+    put_message(&outer, FUNCTION_NODE, make_call("Inner", "a", "b,c"));
+    put_message(&inner, FUNCTION_NODE, make_node("Relu", "f", "a", "b"));
+    put_message(&inner, FUNCTION_NODE, make_node("Neg", "g", "a", "c"));
+    blob model = make_model(make_graph_of(make_call("Outer", "x", "-,y")));
+    put_message(&model, MODEL_FUNCTION, outer);
+    put_message(&model, MODEL_FUNCTION, inner);
+    loaded l;
+    load_model(&l, model, NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    assert_int_equal(main_node(&l, 1)->op, UIR_OP_ONNX_NEG);
+    assert_string_equal(value_name(&l, main_node(&l, 1)->outputs[0]), "y");
+    assert_int_equal(main_graph(&l)->outputs.data[0].id, main_node(&l, 1)->outputs[0].id);
+    unload(&l);
+}
+
+/* Calls 64 deep, 256 attributes, 4096 domains: and one more of each. */
+static void limits_are_where_they_are(void **state) {
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        blob model = make_model(make_graph_of(make_call("F0", "x", "y")));
+        for (int i = 0; i < 64 + over; i++) {
+            char name[16], next[16];
+            snprintf(name, sizeof name, "F%d", i);
+            snprintf(next, sizeof next, "F%d", i + 1);
+            blob function = make_function(name, "a", "b");
+            put_message(&function, FUNCTION_NODE,
+                        i + 1 < 64 + over ? make_call(next, "a", "b") : make_node("Relu", "f", "a", "b"));
+            put_message(&model, MODEL_FUNCTION, function);
+        }
+        loaded l;
+        load_model(&l, model, NULL);
+        assert_int_equal(l.status, over ? UIR_STATUS_LIMIT : UIR_STATUS_OK);
+        unload(&l);
+
+        for (int defaults = 0; defaults < 2; defaults++) {
+            blob call = make_call("F", "x", "y"), function = make_function("F", "a", "b");
+            for (int i = 0; i < 256 + over; i++) {
+                char name[16];
+                snprintf(name, sizeof name, "a%d", i);
+                if (defaults)
+                    put_message(&function, FUNCTION_DEFAULT, make_int_attribute(name, i));
+                else
+                    put_message(&call, NODE_ATTRIBUTE, make_int_attribute(name, i));
+            }
+            put_message(&function, FUNCTION_NODE, make_node("Relu", "f", "a", "b"));
+            model = make_model(make_graph_of(call));
+            put_message(&model, MODEL_FUNCTION, function);
+            load_model(&l, model, NULL);
+            assert_int_equal(l.status, over ? UIR_STATUS_LIMIT : UIR_STATUS_OK);
+            unload(&l);
+        }
+
+        model = make_model(make_graph_of(make_node("Relu", "n", "x", "y")));
+        for (int i = 0; i < 4095 + over; i++) {
+            char domain[16];
+            snprintf(domain, sizeof domain, "d%d", i);
+            put_message(&model, MODEL_OPSET, make_opset(domain, 1000 * i)); /* their versions are their own */
+        }
+        load_model(&l, model, NULL);
+        assert_int_equal(l.status, over ? UIR_STATUS_LIMIT : UIR_STATUS_OK);
+        unload(&l);
+    }
+}
+
 /* y = Outer(x), which passes its attribute on to Inner, whose Softmax takes it. */
 static blob attribute_model(const int64_t *given) {
     blob call = make_call("Outer", "x", "y");
@@ -228,6 +296,8 @@ static void an_output_nobody_makes_is_a_problem(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_inlined),
+        cmocka_unit_test(outputs_keep_the_callers_names),
+        cmocka_unit_test(limits_are_where_they_are),
         cmocka_unit_test(function_outer_names_are_not_seen),
         cmocka_unit_test(attributes_pass_through_calls),
         cmocka_unit_test(missing_inputs_are_absent),
