@@ -389,6 +389,44 @@ static void kinds_may_be_left_out(void **state) {
     expect_failure(softmax_with(make_attribute("axis", -1)), UIR_STATUS_UNSUPPORTED, "unknown kind -1");
 }
 
+/* Lists come over whole, however long. */
+static void lists_are_whole(void **state) {
+    (void)state;
+    enum { FLOATS = 7, INTS = 8, STRINGS = 9, KIND_FLOATS = 6, KIND_STRINGS = 8 };
+    static const char *const names[] = {"value_ints", "value_floats", "value_strings"};
+    static const int kinds[] = {KIND_INTS, KIND_FLOATS, KIND_STRINGS};
+    for (int kind = 0; kind < 3; kind++) {
+        for (uint32_t count = 1; count <= 300; count *= 7) {
+            blob attribute = make_attribute(names[kind], kinds[kind]), node = make_node("Constant", "n", "", "k");
+            for (uint32_t i = 0; i < count; i++) {
+                char text[12];
+                float real = (float)i + 0.5f;
+                snprintf(text, sizeof text, "s%u", (unsigned)i);
+                if (kind == 0) put_int(&attribute, INTS, i);
+                if (kind == 2) put_text(&attribute, STRINGS, text);
+                if (kind == 1) put_bytes(&attribute, FLOATS, &real, sizeof real);
+            }
+            put_message(&node, NODE_ATTRIBUTE, attribute);
+            blob graph = make_graph_of(make_node("Relu", "m", "x", "y"));
+            put_message(&graph, GRAPH_NODE, node);
+            loaded l;
+            load_model(&l, make_model(graph), NULL);
+            assert_int_equal(l.status, UIR_STATUS_OK);
+            const uir_attribute *list = uir_node_find_attribute(l.module, main_node(&l, 1), names[kind]);
+            assert_non_null(list);
+            assert_int_equal(list->count, count);
+            for (uint32_t i = 0; i < count; i++) {
+                char text[12];
+                snprintf(text, sizeof text, "s%u", (unsigned)i);
+                if (kind == 0) assert_int_equal(list->value.integers[i], i);
+                if (kind == 1) assert_true(list->value.reals[i] == i + 0.5);
+                if (kind == 2) assert_string_equal(uir_string_text(&l.module->strings, list->value.strings[i]), text);
+            }
+            unload(&l);
+        }
+    }
+}
+
 /* An attribute that came with a later version of its op is none of an earlier one. */
 static void attributes_come_with_versions(void **state) {
     (void)state;
@@ -484,6 +522,7 @@ int main(void) {
         cmocka_unit_test(zeros_are_spelled_out),
         cmocka_unit_test(kinds_may_be_left_out),
         cmocka_unit_test(attributes_come_with_versions),
+        cmocka_unit_test(lists_are_whole),
         cmocka_unit_test(inputs_of_bodies_hide_constants),
         cmocka_unit_test(outputs_are_as_declared),
         cmocka_unit_test(messages_name_node_and_op),
