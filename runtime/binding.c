@@ -22,14 +22,12 @@ static bool same_strides(uint32_t rank, const int64_t *shape, const int64_t *a, 
 
 /* The slack that the strides tell: from the innermost axis before `axis` that has more than one index. */
 static int64_t find_slack(uint32_t rank, const int64_t *shape, uint32_t axis, const int64_t *strides) {
-    int64_t inner = 1, between = 1, elements;
-    for (uint32_t d = rank; d-- > axis + 1;) inner *= shape[d];
+    int64_t inner = 1;
+    for (uint32_t d = rank; d-- > axis + 1;) {
+        if (shape[d] == 0 || __builtin_mul_overflow(inner, shape[d], &inner)) return 0;
+    }
     for (uint32_t d = axis; d-- > 0;) {
-        if (shape[d] <= 1) {
-            continue;
-        }
-        if (__builtin_mul_overflow(inner, between, &elements) || elements < 1 || strides[d] % elements) return 0;
-        return strides[d] / elements - shape[axis];
+        if (shape[d] > 1) return strides[d] % inner ? 0 : strides[d] / inner - shape[axis];
     }
     return 0;
 }
@@ -54,6 +52,8 @@ bool uir_rt_footprint(const uir_rt_binding *binding, uir_dtype dtype, uint32_t r
     int64_t last = 1, extent;
     for (uint32_t d = 0; d < rank; d++) {
         if (shape[d] == 0) return *out = 0, true;
+    }
+    for (uint32_t d = 0; d < rank; d++) {
         if (__builtin_mul_overflow(shape[d] - 1, binding->strides[d], &extent) ||
             __builtin_add_overflow(last, extent, &last))
             return false;

@@ -21,6 +21,7 @@ static void test_footprint(void **state) {
         {UIR_DTYPE_I8, 3, {2, 1, 3}, {10, 1000, 2}, true, 15},
         {UIR_DTYPE_F32, 2, {2, 0}, {5, 5}, true, 0},
         {UIR_DTYPE_F32, 2, {0, 3}, {INT64_MAX, INT64_MAX}, true, 0},
+        {UIR_DTYPE_F32, 2, {3, 0}, {INT64_MAX, INT64_MAX}, true, 0},
         {UIR_DTYPE_F32, 2, {3, 2}, {INT64_MAX, 1}, false, 0},
         {UIR_DTYPE_F32, 2, {2, 2}, {INT64_MAX, 1}, false, 0},
         {UIR_DTYPE_F32, 1, {2}, {INT64_MAX - 1}, false, 0},
@@ -173,6 +174,7 @@ static void test_slack(void **state) {
         {4, {2, 2, 3, 4}, 1, {60, 12, 4, 1}, 3, true},
         {3, {2, 0, 4}, 1, {8, 4, 1}, 2, true},
         {3, {2, 3, 0}, 1, {0, 0, 1}, 0, true},
+        {4, {2, 0, (int64_t)1 << 40, (int64_t)1 << 40}, 1, {5, 5, (int64_t)1 << 40, 1}, 0, false},
         {1, {5}, 0, {1}, 0, true},
         {1, {5}, 0, {2}, 0, false},
     };
