@@ -244,7 +244,7 @@ static uir_status launch_igraph(launch *l, int stage, const uir_igraph *g, void 
     UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(&l->arena, symbols, sizeof *bound));
     UIR_TRY_ALLOCATE(pointers, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *pointers));
     UIR_TRY_ALLOCATE(bytes, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *bytes));
-    UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, tiles, said));
+    UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, 1, tiles, said));
     UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, said));
     UIR_TRY(bind_pointers(l, g, values, outputs, pointers, bytes));
     uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
@@ -269,7 +269,7 @@ static bool choose_variant(const launch *l, uint32_t *out_variant) {
     for (uint32_t v = 0; v < list->count; v++) {
         int64_t tiles[64];
         if (uir_igraph_count_symbols(list->igraphs[v], UIR_ISYMBOL_TILE) > 64) continue;
-        if (uir_igraph_choose_tiles(list->igraphs[v], l->sizes, tiles, NULL) != UIR_STATUS_OK) continue;
+        if (uir_igraph_choose_tiles(list->igraphs[v], l->sizes, 1, tiles, NULL) != UIR_STATUS_OK) continue;
         *out_variant = v;
         return true;
     }

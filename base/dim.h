@@ -139,6 +139,9 @@ typedef enum uir_dim_result { UIR_DIM_EVALUATED, UIR_DIM_UNBOUND, UIR_DIM_OVERFL
 uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
                                 uint32_t count, int64_t *out_value);
 bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b);
+/* What units of work take in all when `workers` (at least one) share them and each takes `cost`: at most INT64_MAX, 0 where there
+ * is no unit. */
+int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers);
 
 /* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1"; a name that is no identifier is quoted. Printing and parsing give the same
  * handle. Names are resolved by a callback so that each IR scopes symbols its own way; it returns NONE for an unknown

@@ -159,6 +159,13 @@ bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b) {
     return false;
 }
 
+int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers) {
+    if (workers < 1) workers = 1;
+    int64_t turns = units / workers + (units % workers > 0), result;
+    if (turns <= 0) return 0;
+    return __builtin_mul_overflow(cost, turns, &result) ? INT64_MAX : result;
+}
+
 /* ---- substitution ------------------------------------------------------------------------------------------------ */
 
 typedef struct substitution {

@@ -145,11 +145,12 @@ typedef struct uir_iphase {
     bool has_kinds; /* written with `on kind { }` */
 } uir_iphase;
 
-/* One row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr. */
+/* One row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr units expr. */
 typedef struct uir_icandidate {
     uir_dim *tiles; /* per TILE symbol in declaration order */
     uir_iguard guard;
-    uir_dim cost;   /* none: 0 */
+    uir_dim cost;   /* of a unit of work; none: 0 */
+    uir_dim units;  /* of work, which the threads share; none: 1 */
 } uir_icandidate;
 
 typedef struct uir_igraph {
@@ -214,9 +215,10 @@ uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
 uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
 /* ---- the tiling function and sizes ---- */
-/* Values of all DIM symbols in declaration order -> values of the TILE symbols: the cheapest candidate whose guard and the requires
- * hold. NOT_FOUND when none does; INVALID_ARGUMENT when a dim breaks its facts. */
-uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t *out_tiles, uir_diagnostics *diagnostics);
+/* Values of all DIM symbols in declaration order -> values of the TILE symbols: the candidate that is cheapest for so many workers
+ * (1 and up) of those whose guard and the requires hold. NOT_FOUND when none does; INVALID_ARGUMENT when a dim breaks its facts. */
+uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t workers, int64_t *out_tiles,
+                                   uir_diagnostics *diagnostics);
 /* An environment: `values[symbol.id]` for uir_dim_evaluate with dims, tiles, constants, device values and header lets set; the
  * array has uir_dims_symbol_count entries. Checks facts and requires. */
 uir_status uir_igraph_bind(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values, int64_t *values,

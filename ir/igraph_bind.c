@@ -119,7 +119,7 @@ uir_status uir_igraph_bind(const uir_igraph *igraph, const int64_t *dim_values, 
 /* Whether a candidate may run for these dims, and what it costs. Fails only on faults in the kernel's own expressions.
  */
 static uir_status try_candidate(environment *e, const uir_icandidate *candidate, const int64_t *dim_values,
-                                int64_t *tiles, bool *out_valid, int64_t *out_cost) {
+                                int64_t workers, int64_t *tiles, bool *out_valid, int64_t *out_cost) {
     *out_valid = false;
     uint32_t tile_count = uir_igraph_count_symbols(e->igraph, UIR_ISYMBOL_TILE);
     UIR_TRY(bind_symbols(e, dim_values, NULL, NULL));
@@ -132,14 +132,16 @@ static uir_status try_candidate(environment *e, const uir_icandidate *candidate,
     for (uint32_t t = 0; t < tile_count; t++) UIR_TRY(evaluate(e, candidate->tiles[t], "a candidate", NULL, &tiles[t]));
     if (bind_symbols(e, dim_values, tiles, NULL) != UIR_STATUS_OK || check_requires(e, NULL) != UIR_STATUS_OK)
         return UIR_STATUS_OK;
-    *out_cost = 0;
-    if (candidate->cost.id) UIR_TRY(evaluate(e, candidate->cost, "a candidate", NULL, out_cost));
+    int64_t cost = 0, units = 1;
+    if (candidate->cost.id) UIR_TRY(evaluate(e, candidate->cost, "a candidate", NULL, &cost));
+    if (candidate->units.id) UIR_TRY(evaluate(e, candidate->units, "a candidate", NULL, &units));
+    *out_cost = uir_shared_cost(cost, units, workers);
     *out_valid = true;
     return UIR_STATUS_OK;
 }
 
-uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t *out_tiles,
-                                   uir_diagnostics *diagnostics) {
+uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t workers,
+                                   int64_t *out_tiles, uir_diagnostics *diagnostics) {
     uint32_t count = uir_dims_symbol_count(igraph->dims),
              tile_count = uir_igraph_count_symbols(igraph, UIR_ISYMBOL_TILE);
     size_t words = (size_t)count + tile_count, size = words * sizeof(int64_t) + count;
@@ -160,7 +162,8 @@ uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_
         bool valid = false;
         int64_t cost = 0;
         /* A candidate whose expressions fail for these dims (a division by a dim of 0) is not valid for them. */
-        if (try_candidate(&e, &igraph->candidates.data[i], dim_values, tiles, &valid, &cost) != UIR_STATUS_OK) continue;
+        if (try_candidate(&e, &igraph->candidates.data[i], dim_values, workers, tiles, &valid, &cost) != UIR_STATUS_OK)
+            continue;
         if (!valid || (found && cost >= best)) continue;
         found = true;
         best = cost;

@@ -218,7 +218,10 @@ static uir_status parse_candidate(uir_iparser *p) {
     if (given != tile_count)
         return uir_tokenizer_error(p->tokens, "a candidate sets every tile; declare tiles before it");
     UIR_TRY(uir_iparse_when(p, &candidate.guard));
-    if (uir_tokenizer_accept(p->tokens, "cost")) UIR_TRY(uir_iparse_dim(p, &candidate.cost));
+    if (uir_tokenizer_accept(p->tokens, "cost")) {
+        UIR_TRY(uir_iparse_dim(p, &candidate.cost));
+        if (uir_tokenizer_accept(p->tokens, "units")) UIR_TRY(uir_iparse_dim(p, &candidate.units));
+    }
     return uir_vector_push(&g->arena, &g->candidates, candidate);
 }
 

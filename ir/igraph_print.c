@@ -328,6 +328,10 @@ static void put_candidate(printer *p, const uir_icandidate *candidate) {
         put(p, " cost ");
         put_dim(p, candidate->cost);
     }
+    if (candidate->units.id) {
+        put(p, " units ");
+        put_dim(p, candidate->units);
+    }
     put(p, "\n");
 }
 

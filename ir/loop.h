@@ -29,7 +29,7 @@
  * Besides: tile sizes and their tiling function, said as in an iGraph (docs/igraph.md), carried through to it:
  *
  *     tile tm in 1..64 mult 4
- *     candidate tm = 32 when M >= 32 cost ceildiv(M, 32)*40
+ *     candidate tm = 32 when M >= 32 cost 40 units ceildiv(M, 32)
  *     require tm*N*4 <= 65536
  *
  * A block may read an iteration variable from data, mark itself for later stages, and say what a read outside gives:

@@ -396,7 +396,11 @@ static uir_status try_candidate(machine *m, const uir_icandidate *c, bool *out_f
         UIR_TRY(condition_holds(m, &c->guard.atoms[i].condition, out_fits));
     for (uint32_t i = 0; i < f->requires_.count && *out_fits; i++)
         UIR_TRY(condition_holds(m, &f->requires_.data[i], out_fits));
-    return *out_fits && c && c->cost.id ? evaluate(m, c->cost, out_cost) : UIR_STATUS_OK;
+    int64_t units = 1;
+    if (*out_fits && c && c->cost.id) UIR_TRY(evaluate(m, c->cost, out_cost));
+    if (*out_fits && c && c->units.id) UIR_TRY(evaluate(m, c->units, &units));
+    *out_cost = uir_shared_cost(*out_cost, units, 1);
+    return UIR_STATUS_OK;
 }
 
 static uir_status choose(machine *m, const int64_t *sizes, int64_t *out_tiles) {

@@ -343,7 +343,10 @@ static uir_status take_candidate(parser *p) {
     if (given != f->tiles.count)
         return uir_tokenizer_error(PARSE(p), "a candidate sets every tile; declare tiles before it");
     if (uir_tokenizer_accept(PARSE(p), "when")) UIR_TRY(take_guard(p, &c.guard));
-    if (uir_tokenizer_accept(PARSE(p), "cost")) UIR_TRY(take_dim(p, &c.cost));
+    if (uir_tokenizer_accept(PARSE(p), "cost")) {
+        UIR_TRY(take_dim(p, &c.cost));
+        if (uir_tokenizer_accept(PARSE(p), "units")) UIR_TRY(take_dim(p, &c.units));
+    }
     return uir_vector_push(&f->arena, &f->candidates, c);
 }
 

@@ -268,6 +268,10 @@ static void print_candidate(printer *p, const uir_icandidate *c) {
         put(p, " cost ");
         print_dim(p, c->cost);
     }
+    if (c->units.id) {
+        put(p, " units ");
+        print_dim(p, c->units);
+    }
     put(p, "\n");
 }
 

@@ -9,7 +9,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { WORKERS = 4, PANEL = 32, ROW_PAD = 16, SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
+enum { PANEL = 32, ROW_PAD = 16, SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
 
 /* ---- choices ---- */
 static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
@@ -266,9 +266,8 @@ static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
     return uir_vector_push(&p->f->arena, &p->f->requires_, fits);
 }
 
-/* Units of work times what one does, when WORKERS share them: multiplications, and what it takes to fetch the blocks.
- */
-static uir_dim cost_of(uir_contraction_plan *p, tile_choice t) {
+/* Units of work, and what one does: multiplications, and what it takes to fetch the blocks. */
+static void count_work(uir_contraction_plan *p, tile_choice t, uir_icandidate *row) {
     uir_dims *dims = p->f->dims;
     uir_dim units = uir_dim_mul(
         dims, uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_M].extent, uir_contraction_plan_number(p, t.m)),
@@ -279,8 +278,8 @@ static uir_dim cost_of(uir_contraction_plan *p, tile_choice t) {
             units = uir_dim_mul(dims, units, p->c.axes[i].extent);
     }
     int64_t unit = t.m * t.n + (p->copied[0] ? 8 : 2) * t.m + (p->copied[1] ? 32 : 8) * t.n;
-    return uir_dim_mul(dims, uir_dim_ceildiv(dims, units, uir_contraction_plan_number(p, WORKERS)),
-                       uir_contraction_plan_number(p, unit));
+    row->units = units;
+    row->cost = uir_contraction_plan_number(p, unit);
 }
 
 /* A tile that is a symbol is at most what some candidate makes it. */
@@ -293,7 +292,7 @@ static void narrow_tile(uir_contraction_plan *p, const uir_contraction_side *s, 
 }
 
 uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
-    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {256, 128, 64, 32};
+    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {512, 256, 128, 64, 32};
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N],
                          *k = &p->sides[UIR_CONTRACTION_K];
     int64_t capacity = 0, extent, few = p->device->mma_m ? p->device->mma_m : 1;
@@ -332,13 +331,14 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             tile_choice t = {rows[i], narrow ? width : columns[j], depth};
             if ((narrow && j) || byte_count(p, t) > capacity || (t.m > 96 && !p->copied[1])) continue;
-            uir_icandidate row = {.cost = cost_of(p, t)};
+            uir_icandidate row = {0};
+            count_work(p, t, &row);
             UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
             if (!narrow) row.tiles[0] = uir_contraction_plan_number(p, t.n);
             row.tiles[count - 1] = uir_contraction_plan_number(p, t.m);
             most_rows = t.m > most_rows ? t.m : most_rows;
             most_columns = t.n > most_columns ? t.n : most_columns;
-            if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+            if (!row.cost.id || !row.units.id) return UIR_STATUS_OUT_OF_MEMORY;
             UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
         }
     }
@@ -384,19 +384,18 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
         int64_t bytes = byte_count(first, (tile_choice){rows[i], keys, depth}) +
                         byte_count(second, (tile_choice){rows[i], width, keys}) + rows[i] * 256;
         if (bytes > capacity) continue;
-        uir_icandidate row = {0};
-        uir_dim units = uir_dim_ceildiv(f->dims, m->extent, uir_contraction_plan_number(first, rows[i]));
+        uir_icandidate row = {.units =
+                                  uir_dim_ceildiv(f->dims, m->extent, uir_contraction_plan_number(first, rows[i]))};
         for (uint32_t a = 0; a < first->c.axis_count; a++) {
             uint32_t class = first->c.axes[a].class;
             if (class == UIR_CONTRACTION_BATCH || (class == UIR_CONTRACTION_M && m->axis != a))
-                units = uir_dim_mul(f->dims, units, first->c.axes[a].extent);
+                row.units = uir_dim_mul(f->dims, row.units, first->c.axes[a].extent);
         }
         /* What a unit does for its rows, and for the keys and values that it fetches. */
-        row.cost = uir_dim_mul(f->dims, uir_dim_ceildiv(f->dims, units, uir_contraction_plan_number(first, WORKERS)),
-                               uir_contraction_plan_number(first, rows[i] + 16));
+        row.cost = uir_contraction_plan_number(first, rows[i] + 16);
         UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
         row.tiles[0] = uir_contraction_plan_number(first, rows[i]);
-        if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+        if (!row.cost.id || !row.units.id) return UIR_STATUS_OUT_OF_MEMORY;
         UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
     }
     if (!f->candidates.count) return uir_contraction_refuse(&first->c, "no tile fits the device's memory");

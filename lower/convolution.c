@@ -9,16 +9,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum {
-    WORKERS = 4,
-    BLOCK = 32,
-    PAD = 16,
-    DEPTH = 256,
-    MOST_DEPTH = 4096,
-    CHANNELS = 128,
-    SAME_SET = 2048,
-    MOST_TAPS = 64
-};
+enum { BLOCK = 32, PAD = 16, DEPTH = 256, MOST_DEPTH = 4096, CHANNELS = 128, SAME_SET = 2048, MOST_TAPS = 64 };
 /* Multiplications that starting a unit costs as much as. */
 #define UNIT_COST    131072
 #define UNIT_VECTORS 256 /* by taps: operations on vectors */
@@ -322,11 +313,8 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
         if (!uir_convolution_span_of(v, a)) units = uir_dim_mul(dims, units, v->p.c.axes[a].extent);
     for (size_t i = 0; i < sizeof heights / sizeof heights[0]; i++) {
         if (heights[i] > limit) continue;
-        uir_icandidate row = {0};
-        uir_dim all =
-            uir_dim_mul(dims, units, uir_dim_ceildiv(dims, v->lines.extent, uir_convolution_number(v, heights[i])));
-        uir_dim unit = cost_of_unit(v, heights[i]);
-        row.cost = uir_dim_mul(dims, uir_dim_ceildiv(dims, all, uir_convolution_number(v, WORKERS)), unit);
+        uir_dim tiles = uir_dim_ceildiv(dims, v->lines.extent, uir_convolution_number(v, heights[i]));
+        uir_icandidate row = {.cost = cost_of_unit(v, heights[i]), .units = uir_dim_mul(dims, units, tiles)};
         UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, 1, sizeof *row.tiles));
         row.tiles[0] = uir_convolution_number(v, heights[i]);
         if (!fixed) {
@@ -336,7 +324,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
             UIR_TRY_ALLOCATE(row.guard.atoms, uir_arena_copy(&f->arena, &fits, sizeof fits));
             row.guard.count = 1;
         }
-        if (!row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+        if (!row.cost.id || !row.units.id) return UIR_STATUS_OUT_OF_MEMORY;
         UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
     }
     return UIR_STATUS_OK;

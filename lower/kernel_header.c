@@ -93,6 +93,7 @@ static void write_candidates(uir_kernel *k, uir_text *text) {
             write_conditions(k, &candidate->guard.atoms[a].condition, 1, "", text);
         }
         if (candidate->cost.id) uir_text_append_format(text, " cost %s", uir_kernel_print_dim(k, candidate->cost));
+        if (candidate->units.id) uir_text_append_format(text, " units %s", uir_kernel_print_dim(k, candidate->units));
         uir_text_append_string(text, "\n");
     }
 }

@@ -64,7 +64,7 @@ static uir_status add_tiling(planner *p, uir_pl_scope *scope, const uir_igraph *
     v->candidate_count = g->candidates.count;
     for (uint32_t i = 0; i < g->candidates.count; i++) {
         const uir_icandidate *c = &g->candidates.data[i];
-        uir_plan_candidate out = {p->conditions.count, c->guard.count, {0, 0}, UIR_PLAN_NONE};
+        uir_plan_candidate out = {p->conditions.count, c->guard.count, {0, 0}, UIR_PLAN_NONE, UIR_PLAN_NONE};
         for (uint32_t k = 0; k < c->guard.count; k++) {
             if (c->guard.atoms[k].kind != UIR_IATOM_RELATION)
                 return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
@@ -73,6 +73,7 @@ static uir_status add_tiling(planner *p, uir_pl_scope *scope, const uir_igraph *
         }
         UIR_TRY(uir_pl_add_expressions(p, scope, c->tiles, tiles, &out.tiles));
         UIR_TRY(uir_pl_add_expression(p, scope, c->cost, &out.cost));
+        UIR_TRY(uir_pl_add_expression(p, scope, c->units, &out.units));
         UIR_TRY(uir_vector_push(&p->arena, &p->candidates, out));
     }
     return UIR_STATUS_OK;

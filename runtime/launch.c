@@ -89,8 +89,11 @@ static bool try_candidate(uir_runtime *r, const uir_plan_variant *v, const uir_p
         if (!evaluate(r, uir_plan_get_word(r->plan, c->tiles, t), &tiles[t])) return false;
     }
     if (!bind_environment(r, v, dims, tiles) || !conditions_hold(r, v->first_require, v->require_count)) return false;
-    *out_cost = 0;
-    return c->cost == UIR_PLAN_NONE || evaluate(r, c->cost, out_cost);
+    int64_t cost = 0, units = 1;
+    if (c->cost != UIR_PLAN_NONE && !evaluate(r, c->cost, &cost)) return false;
+    if (c->units != UIR_PLAN_NONE && !evaluate(r, c->units, &units)) return false;
+    *out_cost = uir_shared_cost(cost, units, r->threads);
+    return true;
 }
 
 /* The dims are in l->symbols; the tiles follow them. Leaves the environment bound for the choice. */

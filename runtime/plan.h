@@ -159,7 +159,8 @@ typedef struct uir_plan_kernel_symbol {
 typedef struct uir_plan_candidate {
     uint32_t first_condition, condition_count;
     uir_plan_list tiles; /* an expression per TILE */
-    uint32_t cost;       /* expression or NONE: 0 */
+    uint32_t cost;       /* of a unit of work: expression or NONE: 0 */
+    uint32_t units;      /* that the threads share: expression or NONE: 1 */
 } uir_plan_candidate;
 typedef struct uir_plan_pointer {
     uint32_t role, index, dtype, span; /* span: expression, elements of storage */
@@ -256,7 +257,7 @@ typedef struct uir_plan_metadata {
     UIR_PLAN_LIST(W, r->native_names)
 #define uir_plan_kernel_symbol_fields(W, Q, r) W(r->kind) Q(r->min) Q(r->max) Q(r->multiple_of) W(r->definition)
 #define uir_plan_candidate_fields(W, Q, r)                                                                             \
-    W(r->first_condition) W(r->condition_count) UIR_PLAN_LIST(W, r->tiles) W(r->cost)
+    W(r->first_condition) W(r->condition_count) UIR_PLAN_LIST(W, r->tiles) W(r->cost) W(r->units)
 #define uir_plan_pointer_fields(W, Q, r) W(r->role) W(r->index) W(r->dtype) W(r->span) W(r->tied)
 #define uir_plan_phase_fields(W, Q, r)                                                                                 \
     UIR_PLAN_LIST(W, r->extents) UIR_PLAN_LIST(W, r->copies) W(r->first_same) W(r->same_count)
@@ -298,7 +299,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 3
+#define UIR_PACKAGE_VERSION 4
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

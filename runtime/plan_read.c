@@ -233,6 +233,7 @@ static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_
             !is_expression_list(c, d->tiles, v->symbol_count))
             return false;
         if (d->cost != UIR_PLAN_NONE && !is_expression(c, d->cost, v->symbol_count)) return false;
+        if (d->units != UIR_PLAN_NONE && !is_expression(c, d->units, v->symbol_count)) return false;
     }
     for (uint32_t i = 0; i < v->pointer_count; i++) {
         if (!check_pointer(c, k, &p->pointers[v->first_pointer + i], v->symbol_count)) return false;

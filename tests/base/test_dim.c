@@ -605,6 +605,31 @@ static bool build_some(const uir_allocator *allocator) {
     return done;
 }
 
+static void test_shared_cost(void **state) {
+    (void)state;
+    static const struct {
+        int64_t cost, units, workers, all;
+    } cases[] = {
+        {7, 5, 1, 35},
+        {7, 5, 2, 21},
+        {7, 6, 2, 21},
+        {7, 5, 5, 7},
+        {7, 5, 100, 7},
+        {7, 0, 2, 0},
+        {7, -1, 2, 0},
+        {7, INT64_MIN, 1, 0},
+        {0, 5, 1, 0},
+        {7, 5, 0, 35},
+        {7, 5, -3, 35},
+        {1, INT64_MAX, 1, INT64_MAX},
+        {1, INT64_MAX, 2, INT64_MAX / 2 + 1},
+        {INT64_MAX / 2, 3, 1, INT64_MAX},
+        {INT64_MAX / 2, 4, 2, INT64_MAX - 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(uir_shared_cost(cases[i].cost, cases[i].units, cases[i].workers), cases[i].all);
+}
+
 static void test_every_allocation_may_fail(void **state) {
     (void)state;
     run_with_failures(build_some);
@@ -629,6 +654,7 @@ int main(void) {
         WITH_WORLD(test_nothing),
         WITH_WORLD(test_bad_text),
         WITH_WORLD(test_odd_names),
+        cmocka_unit_test(test_shared_cost),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

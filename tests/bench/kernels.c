@@ -293,7 +293,7 @@ static uir_status run_case(const options *o, const bench_case *c, const uir_cpu_
     bound = calloc(uir_dims_symbol_count(g->dims) + 1, sizeof *bound);
     uir_cpu_compile_options compile = {.variant = device->variant, .compiler = o->compiler};
     const uir_igraph *kernels[] = {g};
-    status = !values || !bound ? UIR_STATUS_OUT_OF_MEMORY : uir_igraph_choose_tiles(g, c->dims, tiles, diagnostics);
+    status = !values || !bound ? UIR_STATUS_OUT_OF_MEMORY : uir_igraph_choose_tiles(g, c->dims, 1, tiles, diagnostics);
     if (status == UIR_STATUS_OK) status = uir_igraph_bind(g, c->dims, tiles, values, bound, diagnostics);
     if (status == UIR_STATUS_OK) status = uir_cpu_emit(kernels, 1, &source, diagnostics);
     if (status == UIR_STATUS_OK)

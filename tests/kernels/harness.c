@@ -129,7 +129,7 @@ static bool try_sizes(harness *h, const uir_igraph *igraph, harness_case *c, boo
         uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, s->symbol);
         if (s->kind == UIR_ISYMBOL_TILE && tile < 32) c->tiles[tile++] = fit_size(facts, random_size(h), MOST_TILE);
     }
-    if (chosen && uir_igraph_choose_tiles(igraph, c->dims, c->tiles, NULL) != UIR_STATUS_OK) return false;
+    if (chosen && uir_igraph_choose_tiles(igraph, c->dims, 1, c->tiles, NULL) != UIR_STATUS_OK) return false;
     return uir_igraph_bind(igraph, c->dims, c->tiles, c->values, c->bound, NULL) == UIR_STATUS_OK;
 }
 

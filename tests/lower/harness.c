@@ -356,7 +356,7 @@ static bool run_igraph(runner *r, const uir_igraph *g, const int64_t *sizes, voi
     lower_stage stage = vm ? LOWER_RUN_VM : LOWER_RUN_IGRAPH;
     uir_diagnostics d;
     uir_diagnostics_init(&d, r->c->allocator);
-    bool good = uir_igraph_choose_tiles(g, sizes, tiles, &d) == UIR_STATUS_OK &&
+    bool good = uir_igraph_choose_tiles(g, sizes, 1, tiles, &d) == UIR_STATUS_OK &&
                 uir_igraph_bind(g, sizes, tiles, values, bound, &d) == UIR_STATUS_OK;
     for (uint32_t i = 0; good && i < g->pointers.count && count < 256; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
@@ -416,7 +416,7 @@ static bool run_stages(runner *r, const int64_t *sizes) {
         uir_diagnostics d;
         int64_t tiles[64];
         uir_diagnostics_init(&d, c->allocator);
-        bool holds = uir_igraph_choose_tiles(c->lowered.igraphs.igraphs[v], sizes, tiles, &d) == UIR_STATUS_OK;
+        bool holds = uir_igraph_choose_tiles(c->lowered.igraphs.igraphs[v], sizes, 1, tiles, &d) == UIR_STATUS_OK;
         if (!holds && v + 1 == c->lowered.igraphs.count && !ran) {
             note(c, LOWER_CHOOSE, "no variant holds", &d);
             good = false;

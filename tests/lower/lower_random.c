@@ -29,7 +29,7 @@ static const step_row step_rows[] = {
     {"merge ", NULL, true},           {"mark ", "parallel", true},     {"mark ", "vectorised", true},
     {"mark ", "unrolled", false},     {"mark ", "bound group", false}, {"inline ", NULL, true},
     {"reverse inline ", NULL, false}, {"compute ", NULL, true},        {"reverse compute ", NULL, false},
-    {"rfactor ", NULL, true},        {"shrink ", NULL, true},         {"annotate ", NULL, false},
+    {"rfactor ", NULL, true},         {"shrink ", NULL, true},         {"annotate ", NULL, false},
     {"set scope of ", NULL, true},    {"cache read of ", NULL, false}, {"cache write of ", NULL, false},
 };
 enum { STEP_ROWS = sizeof step_rows / sizeof *step_rows };

@@ -29,7 +29,7 @@ static const choice choices[] = {
 #include "tests/lower/choices.def"
 };
 
-enum { SYMBOLS = 64 };
+enum { SYMBOLS = 64, WORKERS = 4 };
 
 /* ---- the plan of a variant, out of its text ---- */
 static bool starts(const char *line, size_t length, const char *word) {
@@ -121,7 +121,10 @@ static bool cost_of(const uir_igraph *g, const int64_t *sizes, const int64_t *ti
                 found = found &&
                         uir_dim_evaluate(g->dims, c->tiles[t], values, bound, symbols, &tile) == UIR_DIM_EVALUATED &&
                         tile == tiles[t];
-            found = found && uir_dim_evaluate(g->dims, c->cost, values, bound, symbols, out) == UIR_DIM_EVALUATED;
+            int64_t cost = 0, units = 0;
+            found = found && uir_dim_evaluate(g->dims, c->cost, values, bound, symbols, &cost) == UIR_DIM_EVALUATED &&
+                    uir_dim_evaluate(g->dims, c->units, values, bound, symbols, &units) == UIR_DIM_EVALUATED;
+            *out = uir_shared_cost(cost, units, WORKERS);
         }
     }
     free(values), free(bound);
@@ -147,7 +150,7 @@ static void add_choice(const lower_check *c, const uir_module *module, uir_node_
     bool good = kernel_sizes(module, group, symbols, sizes);
     for (uint32_t v = 0; good && v < c->lowered.igraphs.count; v++) {
         const uir_igraph *g = c->lowered.igraphs.igraphs[v];
-        if (uir_igraph_choose_tiles(g, sizes, tiles, NULL) != UIR_STATUS_OK) continue;
+        if (uir_igraph_choose_tiles(g, sizes, WORKERS, tiles, NULL) != UIR_STATUS_OK) continue;
         uir_text_append_format(out, ": variant %u", v + 1);
         for (uint32_t t = 0; t < uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE); t++)
             uir_text_append_format(out, "%s %lld", t ? "," : ", tiles", (long long)tiles[t]);

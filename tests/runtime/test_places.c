@@ -47,6 +47,17 @@ static const char *const kernels = "igraph @twice on cpu {\n"
                                    "    iota.row.i32 %y, t\n"
                                    "  }\n"
                                    "}\n"
+                                   "igraph @share on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  tile t in 1..64\n"
+                                   "  candidate t = 5 cost 10 units N\n"
+                                   "  candidate t = 6 cost 25 units ceildiv(N, 4)\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram i32 [1, 1] out 0\n"
+                                   "  phase {\n"
+                                   "    iota.row.i32 %y, t\n"
+                                   "  }\n"
+                                   "}\n"
                                    "igraph @append on cpu {\n"
                                    "  dim P in 0..1000, N in 0..1000\n"
                                    "  ptr %t : sram f32 [1]\n"
@@ -286,6 +297,29 @@ static void test_cost(void **state) {
     session_end(&s);
 }
 
+/* Threads share the units of a candidate: what is cheapest depends on how many there are. */
+static void test_shared_cost(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t threads;
+        int64_t size;
+        int32_t tile;
+    } cases[] = {{1, 1, 5}, {1, 2, 5}, {1, 3, 6}, {1, 8, 6}, {2, 8, 6}, {3, 8, 6}, {4, 8, 5}, {4, 12, 6}, {4, 100, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        session s;
+        float x[100] = {0};
+        begin(&s,
+              MODULE "graph \"main\" (%x: f32[N]) {\n    %t: i32[1, 1] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+                     "        %b: i32[1, 1] = iota() {axis = 1, dims = [1, 1], dtype = i32}\n        return %b\n"
+                     "    }, sizes = [N], kernel = \"share\"}\n    return %t\n}\n",
+              &(uir_runtime_options){.threads = cases[i].threads});
+        session_set(&s, 0, cases[i].size, x);
+        check_ok(&s.f, uir_runtime_run(s.r));
+        if (*(const int32_t *)output(&s, 0) != cases[i].tile) fail_msg("case %zu", i);
+        session_end(&s);
+    }
+}
+
 static void count_calls(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context) {
     ++*(uint32_t *)user;
     for (uint32_t i = 0; i < count; i++) task(context, i);
@@ -397,10 +431,11 @@ static void test_sized_later(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),      cmocka_unit_test(test_works),       cmocka_unit_test(test_meeting),
-        cmocka_unit_test(test_read_later), cmocka_unit_test(test_cost),        cmocka_unit_test(test_little_work),
-        cmocka_unit_test(test_beyond),     cmocka_unit_test(test_appended),    cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_branch),     cmocka_unit_test(test_sized_later), cmocka_unit_test(test_few_threads),
+        cmocka_unit_test(test_chain),       cmocka_unit_test(test_works),  cmocka_unit_test(test_meeting),
+        cmocka_unit_test(test_read_later),  cmocka_unit_test(test_cost),   cmocka_unit_test(test_shared_cost),
+        cmocka_unit_test(test_little_work), cmocka_unit_test(test_beyond), cmocka_unit_test(test_appended),
+        cmocka_unit_test(test_spread),      cmocka_unit_test(test_branch), cmocka_unit_test(test_sized_later),
+        cmocka_unit_test(test_few_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,7 @@ static uint32_t *word_of(uir_plan *p, uir_plan_list list, uint32_t i) {
     EDIT("a candidate's conditions past the conditions", p->candidates[0].first_condition = p->conditions_count + 1)   \
     EDIT("a candidate without tiles", p->candidates[0].tiles.count = 0)                                                \
     EDIT("a candidate of no known cost", p->candidates[0].cost = p->expressions_count)                                 \
+    EDIT("a candidate of no known units", p->candidates[0].units = p->expressions_count)                               \
     EDIT("a tile for nothing", p->candidates[1].tiles.count = 2)                                                       \
     EDIT("an attribute without a name", p->attributes[0].name = p->texts_count)                                        \
     EDIT("an attribute of an unknown kind", p->attributes[0].kind = UIR_PLAN_ATTRIBUTE_KIND_COUNT)                     \

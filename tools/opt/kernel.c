@@ -100,7 +100,8 @@ static uir_status bind_sizes(run_state *s) {
     bool *given_tiles = given + dim_count + 1;
     uir_status status = take_sizes(s, &s->options->dims, UIR_ISYMBOL_DIM, "dim", s->dims, given);
     if (status == UIR_STATUS_OK)
-        status = uir_igraph_choose_tiles(s->igraph, s->dims, s->tiles, s->options->tiles.count ? NULL : s->diagnostics);
+        status = uir_igraph_choose_tiles(s->igraph, s->dims, s->options->threads, s->tiles,
+                                         s->options->tiles.count ? NULL : s->diagnostics);
     if (status == UIR_STATUS_NOT_FOUND && s->options->tiles.count == tile_count)
         status = UIR_STATUS_OK; /* all are given below */
     if (status == UIR_STATUS_OK)

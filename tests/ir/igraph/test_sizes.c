@@ -66,7 +66,7 @@ static void names_have_their_values(void **state) {
 
 static int64_t chosen(kernel *k, int64_t n) {
     int64_t tile = -1;
-    uir_status status = uir_igraph_choose_tiles(k->igraph, &n, &tile, &k->diagnostics);
+    uir_status status = uir_igraph_choose_tiles(k->igraph, &n, 1, &tile, &k->diagnostics);
     assert_true(status == UIR_STATUS_OK || status == UIR_STATUS_NOT_FOUND);
     return status == UIR_STATUS_OK ? tile : -1;
 }
@@ -84,6 +84,24 @@ static void the_cheapest_candidate_is_taken(void **state) {
     assert_int_equal(chosen(&k, 10), 8);
     assert_int_equal(chosen(&k, 11), 16);
     assert_int_equal(chosen(&k, 100), 16);
+    kernel_close(&k);
+}
+
+/* What is cheapest where workers share the units of each; without units there is one. */
+static void workers_share_the_units_of_candidates(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n, workers, tile;
+    } cases[] = {{0, 1, 8}, {1, 1, 8}, {2, 1, 8}, {3, 1, 4}, {8, 1, 4}, {8, 2, 4}, {8, 4, 8}, {9, 4, 4}, {9, 1, 16}};
+    kernel k;
+    kernel_open(&k, "igraph @k on cpu {\n  dim N\n  tile t in 1..64\n  candidate t = 8 cost 10 units N\n"
+                    "  candidate t = 4 cost 25 units ceildiv(N, 8)\n  candidate t = 16 cost 26\n" BODY);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t tile = -1;
+        assert_int_equal(uir_igraph_choose_tiles(k.igraph, &cases[i].n, cases[i].workers, &tile, &k.diagnostics),
+                         UIR_STATUS_OK);
+        if (tile != cases[i].tile) fail_msg("case %zu: %lld", i, (long long)tile);
+    }
     kernel_close(&k);
 }
 
@@ -143,9 +161,13 @@ static void layouts_of_several_modes_pack_and_unpack(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dims_keep_their_facts),    cmocka_unit_test(all_requirements_hold),
-        cmocka_unit_test(names_have_their_values),  cmocka_unit_test(the_cheapest_candidate_is_taken),
-        cmocka_unit_test(candidates_must_be_valid), cmocka_unit_test(layouts_of_several_modes_pack_and_unpack),
+        cmocka_unit_test(dims_keep_their_facts),
+        cmocka_unit_test(all_requirements_hold),
+        cmocka_unit_test(names_have_their_values),
+        cmocka_unit_test(the_cheapest_candidate_is_taken),
+        cmocka_unit_test(workers_share_the_units_of_candidates),
+        cmocka_unit_test(candidates_must_be_valid),
+        cmocka_unit_test(layouts_of_several_modes_pack_and_unpack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
