@@ -396,10 +396,11 @@ static uir_status try_candidate(machine *m, const uir_icandidate *c, bool *out_f
         UIR_TRY(condition_holds(m, &c->guard.atoms[i].condition, out_fits));
     for (uint32_t i = 0; i < f->requires_.count && *out_fits; i++)
         UIR_TRY(condition_holds(m, &f->requires_.data[i], out_fits));
-    int64_t units = 1;
-    if (*out_fits && c && c->cost.id) UIR_TRY(evaluate(m, c->cost, out_cost));
-    if (*out_fits && c && c->units.id) UIR_TRY(evaluate(m, c->units, &units));
-    *out_cost = uir_shared_cost(*out_cost, units, 1);
+    if (!*out_fits || !c) return UIR_STATUS_OK;
+    int64_t cost = 0, units = 1;
+    if (c->cost.id) UIR_TRY(evaluate(m, c->cost, &cost));
+    if (c->units.id) UIR_TRY(evaluate(m, c->units, &units));
+    *out_cost = uir_shared_cost(cost, units, 1);
     return UIR_STATUS_OK;
 }
 
