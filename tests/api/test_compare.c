@@ -1,4 +1,5 @@
 /* Comparison of values: where the bound lies, what is measured, and every kind of value. */
+#include "tests/api/sequences.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 
@@ -185,25 +186,16 @@ static void strings_are_equal_byte_for_byte(void **state) {
 
 /* A sequence of `count` tensors f32 [1], the last one holding `last`, by way of a file. */
 static uir_value *sequence(uir_context *context, int count, float last) {
-    enum { SEQUENCE_ELEMENT_TYPE = 2, SEQUENCE_TENSOR = 3, OF_TENSORS = 1 };
-    char path[64] = "/tmp/uir_sequence_XXXXXX.pb";
     blob bytes = blob_new();
-    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, OF_TENSORS);
+    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, SEQUENCE_OF_TENSORS);
     for (int i = 0; i < count; i++) {
         float number = i + 1 == count ? last : 0;
         blob tensor = make_tensor("", UIR_DTYPE_F32, 1, (int64_t[]){1});
         put_bytes(&tensor, TENSOR_RAW, &number, sizeof number);
         put_message(&bytes, SEQUENCE_TENSOR, tensor);
     }
-    int descriptor = mkstemps(path, 3);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, bytes.data, bytes.length), bytes.length);
-    close(descriptor);
-    blob_free(&bytes);
     uir_value *value;
-    uir_status status = uir_value_load_file(context, path, NULL, UIR_VALUE_SEQUENCE, &value);
-    unlink(path);
-    assert_int_equal(status, UIR_STATUS_OK);
+    assert_int_equal(sequence_of(context, bytes, &value), UIR_STATUS_OK);
     return value;
 }
 

@@ -1,4 +1,5 @@
 /* Models and sessions of the public API, on small models made here. */
+#include "tests/api/sequences.h"
 #include "tests/frontend/make.h"
 
 #include <pthread.h>
@@ -249,25 +250,17 @@ static void sessions_are_of_the_models_device(void **state) {
 
 /* A sequence of two tensors, by way of a file. */
 static uir_value *make_sequence(uir_context *context, const char *name) {
-    enum { SEQUENCE_NAME = 1, SEQUENCE_ELEMENT_TYPE = 2, SEQUENCE_TENSOR = 3, OF_TENSORS = 1 };
-    char path[64] = "/tmp/uir_model_XXXXXX.pb";
     blob bytes = blob_new();
     put_text(&bytes, SEQUENCE_NAME, name);
-    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, OF_TENSORS);
+    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, SEQUENCE_OF_TENSORS);
     for (int i = 0; i < 2; i++) {
         float numbers[] = {(float)i, 5};
         blob tensor = make_tensor("", UIR_DTYPE_F32, 1, (int64_t[]){2});
         put_bytes(&tensor, TENSOR_RAW, numbers, sizeof numbers);
         put_message(&bytes, SEQUENCE_TENSOR, tensor);
     }
-    int descriptor = mkstemps(path, 3);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, bytes.data, bytes.length), bytes.length);
-    close(descriptor);
-    blob_free(&bytes);
-    uir_value *value = NULL;
-    uir_status status = uir_value_load_file(context, path, NULL, UIR_VALUE_SEQUENCE, &value);
-    unlink(path);
+    uir_value *value;
+    uir_status status = sequence_of(context, bytes, &value);
     if (status != UIR_STATUS_OK) assert_int_equal(status, UIR_STATUS_OUT_OF_MEMORY);
     return value;
 }

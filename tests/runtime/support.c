@@ -160,3 +160,14 @@ void session_end(session *s) {
 void session_set(session *s, uint32_t index, int64_t count, const float *data) {
     check_ok(&s->f, uir_runtime_set_input(s->r, index, UIR_DTYPE_F32, 1, &count, data));
 }
+
+uir_plan_step *step_of(uir_plan *plan, uint32_t kind) {
+    for (uint32_t i = 0; i < plan->steps_count; i++)
+        if (plan->steps[i].kind == kind) return &plan->steps[i];
+    fail_msg("the plan has no step of kind %u", kind);
+    return NULL;
+}
+
+uint32_t *word_of(uir_plan *plan, uir_plan_list list, uint32_t i) {
+    return &plan->words[list.first + i].value;
+}

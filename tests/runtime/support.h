@@ -39,6 +39,9 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package);
 /* The fixture's package with its plan edited, all hashes right. */
 void fixture_forge(fixture *f, void (*edit)(void *user, uir_plan *plan), void *user, uir_text *out);
+/* The first step of a kind, which there must be; a word of a list. */
+uir_plan_step *step_of(uir_plan *plan, uint32_t kind);
+uint32_t *word_of(uir_plan *plan, uir_plan_list list, uint32_t i);
 /* An array that a test gives or expects. */
 typedef struct array {
     uir_dtype dtype;

@@ -154,15 +154,6 @@ static uint32_t tensor(uir_plan *p, uir_dtype dtype, uir_plan_storage storage, u
 #define OWN(dtype, rank) tensor(p, UIR_DTYPE_##dtype, UIR_PLAN_STORAGE_OWN, 0, rank)
 
 /* ---- where things are ---- */
-static uir_plan_step *step_of(uir_plan *p, uint32_t kind) {
-    for (uint32_t i = 0; i < p->steps_count; i++)
-        if (p->steps[i].kind == kind) return &p->steps[i];
-    fail_msg("the plan has no step of kind %u", kind);
-    return NULL;
-}
-static uint32_t *word_of(uir_plan *p, uir_plan_list list, uint32_t i) {
-    return &p->words[list.first + i].value;
-}
 static uint32_t find_pointer(uir_plan *p, const uir_plan_variant *v, uint32_t role) {
     for (uint32_t i = 0; i < v->pointer_count; i++)
         if (p->pointers[v->first_pointer + i].role == role) return i;

@@ -53,12 +53,6 @@ static const char *const module_text =
     "}\n";
 
 /* ---- where things are in the plan ---- */
-static uir_plan_step *step_of(uir_plan *p, uint32_t kind) {
-    for (uint32_t i = 0; i < p->steps_count; i++)
-        if (p->steps[i].kind == kind) return &p->steps[i];
-    fail_msg("the plan has no step of kind %u", kind);
-    return NULL;
-}
 static uir_plan_tensor *tensor_of(uir_plan *p, uint32_t storage) {
     for (uint32_t i = 0; i < p->tensors_count; i++)
         if (p->tensors[i].storage == storage) return &p->tensors[i];
@@ -76,9 +70,6 @@ static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
         if (p->pointers[i].role == role) return &p->pointers[i];
     fail_msg("the plan has no pointer of role %u", role);
     return NULL;
-}
-static uint32_t *word_of(uir_plan *p, uir_plan_list list, uint32_t i) {
-    return &p->words[list.first + i].value;
 }
 #define LAUNCH step_of(p, UIR_PLAN_STEP_LAUNCH)
 #define LOOP   step_of(p, UIR_PLAN_STEP_LOOP)
