@@ -100,8 +100,9 @@ typedef struct uir_importer {
     uint32_t node_count;
     uint64_t inlined_work;
 
-    uir_vector(uir_import_gap) gaps;
-    uir_status worst; /* of the problems so far; OK when none */
+    uir_vector(uir_import_gap) gaps; /* each text once */
+    uint32_t gap_count;              /* times that any was found */
+    uir_status worst;                /* of the problems so far; OK when none */
 } uir_importer;
 
 /* ---- scope.c: problems, names, bindings ---- */

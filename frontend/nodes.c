@@ -286,7 +286,9 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         uir_type type;
         uir_name name;
         uir_value_id value;
+        uint32_t gaps = importer->gap_count;
         UIR_TRY(uir_import_type(importer, place, UIR_PROTO_BYTES(proto->input[i], name), proto->input[i]->type, &type));
+        bool supported = importer->gap_count == gaps;
         UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(proto->input[i], name), &name));
         if (!name.id) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph input has no name"));
@@ -299,7 +301,7 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
             UIR_TRY(check_default(importer, binding->value, &type, name, info != NULL, place));
             continue;
         }
-        if (info && type.dtype == UIR_DTYPE_NONE) {
+        if (info && supported && type.dtype == UIR_DTYPE_NONE) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
                                        "the graph input '%.*s' has no element type",
                                        UIR_BYTES_FORMAT(uir_import_bytes(importer, name))));

@@ -37,6 +37,7 @@ uir_status uir_import_gap_found(uir_importer *importer, const uir_location *plac
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     remember(importer, UIR_STATUS_UNSUPPORTED);
+    importer->gap_count++;
     uir_name text, hint_name = {0};
     UIR_TRY(uir_strings_intern(&importer->texts, message, strlen(message), &text));
     if (hint) UIR_TRY(uir_strings_intern(&importer->texts, hint, strlen(hint), &hint_name));

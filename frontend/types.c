@@ -176,7 +176,8 @@ uir_status uir_import_type(uir_importer *importer, const uir_location *place, ui
             return UIR_STATUS_OK;
         default:
             return uir_import_gap_found(importer, place, "tensors, sequences and optionals are supported",
-                                        "values that are maps, sparse or opaque are not supported");
+                                        "'%.*s' is a map, sparse or opaque, which is not supported",
+                                        UIR_BYTES_FORMAT(owner));
         }
         outermost = false;
     }

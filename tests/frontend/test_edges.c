@@ -229,11 +229,11 @@ static void values_are_of_their_type(void **state) {
     unload(&l);
     expect_failure(model_of_type(make_type(UIR_DTYPE_F32, UIR_MAX_RANK + 1, "")), UIR_STATUS_UNSUPPORTED,
                    "a declared rank of 17; at most 16 is supported");
-    expect_failure(model_of_type(make_type(99, 1, "")), UIR_STATUS_BAD_FILE, "element type number 99 is unknown");
-    expect_failure(model_of_type(make_type(-1, 1, "o")), UIR_STATUS_BAD_FILE, "element type number -1 is unknown");
+    expect_failure(model_of_type(make_type(99, 1, "")), UIR_STATUS_UNSUPPORTED, "element type number 99 is unknown");
+    expect_failure(model_of_type(make_type(-1, 1, "o")), UIR_STATUS_UNSUPPORTED, "element type number -1 is unknown");
     blob map = blob_new();
     put_message(&map, 5, blob_new());
-    expect_failure(model_of_type(map), UIR_STATUS_BAD_FILE, "maps, sparse or opaque");
+    expect_failure(model_of_type(map), UIR_STATUS_UNSUPPORTED, "'v' is a map, sparse or opaque");
 }
 
 static blob choice_of(const char *first, const char *second) {

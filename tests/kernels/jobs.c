@@ -11,6 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* On a terminal one line says how far it is. */
+#define ERASE_LINE "\033[K"
+
 enum { MAX_JOBS = 8, MOST_MESSAGES = 20, ENOUGH_FAILURES = 100 };
 
 typedef struct board {
@@ -36,6 +39,8 @@ static void work(uint64_t seed, uint64_t chunks, job_function function, void *us
     while (t->failed < ENOUGH_FAILURES) {
         uint64_t chunk = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
         if (chunk >= chunks) break;
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "\r%llu of %llu ...%s", (unsigned long long)chunk, (unsigned long long)chunks, ERASE_LINE);
         h.random = seed * 0x100000001B3u + chunk * 0x9E3779B97F4A7C15u;
         (void)random_next(&h.random);
         function(&h, chunk, user, t);
@@ -87,5 +92,6 @@ void jobs_run(uint64_t seed, uint64_t chunks, job_function function, void *user,
             job_fail(totals, "a process ended with %s %d in: %s", WIFSIGNALED(status) ? "signal" : "status",
                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), b->totals[i].where);
     }
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%s", ERASE_LINE);
     munmap(b, sizeof *b);
 }
