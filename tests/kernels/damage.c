@@ -124,7 +124,7 @@ static void edit_text(harness *h, const text_file *f, uir_text *out) {
 
 /* As a program with the sanitizers in a process of its own: what they find ends it. */
 static bool run_sanitized(harness *h, const uir_igraph *igraph, uint32_t sizes) {
-    static const char flags[] = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all";
+    static const char flags[] = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all";
     engines e;
     char failed[100];
     if (!engines_open_program(&e)) return false;
