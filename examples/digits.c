@@ -121,7 +121,7 @@ static void print_times(uir_model *model, const uir_session *session, int pictur
     uir_run_statistics run = uir_session_get_statistics(session);
     printf("%-28s %8.3f ms  %u ONNX nodes, opset %d\n", "read the model", info.load_ms, info.onnx_node_count,
            (int)info.opset);
-    printf("%-28s %8.3f ms  %u primitives\n", "decompose and clean up", info.compile_ms, info.primitive_count);
+    printf("%-28s %8.3f ms  %u primitives\n", "decompose, fuse and lower", info.compile_ms, info.primitive_count);
     printf("%-28s %8.3f ms\n", "load in all", load_ms);
     printf("%-28s %8.3f ms  each of %d\n", "read a picture", read_ms / pictures, pictures);
     printf("%-28s %8.3f ms  each, on the %s\n", "classify it", run_ms / pictures, run.ran_on);
