@@ -138,9 +138,11 @@ bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol);
 typedef enum uir_dim_result { UIR_DIM_EVALUATED, UIR_DIM_UNBOUND, UIR_DIM_OVERFLOW, UIR_DIM_DIVISION } uir_dim_result;
 uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
                                 uint32_t count, int64_t *out_value);
+/* One operation on values. False: it overflows, the divisor is not positive, or the kind is no operation. */
+bool uir_dim_operate(uir_dim_kind kind, int64_t a, int64_t b, int64_t *out_value);
 bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b);
-/* What units of work take in all when `workers` (at least one) share them and each takes `cost`: at most INT64_MAX, 0 where there
- * is no unit. */
+/* What units of work take in all when `workers` (at least one) share them and each takes `cost`: at most INT64_MAX, 0
+ * where there is no unit. */
 int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers);
 
 /* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1"; a name that is no identifier is quoted. Printing and parsing give the same

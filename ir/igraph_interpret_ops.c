@@ -454,28 +454,13 @@ static icell identity_of(uir_iop_code code, scalar_type t) {
     return cell;
 }
 
-/* The binary instruction that a reduction or scan repeats. */
-static uir_iop_code combining(uir_iop_code code) {
-    switch (code) {
-    case UIR_IOP_REDUCE_MUL:
-    case UIR_IOP_SCAN_MUL:
-        return UIR_IOP_MUL;
-    case UIR_IOP_REDUCE_MAX:
-        return UIR_IOP_MAX;
-    case UIR_IOP_REDUCE_MIN:
-        return UIR_IOP_MIN;
-    default:
-        return UIR_IOP_ADD;
-    }
-}
-
 static icell combine(uir_iop_code code, scalar_type t, icell a, icell b) {
     icell out = {.defined = a.defined && b.defined};
     if (t.is_float) {
-        (void)float_binary(combining(code), t.is_double, a.real, b.real, &out.real);
+        (void)float_binary(uir_iop_combining(code), t.is_double, a.real, b.real, &out.real);
         out.real = narrow(t, out.real);
     } else {
-        (void)integer_binary(combining(code), t, a.integer, b.integer, &out.integer);
+        (void)integer_binary(uir_iop_combining(code), t, a.integer, b.integer, &out.integer);
     }
     return out;
 }

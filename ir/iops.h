@@ -49,6 +49,21 @@ static inline const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
     return &rows[code];
 }
 
+/* The binary instruction that a reduction or scan repeats. */
+static inline uir_iop_code uir_iop_combining(uir_iop_code code) {
+    switch (code) {
+    case UIR_IOP_REDUCE_MUL:
+    case UIR_IOP_SCAN_MUL:
+        return UIR_IOP_MUL;
+    case UIR_IOP_REDUCE_MAX:
+        return UIR_IOP_MAX;
+    case UIR_IOP_REDUCE_MIN:
+        return UIR_IOP_MIN;
+    default:
+        return UIR_IOP_ADD;
+    }
+}
+
 typedef enum uir_isymbol_kind {
     UIR_ISYMBOL_DIM,      /* run-time size: dim M in 1..4096 mult 16 */
     UIR_ISYMBOL_TILE,     /* set by the tiling function */

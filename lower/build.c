@@ -374,6 +374,23 @@ void uir_lower_leave(uir_lower_builder *b) {
     b->nest = NULL;
 }
 
+uir_status uir_lower_begin_nest(uir_lower_builder *b, uir_nest *nest, uint32_t number, const char *part,
+                                uir_axis_list list) {
+    char name[48];
+    snprintf(name, sizeof name, "b%u%s", number, part);
+    const char *copy;
+    UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(b->arena, name, strlen(name)));
+    uir_nest_begin(nest, b->f, b->arena, copy);
+    b->nest = nest;
+    return uir_lower_iterate(b, list, false);
+}
+
+uir_status uir_lower_end_nest(uir_lower_builder *b, uir_nest *nest) {
+    UIR_TRY(uir_nest_end(nest, UIR_LOOP_NONE, NULL));
+    uir_lower_leave(b);
+    return UIR_STATUS_OK;
+}
+
 /* ---- nests of trivial nodes ---- */
 /* Iteration over the axes of a value, along one of them in a piece only. */
 static uir_status iterate_piece(uir_lower_builder *b, uir_axis_list list, uint32_t axis, const uir_lower_piece *piece) {

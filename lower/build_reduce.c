@@ -20,22 +20,6 @@ static uir_status reduced_axes(uir_lower_builder *b, uint32_t node, uir_axis_lis
     return UIR_STATUS_OK;
 }
 
-static uir_status begin(uir_lower_builder *b, uir_nest *nest, uint32_t number, const char *part, uir_axis_list list) {
-    char name[48];
-    snprintf(name, sizeof name, "b%u%s", number, part);
-    const char *copy;
-    UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(b->arena, name, strlen(name)));
-    uir_nest_begin(nest, b->f, b->arena, copy);
-    b->nest = nest;
-    return uir_lower_iterate(b, list, false);
-}
-
-static uir_status end(uir_lower_builder *b, uir_nest *nest) {
-    UIR_TRY(uir_nest_end(nest, UIR_LOOP_NONE, NULL));
-    uir_lower_leave(b);
-    return UIR_STATUS_OK;
-}
-
 /* The tensors that hold the state. */
 typedef struct states {
     uint32_t tensors[UIR_LOOP_MAX_STATE];
@@ -77,7 +61,7 @@ static uir_status update_nest(uir_lower_builder *b, uint32_t node, uint32_t numb
     uir_dtype dtype = m->element_dtypes[0];
     uir_loop_expression nothing = b->f->expressions.data[m->identity[0]];
     bool padded = false;
-    UIR_TRY(begin(b, &nest, number, "", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "", list));
     if (uir_lower_is_window(uir_lower_node_info(b, node)->op))
         UIR_TRY(uir_lower_iterate_window(b, node, &padded));
     else
@@ -94,7 +78,7 @@ static uir_status update_nest(uir_lower_builder *b, uint32_t node, uint32_t numb
     }
     target_states(b, node, s, targets);
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_UPDATE, monoid, targets, s->count, values, elements));
-    return end(b, &nest);
+    return uir_lower_end_nest(b, &nest);
 }
 
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node) {
@@ -114,17 +98,17 @@ uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node) {
             return uir_lower_refuse(b, node, "what it reduces is concatenated in the group");
     UIR_TRY(reduced_axes(b, node, &reduced));
     UIR_TRY(make_states(b, node, &b->f->monoids.data[monoid], &s));
-    UIR_TRY(begin(b, &nest, number, "_init", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "_init", list));
     target_states(b, node, &s, targets);
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_INIT, monoid, targets, s.count, NULL, 0));
-    UIR_TRY(end(b, &nest));
+    UIR_TRY(uir_lower_end_nest(b, &nest));
     UIR_TRY(update_nest(b, node, number, monoid, &s, list, reduced));
-    UIR_TRY(begin(b, &nest, number, "_finish", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "_finish", list));
     target_states(b, node, &s, targets);
     uint32_t values[UIR_LOOP_MAX_STATE];
     for (uint32_t k = 0; k < s.count; k++)
         UIR_TRY(uir_loop_add_load(b->f, s.tensors[k], targets[k].indices, &values[k]));
     UIR_TRY(uir_lower_target(b, info->outputs[0], &result));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_FINISH, monoid, &result, 1, values, s.count));
-    return end(b, &nest);
+    return uir_lower_end_nest(b, &nest);
 }

@@ -6,22 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static uir_status begin(uir_lower_builder *b, uir_nest *nest, uint32_t number, const char *part, uir_axis_list list) {
-    char name[48];
-    snprintf(name, sizeof name, "b%u%s", number, part);
-    const char *copy;
-    UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(b->arena, name, strlen(name)));
-    uir_nest_begin(nest, b->f, b->arena, copy);
-    b->nest = nest;
-    return uir_lower_iterate(b, list, false);
-}
-
-static uir_status end(uir_lower_builder *b, uir_nest *nest) {
-    UIR_TRY(uir_nest_end(nest, UIR_LOOP_NONE, NULL));
-    uir_lower_leave(b);
-    return UIR_STATUS_OK;
-}
-
 /* Axes of the second operand (of a matmul's: of both) that the result has not. */
 static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list *out_axes) {
     uir_axis_list from = uir_axes_of_operand(&b->axes, node, 1),
@@ -110,7 +94,7 @@ static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number,
     uint32_t factors[2], product;
     bool padded = false;
     UIR_TRY(summed_axes(b, node, &summed));
-    UIR_TRY(begin(b, &nest, number, "", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "", list));
     UIR_TRY(uir_lower_iterate(b, summed, true));
     uir_loop_access target = {.tensor = state};
     for (uint32_t i = 0; i < list.count; i++) target.indices[i] = b->coord[list.axes[i]];
@@ -121,7 +105,7 @@ static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number,
     UIR_TRY(uir_loop_add_call(b->f, UIR_OP_MUL, sum, factors, 2, &product));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_UPDATE, monoid, &target, 1, &product, 1));
     UIR_TRY(mark(b, &nest, convolution));
-    return end(b, &nest);
+    return uir_lower_end_nest(b, &nest);
 }
 
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node) {
@@ -140,16 +124,16 @@ uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node) {
     snprintf(name, sizeof name, "s%u", b->names++);
     UIR_TRY(uir_loop_add_tensor(b->f, name, sum, UIR_LOOP_ROLE_TEMP, 0, extents, list.count, &state));
     target = (uir_loop_access){.tensor = state};
-    UIR_TRY(begin(b, &nest, number, "_init", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "_init", list));
     for (uint32_t i = 0; i < list.count; i++) target.indices[i] = b->coord[list.axes[i]];
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_INIT, monoid, &target, 1, NULL, 0));
-    UIR_TRY(end(b, &nest));
+    UIR_TRY(uir_lower_end_nest(b, &nest));
     UIR_TRY(sum_nest(b, node, number, monoid, state, list, sum));
-    UIR_TRY(begin(b, &nest, number, "_result", list));
+    UIR_TRY(uir_lower_begin_nest(b, &nest, number, "_result", list));
     for (uint32_t i = 0; i < list.count; i++) target.indices[i] = b->coord[list.axes[i]];
     UIR_TRY(uir_loop_add_load(b->f, state, target.indices, &value));
     UIR_TRY(uir_loop_add_cast(b->f, value, to, &value));
     UIR_TRY(uir_lower_target(b, info->outputs[0], &target));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &value, 1));
-    return end(b, &nest);
+    return uir_lower_end_nest(b, &nest);
 }

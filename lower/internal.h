@@ -153,6 +153,10 @@ uir_status uir_lower_target(uir_lower_builder *b, uir_value_id value, uir_loop_a
 /* Iteration variables over axes, which set coord. */
 uir_status uir_lower_iterate(uir_lower_builder *b, uir_axis_list axes, bool reduce);
 void uir_lower_leave(uir_lower_builder *b); /* forgets coordinates */
+/* A nest called "b" and number and part, over the axes of list; `end` adds it to the function. */
+uir_status uir_lower_begin_nest(uir_lower_builder *b, uir_nest *nest, uint32_t number, const char *part,
+                                uir_axis_list list);
+uir_status uir_lower_end_nest(uir_lower_builder *b, uir_nest *nest);
 /* The nests of one node, and the copies that make it an output. */
 uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
 uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);

@@ -1,35 +1,19 @@
 /* Bytes to a plan. Every index, list and expression is checked here once, as hostile input. */
 #include "runtime/plan.h"
+#include "base/reader.h"
 
 #include <string.h>
 
-typedef struct reader {
-    const unsigned char *at, *end;
-    bool short_of; /* bytes ran out */
-} reader;
+#define W(field) (field) = (uint32_t)uir_reader_take(in, 4);
+#define Q(field) (field) = (__typeof__(field))uir_reader_take(in, 8);
 
-static uint64_t take(reader *r, int size) {
-    uint64_t value = 0;
-    if (r->end - r->at < size) {
-        r->short_of = true;
-        r->at = r->end;
-        return 0;
-    }
-    for (int i = 0; i < size; i++) value |= (uint64_t)r->at[i] << (8 * i);
-    r->at += size;
-    return value;
-}
-
-#define W(field) (field) = (uint32_t)take(in, 4);
-#define Q(field) (field) = (__typeof__(field))take(in, 8);
-
-static uir_status read_tables(reader *in, uir_arena *arena, uir_plan *p) {
-    p->characters_count = (uint32_t)take(in, 4);
+static uir_status read_tables(uir_reader *in, uir_arena *arena, uir_plan *p) {
+    p->characters_count = (uint32_t)uir_reader_take(in, 4);
     if (in->short_of || p->characters_count > (size_t)(in->end - in->at)) return UIR_STATUS_BAD_FILE;
     UIR_TRY_ALLOCATE(p->characters, uir_arena_copy_string(arena, (const char *)in->at, p->characters_count));
     in->at += p->characters_count;
 #define UIR_PLAN_TABLE(type, field)                                                                                    \
-    p->field##_count = (uint32_t)take(in, 4);                                                                          \
+    p->field##_count = (uint32_t)uir_reader_take(in, 4);                                                               \
     if (in->short_of || p->field##_count > UIR_PLAN_MAX_RECORDS || p->field##_count > (size_t)(in->end - in->at) / 4)  \
         return UIR_STATUS_BAD_FILE;                                                                                    \
     UIR_TRY_ALLOCATE(p->field, uir_arena_allocate_array(arena, (size_t)p->field##_count + 1, sizeof *p->field));       \
@@ -476,7 +460,7 @@ static const char *find_fault(const checker *c) {
 
 uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint64_t code_size, uint64_t weights_size,
                          uint32_t native_count, uir_diagnostics *diagnostics, uir_plan *out_plan) {
-    reader in = {bytes, (const unsigned char *)bytes + size, false};
+    uir_reader in = {bytes, (const unsigned char *)bytes + size, false};
     checker c = {out_plan, code_size, weights_size, native_count, NULL, NULL};
     memset(out_plan, 0, sizeof *out_plan);
     uir_status status = read_tables(&in, arena, out_plan);

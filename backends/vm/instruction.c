@@ -56,23 +56,8 @@ static uir_status iota(vm_machine *machine, const vm_instruction *in) {
 }
 
 /* ---- reductions and scans ---- */
-/* The elementwise instruction that a reduction or scan repeats, and its identity. */
-static uir_iop_code combining(uint32_t code) {
-    switch (code) {
-    case UIR_IOP_REDUCE_MUL:
-    case UIR_IOP_SCAN_MUL:
-        return UIR_IOP_MUL;
-    case UIR_IOP_REDUCE_MAX:
-        return UIR_IOP_MAX;
-    case UIR_IOP_REDUCE_MIN:
-        return UIR_IOP_MIN;
-    default:
-        return UIR_IOP_ADD;
-    }
-}
-
 static void store_identity(uint32_t code, uir_dtype dtype, char *to) {
-    uir_iop_code op = combining(code);
+    uir_iop_code op = uir_iop_combining((uir_iop_code)code);
     if (uir_dtype_is_float(dtype)) {
         uir_dtype_store_double(dtype, to, 0,
                                op == UIR_IOP_MUL   ? 1
@@ -106,7 +91,7 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
                               const char *copy) {
     uir_dtype dtype = (uir_dtype)in->dtype;
     vm_reduce *routine = machine->routines->reduce[in->code][dtype];
-    vm_elementwise *combine = machine->routines->elementwise[combining(in->code)][dtype];
+    vm_elementwise *combine = machine->routines->elementwise[uir_iop_combining((uir_iop_code)in->code)][dtype];
     int64_t columns = vm_view_columns(from), rows = to->total;
     _Alignas(64) char lanes[UIR_REDUCE_LANES * 8];
     char identity[8] = {0}, old[8], *buffer = machine->chunks[1];
@@ -138,7 +123,7 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
 static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, const vm_view *to, const vm_view *from,
                                  const char *copy) {
     uir_dtype dtype = (uir_dtype)in->dtype;
-    vm_elementwise *combine = machine->routines->elementwise[combining(in->code)][dtype];
+    vm_elementwise *combine = machine->routines->elementwise[uir_iop_combining((uir_iop_code)in->code)][dtype];
     int64_t columns = vm_view_columns(from), lines = from->dims[from->rank - 2].count,
             groups = columns ? to->total / columns : 0;
     char identity[8] = {0}, *sum = machine->chunks[0], *buffer = machine->chunks[1];

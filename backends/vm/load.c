@@ -1,32 +1,16 @@
 /* Bytes to a kernel. Everything an index or a count could do wrong is checked here once, so that run.c checks only
  * values. */
 #include "backends/vm/bytecode.h"
+#include "base/reader.h"
 
 #include <string.h>
 
-typedef struct reader {
-    const unsigned char *at, *end;
-    bool short_of; /* bytes ran out */
-} reader;
+#define W(field) (field) = (uint32_t)uir_reader_take(in, 4);
+#define Q(field) (field) = (__typeof__(field))uir_reader_take(in, 8);
 
-static uint64_t take(reader *r, int size) {
-    uint64_t value = 0;
-    if (r->end - r->at < size) {
-        r->short_of = true;
-        r->at = r->end;
-        return 0;
-    }
-    for (int i = 0; i < size; i++) value |= (uint64_t)r->at[i] << (8 * i);
-    r->at += size;
-    return value;
-}
-
-#define W(field) (field) = (uint32_t)take(in, 4);
-#define Q(field) (field) = (__typeof__(field))take(in, 8);
-
-static uir_status read_tables(reader *in, uir_vm_kernel *k) {
+static uir_status read_tables(uir_reader *in, uir_vm_kernel *k) {
 #define VM_TABLE(type, field)                                                                                          \
-    k->field##_count = (uint32_t)take(in, 4);                                                                          \
+    k->field##_count = (uint32_t)uir_reader_take(in, 4);                                                               \
     if (in->short_of || k->field##_count > VM_MAX_RECORDS || k->field##_count > (size_t)(in->end - in->at) / 4)        \
         return UIR_STATUS_BAD_FILE;                                                                                    \
     UIR_TRY_ALLOCATE(k->field, uir_arena_allocate_array(&k->arena, (size_t)k->field##_count + 1, sizeof *k->field));   \
@@ -294,13 +278,13 @@ static uir_status find_all_traits(uir_vm_kernel *k) {
     return UIR_STATUS_OK;
 }
 
-static uir_status load(reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostics) {
+static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostics) {
     bool *seen;
     if (in->end - in->at < (ptrdiff_t)sizeof VM_MAGIC || memcmp(in->at, VM_MAGIC, sizeof VM_MAGIC)) {
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are no VM kernel");
     }
     in->at += sizeof VM_MAGIC;
-    uint64_t version = take(in, 2), length = take(in, 4);
+    uint64_t version = uir_reader_take(in, 2), length = uir_reader_take(in, 4);
     if (version != VM_VERSION)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel of version %u: this build reads version %d",
                          (unsigned)version, VM_VERSION);
@@ -324,7 +308,7 @@ static uir_status load(reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostic
 uir_status uir_vm_load(const uir_allocator *allocator, const void *bytes, size_t size, uir_diagnostics *diagnostics,
                        uir_vm_kernel **out_kernel) {
     uir_vm_kernel *k;
-    reader in = {bytes, (const unsigned char *)bytes + size, false};
+    uir_reader in = {bytes, (const unsigned char *)bytes + size, false};
     *out_kernel = NULL;
     UIR_TRY_ALLOCATE(k, uir_allocate_zeroed(allocator, sizeof *k));
     k->allocator = *allocator;

@@ -26,33 +26,6 @@ uir_status uir_vm_count(vm_machine *machine, uint64_t steps) {
 }
 
 /* ---- expressions ---- */
-static int64_t floor_divide(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-} /* b > 0 */
-
-static bool apply(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
-    switch ((uir_dim_kind)kind) {
-    case UIR_DIM_ADD:
-        return !__builtin_add_overflow(a, b, out);
-    case UIR_DIM_MUL:
-        return !__builtin_mul_overflow(a, b, out);
-    case UIR_DIM_MIN:
-        return *out = a < b ? a : b, true;
-    case UIR_DIM_MAX:
-        return *out = a > b ? a : b, true;
-    case UIR_DIM_FLOORDIV:
-        return b > 0 && (*out = floor_divide(a, b), true);
-    case UIR_DIM_CEILDIV:
-        return b > 0 && (*out = floor_divide(a, b) + (a % b != 0), true);
-    case UIR_DIM_MOD:
-        return b > 0 && (*out = a - floor_divide(a, b) * b, true);
-    case UIR_DIM_CONST:
-    case UIR_DIM_SYMBOL:
-        break;
-    }
-    return false;
-}
-
 /* What keeps an expression from having a value; NULL: nothing. */
 static const char *compute(const vm_machine *machine, const vm_expression *e, int64_t *out) {
     const vm_step *steps = machine->kernel->steps + e->first;
@@ -66,7 +39,7 @@ static const char *compute(const vm_machine *machine, const vm_expression *e, in
             stack[depth++] = machine->values[steps[i].value];
         } else {
             depth--;
-            if (!apply(steps[i].kind, stack[depth - 1], stack[depth], &stack[depth - 1]))
+            if (!uir_dim_operate((uir_dim_kind)steps[i].kind, stack[depth - 1], stack[depth], &stack[depth - 1]))
                 return "an expression overflows, or divides by a value that is not positive";
         }
     }
@@ -151,7 +124,7 @@ static uir_status read_index(vm_machine *machine, const vm_item *item) {
         if (item->mode == UIR_INDEX_CLAMP)
             value = value < 0 ? 0 : limit - 1;
         else if (item->mode == UIR_INDEX_WRAP)
-            value = value - floor_divide(value, limit) * limit;
+            (void)uir_dim_operate(UIR_DIM_MOD, value, limit, &value);
         else
             outside = true;
     }

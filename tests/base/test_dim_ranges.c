@@ -362,11 +362,48 @@ static void test_depth_and_size(void **state) {
     assert_true(doublings > 12 && doublings < 25);
 }
 
+/* One operation on values gives what the evaluation of a dim gives. */
+static void test_operations_on_values(void **state) {
+    static const struct {
+        uir_dim_kind kind;
+        const char *text;
+    } kinds[] = {{UIR_DIM_ADD, "x + y"},
+                 {UIR_DIM_MUL, "x*y"},
+                 {UIR_DIM_MIN, "min(x, y)"},
+                 {UIR_DIM_MAX, "max(x, y)"},
+                 {UIR_DIM_MOD, "mod(x, y)"},
+                 {UIR_DIM_FLOORDIV, "floordiv(x, y)"},
+                 {UIR_DIM_CEILDIV, "ceildiv(x, y)"}};
+    static const int64_t values[] = {INT64_MIN, INT64_MIN + 1, -7, -6, -1, 0, 1, 2, 3, 7, INT64_MAX - 1, INT64_MAX};
+    enum { COUNT = sizeof values / sizeof *values };
+    world *w = *state;
+    uir_symbol x = add_symbol(w, "x", INT64_MIN, INT64_MAX, 1, NULL),
+               y = add_symbol(w, "y", INT64_MIN, INT64_MAX, 1, NULL);
+    int64_t bound[64] = {0}, want = 0, got;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        uir_dim dim = parse(w, kinds[k].text);
+        assert_true(dim.id != 0 && x.id < 64 && y.id < 64);
+        for (int at = 0; at < COUNT * COUNT; at++) {
+            bound[x.id] = values[at % COUNT], bound[y.id] = values[at / COUNT];
+            bool has = uir_dim_evaluate(w->dims, dim, bound, NULL, 64, &want) == UIR_DIM_EVALUATED;
+            assert_int_equal(uir_dim_operate(kinds[k].kind, bound[x.id], bound[y.id], &got), has);
+            if (has) assert_int_equal(got, want);
+        }
+    }
+    assert_false(uir_dim_operate(UIR_DIM_CONST, 1, 1, &got));
+    assert_false(uir_dim_operate(UIR_DIM_SYMBOL, 1, 1, &got));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(test_bounds_of_operations), WITH_WORLD(test_bounds_of_facts), WITH_WORLD(test_relations_of_ranges),
-        WITH_WORLD(test_relations_given),      WITH_WORLD(test_limits),          WITH_WORLD(test_many_nodes),
+        WITH_WORLD(test_bounds_of_operations),
+        WITH_WORLD(test_bounds_of_facts),
+        WITH_WORLD(test_relations_of_ranges),
+        WITH_WORLD(test_relations_given),
+        WITH_WORLD(test_limits),
+        WITH_WORLD(test_many_nodes),
         WITH_WORLD(test_depth_and_size),
+        WITH_WORLD(test_operations_on_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,26 @@
+/* Bytes of a binary form, in order: little-endian numbers, and what is left. */
+#ifndef UIR_BASE_READER_H
+#define UIR_BASE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct uir_reader {
+    const unsigned char *at, *end;
+    bool short_of; /* bytes ran out */
+} uir_reader;
+
+/* The number that the next 1 to 8 bytes are; where there are not so many, 0, and nothing is left. */
+static inline uint64_t uir_reader_take(uir_reader *r, int size) {
+    uint64_t value = 0;
+    if (r->end - r->at < size) {
+        r->short_of = true;
+        r->at = r->end;
+        return 0;
+    }
+    for (int i = 0; i < size; i++) value |= (uint64_t)r->at[i] << (8 * i);
+    r->at += size;
+    return value;
+}
+
+#endif
