@@ -105,7 +105,7 @@ def test_pkg_config(tree):
 def test_cmake_package(tree):
     source = shutil.copytree(os.path.join(ROOT, "examples"), tree.path("examples"))
     build = tree.path("build")
-    run("cmake", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + tree.prefix)
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + tree.prefix)
     run("cmake", "--build", build)
     run_examples(tree, *(os.path.join(build, "uir-" + name) for name in ("digits", "buffers", "generate")))
     package = make_package(tree)
