@@ -178,7 +178,7 @@ bool uir_dim_operate(uir_dim_kind kind, int64_t a, int64_t b, int64_t *out_value
     case UIR_DIM_CEILDIV:
         return b > 0 && (*out_value = floor_divide(a, b) + (a % b != 0), true);
     case UIR_DIM_MOD:
-        return b > 0 && (*out_value = a - floor_divide(a, b) * b, true);
+        return b > 0 && (*out_value = a % b + (a % b < 0 ? b : 0), true);
     case UIR_DIM_CONST:
     case UIR_DIM_SYMBOL:
         break;
