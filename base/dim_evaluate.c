@@ -159,31 +159,13 @@ bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b) {
     return false;
 }
 
-static int64_t floor_divide(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-} /* b > 0 */
-
 bool uir_dim_operate(uir_dim_kind kind, int64_t a, int64_t b, int64_t *out_value) {
-    switch (kind) {
-    case UIR_DIM_ADD:
-        return !__builtin_add_overflow(a, b, out_value);
-    case UIR_DIM_MUL:
-        return !__builtin_mul_overflow(a, b, out_value);
-    case UIR_DIM_MIN:
-        return *out_value = a < b ? a : b, true;
-    case UIR_DIM_MAX:
-        return *out_value = a > b ? a : b, true;
-    case UIR_DIM_FLOORDIV:
-        return b > 0 && (*out_value = floor_divide(a, b), true);
-    case UIR_DIM_CEILDIV:
-        return b > 0 && (*out_value = floor_divide(a, b) + (a % b != 0), true);
-    case UIR_DIM_MOD:
-        return b > 0 && (*out_value = a % b + (a % b < 0 ? b : 0), true);
-    case UIR_DIM_CONST:
-    case UIR_DIM_SYMBOL:
-        break;
-    }
-    return false;
+    wide result;
+    if (kind == UIR_DIM_CONST || kind == UIR_DIM_SYMBOL || combine(kind, a, b, &result) != UIR_DIM_EVALUATED ||
+        result < INT64_MIN || result > INT64_MAX)
+        return false;
+    *out_value = (int64_t)result;
+    return true;
 }
 
 int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers) {
