@@ -75,27 +75,11 @@ static bool float_unary(uir_iop_code code, bool is_double, double x, double *out
     case UIR_IOP_TRUNC:
         *out = trunc(x);
         return true;
-    case UIR_IOP_EXP:
-        *out = (double)uir_math_exp(f);
+#define UIR_KERNEL_MATH(constant, name)                                                                                \
+    case UIR_IOP_##constant:                                                                                           \
+        *out = (double)uir_math_##name(f);                                                                             \
         return !is_double;
-    case UIR_IOP_LOG:
-        *out = (double)uir_math_log(f);
-        return !is_double;
-    case UIR_IOP_TANH:
-        *out = (double)uir_math_tanh(f);
-        return !is_double;
-    case UIR_IOP_ERF:
-        *out = (double)uir_math_erf(f);
-        return !is_double;
-    case UIR_IOP_SIGMOID:
-        *out = (double)uir_math_sigmoid(f);
-        return !is_double;
-    case UIR_IOP_SIN:
-        *out = (double)uir_math_sin(f);
-        return !is_double;
-    case UIR_IOP_COS:
-        *out = (double)uir_math_cos(f);
-        return !is_double;
+#include "ir/kernel_math.def"
     default:
         return false;
     }
@@ -378,7 +362,7 @@ static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruc
         uint32_t slice = 1;
         for (uint32_t k = 0; k < row->operands; k++) {
             if (in->immediate_mask >> k & 1) {
-                x[k] = immediate_cell(t, in->immediates[k]);
+                x[k] = immediate_cell(type_of(uir_iop_operand_dtype(in->code, in->dtype, k)), in->immediates[k]);
                 continue;
             }
             const iview *operand = &views[slice++];

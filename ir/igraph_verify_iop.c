@@ -52,14 +52,8 @@ static void want_dtype(const check *c, const uir_islice *slice, uir_dtype dtype)
 
 /* The dtype that operand k, counted without the results, must have. */
 static uir_dtype operand_dtype(const check *c, uint32_t k) {
-    switch (c->row->family) {
-    case UIR_IOP_FAMILY_MMA:
-        return k == 0 ? c->i->dtype_b : c->i->dtype_c;
-    case UIR_IOP_FAMILY_TERNARY:
-        return c->i->code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : c->i->dtype;
-    default:
-        return c->i->dtype;
-    }
+    if (c->row->family == UIR_IOP_FAMILY_MMA) return k == 0 ? c->i->dtype_b : c->i->dtype_c;
+    return uir_iop_operand_dtype(c->i->code, c->i->dtype, k);
 }
 
 static void check_dtypes(const check *c) {

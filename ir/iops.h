@@ -49,6 +49,11 @@ static inline const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
     return &rows[code];
 }
 
+/* The dtype of an elementwise instruction's operand k, the instruction's being `dtype`: a selection's first decides. */
+static inline uir_dtype uir_iop_operand_dtype(uir_iop_code code, uir_dtype dtype, uint32_t k) {
+    return code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : dtype;
+}
+
 /* The binary instruction that a reduction or scan repeats. */
 static inline uir_iop_code uir_iop_combining(uir_iop_code code) {
     switch (code) {

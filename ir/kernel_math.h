@@ -1,6 +1,7 @@
 /* The functions of kernel_math.inc for one float at a time.
  *
- * In: a float. Out: the bits that every machine's vectors give for it. uir_math_exp, _log, _tanh, _erf, _sigmoid, _sin, _cos. */
+ * In: a float. Out: the bits that every machine's vectors give for it. uir_math_exp and the others of kernel_math.def.
+ */
 #ifndef UIR_IR_KERNEL_MATH_H
 #define UIR_IR_KERNEL_MATH_H
 

@@ -112,7 +112,7 @@ static uir_status bind_operands(vm_machine *machine, const vm_instruction *in, c
         operand *o = &operands[i];
         memset(o, 0, sizeof *o);
         if (in->immediate_mask >> i & 1) {
-            uir_dtype dtype = in->code == UIR_IOP_SELECT && i == 0 ? UIR_DTYPE_BOOL : (uir_dtype)in->dtype;
+            uir_dtype dtype = uir_iop_operand_dtype((uir_iop_code)in->code, (uir_dtype)in->dtype, i);
             o->is_immediate = true;
             o->size = uir_dtype_bits(dtype) / 8;
             uir_vm_store_immediate(dtype, o->immediate, uir_vm_real(in->immediates[i]));

@@ -108,17 +108,16 @@ static uir_dtype slice_dtype(const uir_vm_kernel *k, uint32_t slice) {
 /* The dtype each slice must have, by the instruction's family: NONE stands for "as the instruction". */
 static bool check_dtypes(const uir_vm_kernel *k, const vm_instruction *in, const uir_iop_row *row) {
     uir_dtype dtype = (uir_dtype)in->dtype;
-    uir_dtype wanted[UIR_IOP_MAX_SLICES] = {dtype, dtype, dtype, dtype};
+    bool product = row->family == UIR_IOP_FAMILY_MMA;
+    uir_dtype result = row->family == UIR_IOP_FAMILY_COMPARE ? UIR_DTYPE_BOOL
+                       : row->family == UIR_IOP_FAMILY_CAST  ? (uir_dtype)in->dtype_b
+                                                             : dtype;
     uint32_t slice = 1;
-    if (row->family == UIR_IOP_FAMILY_COMPARE) wanted[0] = UIR_DTYPE_BOOL;
-    if (row->family == UIR_IOP_FAMILY_CAST) wanted[0] = (uir_dtype)in->dtype_b;
-    if (row->family == UIR_IOP_FAMILY_MMA) wanted[1] = (uir_dtype)in->dtype_b, wanted[2] = (uir_dtype)in->dtype_c;
-    if (in->code == UIR_IOP_SELECT && !(in->immediate_mask & 1)) wanted[1] = UIR_DTYPE_BOOL;
-    if (slice_dtype(k, in->slices[0]) != wanted[0]) return false;
+    if (slice_dtype(k, in->slices[0]) != result) return false;
     for (uint32_t i = 0; i < row->operands; i++) {
         if (in->immediate_mask >> i & 1) continue;
-        uir_dtype want = row->family == UIR_IOP_FAMILY_MMA || in->code == UIR_IOP_SELECT ? wanted[i + 1] : dtype;
-        if (in->code == UIR_IOP_SELECT) want = i == 0 ? UIR_DTYPE_BOOL : dtype;
+        uir_dtype want = product ? (uir_dtype)(i == 0 ? in->dtype_b : in->dtype_c)
+                                 : uir_iop_operand_dtype((uir_iop_code)in->code, dtype, i);
         if (slice_dtype(k, in->slices[slice++]) != want) return false;
     }
     return true;

@@ -22,13 +22,10 @@ static double sigmoid(double x) {
 }
 
 static const function functions[] = {
-    {"exp", uir_math_exp, exp, 1, 0},
-    {"log", uir_math_log, log, 1, 0},
-    {"tanh", uir_math_tanh, tanh, 2, 0},
-    {"erf", uir_math_erf, erf, 2, 0},
-    {"sigmoid", uir_math_sigmoid, sigmoid, 3, 0},
-    {"sin", uir_math_sin, sin, 2, 131072.0},
-    {"cos", uir_math_cos, cos, 2, 131072.0},
+    {"exp", uir_math_exp, exp, 1, 0},        {"exp2", uir_math_exp2, exp2, 2, 0},
+    {"log", uir_math_log, log, 1, 0},        {"tanh", uir_math_tanh, tanh, 2, 0},
+    {"erf", uir_math_erf, erf, 2, 0},        {"sigmoid", uir_math_sigmoid, sigmoid, 3, 0},
+    {"sin", uir_math_sin, sin, 2, 131072.0}, {"cos", uir_math_cos, cos, 2, 131072.0},
 };
 
 /* The distance of neighbouring floats at a value; subnormals are all one step apart. */
@@ -67,6 +64,8 @@ static void test_ends(void **state) {
     (void)state;
     const float inf = INFINITY;
     assert_true(uir_math_exp(-inf) == 0 && uir_math_exp(inf) == inf && uir_math_exp(0) == 1);
+    assert_true(uir_math_exp2(-inf) == 0 && uir_math_exp2(inf) == inf);
+    for (int n = -149; n < 128; n++) assert_true(uir_math_exp2((float)n) == ldexpf(1, n));
     assert_true(uir_math_log(0) == -inf && uir_math_log(-0.0f) == -inf && uir_math_log(inf) == inf &&
                 uir_math_log(1) == 0);
     assert_true(isnan(uir_math_log(-1)) && isnan(uir_math_log(-1e-45f)));

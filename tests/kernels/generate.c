@@ -92,8 +92,10 @@ static const uir_iop_row *find_iop(row_kernel *k, uir_iop_family family, uir_dty
     char class = uir_dtype_is_float(dtype) ? 'F' : uir_dtype_is_integer(dtype) ? 'I' : 'B';
     for (int tries = 0; tries < 60; tries++) {
         const uir_iop_row *row = uir_iop_get_row((uir_iop_code)below(k->g, UIR_IOP_COUNT));
-        static const char *const f32_only[] = {"unary.exp",     "unary.log", "unary.tanh", "unary.erf",
-                                               "unary.sigmoid", "unary.sin", "unary.cos"};
+        static const char *const f32_only[] = {
+#define UIR_KERNEL_MATH(constant, name) "unary." #name,
+#include "ir/kernel_math.def"
+        };
         bool skip = row->family != family || !strchr(row->classes, class);
         for (size_t i = 0; i < sizeof f32_only / sizeof *f32_only; i++)
             skip |= dtype != UIR_DTYPE_F32 && !strcmp(row->name, f32_only[i]);

@@ -138,7 +138,7 @@ static bool add_elementwise(single_kernel *k, const single *s, single_form form,
     bool compares = row->family == UIR_IOP_FAMILY_COMPARE, casts = row->family == UIR_IOP_FAMILY_CAST;
     bool numbers = row->family == UIR_IOP_FAMILY_BINARY || compares || row->family == UIR_IOP_FAMILY_TERNARY;
     uir_dtype result = compares ? UIR_DTYPE_BOOL : casts ? s->dtype_b : s->dtype;
-    uir_dtype first = s->code == UIR_IOP_SELECT ? UIR_DTYPE_BOOL : s->dtype;
+    uir_dtype first = uir_iop_operand_dtype(s->code, s->dtype, 0);
     char operands[3][40] = {"", "", ""};
     if (form == SINGLE_IN_PLACE && (first != result || row->operands == 0)) return false;
     if ((form == SINGLE_LAST || form == SINGLE_FIRST) && !numbers) return false;

@@ -35,11 +35,16 @@ static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_
     return uir_dim_mul(dims, span, uir_dim_const(dims, (int64_t)(uir_dtype_bits(p->dtype) / 8) * instances));
 }
 
+/* Of a page; prelude_vector.inc's UIR_PAGE. */
+#define PAGE_BYTES 4096
+
 /* Local pointers in their order, each rounded up; then the one area for snapshots, which the largest decides. A
- * vector's width of slack: blocks never touch it, but an address one past a row's end is formed. */
+ * vector's width of slack: blocks never touch it, but an address one past a row's end is formed. A page, as they begin
+ * where emit_pointers says. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
-    uir_dim total = uir_dim_const(dims, 64), snapshot = uir_dim_const(dims, 0), line = total;
+    uir_dim line = uir_dim_const(dims, 64), snapshot = uir_dim_const(dims, 0);
+    uir_dim total = uir_dim_const(dims, 64 + PAGE_BYTES);
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL) continue;
@@ -209,8 +214,15 @@ static void emit_symbols(emitter *e) {
 
 static void emit_pointers(emitter *e) {
     const uir_igraph *g = e->igraph;
-    uint32_t argument = 0;
+    uint32_t argument = 0, arguments = 0;
     const char *at = "0";
+    for (uint32_t i = 0; i < g->pointers.count; i++) arguments += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
+    /* Half a page from where the first tensor begins: a load that agrees with an earlier store in the bits of a page
+     * waits for it, and rows of whole pages would agree all along. */
+    uir_c_line(e, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
+               arguments ? uir_c_format(e, "(((uintptr_t)pointers[0] + UIR_PAGE / 2 - (uintptr_t)scratch) & %u)",
+                                        (unsigned)(PAGE_BYTES - 64))
+                         : "0");
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
         const char *type = uir_c_type(p->dtype), *name = e->pointers[i];
@@ -219,13 +231,12 @@ static void emit_pointers(emitter *e) {
             uir_c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
             continue;
         }
-        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)((char *)scratch + %s);", type, name, type,
-                   at);
+        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)(local + %s);", type, name, type, at);
         uir_c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
         at = uir_c_format(e, "%s_end", name);
     }
-    uir_c_line(e, "char *const snapshot __attribute__((unused)) = (char *)scratch + %s;", at);
+    uir_c_line(e, "char *const snapshot __attribute__((unused)) = local + %s;", at);
 }
 
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {

@@ -35,7 +35,11 @@ typedef struct run {
     uint32_t value_count, block;
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
     bool single;         /* the last dim is 1 */
+    bool abreast;        /* whole blocks compute UIR_ABREAST vectors in step */
 } run;
+
+/* How much of a row a body computes: UIR_ABREAST vectors, a vector, what there is of one. */
+typedef enum body { BODY_ABREAST, BODY_WHOLE, BODY_PART } body;
 
 static bool is_reduction(const uir_iinstruction *in) {
     return uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE;
@@ -73,12 +77,37 @@ static bool tracks_nan(const uir_iinstruction *in) {
     return in->dtype == UIR_DTYPE_F32 && (in->code == UIR_IOP_REDUCE_MAX || in->code == UIR_IOP_REDUCE_MIN);
 }
 
+/* A function that is a long chain of dependent operations: kernel_math.inc has it for vectors in step. */
+static bool is_chain(const uir_iinstruction *in) {
+    if (in->dtype != UIR_DTYPE_F32) return false;
+    switch (in->code) {
+#define UIR_KERNEL_MATH(constant, name) case UIR_IOP_##constant:
+#include "ir/kernel_math.def"
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *extreme_of(const uir_iinstruction *in) {
+    return in->code == UIR_IOP_REDUCE_MAX ? "greater" : "less";
+}
+
 static bool is_dead(const run *r, uint32_t pointer) {
     if (r->e->mirrors[pointer]) return true;
     for (uint32_t i = 0; i < r->dead_count; i++) {
         if (r->dead[i] == pointer) return true;
     }
     return false;
+}
+
+/* What nobody outside the run reads, or a later one of its instructions writes over, stays in registers. */
+static bool is_stored(const run *r, uint32_t at) {
+    const uir_islice *to = &r->instructions[at]->slices[0];
+    for (uint32_t i = at + 1; i < r->count - r->reductions; i++) {
+        if (uir_islice_equal(&r->instructions[i]->slices[0], to)) return false;
+    }
+    return !is_dead(r, to->pointer);
 }
 
 static bool along_one(const operand *o) {
@@ -164,6 +193,35 @@ static void emit_row_operand(run *r, operand *o) {
 }
 
 /* ---- one block ---- */
+/* A body's statements, each for all its vectors. */
+static void open_each(run *r, body body) {
+    if (body == BODY_ABREAST) {
+        uir_c_open(r->e, "UIR_EACH");
+        uir_c_line(r->e, "const int64_t j = b + (g + u) * UIR_LANES;");
+        uir_c_line(r->e, "(void)j;");
+    }
+}
+
+static void close_each(run *r, body body) {
+    if (body == BODY_ABREAST) uir_c_close(r->e);
+}
+
+/* A variable of a vector, or of all of them; returns what names it inside a statement. */
+static const char *emit_variable(run *r, body body, const char *type, const char *expression) {
+    emitter *e = r->e;
+    const char *name = uir_c_format(e, "t%u", e->next++);
+    if (body != BODY_ABREAST) {
+        uir_c_line(e, "const v_%s %s __attribute__((unused)) = %s;", type, name, expression);
+        return name;
+    }
+    uir_c_line(e, "v_%s %s[UIR_ABREAST] __attribute__((unused));", type, name);
+    name = uir_c_format(e, "%s[u]", name);
+    open_each(r, body);
+    uir_c_line(e, "%s = %s;", name, expression);
+    close_each(r, body);
+    return name;
+}
+
 static const char *block_address(run *r, const operand *o) {
     emitter *e = r->e;
     if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
@@ -178,12 +236,23 @@ static const char *range_of(run *r, const operand *o) {
     return uir_c_format(r->e, "%s_first - j, %s_last - j", o->name, o->name);
 }
 
-static const char *emit_load(run *r, const operand *o, bool whole) {
+/* Rows of one pointer are asked for once, ahead of the last. */
+static bool is_last_of_pointer(const run *r, const operand *o) {
+    const operand *last = o;
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *other = &r->operands[i];
+        if (other->used && other->access.pointer == o->access.pointer && other->along == ALONG_UNIT) last = other;
+    }
+    return last == o;
+}
+
+static const char *emit_load(run *r, const operand *o, body body) {
     emitter *e = r->e;
     const char *type = o->access.type;
+    bool whole = body != BODY_PART;
     if (o->along == ALONG_SPLAT) return o->name;
-    const char *name = uir_c_format(e, "t%u", e->next++);
     if (o->along == ALONG_ANY) {
+        const char *name = uir_c_format(e, "t%u", e->next++);
         /* Lane by lane; what decides for the whole row is asked once. */
         const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *fixed, *moving;
         const uir_islice *slice = o->access.slice;
@@ -210,18 +279,20 @@ static const char *emit_load(run *r, const operand *o, bool whole) {
     /* A pass that computes a row and reduces it leaves the memory idle: it asks for the next row, which no hardware
      * guesses across pages. Other passes over the row then find it near. */
     if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->reductions > 0 &&
-        r->count > r->reductions)
+        r->count > r->reductions && is_last_of_pointer(r, o)) {
+        open_each(r, body);
         uir_c_line(e, "UIR_PREFETCH(%s);", address);
-    const char *which = o->along == ALONG_SECOND ? "second_" : "";
+        close_each(r, body);
+    }
+    const char *which = o->along == ALONG_SECOND ? "second_" : "", *value;
     if (whole) {
-        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%s%s(%s);", type, name, which, type, address);
+        value = uir_c_format(e, "v_load_%s%s(%s)", which, type, address);
     } else {
         uir_dtype dtype = o->access.pointer->dtype;
-        uir_c_line(e, "const v_%s %s __attribute__((unused)) = v_load_%srange_%s(%s, %s, %s);", type, name, which, type,
-                   address, range_of(r, o),
-                   uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
+        value = uir_c_format(e, "v_load_%srange_%s(%s, %s, %s)", which, type, address, range_of(r, o),
+                             uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
     }
-    return name;
+    return emit_variable(r, body, type, value);
 }
 
 static void emit_store(run *r, const operand *o, const char *name, bool whole, bool stream) {
@@ -265,11 +336,11 @@ static bool streams(const run *r, const uir_iinstruction *in, const operand *o) 
 }
 
 /* The vector of operand k (0-based among operands); `slice` counts the slices used. */
-static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice, bool whole) {
+static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice, body body) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
     if (in->immediate_mask >> k & 1) {
-        uir_dtype dtype = in->code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : in->dtype;
+        uir_dtype dtype = uir_iop_operand_dtype(in->code, in->dtype, k);
         return uir_c_format(e, "v_set_%s(%s)", uir_c_type(dtype), uir_c_literal(e, dtype, in->immediates[k]));
     }
     uint32_t s = (*slice)++;
@@ -277,7 +348,7 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
         if (r->values[i].block == r->block && uir_islice_equal(r->values[i].slice, &in->slices[s]))
             return r->values[i].name;
     }
-    const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], whole);
+    const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], body);
     r->values[r->value_count++] = (value){&in->slices[s], name, r->block};
     return name;
 }
@@ -287,13 +358,13 @@ static const char *cast_type(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) ? uir_dtype_name(dtype) : uir_c_type(dtype);
 }
 
-static const char *c_compute(run *r, uint32_t at, bool whole) {
+static const char *c_compute(run *r, uint32_t at, body body) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
     const uir_iop_row *row = uir_iop_get_row(in->code);
     const char *type = uir_c_type(in->dtype), *x[3] = {"", "", ""};
     uint32_t slice = 1;
-    for (uint32_t k = 0; k < row->operands && k < 3; k++) x[k] = emit_operand(r, at, k, &slice, whole);
+    for (uint32_t k = 0; k < row->operands && k < 3; k++) x[k] = emit_operand(r, at, k, &slice, body);
     switch (row->family) {
     case UIR_IOP_FAMILY_MOVE:
     case UIR_IOP_FAMILY_BROADCAST:
@@ -322,76 +393,128 @@ static const char *c_compute(run *r, uint32_t at, bool whole) {
     return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
-/* Whether an instruction after `at` reads what it wrote, before another writes there. */
-static bool is_read_later(const run *r, uint32_t at) {
-    const uir_islice *written = &r->instructions[at]->slices[0];
-    for (uint32_t i = at + 1; i < r->count; i++) {
-        const uir_iinstruction *in = r->instructions[i];
-        for (uint32_t k = 1; k < in->slice_count; k++) {
-            if (uir_islice_equal(&in->slices[k], written)) return true;
-        }
-        if (i < r->count - r->reductions && uir_islice_equal(&in->slices[0], written)) return false;
+/* A reduction of what the run does not compute: its operand need not wait in registers for the rest. */
+static bool goes_first(const run *r, uint32_t at) {
+    if (at < r->count - r->reductions) return false;
+    for (uint32_t i = 0; i < r->count - r->reductions; i++) {
+        if (r->instructions[i]->slices[0].pointer == r->instructions[at]->slices[1].pointer) return false;
     }
-    return false;
+    return true;
 }
 
 /* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a
  * page waits for it, and rows of equal length agree often. Only as many as registers hold without effort. */
-#define MAX_EARLY 8
-static void emit_early_loads(run *r, bool whole) {
-    uint32_t loads = 0;
-    for (int pass = 0; pass < 2 && loads <= MAX_EARLY; pass++) {
+#define MAX_EARLY         8
+#define MAX_EARLY_ABREAST 4
+static void emit_early_loads(run *r, body body) {
+    uint32_t loads = 0, most = body == BODY_ABREAST ? MAX_EARLY_ABREAST : MAX_EARLY;
+    for (int pass = 0; pass < 2 && loads <= most; pass++) {
         for (uint32_t i = 0; i < r->count; i++) {
             const uir_iinstruction *in = r->instructions[i];
             for (uint32_t k = 1; k < in->slice_count; k++) {
                 const operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
-                if (!o->used || !along_one(o)) continue;
+                if (!o->used || !along_one(o) || (body == BODY_ABREAST && goes_first(r, i))) continue;
                 if (pass == 0)
                     loads++;
                 else
-                    r->values[r->value_count++] = (value){&in->slices[k], emit_load(r, o, whole), r->block};
+                    r->values[r->value_count++] = (value){&in->slices[k], emit_load(r, o, body), r->block};
             }
         }
     }
 }
 
-static void emit_body(run *r, bool whole) {
+/* One instruction's vectors; returns what names them. */
+static const char *emit_value(run *r, uint32_t at, body body) {
     emitter *e = r->e;
+    const uir_iinstruction *in = r->instructions[at];
+    if (body == BODY_ABREAST && is_chain(in) && !(in->immediate_mask & 1)) {
+        uint32_t slice = 1;
+        const char *x = emit_operand(r, at, 0, &slice, body), *of = strchr(x, '[');
+        if (of) {
+            const char *name = uir_c_format(e, "t%u", e->next++);
+            uir_c_line(e, "v_f32 %s[UIR_ABREAST];", name);
+            uir_c_line(e, "UIR_TOGETHER(w_%s_f32, %s, %.*s)", uir_c_operation(in->code), name, (int)(of - x), x);
+            return uir_c_format(e, "%s[u]", name);
+        }
+    }
+    return emit_variable(r, body, uir_c_type(result_dtype(in)), c_compute(r, at, body));
+}
+
+static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
+    emitter *e = r->e;
+    const uir_iinstruction *in = r->instructions[i];
+    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
+    const char *lane = body == BODY_ABREAST ? "g + u" : "u", *below = "uir_lanes_below(n - j)";
+    const char *part = uir_c_format(e, "r%u[%s]", i, lane);
+    if (tracks_nan(in)) {
+        const char *met = uir_c_format(e, "met%u[%s]", i, lane);
+        if (body == BODY_PART)
+            x = uir_c_format(e, "v_select_f32(%s, %s, v_set_f32(%s))", below, x,
+                             uir_c_identity(e, in->code, in->dtype));
+        uir_c_line(e, "%s = uir_met_nan(%s, %s);", met, met, x);
+        uir_c_line(e, "%s = v_%s_f32(%s, %s);", part, extreme_of(in), part, x);
+        return;
+    }
+    const char *next = uir_c_format(e, "v_%s_%s(%s, %s)", operation, type, part, x);
+    if (body == BODY_PART) next = uir_c_format(e, "v_select_%s(%s, %s, %s)", type, below, next, part);
+    uir_c_line(e, "%s = %s;", part, next);
+}
+
+static void emit_reduction(run *r, uint32_t i, body body) {
+    uint32_t slice = 1;
+    const char *x = emit_operand(r, i, 0, &slice, body);
+    open_each(r, body);
+    emit_reduction_step(r, i, x, body);
+    close_each(r, body);
+}
+
+static void emit_body(run *r, body body) {
+    uint32_t elementwise = r->count - r->reductions;
+    bool first = body == BODY_ABREAST;
     r->block++;
     r->value_count = 0;
-    uint32_t elementwise = r->count - r->reductions;
-    if (!r->single) emit_early_loads(r, whole);
+    for (uint32_t i = elementwise; first && i < r->count; i++) {
+        if (goes_first(r, i)) emit_reduction(r, i, body);
+    }
+    if (!r->single) emit_early_loads(r, body);
     for (uint32_t i = 0; i < elementwise; i++) {
         const uir_iinstruction *in = r->instructions[i];
         const operand *result = &r->operands[i * UIR_IOP_MAX_SLICES];
-        const char *expression = c_compute(r, i, whole), *name = uir_c_format(e, "t%u", e->next++);
-        uir_c_line(e, "const v_%s %s = %s;", uir_c_type(result_dtype(in)), name, expression);
+        const char *name = emit_value(r, i, body);
         r->values[r->value_count++] = (value){&in->slices[0], name, r->block};
-        if (!is_dead(r, in->slices[0].pointer))
-            emit_store(r, result, name, whole, streams(r, in, result));
-        else if (!is_read_later(r, i))
-            uir_c_line(e, "(void)%s;", name);
+        if (!is_stored(r, i)) continue;
+        open_each(r, body);
+        emit_store(r, result, name, body != BODY_PART, streams(r, in, result));
+        close_each(r, body);
     }
     for (uint32_t i = elementwise; i < r->count; i++) {
-        const uir_iinstruction *in = r->instructions[i];
-        const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
-        uint32_t slice = 1;
-        const char *x = emit_operand(r, i, 0, &slice, whole);
-        if (tracks_nan(in)) {
-            if (!whole)
-                x = uir_c_format(e, "v_select_f32(uir_lanes_below(n - j), %s, v_set_f32(%s))", x,
-                                 uir_c_identity(e, in->code, in->dtype));
-            uir_c_line(e, "met%u[u] = uir_met_nan(met%u[u], %s);", i, i, x);
-            uir_c_line(e, "r%u[u] = %s(r%u[u], %s);", i, in->code == UIR_IOP_REDUCE_MAX ? "uir_greater" : "uir_less", i,
-                       x);
-            continue;
-        }
-        if (whole)
-            uir_c_line(e, "r%u[u] = v_%s_%s(r%u[u], %s);", i, operation, type, i, x);
-        else
-            uir_c_line(e, "r%u[u] = v_select_%s(uir_lanes_below(n - j), v_%s_%s(r%u[u], %s), r%u[u]);", i, type,
-                       operation, type, i, x, i);
+        if (!first || !goes_first(r, i)) emit_reduction(r, i, body);
     }
+}
+
+/* Whether `step` elements from `at` on lie inside. */
+static const char *c_is_whole(run *r, const char *at, const char *step) {
+    return r->guarded ? uir_c_format(r->e, "%s >= first && %s + %s <= last", at, at, step)
+                      : uir_c_format(r->e, "%s + %s <= n", at, step);
+}
+
+/* UIR_LANES elements; with reductions their 32 lanes. */
+static void emit_block(run *r, body body) {
+    emitter *e = r->e;
+    if (r->reductions == 0) {
+        emit_body(r, body);
+        return;
+    }
+    if (body == BODY_WHOLE && r->abreast) {
+        body = BODY_ABREAST;
+        uir_c_open(e, "UIR_UNROLL for (int g = 0; g < UIR_PARTS; g += UIR_ABREAST)");
+    } else {
+        uir_c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
+        uir_c_line(e, "const int64_t j = b + u * UIR_LANES;");
+        uir_c_line(e, "(void)j;");
+    }
+    emit_body(r, body);
+    uir_c_close(e);
 }
 
 static void emit_last_dim(run *r) {
@@ -402,32 +525,19 @@ static void emit_last_dim(run *r) {
         uir_c_line(e, "const int64_t j = 0;");
         uir_c_line(e, "(void)n, (void)j;");
         if (r->guarded) uir_c_line(e, "(void)first, (void)last;");
-        emit_body(r, false);
+        emit_body(r, BODY_PART);
         return;
     }
-    if (blocks) {
-        uir_c_open(e, "for (int64_t b = 0; b < n; b += 32)");
+    uir_c_open(e, "for (int64_t %s = 0; %s < n; %s += %s)", j, j, j, step);
+    if (r->exact) {
+        emit_block(r, BODY_WHOLE);
     } else {
-        uir_c_open(e, "for (int64_t j = 0; j < n; j += UIR_LANES)");
-    }
-    for (int whole = 1; whole >= 0; whole--) {
-        if (!whole && r->exact) break;
-        if (!r->exact) {
-            if (whole && r->guarded)
-                uir_c_open(e, "if (%s >= first && %s + %s <= last)", j, j, step);
-            else if (whole)
-                uir_c_open(e, "if (%s + %s <= n)", j, step);
-            else
-                uir_c_open(e, "else");
-        }
-        if (blocks) {
-            uir_c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
-            uir_c_line(e, "const int64_t j = b + u * UIR_LANES;");
-            uir_c_line(e, "(void)j;");
-        }
-        emit_body(r, whole);
-        if (blocks) uir_c_close(e);
-        if (!r->exact) uir_c_close(e);
+        /* A loop of its own: what it needs is all that its registers hold. */
+        uir_c_open(e, "for (; %s; %s += %s)", c_is_whole(r, j, step), j, step);
+        emit_block(r, BODY_WHOLE);
+        uir_c_close(e);
+        uir_c_line(e, "if (%s >= n) break;", j);
+        emit_block(r, BODY_PART);
     }
     uir_c_close(e);
 }
@@ -448,9 +558,10 @@ static void emit_finish(run *r, uint32_t i) {
     }
     const char *total = uir_c_format(e, "total%u", i);
     if (tracks_nan(in))
-        uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = uir_end_nan(met%u[u], r%u[u]);", i, i,
+        uir_c_line(e, "f32 %s = uir_met_any(met%u) ? (f32)UIR_NAN : v_finish_%s_f32(r%u);", total, i, extreme_of(in),
                    i);
-    uir_c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
+    else
+        uir_c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
     if (in->accumulate)
         uir_c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
                    uir_access_read(e, &result, index, uir_c_literal(e, in->dtype, 0)), total);
@@ -494,6 +605,20 @@ static void emit_rows(run *r) {
     for (uint32_t d = 0; d + 1 < r->rank; d++) uir_c_close(e);
 }
 
+/* A row that is reduced of what a function gives: its chains leave the machine idle, and what else the run does for the
+ * row keeps it from looking far enough ahead to find the next one. */
+static bool is_worth_steps(const run *r) {
+    bool chains = false;
+    for (uint32_t i = 0; i < r->count; i++) {
+        chains |= is_chain(r->instructions[i]);
+        for (uint32_t k = 0; k < r->instructions[i]->slice_count; k++) {
+            const operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
+            if (o->used && o->along == ALONG_ANY) return false;
+        }
+    }
+    return chains && r->reductions > 0;
+}
+
 void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
                   uint32_t dead_count) {
     run r = {.e = e, .instructions = instructions, .count = count, .dead = dead, .dead_count = dead_count};
@@ -511,12 +636,13 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
     if (r.rank) r.loops[r.rank - 1] = "j";
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = i >= count - r.reductions ? 1 : 0; k < instructions[i]->slice_count; k++)
-            if (k == 0 ? !is_dead(&r, instructions[i]->slices[0].pointer) : !is_forwarded(&r, i, k))
+            if (k == 0 ? is_stored(&r, i) : !is_forwarded(&r, i, k))
                 prepare(&r, instructions[i], k, &r.operands[i * UIR_IOP_MAX_SLICES + k]);
     }
     uir_dim last = r.rank ? r.shape[r.rank - 1] : UIR_DIM_NONE;
     r.single = r.rank && r.reductions == 0 && uir_c_dim_is(e, last, 1);
     r.exact = !r.guarded && r.rank && uir_c_dim_multiple_of(e, last, 32);
+    r.abreast = is_worth_steps(&r);
     uir_c_open(e, "%s", "");
     uir_c_line(e, "const int64_t n = %s;", r.rank ? uir_c_dim(e, last) : "1");
     emit_rows(&r);

@@ -22,6 +22,7 @@ static const uir_legal_row legal[] = {
     {"unary.sin", D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
     {"unary.cos", D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
     {"unary.exp", HALVES | D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
+    {"unary.exp2", HALVES | D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
     {"unary.log", HALVES | D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
     {"unary.tanh", HALVES | D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},
     {"unary.erf", HALVES | D(F32), ON_CHIP, ON_CHIP, WARP, -1, 0, 0},

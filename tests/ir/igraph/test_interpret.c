@@ -64,6 +64,12 @@ static void indices_outside_are_wrapped_clamped_or_skipped(void **state) {
     }
 }
 
+static void a_number_that_selects_is_a_bool(void **state) {
+    (void)state;
+    expect(HEAD "  phase {\n    ternary.select.f32 %y[0:N], 1, %x[0:N], 9\n  }\n}\n", 3, NULL, (float[]){1, 2, 3});
+    expect(HEAD "  phase {\n    ternary.select.f32 %y[0:N], 0, %x[0:N], 9\n  }\n}\n", 3, NULL, (float[]){9, 9, 9});
+}
+
 static void first_and_last_are_the_ends_of_a_loop(void **state) {
     (void)state;
     static const char text[] = HEAD "  phase {\n    loop l : N {\n      fill.f32 %y[l:1], 5\n      fill.f32 %y[l:1], 1 "
@@ -160,6 +166,7 @@ static void inputs_are_not_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indices_outside_are_wrapped_clamped_or_skipped),
+        cmocka_unit_test(a_number_that_selects_is_a_bool),
         cmocka_unit_test(first_and_last_are_the_ends_of_a_loop),
         cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
         cmocka_unit_test(undefined_values_do_not_come_out),

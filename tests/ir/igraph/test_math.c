@@ -16,6 +16,9 @@ typedef struct function {
 static float math_exp(float x) {
     return uir_math_exp(x);
 }
+static float math_exp2(float x) {
+    return uir_math_exp2(x);
+}
 static float math_log(float x) {
     return uir_math_log(x);
 }
@@ -40,6 +43,7 @@ static double sigmoid(double x) {
 
 static const function functions[] = {
     {"exp", math_exp, exp, 1, -104, 88.7f, 0.34657359f},
+    {"exp2", math_exp2, exp2, 2, -149, 127.99f, 1},
     {"log", math_log, log, 1, 1e-45f, 3.4e38f, 1.41421354f},
     {"tanh", math_tanh, tanh, 2, -3e38f, 3e38f, 0.6f},
     {"erf", math_erf, erf, 2, -3e38f, 3e38f, 1},
