@@ -250,6 +250,11 @@ static double seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static void release_samples(sample *samples, size_t count) {
+    for (size_t i = 0; i < count; i++) free(samples[i].data);
+    free(samples);
+}
+
 int main(int argc, char **argv) {
     uint64_t iterations = 1000, seed = 1, only = UINT64_MAX, failures = 0, largest = 0, good = 0;
     bool frontend = false;
@@ -269,6 +274,7 @@ int main(int argc, char **argv) {
             count++;
         } else {
             fprintf(stderr, "fuzz_onnx: cannot read %s\n", argv[i]);
+            release_samples(samples, count);
             return 2;
         }
     }
@@ -277,6 +283,7 @@ int main(int argc, char **argv) {
         count = find_samples(&samples);
     }
     if (!count) {
+        free(samples);
         fprintf(stderr, "usage: fuzz_onnx [--iterations N] [--seed S] [--only I] [--frontend] FILE...\n");
         return 2;
     }
@@ -287,7 +294,10 @@ int main(int argc, char **argv) {
     b.data = malloc(b.capacity);
     double slowest = 0;
     int64_t peak = 0;
+    bool shows = isatty(STDERR_FILENO);
     for (uint64_t i = only == UINT64_MAX ? 0 : only; i < (only == UINT64_MAX ? iterations : only + 1); i++) {
+        if (shows && i % 20 == 0)
+            fprintf(stderr, "\r%llu of %llu\033[K", (unsigned long long)i, (unsigned long long)iterations);
         random_state = seed * UINT64_C(0xD1342543DE82EF95) + i;
         const sample *sample = &samples[random_below(count)];
         memcpy(b.data, sample->data, sample->size);
@@ -312,11 +322,11 @@ int main(int argc, char **argv) {
                    (long long)memory.live, told ? "told" : "no message", took);
         }
     }
+    if (shows) fprintf(stderr, "\r\033[K");
     printf("%llu mutations of %zu files, seed %llu: %llu failures; %llu loaded; slowest %.2f s, at most %lld MiB\n",
            (unsigned long long)(only == UINT64_MAX ? iterations : 1), count, (unsigned long long)seed,
            (unsigned long long)failures, (unsigned long long)good, slowest, (long long)(peak >> 20));
-    for (size_t i = 0; i < count; i++) free(samples[i].data);
-    free(samples);
+    release_samples(samples, count);
     free(b.data);
     return failures > 0;
 }
