@@ -489,8 +489,8 @@ static uint32_t constant_value(uir_kernel *k, const uir_loop_expression *e) {
     return uir_kernel_instruct(k, mnemonic, e->dtype, 0, NULL, 0, start);
 }
 
-/* Is it the sum of a row? */
-static bool is_sum(const uir_kernel *k, uint32_t expression) {
+/* Is it what a row of floats was reduced to by this operation? */
+static bool is_reduced_by(const uir_kernel *k, uint32_t expression, uir_op op) {
     const uir_loop_function *f = k->f;
     const uir_loop_expression *e = &f->expressions.data[expression];
     if (e->kind != UIR_LOOP_LOAD || !uir_dtype_is_float(e->dtype)) return false;
@@ -498,7 +498,7 @@ static bool is_sum(const uir_kernel *k, uint32_t expression) {
         const uir_loop_statement *s = &f->statements.data[i];
         if (s->kind != UIR_LOOP_STATEMENT_UPDATE || s->targets[0].tensor != e->load.tensor) continue;
         const uir_loop_expression *update = &f->expressions.data[f->monoids.data[s->monoid].update[0]];
-        return update->kind == UIR_LOOP_CALL && update->op == UIR_OP_ADD;
+        return update->kind == UIR_LOOP_CALL && update->op == op;
     }
     return false;
 }
@@ -510,6 +510,19 @@ static uint32_t divide_by_sum(uir_kernel *k, uint32_t row, uint32_t sum) {
     snprintf(mnemonic, sizeof mnemonic, "unary.reciprocal.%s", uir_dtype_name(dtype));
     uint32_t operands[2] = {row, uir_kernel_instruct(k, mnemonic, dtype, 0, &sum, 1, "")};
     return uir_kernel_call(k, UIR_OP_MUL, dtype, operands, 2);
+}
+
+/* What a row's elements are less than its greatest. */
+static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
+    const uir_loop_expression *e = &k->f->expressions.data[expression];
+    return e->kind == UIR_LOOP_CALL && e->op == UIR_OP_SUB && is_reduced_by(k, e->arguments[1], UIR_OP_MAX);
+}
+
+/* e^below as 2^(below log2 e), half the work: what the product loses is what the difference lost before it. */
+static uint32_t exponential_below(uir_kernel *k, uint32_t below) {
+    uint32_t operands[2] = {below, uir_kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
+    uint32_t exponent = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_F32, operands, 2);
+    return uir_kernel_instruct(k, "unary.exp2.f32", UIR_DTYPE_F32, k->values.data[exponent].lanes, &exponent, 1, "");
 }
 
 static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t depth) {
@@ -536,9 +549,12 @@ static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t dep
         return 0;
     case UIR_LOOP_CALL:
         for (uint32_t i = 0; i < e->argument_count; i++) operands[i] = make_expression(k, e->arguments[i], depth + 1);
-        if (k->status == UIR_STATUS_OK && e->op == UIR_OP_DIV && is_sum(k, e->arguments[1]) &&
+        if (k->status == UIR_STATUS_OK && e->op == UIR_OP_DIV && is_reduced_by(k, e->arguments[1], UIR_OP_ADD) &&
             k->values.data[operands[0]].lanes && !k->values.data[operands[1]].lanes)
             return divide_by_sum(k, operands[0], operands[1]);
+        if (k->status == UIR_STATUS_OK && e->op == UIR_OP_EXP && e->dtype == UIR_DTYPE_F32 &&
+            is_below_greatest(k, e->arguments[0]))
+            return exponential_below(k, operands[0]);
         if (e->overflows) return cast_to(k, operands[0], e->dtype, true);
         return uir_kernel_call(k, e->op, e->dtype, operands, e->argument_count);
     }
