@@ -53,5 +53,6 @@ static inline float uir_math_clamp(float value, float low, float high) {
 #undef UIR_MATH_SELECT
 #undef UIR_MATH_CLAMP
 #undef UIR_MATH_SCALE
+#undef UIR_MATH_FLOOR
 
 #endif
