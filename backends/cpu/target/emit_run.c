@@ -393,13 +393,9 @@ static const char *c_compute(run *r, uint32_t at, body body) {
     return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
-/* A reduction of what the run does not compute: its operand need not wait in registers for the rest. */
+/* A reduction of what only it reads: its operand need not wait in registers for the rest. */
 static bool goes_first(const run *r, uint32_t at) {
-    if (at < r->count - r->reductions) return false;
-    for (uint32_t i = 0; i < r->count - r->reductions; i++) {
-        if (r->instructions[i]->slices[0].pointer == r->instructions[at]->slices[1].pointer) return false;
-    }
-    return true;
+    return at >= r->count - r->reductions && r->operands[at * UIR_IOP_MAX_SLICES + 1].used;
 }
 
 /* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a
