@@ -518,7 +518,7 @@ static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
     return e->kind == UIR_LOOP_CALL && e->op == UIR_OP_SUB && is_reduced_by(k, e->arguments[1], UIR_OP_MAX);
 }
 
-/* e^below as 2^(below log2 e), half the work: what the product loses is what the difference lost before it. */
+/* e^below as 2^(below log2 e), which is cheaper: what the product loses is what the difference lost before it. */
 static uint32_t exponential_below(uir_kernel *k, uint32_t below) {
     uint32_t operands[2] = {below, uir_kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
     uint32_t exponent = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_F32, operands, 2);

@@ -105,7 +105,7 @@ static uir_dtype slice_dtype(const uir_vm_kernel *k, uint32_t slice) {
     return (uir_dtype)k->pointers[k->slices[slice].pointer].dtype;
 }
 
-/* The dtype each slice must have, by the instruction's family: NONE stands for "as the instruction". */
+/* Whether each slice has the dtype that the instruction's family asks of it. */
 static bool check_dtypes(const uir_vm_kernel *k, const vm_instruction *in, const uir_iop_row *row) {
     uir_dtype dtype = (uir_dtype)in->dtype;
     bool product = row->family == UIR_IOP_FAMILY_MMA;

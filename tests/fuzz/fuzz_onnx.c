@@ -274,7 +274,7 @@ int main(int argc, char **argv) {
             count++;
         } else {
             fprintf(stderr, "fuzz_onnx: cannot read %s\n", argv[i]);
-            release_samples(samples, count);
+            release_samples(samples, count + 1);
             return 2;
         }
     }

@@ -35,7 +35,6 @@ static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_
     return uir_dim_mul(dims, span, uir_dim_const(dims, (int64_t)(uir_dtype_bits(p->dtype) / 8) * instances));
 }
 
-/* Of a page; prelude_vector.inc's UIR_PAGE. */
 #define PAGE_BYTES 4096
 
 /* Local pointers in their order, each rounded up; then the one area for snapshots, which the largest decides. A
@@ -220,8 +219,8 @@ static void emit_pointers(emitter *e) {
     /* Half a page from where the first tensor begins: a load that agrees with an earlier store in the bits of a page
      * waits for it, and rows of whole pages would agree all along. */
     uir_c_line(e, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
-               arguments ? uir_c_format(e, "(((uintptr_t)pointers[0] + UIR_PAGE / 2 - (uintptr_t)scratch) & %u)",
-                                        (unsigned)(PAGE_BYTES - 64))
+               arguments ? uir_c_format(e, "(((uintptr_t)pointers[0] + %u - (uintptr_t)scratch) & %u)", PAGE_BYTES / 2u,
+                                        PAGE_BYTES - 64u)
                          : "0");
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];

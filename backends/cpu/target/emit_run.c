@@ -394,8 +394,8 @@ static const char *c_compute(run *r, uint32_t at, body body) {
 }
 
 /* A reduction of what only it reads: its operand need not wait in registers for the rest. */
-static bool goes_first(const run *r, uint32_t at) {
-    return at >= r->count - r->reductions && r->operands[at * UIR_IOP_MAX_SLICES + 1].used;
+static bool goes_first(const run *r, uint32_t at, body body) {
+    return body == BODY_ABREAST && at >= r->count - r->reductions && r->operands[at * UIR_IOP_MAX_SLICES + 1].used;
 }
 
 /* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a
@@ -409,7 +409,7 @@ static void emit_early_loads(run *r, body body) {
             const uir_iinstruction *in = r->instructions[i];
             for (uint32_t k = 1; k < in->slice_count; k++) {
                 const operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
-                if (!o->used || !along_one(o) || (body == BODY_ABREAST && goes_first(r, i))) continue;
+                if (!o->used || !along_one(o) || goes_first(r, i, body)) continue;
                 if (pass == 0)
                     loads++;
                 else
@@ -466,11 +466,10 @@ static void emit_reduction(run *r, uint32_t i, body body) {
 
 static void emit_body(run *r, body body) {
     uint32_t elementwise = r->count - r->reductions;
-    bool first = body == BODY_ABREAST;
     r->block++;
     r->value_count = 0;
-    for (uint32_t i = elementwise; first && i < r->count; i++) {
-        if (goes_first(r, i)) emit_reduction(r, i, body);
+    for (uint32_t i = elementwise; i < r->count; i++) {
+        if (goes_first(r, i, body)) emit_reduction(r, i, body);
     }
     if (!r->single) emit_early_loads(r, body);
     for (uint32_t i = 0; i < elementwise; i++) {
@@ -484,7 +483,7 @@ static void emit_body(run *r, body body) {
         close_each(r, body);
     }
     for (uint32_t i = elementwise; i < r->count; i++) {
-        if (!first || !goes_first(r, i)) emit_reduction(r, i, body);
+        if (!goes_first(r, i, body)) emit_reduction(r, i, body);
     }
 }
 
