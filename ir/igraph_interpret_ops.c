@@ -106,6 +106,9 @@ static bool float_binary(uir_iop_code code, bool is_double, double a, double b, 
     case UIR_IOP_MAX:
         *out = a > b || isnan(a) ? a : b;
         return true;
+    case UIR_IOP_MAXNUM:
+        *out = b > a || isnan(a) ? b : a;
+        return true;
     default:
         return false;
     }
@@ -418,33 +421,18 @@ static uir_status iota(imachine *machine, iunit *unit, const uir_iinstruction *i
 
 /* ---- reductions ---- */
 static icell identity_of(uir_iop_code code, scalar_type t) {
-    icell cell = {.defined = true};
-    int64_t least = t.is_float ? 0 : uir_dtype_integer_min(t.dtype);
-    int64_t greatest = t.is_float ? 0 : (int64_t)uir_dtype_integer_max(t.dtype);
-    switch (code) {
-    case UIR_IOP_REDUCE_MUL:
-    case UIR_IOP_SCAN_MUL:
-        cell.real = 1, cell.integer = 1;
-        break;
-    case UIR_IOP_REDUCE_MAX:
-        cell.real = -(double)INFINITY, cell.integer = least;
-        break;
-    case UIR_IOP_REDUCE_MIN:
-        cell.real = (double)INFINITY, cell.integer = greatest;
-        break;
-    default:
-        break;
-    }
-    return cell;
+    uir_iop_identity identity = uir_iop_get_monoid(code).identity;
+    if (t.is_float) return (icell){.defined = true, .real = uir_iop_identity_real(identity)};
+    return (icell){.defined = true, .integer = uir_iop_identity_integer(identity, t.dtype)};
 }
 
 static icell combine(uir_iop_code code, scalar_type t, icell a, icell b) {
     icell out = {.defined = a.defined && b.defined};
     if (t.is_float) {
-        (void)float_binary(uir_iop_combining(code), t.is_double, a.real, b.real, &out.real);
+        (void)float_binary(uir_iop_get_monoid(code).operation, t.is_double, a.real, b.real, &out.real);
         out.real = narrow(t, out.real);
     } else {
-        (void)integer_binary(uir_iop_combining(code), t, a.integer, b.integer, &out.integer);
+        (void)integer_binary(uir_iop_get_monoid(code).operation, t, a.integer, b.integer, &out.integer);
     }
     return out;
 }

@@ -5,6 +5,7 @@
 #ifndef UIR_IR_IOPS_H
 #define UIR_IR_IOPS_H
 
+#include "base/dtype.h"
 #include "base/status.h"
 
 #define UIR_IGRAPH_MAX_RANK  8
@@ -54,19 +55,35 @@ static inline uir_dtype uir_iop_operand_dtype(uir_iop_code code, uir_dtype dtype
     return code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : dtype;
 }
 
-/* The binary instruction that a reduction or scan repeats. */
-static inline uir_iop_code uir_iop_combining(uir_iop_code code) {
-    switch (code) {
-    case UIR_IOP_REDUCE_MUL:
-    case UIR_IOP_SCAN_MUL:
-        return UIR_IOP_MUL;
-    case UIR_IOP_REDUCE_MAX:
-        return UIR_IOP_MAX;
-    case UIR_IOP_REDUCE_MIN:
-        return UIR_IOP_MIN;
-    default:
-        return UIR_IOP_ADD;
-    }
+typedef enum uir_iop_identity {
+    UIR_IOP_IDENTITY_ZERO,
+    UIR_IOP_IDENTITY_ONE,
+    UIR_IOP_IDENTITY_LEAST,
+    UIR_IOP_IDENTITY_GREATEST
+} uir_iop_identity;
+
+/* What a reduction or scan repeats, and what it begins with. */
+typedef struct uir_iop_monoid {
+    uir_iop_code operation;
+    uir_iop_identity identity;
+} uir_iop_monoid;
+static inline uir_iop_monoid uir_iop_get_monoid(uir_iop_code code) {
+    static const uir_iop_monoid rows[UIR_IOP_COUNT] = {
+#define UIR_IOP_MONOID(constant, operation, identity)                                                                  \
+    [UIR_IOP_##constant] = {UIR_IOP_##operation, UIR_IOP_IDENTITY_##identity},
+#include "ir/iops.def"
+    };
+    return rows[code];
+}
+
+/* An identity as a number of a float dtype, or of an integer one (a u64's bits). */
+static inline double uir_iop_identity_real(uir_iop_identity identity) {
+    static const double values[] = {0, 1, -__builtin_inf(), __builtin_inf()};
+    return values[identity];
+}
+static inline int64_t uir_iop_identity_integer(uir_iop_identity identity, uir_dtype dtype) {
+    const int64_t values[] = {0, 1, uir_dtype_integer_min(dtype), (int64_t)uir_dtype_integer_max(dtype)};
+    return values[identity];
 }
 
 typedef enum uir_isymbol_kind {

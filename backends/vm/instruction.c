@@ -57,23 +57,11 @@ static uir_status iota(vm_machine *machine, const vm_instruction *in) {
 
 /* ---- reductions and scans ---- */
 static void store_identity(uint32_t code, uir_dtype dtype, char *to) {
-    uir_iop_code op = uir_iop_combining((uir_iop_code)code);
-    if (uir_dtype_is_float(dtype)) {
-        uir_dtype_store_double(dtype, to, 0,
-                               op == UIR_IOP_MUL   ? 1
-                               : op == UIR_IOP_MAX ? -(double)INFINITY
-                               : op == UIR_IOP_MIN ? (double)INFINITY
-                                                   : 0,
-                               UIR_ROUND_NEAREST_EVEN);
-    } else {
-        int64_t least = uir_dtype_integer_min(dtype), greatest = (int64_t)uir_dtype_integer_max(dtype);
-        uir_dtype_store_integer(dtype, to, 0,
-                                op == UIR_IOP_MUL   ? 1
-                                : op == UIR_IOP_MAX ? least
-                                : op == UIR_IOP_MIN ? greatest
-                                                    : 0,
-                                false, UIR_ROUND_NEAREST_EVEN);
-    }
+    uir_iop_identity identity = uir_iop_get_monoid((uir_iop_code)code).identity;
+    if (uir_dtype_is_float(dtype))
+        uir_dtype_store_double(dtype, to, 0, uir_iop_identity_real(identity), UIR_ROUND_NEAREST_EVEN);
+    else
+        uir_dtype_store_integer(dtype, to, 0, uir_iop_identity_integer(identity, dtype), false, UIR_ROUND_NEAREST_EVEN);
 }
 
 /* Element `index` (row-major) of a view of few elements. */
@@ -91,7 +79,8 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
                               const char *copy) {
     uir_dtype dtype = (uir_dtype)in->dtype;
     vm_reduce *routine = machine->routines->reduce[in->code][dtype];
-    vm_elementwise *combine = machine->routines->elementwise[uir_iop_combining((uir_iop_code)in->code)][dtype];
+    vm_elementwise *combine =
+        machine->routines->elementwise[uir_iop_get_monoid((uir_iop_code)in->code).operation][dtype];
     int64_t columns = vm_view_columns(from), rows = to->total;
     _Alignas(64) char lanes[UIR_REDUCE_LANES * 8];
     char identity[8] = {0}, old[8], *buffer = machine->chunks[1];
@@ -123,7 +112,8 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
 static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, const vm_view *to, const vm_view *from,
                                  const char *copy) {
     uir_dtype dtype = (uir_dtype)in->dtype;
-    vm_elementwise *combine = machine->routines->elementwise[uir_iop_combining((uir_iop_code)in->code)][dtype];
+    vm_elementwise *combine =
+        machine->routines->elementwise[uir_iop_get_monoid((uir_iop_code)in->code).operation][dtype];
     int64_t columns = vm_view_columns(from), lines = from->dims[from->rank - 2].count,
             groups = columns ? to->total / columns : 0;
     char identity[8] = {0}, *sum = machine->chunks[0], *buffer = machine->chunks[1];

@@ -230,6 +230,12 @@ static void emit_pointers(emitter *e) {
             uir_c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
             continue;
         }
+        if (uir_c_dim_is(e, p->element_span, 1) && p->instances == 1) {
+            /* A number has no address: the compiler keeps it in a register from one run to the next. */
+            uir_c_line(e, "%s %s_number[1] = {0}, *const %s __attribute__((unused)) = %s_number;", type, name, name,
+                       name);
+            continue;
+        }
         uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)(local + %s);", type, name, type, at);
         uir_c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));

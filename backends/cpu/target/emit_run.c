@@ -51,20 +51,15 @@ const char *uir_c_operation(uir_iop_code code) {
 }
 
 const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype) {
+    uir_iop_identity identity = uir_iop_get_monoid(code).identity;
     const char *type = uir_c_type(dtype);
-    switch (code) {
-    case UIR_IOP_REDUCE_MUL:
-    case UIR_IOP_SCAN_MUL:
-        return uir_c_literal(e, dtype, 1);
-    case UIR_IOP_REDUCE_MAX:
-        if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)-UIR_INFINITY", type);
-        return uir_c_format(e, "(%s)(%lld - 1)", type, (long long)(uir_dtype_integer_min(dtype) + 1));
-    case UIR_IOP_REDUCE_MIN:
-        if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)UIR_INFINITY", type);
-        return uir_c_format(e, "(%s)%lluu", type, (unsigned long long)uir_dtype_integer_max(dtype));
-    default:
-        return uir_c_literal(e, dtype, 0);
-    }
+    bool least = identity == UIR_IOP_IDENTITY_LEAST;
+    if (identity == UIR_IOP_IDENTITY_ZERO || identity == UIR_IOP_IDENTITY_ONE)
+        return uir_c_literal(e, dtype, uir_iop_identity_real(identity));
+    if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)%sUIR_INFINITY", type, least ? "-" : "");
+    int64_t number = uir_iop_identity_integer(identity, dtype);
+    if (least) return uir_c_format(e, "(%s)(%lld - 1)", type, (long long)(number + 1));
+    return uir_c_format(e, "(%s)%lluu", type, (unsigned long long)number);
 }
 
 static uir_dtype result_dtype(const uir_iinstruction *in) {
@@ -72,9 +67,33 @@ static uir_dtype result_dtype(const uir_iinstruction *in) {
     return family == UIR_IOP_FAMILY_COMPARE ? UIR_DTYPE_BOOL : family == UIR_IOP_FAMILY_CAST ? in->dtype_b : in->dtype;
 }
 
-/* The extremes of f32 keep apart which lanes have met a NaN: that is off the chain of comparisons. */
+/* The extremes of f32: a comparison of the machine's own for lanes that are no NaN. Those that a NaN decides keep apart
+ * which lanes have met one: that is off the chain of comparisons. */
+typedef struct extreme {
+    uir_iop_code code;
+    const char *compare;
+    bool tracks_nan;
+} extreme;
+
+static const extreme *find_extreme(const uir_iinstruction *in) {
+    static const extreme rows[] = {{UIR_IOP_REDUCE_MAX, "greater", true},
+                                   {UIR_IOP_REDUCE_MAXNUM, "greater_number", false},
+                                   {UIR_IOP_REDUCE_MIN, "less", true}};
+    for (size_t i = 0; in->dtype == UIR_DTYPE_F32 && i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].code == in->code) return &rows[i];
+    }
+    return NULL;
+}
+
 static bool tracks_nan(const uir_iinstruction *in) {
-    return in->dtype == UIR_DTYPE_F32 && (in->code == UIR_IOP_REDUCE_MAX || in->code == UIR_IOP_REDUCE_MIN);
+    const extreme *extreme = find_extreme(in);
+    return extreme && extreme->tracks_nan;
+}
+
+/* What combines lanes of a row reduction, none of which is NaN unless it is told apart. */
+static const char *combining(const uir_iinstruction *in) {
+    const extreme *extreme = find_extreme(in);
+    return extreme ? extreme->compare : uir_c_operation(in->code);
 }
 
 /* A function that is a long chain of dependent operations: kernel_math.inc has it for vectors in step. */
@@ -87,10 +106,6 @@ static bool is_chain(const uir_iinstruction *in) {
     default:
         return false;
     }
-}
-
-static const char *extreme_of(const uir_iinstruction *in) {
-    return in->code == UIR_IOP_REDUCE_MAX ? "greater" : "less";
 }
 
 static bool is_dead(const run *r, uint32_t pointer) {
@@ -439,7 +454,7 @@ static const char *emit_value(run *r, uint32_t at, body body) {
 static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[i];
-    const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
+    const char *type = uir_c_type(in->dtype);
     const char *lane = body == BODY_ABREAST ? "g + u" : "u", *below = "uir_lanes_below(n - j)";
     const char *part = uir_c_format(e, "r%u[%s]", i, lane);
     if (tracks_nan(in)) {
@@ -448,11 +463,10 @@ static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
             x = uir_c_format(e, "v_select_f32(%s, %s, v_set_f32(%s))", below, x,
                              uir_c_identity(e, in->code, in->dtype));
         uir_c_line(e, "%s = uir_met_nan(%s, %s);", met, met, x);
-        uir_c_line(e, "%s = v_%s_f32(%s, %s);", part, extreme_of(in), part, x);
-        return;
     }
-    const char *next = uir_c_format(e, "v_%s_%s(%s, %s)", operation, type, part, x);
-    if (body == BODY_PART) next = uir_c_format(e, "v_select_%s(%s, %s, %s)", type, below, next, part);
+    const char *next = uir_c_format(e, "v_%s_%s(%s, %s)", combining(in), type, part, x);
+    if (body == BODY_PART && !tracks_nan(in))
+        next = uir_c_format(e, "v_select_%s(%s, %s, %s)", type, below, next, part);
     uir_c_line(e, "%s = %s;", part, next);
 }
 
@@ -485,12 +499,6 @@ static void emit_body(run *r, body body) {
     for (uint32_t i = elementwise; i < r->count; i++) {
         if (!goes_first(r, i, body)) emit_reduction(r, i, body);
     }
-}
-
-/* Whether `step` elements from `at` on lie inside. */
-static const char *c_is_whole(run *r, const char *at, const char *step) {
-    return r->guarded ? uir_c_format(r->e, "%s >= first && %s + %s <= last", at, at, step)
-                      : uir_c_format(r->e, "%s + %s <= n", at, step);
 }
 
 /* UIR_LANES elements; with reductions their 32 lanes. */
@@ -527,10 +535,14 @@ static void emit_last_dim(run *r) {
     if (r->exact) {
         emit_block(r, BODY_WHOLE);
     } else {
-        /* A loop of its own: what it needs is all that its registers hold. */
-        uir_c_open(e, "for (; %s; %s += %s)", c_is_whole(r, j, step), j, step);
+        /* A loop of its own: what it needs is all that its registers hold. The blocks that lie inside every slice are
+         * one stretch. */
+        const char *last = r->guarded ? "last" : "n";
+        if (r->guarded) uir_c_open(e, "if (%s >= first)", j);
+        uir_c_open(e, "for (; %s <= %s - %s; %s += %s)", j, last, step, j, step);
         emit_block(r, BODY_WHOLE);
         uir_c_close(e);
+        if (r->guarded) uir_c_close(e);
         uir_c_line(e, "if (%s >= n) break;", j);
         emit_block(r, BODY_PART);
     }
@@ -552,11 +564,8 @@ static void emit_finish(run *r, uint32_t i) {
         index[d] = wanted == 1 || wanted > r->rank ? "0" : r->loops[r->rank - wanted];
     }
     const char *total = uir_c_format(e, "total%u", i);
-    if (tracks_nan(in))
-        uir_c_line(e, "f32 %s = uir_met_any(met%u) ? (f32)UIR_NAN : v_finish_%s_f32(r%u);", total, i, extreme_of(in),
-                   i);
-    else
-        uir_c_line(e, "%s %s = v_finish_%s_%s(r%u);", type, total, operation, type, i);
+    const char *nan = tracks_nan(in) ? uir_c_format(e, "uir_met_any(met%u) ? (f32)UIR_NAN : ", i) : "";
+    uir_c_line(e, "%s %s = %sv_finish_%s_%s(r%u);", type, total, nan, combining(in), type, i);
     if (in->accumulate)
         uir_c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
                    uir_access_read(e, &result, index, uir_c_literal(e, in->dtype, 0)), total);

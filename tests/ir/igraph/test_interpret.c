@@ -2,6 +2,8 @@
  * nothing before it looked at these kernels. */
 #include "tests/ir/igraph/support.h"
 
+#include <math.h>
+
 enum { SIZE = 16 };
 
 #define HEAD                                                                                                           \
@@ -27,7 +29,7 @@ static void expect(const char *text, int64_t n, const int64_t *indices, const fl
     uir_status status = run(&k, text, n, indices, out);
     if (status != UIR_STATUS_OK) fail_msg("%s in\n%s", k.diagnostics.last->message, text);
     for (int64_t e = 0; e < n; e++)
-        if (out[e] != expected[e])
+        if (out[e] != expected[e] && !(isnan(out[e]) && isnan(expected[e])))
             fail_msg("element %d is %g, not %g, in\n%s", (int)e, (double)out[e], (double)expected[e], text);
     for (int64_t e = n; e < SIZE; e++) assert_true(out[e] == -77);
     kernel_close(&k);
@@ -68,6 +70,34 @@ static void a_number_that_selects_is_a_bool(void **state) {
     (void)state;
     expect(HEAD "  phase {\n    ternary.select.f32 %y[0:N], 1, %x[0:N], 9\n  }\n}\n", 3, NULL, (float[]){1, 2, 3});
     expect(HEAD "  phase {\n    ternary.select.f32 %y[0:N], 0, %x[0:N], 9\n  }\n}\n", 3, NULL, (float[]){9, 9, 9});
+}
+
+/* Of a row 0, 1, .. whose element 0 became 0/0. A quotient by what is left tells the sign of a 0. */
+#define OF_NAN(instructions)                                                                                           \
+    HEAD "  phase {\n    binary.sub.f32 %w[0:N], %x[0:N], 1\n    binary.div.f32 %w[0:1], %w[0:1], "                    \
+         "%w[0:1]\n" instructions "  }\n}\n"
+#define OF_ZEROS(instruction)                                                                                          \
+    HEAD "  phase {\n    binary.mul.f32 %w[0:N], %x[0:N], 0\n    unary.neg.f32 %y[0:N], %w[0:N]\n    " instruction     \
+         "\n    binary.div.f32 %y[0:N], 1, %y[0:N]\n  }\n}\n"
+static void the_greatest_is_nan_or_passes_over_it(void **state) {
+    (void)state;
+    expect(OF_NAN("    binary.max.f32 %y[0:N], %w[0:N], %x[0:N]\n"), 3, NULL, (float[]){NAN, 2, 3});
+    expect(OF_NAN("    binary.max.f32 %y[0:N], %x[0:N], %w[0:N]\n"), 3, NULL, (float[]){NAN, 2, 3});
+    expect(OF_NAN("    binary.maxnum.f32 %y[0:N], %w[0:N], %x[0:N]\n"), 3, NULL, (float[]){1, 2, 3});
+    expect(OF_NAN("    binary.maxnum.f32 %y[0:N], %x[0:N], %w[0:N]\n"), 3, NULL, (float[]){1, 2, 3});
+    expect(OF_NAN("    binary.maxnum.f32 %y[0:N], %w[0:N], 1.5\n"), 3, NULL, (float[]){1.5f, 1.5f, 2});
+    expect(OF_NAN("    binary.maxnum.f32 %y[0:N], %w[0:N], %w[0:N]\n"), 2, NULL, (float[]){NAN, 1});
+    expect(OF_NAN("    reduce.max.row.unit.f32 %y[0:1], %w[0:N]\n"), 1, NULL, (float[]){NAN});
+    expect(OF_NAN("    fill.f32 %y[0:N], 0\n    reduce.max.row.unit.f32 %y[0:1], %w[0:N]\n"), 3, NULL,
+           (float[]){NAN, 0, 0});
+    expect(OF_NAN("    fill.f32 %y[0:N], 0\n    reduce.maxnum.row.unit.f32 %y[0:1], %w[0:N]\n"), 3, NULL,
+           (float[]){2, 0, 0});
+    expect(OF_NAN("    reduce.maxnum.row.unit.f32 %y[0:1], %w[0:N]\n"), 1, NULL, (float[]){-INFINITY});
+    /* Of 0 and -0 the later one, but for maxnum. */
+    expect(OF_ZEROS("binary.max.f32 %y[0:N], %w[0:N], %y[0:N]"), 1, NULL, (float[]){-INFINITY});
+    expect(OF_ZEROS("binary.max.f32 %y[0:N], %y[0:N], %w[0:N]"), 1, NULL, (float[]){INFINITY});
+    expect(OF_ZEROS("binary.maxnum.f32 %y[0:N], %w[0:N], %y[0:N]"), 1, NULL, (float[]){INFINITY});
+    expect(OF_ZEROS("binary.maxnum.f32 %y[0:N], %y[0:N], %w[0:N]"), 1, NULL, (float[]){-INFINITY});
 }
 
 static void first_and_last_are_the_ends_of_a_loop(void **state) {
@@ -167,6 +197,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indices_outside_are_wrapped_clamped_or_skipped),
         cmocka_unit_test(a_number_that_selects_is_a_bool),
+        cmocka_unit_test(the_greatest_is_nan_or_passes_over_it),
         cmocka_unit_test(first_and_last_are_the_ends_of_a_loop),
         cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
         cmocka_unit_test(undefined_values_do_not_come_out),
