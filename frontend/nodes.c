@@ -212,11 +212,17 @@ uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, UirOnnx_
 
 /* ---- graphs ---- */
 
-static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_tensor *tensor,
+/* `read`: what came of reading its tensor. */
+static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_status read, uir_tensor *tensor,
                                   const uir_location *place) {
     uir_name name;
-    uir_value_id value;
+    uir_value_id value = {0};
+    UIR_TRY(uir_import_absorb(importer, read));
     uir_status status = uir_import_name(importer, bytes, &name);
+    if (read != UIR_STATUS_OK) {
+        /* Its users are not to be told that it does not exist. */
+        return status == UIR_STATUS_OK && name.id ? uir_import_bind(importer, name, value, place) : status;
+    }
     if (status == UIR_STATUS_OK && !name.id) {
         uir_tensor_release(tensor);
         return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "an initializer has no name");
@@ -233,28 +239,18 @@ static uir_status import_initializers(uir_importer *importer, const UirOnnx__Gra
                                       const uir_location *place) {
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const UirOnnx__TensorProto *t = proto->initializer[i];
-        uir_tensor *tensor;
+        uir_tensor *tensor = NULL;
         UIR_TRY(uir_import_spend(importer, 1 + (t->has_raw_data ? uir_proto_raw_span(t).length / 64 : 0)));
-        uir_status status = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
-        UIR_TRY(uir_import_absorb(importer, status));
-        if (status != UIR_STATUS_OK) {
-            /* Its users are not to be told that it does not exist. */
-            uir_name name;
-            UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(t, name), &name));
-            if (name.id) UIR_TRY(uir_import_bind(importer, name, (uir_value_id){0}, place));
-            continue;
-        }
-        UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t, name), tensor, place));
+        uir_status read = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
+        UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t, name), read, tensor, place));
     }
     for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
         const UirOnnx__SparseTensorProto *t = proto->sparse_initializer[i];
-        uir_tensor *tensor;
+        uir_tensor *tensor = NULL;
+        uir_bytes name = t->values ? UIR_PROTO_BYTES(t->values, name) : (uir_bytes){0};
         UIR_TRY(uir_import_spend(importer, 1 + UIR_IMPORT_MAX_INLINED_WORK / 100));
-        uir_status status = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
-        UIR_TRY(uir_import_absorb(importer, status));
-        if (status == UIR_STATUS_OK) {
-            UIR_TRY(add_initializer(importer, UIR_PROTO_BYTES(t->values, name), tensor, place));
-        }
+        uir_status read = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
+        UIR_TRY(add_initializer(importer, name, read, tensor, place));
     }
     return UIR_STATUS_OK;
 }

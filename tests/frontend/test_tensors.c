@@ -184,6 +184,9 @@ static void headers_that_lie(void **state) {
     expect_refusal(make_tensor("t", UIR_DTYPE_F32, 1, large), UIR_STATUS_BAD_FILE, "stored elements");
     expect_refusal(make_tensor("t", UIR_DTYPE_STRING, 1, large), UIR_STATUS_BAD_FILE, "stored elements");
     expect_refusal(make_tensor("t", UIR_DTYPE_F32, UIR_MAX_RANK + 1, many), UIR_STATUS_UNSUPPORTED, "dims");
+    blob most = make_tensor("t", UIR_DTYPE_U8, UIR_MAX_RANK, many);
+    put_bytes(&most, TENSOR_RAW, "a", 1);
+    expect_tensor(most, UIR_DTYPE_U8, "a", 1);
     expect_refusal(make_tensor("t", 0, 1, three), UIR_STATUS_BAD_FILE, "element type");
     expect_refusal(make_tensor("t", 99, 1, three), UIR_STATUS_UNSUPPORTED, "element type number 99");
     expect_refusal(make_tensor("t", -1, 1, three), UIR_STATUS_UNSUPPORTED, "element type number -1");
@@ -201,6 +204,21 @@ static void data_is_given_once_and_in_its_field(void **state) {
     tensor = make_tensor("t", UIR_DTYPE_I32, 1, three);
     put_bytes(&tensor, TENSOR_FLOATS, floats, 12);
     expect_refusal(tensor, UIR_STATUS_BAD_FILE, "does not use");
+    static const int64_t one[] = {1};
+    tensor = make_tensor("t", UIR_DTYPE_I32, 1, one);
+    put_bytes(&tensor, TENSOR_FLOATS, floats, 4);
+    expect_refusal(tensor, UIR_STATUS_BAD_FILE, "does not use");
+    tensor = make_tensor("t", UIR_DTYPE_F32, 1, one);
+    put_bytes(&tensor, TENSOR_FLOATS, floats, 4);
+    put_bytes(&tensor, TENSOR_RAW, floats, 4);
+    expect_refusal(tensor, UIR_STATUS_BAD_FILE, "more than once");
+    tensor = make_tensor("t", UIR_DTYPE_F32, 1, three); /* an empty field says nothing */
+    put_bytes(&tensor, TENSOR_FLOATS, floats, 12);
+    put_bytes(&tensor, TENSOR_RAW, "", 0);
+    expect_tensor(tensor, UIR_DTYPE_F32, floats, 12);
+    tensor = make_tensor("t", UIR_DTYPE_F32, 1, three);
+    put_bytes(&tensor, TENSOR_RAW, "", 0);
+    expect_refusal(tensor, UIR_STATUS_BAD_FILE, "0 bytes of raw data");
     tensor = make_tensor("t", UIR_DTYPE_F32, 1, three);
     put_int(&tensor, TENSOR_LOCATION, 7);
     expect_refusal(tensor, UIR_STATUS_BAD_FILE, "location 7");
@@ -210,12 +228,10 @@ static void data_is_given_once_and_in_its_field(void **state) {
     expect_refusal(tensor, UIR_STATUS_BAD_FILE, "not allowed here");
 }
 
-static blob sparse_graph(const int64_t *dims, uint32_t rank, const int64_t *indices, uint32_t index_rank, size_t nnz) {
-    float values[] = {5, 6};
-    int64_t value_dims[] = {2}, index_dims[] = {(int64_t)nnz, rank};
-    blob sparse = blob_new(), value = make_tensor("w", UIR_DTYPE_F32, 1, value_dims);
-    blob index = make_tensor("", UIR_DTYPE_I64, index_rank, index_dims);
-    put_bytes(&value, TENSOR_RAW, values, sizeof values);
+static blob sparse_graph_of(blob value, const int64_t *dims, uint32_t rank, const int64_t *indices, uint32_t index_rank,
+                            size_t nnz) {
+    int64_t index_dims[] = {(int64_t)nnz, rank};
+    blob sparse = blob_new(), index = make_tensor("", UIR_DTYPE_I64, index_rank, index_dims);
     put_bytes(&index, TENSOR_RAW, indices, nnz * (index_rank == 2 ? rank : 1) * sizeof *indices);
     put_message(&sparse, 1, value);
     put_message(&sparse, 2, index);
@@ -223,6 +239,42 @@ static blob sparse_graph(const int64_t *dims, uint32_t rank, const int64_t *indi
     blob graph = make_graph_of(make_node("Add", "n", "x,w", "y"));
     put_message(&graph, GRAPH_SPARSE, sparse);
     return graph;
+}
+
+static blob sparse_graph(const int64_t *dims, uint32_t rank, const int64_t *indices, uint32_t index_rank, size_t nnz) {
+    float values[] = {5, 6};
+    int64_t value_dims[] = {2};
+    blob value = make_tensor("w", UIR_DTYPE_F32, 1, value_dims);
+    put_bytes(&value, TENSOR_RAW, values, sizeof values);
+    return sparse_graph_of(value, dims, rank, indices, index_rank, nnz);
+}
+
+/* Two elements of a type at the places 0 and 5 of 2 x 3. */
+static void expect_sparse(int32_t dtype, const void *stored, size_t stored_size, const void *dense, size_t size) {
+    static const int64_t dims[] = {2, 3}, two[] = {2}, places[] = {0, 5};
+    blob value = make_tensor("w", dtype, 1, two);
+    put_bytes(&value, dtype == UIR_DTYPE_STRING ? TENSOR_STRINGS : TENSOR_RAW, stored, stored_size);
+    blob model = make_model(sparse_graph_of(value, dims, 2, places, 1, 2));
+    if (!dense) {
+        expect_failure(model, UIR_STATUS_UNSUPPORTED, "sparse tensors of");
+        return;
+    }
+    loaded l;
+    load_model(&l, model, NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    const uir_tensor *w = uir_value_info_get(l.module, main_node(&l, 0)->inputs[1])->constant;
+    assert_int_equal(w->byte_size, size);
+    assert_memory_equal(w->data, dense, size);
+    unload(&l);
+}
+
+static void sparse_tensors_of_every_width(void **state) {
+    (void)state;
+    expect_sparse(UIR_DTYPE_F8E4M3FN, "\x38\x40", 2, "\x38\0\0\0\0\x40", 6);
+    expect_sparse(UIR_DTYPE_I16, "\1\2\3\4", 4, "\1\2\0\0\0\0\0\0\0\0\3\4", 12);
+    expect_sparse(UIR_DTYPE_U4, "\x73", 1, "\3\0\x70", 3);
+    expect_sparse(UIR_DTYPE_F4E2M1, "\x73", 1, NULL, 0);
+    expect_sparse(UIR_DTYPE_STRING, "a", 1, NULL, 0);
 }
 
 static void sparse_initializers_become_dense(void **state) {
@@ -335,6 +387,7 @@ int main(void) {
         cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(data_is_given_once_and_in_its_field),
         cmocka_unit_test(sparse_initializers_become_dense),
+        cmocka_unit_test(sparse_tensors_of_every_width),
         cmocka_unit_test(files_of_another_kind_are_refused),
         cmocka_unit_test(values_are_written_and_read_again),
     };
