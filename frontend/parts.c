@@ -309,6 +309,15 @@ static uir_status wrap_type(uir_value_kind kind, const uir_text *element, uir_te
     return status;
 }
 
+/* A name as it is, without the quotes of an expression. */
+static void print_dim_name(const uir_dims *dims, uir_dim dim, uir_text *text) {
+    const uir_dim_node *node = uir_dim_get(dims, dim);
+    if (node->kind == UIR_DIM_SYMBOL)
+        uir_text_append_string(text, uir_dims_symbol_name(dims, (uir_symbol){(uint32_t)node->value}));
+    else
+        uir_dim_print(dims, dim, text);
+}
+
 uir_status uir_onnx_print_type(const uir_module *module, const uir_type *type, uir_text *text) {
     uir_text names[UIR_MAX_RANK], element;
     int64_t dims[UIR_MAX_RANK];
@@ -319,7 +328,7 @@ uir_status uir_onnx_print_type(const uir_module *module, const uir_type *type, u
         uir_text_init(&names[i], &text->allocator);
         if (uir_dim_is_const(module->dims, type->dims[i], &dims[i])) continue;
         dims[i] = -1;
-        uir_dim_print(module->dims, type->dims[i], &names[i]);
+        print_dim_name(module->dims, type->dims[i], &names[i]);
         if (status == UIR_STATUS_OK) status = uir_text_status(&names[i]);
     }
     bool list = type->kind != UIR_VALUE_TENSOR;
