@@ -139,6 +139,11 @@ static void test_reading(void **state) {
     expect_read("0X1p-1074", 5e-324);
     expect_read("0x1p-1075", 0);
     expect_read("0x1.000000000000080000000000001p0", 0x1.0000000000001p0);
+    expect_read("0xABCDEFp0", 0xabcdef);
+    expect_read("0xabcdefP-4", 0xabcdefp-4);
+    expect_read("0x123456789abcdef01p0", 0x123456789abcdef01p0); /* more digits than a mantissa keeps */
+    expect_read("0x80000000000004000000000001", 0x8000000000000800p40);
+    expect_read("0x8000000000000400.0000001p0", 0x8000000000000800p0);
     expect_read("1.7976931348623159e308", INFINITY);
     expect_read("1.79769313486231580793e308", 1.7976931348623157e308);
     /* Ties between doubles, exact and just beyond. */
@@ -152,8 +157,9 @@ static void test_reading(void **state) {
     memcpy(digits, "9007199254740993.", 17);
     strcpy(digits + sizeof digits - 10, "1e0");
     expect_read(digits, 9007199254740994.0);
-    const char *const bad[] = {"",   "+",    "-",  ".",  "e5",   "1e",  "1e+",      "1.5x",
-                               "0x", "0xp1", "1 ", " 1", "1..2", "--1", "infinity", "1,5"};
+    const char *const bad[] = {"",    "+",    "-",   ".",   "e5",    "1e",    "1e+",      "1.5x",
+                               "0x",  "0xp1", "1 ",  " 1",  "1..2",  "--1",   "infinity", "1,5",
+                               "nax", "ina",  "1e/", "1e:", "0x1p/", "0xgp0", "0xGp0",    "0x1p"};
     double value;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(uir_double_from_text(bad[i], strlen(bad[i]), &value));
