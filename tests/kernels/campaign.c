@@ -105,7 +105,7 @@ static void run_batch(harness *h, uir_igraph **kernels, uint32_t count, uint32_t
     engines_open(&e, false);
     snprintf(t->where, sizeof t->where, "compiling @%s and %u more", kernels[0]->name, count - 1);
     if (!engines_compile(&e, h, (const uir_igraph *const *)kernels, count, flags, failed, sizeof failed))
-        job_fail(t, "@%s and %u more do not compile by %s", kernels[0]->name, count - 1, failed);
+        job_fail(t, "@%s and %u more do not compile cleanly by %s", kernels[0]->name, count - 1, failed);
     harness_say(h, "compile");
     for (uint32_t i = 0; i < count; i++) {
         run_kernel(h, &e, i, kernels[i], sizes, t);

@@ -170,12 +170,16 @@ bool engines_compile(engines *e, harness *h, const uir_igraph *const *kernels, u
         uir_cpu_compile_options options = {
             .variant = x->variant, .compiler = x->compiler, .extra_flags = flags, .timeout_ms = 600000};
         uir_status status = UIR_STATUS_OK;
+        const uir_diagnostic *last = h->diagnostics.last;
         if (x->emulated)
             status = compile_program(e, x, h, kernels, count, &source, &options);
         else if (x->compiler)
             status = uir_cpu_compile(&h->allocator, &options, source.data, source.length, &h->diagnostics, &x->module);
-        if (status != UIR_STATUS_OK && used < size)
-            used += (size_t)snprintf(failed + used, size - used, "%s%s", used ? " " : "", x->name);
+        /* Sanitizers bring warnings of their own. */
+        bool warned = status == UIR_STATUS_OK && !flags && h->diagnostics.last != last;
+        if ((warned || status != UIR_STATUS_OK) && used < size)
+            used += (size_t)snprintf(failed + used, size - used, "%s%s%s", used ? ", " : "", x->name,
+                                     warned ? ", with a warning" : "");
     }
     uir_text_deinit(&source);
     return failed[0] == 0;

@@ -40,8 +40,8 @@ void engines_close(engines *e);
 /* How many engines are missing. */
 uint32_t engines_missing(const engines *e);
 
-/* Compiles the kernels for every engine that compiles; false, with messages in the harness, when one cannot.
- * `flags`: more flags for the compilers, or NULL. `failed`: names of those engines, separated by blanks. */
+/* Compiles the kernels for every engine that compiles; false, with messages in the harness, when one cannot, or warns.
+ * `flags`: more flags for the compilers, whose warnings then do not count, or NULL. `failed`: those engines. */
 bool engines_compile(engines *e, harness *h, const uir_igraph *const *kernels, uint32_t count, const char *flags,
                      char *failed, size_t size);
 void engines_drop(engines *e);

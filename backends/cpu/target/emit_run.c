@@ -443,7 +443,7 @@ static const char *emit_value(run *r, uint32_t at, body body) {
         const char *x = emit_operand(r, at, 0, &slice, body), *of = strchr(x, '[');
         if (of) {
             const char *name = uir_c_format(e, "t%u", e->next++);
-            uir_c_line(e, "v_f32 %s[UIR_ABREAST];", name);
+            uir_c_line(e, "v_f32 %s[UIR_ABREAST] __attribute__((unused));", name);
             uir_c_line(e, "UIR_TOGETHER(w_%s_f32, %s, %.*s)", uir_c_operation(in->code), name, (int)(of - x), x);
             return uir_c_format(e, "%s[u]", name);
         }
