@@ -181,7 +181,7 @@ static uir_datum *make_datum(apart *a, uir_dtype dtype, uint32_t rank, const int
     uir_tensor *tensor;
     uir_datum *datum;
     assert_int_equal(uir_tensor_create(&a->allocator, dtype, rank, shape, &tensor), UIR_STATUS_OK);
-    memset(tensor->data, 0, tensor->byte_size);
+    if (tensor->byte_size) memset(tensor->data, 0, tensor->byte_size);
     for (uint64_t i = 0; i < tensor->element_count && uir_dtype_is_integer(dtype); i++)
         uir_dtype_store_integer(dtype, tensor->data, i, first + (int64_t)i, false, UIR_ROUND_NEAREST_EVEN);
     assert_int_equal(uir_datum_create_tensor(&a->allocator, tensor, &datum), UIR_STATUS_OK);
