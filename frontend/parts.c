@@ -311,9 +311,9 @@ static uir_status wrap_type(uir_value_kind kind, const uir_text *element, uir_te
 
 /* A name as it is, without the quotes of an expression. */
 static void print_dim_name(const uir_dims *dims, uir_dim dim, uir_text *text) {
-    const uir_dim_node *node = uir_dim_get(dims, dim);
-    if (node->kind == UIR_DIM_SYMBOL)
-        uir_text_append_string(text, uir_dims_symbol_name(dims, (uir_symbol){(uint32_t)node->value}));
+    uir_symbol symbol;
+    if (uir_dim_is_symbol(dims, dim, &symbol))
+        uir_text_append_string(text, uir_dims_symbol_name(dims, symbol));
     else
         uir_dim_print(dims, dim, text);
 }
