@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 enum { SETTLED_S = 2 }; /* coarser than the times of any file system */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 enum { TABLE_MIN = 64 };

@@ -1,7 +1,6 @@
 /* Entries as they are read: their header, and their bytes against the hash in it. */
 #include "cache/internal.h"
 
-#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

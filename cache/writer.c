@@ -1,7 +1,6 @@
 /* Entries as they are written: to a temporary file that nobody else has, renamed when it is whole. */
 #include "cache/internal.h"
 
-#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -37,9 +37,12 @@ endfunction()
 
 set(parts ${libraries})
 list(REMOVE_ITEM parts uir_api)
-uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c xxhash pthread dl)
-uir_add_public_library(uir_rt OWN uir_alone uir_api PARTS uir_vm uir_cpu_driver uir_rt uir_base
-                       EXTERNAL xxhash pthread dl)
+set(public_libraries "uir_rt|packages of compiled models run, without a compiler|")
+uir_add_public_library(uir_rt OWN uir_alone uir_api PARTS uir_vm uir_cpu_driver uir_rt uir_base EXTERNAL pthread dl)
+if(NOT UIR_RUNTIME_ONLY)
+  list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c")
+  uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c pthread dl)
+endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT uirTargets NAMESPACE uir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
@@ -51,7 +54,7 @@ install(FILES ${PROJECT_BINARY_DIR}/uirConfig.cmake ${PROJECT_BINARY_DIR}/uirCon
 
 # The prefix is found from where the file lies, so that an installed tree may be moved.
 file(RELATIVE_PATH UIR_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-foreach(pair "uir|ONNX models compiled and run|libprotobuf-c libxxhash" "uir_rt|packages of compiled models run, without a compiler|libxxhash")
+foreach(pair IN LISTS public_libraries)
   string(REPLACE "|" ";" pair "${pair}")
   list(GET pair 0 name)
   list(GET pair 1 what)

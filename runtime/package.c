@@ -1,8 +1,8 @@
 /* The bytes around a plan: header, section table, hashes; written and read by the same few lists. */
+#include "base/intern.h"
 #include "runtime/plan.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 typedef struct section_row {
     const char *name;
@@ -16,7 +16,7 @@ static const section_row section_rows[] = {
 };
 
 uint64_t uir_package_hash(const void *data, size_t size) {
-    return XXH3_64bits(data, size);
+    return uir_hash(data, size, 0);
 }
 
 /* ---- integers ---- */
