@@ -212,8 +212,13 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     uir_cache_entry_release(&entry);
     if (!good) return UIR_STATUS_NOT_FOUND;
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.native));
-    return uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant), code->cached.native.bytes,
-                                     code->cached.native.size, NULL, NULL);
+    code->status = uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant), code->cached.native.bytes,
+                                             code->cached.native.size, NULL, &code->said);
+    /* The object is sound, and another would fare no better: the VM runs the kernels, and why is asked of the code. */
+    if (code->status == UIR_STATUS_DEVICE_FAILED) return UIR_STATUS_OK;
+    status = code->status;
+    code->status = UIR_STATUS_OK;
+    return status;
 }
 
 static uir_status open_entry(uir_call *call, uir_model *model) {

@@ -94,6 +94,7 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
             uir_model_cached_link(model, key, &code->said);
             return status;
         }
+        if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
     UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
     *out_compiled = true;
@@ -134,9 +135,11 @@ static void watch_compiler(uir_model_code *code) {
 
 /* The thread is gone; what it said is the call's. */
 static uir_status join_compiler(uir_call *call, uir_model_code *code) {
-    if (!code->started || code->joined) return code->status;
-    watch_compiler(code);
-    pthread_join(code->thread, NULL);
+    if (code->joined) return code->status;
+    if (code->started) {
+        watch_compiler(code);
+        pthread_join(code->thread, NULL);
+    }
     code->joined = true;
     for (const uir_diagnostic *d = code->said.first; d; d = d->next) {
         if (code->status != UIR_STATUS_OK && d->severity == UIR_SEVERITY_ERROR)

@@ -76,6 +76,7 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* of the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* what sessions run; NULL: the interpreter does */
+    bool is_file;         /* the package is a file that somebody opened */
     const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
@@ -91,6 +92,10 @@ uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, siz
 const char *uir_api_get_package_metadata(const uir_model *model, const char *key);
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
+
+/* Fills a struct of the caller's whose first member is its size, which may be less or more than that of `from`: what
+ * the caller's does not have is left out, what this library does not know is zero. */
+void uir_api_fill_struct(void *out, const void *from, size_t size);
 
 /* ---- sessions ---- */
 #define UIR_INTERPRETER_NAME "interpreter"

@@ -1,6 +1,16 @@
 /* Models: their life, and what a caller may ask about one. */
 #include "api/internal.h"
 
+#include <string.h>
+
+void uir_api_fill_struct(void *out, const void *from, size_t size) {
+    size_t room, head = sizeof room;
+    memcpy(&room, out, sizeof room);
+    if (room <= head) return;
+    memset((char *)out + head, 0, room - head);
+    memcpy((char *)out + head, (const char *)from + head, (room < size ? room : size) - head);
+}
+
 uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model) {
     uir_model *model;
     UIR_TRY_ALLOCATE(model, uir_allocate_zeroed(&context->allocator, sizeof *model));
@@ -55,6 +65,15 @@ uir_port uir_model_get_input(const uir_model *model, size_t index) {
 
 uir_port uir_model_get_output(const uir_model *model, size_t index) {
     return index < model->output_count ? model->outputs[index].port : (uir_port){.name = ""};
+}
+
+bool uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code) {
+    uir_package_native native;
+    if (!model->is_file || index > UINT32_MAX || !uir_package_get_native(model->package, (uint32_t)index, &native))
+        return false;
+    const uir_native_code code = {.isa = native.isa, .size = native.size, .runs_here = native.runs_here};
+    uir_api_fill_struct(out_code, &code, sizeof code);
+    return true;
 }
 
 const char *uir_model_get_metadata(const uir_model *model, const char *key) {

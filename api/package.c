@@ -100,9 +100,12 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
+    model->is_file = true;
+    const char *why = uir_package_explain_not_native(model->package);
     model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
                     : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"
                     : !package.trusted ? "the package is not trusted, so that its native code is left alone"
+                    : *why             ? why
                                        : "this machine does not run the package's native code";
     model->info = (uir_model_info){.producer = "",
                                    .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",

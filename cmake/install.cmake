@@ -3,7 +3,6 @@
 # uir_rt_shared, uir_rt_static, and the rules of `cmake --install`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-file(RELATIVE_PATH UIR_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 
 # uir_add_public_library(NAME OWN target... PARTS target... EXTERNAL library...)
 # OWN: targets whose every object is in it; PARTS: targets of which a shared library takes what it uses.

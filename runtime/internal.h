@@ -69,6 +69,7 @@ struct uir_package {
     const uir_driver *drivers[RT_MAX_DRIVERS];
     uint32_t driver_count;
     bool trusted;
+    const char *not_native; /* why no native object was loaded; NULL: none was to be */
     uir_foreign_function *foreign;
     void *foreign_user;
     /* By driver. Published once filled; replaced whole. */

@@ -2,6 +2,8 @@
 #include "runtime/internal.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -97,6 +99,50 @@ static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_im
     return UIR_STATUS_OK;
 }
 
+/* ---- native code ---- */
+/* Kept for those who ask, and said. */
+static uir_status explain_not_native(uir_package *p, uir_diagnostics *diagnostics, const char *format, ...)
+    UIR_PRINTF(3, 4);
+static uir_status explain_not_native(uir_package *p, uir_diagnostics *diagnostics, const char *format, ...) {
+    char text[500];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    UIR_TRY_ALLOCATE(p->not_native, uir_arena_copy_string(&p->arena, text, strlen(text)));
+    uir_warning(diagnostics, NULL, "%s; what runs anywhere runs instead, many times slower", text);
+    return UIR_STATUS_OK;
+}
+
+bool uir_package_get_native(const uir_package *p, uint32_t index, uir_package_native *out_native) {
+    for (uint32_t i = 0; i < p->plan.natives_count; i++) {
+        const uir_plan_native *n = &p->plan.natives[i];
+        const uir_package_section *s =
+            n->section == UIR_PLAN_NONE ? NULL : find_section(p, UIR_PACKAGE_NATIVE, n->section);
+        if (!s || index-- > 0) continue;
+        *out_native = (uir_package_native){.isa = uir_plan_get_text(&p->plan, n->isa), .size = (size_t)s->size};
+        for (uint32_t d = 0; d < p->driver_count; d++)
+            out_native->runs_here |= p->drivers[d]->native && p->drivers[d]->rank(out_native->isa);
+        return true;
+    }
+    return false;
+}
+
+const char *uir_package_explain_not_native(const uir_package *p) {
+    return p->not_native ? p->not_native : "";
+}
+
+/* None of its objects is for this machine; nothing to say where it has none. */
+static uir_status explain_foreign(uir_package *p, uir_diagnostics *diagnostics) {
+    uir_package_native native;
+    char isas[200] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; uir_package_get_native(p, i, &native) && used < sizeof isas; i++)
+        used += (size_t)snprintf(isas + used, sizeof isas - used, "%s%s", i ? ", " : "", native.isa);
+    if (!used) return UIR_STATUS_OK;
+    return explain_not_native(p, diagnostics, "the package's kernels are for %s, which this machine is not", isas);
+}
+
 /* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
 static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *diagnostics) {
     uint32_t best = 0, best_rank = 0;
@@ -105,17 +151,22 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
         uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->drivers[index]->rank(uir_plan_get_text(&p->plan, n->isa));
         if (rank > best_rank) best = i, best_rank = rank;
     }
-    if (!best_rank) return UIR_STATUS_OK;
+    if (!best_rank) return explain_foreign(p, diagnostics);
     const uir_plan_native *n = &p->plan.natives[best];
     const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
     if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
     uir_driver_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
-    uir_status status = load_image(p, index, &image, best, NULL, false, NULL);
-    if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
-    if (status != UIR_STATUS_OK)
-        uir_warning(diagnostics, NULL, "the package's native kernels for %s cannot be loaded; others run instead",
-                    image.isa);
-    return UIR_STATUS_OK;
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, &p->allocator);
+    uir_status status = load_image(p, index, &image, best, NULL, false, &said);
+    if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY) {
+        const char *why = said.first ? said.first->message : uir_status_text(status);
+        const char *hint = said.first && said.first->hint ? said.first->hint : "";
+        status = explain_not_native(p, diagnostics, "the package's kernels for %s: %s%s%s%s", image.isa, why,
+                                    *hint ? " (" : "", hint, *hint ? ")" : "");
+    }
+    uir_diagnostics_deinit(&said);
+    return status;
 }
 
 static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {

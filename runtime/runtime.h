@@ -73,6 +73,16 @@ uir_status uir_package_attach_native(uir_package *package, const char *isa, cons
 /* Whether every kernel has a native implementation by now. */
 bool uir_package_is_native(const uir_package *package);
 
+/* The native objects that lie in the package, by index; false past the last. */
+typedef struct uir_package_native {
+    const char *isa;
+    size_t size;
+    bool runs_here; /* a driver that the package was opened with would run it on this machine */
+} uir_package_native;
+bool uir_package_get_native(const uir_package *package, uint32_t index, uir_package_native *out_native);
+/* Why none of them was loaded though it was to be; "" when that is not so. */
+const char *uir_package_explain_not_native(const uir_package *package);
+
 typedef struct uir_package_port {
     const char *name;
     uir_dtype dtype;

@@ -284,6 +284,15 @@ UIR_API UIR_WARN_UNUSED uir_status uir_package_write_file(uir_context *context, 
                                                           const uir_package_write_options *options,
                                                           uir_package_info *out_info);
 
+/* Native code that lies in the model's package, by index; false past the last, and for a model that is no package. */
+typedef struct uir_native_code {
+    size_t struct_size; /* sizeof(uir_native_code) */
+    const char *isa;    /* "avx2"; lives as long as the model */
+    uint64_t size;      /* bytes */
+    bool runs_here;     /* this machine can run it: it does when the package is trusted and opened for such a device */
+} uir_native_code;
+UIR_API bool uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code);
+
 /* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
 typedef struct uir_port {
     const char *name;

@@ -7,6 +7,7 @@ In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed,
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from cli import (BAD_FILE, DIFFERS, FAILED, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails, is_clean,
-                 main, make_model, run, save, value, write_set)
+from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
+                 is_clean, main, make_model, run, save, value, write_set)
 
 NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
 
@@ -51,7 +52,7 @@ def test_a_package_runs_everywhere():
             for arguments, by in ((["--trusted", "--no-vm"], "cpu"), ([], "vm"), (["--trusted", "--device", "vm"], "vm"),
                                   (["--trusted", "--threads", "2"], "cpu")):
                 done = run(program, p, "--data", data, "--no-fallback", "--json", *arguments, env=NO_COMPILER)
-                expect(done.returncode == RAN and not done.stderr, "running a package", done)
+                expect(done.returncode == RAN and done.err.count("--trusted") == (not arguments), "running a package", done)
                 told = json.loads(done.out)
                 expect(told["ran_on"] == by and told["compiled"] == 0 and told["calls"]["host"] == 0, f"by {by}", done)
                 expect(all(o["agree"] for o in told["outputs"]), "its outputs", done)
@@ -152,15 +153,161 @@ def test_saving_by_the_runtime_alone():
 
 
 def test_the_runtime_alone_is_small():
-    done = run("ldd", RUN_PACKAGE)
-    expect("libuir_rt.so" in done.out and "protobuf" not in done.out, "what it links", done)
-    library = [line.split()[2] for line in done.out.splitlines() if "libuir_rt" in line][0]
+    library = os.path.join(os.path.dirname(BIN), "lib", "public", "libuir_rt.so")
     sizes = run("size", library).out.splitlines()[1].split()
     expect(int(sizes[0]) + int(sizes[1]) < 1_500_000, f"{sizes[:3]} bytes of code and data")
     names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).out.splitlines()]
     expect(names and all(n.startswith("uir_") for n in names), f"exported: {[n for n in names if n[:4] != 'uir_']}")
     with Case() as c:
         fails(UNSUPPORTED, "uir-pack", command=[RUN_PACKAGE, c.model])
+
+
+def test_a_copied_program_runs():
+    """One file besides the package: nothing of it is found through where it was built."""
+    with Case() as c:
+        p = packed(c, "--no-native")
+        os.makedirs(c.path("elsewhere"))
+        program = shutil.copy(RUN_PACKAGE, c.path("elsewhere", "uir-run-package"))
+        linked = run("ldd", program)
+        expect("libuir" not in linked.out and "protobuf" not in linked.out and "not found" not in linked.out, "what it links", linked)
+        expect("RUNPATH" not in run("readelf", "-d", program).out, "a folder of the build is in it")
+        done = run(program, p, "--device", "vm", cwd=c.path("elsewhere"))
+        expect(done.returncode == RAN, "a copy", done)
+
+
+def offered(program):
+    """The options that --help names."""
+    return set(re.findall(r"^  --([a-z-]+)", run(program, "--help").out, re.MULTILINE))
+
+
+def test_help_offers_what_there_is():
+    done = run(RUN_PACKAGE, "--help")
+    for word in (".npz", ".png", ".jpg", ".bmp"):
+        expect(word not in done.out, f"{word} is offered", done)
+    lacking = offered(RUN) - offered(RUN_PACKAGE)
+    expect({"check", "reduce", "dump-source", "source", "list-ops", "cache", "preprocess"} <= lacking, f"{lacking} are not offered")
+    with Case() as c:
+        p = packed(c, "--no-native")
+        for option in sorted(lacking):
+            done = fails(UNSUPPORTED, "--" + option, "uir-run has it", command=[RUN_PACKAGE, p, "--" + option])
+            expect(len(done.err.splitlines()) == 2, "said once", done)
+        done = fails(USAGE, "unknown option", command=[RUN_PACKAGE, p, "--chek"])
+        expect("did you mean" not in done.err, "what is not there is proposed", done)
+        for option in ("--can-run", "--explain", "--profile", "--bench=", "--plan", "--json"):
+            done = run(RUN_PACKAGE, p, option.rstrip("="), "--seconds", "0", "--device", "vm")
+            expect(done.returncode == RAN and done.out, option, done)
+
+
+# ---- native code ----
+def test_the_price_of_no_trust_is_said():
+    with Case() as c:
+        p, plain = packed(c), packed(c, "--no-native", name="plain.uir")
+        for program in (RUN, RUN_PACKAGE):
+            done = run(program, p, "--bench", "--seconds", "0")
+            expect(done.returncode == RAN and done.err.count("--trusted") == 1 and "slower" in done.err, "said once", done)
+            expect("--trusted" not in done.out, "on standard output", done)
+            for words in ([p, "--quiet"], [p, "--trusted"], [p, "--device", "vm"], [plain]):
+                done = run(program, *words)
+                expect(done.returncode == RAN and not done.err, f"{words}", done)
+
+
+# What a system may refuse when native code is to be loaded; each is the whole of a library that is loaded first.
+REFUSALS = {
+    "vm.memfd_noexec": "#include <errno.h>\nint memfd_create(const char *n, unsigned f) { (void)n, (void)f; errno = EACCES; return -1; }",
+    "mount /proc": "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <fcntl.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+                      "void *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
+                      "int access(const char *p, int m) {\n"
+                      "  return strncmp(p, \"/proc\", 5) ? (int)syscall(SYS_faccessat, AT_FDCWD, p, m) : -1; }",
+    "segment": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
+               "char *dlerror(void) { return \"failed to map segment from shared object\"; }",
+    "does not say why": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
+              "char *dlerror(void) { return 0; }",
+    "no room": "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <string.h>\n#include <unistd.h>\n#include <sys/mman.h>\n"
+               "#include <sys/syscall.h>\nstatic int made = -1;\n"
+               "int memfd_create(const char *n, unsigned f) { return made = (int)syscall(SYS_memfd_create, n, f); }\n"
+               "ssize_t write(int d, const void *b, size_t n) { if (d == made) { errno = ENOSPC; return -1; }\n"
+               "  return syscall(SYS_write, d, b, n); }",
+}
+
+
+def test_native_code_that_cannot_be_loaded():
+    """Why is said, once, whoever asked for it; the answer is the VM's."""
+    with Case() as c, tempfile.TemporaryDirectory() as plain:  # names in LD_PRELOAD have no blanks
+        p, data = packed(c), write_set(c.path("data"), c.x, c.y)
+        for word, source in REFUSALS.items():
+            with open(os.path.join(plain, "first.c"), "w") as f:
+                f.write(source)
+            library = os.path.join(plain, "first.so")
+            expect(subprocess.run(["cc", "-shared", "-fPIC", "-o", library, f.name]).returncode == 0, "compiling " + word)
+            env = {"LD_PRELOAD": library, "LANG": "C", "CC": "env -u LD_PRELOAD cc"}
+            for program in (RUN, RUN_PACKAGE):
+                done = run(program, p, "--trusted", "--data", data, "--json", env=env)
+                expect(done.returncode == RAN and json.loads(done.out)["ran_on"] == "vm", word, done)
+                expect(done.err.count(word) == 1 and "warning" in done.err, f"{word} is not said once", done)
+                expect(json.loads(done.out)["nodes"][0]["why"].count(word) == 1, f"--explain does not say {word}", done)
+                fails(FAILED, word, "--no-vm", command=[program, p, "--trusted", "--data", data, "--no-vm"], env=env)
+            for cache in ("--no-cache", "--cache=" + c.path("cache")):
+                fails(FAILED, word, command=[RUN, c.model, "--data", data, cache, "--no-vm"], env=env)
+        # The kernels are in the cache: what cannot be loaded now is no reason to compile them again.
+        done = run(RUN, c.model, "--data", data, "--no-vm", "--cache", c.path("cache"))
+        expect(done.returncode == RAN, "kernels in the cache", done)
+        done = run(RUN, c.model, "--data", data, "--json", "--cache", c.path("cache"), env=dict(env, CC="/bin/false"))
+        told = json.loads(done.out)
+        expect(done.returncode == RAN and told["ran_on"] == "vm" and told["compile_ms"] == 0, "compiled again", done)
+        expect(done.err.count(word) == 1 and told["nodes"][0]["why"].count(word) == 1, f"{word} is not said once", done)
+
+
+def test_native_code_for_another_machine():
+    with Case() as c:
+        if not shutil.which("aarch64-linux-gnu-gcc"):
+            return
+        p, data = packed(c, "--device", "cpu:aarch64"), write_set(c.path("data"), c.x, c.y)
+        for program in (RUN, RUN_PACKAGE):
+            done = run(program, p, "--trusted", "--data", data)
+            expect(done.returncode == RAN and done.err.count("aarch64") == 1 and "this machine" in done.err, "why the VM ran it", done)
+            done = run(program, p, "--data", data)
+            expect(done.returncode == RAN and not done.err, "trust would not help", done)
+
+
+def test_a_statically_linked_program():
+    """It loads native code where it can, and says why where it cannot."""
+    source = """#include "uir/uir.h"
+#include <stdio.h>
+int main(int count, char **words) {
+    uir_context *context;
+    uir_model *model;
+    uir_session *session;
+    uir_package_open_options options = {.struct_size = sizeof options, .trusted = true};
+    (void)count;
+    if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 1;
+    uir_status status = uir_model_open_package_file(context, words[1], &options, &model);
+    if (status == UIR_STATUS_OK) status = uir_session_create(model, NULL, &session);
+    for (size_t i = 0; i < uir_context_message_count(context); i++) puts(uir_context_get_message(context, i).text);
+    printf("status %d\\n", (int)status);
+    if (status != UIR_STATUS_OK) return 1;
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+    uir_context_destroy(context);
+    return 0;
+}
+#ifdef NO_LINKER
+#include <dlfcn.h>
+void *dlopen(const char *path, int flags) { (void)path, (void)flags; return NULL; }
+char *dlerror(void) { return "Dynamic loading not supported"; }
+void *dlsym(void *object, const char *name) { (void)object, (void)name; return NULL; }
+int dlclose(void *object) { (void)object; return 0; }
+#endif
+"""
+    with Case() as c:
+        p, s = packed(c), c.write("static.c", source)
+        library = os.path.join(os.path.dirname(BIN), "lib", "public", "libuir_rt.a")
+        for macros, said in (([], None), (["-DNO_LINKER"], "Dynamic loading not supported")):
+            made = run("cc", "-w", "-static", *macros, "-I", os.path.join(ROOT, "include"), s, library, "-o", c.path("static"),
+                       "-lm", "-lpthread")
+            expect(made.returncode == 0, "linking", made)
+            done = run(c.path("static"), p)
+            expect(done.returncode == 0 and "status 0" in done.out, "a static program", done)
+            expect(said is None or done.out.count(said) == 1, "why no native code runs", done)
 
 
 # ---- what is refused ----
@@ -255,6 +402,22 @@ def test_a_newer_version():
         p = c.write("new.uir", bytes(data))
         for program in (RUN, RUN_PACKAGE):
             fails(BAD_FILE, f"version {ours + 1}", f"version {ours}", command=[program, p])
+
+
+def test_damaged_weights_are_said_first():
+    with Case() as c:
+        weights = np.random.default_rng(2).standard_normal((3, 4)).astype(np.float32)
+        c.model = save(make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", ["batch", 3])], [value("y", None)],
+                                  [numpy_helper.from_array(weights, "w")]), c.path("model.onnx"))
+        data = bytearray(read(packed(c, "--no-native")))
+        at = data.find(weights[1, 2].tobytes())
+        expect(at > 0, "where the weights lie")
+        data[at + 1] ^= 4
+        p = c.write("p.uir", bytes(data))
+        for program in (RUN, RUN_PACKAGE):
+            for more in ([], ["--data", write_set(c.path("data"), c.x, c.y)], ["--dim", "batch=2"]):
+                done = fails(BAD_FILE, "damaged", command=[program, p, *more])
+                expect("damaged" in done.err.splitlines()[0], "something else is said first", done)
 
 
 def test_damaged_packages():

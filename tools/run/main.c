@@ -286,10 +286,11 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
 }
 
 /* What the messages, which follow, do not know: where the inputs came from. */
-static void explain_failure(uir_status status, const run_case *c) {
+static void explain_failure(uir_status status, const run_case *c, bool loaded) {
     bool made_up = false;
     for (size_t i = 0; c->sources && i < c->input_count; i++) made_up |= c->sources[i] == SOURCE_RANDOM;
-    if (status != UIR_STATUS_BAD_DATA && status != UIR_STATUS_BAD_FILE) return;
+    /* A file that turns out to be bad in a run is not the data's. */
+    if (status != UIR_STATUS_BAD_DATA && (status != UIR_STATUS_BAD_FILE || loaded)) return;
     if (c->folder) complain(NULL, "with the data of '%s':", c->folder);
     if (made_up)
         complain("--dim NAME=N and --shape NAME=AxBxC say others; the model may not take these",
@@ -317,12 +318,13 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
         case_result result = {0};
         char output_folder[4096] = "";
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);
+        bool loaded = status == UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && options->save)
             status = case_output_folder(options, folders, count, i, output_folder, sizeof output_folder);
         announce(i, cases);
         if (status == UIR_STATUS_OK) status = run_case_in(context, model, session, options, &c, output_folder, &result);
         progress_hide();
-        if (status != UIR_STATUS_OK) explain_failure(status, &c);
+        if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
         if (status == UIR_STATUS_OK) {
             agree &= result.agree;
             show_case(model, session, options, &c, &result);
@@ -442,6 +444,19 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     return uir_model_load_file(context, options->model, model_options, out_model);
 }
 
+/* Said once: much faster is possible, at the price of trust. */
+static void advise_trust(const uir_model *model, const run_options *options) {
+    uir_native_code code = {.struct_size = sizeof code};
+    if (options->trusted || options->quiet) return;
+    for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++) {
+        if (!code.runs_here) continue;
+        fprintf(stderr,
+                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is left alone "
+                        "because the package is not trusted\n  give --trusted where you know who made it\n");
+        return;
+    }
+}
+
 /* The VM has answered; the next start finds the kernels compiled. */
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
     (void)output_flush();
@@ -496,6 +511,7 @@ static uir_status run(const run_options *options) {
     } else if (status == UIR_STATUS_OK && options->plan) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
+        advise_trust(model, options);
         status = run_cases(context, model, options);
         if (status == UIR_STATUS_OK && !caught_signal) report_messages(context, options->quiet);
         if (!options->no_cache && !caught_signal) finish_compiling(context, model, options);

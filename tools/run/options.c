@@ -15,6 +15,7 @@ typedef struct option_row {
     size_t offset;     /* of the field */
     size_t has_offset; /* of has_FIELD; the field itself for kinds without one */
     const char *help;
+    bool lacking; /* this program cannot do it */
 } option_row;
 
 #define HAS_FLAG(field)   offsetof(run_options, field)
@@ -25,10 +26,15 @@ typedef struct option_row {
 #define HAS_REAL(field)   offsetof(run_options, has_##field)
 #define HAS_COUNT(field)  offsetof(run_options, has_##field)
 static const option_row rows[] = {
-#define OPTION(long_name, argument, kind, field, help)                                                                 \
-    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help},
+#define ROW(long_name, argument, kind, field, help, lacking)                                                           \
+    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacking},
+#define OPTION(long_name, argument, kind, field, help) ROW(long_name, argument, kind, field, help, false)
+#define COMPILER_OPTION(long_name, argument, kind, field, help)                                                        \
+    ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_COMPILER)
 #include PROGRAM_OPTIONS
 #undef OPTION
+#undef COMPILER_OPTION
+#undef ROW
 };
 static const char *const short_names[][2] = {{"-h", "--help"}, {"-o", "--output"}};
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
@@ -89,7 +95,9 @@ const char *nearest(const char *text, const char *(*candidate)(void *user, size_
 
 static const char *option_name(void *user, size_t index) {
     (void)user;
-    return index < ROW_COUNT ? rows[index].name : NULL;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (!rows[i].lacking && index-- == 0) return rows[i].name;
+    return NULL;
 }
 
 const char *options_split(const char *option, const char *text) {
@@ -175,6 +183,12 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
                      meant ? meant : "", meant ? "?" : "");
             return UIR_STATUS_INVALID_ARGUMENT;
         }
+        if (row->lacking) {
+            complain("uir-run has it, for the model that the package was made from",
+                     "--%s: " PROGRAM " is the runtime alone, without the compiler and what reads pictures",
+                     row->name);
+            return UIR_STATUS_UNSUPPORTED;
+        }
         const char *value = equals ? equals + 1 : NULL;
         if (!row->argument && value) return usage_error("this option takes no value:", argument);
         if (row->kind == KIND_WORD && !value) value = "";
@@ -225,6 +239,7 @@ void options_print_help(FILE *stream, int width) {
     fputc('\n', stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         bool has_argument = rows[i].argument != NULL;
+        if (rows[i].lacking) continue;
         int used = fprintf(stream, "  --%s%s%s", rows[i].name,
                            rows[i].kind == KIND_WORD ? "[="
                            : has_argument            ? " "

@@ -16,6 +16,8 @@
 #define PROGRAM         "uir-run-package"
 #define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
 #define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
+#define PROGRAM_VALUE_FILES ".npy .pb .raw"
+#define PROGRAM_LACKS_COMPILER true
 #else
 #define PROGRAM       "uir-run"
 #define PROGRAM_USAGE "uir-run MODEL.onnx|PACKAGE.uir [OPTION...]"
@@ -23,11 +25,17 @@
     "Runs an ONNX model, or a package of one, and shows its outputs. Inputs come from --data or --input; the rest "    \
     "are "                                                                                                             \
     "seeded random."
+#define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #endif
 #define PROGRAM_EXITS                                                                                                  \
     "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, 5 device or " \
     "machine failed, 130 and 143 interrupted."
 #define PROGRAM_OPTIONS "options.def"
+#endif
+
+/* Whether options that need the compiler are refused. */
+#ifndef PROGRAM_LACKS_COMPILER
+#define PROGRAM_LACKS_COMPILER false
 #endif
 
 #endif

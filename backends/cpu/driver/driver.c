@@ -2,6 +2,7 @@
 #include "backends/cpu/driver/driver.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -82,6 +83,7 @@ static uint32_t rank(const char *isa) {
 static bool write_all(int descriptor, const char *bytes, size_t size) {
     while (size) {
         ssize_t written = write(descriptor, bytes, size);
+        if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return false;
         bytes += written;
         size -= (size_t)written;
@@ -97,18 +99,41 @@ static void unload(uir_driver_module *module) {
     uir_release(&allocator, module, sizeof *module);
 }
 
+/* Where the system shows a process its open files; dlopen takes a path. */
+static const char open_files[] = "/proc/self/fd";
+
+static uir_status explain_no_file(uir_diagnostics *diagnostics) {
+    const char *why = strerror(errno);
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                          "does the system forbid files in memory that hold code (vm.memfd_noexec)?",
+                          "no file in memory can be made for native code: %s", why);
+}
+
+/* `problem`: of the dynamic linker. */
+static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagnostics) {
+    if (access(open_files, X_OK) != 0)
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "mount /proc",
+                              "native code cannot be loaded: it is reached through %s, which is not there", open_files);
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                          "a statically linked program may have no dynamic linker, and a system may forbid code that "
+                          "lies in no file",
+                          "native code cannot be loaded: %s", problem ? problem : "the dynamic linker does not say why");
+}
+
 static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
-    char path[64];
+    char path[sizeof open_files + 16];
     int descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
-    if (descriptor < 0)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "no file in memory can be made for kernels");
-    bool written = write_all(descriptor, image->bytes, image->size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    if (written) module->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     uir_status status = UIR_STATUS_OK;
-    if (!module->object)
-        status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the kernels' object cannot be loaded: %s",
-                           written ? dlerror() : "there is no room for it");
+    if (descriptor < 0) return explain_no_file(diagnostics);
+    snprintf(path, sizeof path, "%s/%d", open_files, descriptor);
+    if (!write_all(descriptor, image->bytes, image->size)) {
+        status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                           "native code cannot be loaded: there is no room for its %zu bytes in memory: %s",
+                           image->size, strerror(errno));
+    } else {
+        module->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!module->object) status = explain_not_loaded(dlerror(), diagnostics);
+    }
     close(descriptor);
     return status;
 }
