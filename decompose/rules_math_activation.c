@@ -44,12 +44,14 @@ uir_status uir_rule_elu(uir_rule_context *context) {
 }
 
 uir_status uir_rule_selu(uir_rule_context *context) {
+    const bool first = context->since_version < 6;
+    const double alpha = first ? 1.6732f : 1.67326319217681884765625,
+                 gamma = first ? 1.0507f : 1.05070102214813232421875;
     uir_value_id x = begin(context);
-    uir_value_id low = uir_rule_binary_number(context, UIR_OP_MUL, exp_minus_one(context, x),
-                                              uir_rule_float(context, "alpha", 1.67326319217681884765625));
+    uir_value_id low =
+        uir_rule_binary_number(context, UIR_OP_MUL, exp_minus_one(context, x), uir_rule_float(context, "alpha", alpha));
     uir_value_id result = choose_negative(context, x, low);
-    return end(context, uir_rule_binary_number(context, UIR_OP_MUL, result,
-                                               uir_rule_float(context, "gamma", 1.05070102214813232421875)));
+    return end(context, uir_rule_binary_number(context, UIR_OP_MUL, result, uir_rule_float(context, "gamma", gamma)));
 }
 
 uir_status uir_rule_celu(uir_rule_context *context) {
@@ -67,6 +69,12 @@ uir_status uir_rule_leaky_relu(uir_rule_context *context) {
 
 uir_status uir_rule_prelu(uir_rule_context *context) {
     uir_value_id x = begin(context), slope = uir_rule_widen(context, uir_rule_input(context, 1));
+    if (context->since_version < 7) { /* a slope for each channel, of axis 1 */
+        uint32_t rank = uir_rule_rank(context, x), own = uir_rule_rank(context, slope);
+        int64_t axes[UIR_MAX_RANK];
+        for (uint32_t i = 0; i + 2 < rank; i++) axes[i] = i + 1;
+        if (own == 1 && rank > 2) slope = uir_build_unsqueeze(&context->builder, slope, axes, rank - 2);
+    }
     uir_value_id low = uir_build_binary(&context->builder, UIR_OP_MUL, x, slope);
     return end(context, choose_negative(context, x, low));
 }

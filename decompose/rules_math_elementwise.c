@@ -1,6 +1,8 @@
 /* Elementwise ops that are one primitive or nearly so. Meaning: the operator documents of ONNX. */
 #include "decompose/rules.h"
 
+#include <string.h>
+
 static const uir_op direct[UIR_OP_COUNT] = {
     [UIR_OP_ONNX_ABS] = UIR_OP_ABS,
     [UIR_OP_ONNX_NEG] = UIR_OP_NEG,
@@ -54,9 +56,29 @@ uir_status uir_rule_unary(uir_rule_context *context) {
     return context->builder.status;
 }
 
+/* The second operand. Before opset 7 `axis` says at which axis of the first one its own begin, where `broadcast` is
+ * set; without it they are the last ones, as they are since. */
+static uir_value_id second_operand(uir_rule_context *context) {
+    uir_value_id b = uir_rule_input(context, 1);
+    const bool placed = context->since_version < 7 && uir_rule_int(context, "broadcast", 0) != 0;
+    if (!placed || !uir_rule_attribute(context, "axis")) return b;
+    uint32_t rank = uir_rule_rank(context, uir_rule_input(context, 0)), own = uir_rule_rank(context, b);
+    int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 0), rank), axes[UIR_MAX_RANK];
+    if (!own || context->builder.status != UIR_STATUS_OK) return b;
+    if (axis + own > rank) {
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
+                         "an operand of rank %u does not fit at axis %lld of one of rank %u", own, (long long)axis,
+                         rank);
+        return b;
+    }
+    uint32_t after = rank - own - (uint32_t)axis;
+    for (uint32_t i = 0; i < after; i++) axes[i] = own + i;
+    return uir_build_unsqueeze(&context->builder, b, axes, after);
+}
+
 uir_status uir_rule_binary(uir_rule_context *context) {
-    context->outputs[0] = uir_build_binary(&context->builder, direct[context->op], uir_rule_input(context, 0),
-                                           uir_rule_input(context, 1));
+    context->outputs[0] =
+        uir_build_binary(&context->builder, direct[context->op], uir_rule_input(context, 0), second_operand(context));
     return context->builder.status;
 }
 
@@ -86,7 +108,7 @@ uir_status uir_rule_where(uir_rule_context *context) {
  * an integer base with a float exponent goes through f64. */
 uir_status uir_rule_pow(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id base = uir_rule_input(context, 0), exponent = uir_rule_input(context, 1);
+    uir_value_id base = uir_rule_input(context, 0), exponent = second_operand(context);
     uir_dtype from = uir_rule_dtype(context, base), other = uir_rule_dtype(context, exponent), compute = from;
     if (from != other && uir_dtype_is_integer(from)) {
         if (uir_dtype_is_float(other)) {
@@ -119,8 +141,26 @@ uir_status uir_rule_bit_shift(uir_rule_context *context) {
     return context->builder.status;
 }
 
+/* The element types that Cast-1 names, by the names of TensorProto.DataType. */
+static uir_dtype named_dtype(uir_rule_context *context) {
+    static const struct {
+        const char *name;
+        uir_dtype dtype;
+    } rows[] = {{"FLOAT", UIR_DTYPE_F32},    {"DOUBLE", UIR_DTYPE_F64}, {"FLOAT16", UIR_DTYPE_F16},
+                {"INT8", UIR_DTYPE_I8},      {"INT16", UIR_DTYPE_I16},  {"INT32", UIR_DTYPE_I32},
+                {"INT64", UIR_DTYPE_I64},    {"UINT8", UIR_DTYPE_U8},   {"UINT16", UIR_DTYPE_U16},
+                {"UINT32", UIR_DTYPE_U32},   {"UINT64", UIR_DTYPE_U64}, {"BOOL", UIR_DTYPE_BOOL},
+                {"STRING", UIR_DTYPE_STRING}};
+    const char *to = uir_rule_string(context, "to", "");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].name, to)) return rows[i].dtype;
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is '%s', which is no element type", to);
+    return UIR_DTYPE_NONE;
+}
+
 static uir_dtype target_dtype(uir_rule_context *context) {
     if (context->op == UIR_OP_ONNX_CAST_LIKE) return uir_rule_dtype(context, uir_rule_input(context, 1));
+    if (context->op == UIR_OP_ONNX_CAST && context->since_version < 6) return named_dtype(context);
     int64_t to = uir_rule_int(context, "to", 0);
     if (to > 0 && to < UIR_DTYPE_COUNT && uir_dtype_is_valid((int)to)) return (uir_dtype)to;
     uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is %lld, which is no element type",

@@ -141,6 +141,16 @@ static void reshape_unknown(uir_rule_context *context, uir_value_id x, uir_value
 uir_status uir_rule_reshape(uir_rule_context *context) {
     uir_value_id x = uir_rule_input(context, 0), shape = uir_rule_input(context, 1);
     uint32_t count;
+    if (context->since_version < 5) {
+        const int64_t *integers;
+        int64_t given = uir_rule_ints(context, "shape", &integers);
+        uir_dim *dims = given < 0 ? NULL : uir_rule_allocate(context, (size_t)given + 1, sizeof *dims);
+        for (int64_t i = 0; dims && i < given; i++) dims[i] = uir_rule_dim(context, integers[i]);
+        if (given < 0) return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute shape is missing");
+        if (dims) reshape_known(context, x, dims, (uint32_t)given);
+        return context->builder.status;
+    }
+    if (!shape.id) return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "input shape is missing");
     int64_t elements = uir_math_count(context, shape);
     if (context->builder.status != UIR_STATUS_OK) return context->builder.status;
     if (uir_math_known(context, shape)) {
@@ -276,6 +286,21 @@ uir_status uir_rule_tile(uir_rule_context *context) {
     const uir_dim *extents = uir_rule_extents(context, x);
     const uir_dim *repeats = uir_rule_dims(context, uir_rule_input(context, 1), 0, &count);
     if (b->status != UIR_STATUS_OK) return b->status;
+    uir_dim along[UIR_MAX_RANK];
+    if (context->since_version < 6) { /* so many times along one axis */
+        const int64_t *axis;
+        uint32_t axes;
+        if (!uir_rule_constant_integers(context, uir_rule_input(context, 2), &axis, &axes) || axes != 1 || count != 1)
+            return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
+                                    "inputs tiles and axis must be one constant number each");
+        int64_t chosen = uir_rule_axis(context, axis[0], rank);
+        if (b->status != UIR_STATUS_OK) return b->status;
+        for (uint32_t d = 0; d < rank; d++) along[d] = (int64_t)d == chosen ? repeats[0] : uir_rule_dim(context, 1);
+        repeats = along;
+        count = rank;
+    }
+    if (context->since_version >= 6 && uir_rule_has_input(context, 2))
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "3 inputs; version %d has 2", context->since_version);
     if (count != rank)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u repeats for a tensor of rank %u", count, rank);
     uir_value_id result = x;

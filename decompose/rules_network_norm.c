@@ -15,10 +15,20 @@ static uint32_t axes_from(int64_t *axes, uint32_t first, uint32_t last) {
     return count;
 }
 
+/* Whether a statistic is of a channel. Until opset 8 BatchNormalization may have one of each element of a sample. */
+static bool is_spatial(const uir_rule_context *context) {
+    return context->op != UIR_OP_ONNX_BATCH_NORMALIZATION || context->since_version >= 9 ||
+           uir_rule_int(context, "spatial", 1) != 0;
+}
+
 /* A per-channel input [C] against [N, C, ..], in a dtype. */
 static uir_value_id channels(uir_rule_context *context, uint32_t index, const char *name, uint32_t rank, uir_dtype to) {
     uir_builder *b = &context->builder;
     uir_value_id value = uir_rule_input(context, index);
+    if (!is_spatial(context)) {
+        (void)uir_network_shape_between(context, value, name, rank - 1, rank - 1);
+        return uir_build_cast(b, value, to);
+    }
     (void)uir_network_shape_between(context, value, name, 1, 1);
     return uir_network_along(b, uir_build_cast(b, value, to), 1, rank);
 }
@@ -50,6 +60,9 @@ uir_status uir_rule_batch_normalization(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     bool training =
         context->since_version >= 14 ? uir_rule_int(context, "training_mode", 0) != 0 : uir_rule_has_output(context, 1);
+    if (context->since_version < 7 && uir_rule_int(context, "is_test", 0)) training = false;
+    if (training && !is_spatial(context))
+        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "training with spatial = 0 is not supported");
     double epsilon = uir_rule_float(context, "epsilon", 1e-5f);
     /* A tensor of rank 1 is one channel per element of N: [N] as [N, 1]. */
     uint32_t rank = shape.rank < 2 ? 2 : shape.rank;

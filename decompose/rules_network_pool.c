@@ -152,6 +152,13 @@ static uir_value_id root(uir_builder *b, uir_value_id x, int64_t p) {
 }
 
 static int64_t norm_order(uir_rule_context *context) {
+    if (context->since_version < 2) { /* a float then */
+        double real = uir_rule_float(context, "p", 2);
+        if (real >= 1 && real <= INT32_MAX && real == (double)(int64_t)real) return (int64_t)real;
+        (void)uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
+                               "attribute p is %g; whole numbers from 1 on are supported", real);
+        return 2;
+    }
     int64_t p = uir_rule_int(context, "p", 2);
     if (p < 1)
         (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute p is %lld; at least 1 is wanted",

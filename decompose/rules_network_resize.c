@@ -483,8 +483,10 @@ uir_status uir_rule_upsample(uir_rule_context *context) {
         if (!axes_from_scales(context, scales, axes, which, count)) return b->status;
     } else {
         for (uint32_t i = 0; i < count; i++) {
-            double value = 0;
-            if (!uir_network_float_at(context, "scales", i, &value))
+            double value = 1;
+            if (context->since_version < 7) { /* height and width are the last two */
+                if (i + 2 >= count) value = uir_rule_float(context, i + 1 == count ? "width_scale" : "height_scale", 1);
+            } else if (!uir_network_float_at(context, "scales", i, &value))
                 return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute scales must have %u elements", count);
             if (!known_scale(context, &axes[i], value)) return b->status;
             axes[i].out = scaled_extent(context, &axes[i]);

@@ -136,8 +136,10 @@ uir_status uir_rule_dropout(uir_rule_context *context) {
     uir_shape shape = uir_network_shape(context, x);
     if (b->status != UIR_STATUS_OK) return b->status;
     uir_tensor *known = is_none(training) ? NULL : uir_rule_constant(context, training);
-    bool off = is_none(training) || (known && known->element_count == 1 && *(const uint8_t *)known->data == 0);
-    double rate = 0.5;
+    const bool first = context->since_version < 7, train = first && !uir_rule_int(context, "is_test", 0);
+    bool off =
+        (is_none(training) && !train) || (known && known->element_count == 1 && *(const uint8_t *)known->data == 0);
+    double rate = first ? uir_rule_float(context, "ratio", 0.5) : 0.5;
     bool rate_known = is_none(ratio) || uir_rule_constant_number(context, ratio, &rate);
     if (off || (rate_known && rate == 0)) {
         context->outputs[0] = x;
@@ -159,12 +161,12 @@ uir_status uir_rule_dropout(uir_rule_context *context) {
     uir_value_id kept = greater_equal(b, drawn, fraction), zero = scalar_like(b, wide, 0);
     uir_value_id factor = uir_network_reciprocal(b, subtract(b, scalar_like(b, wide, 1), fraction));
     uir_value_id y = uir_build_select(b, kept, multiply(b, wide, factor), zero);
-    if (!known) {
+    if (!known && !train) {
         uir_value_id on = uir_network_as_scalar(context, training, "training_mode");
         y = uir_build_select(b, on, y, wide);
         kept = either(b, kept, negation(b, on));
     }
     context->outputs[0] = uir_build_cast(b, y, dtype_of(b, x));
-    if (uir_rule_has_output(context, 1)) context->outputs[1] = kept;
+    if (uir_rule_has_output(context, 1)) context->outputs[1] = first ? uir_build_cast(b, kept, dtype_of(b, x)) : kept;
     return b->status;
 }

@@ -20,7 +20,6 @@
 #include "ir/graph.h"
 
 /* The range that is understood. An older opset will do where it means the same versions of the model's ops. */
-#define UIR_ONNX_MIN_OPSET      7
 #define UIR_ONNX_MAX_OPSET      27
 #define UIR_ONNX_MIN_IR_VERSION 3
 #define UIR_ONNX_MAX_IR_VERSION 13

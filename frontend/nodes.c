@@ -89,12 +89,6 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                                   "the op did not exist in opset %lld, which the model imports (its versions are %s)",
                                   (long long)opset, row->versions);
     }
-    if (domain.length == 0 && opset < UIR_ONNX_MIN_OPSET &&
-        *out_since != uir_op_since_version(op, UIR_ONNX_MIN_OPSET)) {
-        return uir_import_gap_found(importer, place, "onnx.version_converter can change a model's opset",
-                                    "the op '%s' of opset %lld; from opset %d on it is supported", row->name,
-                                    (long long)opset, UIR_ONNX_MIN_OPSET);
-    }
     if (importer->source->is_supported && !importer->source->is_supported(op)) {
         return uir_import_gap_found(importer, place, "--list-ops shows what is supported",
                                     "the op '%s', version %d, is not supported", row->name, *out_since);
