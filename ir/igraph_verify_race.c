@@ -258,7 +258,8 @@ bool uir_iverify_window_injective(uir_iverifier *v, const uir_islice *slice) {
         memcpy(saved, p.compared, sizeof saved);
         memcpy(p.compared, rest, rest_count * sizeof *rest);
         p.compared_count = rest_count;
-        good = apart(&p, 0);
+        bool single = uir_term_prove_le(t, uir_term_of_dim(t, slice->axes[a].extent), one); /* it has no two values */
+        good = single || apart(&p, 0);
         memcpy(p.compared, saved, sizeof saved);
         t->assumptions.count = inner;
         uir_term_assume(t, uir_term_sub(t, to[a], p.compared[a][0]));

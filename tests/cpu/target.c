@@ -145,6 +145,41 @@ static void test_names_that_c_has(void **state) {
     uir_igraph_destroy(g);
 }
 
+/* ---- kernels ---- */
+/* What one instruction reads and writes of one pointer through different slices: a column and the one before it. */
+static void test_running_sum(void **state) {
+    fixture *f = *state;
+    enum { ROWS = 3, LENGTH = 4 };
+    uir_text text;
+    uir_igraph *g = read_kernel(f, "igraph @sum on cpu {\n"
+                                   "  ptr %x : dram f32 [3, 4] in 0  ptr %y : dram f32 [3, 4] out 0\n"
+                                   "  phase {\n"
+                                   "    loop l : 4 { binary.add.f32 %y[r, l ; o<1, r<3], %y[s, l-1 ; q<1, s<3] fill 0, "
+                                   "%x[t, l ; u<1, t<3] }\n"
+                                   "  }\n"
+                                   "}\n");
+    float x[ROWS * LENGTH], y[ROWS * LENGTH] = {0};
+    void *pointers[] = {x, y};
+    uir_kernel_arguments arguments = {NULL, NULL, pointers};
+    uir_cpu_compile_options options = {.variant = f->device.variant};
+    uir_cpu_module *module = NULL;
+    for (int i = 0; i < ROWS * LENGTH; i++) x[i] = (float)(i + 1);
+    emit(f, g, &text);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
+                     UIR_STATUS_OK);
+    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    for (int r = 0; r < ROWS; r++) {
+        float sum = 0;
+        for (int i = 0; i < LENGTH; i++) {
+            sum += x[r * LENGTH + i];
+            assert_true(sum == y[r * LENGTH + i]);
+        }
+    }
+    uir_cpu_module_destroy(module);
+    uir_text_deinit(&text);
+    uir_igraph_destroy(g);
+}
+
 /* ---- compiling ---- */
 static int entries(const char *folder) {
     int count = 0;
@@ -248,6 +283,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_running_sum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compiler_is_no_shell, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compilers_that_fail, set_up, tear_down),
     };

@@ -352,14 +352,18 @@ static void generate_blocks(generator *g) {
     uir_text_deinit(&k.body);
 }
 
-void generate_igraph(uint64_t seed, uir_text *text) {
+bool generate_igraph(uint64_t seed, bool in_place, uir_text *text) {
     generator g = {seed * 0x100000001B3u + 12345, text};
     static void (*const families[])(generator *) = {
         generate_rows,      generate_rows,    generate_rows,       generate_rows,     generate_blocks,
         generate_blocks,    generate_product, generate_product,    generate_window,   generate_gather,
         generate_transpose, generate_columns, generate_two_phases, generate_layout,   generate_nested,
-        generate_scalar,    generate_shift,   generate_stencil,    generate_broadcast};
+        generate_scalar,    generate_stencil, generate_broadcast,  generate_shift,    generate_running,
+        generate_running,   generate_running, generate_in_place,   generate_in_place, generate_in_place};
+    enum { FAMILIES = sizeof families / sizeof *families, IN_PLACE = 7 /* the last ones */ };
     PUT(&g, "igraph @k%llu on cpu {\n", (unsigned long long)seed);
-    families[below(&g, sizeof families / sizeof *families)](&g);
+    uint32_t family = in_place ? FAMILIES - 1 - below(&g, IN_PLACE) : below(&g, FAMILIES);
+    families[family](&g);
     PUT(&g, "}\n");
+    return families[family] == generate_in_place;
 }

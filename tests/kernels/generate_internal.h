@@ -39,5 +39,7 @@ void generate_scalar(generator *g);
 void generate_shift(generator *g);
 void generate_stencil(generator *g);
 void generate_broadcast(generator *g);
+void generate_running(generator *g);
+void generate_in_place(generator *g); /* may draw slices that overlap */
 
 #endif

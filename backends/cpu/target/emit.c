@@ -16,19 +16,6 @@ void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
     out[used] = 0;
 }
 
-/* A pointer that an instruction both reads and writes, through different slices, is read from a copy made before. */
-static bool needs_snapshot(const uir_iinstruction *in, uint32_t *out_slice) {
-    uir_iop_family family = uir_iop_get_row(in->code)->family;
-    if (family == UIR_IOP_FAMILY_MMA || family == UIR_IOP_FAMILY_SCAN || family == UIR_IOP_FAMILY_SYNC) return false;
-    for (uint32_t k = 1; k < in->slice_count; k++) {
-        if (in->slices[k].pointer != in->slices[0].pointer || uir_islice_equal(&in->slices[k], &in->slices[0]))
-            continue;
-        *out_slice = k;
-        return true;
-    }
-    return false;
-}
-
 static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_t instances) {
     uir_dims *dims = igraph->dims;
     uir_dim span = uir_dim_max(dims, p->element_span, uir_dim_const(dims, 0));
@@ -37,25 +24,17 @@ static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_
 
 #define PAGE_BYTES 4096
 
-/* Local pointers in their order, each rounded up; then the one area for snapshots, which the largest decides. A
- * vector's width of slack: blocks never touch it, but an address one past a row's end is formed. A page, as they begin
- * where emit_pointers says. */
+/* Local pointers in their order, each rounded up. A vector's width of slack: blocks never touch it, but an address one
+ * past a row's end is formed. A page, as they begin where emit_pointers says. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
-    uir_dim line = uir_dim_const(dims, 64), snapshot = uir_dim_const(dims, 0);
-    uir_dim total = uir_dim_const(dims, 64 + PAGE_BYTES);
+    uir_dim line = uir_dim_const(dims, 64), total = uir_dim_const(dims, 64 + PAGE_BYTES);
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL) continue;
         total = uir_dim_add(dims, total, uir_dim_align(dims, bytes_of(igraph, p, p->instances), line));
     }
-    for (uint32_t i = 0; i < igraph->instructions.count; i++) {
-        uint32_t slice;
-        if (!needs_snapshot(&igraph->instructions.data[i], &slice)) continue;
-        const uir_ipointer *p = &igraph->pointers.data[igraph->instructions.data[i].slices[slice].pointer];
-        snapshot = uir_dim_max(dims, snapshot, bytes_of(igraph, p, 1));
-    }
-    return uir_dim_add(dims, total, snapshot);
+    return total;
 }
 
 uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size) {
@@ -73,22 +52,12 @@ uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values,
 /* ---- items ---- */
 static void emit_items(emitter *e, uint32_t first);
 
+/* All operands are read before the result is written: here an element at a time or a block of them, as an operand is
+ * the result's own slice or lies apart from it, which the verifier proves. */
 static void emit_instruction(emitter *e, const uir_iinstruction *in) {
-    uint32_t slice;
     uir_iop_family family = uir_iop_get_row(in->code)->family;
     if (family == UIR_IOP_FAMILY_SYNC) return;           /* program order is enough here */
     if (e->mirrors[in->slices[0].pointer] == in) return; /* its readers read what it would copy */
-    bool copies = needs_snapshot(in, &slice);
-    if (copies) {
-        access a;
-        uir_access_init(e, &in->slices[slice], false, &a);
-        uir_c_open(e, "%s", "");
-        uir_c_line(e, "%s *const old = (%s *)(void *)snapshot;", a.type, a.type);
-        uir_c_line(e, "memcpy(old, %s, (size_t)%s_span * sizeof *old);", a.base,
-                   e->pointers[in->slices[slice].pointer]);
-        e->old_pointer = in->slices[slice].pointer;
-        e->old_except = &in->slices[0];
-    }
     if (family == UIR_IOP_FAMILY_MMA)
         uir_emit_mma(e, in);
     else if (family == UIR_IOP_FAMILY_SCAN)
@@ -97,8 +66,6 @@ static void emit_instruction(emitter *e, const uir_iinstruction *in) {
         uir_emit_reduce(e, in);
     else if (!uir_emit_move(e, in))
         uir_emit_run(e, &in, 1, NULL, 0);
-    e->old_pointer = NONE;
-    if (copies) uir_c_close(e);
 }
 
 static void emit_members(emitter *e, const uir_iitem *run) {
@@ -241,7 +208,6 @@ static void emit_pointers(emitter *e) {
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
         at = uir_c_format(e, "%s_end", name);
     }
-    uir_c_line(e, "char *const snapshot __attribute__((unused)) = local + %s;", at);
 }
 
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
@@ -319,7 +285,7 @@ uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_tex
     if (strcmp(igraph->device->name, "cpu") != 0)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "kernel @%s is for the device %s, not for a cpu", igraph->name, igraph->device->name);
-    emitter e = {.igraph = igraph, .text = text, .diagnostics = diagnostics, .old_pointer = NONE};
+    emitter e = {.igraph = igraph, .text = text, .diagnostics = diagnostics};
     uir_arena_init(&e.arena, &igraph->allocator);
     uir_status status = emit_kernel(&e, index);
     uir_arena_deinit(&e.arena);

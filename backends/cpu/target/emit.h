@@ -19,11 +19,9 @@ typedef struct emitter {
     const uir_iinstruction **mirrors; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
     bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
-    uint32_t next;        /* number for names of one block */
-    bool failed;          /* memory ran out */
-    uint32_t old_pointer; /* reads of this pointer, but through `old_except`, take the copy `old`; UINT32_MAX: none */
-    const uir_islice *old_except;
-    bool streams; /* the phase stores around the caches */
+    uint32_t next; /* number for names of one block */
+    bool failed;   /* memory ran out */
+    bool streams;  /* the phase stores around the caches */
 } emitter;
 
 /* emit_text.c: C text. Strings live as long as the emitter; on failure they are "0" and `failed` is set. */

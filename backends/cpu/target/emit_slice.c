@@ -33,9 +33,7 @@ void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access
     const uir_ipointer *p = &e->igraph->pointers.data[slice->pointer];
     uir_dims *dims = e->igraph->dims;
     *out = (access){.slice = slice, .pointer = p, .type = uir_c_type(p->dtype), .base = e->pointers[slice->pointer]};
-    if (e->old_pointer == slice->pointer && !uir_islice_equal(slice, e->old_except))
-        out->base = "old";
-    else if (p->by_loop != UINT32_MAX)
+    if (p->by_loop != UINT32_MAX)
         out->base =
             uir_c_format(e, "(%s + %s %% %u * %s_span)", out->base, e->symbols[p->by_loop], p->instances, out->base);
     index_search search = {e, NULL, 0};
