@@ -19,15 +19,16 @@ typedef struct call_row {
     const char *name;
     uir_dim_kind kind;
     uir_dim (*build)(uir_dims *dims, uir_dim a, uir_dim b);
+    bool infix; /* read between its operands as well, binding as `*` does */
 } call_row;
 
 static const call_row calls[] = {
-    {"floordiv", UIR_DIM_FLOORDIV, uir_dim_floordiv},
-    {"ceildiv", UIR_DIM_CEILDIV, uir_dim_ceildiv},
-    {"mod", UIR_DIM_MOD, uir_dim_mod},
-    {"min", UIR_DIM_MIN, NULL},
-    {"max", UIR_DIM_MAX, NULL},
-    {"align", UIR_DIM_MUL, uir_dim_align}, /* read only: what it builds prints as a product */
+    {"floordiv", UIR_DIM_FLOORDIV, uir_dim_floordiv, true},
+    {"ceildiv", UIR_DIM_CEILDIV, uir_dim_ceildiv, true},
+    {"mod", UIR_DIM_MOD, uir_dim_mod, true},
+    {"min", UIR_DIM_MIN, NULL, false},
+    {"max", UIR_DIM_MAX, NULL, false},
+    {"align", UIR_DIM_MUL, uir_dim_align, false}, /* read only: what it builds prints as a product */
 };
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
@@ -185,16 +186,25 @@ static uir_status parse_atom(parser *p, uir_dim *out_dim) {
     return uir_tokenizer_error(tokenizer, "expected a size: a number, a name or '('");
 }
 
+/* At `*`, `/` or the name of a call of two operands, which may stand between them too: `i mod 12`. */
+static uir_dim (*find_infix(const parser *p))(uir_dims *dims, uir_dim a, uir_dim b) {
+    if (uir_tokenizer_is(p->tokenizer, "*")) return uir_dim_mul;
+    if (uir_tokenizer_is(p->tokenizer, "/")) return uir_dim_floordiv;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].infix && uir_tokenizer_is(p->tokenizer, calls[i].name)) return calls[i].build;
+    return NULL;
+}
+
 static uir_status parse_product(parser *p, uir_dim *out_dim) {
     UIR_TRY(parse_atom(p, out_dim));
     for (;;) {
-        bool times = uir_tokenizer_is(p->tokenizer, "*");
-        if (!times && !uir_tokenizer_is(p->tokenizer, "/")) return UIR_STATUS_OK;
+        uir_dim (*build)(uir_dims *, uir_dim, uir_dim) = find_infix(p);
+        if (!build) return UIR_STATUS_OK;
         uir_token sign = p->tokenizer->current;
         uir_dim operand;
         uir_tokenizer_advance(p->tokenizer);
         UIR_TRY(parse_atom(p, &operand));
-        *out_dim = times ? uir_dim_mul(p->dims, *out_dim, operand) : uir_dim_floordiv(p->dims, *out_dim, operand);
+        *out_dim = build(p->dims, *out_dim, operand);
         UIR_TRY(check_built(p, &sign, *out_dim));
     }
 }

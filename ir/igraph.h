@@ -151,6 +151,7 @@ typedef struct uir_icandidate {
     uir_iguard guard;
     uir_dim cost;   /* of a unit of work; none: 0 */
     uir_dim units;  /* of work, which the threads share; none: 1 */
+    uint32_t line;  /* of the source text, 0 when built */
 } uir_icandidate;
 
 typedef struct uir_igraph {

@@ -24,6 +24,34 @@ const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(
     return best;
 }
 
+uir_status uir_iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
+                              const char *(*candidate)(const void *user, uint32_t index), const void *user,
+                              uint32_t count) {
+    uir_text names;
+    uir_text_init(&names, &p->scratch->allocator);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = candidate(user, i);
+        if (!name) continue;
+        if (names.length) uir_text_append_string(&names, ", ");
+        uir_text_append_string(&names, name);
+    }
+    const char *near = uir_iparse_nearest(token, candidate, user, count);
+    uir_status status = uir_tokenizer_error_at(p->tokens, token, "'%.*s' is no %s%s%s%s; there %s %s",
+                                               (int)(token->length > 64 ? 64 : token->length), token->text, what,
+                                               near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+                                               count == 1 ? "is" : "are", names.data ? names.data : "none");
+    uir_text_deinit(&names);
+    return status;
+}
+
+static const char *space_name(const void *user, uint32_t index) {
+    return ((const uir_device *)user)->spaces[index].name;
+}
+
+static const char *unit_kind_name(const void *user, uint32_t index) {
+    return ((const uir_device *)user)->unit_kinds[index];
+}
+
 static const char *visible_name(const void *user, uint32_t index) {
     const uir_iparser *p = user;
     return p->igraph->symbols.data[p->visible.data[index]].name;
@@ -154,13 +182,17 @@ uir_status uir_iparse_when(uir_iparser *p, uir_iguard *out_guard) {
 }
 
 /* ---- header ---- */
-static uir_status parse_facts(uir_iparser *p, uir_symbol_facts *facts) {
-    if (uir_tokenizer_accept(p->tokens, "in")) {
+/* `in LEAST..GREATEST`, `mult N`, both or neither. */
+static uir_status parse_facts(uir_iparser *p, uir_symbol_facts *facts, bool *out_given) {
+    bool range = uir_tokenizer_accept(p->tokens, "in");
+    if (range) {
         UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->min));
         UIR_TRY(uir_tokenizer_expect(p->tokens, ".."));
         if (p->tokens->current.kind == UIR_TOKEN_INTEGER) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->max));
     }
-    if (uir_tokenizer_accept(p->tokens, "mult")) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->multiple_of));
+    bool multiple = uir_tokenizer_accept(p->tokens, "mult");
+    if (multiple) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->multiple_of));
+    *out_given = range || multiple;
     if (facts->min < 0 || facts->max < facts->min || facts->multiple_of < 1)
         return uir_tokenizer_error(p->tokens,
                                    "the facts before this leave no size: a range is LEAST..GREATEST, 0 or more; "
@@ -168,7 +200,10 @@ static uir_status parse_facts(uir_iparser *p, uir_symbol_facts *facts) {
     return UIR_STATUS_OK;
 }
 
+/* Facts are those of every name before them in the row that has none of its own: `dim M, N in 0..9, K`. */
 static uir_status parse_sizes(uir_iparser *p, uir_isymbol_kind kind) {
+    uir_igraph *g = p->igraph;
+    uint32_t first = g->symbols.count; /* of the names that wait for facts */
     do {
         uir_token name;
         uint32_t symbol;
@@ -177,13 +212,17 @@ static uir_status parse_sizes(uir_iparser *p, uir_isymbol_kind kind) {
             uir_dim value;
             UIR_TRY(uir_iparse_dim(p, &value));
             UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_CONSTANT, NULL, value, &symbol));
+            first = g->symbols.count;
             continue;
         }
         uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
+        bool given;
         if (kind == UIR_ISYMBOL_TILE) facts.min = 1;
-        UIR_TRY(parse_facts(p, &facts));
+        UIR_TRY(parse_facts(p, &facts, &given));
         if (kind == UIR_ISYMBOL_TILE && facts.min < 1) return uir_tokenizer_error(p->tokens, "a tile is at least 1");
         UIR_TRY(add_symbol(p, &name, kind, &facts, UIR_DIM_NONE, &symbol));
+        for (; given && first < g->symbols.count; first++)
+            uir_dims_set_symbol_facts(g->dims, g->symbols.data[first].symbol, facts);
     } while (uir_tokenizer_accept(p->tokens, ","));
     return UIR_STATUS_OK;
 }
@@ -199,7 +238,7 @@ static uir_status parse_let(uir_iparser *p, uint32_t *out_symbol) {
 
 static uir_status parse_candidate(uir_iparser *p) {
     uir_igraph *g = p->igraph;
-    uir_icandidate candidate = {0};
+    uir_icandidate candidate = {.line = p->tokens->previous.line};
     uint32_t tile_count = uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE), given = 0;
     UIR_TRY_ALLOCATE(candidate.tiles, uir_arena_allocate_array(&g->arena, tile_count + 1, sizeof(uir_dim)));
     do {
@@ -340,8 +379,14 @@ static uir_status parse_pointers(uir_iparser *p) {
     pointer.line = names[0].line;
 
     const uir_token *token = &p->tokens->current;
-    int space = token->kind == UIR_TOKEN_NAME ? uir_device_find_space(g->device, token->text, token->length) : -1;
-    if (space < 0) return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->device->name);
+    if (token->kind != UIR_TOKEN_NAME)
+        return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->device->name);
+    int space = uir_device_find_space(g->device, token->text, token->length);
+    if (space < 0) {
+        char what[96];
+        snprintf(what, sizeof what, "memory space of %s", g->device->name);
+        return uir_iparse_no_name(p, token, what, space_name, g->device, g->device->space_count);
+    }
     pointer.space = (uint32_t)space;
     uir_tokenizer_advance(p->tokens);
     if (token->kind != UIR_TOKEN_NAME || !uir_dtype_from_name(token->text, token->length, &pointer.dtype))
@@ -557,8 +602,14 @@ static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
     uir_ibody *body = &phase->bodies[phase->body_count++];
     *body = (uir_ibody){.unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
     const uir_token *token = &p->tokens->current;
-    int kind = token->kind == UIR_TOKEN_NAME ? uir_device_find_unit_kind(device, token->text, token->length) : -1;
-    if (kind < 0) return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", device->name);
+    if (token->kind != UIR_TOKEN_NAME)
+        return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", device->name);
+    int kind = uir_device_find_unit_kind(device, token->text, token->length);
+    if (kind < 0) {
+        char what[96];
+        snprintf(what, sizeof what, "kind of unit of %s", device->name);
+        return uir_iparse_no_name(p, token, what, unit_kind_name, device, device->unit_kind_count);
+    }
     body->unit_kind = (uint32_t)kind;
     uir_tokenizer_advance(p->tokens);
     uint32_t visible = p->visible.count;

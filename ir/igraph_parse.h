@@ -48,5 +48,10 @@ static inline bool uir_iparse_token_is(const uir_token *token, const char *text,
 /* The name of `count` candidates that is nearest to a token's text, or NULL when none is near. */
 const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(const void *user, uint32_t index),
                                const void *user, uint32_t count);
+/* "'vram' is no memory space of cpu; did you mean sram?; there are dram, sram, reg". Candidates that are NULL are not
+ * among them. */
+uir_status uir_iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
+                              const char *(*candidate)(const void *user, uint32_t index), const void *user,
+                              uint32_t count);
 
 #endif

@@ -181,6 +181,41 @@ static const char *iop_name(const void *user, uint32_t index) {
     return uir_iop_get_row((uir_iop_code)index)->name;
 }
 
+/* The nearest name, and all that could stand there: the members of the family that the first segment names, or the
+ * families. */
+static uir_status no_instruction(uir_iparser *p, const mnemonic *m, const uir_token *whole) {
+    const char *near = uir_iparse_nearest(whole, iop_name, NULL, UIR_IOP_COUNT);
+    uir_text members, families;
+    uir_text_init(&members, &p->scratch->allocator);
+    uir_text_init(&families, &p->scratch->allocator);
+    size_t before_length = 0;
+    for (uint32_t code = 0; code < UIR_IOP_COUNT; code++) {
+        const char *name = iop_name(NULL, code), *dot = strchr(name, '.');
+        size_t length = dot ? (size_t)(dot - name) : strlen(name);
+        if (dot && uir_iparse_token_is(&m->segments[0], name, length)) {
+            uir_text_append_string(&members, members.length ? ", " : "");
+            uir_text_append_string(&members, dot + 1);
+        }
+        bool again = length == before_length && !memcmp(name, iop_name(NULL, code - 1), length);
+        before_length = length;
+        if (again) continue;
+        uir_text_append_string(&families, families.length ? ", " : "");
+        uir_text_append(&families, name, length);
+    }
+    int length = (int)(whole->length > 64 ? 64 : whole->length),
+        first = (int)(m->segments[0].length > 64 ? 64 : m->segments[0].length);
+    uir_status status = uir_tokenizer_error_at(
+        p->tokens, &m->segments[0], "no instruction is called '%.*s'%s%s%s; there %s%.*s%s%s", length, whole->text,
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "", members.length ? "is '" : "are ",
+        members.length ? first : 0, m->segments[0].text, members.length ? "' of " : "",
+        members.data    ? members.data
+        : families.data ? families.data
+                        : "");
+    uir_text_deinit(&members);
+    uir_text_deinit(&families);
+    return status;
+}
+
 /* The row whose name is the first one or two segments; sets how many were used. */
 static uir_status find_row(uir_iparser *p, const mnemonic *m, uir_iop_code *out_code, uint32_t *out_used) {
     char name[64];
@@ -205,12 +240,27 @@ static uir_status find_row(uir_iparser *p, const mnemonic *m, uir_iop_code *out_
         whole.text = name;
         whole.length = strlen(name);
     }
-    const char *near = uir_iparse_nearest(&whole, iop_name, NULL, UIR_IOP_COUNT);
-    int length = (int)(whole.length > 64 ? 64 : whole.length);
-    if (near)
-        return uir_tokenizer_error_at(p->tokens, &m->segments[0], "no instruction is called '%.*s'; did you mean %s?",
-                                      length, whole.text, near);
-    return uir_tokenizer_error_at(p->tokens, &m->segments[0], "no instruction is called '%.*s'", length, whole.text);
+    return no_instruction(p, m, &whole);
+}
+
+static void append_names(uir_text *text, const char *what, const char *const *names, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        uir_text_append_string(text, i ? ", " : what);
+        uir_text_append_string(text, names[i]);
+    }
+}
+
+static uir_status no_sync(uir_iparser *p, const mnemonic *m) {
+    const uir_device *device = p->igraph->device;
+    uir_text text;
+    uir_text_init(&text, &p->scratch->allocator);
+    append_names(&text, "; pipes: ", device->pipes, device->pipe_count);
+    append_names(&text, "; kinds: ", device->unit_kinds, device->unit_kind_count);
+    uir_status status = uir_tokenizer_error_at(
+        p->tokens, &m->segments[0], "expected sync.group, or sync.A.B of two pipes or two kinds of unit of %s%s",
+        device->name, text.data ? text.data : "");
+    uir_text_deinit(&text);
+    return status;
 }
 
 static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction *out) {
@@ -233,10 +283,7 @@ static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction
                 to = uir_device_find_unit_kind(device, b->text, b->length);
             }
         }
-        if (from < 0 || to < 0)
-            return uir_tokenizer_error_at(
-                p->tokens, &m->segments[0],
-                "expected sync.group, sync.device, or sync.A.B of two pipes or two kinds of unit of %s", device->name);
+        if (from < 0 || to < 0) return no_sync(p, m);
         out->sync_from = (uint32_t)from;
         out->sync_to = (uint32_t)to;
     }

@@ -238,6 +238,48 @@ static void check_capacity(uir_iverifier *v, uint32_t space_index) {
                            space->name, (unsigned long long)space->capacity);
 }
 
+/* ---- the tiling function ---- */
+/* What a candidate sets a tile to is a tile wherever the candidate's condition holds. */
+static void check_candidate(uir_iverifier *v, dim_check *c, const uir_icandidate *candidate) {
+    uir_terms *t = &v->terms;
+    uir_igraph *g = v->g;
+    uir_term terms[2 * 16];
+    uint32_t count = 0, mark = t->assumptions.count, tile = 0;
+    check_guard_dims(c, &candidate->guard, candidate->line);
+    check_size(c, candidate->cost, candidate->line, "a cost");
+    check_size(c, candidate->units, candidate->line, "a number of units");
+    for (uint32_t i = 0; i < candidate->guard.count; i++)
+        if (candidate->guard.atoms[i].kind != UIR_IATOM_RELATION) {
+            uir_iverify_report(v, candidate->line, "a candidate is chosen before any loop runs: no first() or last()");
+            return;
+        }
+    uir_iverify_guard_terms(v, &candidate->guard, terms, &count);
+    for (uint32_t i = 0; i < count; i++) uir_term_assume(t, terms[i]);
+    bool reached = !uir_term_prove_unreachable(t);
+    for (uint32_t s = 0; s < g->symbols.count; s++) {
+        if (g->symbols.data[s].kind != UIR_ISYMBOL_TILE) continue;
+        uir_symbol_facts facts = uir_dims_symbol_facts(g->dims, g->symbols.data[s].symbol);
+        uir_term value = uir_term_of_dim(t, candidate->tiles[tile]);
+        check_size(c, candidate->tiles[tile++], candidate->line, "a tile");
+        if (!reached) continue;
+        int64_t number;
+        bool inside = uir_term_prove_le(t, uir_term_const(t, facts.min), value) &&
+                      (facts.max == UIR_DIM_UNBOUNDED || uir_term_prove_le(t, value, uir_term_const(t, facts.max)));
+        if (!inside && uir_term_is_const(t, value, &number))
+            uir_iverify_report(v, candidate->line, "candidate: %s = %lld is outside its range %lld..%lld",
+                               g->symbols.data[s].name, (long long)number, (long long)facts.min, (long long)facts.max);
+        else if (!inside)
+            uir_iverify_report(v, candidate->line,
+                               "candidate: %s cannot be proved to be in its range %lld..%lld; add a 'when'",
+                               g->symbols.data[s].name, (long long)facts.min, (long long)facts.max);
+        else if (facts.multiple_of > 1 &&
+                 uir_dim_multiple(g->dims, candidate->tiles[tile - 1]) % facts.multiple_of != 0)
+            uir_iverify_report(v, candidate->line, "candidate: %s cannot be proved to be a multiple of %lld",
+                               g->symbols.data[s].name, (long long)facts.multiple_of);
+    }
+    t->assumptions.count = mark;
+}
+
 void uir_iverify_header(uir_iverifier *v) {
     uir_igraph *g = v->g;
     dim_check c = {.v = v, .seen_count = 1u << 16};
@@ -264,6 +306,7 @@ void uir_iverify_header(uir_iverifier *v) {
                                    g->device->units_per_group);
         }
     }
+    for (uint32_t i = 0; i < g->candidates.count; i++) check_candidate(v, &c, &g->candidates.data[i]);
     check_tree_dims(&c);
     for (uint32_t s = 0; s < g->device->space_count; s++) check_capacity(v, s);
 }

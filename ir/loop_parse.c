@@ -284,8 +284,10 @@ static uir_status check_new_name(parser *p, const uir_token *name) {
                  : UIR_STATUS_OK;
 }
 
-/* dim, or tile: of which the least is 1. */
+/* dim, or tile: of which the least is 1. Facts are those of every name before them in the row that has none of its
+ * own. */
 static uir_status take_sizes(parser *p, bool tile) {
+    uint32_t waiting = tile ? p->function->tiles.count : p->function->sizes.count;
     do {
         uir_loop_size size;
         uir_token name = p->tokens.current;
@@ -293,13 +295,17 @@ static uir_status take_sizes(parser *p, bool tile) {
         if (tile) facts.min = 1;
         UIR_TRY(take_name(p, &size.name));
         UIR_TRY(check_new_name(p, &name));
-        if (uir_tokenizer_accept(PARSE(p), "in")) {
+        bool given = uir_tokenizer_accept(PARSE(p), "in");
+        if (given) {
             UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.min));
             UIR_TRY(uir_tokenizer_expect(PARSE(p), ".."));
             if (p->tokens.current.kind == UIR_TOKEN_INTEGER)
                 UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.max));
         }
-        if (uir_tokenizer_accept(PARSE(p), "mult")) UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.multiple_of));
+        if (uir_tokenizer_accept(PARSE(p), "mult")) {
+            given = true;
+            UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &facts.multiple_of));
+        }
         if (facts.min < tile || facts.max < facts.min || facts.multiple_of < 1) {
             return uir_tokenizer_error_at(
                 PARSE(p), &name,
@@ -310,6 +316,10 @@ static uir_status take_sizes(parser *p, bool tile) {
             UIR_TRY(uir_vector_push(&p->function->arena, &p->function->tiles, size));
         else
             UIR_TRY(uir_vector_push(&p->function->arena, &p->function->sizes, size));
+        const uir_loop_size *sizes = tile ? p->function->tiles.data : p->function->sizes.data;
+        uint32_t count = tile ? p->function->tiles.count : p->function->sizes.count;
+        for (; given && waiting < count; waiting++)
+            uir_dims_set_symbol_facts(p->function->dims, sizes[waiting].symbol, facts);
     } while (uir_tokenizer_accept(PARSE(p), ","));
     return UIR_STATUS_OK;
 }
@@ -327,7 +337,7 @@ static uir_status take_guard(parser *p, uir_iguard *guard) {
 
 static uir_status take_candidate(parser *p) {
     uir_loop_function *f = p->function;
-    uir_icandidate c = {0};
+    uir_icandidate c = {.line = p->tokens.previous.line};
     uint32_t given = 0;
     UIR_TRY_ALLOCATE(c.tiles, uir_arena_allocate_array(&f->arena, f->tiles.count + 1, sizeof *c.tiles));
     do {

@@ -31,7 +31,13 @@ static void header_errors(void **state) {
     wants("igraph @k on cpu {\n  dim M in 4..2\n}", 3, 1, "leave no size");
     wants("igraph @k on cpu {\n  tile t in 0..2\n}", 3, 1, "a tile is at least 1");
     wants("igraph @k on cpu {\n  dim Rows\n  ptr %x : dram f32 [Rws] in 0\n}", 3, 0, "did you mean 'Rows'?");
-    wants("igraph @k on cpu {\n  ptr %x : vram f32 [4] in 0\n}", 2, 12, "expected a memory space of cpu");
+    wants("igraph @k on cpu {\n  ptr %x : vram f32 [4] in 0\n}", 2, 12,
+          "'vram' is no memory space of cpu; did you mean dram?; there are dram, sram, reg");
+    wants("igraph @k on ascend {\n  ptr %x : gm f32 [4] in 0\n}", 2, 12, "there are dram, ub, l1, l0a, l0b, l0c");
+    wants("igraph @k on cpu {\n  phase { on cone { } }\n}", 2, 14,
+          "'cone' is no kind of unit of cpu; did you mean core?; there is core");
+    wants("igraph @k on cpu {\n  dim N\n  let q = N modd 3\n}", 3, 0, "expected dim, tile");
+    wants("igraph @k on cpu {\n  dim N\n  let q = N mod\n}", 4, 1, "expected a size");
     wants("igraph @k on cpu {\n  ptr %x : dram f31 [4] in 0\n}", 2, 17, "expected a dtype");
     wants("igraph @k on cpu {\n  ptr %x : dram f32 [4] in 0\n  ptr %x : dram f32 [4] out 0\n}", 3, 7,
           "%x is declared twice");
@@ -49,7 +55,12 @@ static void body_errors(void **state) {
     wants(BODY("move.f32 %y[p, 0:N], %z[p, 0:N]"), 7, 26, "no pointer is called %z; did you mean %x?");
     wants(BODY("move.f32 %y[p, 0:N], %x[p]"), 7, 30, "%x has 2 dims: expected as many ranges");
     wants(BODY("unary.exq.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
-          "no instruction is called 'unary.exq'; did you mean unary.exp?");
+          "no instruction is called 'unary.exq'; did you mean unary.exp?; there is 'unary' of neg, abs, sign, sqrt, ");
+    wants(BODY("binary.plus.f32 %y[p, 0:N], %x[p, 0:N], 1"), 7, 5,
+          "there is 'binary' of add, sub, mul, div, mod, min, ");
+    wants(
+        BODY("copy.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
+        "there are move, fill, iota, unary, binary, compare, ternary, cast, bits, broadcast, reduce, scan, mma, sync");
     wants(BODY("binary.add.f32 %y[p, 0:N], %x[p, 0:N]"), 0, 0, "binary.add takes 1 result and 2 operands");
     wants(BODY("binary.add.f32 %y[p, 0:N], 1, 2"), 7, 5, "one operand at least is a slice");
     wants(BODY("unary.exp.row.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 15, "'row' does not belong in the name of unary.exp");
@@ -64,9 +75,11 @@ static void body_errors(void **state) {
     wants(BODY("index i = %x[p, 0] in 1..N clamp"), 0, 0, "an index is in 0..LAST");
     wants(BODY("index i = %x[p, 0] in 0..N-1 bounce"), 0, 0, "expected clamp, wrap or skip");
     wants(BODY("move.f32 %y[p, c ; c<N, c<N], %x[p, 0:N]"), 0, 0, "axis 'c' is given twice");
-    wants(BODY("sync.warp.core"), 7, 5, "expected sync.group, sync.device");
+    wants(BODY("sync.warp.core"), 7, 5,
+          "expected sync.group, or sync.A.B of two pipes or two kinds of unit of cpu; kinds: core");
     wants(HEAD "  phase {\n    parallel p : M\n  }\n}", 0, 0, "expected 'group' or 'unit'");
-    wants(HEAD "  phase {\n    parallel p : M group\n    on gpu { }\n  }\n}", 7, 8, "expected a kind of unit of cpu");
+    wants(HEAD "  phase {\n    parallel p : M group\n    on gpu { }\n  }\n}", 7, 8,
+          "'gpu' is no kind of unit of cpu; there is core");
 }
 
 /* Spellings that mean the same print the same. */
@@ -100,6 +113,12 @@ static void spellings(void **state) {
     same_text(BODY("reduce.max.row.f32 %y[p, 0:1], %x[p, 0:N] acc stream"),
               BODY("reduce.max.row.unit.f32 %y[p, 0], %x[p, 0:N] acc stream"));
     same_text(BODY("move %y[p, 0:N], %x[p, n ; (n<N)]"), BODY("move %y[p, 0:N], %x[p, n ; n<N]"));
+    same_text("igraph @k on cpu { dim A in 2..9 mult 3 dim B in 2..9 mult 3 dim C dim D = 4 dim E dim F in 1..5 }",
+              "igraph @k on cpu { dim A, B in 2..9 mult 3, C, D = 4, E in 0.., F in 1..5 }");
+    same_text("igraph @k on cpu { tile s in 1..8 tile t in 1..8 tile u mult 4 tile v mult 4 }",
+              "igraph @k on cpu { tile s, t in 1..8, u, v mult 4 }");
+    same_text(BODY("let q = mod(N, 12) + floordiv(N, 12)*M*12 + ceildiv(mod(N*2, 5), 3)"),
+              BODY("let q = N mod 12 * 1 + N floordiv 12 * 12*M + N * 2 mod 5 ceildiv 3"));
     same_text(HEAD "}",
               "igraph @k on cpu { dim M dim N ptr %x : dram f32 [M, N] in 0 ptr %y : dram f32 [M, N] out 0 }");
 }

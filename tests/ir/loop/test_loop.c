@@ -89,7 +89,7 @@ static void text_is_canonical(void **state) {
     fixture *f = begin();
     uir_loop_function *function = read_text(f, COPY);
     char *printed = print_function(f, function);
-    assert_non_null(strstr(printed, "  dim M\n  dim N in 0..64\n"));
+    assert_non_null(strstr(printed, "  dim M in 0..64\n  dim N in 0..64\n"));
     assert_non_null(strstr(printed, "        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj]\n"));
     free(printed);
     uir_loop_function_destroy(function);
