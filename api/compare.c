@@ -5,6 +5,39 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What is nobody's to state: see the header. The epsilon is the distance from 1 to the next number. */
+typedef struct tolerance_row {
+    double rtol, relative;
+} tolerance_row;
+static const tolerance_row tolerance_rows[UIR_DTYPE_COUNT] = {
+    [UIR_DTYPE_F32] = {1e-3, 1e-4},
+    [UIR_DTYPE_C64] = {1e-3, 1e-4},
+    [UIR_DTYPE_F64] = {0x1p-26, 0x1p-26},
+    [UIR_DTYPE_C128] = {0x1p-26, 0x1p-26},
+    [UIR_DTYPE_F16] = {4 * 0x1p-10, 4 * 0x1p-10},
+    [UIR_DTYPE_BF16] = {4 * 0x1p-7, 4 * 0x1p-7},
+    [UIR_DTYPE_F8E4M3FN] = {0x1p-3, 0},
+    [UIR_DTYPE_F8E4M3FNUZ] = {0x1p-3, 0},
+    [UIR_DTYPE_F8E5M2] = {0x1p-2, 0},
+    [UIR_DTYPE_F8E5M2FNUZ] = {0x1p-2, 0},
+    [UIR_DTYPE_F4E2M1] = {0x1p-1, 0},
+    [UIR_DTYPE_F8E8M0] = {1, 0},
+};
+
+void uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance) {
+    static const tolerance_row none;
+    const tolerance_row *row = (unsigned)dtype < UIR_DTYPE_COUNT ? &tolerance_rows[dtype] : &none;
+    *out_tolerance = (uir_tolerance){.rtol = row->rtol, .atol_relative_to_max = row->relative};
+}
+
+/* A comparison as it goes on; products in more range than any element's. */
+typedef struct comparing {
+    uir_comparison *result;
+    uir_tolerance tolerance;
+    bool measured; /* any pair was */
+    long double product, actual_square, expected_square;
+} comparing;
+
 static void differ(uir_comparison *result, const char *format, ...) UIR_PRINTF(2, 3);
 
 static void differ(uir_comparison *result, const char *format, ...) {
@@ -35,8 +68,14 @@ static void count_difference(uir_comparison *result, uint64_t index, double actu
     result->agree = false;
 }
 
-static void measure(uir_comparison *result, double actual, double expected) {
+static void measure(comparing *c, double actual, double expected) {
+    uir_comparison *result = c->result;
+    if (!isfinite(actual) || !isfinite(expected)) return;
     double distance = fabs(actual - expected);
+    c->measured = true;
+    c->product += (long double)actual * expected;
+    c->actual_square += (long double)actual * actual;
+    c->expected_square += (long double)expected * expected;
     if (!isfinite(distance)) return;
     if (distance > result->max_abs) result->max_abs = distance;
     if (expected != 0 && distance / fabs(expected) > result->max_rel) result->max_rel = distance / fabs(expected);
@@ -58,21 +97,31 @@ static floats floats_of(const uir_tensor *tensor) {
     return view;
 }
 
-static void compare_floats(uir_comparison *result, const uir_tensor *actual, const uir_tensor *expected,
-                           uir_tolerance tolerance) {
-    floats a = floats_of(actual), e = floats_of(expected);
+static double greatest_magnitude(const floats *view) {
     double largest = 0;
-    for (uint64_t i = 0; tolerance.atol_relative_to_max > 0 && i < e.count; i++) {
-        double magnitude = fabs(uir_dtype_load_double(e.dtype, e.data, i));
+    for (uint64_t i = 0; i < view->count; i++) {
+        double magnitude = fabs(uir_dtype_load_double(view->dtype, view->data, i));
         if (isfinite(magnitude) && magnitude > largest) largest = magnitude;
     }
-    double absolute = tolerance.atol + tolerance.atol_relative_to_max * largest;
+    return largest;
+}
+
+static void compare_floats(comparing *c, const uir_tensor *actual, const uir_tensor *expected) {
+    uir_comparison *result = c->result;
+    floats a = floats_of(actual), e = floats_of(expected);
+    uir_tolerance own;
+    uir_dtype_get_tolerance(expected->dtype, &own);
+    double relative =
+        c->tolerance.atol_relative_to_max < 0 ? own.atol_relative_to_max : c->tolerance.atol_relative_to_max;
+    result->rtol = c->tolerance.rtol < 0 ? own.rtol : c->tolerance.rtol;
+    result->atol = c->tolerance.atol + (relative > 0 ? relative * greatest_magnitude(&e) : 0);
+    result->count += e.count;
     for (uint64_t i = 0; i < e.count; i++) {
         double got = uir_dtype_load_double(a.dtype, a.data, i), want = uir_dtype_load_double(e.dtype, e.data, i);
+        measure(c, got, want);
         if (got == want || (isnan(got) && isnan(want))) continue;
-        measure(result, got, want);
         /* Not >: a NaN on one side differs. An infinite bound must not hide one. */
-        bool close = isfinite(got) && isfinite(want) && fabs(got - want) <= absolute + tolerance.rtol * fabs(want);
+        bool close = isfinite(got) && isfinite(want) && fabs(got - want) <= result->atol + result->rtol * fabs(want);
         if (!close) count_difference(result, i, got, want);
     }
 }
@@ -83,22 +132,24 @@ static double distance_of(uir_dtype dtype, int64_t a, int64_t b) {
     return (double)(above ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
 }
 
-static void compare_integers(uir_comparison *result, const uir_tensor *actual, const uir_tensor *expected,
-                             double tolerance) {
+static void compare_integers(comparing *c, const uir_tensor *actual, const uir_tensor *expected) {
+    c->result->count += expected->element_count;
     for (uint64_t i = 0; i < expected->element_count; i++) {
         int64_t got = uir_dtype_load_integer(actual->dtype, actual->data, i);
         int64_t want = uir_dtype_load_integer(expected->dtype, expected->data, i);
-        if (got == want) continue;
         double got_real = uir_dtype_load_double(actual->dtype, actual->data, i);
         double want_real = uir_dtype_load_double(expected->dtype, expected->data, i);
-        measure(result, got_real, want_real);
-        if (expected->dtype != UIR_DTYPE_BOOL && distance_of(expected->dtype, got, want) <= tolerance) continue;
-        count_difference(result, i, got_real, want_real);
+        measure(c, got_real, want_real);
+        if (got == want) continue;
+        if (expected->dtype != UIR_DTYPE_BOOL && distance_of(expected->dtype, got, want) <= c->tolerance.integers)
+            continue;
+        count_difference(c->result, i, got_real, want_real);
     }
 }
 
 static void compare_strings(uir_comparison *result, const uir_tensor *actual, const uir_tensor *expected) {
     const uir_string_view *a = actual->data, *e = expected->data;
+    result->count += expected->element_count;
     for (uint64_t i = 0; i < expected->element_count; i++) {
         if (a[i].length == e[i].length && (a[i].length == 0 || memcmp(a[i].text, e[i].text, a[i].length) == 0))
             continue;
@@ -107,27 +158,26 @@ static void compare_strings(uir_comparison *result, const uir_tensor *actual, co
     }
 }
 
-static void compare_tensors(uir_comparison *result, const uir_tensor *actual, const uir_tensor *expected,
-                            uir_tolerance tolerance) {
+static void compare_tensors(comparing *c, const uir_tensor *actual, const uir_tensor *expected) {
     bool same = actual->dtype == expected->dtype && actual->rank == expected->rank;
     for (uint32_t i = 0; same && i < actual->rank; i++) same = actual->shape[i] == expected->shape[i];
     if (!same) {
         char a[120], e[120];
         uir_tensor_describe(actual, a, sizeof a);
         uir_tensor_describe(expected, e, sizeof e);
-        differ(result, "%s, expected %s", a, e);
+        differ(c->result, "%s, expected %s", a, e);
         return;
     }
     switch (uir_dtype_get_class(expected->dtype)) {
     case UIR_DTYPE_CLASS_FLOAT:
     case UIR_DTYPE_CLASS_COMPLEX:
-        compare_floats(result, actual, expected, tolerance);
+        compare_floats(c, actual, expected);
         break;
     case UIR_DTYPE_CLASS_STRING:
-        compare_strings(result, actual, expected);
+        compare_strings(c->result, actual, expected);
         break;
     default:
-        compare_integers(result, actual, expected, tolerance.integers);
+        compare_integers(c, actual, expected);
         break;
     }
 }
@@ -135,23 +185,33 @@ static void compare_tensors(uir_comparison *result, const uir_tensor *actual, co
 static const char *const kind_names[] = {
     [UIR_VALUE_TENSOR] = "a tensor", [UIR_VALUE_SEQUENCE] = "a sequence", [UIR_VALUE_OPTIONAL] = "an optional"};
 
-static void compare(uir_comparison *result, const uir_datum *actual, const uir_datum *expected,
-                    uir_tolerance tolerance) {
+static void compare(comparing *c, const uir_datum *actual, const uir_datum *expected) {
+    uir_comparison *result = c->result;
     if (actual->kind != expected->kind) {
         differ(result, "%s, expected %s", kind_names[actual->kind], kind_names[expected->kind]);
     } else if (actual->kind == UIR_VALUE_TENSOR) {
-        compare_tensors(result, actual->tensor, expected->tensor, tolerance);
+        compare_tensors(c, actual->tensor, expected->tensor);
     } else if (actual->count != expected->count) {
         differ(result, "%u elements, expected %u", (unsigned)actual->count, (unsigned)expected->count);
     } else {
         for (uint32_t i = 0; i < actual->count; i++) {
-            compare(result, actual->elements[i], expected->elements[i], tolerance);
+            compare(c, actual->elements[i], expected->elements[i]);
         }
     }
 }
 
+/* Two that are all zeros point the same way; one that is does not point where the other does. */
+static double cosine_of(const comparing *c) {
+    if (!c->measured) return NAN;
+    if (c->actual_square == 0 || c->expected_square == 0) return c->actual_square == c->expected_square;
+    long double cosine = c->product / sqrtl(c->actual_square) / sqrtl(c->expected_square);
+    return (double)(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
+}
+
 uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance) {
-    uir_comparison result = {.agree = true};
-    compare(&result, actual->datum, expected->datum, tolerance);
+    uir_comparison result = {.agree = true, .cosine = NAN};
+    comparing c = {.result = &result, .tolerance = tolerance};
+    compare(&c, actual->datum, expected->datum);
+    result.cosine = cosine_of(&c);
     return result;
 }

@@ -90,6 +90,13 @@ uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
 const char *uir_api_get_package_metadata(const uir_model *model, const char *key);
+/* How a tolerance lies in a package: metadata before the model's own, a number each. */
+typedef struct uir_api_tolerance_part {
+    const char *key;
+    size_t offset; /* of a double of uir_tolerance */
+} uir_api_tolerance_part;
+enum { UIR_API_TOLERANCE_PARTS = 4 };
+extern const uir_api_tolerance_part uir_api_tolerance_parts[UIR_API_TOLERANCE_PARTS];
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 

@@ -1,6 +1,7 @@
 /* Models from package files: no compiler, no graph. */
 #include "api/device.h"
 #include "api/internal.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -22,6 +23,26 @@ static uint32_t count_none(const uir_model *model) {
 
 const char *uir_api_get_package_metadata(const uir_model *model, const char *key) {
     return uir_package_get_metadata(model->package, key);
+}
+
+const uir_api_tolerance_part uir_api_tolerance_parts[UIR_API_TOLERANCE_PARTS] = {
+    {"uir/tolerance/rtol", offsetof(uir_tolerance, rtol)},
+    {"uir/tolerance/atol", offsetof(uir_tolerance, atol)},
+    {"uir/tolerance/atol_relative_to_max", offsetof(uir_tolerance, atol_relative_to_max)},
+    {"uir/tolerance/integers", offsetof(uir_tolerance, integers)},
+};
+
+bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance) {
+    uir_tolerance tolerance;
+    for (size_t i = 0; i < UIR_API_TOLERANCE_PARTS; i++) {
+        const char *text =
+            model->package ? uir_package_get_metadata(model->package, uir_api_tolerance_parts[i].key) : NULL;
+        double number;
+        if (!text || !uir_double_from_text(text, strlen(text), &number)) return false;
+        memcpy((char *)&tolerance + uir_api_tolerance_parts[i].offset, &number, sizeof number);
+    }
+    *out_tolerance = tolerance;
+    return true;
 }
 
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,

@@ -189,11 +189,20 @@ typedef struct uir_comparison {
     uint64_t differing;    /* elements out of tolerance */
     uint64_t first_index;  /* of those, row-major */
     char text[256];        /* what differs, "" when they agree */
+    uint64_t count;        /* elements compared; a complex one is two */
+    double cosine;         /* of the angle between the two, over finite pairs (two of zeros alone: 1, one: 0); NaN where there is none */
+    double rtol, atol;     /* applied to the floats (to the last tensor of a sequence); atol in full, 0 where there is none */
 } uir_comparison;
+/* A negative rtol or atol_relative_to_max stands for what the expected dtype has by uir_dtype_get_tolerance. */
 typedef struct uir_tolerance {
     double rtol, atol, atol_relative_to_max; /* of floats */
     double integers;
 } uir_tolerance;
+/* What results of a model may differ by where nobody states it: they are sums in another order of numbers that were rounded
+ * before. f32: rtol 1e-3 and 1e-4 of the greatest magnitude; f16 and bf16: 4 epsilons of either (0.0039, 0.031); f64: half its
+ * digits (2^-26, of either); floats of 8 bits and less: one epsilon of rtol, which is a neighbour; complex: as its parts; all
+ * else exactly. */
+UIR_API void uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance);
 UIR_API uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance);
 
 /* ---- models -------------------------------------------------------------------------------------------------- */
@@ -267,6 +276,7 @@ typedef struct uir_package_write_options {
     bool (*progress)(void *user, const char *stage, double fraction); /* as in uir_model_options */
     void *progress_user;
     const volatile bool *cancel; /* polled while compilers run; NULL: never */
+    const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -314,6 +324,8 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *mo
                                                              int64_t *out_dims);
 /* Metadata ("character" -> "...") of the file; NULL when the key is absent. */
 UIR_API const char *uir_model_get_metadata(const uir_model *model, const char *key);
+/* The tolerance that a package was written with; false (and `out_tolerance` as it was) where there is none. */
+UIR_API bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance);
 
 typedef struct uir_model_info {
     const char *producer;

@@ -347,8 +347,65 @@ static void the_first_difference_is_told(void **state) {
     uir_value_destroy(values[1]);
 }
 
+/* Where nobody states a tolerance the dtype has one, each part by itself. */
+static void dtypes_have_tolerances_of_their_own(void **state) {
+    static const struct {
+        uir_dtype dtype;
+        uint32_t one, near, far; /* bits of 1, of what is within both parts of it, of what is not */
+        double rtol, relative;
+    } rows[] = {{UIR_DTYPE_F16, 0x3c00, 0x3c07, 0x3c09, 0x1p-8, 0x1p-8},
+                {UIR_DTYPE_BF16, 0x3f80, 0x3f87, 0x3f89, 0x1p-5, 0x1p-5},
+                {UIR_DTYPE_F32, 0x3f800000, 0x3f802000, 0x3f803000, 1e-3, 1e-4}};
+    const uir_tolerance by_dtype = {.rtol = -1, .atol_relative_to_max = -1};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uir_value *values[2];
+        size_t bytes = rows[i].dtype == UIR_DTYPE_F32 ? 4 : 2;
+        uint32_t tried[] = {rows[i].near, rows[i].far};
+        uir_tolerance own = {9, 9, 9, 9};
+        uir_dtype_get_tolerance(rows[i].dtype, &own);
+        assert_true(own.rtol == rows[i].rtol && own.atol_relative_to_max == rows[i].relative);
+        assert_true(own.atol == 0 && own.integers == 0);
+        for (int v = 0; v < 2; v++)
+            assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, (int64_t[]){1}, &values[v]), 0);
+        memcpy(uir_value_get_data(values[1]), &rows[i].one, bytes);
+        for (int k = 0; k < 2; k++) {
+            memcpy(uir_value_get_data(values[0]), &tried[k], bytes);
+            uir_comparison result = uir_value_compare(values[0], values[1], by_dtype);
+            assert_int_equal(result.agree, k == 0);
+            assert_true(result.rtol == own.rtol && result.atol == own.atol_relative_to_max);
+            result = uir_value_compare(values[0], values[1], (uir_tolerance){.rtol = -1, .atol = 9});
+            assert_true(result.agree && result.rtol == own.rtol && result.atol == 9);
+            assert_false(uir_value_compare(values[0], values[1], (uir_tolerance){.atol_relative_to_max = -1}).agree &&
+                         k == 1);
+        }
+        uir_value_destroy(values[0]);
+        uir_value_destroy(values[1]);
+    }
+    uir_tolerance none = {9, 9, 9, 9};
+    uir_dtype_get_tolerance(UIR_DTYPE_I64, &none);
+    assert_true(none.rtol == 0 && none.atol == 0 && none.atol_relative_to_max == 0 && none.integers == 0);
+    uir_dtype_get_tolerance((uir_dtype)99, &none);
+    assert_true(none.rtol == 0);
+}
+
+/* The angle counts all pairs of numbers, however large, and no others. */
+static void the_cosine_is_of_all_numbers(void **state) {
+    const double a[] = {3, 0, INFINITY, NAN}, b[] = {4, 3, INFINITY, NAN}, zeros[4] = {0};
+    const double large[] = {3e300, 4e300, 0, 0}, small[] = {3e-300, 4e-300, 0, 0};
+    uir_comparison result = compare(*state, 4, a, b, exactly);
+    assert_true(result.count == 4 && result.differing == 2 && fabs(result.cosine - 0.8) < 1e-15);
+    assert_true(compare(*state, 4, large, small, exactly).cosine == 1);
+    assert_true(compare(*state, 4, zeros, zeros, exactly).cosine == 1);
+    assert_true(compare(*state, 4, zeros, large, exactly).cosine == 0);
+    assert_true(isnan(compare(*state, 2, a + 2, b + 2, exactly).cosine));
+    const double minus[] = {-3e300, -4e300, 0, 0};
+    assert_true(compare(*state, 4, minus, large, exactly).cosine == -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtypes_have_tolerances_of_their_own),
+        cmocka_unit_test(the_cosine_is_of_all_numbers),
         cmocka_unit_test(bounds_are_of_the_expected_value),
         cmocka_unit_test(integers_have_a_bound_of_their_own),
         cmocka_unit_test(wide_integers_are_far_apart),

@@ -315,6 +315,62 @@ def test_agreeing_and_differing():
         expect(done.returncode == RAN and "info.json" in done.out, "the model's own tolerance", done)
 
 
+def test_tolerance_that_nobody_states():
+    """By dtype, and said; how many differ, by how much, at which angle."""
+    kinds = ((np.float32, 1e-4, 1e-3), (np.float16, 2.0 ** -8, 2.0 ** -8), (np.float64, 2.0 ** -26, 2.0 ** -26))
+    with Case() as c:
+        for dtype, relative, rtol in kinds:
+            kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+            m = save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", ["n"], kind)],
+                                [value("y", None, kind)]), c.path("i.onnx"))
+            x = np.array([1e-3, 4, -0.5, 0], dtype)
+            bound = 4 * relative + rtol * np.abs(x.astype(np.float64))
+            for part, code in ((0.9, RAN), (1.2, DIFFERS)):
+                want = (x.astype(np.float64) + part * bound).astype(dtype)
+                done = run(INTERPRET, m, "--data", write_set(c.path("d"), x, want))
+                expect(done.returncode == code, f"{part} of the tolerance of {dtype}", done)
+                name = {4: "f32", 2: "f16", 8: "f64"}[np.dtype(dtype).itemsize]
+                expect(re.search(f"tolerance: {name} rtol .*default", done.out), "the tolerance is said", done)
+                if code == DIFFERS:
+                    expect(re.search(r"DIFFERS: \d of 4 elements out of tolerance, greatest difference [\d.e-]+, relative "
+                                     r"[\d.e-]+, cosine (0\.9|1)", done.out), "how much differs", done)
+                    expect("of 4 elements out of tolerance" in done.err, "the message", done)
+        i = save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", ["n"], TensorProto.INT32)],
+                            [value("y", None, TensorProto.INT32)]), c.path("i.onnx"))
+        x = np.array([5, 6], np.int32)
+        done = run(INTERPRET, i, "--data", write_set(c.path("d"), x, x + 1))
+        expect(done.returncode == DIFFERS and "2 of 2 elements" in done.err and "i32 exactly" in done.out, "integers", done)
+        done = run(INTERPRET, i, "--data", c.path("d"), "--integer-atol", "1")
+        expect(done.returncode == RAN and "1 for integers" in done.out, "integers that are rounded", done)
+
+
+def test_tolerance_by_parts():
+    """A part that the command line states takes that part's place, and the other stays as it was stated."""
+    with Case() as c:
+        x = np.array([[1, 0, 0]], np.float32)
+        w = np.zeros((3, 4), np.float32)
+        w[0] = [10, 1, 0, 0]
+        c.model = save(make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [1, 3])], [value("y", None)],
+                                  [numpy_helper.from_array(w, "w")]), c.path("model.onnx"))
+        wide = np.array([[10.05, 1, 0, 0]], np.float32)   # rtol decides
+        high = np.array([[10, 1, 0, 0.005]], np.float32)  # atol decides
+        for stated in (None, {"rtol": 1e-3, "atol_relative_to_max": 1e-4}, {"rtol": 1e-3}, {"atol": 1e-3}):
+            c.write("info.json", json.dumps({"tolerance": stated} if stated else {}))
+            for want, options, code in ((wide, [], DIFFERS), (wide, ["--rtol", "0.01"], RAN), (wide, ["--atol", "0.1"], RAN),
+                                        (high, [], DIFFERS), (high, ["--rtol", "0.01"], DIFFERS),
+                                        (high, ["--atol", "0.01"], RAN), (high, ["--atol-relative", "0.001"], RAN),
+                                        (high, ["--atol-relative", "0.0001"], DIFFERS)):
+                done = run(INTERPRET, c.model, "--data", write_set(c.path("d"), x, want), *options)
+                expect(done.returncode == code, f"{stated} {options}", done)
+        for broken in ("{", "[1]", '{"tolerance": {"rtol": "x"}}', '{"tolerance": {"rtol": -1}}', "x" * 100000):
+            c.write("info.json", broken)
+            done = run(INTERPRET, c.model, "--data", write_set(c.path("d"), x, wide))
+            expect(done.returncode == DIFFERS and "default" in done.out, f"{broken[:30]}", done)
+        c.write("info.json", json.dumps({"notes": "x" * 100000, "tolerance": {"rtol": 0.01}}))
+        done = run(INTERPRET, c.model, "--data", c.path("d"))
+        expect(done.returncode == RAN and "info.json" in done.out, "a long info.json", done)
+
+
 def test_kinds_of_inputs():
     with Case() as c:
         np.save(c.path("x.npy"), c.x)

@@ -310,6 +310,23 @@ int dlclose(void *object) { (void)object; return 0; }
             expect(said is None or done.out.count(said) == 1, "why no native code runs", done)
 
 
+def test_a_package_carries_its_tolerance():
+    with Case() as c, Case() as away:
+        data = write_set(c.path("data"), c.x, c.y * np.float32(1.04))
+        plain = read(packed(c, "--no-native", name="plain.uir"))
+        c.write("info.json", json.dumps({"tolerance": {"rtol": 0.05, "atol_relative_to_max": 0.015625}}))
+        p = packed(c, "--no-native", name="stated.uir")
+        expect(read(p) != plain and read(packed(c, "--no-native", name="again.uir")) == read(p), "its bytes")
+        for program in (RUN, RUN_PACKAGE):
+            moved = shutil.copy(p, away.path("moved.uir"))
+            done = run(program, moved, "--data", data)
+            expect(done.returncode == RAN and "rtol 0.05, 0.015625 of the greatest expected magnitude (the package)" in
+                   done.out, "the tolerance of the package", done)
+            expect(run(program, moved, "--data", data, "--rtol", "0.01", "--atol", "0").returncode == DIFFERS, "--rtol")
+            done = run(program, shutil.copy(c.path("plain.uir"), away.path("plain.uir")), "--data", data)
+            expect(done.returncode == DIFFERS and "default" in done.out, "a package without one", done)
+
+
 # ---- what is refused ----
 def test_what_a_package_cannot():
     with Case() as c:

@@ -4,6 +4,7 @@
 #include "tools/run/output.h"
 #include "tools/run/printable.h"
 #include "tools/run/progress.h"
+#include "tools/run/tolerance.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -107,12 +108,15 @@ static void show_messages(uir_context *context, bool quiet) {
 static uir_status write_package(const run_options *options, const device_list *devices, const char *path) {
     uir_context *context = NULL;
     uir_package_info info = {0};
+    uir_tolerance tolerance;
+    bool stated = tolerance_find_beside(options->model, &tolerance) != NULL;
     uir_package_write_options write = {.struct_size = sizeof write,
                                        .devices = devices->names,
                                        .device_count = devices->count,
                                        .no_native = options->no_native,
                                        .progress = show_progress,
-                                       .cancel = &cancelled};
+                                       .cancel = &cancelled,
+                                       .tolerance = stated ? &tolerance : NULL};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

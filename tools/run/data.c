@@ -3,8 +3,8 @@
 #include "data.h"
 #include "picture.h"
 #include "printable.h"
+#include "tolerance.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -78,56 +78,28 @@ uir_status case_folders(const run_options *options, char ***out_folders, size_t 
 }
 
 /* ---- tolerance ---- */
-static cJSON *read_json(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return NULL;
-    char buffer[65536];
-    size_t n = fread(buffer, 1, sizeof buffer, file);
-    fclose(file);
-    return n < sizeof buffer ? cJSON_ParseWithLength(buffer, n) : NULL;
-}
-
-static bool read_tolerance(const char *folder, const char *name, uir_tolerance *tolerance) {
-    char *path = join(folder, name);
-    cJSON *root = path ? read_json(path) : NULL;
-    free(path);
-    const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "tolerance");
-    if (!at) at = root;
-    const cJSON *rtol = cJSON_GetObjectItemCaseSensitive(at, "rtol");
-    const cJSON *atol = cJSON_GetObjectItemCaseSensitive(at, "atol");
-    const cJSON *relative = cJSON_GetObjectItemCaseSensitive(at, "atol_relative_to_max");
-    bool found = cJSON_IsNumber(rtol) || cJSON_IsNumber(atol) || cJSON_IsNumber(relative);
-    if (cJSON_IsNumber(rtol)) tolerance->rtol = rtol->valuedouble;
-    if (cJSON_IsNumber(relative)) tolerance->atol_relative_to_max = relative->valuedouble;
-    if (cJSON_IsNumber(relative)) tolerance->atol = 0;
-    if (cJSON_IsNumber(atol)) tolerance->atol = atol->valuedouble;
-    cJSON_Delete(root);
-    return found;
-}
-
-/* A model may bring its own tolerance in a file beside it, as ONNX's larger test models do. */
-static void find_tolerance(const run_options *options, run_case *c) {
-    c->tolerance = (uir_tolerance){.rtol = 1e-3, .atol = 1e-7};
-    c->tolerance.integers = options->integer_atol;
-    c->tolerance_source = "ONNX's default";
-    if (!options->has_rtol && !options->has_atol && !options->has_atol_relative) {
-        char *folder = strdup(options->model);
-        char *slash = folder ? strrchr(folder, '/') : NULL;
-        if (slash) *slash = 0;
-        static const char *const names[] = {"info.json", "data.json"};
-        for (size_t i = 0; folder && i < sizeof names / sizeof names[0]; i++) {
-            if (read_tolerance(slash ? folder : ".", names[i], &c->tolerance)) {
-                c->tolerance_source = names[i];
-                break;
-            }
-        }
-        free(folder);
-        return;
-    }
-    c->tolerance_source = "command line";
+/* What the command line says of the relative or of the absolute part takes that part's place. */
+static void find_tolerance(const run_options *options, const uir_model *model, run_case *c) {
+    const char *stated = NULL;
+    c->tolerance = (uir_tolerance){.rtol = -1, .atol_relative_to_max = -1};
+    if (uir_model_get_tolerance(model, &c->tolerance))
+        stated = "the package";
+    else
+        stated = tolerance_find_beside(options->model, &c->tolerance);
+    bool absolute = options->has_atol || options->has_atol_relative;
     if (options->has_rtol) c->tolerance.rtol = options->rtol;
-    if (options->has_atol) c->tolerance.atol = options->atol;
-    if (options->has_atol_relative) c->tolerance.atol_relative_to_max = options->atol_relative;
+    if (absolute) {
+        c->tolerance.atol = options->atol;
+        c->tolerance.atol_relative_to_max = options->atol_relative;
+    }
+    if (options->has_integer_atol) c->tolerance.integers = options->integer_atol;
+    if (options->has_rtol && absolute) stated = NULL;
+    bool said = options->has_rtol || absolute;
+    snprintf(c->tolerance_source, sizeof c->tolerance_source, "%s%s%s", said ? "command line" : "",
+             said && stated ? ", " : "",
+             stated ? stated
+             : said ? ""
+                    : "default");
 }
 
 /* ---- ports ---- */
@@ -379,7 +351,7 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
     out_case->sources = calloc(out_case->input_count + 1, sizeof *out_case->sources);
     out_case->expected = calloc(out_case->output_count + 1, sizeof *out_case->expected);
     if (!out_case->inputs || !out_case->sources || !out_case->expected) return out_of_memory();
-    find_tolerance(options, out_case);
+    find_tolerance(options, model, out_case);
     bindings b = {0};
     uir_status status = parse_bindings(options, &b);
     if (status == UIR_STATUS_OK) status = load_case(context, model, options, &b, out_case);

@@ -16,8 +16,8 @@ typedef struct run_case {
     input_source *sources;
     uir_value **expected; /* NULL where there is none */
     bool has_expected;
-    uir_tolerance tolerance;
-    const char *tolerance_source; /* "command line", a file's name, "default" */
+    uir_tolerance tolerance; /* negative: the dtype's own */
+    char tolerance_source[64]; /* who stated it: "command line", a file's name, "the package"; "default": nobody */
 } run_case;
 
 /* `folder` may be NULL. Messages go to the context, usage errors to standard error. */

@@ -336,8 +336,10 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
             if (!result.agree) {
                 for (size_t k = 0; k < c.output_count; k++) {
                     if (!result.compared[k] || result.comparisons[k].agree) continue;
+                    char text[480];
+                    report_describe(&result.comparisons[k], text, sizeof text);
                     complain(NULL, "output '%s' of %s: %s", uir_model_get_output(model, k).name,
-                             c.folder ? c.folder : "the run", result.comparisons[k].text);
+                             c.folder ? c.folder : "the run", text);
                 }
             }
         }

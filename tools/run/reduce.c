@@ -173,10 +173,11 @@ static uir_status cut_outputs(search *s) {
 
 /* ---- the whole model ---- */
 
+/* What is the dtype's own, a negative number, stays so. */
 static void widen(uir_tolerance *tolerance, const uir_tolerance *by) {
-    if (by->rtol > tolerance->rtol) tolerance->rtol = by->rtol;
+    if (tolerance->rtol >= 0 && by->rtol > tolerance->rtol) tolerance->rtol = by->rtol;
     if (by->atol > tolerance->atol) tolerance->atol = by->atol;
-    if (by->atol_relative_to_max > tolerance->atol_relative_to_max)
+    if (tolerance->atol_relative_to_max >= 0 && by->atol_relative_to_max > tolerance->atol_relative_to_max)
         tolerance->atol_relative_to_max = by->atol_relative_to_max;
     if (by->integers > tolerance->integers) tolerance->integers = by->integers;
 }

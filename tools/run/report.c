@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,6 +86,68 @@ static void print_tensor(const uir_value *value) {
     fputs(n > 4 ? " ...]" : "]", stdout);
 }
 
+/* Where text is too long for the buffer it is cut. */
+static size_t append(char *buffer, size_t capacity, size_t used, const char *format, ...) PRINTF_LIKE(4, 5);
+
+static size_t append(char *buffer, size_t capacity, size_t used, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = used < capacity ? vsnprintf(buffer + used, capacity - used, format, arguments) : 0;
+    va_end(arguments);
+    return n > 0 ? used + (size_t)n : used;
+}
+
+void report_describe(const uir_comparison *d, char *buffer, size_t capacity) {
+    size_t used = 0;
+    *buffer = 0;
+    if (d->differing)
+        used = append(buffer, capacity, used, "%llu of %llu elements out of tolerance, ",
+                      (unsigned long long)d->differing, (unsigned long long)d->count);
+    if (d->agree || d->differing) {
+        used = append(buffer, capacity, used, "greatest difference %.3g, relative %.3g", d->max_abs, d->max_rel);
+        if (!isnan(d->cosine)) used = append(buffer, capacity, used, ", cosine %.9g", d->cosine);
+        if (d->rtol > 0 || d->atol > 0)
+            used = append(buffer, capacity, used, " (tolerance %.3g + %.3g of each)", d->atol, d->rtol);
+    }
+    if (!d->agree) append(buffer, capacity, used, "%s%s", used ? "; " : "", d->text);
+}
+
+static void print_bounds(const char *label, const uir_tolerance *t) {
+    printf("%srtol %g", label, t->rtol);
+    if (t->atol > 0) printf(", atol %g", t->atol);
+    if (t->atol_relative_to_max > 0) printf(", %g of the greatest expected magnitude", t->atol_relative_to_max);
+}
+
+/* By dtype where that is what applies: once each. */
+static void print_tolerance(const run_case *c, uir_session *session) {
+    const uir_tolerance *t = &c->tolerance;
+    bool seen[UIR_DTYPE_COUNT] = {0}, any = false;
+    fputs("  tolerance", stdout);
+    if (t->rtol >= 0 && t->atol_relative_to_max >= 0) print_bounds(": ", t);
+    for (size_t i = 0; i < c->output_count && (t->rtol < 0 || t->atol_relative_to_max < 0); i++) {
+        uir_value *value = NULL;
+        uir_tolerance own, applied = *t;
+        if (!c->expected[i] || uir_session_get_output(session, i, &value) != UIR_STATUS_OK) continue;
+        uir_dtype dtype = uir_value_get_dtype(value);
+        if ((unsigned)dtype >= UIR_DTYPE_COUNT || seen[dtype]) continue;
+        seen[dtype] = true;
+        uir_dtype_get_tolerance(dtype, &own);
+        if (applied.rtol < 0) applied.rtol = own.rtol;
+        if (applied.atol_relative_to_max < 0) applied.atol_relative_to_max = own.atol_relative_to_max;
+        printf("%s %s", any ? ";" : ":", uir_dtype_get_name(dtype));
+        any = true;
+        if (own.rtol > 0)
+            print_bounds(" ", &applied);
+        else
+            fputs(" exactly", stdout);
+    }
+    if (t->integers > 0) printf(", %g for integers", t->integers);
+    if (!strcmp(c->tolerance_source, "default"))
+        puts(" (default of the dtype; none is stated)");
+    else
+        printf(" (%s)\n", c->tolerance_source);
+}
+
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result) {
     if (c->folder) {
         char folder[200];
@@ -92,7 +155,7 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
     }
     for (size_t i = 0; i < c->output_count; i++) {
         uir_value *value = NULL;
-        char name[80];
+        char name[80], shown[600];
         if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
         printf("  %s ", printable(uir_model_get_output(model, i).name, name, sizeof name));
         if (uir_value_get_kind(value) == UIR_VALUE_TENSOR) {
@@ -104,18 +167,11 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
         putchar('\n');
         if (!result->compared[i]) continue;
         const uir_comparison *d = &result->comparisons[i];
-        if (d->agree) {
-            printf("    agrees: largest difference %.3g, relative %.3g\n", d->max_abs, d->max_rel);
-        } else {
-            printf("    DIFFERS: %s\n", d->text);
-        }
+        char text[480];
+        report_describe(d, text, sizeof text);
+        printf("    %s: %s\n", d->agree ? "agrees" : "DIFFERS", printable(text, shown, sizeof shown));
     }
-    if (c->has_expected) {
-        printf("  tolerance: rtol %g, atol %g + %g of the largest expected value", c->tolerance.rtol, c->tolerance.atol,
-               c->tolerance.atol_relative_to_max);
-        if (c->tolerance.integers > 0) printf(", %g for integers", c->tolerance.integers);
-        printf(" (%s)\n", c->tolerance_source);
-    }
+    if (c->has_expected) print_tolerance(c, session);
 }
 
 void report_times(uir_model *model, const case_result *result) {

@@ -25,6 +25,9 @@ typedef struct case_result {
 void report_messages(uir_context *context, bool quiet);
 void report_inputs(uir_model *model, const run_case *c);
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result);
+/* How far two values are apart, in a line: how many elements are out of tolerance, the greatest difference, the cosine,
+ * the first that differs. */
+void report_describe(const uir_comparison *comparison, char *buffer, size_t capacity);
 void report_times(uir_model *model, const case_result *result);
 /* Where each node ran and why, in order. */
 void report_nodes(uir_session *session);

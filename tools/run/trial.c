@@ -50,9 +50,11 @@ static void add_options(words *w, const trial *t) {
     if (o->no_fallback) add(w, "--no-fallback");
     if (o->no_vendor) add(w, "--no-vendor");
     if (check) add(w, !strcmp(check, "all") ? "--check=all" : "--check");
-    add_number(w, "--rtol", "%.9g", t->tolerance->rtol);
-    add_number(w, "--atol", "%.9g", t->tolerance->atol);
-    add_number(w, "--atol-relative", "%.9g", t->tolerance->atol_relative_to_max);
+    if (t->tolerance->rtol >= 0) add_number(w, "--rtol", "%.9g", t->tolerance->rtol);
+    if (t->tolerance->atol_relative_to_max >= 0) {
+        add_number(w, "--atol", "%.9g", t->tolerance->atol);
+        add_number(w, "--atol-relative", "%.9g", t->tolerance->atol_relative_to_max);
+    }
     if (t->tolerance->integers > 0) add_number(w, "--integer-atol", "%.9g", t->tolerance->integers);
     if (o->threads) add_number(w, "--threads", "%.0f", (double)o->threads);
 }
