@@ -265,8 +265,13 @@ static bool find_parent(const uir_schedule *s, uint32_t list, uint32_t above, ui
     return false;
 }
 
+/* Between steps the index tells; what is in a block is not in it, and a step has the tree half changed. */
 uint32_t uir_schedule_parent(const uir_schedule *schedule, uint32_t statement) {
+    uir_schedule *s = (uir_schedule *)(uintptr_t)schedule; /* the index is made when it is asked for */
     uint32_t parent = UIR_LOOP_NONE;
+    if (!s->depth && statement < s->function->statements.count && uir_tree_index(s) == UIR_STATUS_OK &&
+        s->places.data[statement])
+        return s->parents.data[statement];
     find_parent(schedule, schedule->function->first, UIR_LOOP_NONE, statement, &parent);
     return parent;
 }

@@ -14,6 +14,9 @@ import time
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
+
+import layers
 from cli import (BAD_FILE, FAILED, KERNEL, OPT, RAN, ROOT, USAGE, Case, expect, fails, main, run)
 
 
@@ -184,6 +187,23 @@ def alive(pid):
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+# ---- compiles in proportion ----
+def test_concatenating_blocks():
+    """Work without a clock: lines of all kernels for each layer, and operands of the widest kernel."""
+    with Case() as c:
+        for form in layers.FORMS:
+            lines = {}
+            for count in (20, 60):
+                layers.write(form, count, c.path("block.onnx"))
+                done = run(OPT, c.path("block.onnx"), "--after", "igraph", timeout=600)
+                expect(done.returncode == RAN, f"{form}, {count} layers", done)
+                kernels = done.out.split("\nigraph @")[1:]
+                widest = max(len(re.findall(r"^ *ptr .* in \d+$", k, re.M)) for k in kernels)
+                expect(widest <= 40, f"{form}, {count} layers: a kernel has {widest} operands")
+                lines[count] = sum(k.count("\n") for k in kernels) / count
+            expect(lines[60] <= 2 * lines[20], f"{form}: lines of kernels a layer: {lines}")
 
 
 if __name__ == "__main__":
