@@ -81,7 +81,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     uir_compiled compiled;
     uir_text now;
     uir_text_init(&now, &model->context->allocator);
-    uir_status status = uir_identity_init(&identity, &model->context->allocator, cached->path);
+    uir_status status = uir_identity_init(&identity, &model->context->allocator, cached->path, cached->external_data);
     const uir_text *then = cached->stamp.length ? &cached->stamp : &cached->content;
     if (status == UIR_STATUS_OK)
         status = cached->stamp.length ? uir_identity_stamp(&identity, NULL, &now)
@@ -93,7 +93,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     if (!same)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
-    uir_onnx_source source = {.path = cached->path};
+    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data};
     UIR_TRY(
         uir_pipeline_compile(&source, &call->context->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
     from->module = compiled.primitives;
@@ -253,7 +253,7 @@ static uir_status open_package(uir_call *call, uir_model *model) {
 /* ---- the key ---- */
 
 /* By the stamps: an entry of the package's key and the lines of the other files. */
-static uir_status find_by_stamps(uir_call *call, uir_model *model, const uir_identity *identity) {
+static uir_status find_by_stamps(uir_call *call, uir_model *model, uir_identity *identity) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_cache_entry entry;
     uir_status status = UIR_STATUS_OK;
@@ -269,7 +269,7 @@ static uir_status find_by_stamps(uir_call *call, uir_model *model, const uir_ide
 }
 
 /* By the bytes: an entry of the lines of the other files; none is as one of no line. */
-static uir_status find_by_content(uir_call *call, uir_model *model, const uir_identity *identity, uir_text *files) {
+static uir_status find_by_content(uir_call *call, uir_model *model, uir_identity *identity, uir_text *files) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_cache_entry entry;
     uir_status status = UIR_STATUS_OK;
@@ -290,8 +290,7 @@ static uir_status find_by_content(uir_call *call, uir_model *model, const uir_id
 }
 
 /* Notes the stamps under which the package was found. `lines`: of the other files, in whichever description. */
-static void note_stamps(uir_model *model, const uir_identity *identity, const uir_text *lines,
-                        uir_diagnostics *diagnostics) {
+static void note_stamps(uir_model *model, uir_identity *identity, const uir_text *lines, uir_diagnostics *diagnostics) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_text record, name;
     uir_status status = code->cached.stamp.length ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
@@ -311,7 +310,7 @@ static void note_stamps(uir_model *model, const uir_identity *identity, const ui
     uir_text_deinit(&record);
 }
 
-static uir_status look_up(uir_call *call, uir_model *model, const uir_identity *identity, uir_text *files) {
+static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identity, uir_text *files) {
     uir_model_cached *cached = &uir_model_get_source(model)->code->cached;
     UIR_TRY(describe_config(cached, &call->diagnostics));
     uir_status status = uir_identity_stamp(identity, NULL, &cached->stamp);
@@ -337,8 +336,12 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     if (options && options->device)
         UIR_TRY_ALLOCATE(code->cached.device,
                          uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
+    if (options && options->external_data)
+        UIR_TRY_ALLOCATE(code->cached.external_data,
+                         uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
     uir_text_init(&files, &call->context->allocator);
-    uir_status status = uir_identity_init(&identity, &call->context->allocator, code->cached.path);
+    uir_status status =
+        uir_identity_init(&identity, &call->context->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
     if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
     uir_identity_deinit(&identity);
@@ -355,13 +358,15 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
 /* ---- storing ---- */
 
 /* Lines of the files that the constants lie in; `again` says whether the model's own is still what it was. */
-static uir_status describe_files(uir_model *model, const uir_identity *identity, uir_text *files, bool *again) {
+static uir_status describe_files(uir_model *model, uir_identity *identity, uir_text *files, bool *again) {
     const uir_model_source *from = uir_model_get_source(model);
     const uir_model_cached *cached = &from->code->cached;
     uir_onnx_file file;
     uir_text now;
-    for (uint32_t i = 0; uir_onnx_get_file(from->module, i, &file); i++)
+    for (uint32_t i = 0; uir_onnx_get_file(from->module, i, &file); i++) {
         UIR_TRY(uir_identity_content_of(file.name, file.data, file.size, files));
+        UIR_TRY(uir_identity_note_read(identity, file.name, file.device, file.inode));
+    }
     uir_text_init(&now, &identity->allocator);
     const uir_text *then = cached->stamp.length ? &cached->stamp : &cached->content;
     uir_status status =
@@ -377,7 +382,8 @@ uir_status uir_model_cached_identify(uir_model *model) {
     uir_text files;
     bool again = false;
     uir_text_init(&files, &model->context->allocator);
-    uir_status status = uir_identity_init(&identity, &model->context->allocator, code->cached.path);
+    uir_status status =
+        uir_identity_init(&identity, &model->context->allocator, code->cached.path, code->cached.external_data);
     identity.began_s = code->cached.began_s; /* what changed since then has changed too lately */
     if (status == UIR_STATUS_OK) status = describe_files(model, &identity, &files, &again);
     if (status == UIR_STATUS_OK && again) {

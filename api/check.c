@@ -15,7 +15,7 @@ static uir_status check(uir_call *call, const char *path, uir_value *const *inpu
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "uir_model_check_options.struct_size is not set");
     const uir_allocator *allocator = &call->context->allocator;
-    uir_onnx_source source = {.path = path};
+    uir_onnx_source source = {.path = path, .external_data = options->external_data};
     uir_check_options check = {.device = options->device,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,

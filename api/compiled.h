@@ -9,13 +9,14 @@
 
 /* What the cache knows a model by, and what it gave. */
 typedef struct uir_model_cached {
-    const char *path;   /* of the model; NULL: it is not one that the cache can know */
-    const char *device; /* as it was asked for */
-    uir_text config;    /* what decides the package besides the model's files */
-    uir_text stamp;     /* of the model's file; empty: it changed too lately */
-    uir_text content;   /* the same by its bytes; empty: not read */
-    int64_t began_s;    /* when the model was first looked at */
-    bool known;         /* `key` is the package's */
+    const char *path;          /* of the model; NULL: it is not one that the cache can know */
+    const char *device;        /* as it was asked for */
+    const char *external_data; /* the folder named for it; NULL: none */
+    uir_text config;           /* what decides the package besides the model's files */
+    uir_text stamp;            /* of the model's file; empty: it changed too lately */
+    uir_text content;          /* the same by its bytes; empty: not read */
+    int64_t began_s;           /* when the model was first looked at */
+    bool known;                /* `key` is the package's */
     uir_cache_key key;
     uir_cache_entry package, native; /* size 0: none */
 } uir_model_cached;

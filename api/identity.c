@@ -1,5 +1,4 @@
 #include "api/identity.h"
-#include "frontend/storage.h"
 
 #include "uir/uir.h"
 
@@ -15,27 +14,36 @@
 
 enum { SETTLED_S = 2 }; /* coarser than the times of any file system */
 
-uir_status uir_identity_init(uir_identity *identity, const uir_allocator *allocator, const char *path) {
+uir_status uir_identity_init(uir_identity *identity, const uir_allocator *allocator, const char *path,
+                             const char *external_data) {
     struct timespec now;
-    uir_text folder;
-    size_t length;
-    const char *named = uir_storage_folder_of(path, &length);
     clock_gettime(CLOCK_REALTIME, &now);
-    *identity = (uir_identity){.allocator = *allocator, .path = path, .folder = -1, .began_s = now.tv_sec};
-    uir_text_init(&folder, allocator);
-    uir_text_append(&folder, named, length);
-    uir_status status = uir_text_status(&folder);
-    if (status == UIR_STATUS_OK) {
-        identity->folder = open(folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (identity->folder < 0) status = UIR_STATUS_NOT_FOUND;
-    }
-    uir_text_deinit(&folder);
-    return status;
+    *identity = (uir_identity){.allocator = *allocator, .path = path, .began_s = now.tv_sec};
+    uir_arena_init(&identity->arena, &identity->allocator);
+    uir_folders_source source = {.external_data = external_data, .model = path};
+    UIR_TRY(uir_folders_open(&identity->folders, &source, &identity->arena));
+    return identity->folders.count ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
 }
 
 void uir_identity_deinit(uir_identity *identity) {
-    if (identity->folder >= 0) close(identity->folder);
-    identity->folder = -1;
+    uir_folders_close(&identity->folders);
+    uir_arena_deinit(&identity->arena);
+}
+
+uir_status uir_identity_note_read(uir_identity *identity, const char *name, uint64_t device, uint64_t inode) {
+    uir_identity_read read = {.device = device, .inode = inode};
+    UIR_TRY_ALLOCATE(read.name, uir_arena_copy_string(&identity->arena, name, strlen(name)));
+    return uir_vector_push(&identity->arena, &identity->reads, read);
+}
+
+/* Whether the bytes that were read under the name, if any, were this file's. */
+static bool is_as_read(const uir_identity *identity, const char *name, const struct stat *about) {
+    for (uint32_t i = identity->reads.count; i-- > 0;) {
+        const uir_identity_read *read = &identity->reads.data[i];
+        if (strcmp(read->name, name) == 0)
+            return read->device == (uint64_t)about->st_dev && read->inode == (uint64_t)about->st_ino;
+    }
+    return true;
 }
 
 /* ---- files ---- */
@@ -51,10 +59,17 @@ static void append_stamp(const struct stat *about, const char *name, uir_text *t
                            (unsigned long long)about->st_ctim.tv_sec, (unsigned long)about->st_ctim.tv_nsec, name);
 }
 
-uir_status uir_identity_stamp(const uir_identity *identity, const char *name, uir_text *text) {
+uir_status uir_identity_stamp(uir_identity *identity, const char *name, uir_text *text) {
     struct stat about;
-    int failed = name ? fstatat(identity->folder, name, &about, AT_SYMLINK_NOFOLLOW) : stat(identity->path, &about);
-    if (failed || !S_ISREG(about.st_mode) || !is_settled(identity, &about) || (name && strchr(name, '\n')))
+    int fd = name ? uir_folders_open_file(&identity->folders, name) : -1;
+    if (name && (fd < 0 || strchr(name, '\n'))) {
+        if (fd >= 0) close(fd);
+        return UIR_STATUS_NOT_FOUND;
+    }
+    int failed = name ? fstat(fd, &about) : stat(identity->path, &about);
+    if (name) close(fd);
+    if (failed || !S_ISREG(about.st_mode) || !is_settled(identity, &about) ||
+        (name && !is_as_read(identity, name, &about)))
         return UIR_STATUS_NOT_FOUND;
     append_stamp(&about, name ? name : "", text);
     return uir_text_status(text);
@@ -68,11 +83,11 @@ uir_status uir_identity_content_of(const char *name, const void *data, uint64_t 
     return uir_text_status(text);
 }
 
-uir_status uir_identity_content(const uir_identity *identity, const char *name, uir_text *text) {
+uir_status uir_identity_content(uir_identity *identity, const char *name, uir_text *text) {
     struct stat about;
     uir_status status = UIR_STATUS_NOT_FOUND;
-    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    int fd = name ? openat(identity->folder, name, flags | O_NOFOLLOW) : open(identity->path, flags);
+    int fd = name ? uir_folders_open_file(&identity->folders, name)
+                  : open(identity->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return status;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0 &&
         (uint64_t)about.st_size <= SIZE_MAX / 2) {
@@ -80,6 +95,8 @@ uir_status uir_identity_content(const uir_identity *identity, const char *name, 
         if (map != MAP_FAILED) {
             status = uir_identity_content_of(name, map, (uint64_t)about.st_size, text);
             munmap(map, (size_t)about.st_size);
+            if (status == UIR_STATUS_OK && name)
+                status = uir_identity_note_read(identity, name, (uint64_t)about.st_dev, (uint64_t)about.st_ino);
         }
     }
     close(fd);
@@ -96,7 +113,7 @@ static const char *skip_fields(const char *line, const char *end, int count) {
     return line;
 }
 
-bool uir_identity_holds(const uir_identity *identity, uir_identity_describe *describe, const char *lines, size_t size) {
+bool uir_identity_holds(uir_identity *identity, uir_identity_describe *describe, const char *lines, size_t size) {
     const char *at = lines, *end = lines + size;
     uir_text now, name;
     bool holds = true;

@@ -314,13 +314,14 @@ static uir_status load(uir_context *context, const uir_onnx_source *source, cons
 
 uir_status uir_model_load_file(uir_context *context, const char *path, const uir_model_options *options,
                                uir_model **out_model) {
-    uir_onnx_source source = {.path = path};
+    uir_onnx_source source = {.path = path, .external_data = options ? options->external_data : NULL};
     return load(context, &source, options, out_model);
 }
 
 uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size, const char *folder,
                                  const uir_model_options *options, uir_model **out_model) {
-    uir_onnx_source source = {.data = data, .size = size, .folder = folder};
+    uir_onnx_source source = {
+        .data = data, .size = size, .folder = folder, .external_data = options ? options->external_data : NULL};
     return load(context, &source, options, out_model);
 }
 

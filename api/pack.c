@@ -206,7 +206,7 @@ static uir_status list_metadata(const packing *k, uir_arena *arena, const char *
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     const uir_allocator *allocator = &k->call->context->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    uir_onnx_source source = {.path = model_path};
+    uir_onnx_source source = {.path = model_path, .external_data = k->options ? k->options->external_data : NULL};
     uir_pipeline_options pipeline = {0};
     uir_packaging_options packaging = {.device = k->devices[0]};
     if (k->options) {

@@ -57,12 +57,11 @@ static uir_status interpret(uir_call *call, uir_parts *p, const uir_module *modu
 }
 
 static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_value *const *inputs, size_t input_count,
-                         const volatile bool *cancel) {
+                         const char *external_data, const volatile bool *cancel) {
     uir_mapped file;
     uir_text all;
     uir_compiled compiled;
-    size_t folder_length;
-    uir_onnx_source source = {0};
+    uir_onnx_source source = {.path = path, .external_data = external_data};
     uir_pipeline_options options = {.stop = "primitives"};
     const uir_allocator *allocator = &p->context->allocator;
     UIR_TRY(uir_storage_create(allocator, &p->storage));
@@ -73,8 +72,6 @@ static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_val
                          "the model has %u inputs, and %zu values are given", p->parts.inputs.count, input_count);
     UIR_TRY_ALLOCATE(p->expected,
                      uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *p->expected));
-    const char *folder = uir_storage_folder_of(path, &folder_length);
-    UIR_TRY_ALLOCATE(source.folder, uir_arena_copy_string(&p->parts.arena, folder, folder_length));
     uir_text_init(&all, allocator);
     uir_status status = uir_onnx_parts_print_all(&p->parts, &all);
     source.data = all.data;
@@ -89,7 +86,7 @@ static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_val
 }
 
 uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
-                            const volatile bool *cancel, uir_parts **out_parts) {
+                            const char *external_data, const volatile bool *cancel, uir_parts **out_parts) {
     uir_call call;
     uir_parts *p = uir_allocate_zeroed(&context->allocator, sizeof *p);
     *out_parts = p;
@@ -98,7 +95,7 @@ uir_status uir_parts_create(uir_context *context, const char *path, uir_value *c
     if (p) {
         p->context = context;
         uir_text_init(&p->types, &context->allocator);
-        status = record(&call, p, path, inputs, input_count, cancel);
+        status = record(&call, p, path, inputs, input_count, external_data, cancel);
     }
     if (status != UIR_STATUS_OK) {
         uir_parts_destroy(p);

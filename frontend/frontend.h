@@ -25,10 +25,11 @@
 #define UIR_ONNX_MAX_IR_VERSION 13
 
 typedef struct uir_onnx_source {
-    const char *path; /* a file, which is mapped; NULL: `data` */
+    const char *path; /* a file, which is mapped where `data` is NULL; NULL: it is from none */
     const void *data; /* read during the call only */
     size_t size;
-    const char *folder; /* of external data; NULL: the folder of `path`, and for `data` none */
+    const char *folder;        /* of external data; NULL: those of `path` and of its real path, without a path none */
+    const char *external_data; /* another, which comes first; NULL: none */
     /* Whether something can be done with an op; NULL: with all in the table. Others join the report of what is
      * unsupported. */
     bool (*is_supported)(uir_op op);
@@ -54,12 +55,13 @@ typedef struct uir_onnx_info {
 uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_arena *arena, uir_onnx_info *out_info, uir_module **out_module);
 
-/* The files of external data that the module's constants lie in, by index; false past the last. `name` is below the
- * folder; all of it lives as long as the module. */
+/* The files of external data that the module's constants lie in, by index; false past the last. `name` is below
+ * one of the folders; all of it lives as long as the module. */
 typedef struct uir_onnx_file {
     const char *name;
     const void *data;
     uint64_t size;
+    uint64_t device, inode; /* which file it was */
 } uir_onnx_file;
 bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *out_file);
 

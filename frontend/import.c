@@ -68,15 +68,7 @@ static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto
     return UIR_STATUS_OK;
 }
 
-/* The folder of a path, in the importer's scratch. */
-static uir_status folder_of(uir_importer *importer, const char *path, const char **out_folder) {
-    size_t length;
-    const char *folder = uir_storage_folder_of(path, &length);
-    UIR_TRY_ALLOCATE(*out_folder, uir_arena_copy_string(&importer->scratch, folder, length));
-    return UIR_STATUS_OK;
-}
-
-/* Opens what the source names: the module's storage, the bytes, the folder. */
+/* Opens what the source names: the module's storage, the bytes, the folders. */
 static uir_status open_source(uir_importer *importer, const uir_onnx_source *source) {
     uir_module *module = importer->module;
     uir_storage *storage;
@@ -88,16 +80,15 @@ static uir_status open_source(uir_importer *importer, const uir_onnx_source *sou
                                             .data = source->data,
                                             .size = source->size,
                                             .storage = storage};
-    const char *folder = source->folder;
-    if (source->path) {
+    if (source->path && !source->data) {
         uir_mapped mapped;
         UIR_TRY(uir_storage_map_path(storage, importer->diagnostics, source->path, &mapped));
         importer->tensors.data = mapped.data;
         importer->tensors.size = mapped.size;
         importer->tensors.borrow = true;
-        if (!folder) UIR_TRY(folder_of(importer, source->path, &folder));
     }
-    return uir_storage_open_folder(storage, folder);
+    uir_folders_source folders = {source->external_data, source->folder, source->path};
+    return uir_storage_open_folders(storage, importer->diagnostics, &folders);
 }
 
 static uir_status run(uir_importer *importer, const uir_onnx_source *source, uir_arena *arena, uir_onnx_info *info) {
@@ -144,5 +135,7 @@ bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *
         return false;
     out_file->data = mapped.data;
     out_file->size = mapped.size;
+    out_file->device = mapped.device;
+    out_file->inode = mapped.inode;
     return true;
 }

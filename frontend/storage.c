@@ -6,13 +6,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#if defined(SYS_openat2)
-#include <linux/openat2.h>
-#define UIR_HAVE_OPENAT2 1
-#endif
-#endif
 
 #define MAX_LOCATION 4096
 #define MAX_FILES    4096 /* of one model; each costs the process a mapping */
@@ -20,7 +13,10 @@
 typedef struct mapping {
     struct mapping *next;
     const char *location; /* NULL: the model's own file */
+    size_t length;        /* of the location */
     uir_mapped mapped;
+    bool known, is_short; /* it was tried; a tensor was to lie past its end */
+    uir_status status;    /* of the try */
 } mapping;
 
 struct uir_storage {
@@ -28,14 +24,13 @@ struct uir_storage {
     uir_arena arena;
     mapping *first;
     uint32_t count;
-    int folder; /* descriptor or -1 */
+    uir_folders folders;
 };
 
 uir_status uir_storage_create(const uir_allocator *allocator, uir_storage **out_storage) {
     uir_storage *storage;
     UIR_TRY_ALLOCATE(storage, uir_allocate_zeroed(allocator, sizeof *storage));
     storage->allocator = *allocator;
-    storage->folder = -1;
     uir_arena_init(&storage->arena, &storage->allocator);
     *out_storage = storage;
     return UIR_STATUS_OK;
@@ -47,7 +42,7 @@ void uir_storage_destroy(void *pointer) {
     for (mapping *mapping = storage->first; mapping; mapping = mapping->next) {
         if (mapping->mapped.size) munmap((void *)(uintptr_t)mapping->mapped.data, (size_t)mapping->mapped.size);
     }
-    if (storage->folder >= 0) close(storage->folder);
+    uir_folders_close(&storage->folders);
     uir_arena_deinit(&storage->arena);
     uir_allocator allocator = storage->allocator;
     uir_release(&allocator, storage, sizeof *storage);
@@ -66,9 +61,11 @@ static const char *errno_text(int number) {
     case EISDIR:
         return "it is a folder";
     case ELOOP:
-        return "it is or goes through a symbolic link";
+        return "its symbolic links lead in a circle";
+    case ENOLINK:
+        return "it is or goes through a symbolic link to what is not there";
     case EXDEV:
-        return "it leads out of the folder";
+        return "it is or goes through a symbolic link that leads out of the model's folder";
     case EMFILE:
     case ENFILE:
         return "too many files are open";
@@ -85,6 +82,7 @@ static uir_status errno_status(int number) {
     switch (number) {
     case ENOENT:
     case ENOTDIR:
+    case ENOLINK:
         return UIR_STATUS_NOT_FOUND;
     case ENOMEM:
         return UIR_STATUS_OUT_OF_MEMORY;
@@ -99,16 +97,12 @@ static uir_status errno_status(int number) {
 }
 
 /* Maps the regular file behind `descriptor` and closes it. */
-static uir_status map_descriptor(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 int descriptor, const char *owner, const char *name, const char *location,
-                                 uir_mapped *out_mapped) {
-    struct stat info;
+static uir_status map_descriptor(uir_diagnostics *diagnostics, const uir_location *place, int descriptor,
+                                 const char *owner, const char *name, uir_mapped *out_mapped) {
+    struct stat info = {0};
     uir_status status = UIR_STATUS_OK;
-    uir_mapped mapped = {(const uint8_t *)"", 0};
-    mapping *mapping = uir_arena_allocate(&storage->arena, sizeof *mapping);
-    if (!mapping) {
-        status = UIR_STATUS_OUT_OF_MEMORY;
-    } else if (fstat(descriptor, &info) != 0) {
+    uir_mapped mapped = {.data = (const uint8_t *)""};
+    if (fstat(descriptor, &info) != 0) {
         status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot read '%s': %s", owner, name,
                            errno_text(errno));
     } else if (!S_ISREG(info.st_mode)) {
@@ -121,18 +115,21 @@ static uir_status map_descriptor(uir_storage *storage, uir_diagnostics *diagnost
             status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot map '%s': %s", owner, name,
                                errno_text(errno));
         } else {
-            mapped = (uir_mapped){data, (uint64_t)info.st_size};
+            mapped.data = data;
+            mapped.size = (uint64_t)info.st_size;
         }
     }
+    mapped.device = (uint64_t)info.st_dev;
+    mapped.inode = (uint64_t)info.st_ino;
     close(descriptor);
-    if (status != UIR_STATUS_OK) return status;
-    mapping->location = location;
-    mapping->mapped = mapped;
+    if (status == UIR_STATUS_OK) *out_mapped = mapped;
+    return status;
+}
+
+static void add(uir_storage *storage, mapping *mapping) {
     mapping->next = storage->first;
     storage->first = mapping;
     storage->count++;
-    *out_mapped = mapped;
-    return UIR_STATUS_OK;
 }
 
 uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnostics, const char *path,
@@ -144,84 +141,54 @@ uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnosti
         int number = errno;
         return uir_error(diagnostics, errno_status(number), &place, "cannot open the file: %s", errno_text(number));
     }
-    return map_descriptor(storage, diagnostics, &place, descriptor, "", path, NULL, out_mapped);
-}
-
-const char *uir_storage_folder_of(const char *path, size_t *out_length) {
-    const char *slash = strrchr(path, '/');
-    *out_length = slash && slash != path ? (size_t)(slash - path) : 1;
-    return slash ? path : ".";
-}
-
-uir_status uir_storage_open_folder(uir_storage *storage, const char *folder) {
-    if (!folder || !*folder) return UIR_STATUS_OK;
-    storage->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return UIR_STATUS_OK; /* a folder that cannot be opened is reported by whatever wants something in it */
-}
-
-int uir_confined_open_kernel(int directory, const char *path) {
-#if defined(UIR_HAVE_OPENAT2)
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    long descriptor = syscall(SYS_openat2, directory, path, &how, sizeof how);
-    return descriptor >= 0 ? (int)descriptor : -errno;
-#else
-    (void)directory;
-    (void)path;
-    return -ENOSYS;
-#endif
-}
-
-int uir_confined_open_walk(int directory, const char *path) {
-    char component[256];
-    int at = directory;
-    if (*path == '/') return -EXDEV;
-    for (;;) {
-        size_t length = strcspn(path, "/");
-        const char *rest = path + length;
-        while (*rest == '/') rest++;
-        int result;
-        if (length >= sizeof component) {
-            result = -ENAMETOOLONG;
-        } else {
-            memcpy(component, path, length);
-            component[length] = 0;
-            if (strcmp(component, "..") == 0) {
-                result = -EXDEV;
-            } else {
-                int flags = *rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-                                  : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-                result = openat(at, component, flags);
-                if (result < 0) result = -errno;
-            }
-        }
-        if (at != directory) close(at);
-        if (result < 0 || !*rest) return result;
-        at = result;
-        path = rest;
+    mapping *file = uir_arena_allocate(&storage->arena, sizeof *file);
+    if (!file) {
+        close(descriptor);
+        return UIR_STATUS_OUT_OF_MEMORY;
     }
+    *file = (mapping){.known = true};
+    UIR_TRY(map_descriptor(diagnostics, &place, descriptor, "", path, &file->mapped));
+    add(storage, file);
+    *out_mapped = file->mapped;
+    return UIR_STATUS_OK;
 }
 
-uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 const char *owner, const char *location, size_t length, uir_mapped *out_mapped) {
-    static const char hint[] = "external data must be a regular file inside the model's folder";
-    if (length == 0 || length > MAX_LOCATION || memchr(location, 0, length)) {
+uir_status uir_storage_open_folders(uir_storage *storage, uir_diagnostics *diagnostics,
+                                    const uir_folders_source *source) {
+    uir_status status = uir_folders_open(&storage->folders, source, &storage->arena);
+    if (status != UIR_STATUS_NOT_FOUND) return status; /* others are reported by whatever wants something in them */
+    return uir_error_hint(diagnostics, status, &(uir_location){.file = source->external_data},
+                          "name the folder that holds the model's data files",
+                          "the folder for external data cannot be opened: %s", errno_text(errno));
+}
+
+/* The file's record, made when it is first asked for; NULL: without memory. */
+static mapping *find_file(uir_storage *storage, const char *location, size_t length) {
+    for (mapping *mapping = storage->first; mapping; mapping = mapping->next) {
+        if (mapping->location && mapping->length == length && memcmp(mapping->location, location, length) == 0)
+            return mapping;
+    }
+    mapping *made = uir_arena_allocate(&storage->arena, sizeof *made);
+    char *copy = uir_arena_copy_string(&storage->arena, location, length);
+    if (!made || !copy) return NULL;
+    *made = (mapping){.location = copy, .length = length};
+    return made;
+}
+
+static uir_status open_file(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
+                            const char *owner, mapping *file) {
+    static const char hint[] =
+        "external data is a regular file in the folder of the model's path or of its real path, or below the folder "
+        "given for external data";
+    const char *name = file->location;
+    if (file->length == 0 || file->length > MAX_LOCATION || strlen(name) != file->length) {
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint,
                               "%sthe location of external data is empty, too long or holds a zero byte", owner);
     }
-    for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
-        if (mapping->location && strlen(mapping->location) == length &&
-            memcmp(mapping->location, location, length) == 0) {
-            *out_mapped = mapping->mapped;
-            return UIR_STATUS_OK;
-        }
-    }
-    if (storage->count >= MAX_FILES) {
+    if (storage->count == MAX_FILES) {
         return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "%sexternal data in more than %d files", owner,
                          MAX_FILES);
     }
-    char *name;
-    UIR_TRY_ALLOCATE(name, uir_arena_copy_string(&storage->arena, location, length));
     if (name[0] == '/') {
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint, "%sexternal data '%s' is an absolute path",
                               owner, name);
@@ -232,25 +199,50 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
                                   "%sexternal data '%s' leads out of the model's folder", owner, name);
         }
     }
-    if (storage->folder < 0) {
+    if (storage->folders.count == 0) {
         return uir_error_hint(diagnostics, UIR_STATUS_NOT_FOUND, place,
                               "load the model from its file, or name the folder that holds its data",
                               "%sexternal data '%s' is needed, and there is no folder to look in", owner, name);
     }
-    int descriptor = uir_confined_open_kernel(storage->folder, name);
-    /* An old kernel, or a sandbox that knows no openat2. */
-    if (descriptor == -ENOSYS || descriptor == -EPERM) descriptor = uir_confined_open_walk(storage->folder, name);
+    int descriptor = uir_folders_open_file(&storage->folders, name);
     if (descriptor < 0) {
         return uir_error_hint(diagnostics, errno_status(-descriptor), place, hint,
                               "%scannot open external data '%s': %s", owner, name, errno_text(-descriptor));
     }
-    return map_descriptor(storage, diagnostics, place, descriptor, owner, name, name, out_mapped);
+    return map_descriptor(diagnostics, place, descriptor, owner, name, &file->mapped);
+}
+
+uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
+                                 const char *owner, const char *location, size_t location_length, uint64_t offset,
+                                 uint64_t length, const uint8_t **out_data) {
+    if (storage->count > MAX_FILES) return UIR_STATUS_LIMIT; /* which was said */
+    mapping *file = find_file(storage, location, location_length);
+    if (!file) return UIR_STATUS_OUT_OF_MEMORY;
+    if (!file->known) {
+        file->status = open_file(storage, diagnostics, place, owner, file);
+        if (file->status == UIR_STATUS_OUT_OF_MEMORY) return file->status;
+        file->known = true;
+        add(storage, file);
+    }
+    if (file->status != UIR_STATUS_OK) return file->status; /* said where it was first met */
+    if (offset <= file->mapped.size && length <= file->mapped.size - offset) {
+        *out_data = file->mapped.data + offset;
+        return UIR_STATUS_OK;
+    }
+    if (file->is_short) return UIR_STATUS_BAD_FILE;
+    file->is_short = true;
+    return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place,
+                          "the file is shorter than the model says: was it copied whole? Other tensors may lie past "
+                          "its end as well",
+                          "%sbytes %llu to %llu of external data '%s', which has %llu bytes", owner,
+                          (unsigned long long)offset, (unsigned long long)offset + (unsigned long long)length,
+                          file->location, (unsigned long long)file->mapped.size);
 }
 
 bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location,
                           uir_mapped *out_mapped) {
     for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
-        if (!mapping->location || index-- > 0) continue;
+        if (!mapping->location || mapping->status != UIR_STATUS_OK || index-- > 0) continue;
         *out_location = mapping->location;
         *out_mapped = mapping->mapped;
         return true;

@@ -1,4 +1,5 @@
-/* Files mapped into memory, and how a model's external data is reached without leaving the model's folder.
+/* Files mapped into memory, and a model's external data among them, which lies in folders of the model's
+ * (folders.h).
  *
  * In: paths. Out: read-only bytes that live as long as the storage, which a module takes over (uir_module.storage).
  *
@@ -7,13 +8,14 @@
 #ifndef UIR_FRONTEND_STORAGE_H
 #define UIR_FRONTEND_STORAGE_H
 
-#include "base/status.h"
+#include "frontend/folders.h"
 
 typedef struct uir_storage uir_storage;
 
 typedef struct uir_mapped {
     const uint8_t *data;
     uint64_t size;
+    uint64_t device, inode; /* which file it is */
 } uir_mapped;
 
 uir_status uir_storage_create(const uir_allocator *allocator, uir_storage **out_storage);
@@ -23,23 +25,20 @@ void uir_storage_destroy(void *storage); /* a uir_storage; NULL is fine */
 uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnostics, const char *path,
                                 uir_mapped *out_mapped);
 
-/* The folder that a path names a file in: `*out_length` characters of the path or, where it has none, of ".". */
-const char *uir_storage_folder_of(const char *path, size_t *out_length);
-/* Where external data lies: a folder, opened once. `folder` NULL or "": external data is refused. */
-uir_status uir_storage_open_folder(uir_storage *storage, const char *folder);
+/* Where external data lies; without folders it is refused. NOT_FOUND, with a message, when the folder that is named for
+ * it cannot be opened. */
+uir_status uir_storage_open_folders(uir_storage *storage, uir_diagnostics *diagnostics,
+                                    const uir_folders_source *source);
 
-/* Maps the regular file at `location` (relative, from the model's file) below the folder; a file already mapped is
- * shared. Absolute paths, "..", symbolic links, devices and pipes are errors. `place` says where in the model, `owner`
- * whose data it is: messages begin with it. */
+/* The `length` bytes from `offset` of the regular file at `location` (relative, from the model's file) in one of the
+ * folders; a file already mapped is shared. Absolute paths, "..", symbolic links that leave the folders, devices and
+ * pipes are errors. `place` says where in the model, `owner` whose data it is: messages begin with it. What is wrong
+ * with a file is said once, for the first that wants it; later ones get the status alone. */
 uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
-                                 const char *owner, const char *location, size_t length, uir_mapped *out_mapped);
+                                 const char *owner, const char *location, size_t location_length, uint64_t offset,
+                                 uint64_t length, const uint8_t **out_data);
 
-/* Opens `path` below the folder `directory` for reading without following any link. Returns a descriptor or -errno. The
- * first asks the kernel (Linux 5.6's openat2; -ENOSYS where there is none); the second walks component by component. */
-int uir_confined_open_kernel(int directory, const char *path);
-int uir_confined_open_walk(int directory, const char *path);
-
-/* What was mapped below the folder, by index in any order that stays; false past the last. */
+/* What was mapped below the folders, by index in any order that stays; false past the last. */
 bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location,
                           uir_mapped *out_mapped);
 

@@ -160,19 +160,13 @@ static uir_status read_external(const reading *reading, uir_tensor **out_tensor)
     if (!reading->source->storage) {
         return tensor_error(reading, UIR_STATUS_BAD_FILE, "external data is not allowed here");
     }
-    uir_mapped mapped;
+    const uint8_t *data;
     char owner[256];
     int shown = reading->name.length < 200 ? (int)reading->name.length : 200; /* it ends in no zero */
     snprintf(owner, sizeof owner, "tensor '%.*s': ", shown, reading->name.data ? reading->name.data : "");
     UIR_TRY(uir_storage_map_below(reading->source->storage, reading->source->diagnostics, reading->place, owner,
-                                  values[KEY_LOCATION].data, values[KEY_LOCATION].length, &mapped));
-    if (offset > mapped.size || length > mapped.size - offset) {
-        return tensor_error(reading, UIR_STATUS_BAD_FILE,
-                            "bytes %llu to %llu of external data '%.*s', which has %llu bytes",
-                            (unsigned long long)offset, (unsigned long long)offset + (unsigned long long)length,
-                            UIR_BYTES_FORMAT(values[KEY_LOCATION]), (unsigned long long)mapped.size);
-    }
-    return from_bytes(reading, mapped.data + offset, true, out_tensor);
+                                  values[KEY_LOCATION].data, values[KEY_LOCATION].length, offset, length, &data));
+    return from_bytes(reading, data, true, out_tensor);
 }
 
 /* ---- typed fields ---- */

@@ -45,8 +45,8 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
 }
 
 uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
-                            const volatile bool *cancel, uir_parts **out_parts) {
-    (void)inputs, (void)input_count, (void)cancel;
+                            const char *external_data, const volatile bool *cancel, uir_parts **out_parts) {
+    (void)inputs, (void)input_count, (void)external_data, (void)cancel;
     *out_parts = NULL;
     return refuse(context, "taking a model apart", path);
 }

@@ -236,13 +236,17 @@ typedef struct uir_model_options {
      * its code does is not checked. Both compile anew, apart from the cache, before the load returns; INVALID_ARGUMENT where no
      * native code would run the model. */
     const char *dump_source, *source;
+    /* A folder in which external data is looked for first; NULL: none. NOT_FOUND when it is not there. */
+    const char *external_data;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
- * unsupported features. `options` may be NULL. External data is looked for in the file's folder and confined to it. */
+ * unsupported features. `options` may be NULL. External data lies, when all links have been followed, in the folder of
+ * `path`, in that of its real path, or in the options' `external_data`; what lies elsewhere is refused. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_load_file(uir_context *context, const char *path,
                                                        const uir_model_options *options, uir_model **out_model);
-/* The same from memory, which is copied where it is needed. `folder` is where external data lies, or NULL: none allowed. */
+/* The same from memory, which is copied where it is needed. `folder` is where external data lies, or NULL: in the
+ * options' `external_data`, if anywhere. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size,
                                                          const char *folder, const uir_model_options *options,
                                                          uir_model **out_model);
@@ -277,6 +281,7 @@ typedef struct uir_package_write_options {
     void *progress_user;
     const volatile bool *cancel; /* polled while compilers run; NULL: never */
     const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
+    const char *external_data;   /* as in uir_model_options */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -371,6 +376,7 @@ typedef struct uir_model_check_options {
     const volatile bool *cancel;
     void (*report)(void *user, const uir_check_line *line);
     void *user;
+    const char *external_data; /* as for loading */
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs,
                                                         size_t input_count, const uir_model_check_options *options);
@@ -384,10 +390,10 @@ typedef struct uir_part {
 } uir_part;
 
 /* Runs the model of the file on the inputs (in the order of its inputs; they must live as long as the parts) and keeps what
- * each node made. `cancel` may be NULL. Statuses as for loading and running. */
+ * each node made. `external_data`, as for loading, and `cancel` may be NULL. Statuses as for loading and running. */
 UIR_API UIR_WARN_UNUSED uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs,
-                                                    size_t input_count, const volatile bool *cancel,
-                                                    uir_parts **out_parts);
+                                                    size_t input_count, const char *external_data,
+                                                    const volatile bool *cancel, uir_parts **out_parts);
 UIR_API void uir_parts_destroy(uir_parts *parts); /* NULL is fine */
 UIR_API size_t uir_parts_count(const uir_parts *parts);
 UIR_API uir_part uir_parts_get(const uir_parts *parts, size_t index); /* empty names past the end */

@@ -15,6 +15,7 @@ static int rounds = 150; /* of damage: the first argument */
 typedef struct world {
     uir_context *context;
     char folder[64], model[96], data[96], cache[96];
+    const char *external_data; /* of the options */
 } world;
 
 /* y = x + w, with w in a file beside the model where `external`. */
@@ -51,6 +52,7 @@ static int begin(void **state) {
     snprintf(w.model, sizeof w.model, "%s/model.onnx", w.folder);
     snprintf(w.data, sizeof w.data, "%s/data.bin", w.folder);
     snprintf(w.cache, sizeof w.cache, "%s/cache", w.folder);
+    w.external_data = NULL;
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
     *state = &w;
     return 0;
@@ -76,7 +78,11 @@ static int end(void **state) {
 }
 
 static uir_model *load(world *w, const char *device) {
-    uir_model_options options = {.struct_size = sizeof options, .device = device, .cache = w->cache, .wait = true};
+    uir_model_options options = {.struct_size = sizeof options,
+                                 .device = device,
+                                 .cache = w->cache,
+                                 .wait = true,
+                                 .external_data = w->external_data};
     uir_model *model;
     uir_status status = uir_model_load_file(w->context, w->model, &options, &model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
@@ -214,6 +220,42 @@ static void changed_data_alone_is_seen(void **state) {
     assert_true(before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }
 
+/* The data is what a link leads to, or what lies in the folder that the options name; both may change while every file
+ * stays what it was. */
+static void turned_links_are_seen(void **state) {
+    world *w = *state;
+    char path[160], other[160];
+    bool cached;
+    snprintf(path, sizeof path, "%s/other", w->folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(other, sizeof other, "%s/other/data.bin", w->folder);
+    write_model(w, 20, true);
+    assert_int_equal(rename(w->data, other), 0);
+    write_model(w, 10, true);
+    snprintf(path, sizeof path, "%s/first", w->folder);
+    assert_int_equal(rename(w->data, path), 0);
+    assert_int_equal(symlink("first", w->data), 0);
+    settle();
+    for (int i = 0; i < 3; i++) assert_true(load_and_run(w, "vm", &cached) == 11 && cached == (i > 0));
+    assert_true(unlink(w->data) == 0 && symlink("other/data.bin", w->data) == 0);
+    for (int i = 0; i < 3; i++) assert_true(load_and_run(w, "vm", &cached) == 21 && cached == (i > 0));
+    assert_true(unlink(w->data) == 0 && symlink("first", w->data) == 0);
+    assert_true(load_and_run(w, "vm", NULL) == 11);
+    for (int i = 0; i < 4; i++) { /* the same file of the model, with this folder and without it */
+        char folder[96];
+        snprintf(folder, sizeof folder, "%s/other", w->folder);
+        w->external_data = i % 2 ? NULL : folder;
+        assert_true(load_and_run(w, "vm", NULL) == (i % 2 ? 11 : 21));
+    }
+    uir_model *model = (w->external_data = "/nowhere/at/all", NULL);
+    uir_model_options options = {.struct_size = sizeof options, .external_data = w->external_data, .cache = w->cache};
+    assert_int_equal(uir_model_load_file(w->context, w->model, &options, &model), UIR_STATUS_NOT_FOUND);
+    uir_context_clear_messages(w->context);
+    unlink(other);
+    snprintf(path, sizeof path, "%s/other", w->folder);
+    rmdir(path);
+}
+
 /* A model from the cache has no graph; where the file is another by now, there is none to be read any more. */
 static void another_file_is_not_interpreted(void **state) {
     world *w = *state;
@@ -345,6 +387,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(a_model_is_known_by_stamp_or_bytes, begin, end),
         cmocka_unit_test_setup_teardown(a_changed_model_is_another, begin, end),
         cmocka_unit_test_setup_teardown(changed_data_alone_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(turned_links_are_seen, begin, end),
         cmocka_unit_test_setup_teardown(another_file_is_not_interpreted, begin, end),
         cmocka_unit_test_setup_teardown(looking_inside_needs_a_compiler, begin, end),
         cmocka_unit_test_setup_teardown(damaged_entries_cost_time_alone, begin, end),

@@ -39,11 +39,15 @@ static int begin(void **state) {
     for (int i = 0; i < FILES; i++) write_beside(&w, files[i], i == 3 ? "" : files[i]);
     snprintf(path, sizeof path, "%s/link", w.folder);
     if (symlink("a", path) != 0) return 1;
+    snprintf(path, sizeof path, "%s/out", w.folder);
+    if (symlink("/etc/passwd", path) != 0) return 1;
+    snprintf(path, sizeof path, "%s/nowhere", w.folder);
+    if (symlink("nothing", path) != 0) return 1;
     snprintf(path, sizeof path, "%s/inside", w.folder);
     if (mkdir(path, 0700) != 0) return 1;
     snprintf(path, sizeof path, "%s/pipe", w.folder);
     if (mkfifo(path, 0600) != 0) return 1;
-    uir_status status = uir_identity_init(&w.identity, &w.allocator, w.model);
+    uir_status status = uir_identity_init(&w.identity, &w.allocator, w.model, NULL);
     *state = &w;
     return status;
 }
@@ -54,6 +58,8 @@ static int end(void **state) {
     uir_identity_deinit(&w->identity);
     for (int i = 0; i < FILES; i++) snprintf(path, sizeof path, "%s/%s", w->folder, files[i]), unlink(path);
     snprintf(path, sizeof path, "%s/link", w->folder), unlink(path);
+    snprintf(path, sizeof path, "%s/out", w->folder), unlink(path);
+    snprintf(path, sizeof path, "%s/nowhere", w->folder), unlink(path);
     snprintf(path, sizeof path, "%s/pipe", w->folder), unlink(path);
     snprintf(path, sizeof path, "%s/inside", w->folder), rmdir(path);
     return rmdir(w->folder);
@@ -103,7 +109,7 @@ static void stamps_are_of_what_has_settled(void **state) {
     assert_true(w->identity.began_s != 0);
     uir_identity other;
     int64_t now = time(NULL);
-    assert_int_equal(uir_identity_init(&other, &w->allocator, w->model), UIR_STATUS_OK);
+    assert_int_equal(uir_identity_init(&other, &w->allocator, w->model, NULL), UIR_STATUS_OK);
     assert_in_range(other.began_s, now, now + 60);
     uir_identity_deinit(&other);
 }
@@ -135,7 +141,7 @@ static void stamps_tell_changes(void **state) {
 /* Files, and nothing that is like them; the model itself may be a link to its file. */
 static void what_is_no_file_has_no_description(void **state) {
     world *w = *state;
-    static const char *const names[] = {"link", "inside", "pipe", "nothing", "a\n", ""};
+    static const char *const names[] = {"out", "inside", "pipe", "nothing", "nowhere", "a\n", ""};
     int64_t later = time(NULL) + 1000;
     uir_text text;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -159,6 +165,39 @@ static void what_is_no_file_has_no_description(void **state) {
     assert_int_equal(uir_identity_content(&w->identity, NULL, &text), UIR_STATUS_OK);
     w->identity.path = kept;
     uir_text_deinit(&text);
+}
+
+static bool equal_but_name(const uir_text *a, size_t a_name, const uir_text *b, size_t b_name) {
+    size_t length = a->length - a_name - 1;
+    return length == b->length - b_name - 1 && !memcmp(a->data, b->data, length);
+}
+
+/* A link is what it leads to; once it is turned, the stamp is another, and none where the bytes were those of before.
+ */
+static void links_are_followed(void **state) {
+    world *w = *state;
+    uir_text link, target, turned;
+    char path[160];
+    int64_t later = time(NULL) + 1000;
+    assert_int_equal(stamp(w, later, "link", &link), UIR_STATUS_OK);
+    assert_int_equal(stamp(w, later, "a", &target), UIR_STATUS_OK);
+    assert_true(equal_but_name(&link, 4, &target, 1));
+    target.length = 0;
+    assert_int_equal(uir_identity_content(&w->identity, "a", &target), UIR_STATUS_OK);
+    assert_true(uir_identity_holds(&w->identity, uir_identity_stamp, link.data, link.length));
+    snprintf(path, sizeof path, "%s/link", w->folder);
+    assert_true(unlink(path) == 0 && symlink("b c  d", path) == 0);
+    assert_false(uir_identity_holds(&w->identity, uir_identity_stamp, link.data, link.length));
+    assert_int_equal(stamp(w, later, "link", &turned), UIR_STATUS_OK);
+    uir_text_deinit(&turned);
+    target.length = 0;
+    assert_int_equal(uir_identity_content(&w->identity, "link", &target), UIR_STATUS_OK);
+    assert_int_equal(stamp(w, later, "link", &turned), UIR_STATUS_OK);
+    uir_text_deinit(&turned);
+    assert_true(unlink(path) == 0 && symlink("a", path) == 0);
+    assert_int_equal(stamp(w, later, "link", &turned), UIR_STATUS_NOT_FOUND);
+    assert_int_equal(stamp(w, later, "a", &turned), UIR_STATUS_OK);
+    uir_text_deinit(&turned), uir_text_deinit(&target), uir_text_deinit(&link);
 }
 
 /* The same bytes have the same line, wherever they lie; others, or another name, another. */
@@ -228,16 +267,16 @@ static void folders_are_opened_and_closed(void **state) {
     char path[200];
     for (int i = 0; i < 2; i++) { /* no folder there; a file in its place */
         snprintf(path, sizeof path, "%s/%s/m.onnx", w->folder, i ? "a" : "nothing");
-        assert_int_equal(uir_identity_init(&identity, &w->allocator, path), UIR_STATUS_NOT_FOUND);
+        assert_int_equal(uir_identity_init(&identity, &w->allocator, path, NULL), UIR_STATUS_NOT_FOUND);
         uir_identity_deinit(&identity);
     }
-    assert_int_equal(uir_identity_init(&identity, &w->allocator, w->model), UIR_STATUS_OK);
-    int folder = identity.folder;
+    assert_int_equal(uir_identity_init(&identity, &w->allocator, w->model, NULL), UIR_STATUS_OK);
+    int folder = identity.folders.rows[0].descriptor;
     assert_true(folder >= 0);
     assert_int_equal(fcntl(folder, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     uir_identity_deinit(&identity);
     assert_int_equal(fcntl(folder, F_GETFD), -1);
-    assert_int_equal(identity.folder, -1);
+    assert_int_equal(identity.folders.count, 0);
     int again = open(w->model, O_RDONLY);
     assert_int_equal(again, folder); /* that descriptor is another's now */
     uir_identity_deinit(&identity);
@@ -246,8 +285,8 @@ static void folders_are_opened_and_closed(void **state) {
     /* The lowest descriptor is one as well. */
     int kept = dup(0);
     close(0);
-    assert_int_equal(uir_identity_init(&identity, &w->allocator, w->model), UIR_STATUS_OK);
-    int lowest = identity.folder;
+    assert_int_equal(uir_identity_init(&identity, &w->allocator, w->model, NULL), UIR_STATUS_OK);
+    int lowest = identity.folders.rows[0].descriptor;
     uir_identity_deinit(&identity);
     bool closed = fcntl(0, F_GETFD) == -1;
     if (kept >= 0) dup2(kept, 0), close(kept);
@@ -279,6 +318,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(stamps_are_of_what_has_settled, begin, end),
         cmocka_unit_test_setup_teardown(stamps_tell_changes, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_file_has_no_description, begin, end),
+        cmocka_unit_test_setup_teardown(links_are_followed, begin, end),
         cmocka_unit_test_setup_teardown(contents_are_told_by_their_bytes, begin, end),
         cmocka_unit_test_setup_teardown(lines_hold_until_something_changes, begin, end),
         cmocka_unit_test_setup_teardown(folders_are_opened_and_closed, begin, end),

@@ -152,7 +152,7 @@ static void parts_are_models(void **state) {
     world w;
     (void)state;
     open_world(&w);
-    assert_int_equal(uir_parts_create(w.context, w.model, &w.x, 1, NULL, &w.parts), UIR_STATUS_OK);
+    assert_int_equal(uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts), UIR_STATUS_OK);
     assert_int_equal(uir_parts_count(w.parts), 4);
     assert_string_equal(uir_parts_get(w.parts, 2).name, "third");
     assert_string_equal(uir_parts_get(w.parts, 2).op, "Exp");
@@ -193,7 +193,7 @@ static void open_tangled(world *w) {
     write_file(w->model, bytes.data, bytes.length);
     blob_free(&bytes);
     uir_value *inputs[] = {w->x, NULL};
-    assert_int_equal(uir_parts_create(w->context, w->model, inputs, 1, NULL, &w->parts), UIR_STATUS_OK);
+    assert_int_equal(uir_parts_create(w->context, w->model, inputs, 1, NULL, NULL, &w->parts), UIR_STATUS_OK);
     assert_int_equal(uir_parts_count(w->parts), TANGLED);
 }
 
@@ -301,18 +301,18 @@ static void what_is_no_model_is_refused(void **state) {
     world w;
     (void)state;
     open_world(&w);
-    assert_int_equal(uir_parts_create(w.context, w.model, NULL, 0, NULL, &w.parts), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_parts_create(w.context, w.model, NULL, 0, NULL, NULL, &w.parts), UIR_STATUS_INVALID_ARGUMENT);
     assert_null(w.parts);
     blob bytes = make_bytes();
     for (size_t size = 0; size < bytes.length; size += 3) {
         write_file(w.model, bytes.data, size);
-        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, &w.parts);
+        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
         assert_true(status != UIR_STATUS_OK && status != UIR_STATUS_INTERNAL);
     }
     for (size_t bit = 0; bit < bytes.length * 8; bit++) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
         write_file(w.model, bytes.data, bytes.length);
-        if (uir_parts_create(w.context, w.model, &w.x, 1, NULL, &w.parts) == UIR_STATUS_OK) {
+        if (uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts) == UIR_STATUS_OK) {
             bool kept[] = {false, true, true, false};
             if (uir_parts_count(w.parts) == 4) (void)!write_kept(&w, kept, NULL, bit % 2);
         }
@@ -334,7 +334,7 @@ static void memory_may_run_out(void **state) {
     for (unsigned long at = 1;; at++) {
         w.memory.asked = 0;
         w.memory.fail_at = at;
-        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, &w.parts);
+        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
         if (status == UIR_STATUS_OK) status = write_kept(&w, kept, at % 2 ? "y" : NULL, at % 3 == 0);
         if (status == UIR_STATUS_OK) status = uir_parts_drop_unused(w.parts, NULL, (bool[]){false, true, true, true});
         bool reached = w.memory.asked >= at;

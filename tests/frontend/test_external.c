@@ -45,6 +45,11 @@ static int make_place(void **state) {
     int failed = symlink("weights.bin", join(p.inside, "link.bin", a, sizeof a)) |
                  symlink(p.root, join(p.inside, "way_out", b, sizeof b)) |
                  symlink("sub", join(p.inside, "sub_link", a, sizeof a)) |
+                 symlink("../outside.bin", join(p.inside, "out.bin", a, sizeof a)) |
+                 symlink("/etc/passwd", join(p.inside, "far.bin", a, sizeof a)) |
+                 symlink("nothing", join(p.inside, "nowhere.bin", a, sizeof a)) |
+                 symlink("circle.bin", join(p.inside, "circle.bin", a, sizeof a)) |
+                 link(join(p.inside, "weights.bin", a, sizeof a), join(p.inside, "hard.bin", b, sizeof b)) |
                  mkfifo(join(p.inside, "pipe", b, sizeof b), 0600);
     *state = &p;
     return failed;
@@ -53,7 +58,8 @@ static int make_place(void **state) {
 static int remove_place(void **state) {
     place *p = *state;
     static const char *const names[] = {"sub/more.bin", "weights.bin", "empty.bin", "link.bin",
-                                        "way_out",      "sub_link",    "pipe"};
+                                        "way_out",      "sub_link",    "pipe",      "out.bin",
+                                        "far.bin",      "nowhere.bin", "hard.bin",  "circle.bin"};
     char path[256];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(join(p->inside, names[i], path, sizeof path));
     rmdir(join(p->inside, "sub", path, sizeof path));
@@ -122,9 +128,15 @@ static void what_leaves_the_folder_is_refused(void **state) {
         {"..", UIR_STATUS_BAD_FILE, "leads out"},
         {absolute, UIR_STATUS_BAD_FILE, "absolute"},
         {"/etc/passwd", UIR_STATUS_BAD_FILE, "absolute"},
-        {"link.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
-        {"way_out/outside.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
-        {"sub_link/more.bin", UIR_STATUS_BAD_FILE, "symbolic link"},
+        {"out.bin", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
+        {"far.bin", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
+        {"way_out/outside.bin", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
+        {"way_out", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
+        {"nowhere.bin", UIR_STATUS_NOT_FOUND, "symbolic link to what is not there"},
+        {"circle.bin", UIR_STATUS_BAD_FILE, "circle"},
+        {"sub_link", UIR_STATUS_BAD_FILE, "not a regular file"},
+        {"sub_link/../../outside.bin", UIR_STATUS_BAD_FILE, "leads out"},
+        {"sub_link/missing.bin", UIR_STATUS_NOT_FOUND, "not there"},
         {"pipe", UIR_STATUS_BAD_FILE, "not a regular file"},
         {"sub", UIR_STATUS_BAD_FILE, "not a regular file"},
         {"missing.bin", UIR_STATUS_NOT_FOUND, "no such file"},
@@ -141,6 +153,132 @@ static void what_leaves_the_folder_is_refused(void **state) {
         unload(&l);
     }
     expect_failure(external_model(4, "weights.bin", NULL, NULL), UIR_STATUS_NOT_FOUND, "no folder to look in");
+}
+
+/* ---- models of files ---- */
+
+static void write_model(const char *path, const char *location, int tensors) {
+    blob graph = make_graph_of(make_node("Add", "n", "x,w0", "y"));
+    int64_t count = 4;
+    for (int i = 0; i < tensors; i++) {
+        char name[8], offset[16];
+        snprintf(name, sizeof name, "w%d", i), snprintf(offset, sizeof offset, "%d", 16 * i);
+        blob tensor = make_tensor(name, UIR_DTYPE_F32, 1, &count);
+        put_int(&tensor, TENSOR_LOCATION, 1);
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("location", location));
+        put_message(&tensor, TENSOR_EXTERNAL, make_pair("offset", offset));
+        put_message(&graph, GRAPH_INITIALIZER, tensor);
+    }
+    blob model = make_model(graph);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(model.data, 1, model.length, file), model.length);
+    fclose(file);
+    blob_free(&model);
+}
+
+/* The status of a load, its messages printed and counted. */
+static uir_status load_path(const char *path, const char *external_data, char *out_text, size_t capacity,
+                            uint32_t *out_errors) {
+    uir_allocator system = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_arena arena;
+    uir_onnx_info info;
+    uir_module *module = NULL;
+    uir_diagnostics_init(&diagnostics, &system);
+    uir_arena_init(&arena, &system);
+    uir_onnx_source source = {.path = path, .external_data = external_data};
+    uir_status status = uir_onnx_load(&source, &system, &diagnostics, &arena, &info, &module);
+    uir_module_destroy(module);
+    snprintf(out_text, capacity, "%s", diagnostics.first ? diagnostics.first->message : "");
+    *out_errors = diagnostics.error_count;
+    uir_arena_deinit(&arena);
+    uir_diagnostics_deinit(&diagnostics);
+    return status;
+}
+
+/* A cache that keeps files by their hashes and links to them from folders of versions; what a link to elsewhere finds,
+ * and what is named besides. */
+static void data_lies_beside_the_model_or_its_real_path(void **state) {
+    const place *p = *state;
+    static const char *const folders[] = {"blobs", "snapshots", "snapshots/1", "snapshots/1/onnx", "elsewhere"};
+    static const char *const links[][2] = {{"../../../blobs/0a", "snapshots/1/onnx/model.onnx"},
+                                           {"../../../blobs/0b", "snapshots/1/onnx/model.data"},
+                                           {"../elsewhere/1a", "blobs/stray"},
+                                           {"../elsewhere/1a", "elsewhere/self"},
+                                           {"../../../blobs/stray", "snapshots/1/onnx/stray"},
+                                           {"../../../elsewhere/1a", "snapshots/1/onnx/away"}};
+    const struct {
+        const char *location, *path, *external_data; /* below the root; NULL: none */
+        const char *text;                            /* of the refusal */
+    } cases[] = {
+        {"model.data", "snapshots/1/onnx/model.onnx", NULL, NULL},
+        {"model.data", "blobs/0a", NULL, "no such file"},
+        {"0b", "snapshots/1/onnx/model.onnx", NULL, NULL}, /* beside its real path */
+        {"1a", "snapshots/1/onnx/model.onnx", NULL, "no such file"},
+        {"1a", "snapshots/1/onnx/model.onnx", "elsewhere", NULL},
+        {"1a", "blobs/0a", "elsewhere", NULL},
+        {"stray", "snapshots/1/onnx/model.onnx", NULL, "leads out"},
+        {"stray", "snapshots/1/onnx/model.onnx", "elsewhere", NULL},
+        {"away", "snapshots/1/onnx/model.onnx", NULL, "leads out"},
+        {"away", "snapshots/1/onnx/model.onnx", "elsewhere", NULL},
+        {"../elsewhere/1a", "blobs/0a", "elsewhere", "leads out"},
+        {"0a", "snapshots/1/onnx/model.onnx", "nowhere", "folder for external data cannot be opened"},
+        {"0a", "snapshots/1/onnx/model.onnx", "blobs/0b", "folder for external data cannot be opened"},
+    };
+    char a[256], b[256], text[512];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        assert_int_equal(mkdir(join(p->root, folders[i], a, sizeof a), 0700), 0);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        assert_int_equal(symlink(links[i][0], join(p->root, links[i][1], a, sizeof a)), 0);
+    write_file(join(p->root, "blobs", a, sizeof a), "0b", 64);
+    write_file(join(p->root, "elsewhere", a, sizeof a), "1a", 64);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t errors;
+        write_model(join(p->root, "blobs/0a", a, sizeof a), cases[i].location, 4);
+        uir_status status =
+            load_path(join(p->root, cases[i].path, a, sizeof a),
+                      cases[i].external_data ? join(p->root, cases[i].external_data, b, sizeof b) : NULL, text,
+                      sizeof text, &errors);
+        if ((status == UIR_STATUS_OK) != !cases[i].text || errors != (cases[i].text != NULL) ||
+            (cases[i].text && !strstr(text, cases[i].text)))
+            fail_msg("%d, '%s': %s: %u errors: %s", (int)i, cases[i].location, uir_status_text(status), errors, text);
+    }
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) unlink(join(p->root, links[i][1], a, sizeof a));
+    static const char *const files[] = {"blobs/0a", "blobs/0b", "elsewhere/1a"};
+    for (size_t i = 0; i < 3; i++) unlink(join(p->root, files[i], a, sizeof a));
+    for (size_t i = sizeof folders / sizeof *folders; i-- > 0;) rmdir(join(p->root, folders[i], a, sizeof a));
+}
+
+/* What is wrong with a file is said once, however many tensors lie in it. */
+static void a_file_has_one_error(void **state) {
+    const place *p = *state;
+    static const struct {
+        const char *location, *text;
+    } cases[] = {{"missing.bin", "no such file"}, {"/etc/passwd", "absolute"},
+                 {"../outside.bin", "leads out"}, {"out.bin", "leads out"},
+                 {"pipe", "not a regular"},       {"weights.bin", "bytes 64 to 80"},
+                 {"empty.bin", "bytes 0 to 16"},  {"", "empty"}};
+    char path[256], text[512];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t errors;
+        write_model(join(p->inside, "model.onnx", path, sizeof path), cases[i].location, 7);
+        assert_int_not_equal(load_path(path, NULL, text, sizeof text, &errors), UIR_STATUS_OK);
+        if (errors != 1 || !strstr(text, cases[i].text))
+            fail_msg("'%s': %u errors: %s", cases[i].location, errors, text);
+    }
+    unlink(path);
+}
+
+static void links_that_stay_are_followed(void **state) {
+    const place *p = *state;
+    static const char *const names[] = {"link.bin", "sub_link/more.bin", "hard.bin", "./sub_link//more.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        loaded l;
+        load_model(&l, external_model(4, names[i], NULL, NULL), p->inside);
+        if (l.status != UIR_STATUS_OK) fail_msg("'%s': %s", names[i], l.diagnostics.first->message);
+        unload(&l);
+    }
 }
 
 /* Of two names one of which begins with the other, and one that ends before its bytes do. */
@@ -403,6 +541,9 @@ static void files_are_listed_and_closed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_clean_is_copied),
+        cmocka_unit_test(links_that_stay_are_followed),
+        cmocka_unit_test(data_lies_beside_the_model_or_its_real_path),
+        cmocka_unit_test(a_file_has_one_error),
         cmocka_unit_test(names_are_whole),
         cmocka_unit_test(data_is_mapped_and_shared),
         cmocka_unit_test(what_leaves_the_folder_is_refused),

@@ -143,7 +143,8 @@ def test_external_data():
         os.symlink(c.folder, c.path("in", "up"))
         for location in ("link.bin", "up/w.bin"):
             save(external_model(location), inside)
-            fails(BAD_FILE, location, "symbolic link", command=[INTERPRET, inside])
+            fails(BAD_FILE, location, "symbolic link that leads out", command=[INTERPRET, inside])
+            expect(run(INTERPRET, inside, "--external-data", c.folder).returncode == RAN, "a link into the folder given")
         for location in (".", "in", "", "w.bin\0", "absent/w.bin", *HOSTILE):
             save(external_model(location), m)
             fails(BAD_FILE, "'w'", command=[INTERPRET, m])
@@ -151,6 +152,33 @@ def test_external_data():
                                ("18446744073709551615", "48"), ("48", "48")):
             save(external_model("w.bin", offset, length), m)
             fails(BAD_FILE, "'w'", command=[INTERPRET, m])
+
+
+def test_external_data_of_a_cache_of_links():
+    """Files under their hashes, links by name from a folder for each version; each tool, and what may look elsewhere."""
+    with Case() as c:
+        for folder in ("blobs", "snapshots", "snapshots/1", "data"):
+            os.mkdir(c.path(folder))
+        model, blob = c.path("snapshots", "1", "model.onnx"), c.path("blobs", "0b")
+        save(external_model("model.onnx_data"), c.path("blobs", "0a"))
+        c.write("blobs/0b", np.arange(12, dtype=np.float32).tobytes())
+        os.symlink("../../blobs/0a", model)
+        os.symlink("../../blobs/0b", model + "_data")
+        package, text = c.path("m.uir"), c.path("m.txt")
+        ways = ([INTERPRET, model], [RUN, "--device", "vm", "--cache", c.path("cache"), model], [RUN, "--check", "--no-cache", model],
+                [PACK, "--no-native", model, "-o", package], [OPT, model, "--after", "primitives", "-o", text])
+        for way in ways:
+            expect(run(*way).returncode == RAN, f"links into blobs: {way}")
+        expect(run(OPT, text, "--from", "primitives", "--after", "igraph").returncode == RAN, "the text finds its constants")
+        os.rename(blob, c.path("data", "model.onnx_data"))
+        for way in ways:
+            fails(BAD_FILE, "'model.onnx_data'", "'w'", "not there", command=way)
+            expect(run(*way, "--external-data", c.path("data")).returncode == RAN, f"the folder given: {way}")
+            fails(BAD_FILE, "no such file", "absent", command=[*way, "--external-data", c.path("absent")])
+        expect(run(RUN, package, "--external-data", c.path("data")).returncode == USAGE, "a package needs no data")
+        os.symlink("../data/model.onnx_data", blob)
+        for way in ways:
+            fails(BAD_FILE, "leads out", command=way)
 
 
 def test_unsupported_things_are_one_report():

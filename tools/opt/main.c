@@ -33,6 +33,7 @@ static const char help_text[] =
     "  --constants M.onnx   where the constants lie that a model's text names by hash (those of over a million "
     "elements in all;\n"
     "                       default: the model that the text's first line names)\n"
+    "  --external-data DIR  where the model's data files lie, besides the folder of its path and of its real path\n"
     "  --run                runs a kernel, on given or random data\n"
     "  --device NAME        interpreter (default), vm[:isa], cpu[:variant]; with --after: the variant that `cpu` "
     "means\n"
@@ -61,6 +62,7 @@ static const option_row rows[] = {
     {"--device", TEXT_VALUE, offsetof(opt_options, device)},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel)},
     {"--constants", TEXT_VALUE, offsetof(opt_options, constants)},
+    {"--external-data", TEXT_VALUE, offsetof(opt_options, external_data)},
     {"--save", TEXT_VALUE, offsetof(opt_options, save)},
     {"--dim", LIST_VALUE, offsetof(opt_options, dims)},
     {"--tile", LIST_VALUE, offsetof(opt_options, tiles)},

@@ -57,9 +57,20 @@ static void take_target(model_work *w) {
 }
 
 static uir_status compile_model(model_work *w, const char *path, const char *stop) {
-    uir_onnx_source source = {.path = path};
+    uir_onnx_source source = {.path = path, .external_data = w->options->external_data};
     uir_pipeline_options options = {.stop = stop, .check_text = true};
     return uir_pipeline_compile(&source, w->allocator, w->diagnostics, &w->arena, &options, &w->compiled);
+}
+
+/* The absolute path, in which the file keeps its name: a link to it lies beside its data, which its target may not. */
+static void take_path(const char *path, char *out_home) {
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    *out_home = 0;
+    if (!realpath(folder, real)) return;
+    int length = snprintf(out_home, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "", name);
+    if (length < 0 || length >= PATH_MAX) *out_home = 0;
 }
 
 /* ---- the three ways in ---- */
@@ -68,7 +79,7 @@ static uir_status from_model(model_work *w) {
     bool onnx = after && !strcmp(after, "onnx");
     UIR_TRY(compile_model(w, w->options->file, onnx ? "primitives" : w->is_middle ? NULL : after));
     w->module = onnx ? w->compiled.onnx : w->compiled.primitives;
-    if (!realpath(w->options->file, w->home)) *w->home = 0;
+    take_path(w->options->file, w->home);
     if (!w->is_middle) return UIR_STATUS_OK;
     return uir_middle_run(w->module, &w->middle_options, w->allocator, w->diagnostics, &w->middle);
 }

@@ -12,7 +12,7 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *kernel, *constants;
+    const char *after, *from, *output, *device, *kernel, *constants, *external_data;
     opt_list dims, tiles, inputs;
     const char *save;
     int64_t random, threads;

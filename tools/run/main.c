@@ -232,7 +232,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .atol_relative = options->has_atol_relative ? options->atol_relative : 0,
                                      .cancel = &check_cancelled,
                                      .report = show_check,
-                                     .user = (void *)(uintptr_t)options};
+                                     .user = (void *)(uintptr_t)options,
+                                     .external_data = options->external_data};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -442,6 +443,10 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
                  options->source ? "--source" : "--dump-source");
         return UIR_STATUS_UNSUPPORTED;
     }
+    if (package && options->external_data) {
+        complain("leave it out", "--external-data: a package holds all of its model's data");
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
     return uir_model_load_file(context, options->model, model_options, out_model);
 }
@@ -492,6 +497,7 @@ static uir_status run(const run_options *options) {
     model_options.no_cache = options->no_cache;
     model_options.dump_source = options->dump_source;
     model_options.source = options->source;
+    model_options.external_data = options->external_data;
     model_options.cache_limit = (uint64_t)options->cache_limit;
     debug_init(&debug, &model_options);
     bool package = is_package(options->model);
