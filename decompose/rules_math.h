@@ -21,6 +21,10 @@ static inline bool uir_math_is(uir_rule_context *c, uir_dim dim, int64_t value) 
     int64_t known;
     return uir_dim_is_const(c->builder.module->dims, dim, &known) && known == value;
 }
+/* What an attribute holds as a constant: a tensor, or a number or text of rank 0, or a list of rank 1 (i64, f32,
+ * string).
+ */
+uir_value_id uir_math_constant_of(uir_rule_context *context, const uir_attribute *attribute);
 /* A binary primitive with an i64 constant as right operand. */
 uir_value_id uir_math_with(uir_rule_context *context, uir_op op, uir_value_id a, int64_t value);
 /* 0, 1, .. extent-1 as i64. */

@@ -18,7 +18,7 @@ static uir_tensor *new_tensor(uir_rule_context *context, uir_dtype dtype, bool s
     return tensor;
 }
 
-static uir_value_id constant_of(uir_rule_context *context, const uir_attribute *a) {
+uir_value_id uir_math_constant_of(uir_rule_context *context, const uir_attribute *a) {
     uir_builder *b = &context->builder;
     bool one = a->kind == UIR_ATTRIBUTE_INT || a->kind == UIR_ATTRIBUTE_FLOAT || a->kind == UIR_ATTRIBUTE_STRING;
     uint32_t count = one ? 1 : a->count;
@@ -65,7 +65,7 @@ uir_status uir_rule_constant_node(uir_rule_context *context) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const uir_attribute *attribute = uir_rule_attribute(context, names[i]);
         if (!attribute) continue;
-        context->outputs[0] = constant_of(context, attribute);
+        context->outputs[0] = uir_math_constant_of(context, attribute);
         return context->builder.status;
     }
     return uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
