@@ -191,9 +191,13 @@ uir_status uir_call_create(uir_call *call, uint32_t index, uir_dtype dtype, uint
     if (!uir_shape_element_count(shape, rank, &count))
         return uir_call_fail(call, UIR_STATUS_LIMIT, "the result has too many elements");
     uir_tensor *tensor;
-    UIR_TRY(uir_tensor_create(call->allocator, dtype, rank, shape, &tensor));
+    uir_status status = uir_tensor_create(call->allocator, dtype, rank, shape, &tensor);
+    size_t bytes;
+    if (status == UIR_STATUS_OUT_OF_MEMORY && uir_dtype_storage_size(dtype, count, &bytes))
+        return uir_call_fail(call, status, "no memory for %zu bytes: its result", bytes);
+    UIR_TRY(status);
     uir_datum *datum;
-    uir_status status = uir_datum_create_tensor(call->allocator, tensor, &datum);
+    status = uir_datum_create_tensor(call->allocator, tensor, &datum);
     if (status != UIR_STATUS_OK) {
         uir_tensor_release(tensor);
         return status;

@@ -50,7 +50,7 @@ uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const i
         return uir_rt_locate(r, tensor, out_data);
     }
     UIR_TRY(size_of_shape(r, step, tensor, shape, &bytes));
-    UIR_TRY(uir_rt_buffer_grow(r, &r->owned[tensor], bytes));
+    UIR_TRY(uir_rt_buffer_grow(r, &r->owned[tensor], bytes, tensor));
     uir_rt_place_tensor(r, tensor, r->owned[tensor].data, r->owned[tensor].capacity);
     *out_data = r->owned[tensor].data;
     return learn_output(r, tensor, shape);
@@ -169,7 +169,7 @@ static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t fro
     uir_rt_buffer *buffer = &l->state->slots[2 * i + slot];
     char *source;
     UIR_TRY(uir_rt_locate(l->r, from, &source));
-    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, l->r->tensors[from].bytes));
+    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, l->r->tensors[from].bytes, from));
     if (l->r->tensors[from].bytes) memcpy(buffer->data, source, l->r->tensors[from].bytes);
     uint32_t rank = uir_rt_rank(l->r, from);
     if (rank) memcpy(actual_shape(l->r, output_of(l->r, l->step, i)), uir_rt_shape(l->r, from), rank * sizeof(int64_t));
@@ -198,11 +198,12 @@ static uir_status bind_ports(loop_run *l) {
 }
 
 /* Room for `rows` rows of a scanned output, contents kept. */
-static uir_status grow_rows(loop_run *l, uir_rt_buffer *buffer, uint64_t used, uint64_t needed, uint64_t expected) {
+static uir_status grow_rows(loop_run *l, uint32_t tensor, uint64_t used, uint64_t needed, uint64_t expected) {
+    uir_rt_buffer *buffer = &l->r->owned[tensor];
     if (needed <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
     uint64_t size = expected > needed ? expected : needed * 2;
     uir_rt_buffer grown = {NULL, 0};
-    UIR_TRY(uir_rt_buffer_grow(l->r, &grown, size));
+    UIR_TRY(uir_rt_buffer_grow(l->r, &grown, size, tensor));
     if (used) memcpy(grown.data, buffer->data, (size_t)used);
     uir_rt_buffer_release(l->r, buffer);
     *buffer = grown;
@@ -226,7 +227,7 @@ static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
         return uir_rt_fail_step(r, l->step, UIR_STATUS_LIMIT, "its rows are too large");
     if (trips < INT64_MAX && __builtin_mul_overflow(bytes, (uint64_t)trips, &expected)) expected = 0;
     UIR_TRY(uir_rt_locate(r, row, &from));
-    UIR_TRY(grow_rows(l, &r->owned[tensor], used, needed, expected));
+    UIR_TRY(grow_rows(l, tensor, used, needed, expected));
     if (bytes) memcpy(r->owned[tensor].data + used, from, (size_t)bytes);
     return UIR_STATUS_OK;
 }

@@ -227,8 +227,8 @@ static inline uint32_t uir_rt_rank(const uir_runtime *r, uint32_t tensor) {
 /* The address of a tensor with all its bytes behind it; a message otherwise. */
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
 void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
-/* Makes room for `size` bytes, contents lost. */
-uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size);
+/* Makes room for `size` bytes, contents lost. Where there is none, `tensor` is named; NONE: it is scratch memory. */
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size, uint32_t tensor);
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* Binds the plain symbols among the tensor's extents that have no value from a shape; checks facts. */

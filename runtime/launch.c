@@ -256,7 +256,7 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
         uir_driver_scratch *s = &r->scratch[t];
         if (s->size >= r->scratch_needed) continue;
         uir_rt_buffer buffer = {s->data, s->size};
-        uir_status status = uir_rt_buffer_grow(r, &buffer, r->scratch_needed);
+        uir_status status = uir_rt_buffer_grow(r, &buffer, r->scratch_needed, UIR_PLAN_NONE);
         s->data = buffer.data;
         s->size = buffer.capacity;
         UIR_TRY(status);

@@ -224,7 +224,7 @@ static uir_status stage_input(uir_runtime *r, uint32_t i) {
         if (!binding->in_place && port->slack != UIR_PLAN_NONE) r->values[port->slack] = 0;
     }
     if (binding->strided && !binding->in_place && binding->data) {
-        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], r->input_sizes[i]));
+        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], r->input_sizes[i], port->tensor));
         uir_rt_gather(binding, (uir_dtype)r->plan->tensors[port->tensor].dtype, rank, shape, r->staged[i].data);
         r->inputs[i] = r->staged[i].data;
     }

@@ -5,20 +5,49 @@
 #include <string.h>
 
 /* ---- buffers ---- */
+static bool holds(const uir_runtime *r, uir_plan_list list, uint32_t tensor) {
+    for (uint32_t i = 0; i < list.count; i++)
+        if (uir_plan_get_word(r->plan, list, i) == tensor) return true;
+    return false;
+}
+
+/* For a message: an input or output by its name, what lies between by the node that makes it. */
+static void describe_tensor(const uir_runtime *r, uint32_t tensor, char *buffer, size_t capacity) {
+    const uir_plan *p = r->plan;
+    size_t bytes = r->tensors[tensor].bytes;
+    for (uint32_t i = 0; i < p->inputs_count + p->outputs_count; i++) {
+        bool input = i < p->inputs_count;
+        const uir_plan_port *port = input ? &p->inputs[i] : &p->outputs[i - p->inputs_count];
+        if (port->tensor != tensor) continue;
+        snprintf(buffer, capacity, "%s '%.120s' of %zu bytes", input ? "input" : "output",
+                 uir_plan_get_text(p, port->name), bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        if (!holds(r, p->steps[i].outputs, tensor)) continue;
+        snprintf(buffer, capacity, "a tensor of %zu bytes that node '%.120s' gives", bytes,
+                 uir_plan_get_text(p, p->steps[i].node));
+        return;
+    }
+    snprintf(buffer, capacity, "a tensor of %zu bytes", bytes);
+}
+
 /* What grows again is given a quarter more than it asks for: sizes that rise from run to run settle soon. */
-uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size) {
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size, uint32_t tensor) {
+    char what[200] = "scratch memory";
+    uint64_t asked = size;
     if (size <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
     if (buffer->capacity && size < SIZE_MAX / 4) size += size / 4;
     uir_rt_buffer_release(r, buffer);
-    if (size > SIZE_MAX / 2)
-        return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes are asked for",
-                         (unsigned long long)size);
-    buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
-    buffer->data = uir_allocate(&r->allocator, buffer->capacity);
-    if (buffer->data) return UIR_STATUS_OK;
-    buffer->capacity = 0;
-    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "no memory for %llu bytes",
-                     (unsigned long long)size);
+    if (size <= SIZE_MAX / 2) {
+        buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
+        buffer->data = uir_allocate(&r->allocator, buffer->capacity);
+        if (buffer->data) return UIR_STATUS_OK;
+        buffer->capacity = 0;
+    }
+    if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
+    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "no memory for %llu bytes: %s",
+                     (unsigned long long)asked, what);
 }
 
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer) {
@@ -315,7 +344,7 @@ static uir_status place_output(uir_runtime *r, uint32_t k) {
             return UIR_STATUS_OK;
         }
     }
-    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], span));
+    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], span, tensor));
     uir_rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
     return UIR_STATUS_OK;
 }
@@ -328,6 +357,17 @@ static uir_status place_outputs(uir_runtime *r, uint32_t id) {
 }
 
 /* ---- a stage ---- */
+static uint32_t largest_tensor(const uir_rt_stage *stage) {
+    uint32_t tensor = UIR_PLAN_NONE;
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < stage->place_count; i++) {
+        if (stage->places[i].tensor == UIR_PLAN_NONE || stage->places[i].size < size) continue;
+        size = stage->places[i].size;
+        tensor = stage->places[i].tensor;
+    }
+    return tensor;
+}
+
 static bool is_unchanged(const uir_runtime *r, uint32_t id) {
     const uir_rt_stage_info *info = &r->analysis->stages.data[id];
     const uir_rt_stage *stage = &r->stages[id];
@@ -369,7 +409,7 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(try_launch(r, info->launches.data[i]));
     collect_places(r, id);
     stage->block_size = assign_offsets(stage);
-    UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size));
+    UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size, largest_tensor(stage)));
     for (uint32_t i = 0; i < stage->place_count; i++) {
         const uir_rt_place *p = &stage->places[i];
         if (p->tensor != UIR_PLAN_NONE)
