@@ -4,6 +4,7 @@
  * them to a 64-bit extra field), and every offset is checked against the file. */
 #include "api/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -19,6 +20,7 @@ enum {
     LOCAL_SIZE = 30,
     EXTRA_ZIP64 = 1,
     MAX_COMMENT = 65535,
+    MAX_LISTED = 32,
     STORED = 0,
     DEFLATED = 8
 };
@@ -129,8 +131,28 @@ static bool is_called(const entry *entry, const char *member) {
     return rest == 0 || (rest == sizeof ending - 1 && memcmp(entry->name + length, ending, rest) == 0);
 }
 
+/* The arrays' names, the first of them, as a hint. */
+static void list_entries(const archive *archive, char *buffer, size_t capacity) {
+    uint64_t offset = 0, count = 0;
+    size_t used = (size_t)snprintf(buffer, capacity, "its arrays:");
+    if (find_directory(archive, &offset, &count) != UIR_STATUS_OK) return;
+    for (uint64_t i = 0; i < count; i++) {
+        entry entry;
+        if (next_entry(archive, &offset, &entry) != UIR_STATUS_OK) return;
+        uint32_t length = entry.name_length;
+        if (length > 4 && !memcmp(entry.name + length - 4, ".npy", 4)) length -= 4;
+        if (i == MAX_LISTED || used + length + 8 > capacity) {
+            snprintf(buffer + used, capacity - used, " ...");
+            return;
+        }
+        used += (size_t)snprintf(buffer + used, capacity - used, "%s '%.*s'", i ? "," : "", (int)length,
+                                 (const char *)entry.name);
+    }
+}
+
 static uir_status find_entry(const archive *archive, const char *member, entry *out_entry) {
     uint64_t offset = 0, count = 0, found = 0;
+    char names[1024];
     UIR_TRY(find_directory(archive, &offset, &count));
     for (uint64_t i = 0; i < count; i++) {
         entry entry;
@@ -139,15 +161,14 @@ static uir_status find_entry(const archive *archive, const char *member, entry *
         if (found++ == 0) *out_entry = entry;
     }
     uir_location place = {.file = archive->file};
-    if (!found) {
-        return uir_error(archive->diagnostics, UIR_STATUS_NOT_FOUND, &place, "the file has no array '%s'",
-                         member ? member : "");
-    }
-    if (found > 1 && !member) {
-        return uir_error_hint(archive->diagnostics, UIR_STATUS_INVALID_ARGUMENT, &place, "name one of them",
-                              "the file holds %llu arrays", (unsigned long long)found);
-    }
-    return UIR_STATUS_OK;
+    if (found == 1 || (found && member)) return UIR_STATUS_OK;
+    list_entries(archive, names, sizeof names);
+    if (!count) return uir_error(archive->diagnostics, UIR_STATUS_NOT_FOUND, &place, "the file holds no array");
+    if (!found)
+        return uir_error_hint(archive->diagnostics, UIR_STATUS_NOT_FOUND, &place, names, "the file has no array '%s'",
+                              member);
+    return uir_error_hint(archive->diagnostics, UIR_STATUS_INVALID_ARGUMENT, &place, names,
+                          "the file holds %llu arrays: name one of them", (unsigned long long)found);
 }
 
 /* CRC-32 as in ISO 3309, by bit. */
