@@ -343,6 +343,153 @@ def test_agreeing_and_differing():
         expect(done.returncode == RAN and "info.json" in done.out, "the model's own tolerance", done)
 
 
+def two_inputs():
+    return make_model([helper.make_node("Sub", ["a", "b"], ["y"])], [value("a", ["n", 3]), value("b", ["n", 3])],
+                      [value("y", None)])
+
+
+def test_data_folders():
+    """Every input has its file, every file its input: nothing is made up unasked, nothing left out unsaid."""
+    with Case() as c:
+        m, x = save(two_inputs(), c.path("two.onnx")), c.x
+        os.mkdir(c.path("empty"))
+        fails(BAD_FILE, "--data", "no data", "input_0", command=[INTERPRET, m, "--data", c.path("empty")])
+        fails(BAD_FILE, "no data", command=[INTERPRET, m, "--data", c.path("empty"), "--random", "3"])
+
+        def folder(**files):
+            path = c.path(f"set{len(os.listdir(c.folder))}")
+            os.mkdir(path)
+            for name, array in files.items():
+                name, _, ending = name.rpartition("_")
+                file = os.path.join(path, f"{name}.{ending}")
+                if ending == "npy":
+                    np.save(file, array)
+                else:
+                    save(numpy_helper.from_array(array) if ending == "pb" else b"", file)
+            return path
+
+        for files in ({"x_npy": x}, {"a_pb": x, "b_pb": x}, {"input_a_pb": x}, {"input_00_npy": x}, {"input_0_npz": x},
+                      {"inputs_0_pb": x}, {"input__0_pb": x}):
+            done = fails(BAD_FILE, "no data", command=[INTERPRET, m, "--data", folder(**files)])
+            expect(re.search(r"there is '", done.err), "what else is there", done)
+        for files in ({"input_0_pb": x, "input_1_pb": x * 2}, {"input_0_npy": x, "input_1_npy": x * 2},
+                      {"input_0_pb": x, "input_1_npy": x * 2, "output_0_npy": -x},
+                      {"input_0_npy": x, "input_1_pb": x * 2, "output_0_pb": -x, "notes_txt": None}):
+            done = run(INTERPRET, m, "--data", folder(**files), "--quiet", "--save", c.path("s"), "--format", "npy")
+            expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), -x), f"{files.keys()}", done)
+        wrong = folder(input_0_npy=x, input_1_npy=x, output_0_npy=x)
+        fails(DIFFERS, "output 'y'", command=[INTERPRET, m, "--data", wrong, "--quiet"])
+        for files, words in (({"input_0_pb": x}, ["input_1.pb", "'b'"]), ({"input_1_npy": x}, ["input_0.npy", "'a'"]),
+                             ({"output_0_pb": x}, ["input_0", "'a'"]),
+                             ({"input_0_pb": x, "input_2_pb": x}, ["input_2.pb", "the model has 2"]),
+                             ({"input_0_pb": x, "input_1_pb": x, "input_2_npy": x}, ["input_2.npy", "the model has 2"]),
+                             ({"input_0_pb": x, "input_1_pb": x, "output_1_pb": x}, ["output_1.pb", "the model has 1"]),
+                             ({"input_0_pb": x, "input_1_pb": x, "input_1_npy": x}, ["input_1.pb", "input_1.npy", "'b'"]),
+                             ({"input_0_pb": x, "input_1_pb": x, "output_0_pb": x, "output_0_npy": x}, ["'y'"])):
+            fails(BAD_FILE, *words, command=[INTERPRET, m, "--data", folder(**files)])
+        half = folder(input_0_pb=x)
+        np.save(c.path("b.npy"), x)
+        expect(run(INTERPRET, m, "--data", half, "--input", "b=" + c.path("b.npy")).returncode == RAN, "--input gives it")
+        done = run(INTERPRET, m, "--data", half, "--random", "1", "--dim", "n=2")
+        expect(done.returncode == RAN and "random" in done.out, "--random asks for it", done)
+        os.makedirs(c.path("sets", "test_data_set_0"))
+        fails(BAD_FILE, "input_0", command=[INTERPRET, m, "--data", c.path("sets")])
+        constant = save(make_model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", None)],
+                                   [numpy_helper.from_array(x, "w")]), c.path("constant.onnx"))
+        expect(run(INTERPRET, constant, "--data", folder(output_0_npy=x)).returncode == RAN, "a model without inputs")
+        fails(BAD_FILE, "no data", command=[INTERPRET, constant, "--data", c.path("empty")])
+
+
+def test_archives_of_inputs():
+    with Case() as c:
+        m, x = save(two_inputs(), c.path("two.onnx")), c.x
+        np.savez(c.path("all.npz"), b=x, a=x * 3, other=x)
+        np.savez(c.path("ab.npz"), first=x, second=x)
+        np.savez(c.path("one.npz"), whatever=x)
+        np.savez(c.path("none.npz"))
+        save_as = ["--quiet", "--save", c.path("s"), "--format", "npy"]
+        done = run(INTERPRET, m, "--inputs", c.path("all.npz"), *save_as)
+        expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), x * 2), "--inputs", done)
+        done = run(INTERPRET, m, "--inputs", c.path("all.npz"), "--input", "b=" + c.path("one.npz") + ":whatever", *save_as)
+        expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), x * 2), "--input goes before", done)
+        done = run(INTERPRET, m, "--input", "a=" + c.path("all.npz"), "--input", "b=" + c.path("one.npz"), *save_as)
+        expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), x * 2), "the input's own name", done)
+        fails(BAD_FILE, "no array 'a'", "its arrays: 'first', 'second'", command=[INTERPRET, m, "--inputs", c.path("ab.npz")])
+        fails(USAGE, "2 arrays", "'first', 'second'",
+              command=[INTERPRET, m, "--input", "a=" + c.path("ab.npz"), "--inputs", c.path("all.npz")])
+        fails(BAD_FILE, "no array 'x'", "'whatever'", command=[INTERPRET, m, "--input", "a=" + c.path("one.npz") + ":x"])
+        fails(BAD_FILE, "no array", command=[INTERPRET, m, "--inputs", c.path("none.npz")])
+        np.savez(c.path("many.npz"), **{f"array number {i} of a great many" + "x" * 40: x for i in range(200)})
+        done = fails(USAGE, "200 arrays", "...", command=[INTERPRET, m, "--input", "a=" + c.path("many.npz"), "--dim", "n=2"])
+        expect(len(done.err) < 3000, "the list is cut", done)
+
+
+def test_dims_and_files():
+    """What --dim and --shape say is so of the data, or an error."""
+    with Case() as c:
+        m, x = save(two_inputs(), c.path("two.onnx")), c.x
+        np.save(c.path("x.npy"), x)
+        data = write_set(c.path("d"), x)
+        save(numpy_helper.from_array(x), os.path.join(data, "input_1.pb"))
+        for given in (["--data", data], ["--input", "a=" + c.path("x.npy"), "--input", "b=" + c.path("x.npy")],
+                      ["--shape", "a=2x3", "--shape", "b=2x3"]):
+            expect(run(INTERPRET, m, *given, "--dim", "n=2").returncode == RAN, f"{given}")
+            fails(USAGE, "--dim n=4", "'a'", "2", command=[INTERPRET, m, *given, "--dim", "n=4"])
+            if "--shape" not in given:
+                expect(run(INTERPRET, m, *given, "--shape", "b=2x3").returncode == RAN, f"{given} --shape")
+                fails(USAGE, "--shape b=3x3", command=[INTERPRET, m, *given, "--shape", "b=3x3"])
+        huge = fails(FAILED, "'a'", "1199999999988 bytes", command=[INTERPRET, m, "--dim", "n=99999999999"])
+        expect("hint" in huge.err or "--dim" in huge.err, "what to do", huge)
+        expand = save(make_model([helper.make_node("Expand", ["x", "s"], ["y"], name="wide one")], [value("x", [1])],
+                                 [value("y", None)], [numpy_helper.from_array(np.array([300000000000]), "s")]), c.path("e.onnx"))
+        for device in ("interpreter", "vm"):
+            done = run(RUN, expand, "--device", device)
+            expect(done.returncode == FAILED and "1200000000000 bytes" in done.err and
+                   ("'wide one'" in done.err or "output 'y'" in done.err), f"out of memory on {device}", done)
+
+
+def test_sizes_in_bytes():
+    with Case() as c:
+        for text in ("1G", "500M", "64k", "123", "2T", "0"):
+            done = run(RUN, c.model, "--device", "vm", "--cache-limit", text, "--quiet")
+            expect(done.returncode == RAN, f"--cache-limit {text}", done)
+        for text in ("1X", "G", "1GG", "-1G", "1.5G", "", "9999999T", "1 G"):
+            fails(USAGE, "--cache-limit", "500M", command=[RUN, c.model, "--cache-limit", text])
+
+
+def test_statistics_of_no_numbers():
+    with Case() as c:
+        m = save(hostile_model("x"), c.path("m.onnx"))
+        for row, words in (([np.nan] * 3, "min nan  max nan  mean nan  NaN 3 of 3"),
+                           ([1, np.nan, 2], "min 1  max 2  mean 1.5  NaN 1 of 3"), ([1, 2, 3], "min 1  max 3  mean 2  [")):
+            np.save(c.path("x.npy"), np.array([row], np.float32))
+            done = run(INTERPRET, m, "--input", "x=" + c.path("x.npy"))
+            expect(done.returncode == RAN and words in done.out, f"{row}", done)
+
+
+def test_pictures_and_layouts():
+    with Case() as c:
+        Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3)).save(c.path("p.png"))
+        for shape, layout, size, code in (([1, 3, "h", "w"], "nchw", None, RAN), ([1, 3, "h", "w"], "nhwc", None, USAGE),
+                                          ([1, "h", "w", 3], "nhwc", None, RAN), ([1, "h", "w", 3], "nchw", None, USAGE),
+                                          ([1, 3, 8, 8], "nhwc", None, USAGE), ([1, 8, 8, 3], "nchw", None, USAGE),
+                                          ([3, 8, 8], "nhwc", None, USAGE), ([8, 8, 3], "nhwc", None, RAN),
+                                          ([1, "c", "h", "w"], "nhwc", None, RAN), ([1, 1, 8, 8], "nchw", None, RAN),
+                                          ([1, 3, 8, 8], None, "8x8", RAN), ([1, 3, 8, 8], None, "9x8", USAGE),
+                                          ([1, 3, "h", "w"], None, "9x8", RAN), ([1, 8, 8, 5], None, None, BAD_FILE)):
+            m = save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", shape)], [value("y", None)]),
+                     c.path("p.onnx"))
+            spec = ",".join(["scale=1/255"] + ([f"layout={layout}"] if layout else []) + ([f"size={size}"] if size else []))
+            command = [INTERPRET, m, "--input", "x=" + c.path("p.png"), "--preprocess", spec]
+            if code == RAN:
+                done = run(command)
+                expect(done.returncode == RAN, f"{shape} {spec}", done)
+            else:
+                fails(code, "'x'", *(["layout"] if layout else []), command=command)
+        fails(USAGE, "scale=1/0", command=[*command[:-1], "scale=1/0"])
+        expect("(value * scale - mean) / std" in " ".join(run(RUN, "--help").out.split()), "--help tells of scale")
+
+
 def test_tolerance_that_nobody_states():
     """By dtype, and said; how many differ, by how much, at which angle."""
     kinds = ((np.float32, 1e-4, 1e-3), (np.float16, 2.0 ** -8, 2.0 ** -8), (np.float64, 2.0 ** -26, 2.0 ** -26))

@@ -28,6 +28,9 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
+/* Of the files of a data set. */
+static const char *const endings[] = {".pb", ".npy"};
+
 static int compare_names(const void *a, const void *b) {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     size_t n = strlen(x), m = strlen(y);
@@ -45,23 +48,62 @@ static bool push(char ***list, size_t *count, char *item) {
     return true;
 }
 
+/* "input_3.npy": the kind, the number and the ending of a file of a data set, as load_numbered looks for it. */
+static bool read_numbered(const char *name, const char *kind, size_t *out_index) {
+    size_t length = strlen(kind), index = 0;
+    if (strncmp(name, kind, length) != 0 || name[length] != '_') return false;
+    const char *at = name + length + 1;
+    bool leading_zero = at[0] == '0' && at[1] >= '0' && at[1] <= '9';
+    if (*at < '0' || *at > '9' || leading_zero) return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (index > SIZE_MAX / 20) return false;
+        index = index * 10 + (size_t)(*at - '0');
+    }
+    *out_index = index;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (!strcmp(at, endings[i])) return true;
+    return false;
+}
+
+/* What else lies there, which somebody may have meant: at most a few names. */
+static void list_others(const char *path, char *buffer, size_t capacity) {
+    size_t used = 0, listed = 0;
+    DIR *directory = opendir(path);
+    *buffer = 0;
+    for (struct dirent *e; directory && listed < 4 && (e = readdir(directory));) {
+        if (e->d_name[0] == '.') continue;
+        int n = snprintf(buffer + used, capacity - used, "%s'%s'", listed++ ? ", " : "; there is ", e->d_name);
+        if (n < 0 || (used += (size_t)n) >= capacity) break;
+    }
+    if (directory) closedir(directory);
+}
+
 static uir_status add_folder(const char *path, char ***list, size_t *count) {
     DIR *directory = opendir(path);
     if (!directory) {
         complain(NULL, "--data '%s': cannot open the folder: %s", path, strerror(errno));
         return UIR_STATUS_NOT_FOUND;
     }
-    size_t before = *count;
+    size_t before = *count, index;
     bool direct = false, failed = false;
     for (struct dirent *e; !failed && (e = readdir(directory));) {
-        if (!strncmp(e->d_name, "input_", 6) || !strncmp(e->d_name, "output_", 7)) direct = true;
+        direct |= read_numbered(e->d_name, "input", &index) || read_numbered(e->d_name, "output", &index);
         if (!strncmp(e->d_name, "test_data_set_", 14)) failed = !push(list, count, join(path, e->d_name));
     }
     closedir(directory);
     if (failed) return out_of_memory();
-    if (direct || *count == before) {
+    if (direct) {
         while (*count > before) free((*list)[--*count]);
         return push(list, count, strdup(path)) ? UIR_STATUS_OK : out_of_memory();
+    }
+    if (*count == before) {
+        char others[400];
+        list_others(path, others, sizeof others);
+        complain(
+            "inputs are files input_0.pb, input_1.npy ... in the order of the model's, expected outputs output_0.pb "
+            "..., there or in folders test_data_set_N; --input NAME=FILE takes one of any name",
+            "--data '%s': no data of a model are there%s", path, others);
+        return UIR_STATUS_NOT_FOUND;
     }
     qsort(*list + before, *count - before, sizeof **list, compare_names);
     return UIR_STATUS_OK;
@@ -232,6 +274,8 @@ static uir_status make_random(uir_context *context, uir_model *model, const run_
     uint32_t rank = 0;
     uir_status status = random_shape(model, options, b, index, &port, dims, &rank);
     if (status == UIR_STATUS_OK) status = uir_value_create_tensor(context, port.dtype, rank, dims, out_value);
+    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_INVALID_ARGUMENT)
+        complain("--dim and --shape say how large it is", "input '%s' cannot be made up:", port.name);
     if (status != UIR_STATUS_OK) return status;
     const char *name = uir_dtype_get_name(port.dtype);
     bool is_float = name[0] == 'f' || name[0] == 'b';
@@ -260,7 +304,13 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
         member[4] = 0;
         member += 5;
     }
+    bool unnamed = !member && has_ending(path, ".npz");
+    if (unnamed) member = (char *)(uintptr_t)port.name; /* of several arrays; else its only one, whatever its name */
     uir_status status = uir_value_load_file(context, path, member, port.kind, out_value);
+    if (unnamed && status == UIR_STATUS_NOT_FOUND) {
+        uir_context_clear_messages(context);
+        status = uir_value_load_file(context, path, NULL, port.kind, out_value);
+    }
     if (status == UIR_STATUS_OK && picture_is_path(path)) {
         int64_t dims[MAX_RANK];
         uint32_t rank = 0;
@@ -274,13 +324,44 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
 
 static uir_status load_numbered(uir_context *context, const char *folder, const char *kind, size_t index,
                                 const uir_port *port, uir_value **out_value) {
-    char name[40];
-    snprintf(name, sizeof name, "%s_%zu.pb", kind, index);
-    char *path = join(folder, name);
-    if (!path) return out_of_memory();
-    uir_status status =
-        file_exists(path) ? uir_value_load_file(context, path, NULL, port->kind, out_value) : UIR_STATUS_OK;
-    free(path);
+    char *found = NULL;
+    uir_status status = UIR_STATUS_OK;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && status == UIR_STATUS_OK; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "%s_%zu%s", kind, index, endings[i]);
+        char *path = join(folder, name);
+        if (!path) {
+            status = out_of_memory();
+        } else if (file_exists(path) && found) {
+            complain("remove one of them", "'%s' and '%s' are for the same %s '%s'", found, path, kind, port->name);
+            status = UIR_STATUS_BAD_DATA;
+        } else if (file_exists(path)) {
+            found = path;
+            path = NULL;
+        }
+        free(path);
+    }
+    if (status == UIR_STATUS_OK && found) status = uir_value_load_file(context, found, NULL, port->kind, out_value);
+    free(found);
+    return status;
+}
+
+/* Every numbered file of the folder is for something. */
+static uir_status check_numbered(const char *folder, const char *kind, size_t count) {
+    uir_status status = UIR_STATUS_OK;
+    DIR *directory = opendir(folder);
+    if (!directory) {
+        complain(NULL, "--data '%s': cannot open the folder: %s", folder, strerror(errno));
+        return UIR_STATUS_NOT_FOUND;
+    }
+    for (struct dirent *e; status == UIR_STATUS_OK && (e = readdir(directory));) {
+        size_t index;
+        if (!read_numbered(e->d_name, kind, &index) || index < count) continue;
+        complain("are these the data of another model?", "'%s/%s' is for no %s: the model has %zu", folder, e->d_name,
+                 kind, count);
+        status = UIR_STATUS_BAD_DATA;
+    }
+    closedir(directory);
     return status;
 }
 
@@ -307,6 +388,42 @@ static uir_status check_names(uir_context *context, uir_model *model, const run_
     return UIR_STATUS_OK;
 }
 
+static uir_status missing(const run_case *c, size_t index, const char *name) {
+    complain("--input NAME=FILE gives it, and --random SEED makes up what no file gives",
+             "--data '%s': there is no input_%zu.pb and no input_%zu.npy for input '%s'", c->folder, index, index,
+             name);
+    return UIR_STATUS_BAD_DATA;
+}
+
+/* What --dim and --shape say is so of every input, wherever it came from. */
+static uir_status check_extents(uir_model *model, const run_options *options, const bindings *b, const run_case *c) {
+    static const char hint[] = "leave it out: files have their own shapes";
+    for (size_t i = 0; i < c->input_count; i++) {
+        uir_port port = uir_model_get_input(model, i);
+        const int64_t *shape = uir_value_get_shape(c->inputs[i]);
+        uint32_t rank = uir_value_get_rank(c->inputs[i]);
+        int64_t dims[MAX_RANK];
+        if (uir_value_get_kind(c->inputs[i]) != UIR_VALUE_TENSOR) continue;
+        for (size_t k = 0; k < options->shapes.count; k++) {
+            const char *text = options->shapes.items[k], *written = "";
+            if (find_input(model, "shape", text, &written) != i) continue;
+            int count = parse_shape(written, dims, MAX_RANK);
+            if (count == (int)rank && (!rank || !memcmp(shape, dims, rank * sizeof *shape))) continue;
+            complain(hint, "--shape %s: the data of input '%s' have another shape", text, port.name);
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+        for (uint32_t d = 0; port.rank_known && port.rank == rank && d < rank; d++) {
+            for (size_t k = 0; k < b->count && port.dims[d] < 0; k++) {
+                if (strcmp(b->items[k].name, port.dim_names[d]) != 0 || b->items[k].value == shape[d]) continue;
+                complain(hint, "--dim %s=%lld: axis %u of the data of input '%s' is %lld", b->items[k].name,
+                         (long long)b->items[k].value, d, port.name, (long long)shape[d]);
+                return UIR_STATUS_INVALID_ARGUMENT;
+            }
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status load_case(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
                             run_case *c) {
     uir_status status = check_names(context, model, options, b);
@@ -321,6 +438,16 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         if (status != UIR_STATUS_OK) return status;
         c->sources[index] = SOURCE_FILE;
     }
+    for (size_t i = 0; options->archive && i < c->input_count; i++) {
+        uir_port port = uir_model_get_input(model, i);
+        if (c->inputs[i]) continue;
+        status = uir_value_load_file(context, options->archive, port.name, port.kind, &c->inputs[i]);
+        if (status != UIR_STATUS_OK) return status;
+        c->sources[i] = SOURCE_FILE;
+    }
+    if (c->folder) status = check_numbered(c->folder, "input", c->input_count);
+    if (status == UIR_STATUS_OK && c->folder) status = check_numbered(c->folder, "output", c->output_count);
+    if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->inputs[i]) continue;
         uir_port port = uir_model_get_input(model, i);
@@ -328,10 +455,13 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && !c->inputs[i]) {
             c->sources[i] = SOURCE_RANDOM;
-            status = make_random(context, model, options, b, i, &c->inputs[i]);
+            status = c->folder && !options->has_random ? missing(c, i, port.name)
+                                                       : make_random(context, model, options, b, i, &c->inputs[i]);
         }
         if (status != UIR_STATUS_OK) return status;
     }
+    status = check_extents(model, options, b, c);
+    if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; c->folder && i < c->output_count; i++) {
         uir_port port = uir_model_get_output(model, i);
         status = load_numbered(context, c->folder, "output", i, &port, &c->expected[i]);

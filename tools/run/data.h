@@ -20,15 +20,15 @@ typedef struct run_case {
     char tolerance_source[64]; /* who stated it: "command line", a file's name, "the package"; "default": nobody */
 } run_case;
 
-/* `folder` may be NULL. Messages go to the context, usage errors to standard error. */
+/* `folder` may be NULL: what --input does not give is made up; else only with --random. Messages go to the context, usage errors to standard error. */
 uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder,
                      run_case *out_case);
 void case_free(run_case *c);
 /* What a run with the dims of --dim would take. */
 uir_status case_cost(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                      uir_cost *out_cost);
-/* The folders that --data names: each itself when it holds input_0.pb or output_0.pb or no test_data_set_*, else its
- * test_data_set_* in order. *out_folders and its strings are the caller's to free. */
+/* The folders that --data names: each itself when it holds input_N or output_N as .pb or .npy, else its test_data_set_*
+ * in order; NOT_FOUND when it holds neither. *out_folders and its strings are the caller's to free. */
 uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count);
 
 #endif

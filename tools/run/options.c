@@ -7,7 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { KIND_FLAG, KIND_ACTION, KIND_TEXT, KIND_WORD, KIND_LIST, KIND_REAL, KIND_COUNT } option_kind;
+typedef enum option_kind {
+    KIND_FLAG,
+    KIND_ACTION,
+    KIND_TEXT,
+    KIND_WORD,
+    KIND_LIST,
+    KIND_REAL,
+    KIND_COUNT,
+    KIND_SIZE
+} option_kind;
 
 typedef struct option_row {
     const char *name, *argument;
@@ -25,6 +34,7 @@ typedef struct option_row {
 #define HAS_LIST(field)   offsetof(run_options, field)
 #define HAS_REAL(field)   offsetof(run_options, has_##field)
 #define HAS_COUNT(field)  offsetof(run_options, has_##field)
+#define HAS_SIZE(field)   offsetof(run_options, has_##field)
 static const option_row rows[] = {
 #define ROW(long_name, argument, kind, field, help, lacking)                                                           \
     {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacking},
@@ -47,6 +57,25 @@ bool parse_count(const char *text, int64_t *out_value) {
         value = value * 10 + (*text - '0');
     }
     *out_value = value;
+    return true;
+}
+
+/* "1536", "500M", "8G": powers of 1024. */
+static bool parse_size(const char *text, int64_t *out_value) {
+    static const char units[] = "KMGT";
+    char digits[24];
+    size_t length = strspn(text, "0123456789");
+    if (length >= sizeof digits) return false;
+    memcpy(digits, text, length);
+    digits[length] = 0;
+    if (!parse_count(digits, out_value)) return false;
+    text += length;
+    if (!*text) return true;
+    const char *unit = strchr(units, *text >= 'a' ? *text - 'a' + 'A' : *text);
+    if (!unit || text[1]) return false;
+    int shift = 10 * (int)(unit - units + 1);
+    if (*out_value > INT64_MAX >> shift) return false;
+    *out_value <<= shift;
     return true;
 }
 
@@ -142,6 +171,12 @@ static uir_status set_field(run_options *options, const option_row *row, const c
         if (!parse_count(value, (int64_t *)(void *)field)) break;
         *has = true;
         return UIR_STATUS_OK;
+    case KIND_SIZE:
+        *has = parse_size(value, (int64_t *)(void *)field);
+        if (*has) return UIR_STATUS_OK;
+        complain("try " PROGRAM " --help", "--%s needs a number of bytes such as 500M or 8G, not '%s'", row->name,
+                 value);
+        return UIR_STATUS_INVALID_ARGUMENT;
     }
     complain(NULL, "--%s needs a number that is not negative, not '%s'", row->name, value);
     return UIR_STATUS_INVALID_ARGUMENT;
@@ -185,8 +220,7 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
         }
         if (row->lacking) {
             complain("uir-run has it, for the model that the package was made from",
-                     "--%s: " PROGRAM " is the runtime alone, without the compiler and what reads pictures",
-                     row->name);
+                     "--%s: " PROGRAM " is the runtime alone, without the compiler and what reads pictures", row->name);
             return UIR_STATUS_UNSUPPORTED;
         }
         const char *value = equals ? equals + 1 : NULL;

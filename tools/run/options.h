@@ -22,6 +22,7 @@ typedef struct option_list {
 #define FIELD_COUNT(name)                                                                                              \
     int64_t name;                                                                                                      \
     bool has_##name;
+#define FIELD_SIZE(name) FIELD_COUNT(name) /* bytes */
 typedef struct run_options {
     const char *model;
 #define OPTION(long_name, argument, kind, field, help) FIELD_##kind(field)

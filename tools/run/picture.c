@@ -61,9 +61,9 @@ static bool parse_item(const char *item, size_t length, preprocessing *p) {
     }
     if (IS("mean")) return parse_numbers(value, value_length, '/', p->mean, &count);
     if (IS("std")) return parse_numbers(value, value_length, '/', p->deviation, &count);
-    if (IS("scale") && parse_numbers(value, value_length, '/', numbers, &count) && count == 1) {
-        p->scale = numbers[0];
-        return true;
+    if (IS("scale") && parse_numbers(value, value_length, '/', numbers, &count) && count <= 2) {
+        p->scale = count == 1 ? numbers[0] : numbers[0] / numbers[1];
+        return p->scale - p->scale == 0; /* finite */
     }
     if (IS("size") && parse_numbers(value, value_length, 'x', numbers, &count) && count == 2) {
         p->width = numbers[0];
@@ -132,6 +132,50 @@ static bool store(uir_value *value, uint64_t index, double v) {
     }
 }
 
+/* The port's axes as the last of four: batch, then channels, height, width or height, width, channels. */
+typedef struct picture_axes {
+    const uir_port *port;
+    const int64_t *dims; /* four */
+    int first;           /* the port's first axis */
+} picture_axes;
+
+static bool is_free(const picture_axes *a, int axis) {
+    return axis >= a->first && a->port->dims[axis - a->first] < 0;
+}
+
+static bool is_channels(const picture_axes *a, int axis) {
+    return !is_free(a, axis) && (a->dims[axis] == 1 || a->dims[axis] == 3 || a->dims[axis] == 4);
+}
+
+/* What --preprocess says of layout and size is what the input can have. */
+static uir_status check_spec(const picture_axes *a, const preprocessing *p) {
+    int c = p->channels_last ? 3 : 1, other = p->channels_last ? 1 : 3, h = p->channels_last ? 1 : 2;
+    const double wanted[] = {p->height, p->width};
+    bool has_channels = a->first <= 1;
+    bool contradicted = has_channels && ((!is_free(a, c) && !is_channels(a, c)) ||
+                                         (is_free(a, c) && is_channels(a, other) && a->dims[other] != 1));
+    if (contradicted && p->has_layout) {
+        complain(p->channels_last ? "layout=nchw has them in the first axis after the batch"
+                                  : "layout=nhwc has them in the last axis",
+                 "--preprocess layout=%s: input '%s' does not have its channels in axis %d",
+                 p->channels_last ? "nhwc" : "nchw", a->port->name, c - a->first);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    if (contradicted) {
+        complain("a picture has 1, 3 or 4 channels", "input '%s' takes no picture: %lld channels in axis %d",
+                 a->port->name, (long long)a->dims[c], c - a->first);
+        return UIR_STATUS_BAD_DATA;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (wanted[i] <= 0 || is_free(a, h + i) || a->dims[h + i] == (int64_t)wanted[i]) continue;
+        complain("leave size out: the picture is brought to the size of the input",
+                 "--preprocess size=%gx%g: input '%s' has a %s of %lld", p->width, p->height, a->port->name,
+                 i ? "width" : "height", (long long)a->dims[h + i]);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims,
                            uint32_t rank, const char *spec) {
     preprocessing p;
@@ -147,15 +191,15 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     if (source.height < 1 || source.width < 1) return UIR_STATUS_BAD_DATA;
     int64_t out[4] = {1, 1, 1, 1};
     memcpy(out + (4 - rank), dims, rank * sizeof *dims);
+    picture_axes axes = {port, out, 4 - (int)rank};
     /* Without a word about the layout: the axis that is a usual number of channels says it. */
-    if (!p.has_layout)
-        p.channels_last = rank > 2 && (out[3] == 1 || out[3] == 3 || out[3] == 4) && out[1] != 1 && out[1] != 3;
+    if (!p.has_layout) p.channels_last = rank > 2 && is_channels(&axes, 3) && !is_channels(&axes, 1);
+    status = check_spec(&axes, &p);
+    if (status != UIR_STATUS_OK) return status;
     int c = p.channels_last ? 3 : 1, h = p.channels_last ? 1 : 2, w = h + 1;
-#define IS_FREE(axis) ((axis) >= 4 - (int)rank && port->dims[(axis) - (4 - (int)rank)] < 0)
-    if (IS_FREE(h)) out[h] = p.height > 0 ? (int64_t)p.height : source.height;
-    if (IS_FREE(w)) out[w] = p.width > 0 ? (int64_t)p.width : source.width;
-    if (IS_FREE(c)) out[c] = p.grey ? 1 : source.channels;
-#undef IS_FREE
+    if (is_free(&axes, h)) out[h] = p.height > 0 ? (int64_t)p.height : source.height;
+    if (is_free(&axes, w)) out[w] = p.width > 0 ? (int64_t)p.width : source.width;
+    if (is_free(&axes, c)) out[c] = p.grey ? 1 : source.channels;
     if (out[c] == 1 && source.channels > 1) source.grey = true;
     uir_value *result = NULL;
     status = uir_value_create_tensor(context, port->dtype, rank, out + (4 - rank), &result);

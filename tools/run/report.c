@@ -79,8 +79,11 @@ static void print_tensor(const uir_value *value) {
         return;
     }
     summary s = summarise(value);
-    printf("  min %.6g  max %.6g  mean %.6g", s.min, s.max, s.mean);
-    if (s.nans) printf("  NaN %llu", (unsigned long long)s.nans);
+    if (s.nans < n)
+        printf("  min %.6g  max %.6g  mean %.6g", s.min, s.max, s.mean);
+    else
+        fputs("  min nan  max nan  mean nan", stdout);
+    if (s.nans) printf("  NaN %llu of %llu", (unsigned long long)s.nans, (unsigned long long)n);
     fputs("  [", stdout);
     for (uint64_t i = 0; i < n && i < 4; i++) printf("%s%.6g", i ? " " : "", uir_value_get_double(value, i));
     fputs(n > 4 ? " ...]" : "]", stdout);
