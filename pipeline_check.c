@@ -26,7 +26,25 @@ typedef struct checker {
     uir_vector(variant_runners) runners;
     uint64_t checked[STAGE_COUNT], skipped[STAGE_COUNT];
     bool differs;
+    uint32_t groups, launched; /* of the main graph; launches so far */
 } checker;
+
+/* What is broken off is no difference. */
+static bool is_cancelled(const checker *c) {
+    return c->options->cancel && __atomic_load_n(c->options->cancel, __ATOMIC_RELAXED);
+}
+
+/* Cancelled, as the flag and the caller's progress function have it. */
+static bool stops(void *user, const char *stage, double fraction) {
+    const checker *c = user;
+    bool asked = c->options->progress && c->options->progress(c->options->user, stage, fraction);
+    return asked || is_cancelled(c);
+}
+
+static uir_status advance(checker *c, const char *stage) {
+    double fraction = c->groups ? (double)c->launched / c->groups : 0;
+    return stops(c, stage, fraction < 1 ? fraction : 1) ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
+}
 
 static void say(checker *c, int stage, const char *kernel, const char *node, const char *text) {
     uir_check_report report = {stages[stage], kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
@@ -177,20 +195,31 @@ static bool compare_launch(launch *l, int stage, void *const *got, void *const *
     return true;
 }
 
-static bool run_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs) {
-    void **tensors = uir_arena_allocate_array(&l->arena, (size_t)f->tensors.count + 1, sizeof *tensors);
+/* Told as a difference unless the caller stops the check: `*out_fine` false. */
+static uir_status judge(launch *l, int stage, uir_status status, const uir_diagnostics *said, bool *out_fine) {
+    *out_fine = status == UIR_STATUS_OK;
+    if (*out_fine) return UIR_STATUS_OK;
+    if (is_cancelled(l->c) || status == UIR_STATUS_CANCELLED) return UIR_STATUS_CANCELLED;
+    if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    fail_launch(l, stage, said->first ? said->first->message : "");
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs, bool *out_fine) {
+    void **tensors;
     uint32_t count = 0;
     uir_diagnostics said;
+    UIR_TRY_ALLOCATE(tensors, uir_arena_allocate_array(&l->arena, (size_t)f->tensors.count + 1, sizeof *tensors));
     uir_diagnostics_init(&said, l->c->allocator);
-    for (uint32_t i = 0; i < f->tensors.count && tensors; i++) {
+    for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
         if (t->role == UIR_LOOP_ROLE_IN) tensors[count++] = l->values->inputs[t->index]->tensor->data;
         if (t->role == UIR_LOOP_ROLE_OUT) tensors[count++] = outputs[t->index];
     }
-    bool fine = tensors && uir_loop_interpret(f, l->sizes, tensors, &said) == UIR_STATUS_OK;
-    if (!fine) fail_launch(l, stage, said.first ? said.first->message : "");
+    uir_status status = uir_loop_interpret(f, l->sizes, tensors, l->c->options->cancel, &said);
+    status = judge(l, stage, status, &said, out_fine);
     uir_diagnostics_deinit(&said);
-    return fine;
+    return status;
 }
 
 static uir_status runner_of(checker *c, const uir_igraph *igraph, bool native, uir_diagnostics *said,
@@ -248,19 +277,35 @@ static uir_status launch_igraph(launch *l, int stage, const uir_igraph *g, void 
     UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, said));
     UIR_TRY(bind_pointers(l, g, values, outputs, pointers, bytes));
     uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
-    if (stage == IGRAPH) return uir_igraph_interpret(g, &arguments, said);
+    if (stage == IGRAPH) return uir_igraph_interpret(g, &arguments, l->c->options->cancel, said);
     uir_kernel_runner *runner;
     UIR_TRY(runner_of(l->c, g, stage == NATIVE, said, &runner));
     return uir_kernel_runner_run(runner, &arguments, bytes, 1, said);
 }
 
-static bool run_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs) {
+static uir_status run_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, bool *out_fine) {
     uir_diagnostics said;
     uir_diagnostics_init(&said, l->c->allocator);
-    bool fine = launch_igraph(l, stage, g, outputs, &said) == UIR_STATUS_OK;
-    if (!fine) fail_launch(l, stage, said.first ? said.first->message : "");
+    uir_status status = judge(l, stage, launch_igraph(l, stage, g, outputs, &said), &said, out_fine);
     uir_diagnostics_deinit(&said);
-    return fine;
+    return status;
+}
+
+/* Runs the kernel as a stage left it and compares; `*out_fine`: it agrees. */
+static uir_status check_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs,
+                              void *const *wanted, bool *out_fine) {
+    UIR_TRY(advance(l->c, stages[stage]));
+    UIR_TRY(run_loops(l, stage, f, outputs, out_fine));
+    if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, false);
+    return UIR_STATUS_OK;
+}
+
+static uir_status check_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, void *const *wanted,
+                               bool bits, bool *out_fine) {
+    UIR_TRY(advance(l->c, stages[stage]));
+    UIR_TRY(run_igraph(l, stage, g, outputs, out_fine));
+    if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, bits);
+    return UIR_STATUS_OK;
 }
 
 /* The variant that the runtime takes: the first whose requirements a candidate meets. */
@@ -293,19 +338,16 @@ static uir_status check_stages(launch *l) {
     }
     const uir_lowered *low = &l->kernel->lowered;
     const uir_igraph *g = low->igraphs.igraphs[v];
-    bool small = count_operations(l) <= limit;
+    bool small = count_operations(l) <= limit, fine = true;
     if (small) {
-        if (!run_loops(l, LOOP, low->naive, naive) || !compare_launch(l, LOOP, naive, wanted, false) ||
-            !run_loops(l, SCHEDULE, low->scheduled.functions[v], scheduled) ||
-            !compare_launch(l, SCHEDULE, scheduled, naive, false) || !run_igraph(l, IGRAPH, g, igraph) ||
-            !compare_launch(l, IGRAPH, igraph, scheduled, false))
-            return UIR_STATUS_OK;
+        UIR_TRY(check_loops(l, LOOP, low->naive, naive, wanted, &fine));
+        if (fine) UIR_TRY(check_loops(l, SCHEDULE, low->scheduled.functions[v], scheduled, naive, &fine));
+        if (fine) UIR_TRY(check_igraph(l, IGRAPH, g, igraph, scheduled, false, &fine));
     } else {
         for (int stage = LOOP; stage <= IGRAPH; stage++) l->c->skipped[stage]++;
     }
-    if (!run_igraph(l, VM, g, vm) || !compare_launch(l, VM, vm, small ? igraph : wanted, small)) return UIR_STATUS_OK;
-    if (!l->c->native || !run_igraph(l, NATIVE, g, native)) return UIR_STATUS_OK;
-    (void)compare_launch(l, NATIVE, native, vm, true);
+    if (fine) UIR_TRY(check_igraph(l, VM, g, vm, small ? igraph : wanted, small, &fine));
+    if (fine && l->c->native) UIR_TRY(check_igraph(l, NATIVE, g, native, vm, true, &fine));
     return UIR_STATUS_OK;
 }
 
@@ -329,6 +371,7 @@ static uir_status after_values(void *user, const uir_node_values *values) {
         if (!evaluate(&l, sizes[i], &l.sizes[i])) return UIR_STATUS_OK;
     uir_arena_init(&l.arena, c->allocator);
     uir_status status = check_stages(&l);
+    c->launched++;
     uir_arena_deinit(&l.arena);
     return status;
 }
@@ -348,17 +391,28 @@ static uir_status interpret(checker *c, const uir_module *module, uir_datum *con
                                 count, NULL);
 }
 
+static uint32_t count_groups(const uir_module *module) {
+    const uir_graph_info *main = uir_graph_get(module, module->main);
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < main->nodes.count; n++)
+        count += uir_node_get(module, main->nodes.data[n])->op == UIR_OP_GROUP;
+    return count;
+}
+
 static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cleaned, uir_datum *const *inputs,
                                uint32_t input_count, const uir_device *device) {
     uir_datum **reference = NULL, **clean = NULL, **grouped = NULL;
     uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
-    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS};
-    uir_status status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
+    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .progress = stops, .progress_user = c};
+    uir_status status = advance(c, "interpreter");
+    if (status == UIR_STATUS_OK) status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
+    if (status == UIR_STATUS_OK) status = advance(c, stages[CLEANED]);
     if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
     if (status == UIR_STATUS_OK) compare_outputs(c, CLEANED, clean, reference, count, false);
     if (status == UIR_STATUS_OK && !c->differs)
         status = uir_middle_run(cleaned->primitives, &options, c->allocator, c->diagnostics, &c->middle);
     if (status == UIR_STATUS_OK && !c->differs) {
+        c->groups = count_groups(cleaned->primitives);
         status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
         if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, FUSION, grouped, clean, count, true);
     }
@@ -376,7 +430,8 @@ uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *i
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
     uir_compiled plain = {0}, cleaned = {0};
     uir_pipeline_devices *devices = NULL;
-    uir_pipeline_options first = {.stop = "primitives"};
+    uir_pipeline_options first = {.stop = "primitives", .progress = stops, .progress_user = &c},
+                         second = {.progress = stops, .progress_user = &c};
     const char *variant = options->device ? strchr(options->device, ':') : NULL;
     c.native = !options->device || !strncmp(options->device, "cpu", 3);
     uir_arena_init(&c.arena, allocator);
@@ -384,7 +439,7 @@ uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *i
     if (status == UIR_STATUS_OK)
         status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &first, &plain);
     if (status == UIR_STATUS_OK)
-        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, NULL, &cleaned);
+        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &second, &cleaned);
     if (status == UIR_STATUS_OK)
         status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_pipeline_devices_get(devices)->devices[0]);
     for (uint32_t i = 0; i < c.runners.count; i++) {

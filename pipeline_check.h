@@ -27,10 +27,12 @@ typedef struct uir_check_options {
     double rtol, atol_relative; /* 0: 1e-3, 1e-4 */
     const volatile bool *cancel;
     void (*report)(void *user, const uir_check_report *report); /* at each difference, and at the end of each stage */
+    bool (*progress)(void *user, const char *stage, double fraction); /* may cancel; may be NULL */
     void *user;
 } uir_check_options;
 
-/* DIFFERENT when a stage differs: the report said which. */
+/* DIFFERENT when a stage differs: the report said which. CANCELLED as soon as that is asked for: what was broken off is
+ * no difference, and is not reported. */
 uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                               const uir_check_options *options, const uir_allocator *allocator,
                               uir_diagnostics *diagnostics);

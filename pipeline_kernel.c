@@ -76,7 +76,7 @@ static uir_status interpreter_open(uir_kernel_runner *runner, uir_diagnostics *d
 static uir_status interpreter_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                   uint32_t threads, uir_diagnostics *diagnostics) {
     (void)sizes, (void)threads;
-    return uir_igraph_interpret(runner->igraph, arguments, diagnostics);
+    return uir_igraph_interpret(runner->igraph, arguments, runner->cancel, diagnostics);
 }
 
 static uir_status vm_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {

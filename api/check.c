@@ -9,6 +9,11 @@ static void forward(void *user, const uir_check_report *report) {
     if (options->report) options->report(options->user, &line);
 }
 
+static bool advance(void *user, const char *stage, double fraction) {
+    const uir_model_check_options *options = user;
+    return options->progress && options->progress(options->user, stage, fraction);
+}
+
 static uir_status check(uir_call *call, const char *path, uir_value *const *inputs, size_t input_count,
                         const uir_model_check_options *options) {
     if (!options || options->struct_size < sizeof *options)
@@ -22,6 +27,7 @@ static uir_status check(uir_call *call, const char *path, uir_value *const *inpu
                                .atol_relative = options->atol_relative,
                                .cancel = options->cancel,
                                .report = forward,
+                               .progress = advance,
                                .user = (void *)(uintptr_t)options};
     uir_datum **datums;
     size_t size = (input_count + 1) * sizeof *datums;

@@ -2,9 +2,9 @@
  *
  * In a block where each layer takes all outputs before it, n layers read n*n/2 operands one by one. Here operands are
  * numbered by where they first appear; those of one block of numbers that stand side by side in two concatenations or
- * more are a run, which becomes a concatenation of its own. Runs of runs are found in the same way, so that of n operands
- * about log n are left, and each element is copied once more for each level and no longer read piece by piece. What is
- * still wide is cut into parts: a kernel has code for every piece. */
+ * more are a run, which becomes a concatenation of its own. Runs of runs are found in the same way, so that of n
+ * operands about log n are left, and each element is copied once more for each level and no longer read piece by piece.
+ * What is still wide is cut into parts: a kernel has code for every piece. */
 #include "decompose/cleanup.h"
 
 #include <string.h>

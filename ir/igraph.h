@@ -232,7 +232,8 @@ uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics
 
 /* The poisoning interpreter: the meaning of an iGraph. An error for every fault that a machine would not forgive: a read of an
  * undefined element that reaches a stored one, out of bounds without a guard rule, two units writing one place, a missing sync. */
-uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments, uir_diagnostics *diagnostics);
+uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
+                                const volatile bool *cancel, uir_diagnostics *diagnostics);
 
 /* Copies a row-major tensor into a pointer's layout and back. Padding of the layout is zeroed by pack. Sizes from the bound
  * environment of uir_igraph_bind. */

@@ -416,6 +416,7 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
 /* Runs a unit until it waits or has ended. */
 static uir_status run_unit(imachine *machine, iunit *unit) {
     while (unit->depth > 0 && unit->waiting == NONE) {
+        if (machine->cancel && __atomic_load_n(machine->cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
         iframe *frame = &unit->frames[unit->depth - 1];
         if (frame->next != NONE) {
             uint32_t id = frame->next;
@@ -640,8 +641,8 @@ static uir_status run_kernel(imachine *machine, const uir_kernel_arguments *argu
 }
 
 uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
-                                uir_diagnostics *diagnostics) {
-    imachine machine = {.igraph = igraph, .diagnostics = diagnostics};
+                                const volatile bool *cancel, uir_diagnostics *diagnostics) {
+    imachine machine = {.igraph = igraph, .diagnostics = diagnostics, .cancel = cancel};
     uir_arena_init(&machine.arena, &igraph->allocator);
     uir_arena_init(&machine.scratch, &igraph->allocator);
     uir_status status = run_kernel(&machine, arguments);

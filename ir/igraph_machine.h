@@ -67,6 +67,7 @@ typedef struct imachine {
     uint32_t phase;
     igroup group;  /* the one that runs */
     uint32_t line; /* of the instruction that runs */
+    const volatile bool *cancel;
 } imachine;
 
 /* A slice at one place: for every element, row-major over the slice's dims, its offset in the storage or -1 outside. */

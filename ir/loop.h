@@ -209,11 +209,12 @@ uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_
                                  uir_diagnostics *diagnostics);
 
 /* The meaning. `sizes` in declaration order; `tensors` holds row-major data of every IN and OUT tensor in declaration
- * order. An access outside the extents or a read of an element never written is an error naming block and element. */
+ * order. An access outside the extents or a read of an element never written is an error naming block and element. `cancel`
+ * (or NULL) is looked at for every instance of a block: CANCELLED. */
 uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
-                              uir_diagnostics *diagnostics);
+                              const volatile bool *cancel, uir_diagnostics *diagnostics);
 /* The same with tiles of the caller's choice, in declaration order; they keep to their declaration. */
 uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int64_t *sizes, const int64_t *tiles,
-                                    void *const *tensors, uir_diagnostics *diagnostics);
+                                    void *const *tensors, const volatile bool *cancel, uir_diagnostics *diagnostics);
 
 #endif

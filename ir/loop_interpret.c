@@ -31,6 +31,7 @@ typedef struct machine {
     uint32_t symbol_count;
     const uir_loop_statement *block;
     const cell *parameters; /* of the monoid that is being computed */
+    const volatile bool *cancel;
 } machine;
 
 static uir_status fail(machine *m, const char *format, ...) UIR_PRINTF(2, 3);
@@ -291,6 +292,7 @@ static uir_status run_list(machine *m, uint32_t id);
 
 static uir_status run_statement(machine *m, const uir_loop_statement *s) {
     bool runs;
+    if (m->cancel && __atomic_load_n(m->cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
     UIR_TRY(holds(m, s, &runs));
     if (!runs) return UIR_STATUS_OK;
     if (s->kind == UIR_LOOP_STATEMENT_BLOCK) return run_block(m, s);
@@ -432,8 +434,8 @@ uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_
 }
 
 uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int64_t *sizes, const int64_t *tiles,
-                                    void *const *tensors, uir_diagnostics *diagnostics) {
-    machine m = {.function = function, .diagnostics = diagnostics};
+                                    void *const *tensors, const volatile bool *cancel, uir_diagnostics *diagnostics) {
+    machine m = {.function = function, .diagnostics = diagnostics, .cancel = cancel};
     uir_arena_init(&m.arena, &function->allocator);
     uir_status status = run(&m, sizes, tiles, tensors);
     uir_arena_deinit(&m.arena);
@@ -441,12 +443,13 @@ uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int
 }
 
 uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
-                              uir_diagnostics *diagnostics) {
+                              const volatile bool *cancel, uir_diagnostics *diagnostics) {
     uir_arena arena;
     uir_arena_init(&arena, &function->allocator);
     int64_t *tiles = uir_arena_allocate_array(&arena, function->tiles.count + 1, sizeof *tiles);
     uir_status status = tiles ? uir_loop_choose_tiles(function, sizes, tiles, diagnostics) : UIR_STATUS_OUT_OF_MEMORY;
-    if (status == UIR_STATUS_OK) status = uir_loop_interpret_tiled(function, sizes, tiles, tensors, diagnostics);
+    if (status == UIR_STATUS_OK)
+        status = uir_loop_interpret_tiled(function, sizes, tiles, tensors, cancel, diagnostics);
     uir_arena_deinit(&arena);
     return status;
 }

@@ -377,6 +377,8 @@ typedef struct uir_model_check_options {
     void (*report)(void *user, const uir_check_line *line);
     void *user;
     const char *external_data; /* as for loading */
+    /* What is being checked, and how far that is; true cancels. May be NULL. */
+    bool (*progress)(void *user, const char *stage, double fraction);
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs,
                                                         size_t input_count, const uir_model_check_options *options);

@@ -325,6 +325,52 @@ static void what_is_no_model_is_refused(void **state) {
     close_world(&w);
 }
 
+typedef struct asking {
+    unsigned long asked, stop_at, told;
+    bool differs;
+} asking;
+
+static bool stop_there(void *user, const char *stage, double fraction) {
+    asking *a = user;
+    assert_true(*stage && fraction >= 0 && fraction <= 1);
+    return ++a->asked == a->stop_at;
+}
+
+static void hear(void *user, const uir_check_line *line) {
+    asking *a = user;
+    a->told++;
+    a->differs = a->differs || !line->agrees;
+}
+
+/* A check that is stopped at any of its stages says CANCELLED, and no stage differs by that. */
+static void a_check_may_be_stopped(void **state) {
+    (void)state;
+    world w;
+    open_world(&w);
+    for (unsigned long at = 1;; at++) {
+        asking a = {.stop_at = at};
+        uir_model_check_options options = {
+            .struct_size = sizeof options, .device = "vm", .report = hear, .progress = stop_there, .user = &a};
+        uir_status status = uir_model_check_file(w.context, w.model, &w.x, 1, &options);
+        assert_false(a.differs);
+        uir_context_clear_messages(w.context);
+        if (a.asked < at) {
+            assert_int_equal(status, UIR_STATUS_OK);
+            assert_true(at > 8 && a.told > 4);
+            break;
+        }
+        assert_int_equal(status, UIR_STATUS_CANCELLED);
+        assert_int_equal(a.asked, at);
+    }
+    volatile bool cancel = true;
+    asking a = {0};
+    uir_model_check_options options = {
+        .struct_size = sizeof options, .device = "vm", .cancel = &cancel, .report = hear, .user = &a};
+    assert_int_equal(uir_model_check_file(w.context, w.model, &w.x, 1, &options), UIR_STATUS_CANCELLED);
+    assert_false(a.differs);
+    close_world(&w);
+}
+
 static void memory_may_run_out(void **state) {
     world w;
     bool kept[] = {false, true, true, true};
@@ -356,6 +402,7 @@ int main(void) {
         cmocka_unit_test(what_is_unused_is_dropped),
         cmocka_unit_test(expected_values_are_outputs),
         cmocka_unit_test(what_is_no_model_is_refused),
+        cmocka_unit_test(a_check_may_be_stopped),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

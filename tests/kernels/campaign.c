@@ -34,7 +34,7 @@ static void compare_case(harness *h, engines *e, uint32_t index, harness_case *c
     harness_describe(c, t->where, sizeof t->where);
     harness_reset(c);
     uir_kernel_arguments arguments = harness_arguments(c);
-    if (uir_igraph_interpret(c->igraph, &arguments, &h->diagnostics) != UIR_STATUS_OK) {
+    if (uir_igraph_interpret(c->igraph, &arguments, NULL, &h->diagnostics) != UIR_STATUS_OK) {
         job_fail(t, "%s: the interpreter refuses", t->where);
         harness_say(h, "interpreter");
         return;
@@ -294,7 +294,7 @@ static void interpret_only(harness *h, const uir_igraph *igraph, uint32_t sizes,
         uir_kernel_arguments arguments = harness_arguments(&c);
         harness_reset(&c);
         harness_describe(&c, t->where, sizeof t->where);
-        if (uir_igraph_interpret(igraph, &arguments, &h->diagnostics) == UIR_STATUS_OK)
+        if (uir_igraph_interpret(igraph, &arguments, NULL, &h->diagnostics) == UIR_STATUS_OK)
             t->passed++;
         else
             job_fail(t, "%s on %s: the interpreter refuses", t->where, igraph->device->name);

@@ -167,7 +167,7 @@ static bool interpret_edit(harness *h, const uir_igraph *igraph, uint32_t sizes,
         uir_kernel_arguments arguments = harness_arguments(&c);
         harness_reset(&c);
         harness_describe(&c, t->where, sizeof t->where);
-        fine = uir_igraph_interpret(igraph, &arguments, &h->diagnostics) == UIR_STATUS_OK;
+        fine = uir_igraph_interpret(igraph, &arguments, NULL, &h->diagnostics) == UIR_STATUS_OK;
         if (!fine) job_fail(t, "edit %llu, accepted, does not run: %s", (unsigned long long)edit, t->where);
         harness_say(h, "interpreter");
         harness_free(h, &c);

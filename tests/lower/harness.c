@@ -331,7 +331,7 @@ static bool run_loops(runner *r, const uir_loop_function *f, const int64_t *size
         if (t->role == UIR_LOOP_ROLE_IN) tensors[count++] = input_data(r, t->index);
         if (t->role == UIR_LOOP_ROLE_OUT) tensors[count++] = outputs[t->index];
     }
-    bool good = uir_loop_interpret(f, sizes, tensors, &d) == UIR_STATUS_OK;
+    bool good = uir_loop_interpret(f, sizes, tensors, NULL, &d) == UIR_STATUS_OK;
     if (!good) note(r->c, stage, NULL, &d);
     uir_diagnostics_deinit(&d);
     return good;
@@ -371,7 +371,7 @@ static bool run_igraph(runner *r, const uir_igraph *g, const int64_t *sizes, voi
         count++;
     }
     uir_kernel_arguments arguments = {sizes, tiles, pointers};
-    if (good && !vm) good = uir_igraph_interpret(g, &arguments, &d) == UIR_STATUS_OK;
+    if (good && !vm) good = uir_igraph_interpret(g, &arguments, NULL, &d) == UIR_STATUS_OK;
     if (good && vm) {
         uir_text code;
         uir_vm_kernel *kernel = NULL;

@@ -66,7 +66,7 @@ static bool run(trial *t, const uir_loop_function *f, int which, const int64_t *
         if (tensor->role == UIR_LOOP_ROLE_OUT) memset(data, which ? 0x5a : 0, MOST_ELEMENTS * sizeof *data);
         tensors[count++] = data;
     }
-    return uir_loop_interpret_tiled(f, t->sizes, tile, tensors, &t->diagnostics) == UIR_STATUS_OK;
+    return uir_loop_interpret_tiled(f, t->sizes, tile, tensors, NULL, &t->diagnostics) == UIR_STATUS_OK;
 }
 
 static bool same_results(trial *t, const uir_loop_function *f) {

@@ -914,6 +914,34 @@ def test_signals():
                 expect(time.monotonic() - start < 20, "a signal ends the run soon")
 
 
+def deep_model(c, layers=24):
+    """Of many different kernels: each stage of its check takes a while."""
+    nodes, weights, last = [], [], "x"
+    for i in range(layers):
+        weights.append(numpy_helper.from_array(np.full((8 + i, 8 + i - (i > 0), 3, 3), 1 / 64, np.float32), f"w{i}"))
+        nodes += [helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"], name=f"conv{i}", pads=[1] * 4),
+                  helper.make_node("Tanh", [f"c{i}"], [f"t{i}"], name=f"tanh{i}")]
+        last = f"t{i}"
+    return save(make_model(nodes, [value("x", [1, 8, 24, 24])], [value(last, None)], weights), c.path("deep.onnx"))
+
+
+def test_signals_during_a_check():
+    """Wherever it is: nothing that was broken off is told as a difference."""
+    with Case() as c:
+        m = deep_model(c)
+        for number, code, check in ((signal.SIGINT, 130, "--check"), (signal.SIGTERM, 143, "--check=all")):
+            for wait in (0.1, 0.5, 1.2, 2.5):
+                p = subprocess.Popen([RUN, m, check, "--no-cache"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(wait)
+                early = p.poll()
+                p.send_signal(number)
+                start = time.monotonic()
+                out, err = p.communicate(timeout=60)
+                expect(early is None, "the check was over before the signal came")
+                expect(p.returncode == code and not err, f"exit {p.returncode} instead of {code} after {wait} s: {err!r}")
+                expect(b"differs" not in out and time.monotonic() - start < 20, f"{check} went on: {out!r}")
+
+
 def on_terminal(*command, columns=80, env=None):
     """What the command shows on a terminal of that width, and its exit code."""
     child, end = pty.fork()
@@ -950,6 +978,8 @@ def test_terminal():
             progress = [part for part in shown.split("\r") if re.match(r"\d+ s  ", part)]
             expect(all(len(part) < columns for part in progress), f"progress is wider than {columns}: {progress}")
             expect(re.search(r"\r +\r[a-z]", shown), f"progress is not removed: {shown!r}")
+        shown, code = on_terminal(RUN, deep_model(c, 6), "--check", "--no-cache")
+        expect(code == RAN and re.search(r"\r\d+ s  checking: ", shown), f"no progress of a check: {shown!r}")
         shown, _ = on_terminal(*INTERPRET, m, "--dim", "n=64", "--bench", "--seconds", "1.6", "--quiet")
         expect(shown == "", f"--quiet shows {shown!r}")
         shown, _ = on_terminal(*INTERPRET, "--help", columns=40)

@@ -26,7 +26,7 @@ static void compare(harness *h, const uir_igraph *igraph, const uir_vm_kernel *v
     if (!harness_bind_to(h, igraph, dims, NULL, &c)) fail_msg("%s: no data at length %lld", name, (long long)length);
     uir_kernel_arguments arguments = harness_arguments(&c);
     harness_reset(&c);
-    if (uir_igraph_interpret(igraph, &arguments, &h->diagnostics) != UIR_STATUS_OK) {
+    if (uir_igraph_interpret(igraph, &arguments, NULL, &h->diagnostics) != UIR_STATUS_OK) {
         harness_say(h, name);
         fail_msg("%s: the interpreter refuses", name);
     }

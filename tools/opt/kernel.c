@@ -314,7 +314,7 @@ static uir_status check(run_state *s) {
         if (!pointers[i]) status = UIR_STATUS_OUT_OF_MEMORY;
     }
     uir_kernel_arguments arguments = {s->dims, s->tiles, pointers};
-    if (status == UIR_STATUS_OK) status = uir_igraph_interpret(s->igraph, &arguments, s->diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_igraph_interpret(s->igraph, &arguments, NULL, s->diagnostics);
     for (uint32_t i = 0; i < s->buffer_count && status == UIR_STATUS_OK; i++) {
         const uir_ipointer *p = &s->igraph->pointers.data[s->buffers[i].pointer];
         if (p->role != UIR_IPOINTER_OUT) continue;

@@ -224,6 +224,14 @@ static void show_check(void *user, const uir_check_line *line) {
     }
 }
 
+static bool show_check_progress(void *user, const char *stage, double fraction) {
+    char what[64];
+    (void)user;
+    snprintf(what, sizeof what, fraction > 0 ? "checking: %s, %.0f %%" : "checking: %s", stage, fraction * 100);
+    progress_set(what);
+    return caught_signal != 0;
+}
+
 static uir_status check_case(uir_context *context, const run_options *options, const run_case *c) {
     uir_model_check_options check = {.struct_size = sizeof check,
                                      .device = options->device,
@@ -232,6 +240,7 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .atol_relative = options->has_atol_relative ? options->atol_relative : 0,
                                      .cancel = &check_cancelled,
                                      .report = show_check,
+                                     .progress = show_check_progress,
                                      .user = (void *)(uintptr_t)options,
                                      .external_data = options->external_data};
     progress_set("checking");

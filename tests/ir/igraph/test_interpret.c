@@ -20,7 +20,7 @@ static uir_status run(kernel *k, const char *text, int64_t n, const int64_t *ind
     void *pointers[] = {x, i, out, work};
     uir_kernel_arguments arguments = {&n, NULL, pointers};
     kernel_open(k, text);
-    return uir_igraph_interpret(k->igraph, &arguments, &k->diagnostics);
+    return uir_igraph_interpret(k->igraph, &arguments, NULL, &k->diagnostics);
 }
 
 static void expect(const char *text, int64_t n, const int64_t *indices, const float *expected) {

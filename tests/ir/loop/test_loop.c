@@ -246,7 +246,7 @@ static void softmax_is_softmax(void **state) {
         float x[64], y[64];
         for (int i = 0; i < 64; i++) x[i] = (float)((i * 37) % 17) * 0.5f - 4;
         void *tensors[] = {x, y};
-        assert_int_equal(uir_loop_interpret(function, sizes[c], tensors, &f->diagnostics), UIR_STATUS_OK);
+        assert_int_equal(uir_loop_interpret(function, sizes[c], tensors, NULL, &f->diagnostics), UIR_STATUS_OK);
         for (int64_t i = 0; i < m; i++) {
             double top = -INFINITY, total = 0;
             for (int64_t j = 0; j < n; j++) top = fmax(top, (double)x[i * n + j]);
@@ -290,7 +290,7 @@ static void argmax_takes_the_first(void **state) {
         for (int64_t i = 0; i < n; i++) x[i] = (float)((i * 7 + n) % 5);
         for (int64_t i = 1; i < n; i++) want = x[i] > x[want] ? i : want;
         void *tensors[] = {x, &got};
-        assert_int_equal(uir_loop_interpret(function, &n, tensors, &f->diagnostics), UIR_STATUS_OK);
+        assert_int_equal(uir_loop_interpret(function, &n, tensors, NULL, &f->diagnostics), UIR_STATUS_OK);
         assert_int_equal(got, want);
     }
     uir_loop_function_destroy(function);
@@ -316,7 +316,7 @@ static void interpreter_finds_faults(void **state) {
         float x[8] = {0}, y[8];
         int64_t n = 5;
         void *tensors[] = {x, y};
-        assert_int_equal(uir_loop_interpret(function, &n, tensors, &f->diagnostics), UIR_STATUS_BAD_DATA);
+        assert_int_equal(uir_loop_interpret(function, &n, tensors, NULL, &f->diagnostics), UIR_STATUS_BAD_DATA);
         assert_true(said(f, faults[i].message));
         uir_loop_function_destroy(function);
         end(f);

@@ -26,7 +26,7 @@ static outcome try_program(const char *text, const int64_t *sizes, void *const *
     uir_status status = uir_loop_parse(&allocator, text, strlen(text), "test", &diagnostics, &function);
     if (status == UIR_STATUS_OK) {
         result.verified = uir_loop_verify(function, &diagnostics);
-        if (tensors) result.ran = uir_loop_interpret(function, sizes, tensors, &diagnostics);
+        if (tensors) result.ran = uir_loop_interpret(function, sizes, tensors, NULL, &diagnostics);
     }
     for (const uir_diagnostic *d = diagnostics.first; d; d = d->next) {
         strncat(result.said, d->message, sizeof result.said - strlen(result.said) - 2);
