@@ -41,6 +41,16 @@ static uir_status no_stage(uir_diagnostics *diagnostics, const char *name) {
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no stage '%s'", name);
 }
 
+/* What no kernel makes would leave the whole model to the interpreter. */
+static uir_status drop_kept(uir_compiled *out, uir_diagnostics *diagnostics) {
+    uint32_t dropped;
+    UIR_TRY(uir_onnx_drop_kept(out->primitives, &out->info, &dropped));
+    if (dropped)
+        uir_warning(diagnostics, NULL,
+                    "%u values are strings, sequences or optionals, which are kept only when they are named", dropped);
+    return UIR_STATUS_OK;
+}
+
 static uir_status compile(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                           uir_arena *arena, const uir_pipeline_options *options, uir_compiled *out) {
     uir_pass_options passes = {.check_text = options->check_text,
@@ -56,6 +66,7 @@ static uir_status compile(const uir_onnx_source *source, const uir_allocator *al
     start = now_ms();
     UIR_TRY(advance(options, "decomposing", 0.3));
     UIR_TRY(uir_decompose(out->onnx, allocator, diagnostics, &out->primitives));
+    if (source->keep && source->keep->all) UIR_TRY(drop_kept(out, diagnostics));
     UIR_TRY(dump(options, allocator, "onnx", out->onnx));
     UIR_TRY(dump(options, allocator, "primitives", out->primitives));
 

@@ -244,6 +244,7 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
 /* ---- groups that no kernel computes ---- */
 static uir_fusion_options fusion_options(const uir_middle_options *options, uint32_t rewrites_off) {
     return (uir_fusion_options){.device = options->device,
+                                .within_nodes = options->within_nodes,
                                 .rewrites_off = options->each_alone ? UINT32_MAX : rewrites_off};
 }
 

@@ -50,7 +50,8 @@ typedef struct uir_middle {
 typedef struct uir_middle_options {
     const uir_device *device;
     uir_middle_stage last;
-    bool each_alone;                                                  /* no fusion: every node a group of its own */
+    bool each_alone;                                                  /* every primitive a group of its own */
+    bool within_nodes;                                                /* no fusion across nodes of the model */
     bool (*progress)(void *user, const char *stage, double fraction); /* may cancel */
     void *progress_user;
 } uir_middle_options;

@@ -54,7 +54,7 @@ static uir_status fill(uir_packaging *p, uir_module *module, const uir_packaging
     UIR_TRY(uir_cpu_describe(variant, diagnostics, &p->cpu));
     uir_middle_options middle = {.device = &p->cpu.device,
                                  .last = UIR_MIDDLE_RUNS,
-                                 .each_alone = options->each_alone,
+                                 .within_nodes = options->within_nodes,
                                  .progress = options->progress,
                                  .progress_user = options->progress_user};
     UIR_TRY(uir_middle_run(module, &middle, &p->allocator, diagnostics, &p->middle));

@@ -10,7 +10,6 @@
 #include "api/identity.h"
 #include "decompose/decompose.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +55,16 @@ static void append_key(uir_text *text, uir_cache_key key) {
 
 /* ---- what decides a package besides its model ---- */
 
+static void describe_keep(const uir_onnx_keep *keep, uir_text *text) {
+    if (keep->all) uir_text_append_string(text, "keep all\n");
+    for (size_t i = 0; i < keep->count; i++) {
+        size_t length = strlen(keep->names[i]);
+        uir_text_append_format(text, "keep %zu ", length);
+        uir_text_append(text, keep->names[i], length);
+        uir_text_append_string(text, "\n");
+    }
+}
+
 static uir_status describe_config(uir_model_cached *cached, uir_diagnostics *diagnostics) {
     const char *variant;
     const uir_device_row *row = uir_device_find(cached->device, &variant);
@@ -66,7 +75,8 @@ static uir_status describe_config(uir_model_cached *cached, uir_diagnostics *dia
                            uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
     for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
         uir_text_append_format(&cached->config, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
-    uir_text_append_string(&cached->config, "\n");
+    uir_text_append_string(&cached->config, cached->no_fusion ? "\nno fusion\n" : "\n");
+    describe_keep(&cached->keep, &cached->config);
     UIR_TRY(uir_identity_build(&cached->config));
     return uir_text_status(&cached->config);
 }
@@ -93,7 +103,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     if (!same)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
-    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data};
+    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .keep = &cached->keep};
     UIR_TRY(
         uir_pipeline_compile(&source, &call->context->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
     from->module = compiled.primitives;
@@ -118,7 +128,6 @@ static const uir_model_table cached_model = {
     .count_compiled = uir_model_code_count,
     .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = uir_api_get_package_shape,
-    .get_metadata = uir_api_get_package_metadata,
     .prepare_interpreter = prepare_interpreter,
     .interpret = uir_session_interpret,
     .get_node_statistics = uir_session_get_interpreted,
@@ -126,66 +135,16 @@ static const uir_model_table cached_model = {
 
 /* ---- facts of the model, kept as metadata before its own ---- */
 
-typedef struct fact_row {
-    const char *key;
-    size_t offset; /* of an int64_t of facts */
-} fact_row;
-
-typedef struct facts {
-    int64_t ir_version, opset, onnx_nodes, primitives;
-} facts;
-
-static const fact_row fact_rows[] = {
-    {"uir/ir_version", offsetof(facts, ir_version)},
-    {"uir/opset", offsetof(facts, opset)},
-    {"uir/nodes", offsetof(facts, onnx_nodes)},
-    {"uir/primitives", offsetof(facts, primitives)},
-};
-enum { FACT_COUNT = sizeof fact_rows / sizeof *fact_rows };
-static const char producer_key[] = "uir/producer";
-
-uir_status uir_model_cached_describe(uir_model *model, uir_arena *arena, const char *const **out_list,
-                                     uint32_t *out_count) {
-    const uir_onnx_info *info = &uir_model_get_source(model)->facts;
-    facts f = {model->info.ir_version, model->info.opset, model->info.onnx_node_count, model->info.primitive_count};
-    const char **list;
-    uint32_t n = 0;
-    UIR_TRY_ALLOCATE(
-        list, uir_arena_allocate_array(arena, 2 * ((size_t)info->metadata_count + FACT_COUNT + 1), sizeof *list));
-    list[n++] = producer_key;
-    list[n++] = info->producer;
-    for (size_t i = 0; i < FACT_COUNT; i++) {
-        char digits[32];
-        int64_t value;
-        memcpy(&value, (const char *)&f + fact_rows[i].offset, sizeof value);
-        int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
-        list[n++] = fact_rows[i].key;
-        UIR_TRY_ALLOCATE(list[n], uir_arena_copy_string(arena, digits, (size_t)length));
-        n++;
-    }
-    for (uint32_t i = 0; i < info->metadata_count; i++) {
-        list[n++] = info->metadata[i].key;
-        list[n++] = info->metadata[i].value;
-    }
-    *out_list = list;
-    *out_count = n / 2;
-    return UIR_STATUS_OK;
-}
-
-static void take_facts(uir_model *model) {
-    facts f = {0};
-    for (size_t i = 0; i < FACT_COUNT; i++) {
-        const char *text = uir_package_get_metadata(model->package, fact_rows[i].key);
-        int64_t value = text ? strtoll(text, NULL, 10) : 0;
-        memcpy((char *)&f + fact_rows[i].offset, &value, sizeof value);
-    }
-    const char *producer = uir_package_get_metadata(model->package, producer_key);
-    model->info = (uir_model_info){.producer = producer ? producer : "",
-                                   .ir_version = f.ir_version,
-                                   .opset = f.opset,
-                                   .onnx_node_count = (uint32_t)f.onnx_nodes,
-                                   .primitive_count = (uint32_t)f.primitives,
+static uir_status take_facts(uir_model *model) {
+    uir_facts *f = &model->facts;
+    UIR_TRY(uir_facts_read(model->package, &model->arena, f));
+    model->info = (uir_model_info){.producer = f->producer,
+                                   .ir_version = f->ir_version,
+                                   .opset = f->opset,
+                                   .onnx_node_count = (uint32_t)f->node_count,
+                                   .primitive_count = (uint32_t)f->primitive_count,
                                    .why = ""};
+    return UIR_STATUS_OK;
 }
 
 /* ---- opening ---- */
@@ -212,8 +171,8 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     uir_cache_entry_release(&entry);
     if (!good) return UIR_STATUS_NOT_FOUND;
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.native));
-    code->status = uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant), code->cached.native.bytes,
-                                             code->cached.native.size, NULL, &code->said);
+    code->status = uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant),
+                                             code->cached.native.bytes, code->cached.native.size, NULL, &code->said);
     /* The object is sound, and another would fare no better: the VM runs the kernels, and why is asked of the code. */
     if (code->status == UIR_STATUS_DEVICE_FAILED) return UIR_STATUS_OK;
     status = code->status;
@@ -231,7 +190,7 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
                              NULL, &model->package));
     UIR_TRY(attach_native(call, model, row));
     UIR_TRY(uir_api_take_package_ports(model));
-    take_facts(model);
+    UIR_TRY(take_facts(model));
     model->table = &cached_model;
     model->info.device = row->native ? "cpu" : "vm";
     model->info.kernel_count = uir_package_get_facts(model->package).kernels;
@@ -325,6 +284,17 @@ static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identi
     return status;
 }
 
+/* What decides the package, for as long as the model lives. */
+static uir_status copy_keep(uir_model *model, const uir_model_options *options, uir_model_cached *cached) {
+    const char **names;
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&model->arena, options->keep_count + 1, sizeof *names));
+    for (size_t i = 0; i < options->keep_count; i++)
+        UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, options->keep[i], strlen(options->keep[i])));
+    cached->keep = (uir_onnx_keep){options->keep_all, names, options->keep_count};
+    cached->no_fusion = options->no_fusion;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *path, const uir_model_options *options) {
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
@@ -339,6 +309,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     if (options && options->external_data)
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
+    if (options) UIR_TRY(copy_keep(model, options, &code->cached));
     uir_text_init(&files, &call->context->allocator);
     uir_status status =
         uir_identity_init(&identity, &call->context->allocator, code->cached.path, code->cached.external_data);

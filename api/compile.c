@@ -243,13 +243,13 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scr
     uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
     const uir_packaging_contents bare = {.natives = &native,
                                          .native_count = native.isa ? 1 : 0,
-                                         .input_names = source->facts.input_names,
-                                         .output_names = source->facts.output_names};
+                                         .input_names = source->info.input_names,
+                                         .output_names = source->info.output_names};
     uir_packaging_contents contents = bare;
     const uir_allocator *allocator = &call->context->allocator;
     if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
     if (code->cache && code->cached.known && is_complete(code, &bare, allocator)) {
-        UIR_TRY(uir_model_cached_describe(model, scratch, &contents.metadata, &contents.metadata_count));
+        UIR_TRY(uir_facts_print(&model->facts, scratch, &contents.metadata, &contents.metadata_count));
         uir_status status = uir_model_cached_store(model, &contents, &call->diagnostics);
         if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
     }
@@ -278,6 +278,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     uir_packaging_options packaging = {.device = options ? options->device : NULL,
+                                       .within_nodes = options && options->no_fusion,
                                        .progress = options ? options->progress : NULL,
                                        .progress_user = options ? options->progress_user : NULL};
     UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &call->context->allocator,

@@ -12,6 +12,8 @@ typedef struct uir_model_cached {
     const char *path;          /* of the model; NULL: it is not one that the cache can know */
     const char *device;        /* as it was asked for */
     const char *external_data; /* the folder named for it; NULL: none */
+    uir_onnx_keep keep;        /* outputs besides the model's own */
+    bool no_fusion;
     uir_text config;           /* what decides the package besides the model's files */
     uir_text stamp;            /* of the model's file; empty: it changed too lately */
     uir_text content;          /* the same by its bytes; empty: not read */
@@ -45,7 +47,7 @@ typedef struct uir_model_code {
 typedef struct uir_model_source {
     uir_module *module;   /* primitives, grouped where a device runs it */
     uir_model_code *code; /* NULL: the interpreter runs it */
-    uir_onnx_info facts;
+    uir_onnx_info info;
 } uir_model_source;
 static inline uir_model_source *uir_model_get_source(const uir_model *model) {
     return (uir_model_source *)model->origin;
@@ -79,9 +81,6 @@ uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents
                                   uir_diagnostics *diagnostics);
 /* The entry of the native code that belongs to the package. */
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics);
-/* Facts of the model as metadata of its package; `*out_list` has `*out_count` pairs. */
-uir_status uir_model_cached_describe(uir_model *model, uir_arena *arena, const char *const **out_list,
-                                     uint32_t *out_count);
 void uir_model_cached_deinit(uir_model_code *code);
 
 /* interpret.c */

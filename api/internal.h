@@ -9,6 +9,7 @@
 #ifndef UIR_API_INTERNAL_H
 #define UIR_API_INTERNAL_H
 
+#include "api/facts.h"
 #include "base/datum.h"
 #include "base/text.h"
 #include "base/vector.h"
@@ -60,7 +61,6 @@ typedef struct uir_model_table {
     uint32_t (*count_compiled)(const uir_model *model);
     uir_status (*get_input_shape)(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                   size_t binding_count, int64_t *out_dims);
-    const char *(*get_metadata)(const uir_model *model, const char *key);
     /* Why a kernel of it ran on the VM; any thread. */
     const char *(*explain_vm)(const uir_model *model);
     /* Before the first interpreted session is made; NULL: nothing is to be done. Any thread. */
@@ -82,6 +82,7 @@ struct uir_model {
     uint32_t input_count, output_count;
     uint32_t node_count; /* of the graph, for times by node */
     uir_model_info info;
+    uir_facts facts;
 };
 /* A model that knows no more than its table. */
 uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model);
@@ -89,14 +90,6 @@ uir_status uir_model_create(uir_context *context, const uir_model_table *table, 
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
-const char *uir_api_get_package_metadata(const uir_model *model, const char *key);
-/* How a tolerance lies in a package: metadata before the model's own, a number each. */
-typedef struct uir_api_tolerance_part {
-    const char *key;
-    size_t offset; /* of a double of uir_tolerance */
-} uir_api_tolerance_part;
-enum { UIR_API_TOLERANCE_PARTS = 4 };
-extern const uir_api_tolerance_part uir_api_tolerance_parts[UIR_API_TOLERANCE_PARTS];
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 

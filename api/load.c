@@ -1,5 +1,6 @@
 /* Models from ONNX files: loading, and what they answer. */
 #include "api/compiled.h"
+#include "api/facts_onnx.h"
 #include "decompose/decompose.h"
 #include "pipeline_lower.h"
 
@@ -58,12 +59,6 @@ static uir_status make_ports(uir_model *model, const uir_value_id *values, uint3
 
 /* ---- reading and preparing ---- */
 
-static uint32_t count_nodes(const uir_module *module) {
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < module->graphs.count; i++) count += module->graphs.data[i].nodes.count;
-    return count;
-}
-
 static uir_status describe(uir_model *model, const uir_compiled *compiled) {
     uir_model_source *from = uir_model_get_source(model);
     const uir_graph_info *main = uir_graph_get(from->module, from->module->main);
@@ -71,12 +66,13 @@ static uir_status describe(uir_model *model, const uir_compiled *compiled) {
     model->output_count = main->outputs.count;
     UIR_TRY(make_ports(model, main->inputs.data, main->inputs.count, compiled->info.input_names, &model->inputs));
     UIR_TRY(make_ports(model, main->outputs.data, main->outputs.count, compiled->info.output_names, &model->outputs));
-    from->facts = compiled->info;
+    from->info = compiled->info;
+    UIR_TRY(uir_facts_from_onnx(compiled, &model->arena, &model->facts));
     model->info = (uir_model_info){.producer = compiled->info.producer,
                                    .ir_version = compiled->info.ir_version,
                                    .opset = compiled->onnx->opset,
                                    .onnx_node_count = compiled->info.node_count,
-                                   .primitive_count = count_nodes(from->module),
+                                   .primitive_count = (uint32_t)model->facts.primitive_count,
                                    .load_ms = compiled->load_ms,
                                    .compile_ms = compiled->compile_ms,
                                    .device = UIR_INTERPRETER_NAME,
@@ -168,14 +164,6 @@ static uir_status build_code(uir_call *call, const uir_onnx_source *source, cons
 }
 
 /* ---- questions ---- */
-
-static const char *get_metadata(const uir_model *model, const char *key) {
-    const uir_onnx_info *facts = &uir_model_get_source(model)->facts;
-    for (uint32_t i = 0; i < facts->metadata_count; i++) {
-        if (strcmp(facts->metadata[i].key, key) == 0) return facts->metadata[i].value;
-    }
-    return NULL;
-}
 
 /* ---- shapes for given dims ---- */
 
@@ -272,7 +260,6 @@ static const uir_model_table compiled_model = {
     .count_compiled = uir_model_code_count,
     .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = get_input_shape,
-    .get_metadata = get_metadata,
     .interpret = uir_session_interpret,
     .get_node_statistics = uir_session_get_interpreted,
 };
@@ -298,9 +285,14 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     return UIR_STATUS_OK;
 }
 
-static uir_status load(uir_context *context, const uir_onnx_source *source, const uir_model_options *options,
+static uir_status load(uir_context *context, uir_onnx_source *source, const uir_model_options *options,
                        uir_model **out_model) {
     uir_call call;
+    uir_onnx_keep keep;
+    if (options && options->struct_size >= sizeof *options) {
+        keep = (uir_onnx_keep){options->keep_all, options->keep, options->keep_count};
+        source->keep = &keep;
+    }
     *out_model = NULL;
     uir_call_begin(&call, context);
     uir_status status = uir_model_create(context, &compiled_model, out_model);

@@ -76,8 +76,28 @@ bool uir_model_get_native_code(const uir_model *model, size_t index, uir_native_
     return true;
 }
 
+bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance) {
+    if (!model->facts.has_tolerance) return false;
+    *out_tolerance = model->facts.tolerance;
+    return true;
+}
+
+bool uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {
+    uir_output_maker maker = {.node = "", .op = ""};
+    if (index >= model->output_count) return false;
+    if (index < model->facts.outputs.count) {
+        const uir_facts_output *output = &model->facts.outputs.data[index];
+        maker = (uir_output_maker){
+            .node = output->node, .op = output->op, .place = (uint32_t)output->place, .is_kept = output->is_kept != 0};
+    }
+    uir_api_fill_struct(out_maker, &maker, sizeof maker);
+    return true;
+}
+
 const char *uir_model_get_metadata(const uir_model *model, const char *key) {
-    return model->table->get_metadata(model, key);
+    for (uint32_t i = 0; i < model->facts.metadata.count; i++)
+        if (!strcmp(model->facts.metadata.data[i].key, key)) return model->facts.metadata.data[i].value;
+    return NULL;
 }
 
 uir_status uir_model_get_input_shape(const uir_model *model, size_t index, const uir_dim_binding *bindings,

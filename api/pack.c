@@ -1,7 +1,7 @@
 /* Packages written to files: the whole compile, native code for several variants of the CPU, one file. */
 #include "api/compiled.h"
 #include "api/device.h"
-#include "base/number.h"
+#include "api/facts_onnx.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,31 +178,6 @@ static uir_status compile_natives(packing *k) {
     return UIR_STATUS_OK;
 }
 
-/* What uir_model_get_tolerance reads, then the model's own. */
-static uir_status list_metadata(const packing *k, uir_arena *arena, const char *const **out_list, uint32_t *out_count) {
-    const uir_onnx_info *info = &k->compiled.info;
-    const uir_tolerance *tolerance = k->options ? k->options->tolerance : NULL;
-    const char **list;
-    uint32_t n = 0;
-    size_t most = 2 * ((size_t)info->metadata_count + UIR_API_TOLERANCE_PARTS) + 1;
-    UIR_TRY_ALLOCATE(list, uir_arena_allocate_array(arena, most, sizeof *list));
-    for (size_t i = 0; tolerance && i < UIR_API_TOLERANCE_PARTS; i++) {
-        char digits[UIR_NUMBER_TEXT_SIZE];
-        double number;
-        memcpy(&number, (const char *)tolerance + uir_api_tolerance_parts[i].offset, sizeof number);
-        list[n++] = uir_api_tolerance_parts[i].key;
-        UIR_TRY_ALLOCATE(list[n], uir_arena_copy_string(arena, digits, uir_double_to_text(number, digits)));
-        n++;
-    }
-    for (uint32_t i = 0; i < info->metadata_count; i++) {
-        list[n++] = info->metadata[i].key;
-        list[n++] = info->metadata[i].value;
-    }
-    *out_list = list;
-    *out_count = n / 2;
-    return UIR_STATUS_OK;
-}
-
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     const uir_allocator *allocator = &k->call->context->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
@@ -215,11 +190,17 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     }
     UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
     k->compiled.primitives->diagnostics = diagnostics;
+    uir_facts facts;
+    UIR_TRY(uir_facts_from_onnx(&k->compiled, arena, &facts));
+    if (k->options && k->options->tolerance) {
+        facts.has_tolerance = true;
+        facts.tolerance = *k->options->tolerance;
+    }
     UIR_TRY(uir_packaging_create(k->compiled.primitives, &packaging, allocator, diagnostics, &k->packaging));
     uir_packaging_contents contents = {.natives = k->natives,
                                        .input_names = k->compiled.info.input_names,
                                        .output_names = k->compiled.info.output_names};
-    UIR_TRY(list_metadata(k, arena, &contents.metadata, &contents.metadata_count));
+    UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!(k->options && k->options->no_native)) {
         /* What has no kernel is said before the compilers are started. */
         UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, NULL));

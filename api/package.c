@@ -21,30 +21,6 @@ static uint32_t count_none(const uir_model *model) {
     return 0;
 }
 
-const char *uir_api_get_package_metadata(const uir_model *model, const char *key) {
-    return uir_package_get_metadata(model->package, key);
-}
-
-const uir_api_tolerance_part uir_api_tolerance_parts[UIR_API_TOLERANCE_PARTS] = {
-    {"uir/tolerance/rtol", offsetof(uir_tolerance, rtol)},
-    {"uir/tolerance/atol", offsetof(uir_tolerance, atol)},
-    {"uir/tolerance/atol_relative_to_max", offsetof(uir_tolerance, atol_relative_to_max)},
-    {"uir/tolerance/integers", offsetof(uir_tolerance, integers)},
-};
-
-bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance) {
-    uir_tolerance tolerance;
-    for (size_t i = 0; i < UIR_API_TOLERANCE_PARTS; i++) {
-        const char *text =
-            model->package ? uir_package_get_metadata(model->package, uir_api_tolerance_parts[i].key) : NULL;
-        double number;
-        if (!text || !uir_double_from_text(text, strlen(text), &number)) return false;
-        memcpy((char *)&tolerance + uir_api_tolerance_parts[i].offset, &number, sizeof number);
-    }
-    *out_tolerance = tolerance;
-    return true;
-}
-
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims) {
     const uir_allocator *allocator = &model->context->allocator;
@@ -68,7 +44,6 @@ static const uir_model_table package_model = {
     .count_compiled = count_none,
     .explain_vm = explain_vm,
     .get_input_shape = uir_api_get_package_shape,
-    .get_metadata = uir_api_get_package_metadata,
 };
 
 /* ---- opening ---- */
@@ -121,6 +96,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
+    UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));
     model->is_file = true;
     const char *why = uir_package_explain_not_native(model->package);
     model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
@@ -128,7 +104,11 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                     : !package.trusted ? "the package is not trusted, so that its native code is left alone"
                     : *why             ? why
                                        : "this machine does not run the package's native code";
-    model->info = (uir_model_info){.producer = "",
+    model->info = (uir_model_info){.producer = model->facts.producer,
+                                   .ir_version = model->facts.ir_version,
+                                   .opset = model->facts.opset,
+                                   .onnx_node_count = (uint32_t)model->facts.node_count,
+                                   .primitive_count = (uint32_t)model->facts.primitive_count,
                                    .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
                                    .why = "",
                                    .kernel_count = uir_package_get_facts(model->package).kernels,

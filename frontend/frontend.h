@@ -13,6 +13,7 @@
  * - Value names are made unique in the module; a zero byte in a name is written \x00.
  * - Attributes of kind TYPE_PROTO become strings: "seq(tensor(f32))". Sparse tensors are made dense; Constant's
  *   sparse_value becomes its value.
+ * - What the caller wants to keep are outputs after the graph's own.
  * - Attributes that refer to a function's (ref_attr_name) are resolved; one the caller did not give is absent. */
 #ifndef UIR_FRONTEND_FRONTEND_H
 #define UIR_FRONTEND_FRONTEND_H
@@ -24,36 +25,72 @@
 #define UIR_ONNX_MIN_IR_VERSION 3
 #define UIR_ONNX_MAX_IR_VERSION 13
 
+/* Values that become outputs of the main graph after its own: all that its nodes make, or those of the given names,
+ * which are names of values, or of nodes, and then mean all that these make. */
+typedef struct uir_onnx_keep {
+    bool all;
+    const char *const *names;
+    size_t count;
+} uir_onnx_keep;
+
 typedef struct uir_onnx_source {
     const char *path; /* a file, which is mapped where `data` is NULL; NULL: it is from none */
     const void *data; /* read during the call only */
     size_t size;
     const char *folder;        /* of external data; NULL: those of `path` and of its real path, without a path none */
     const char *external_data; /* another, which comes first; NULL: none */
+    const struct uir_onnx_keep *keep; /* NULL: the graph's own outputs alone */
     /* Whether something can be done with an op; NULL: with all in the table. Others join the report of what is
      * unsupported. */
     bool (*is_supported)(uir_op op);
 } uir_onnx_source;
 
+/* Where an output of the main graph comes from. */
+typedef struct uir_onnx_output {
+    const char *node, *op; /* that makes it; "" where no node does */
+    uint32_t place;        /* of the node among all of the main graph, from 1; 0: none */
+    bool is_kept;          /* for the caller; not an output in the file */
+} uir_onnx_output;
+
 typedef struct uir_onnx_pair {
     const char *key, *value;
 } uir_onnx_pair;
 
+typedef struct uir_onnx_opset {
+    const char *domain;
+    int64_t version;
+} uir_onnx_opset;
+typedef struct uir_onnx_op_count {
+    const char *domain, *name;
+    uint64_t count; /* nodes in all graphs and their bodies, and in local functions as they are written */
+} uir_onnx_op_count;
+
 /* Facts of the file. Texts are zero terminated and live in the arena given to uir_onnx_load. */
 typedef struct uir_onnx_info {
-    const char *producer;
-    int64_t ir_version;
+    const char *producer, *producer_version, *domain, *graph;
+    int64_t ir_version, model_version;
+    const uir_onnx_opset *opsets;
+    const uir_onnx_op_count *ops; /* the most used first */
+    uint32_t opset_count, op_count, function_count;
+    uint64_t parameter_count;              /* elements of initializers */
+    uint64_t weight_bytes, external_bytes; /* of initializers; of these, in other files */
     uint32_t node_count; /* in all graphs, functions inlined */
     const uir_onnx_pair *metadata;
     uint32_t metadata_count;
     const char *const *input_names; /* as in the file, of the main graph's inputs and outputs in order */
-    const char *const *output_names;
+    const char **output_names;
+    uir_onnx_output *outputs; /* in their order */
+    uint32_t output_count;    /* with what was kept */
 } uir_onnx_info;
 
 /* `allocator` must outlive the module and all that shares its constants. Status: UNSUPPORTED when that is all that is
  * wrong. */
 uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_arena *arena, uir_onnx_info *out_info, uir_module **out_module);
+
+/* Takes away again what uir_onnx_keep.all has kept and is no tensor of numbers: no kernel makes such outputs. `module` has
+ * the types of the outputs, in the order of the info, which is cut as well. */
+uir_status uir_onnx_drop_kept(uir_module *module, uir_onnx_info *info, uint32_t *out_dropped);
 
 /* The files of external data that the module's constants lie in, by index; false past the last. `name` is below
  * one of the folders; all of it lives as long as the module. */

@@ -57,6 +57,7 @@ static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto
     UIR_TRY(read_metadata(importer, model, arena, info));
     UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(model, producer_name), arena, &info->producer));
     info->ir_version = model->ir_version;
+    UIR_TRY(uir_import_inspect(importer, model, arena, info));
     importer->module->opset = (int)uir_import_opset_version(importer, (uir_name){0});
 
     const char *name;
@@ -116,7 +117,7 @@ uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *all
                              .file = source->path ? source->path : "<memory>",
                              .allocator = allocator,
                              .diagnostics = diagnostics};
-    *out_info = (uir_onnx_info){.producer = ""};
+    *out_info = (uir_onnx_info){.producer = "", .producer_version = "", .domain = "", .graph = ""};
     uir_arena_init(&importer.scratch, allocator);
     uir_status status = run(&importer, source, arena, out_info);
     uir_arena_deinit(&importer.scratch);

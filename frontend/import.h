@@ -172,6 +172,13 @@ uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeP
                                     uir_import_function **out_function);
 uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node,
                            uir_import_function *function, const uir_location *place);
+/* inspect.c: what the file says of itself, and what it holds. */
+uir_status uir_import_inspect(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
+                              uir_onnx_info *info);
+/* keep.c: within the main graph's scope, when all of it is read: adds the outputs that the source asks for, and describes
+ * all of them. INVALID_ARGUMENT with a message for each name that is none. */
+uir_status uir_import_keep(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
+                           uir_arena *arena, uir_onnx_info *info);
 /* Counts work done inside functions; over the limit the import ends. */
 uir_status uir_import_spend(uir_importer *importer, uint64_t amount);
 /* The value that a node's input or a graph's output names; the none value for the empty name; a problem when there is

@@ -38,6 +38,7 @@ typedef struct uir_fusion_options {
     uint32_t rewrites_off;    /* bits of the standard rewrites that do not run */
     uint32_t rewrites_on;     /* bits of others that do */
     uint32_t clauses_off;     /* bits; for tests: what is then made need not be right */
+    bool within_nodes;        /* a group holds what became of one node of the source, and nothing else */
     uint32_t most_operands;   /* operands plus results of a group; 0: 64 */
     /* Whether a kernel can compute the node at all; what it cannot stays a node of its own. NULL: all of them. */
     bool (*is_supported)(void *user, const uir_module *module, const uir_node_info *node);

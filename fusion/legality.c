@@ -561,8 +561,8 @@ static bool can_stream(const looking *l, uint32_t first, uint32_t last) {
     return !l->c->row_capacity || !uir_clusters_checks(l->c, UIR_FUSION_CLAUSE_CAPACITY) || bytes <= l->c->row_capacity;
 }
 
-/* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have; R is
- * what the second one sums over. */
+/* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have; R
+ * is what the second one sums over. */
 static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
     reduce_axes axes = {0};
     axis_set domain = {0};
@@ -589,9 +589,19 @@ static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
 }
 
 /* ---- all of it ---- */
+
+/* Nodes of the source are told apart by what they are called and which op they were. */
+static bool is_of_one_node(const looking *l) {
+    for (uint32_t i = 1; i < count_of(l); i++)
+        if (node_of(l, i)->name.id != node_of(l, 0)->name.id || node_of(l, i)->origin != node_of(l, 0)->origin)
+            return false;
+    return true;
+}
+
 static uir_status check(looking *l, bool *out_legal) {
     uir_clusters *c = l->c;
     *out_legal = false;
+    if (c->options->within_nodes && !is_of_one_node(l)) return UIR_STATUS_OK;
     if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CYCLE) && uir_candidate_has_cycle(c, l->candidate))
         return UIR_STATUS_OK;
     UIR_TRY(look(l));

@@ -308,6 +308,13 @@ const char *uir_package_get_metadata(const uir_package *p, const char *key) {
     return NULL;
 }
 
+bool uir_package_get_metadata_at(const uir_package *p, uint32_t index, const char **out_key, const char **out_value) {
+    if (index >= p->plan.metadata_count) return false;
+    *out_key = uir_plan_get_text(&p->plan, p->plan.metadata[index].key);
+    *out_value = uir_plan_get_text(&p->plan, p->plan.metadata[index].value);
+    return true;
+}
+
 uir_package_facts uir_package_get_facts(const uir_package *p) {
     const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uir_package_facts facts = {.kernels = p->plan.kernels_count,

@@ -105,6 +105,9 @@ uir_status uir_package_get_input_shape(const uir_package *package, uint32_t inde
                                        int64_t *out_dims);
 /* NULL when the key is absent. */
 const char *uir_package_get_metadata(const uir_package *package, const char *key);
+/* The pair at `index`, in the package's order; false past the last. */
+bool uir_package_get_metadata_at(const uir_package *package, uint32_t index, const char **out_key,
+                                 const char **out_value);
 /* Figures of what the package holds. */
 typedef struct uir_package_facts {
     uint32_t kernels, variants, steps, launches, constants;

@@ -238,6 +238,13 @@ typedef struct uir_model_options {
     const char *dump_source, *source;
     /* A folder in which external data is looked for first; NULL: none. NOT_FOUND when it is not there. */
     const char *external_data;
+    /* Values that become outputs of the model after its own, on every device: those called `keep`, or made by the nodes so
+     * called (as in the file; a node without a name is called after its first output); or all that nodes of the main graph
+     * make. INVALID_ARGUMENT for what is no such name. What is kept is computed and rounded as an output is. */
+    const char *const *keep;
+    size_t keep_count;
+    bool keep_all; /* but strings, sequences and optionals, which are kept when they are named */
+    bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -322,6 +329,14 @@ UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);
 UIR_API uir_port uir_model_get_input(const uir_model *model, size_t index);
 UIR_API uir_port uir_model_get_output(const uir_model *model, size_t index);
+/* Which node makes output `index`, and whether it is one for `keep` alone; false past the end. */
+typedef struct uir_output_maker {
+    size_t struct_size;    /* sizeof(uir_output_maker) */
+    const char *node, *op; /* as in the file; "" where no node makes it, or none is known. They live as long as the model */
+    uint32_t place;        /* of the node in the model's order, from 1; 0: unknown */
+    bool is_kept;          /* the file has no such output */
+} uir_output_maker;
+UIR_API bool uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker);
 /* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every other
  * free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,

@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "reduce.h"
 #include "report.h"
+#include "saved.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -90,81 +91,6 @@ static uir_status compare_outputs(uir_session *session, const run_case *c, case_
         result->comparisons[i] = uir_value_compare(value, c->expected[i], c->tolerance);
         result->compared[i] = true;
         result->agree &= result->comparisons[i].agree;
-    }
-    return UIR_STATUS_OK;
-}
-
-/* A file name for an output: its own name where that is harmless, else a number. */
-static void output_file_name(const char *name, size_t index, bool npy, char *buffer, size_t capacity) {
-    char numbered[40];
-    snprintf(numbered, sizeof numbered, "output_%zu", index);
-    /* Names of the form of a numbered file are left to the output of that number. */
-    bool harmless = npy && *name && *name != '.' && strlen(name) < 100 &&
-                    (strncmp(name, "output_", 7) != 0 || !strcmp(name, numbered));
-    for (const char *s = name; *s; s++) {
-        harmless &=
-            (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("._-", *s);
-    }
-    if (harmless) {
-        snprintf(buffer, capacity, "%s.npy", name);
-    } else {
-        snprintf(buffer, capacity, "%s.%s", numbered, npy ? "npy" : "pb");
-    }
-}
-
-static uir_status make_folder(const char *option, const char *path) {
-    struct stat s;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) return UIR_STATUS_OK;
-    complain(NULL, "%s '%s': cannot make the folder: %s", option, path, strerror(errno));
-    return UIR_STATUS_IO_FAILED;
-}
-
-/* The last part of a path; a slash at the end does not count. */
-static const char *last_part(const char *path, size_t *out_length) {
-    size_t end = strlen(path);
-    while (end && path[end - 1] == '/') end--;
-    size_t start = end;
-    while (start && path[start - 1] != '/') start--;
-    *out_length = end - start;
-    return path + start;
-}
-
-/* Several cases go to folders of their own below DIR, named after theirs, or numbered where names would not do. */
-static uir_status case_output_folder(const run_options *options, char *const *folders, size_t count, size_t at,
-                                     char *buffer, size_t capacity) {
-    int n = snprintf(buffer, capacity, "%s", options->save);
-    if (count > 1) {
-        size_t length, other_length, same = 0;
-        const char *name = last_part(folders[at], &length);
-        for (size_t i = 0; i < count; i++) {
-            const char *other = last_part(folders[i], &other_length);
-            same += other_length == length && !memcmp(other, name, length);
-        }
-        if (length && name[0] != '.' && same == 1)
-            n = snprintf(buffer, capacity, "%s/%.*s", options->save, (int)length, name);
-        else
-            n = snprintf(buffer, capacity, "%s/data_%zu", options->save, at);
-    }
-    if (n < 0 || (size_t)n >= capacity) {
-        complain(NULL, "--save '%s': the path is too long", options->save);
-        return UIR_STATUS_INVALID_ARGUMENT;
-    }
-    uir_status status = make_folder("--save", options->save);
-    return status == UIR_STATUS_OK && count > 1 ? make_folder("--save", buffer) : status;
-}
-
-static uir_status save_outputs(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
-                               const run_case *c, const char *folder) {
-    bool npy = options->format && !strcmp(options->format, "npy");
-    for (size_t i = 0; i < c->output_count; i++) {
-        uir_value *value = NULL;
-        const char *name = uir_model_get_output(model, i).name;
-        char file[128], path[4300];
-        uir_status status = uir_session_get_output(session, i, &value);
-        output_file_name(name, i, npy && value && uir_value_get_kind(value) == UIR_VALUE_TENSOR, file, sizeof file);
-        snprintf(path, sizeof path, "%s/%s", folder, file);
-        if (status == UIR_STATUS_OK) status = uir_value_save_file(context, value, path, name);
-        if (status != UIR_STATUS_OK) return status;
     }
     return UIR_STATUS_OK;
 }
@@ -256,8 +182,15 @@ static uir_status save_trace(const uir_session *session, const char *path) {
     return UIR_STATUS_IO_FAILED;
 }
 
+static uir_status make_output_folder(const run_options *options, char *const *folders, size_t count, size_t at,
+                                     char *buffer, size_t capacity) {
+    uir_status status = saved_folder("--save", options->save, folders, count, at, buffer, capacity);
+    if (status == UIR_STATUS_OK) status = saved_make_folder("--save", options->save);
+    return status == UIR_STATUS_OK && count > 1 ? saved_make_folder("--save", buffer) : status;
+}
+
 static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
-                              run_case *c, const char *output_folder, case_result *result) {
+                              run_case *c, const char *output_folder, const char *other_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
     result->folder = c->folder;
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
@@ -280,7 +213,12 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     status = check_calls(options, model, session, &result->statistics);
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
     if (status == UIR_STATUS_OK && options->save)
-        status = save_outputs(context, model, session, options, c, output_folder);
+        status =
+            saved_write(context, model, session, options->format && !strcmp(options->format, "npy"), output_folder);
+    if (status == UIR_STATUS_OK && options->compare_with) {
+        status = saved_compare(context, model, session, &c->tolerance, other_folder, &result->saved);
+        result->agree &= !result->saved.differing;
+    }
     if (status == UIR_STATUS_OK && options->trace) status = save_trace(session, options->trace);
     return status;
 }
@@ -326,13 +264,17 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         case_result result = {0};
-        char output_folder[4096] = "";
+        char output_folder[4096] = "", other_folder[4096] = "";
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);
         bool loaded = status == UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && options->save)
-            status = case_output_folder(options, folders, count, i, output_folder, sizeof output_folder);
+            status = make_output_folder(options, folders, count, i, output_folder, sizeof output_folder);
+        if (status == UIR_STATUS_OK && options->compare_with)
+            status = saved_folder("--compare-with", options->compare_with, folders, count, i, other_folder,
+                                  sizeof other_folder);
         announce(i, cases);
-        if (status == UIR_STATUS_OK) status = run_case_in(context, model, session, options, &c, output_folder, &result);
+        if (status == UIR_STATUS_OK)
+            status = run_case_in(context, model, session, options, &c, output_folder, other_folder, &result);
         progress_hide();
         if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
         if (status == UIR_STATUS_OK) {
@@ -343,6 +285,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
                              options->device ? options->device : "cpu")) {
                 status = UIR_STATUS_OUT_OF_MEMORY;
             }
+            saved_report(model, &result.saved, options->quiet || options->json);
             if (!result.agree) {
                 for (size_t k = 0; k < c.output_count; k++) {
                     if (!result.compared[k] || result.comparisons[k].agree) continue;
@@ -429,6 +372,11 @@ static uir_status check_options(const run_options *options) {
         word = options->source ? "source" : "dump-source";
     else if (options->dump_source && options->source)
         wrong = "--dump-source writes the kernels as they are made, and --source runs others: give one of them";
+    else if (options->reduce && (options->keep.count || options->compare_with))
+        wrong = "--reduce looks at every node by itself: leave out --",
+        word = options->keep.count ? "keep" : "compare-with";
+    else if ((options->reduce || options->check) && options->no_fusion)
+        wrong = "--no-fusion goes with neither --check nor --reduce";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
     if (!wrong) return UIR_STATUS_OK;
@@ -445,6 +393,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     }
     if (package && options->check) {
         complain("check the model it was made from", "--check: a package has no stages to compare");
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (package && (options->keep.count || options->no_fusion)) {
+        complain("give the model it was made from", "%s: what a package computes was settled when it was made",
+                 options->no_fusion ? "--no-fusion" : "--keep");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && (options->dump_source || options->source)) {
@@ -485,6 +438,22 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     if (before == 0) uir_context_clear_messages(context);
 }
 
+/* "all", or names; the list is the options' own. */
+static uir_status take_keep(const run_options *options, uir_model_options *model_options) {
+    for (size_t i = 0; i < options->keep.count; i++) {
+        if (!*options->keep.items[i]) {
+            complain(NULL, "--keep needs the name of a node or value, or all");
+            return UIR_STATUS_INVALID_ARGUMENT;
+        }
+        if (!strcmp(options->keep.items[i], "all"))
+            model_options->keep_all = true;
+        else
+            options->keep.items[model_options->keep_count++] = options->keep.items[i];
+    }
+    model_options->keep = options->keep.items;
+    return UIR_STATUS_OK;
+}
+
 static uir_status run(const run_options *options) {
     uir_status status = check_options(options);
     if (status != UIR_STATUS_OK) return status;
@@ -507,10 +476,13 @@ static uir_status run(const run_options *options) {
     model_options.dump_source = options->dump_source;
     model_options.source = options->source;
     model_options.external_data = options->external_data;
+    model_options.no_fusion = options->no_fusion;
+    status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
     debug_init(&debug, &model_options);
     bool package = is_package(options->model);
-    if (options->dump_source && !package) status = make_folder("--dump-source", options->dump_source);
+    if (status == UIR_STATUS_OK && options->dump_source && !package)
+        status = saved_make_folder("--dump-source", options->dump_source);
     if (status == UIR_STATUS_OK) status = load(context, options, package, &model_options, &model);
     progress_hide();
     if (options->can_run && options->json) {

@@ -341,6 +341,7 @@ bool report_json(FILE *stream, uir_model *model, uir_session *session, const cas
     cJSON_AddNumberToObject(root, "cases", (double)cases);
     cJSON_AddBoolToObject(root, "agree", agree);
     add_outputs(root, model, session, result);
+    saved_add_json(root, model, &result->saved);
     add_nodes(root, session);
     return report_write_json(stream, root);
 }

@@ -3,6 +3,7 @@
 #define UIR_TOOLS_RUN_REPORT_H
 
 #include "data.h"
+#include "saved.h"
 
 typedef struct run_times {
     double first_ms;
@@ -18,6 +19,7 @@ typedef struct case_result {
     bool agree;
     uir_run_statistics statistics;
     run_times times;
+    saved_comparison saved;
     uir_limits limits; /* of the machine, with --profile */
 } case_result;
 

@@ -1,0 +1,61 @@
+/* What is known of a model besides what runs: facts of its file, and of what became of it.
+ *
+ * In: what the frontend found, or the metadata of a package. Out: the same, whichever it was. In a package's metadata
+ * the first pair says how many of the following are facts; the model's own metadata come after them, so that no key of
+ * a model is ever taken for a fact. */
+#ifndef UIR_API_FACTS_H
+#define UIR_API_FACTS_H
+
+#include "base/arena.h"
+#include "runtime/runtime.h"
+#include "uir/uir.h"
+
+typedef struct uir_facts_opset {
+    const char *domain;
+    int64_t version;
+} uir_facts_opset;
+typedef struct uir_facts_op {
+    const char *domain, *name;
+    int64_t count;
+} uir_facts_op;
+typedef struct uir_facts_output {
+    const char *node, *op;
+    int64_t place, is_kept;
+} uir_facts_output;
+typedef struct uir_facts_pair {
+    const char *key, *value;
+} uir_facts_pair;
+
+typedef struct uir_facts {
+    const char *producer, *producer_version, *domain, *graph;
+    int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
+    int64_t parameter_count, weight_bytes, external_bytes;
+    int64_t has_tolerance;
+    uir_tolerance tolerance;
+    struct {
+        uir_facts_opset *data;
+        uint32_t count;
+    } opsets;
+    struct {
+        uir_facts_op *data;
+        uint32_t count;
+    } ops; /* the most used first */
+    struct {
+        uir_facts_output *data;
+        uint32_t count;
+    } outputs;
+    struct {
+        uir_facts_pair *data;
+        uint32_t count;
+    } metadata; /* the model's own */
+} uir_facts;
+
+/* Texts are "", never NULL. */
+void uir_facts_init(uir_facts *facts);
+/* As metadata of a package: key, value, key, value ..., `*out_count` pairs. What is in the list lives in the arena, or
+ * is the facts'. */
+uir_status uir_facts_print(const uir_facts *facts, uir_arena *arena, const char *const **out_list, uint32_t *out_count);
+/* Out of a package; texts are the package's. Facts that are not there, or not to be read, are as after init. */
+uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_facts *out_facts);
+
+#endif
