@@ -49,6 +49,12 @@ uir_status uir_infer_string_normalize(uir_inference *inference) {
     return uir_infer_check_made(inference, dims, 1);
 }
 
+uir_status uir_infer_string_find(uir_inference *inference) {
+    const uir_type *a = uir_infer_operand(inference, 0);
+    UIR_TRY(check_text(inference, 1, 1));
+    return uir_infer_result_dims(inference, 0, UIR_DTYPE_I64, a->dims, a->rank);
+}
+
 uir_status uir_infer_regex_match(uir_inference *inference) {
     const uir_type *a = uir_infer_operand(inference, 0);
     UIR_TRY(check_text(inference, 1, 0));

@@ -1,4 +1,5 @@
-/* Counts of n-grams (ONNX TfIdfVectorizer). Words become numbers, the n-grams of each length a sorted list. */
+/* Texts looked up among others; counts of n-grams (ONNX TfIdfVectorizer). Words become numbers, the n-grams of each
+ * length a sorted list. */
 #include "ir/interpret.h"
 #include "ir/sort.h"
 
@@ -73,6 +74,31 @@ static uir_status number_texts(uir_arena *arena, const uir_tensor *pool, const u
         out_words[w] = low < count && !compare_text(&texts[order[low]], &found[w]) ? low : -1;
     }
     return UIR_STATUS_OK;
+}
+
+/* The index of the last key that each text is. */
+static uir_status find_keys(uir_call *call, uir_arena *arena) {
+    const uir_tensor *texts = uir_call_tensor(call, 0), *keys = uir_call_tensor(call, 1);
+    int64_t *places, *last;
+    uir_tensor *result;
+    UIR_TRY(uir_call_create(call, 0, UIR_DTYPE_I64, texts->rank, texts->shape, &result));
+    UIR_TRY_ALLOCATE(places, uir_arena_allocate_array(arena, keys->element_count + 1, sizeof *places));
+    UIR_TRY_ALLOCATE(last, uir_arena_allocate_array(arena, keys->element_count + 1, sizeof *last));
+    UIR_TRY(number_texts(arena, keys, texts, places, result->data));
+    for (uint64_t k = 0; k < keys->element_count; k++) last[places[k]] = (int64_t)k;
+    for (uint64_t i = 0; i < texts->element_count; i++) {
+        int64_t *found = (int64_t *)result->data + i;
+        if (*found >= 0) *found = last[*found];
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_interpret_string_find(uir_call *call) {
+    uir_arena arena;
+    uir_arena_init(&arena, call->allocator);
+    uir_status status = find_keys(call, &arena);
+    uir_arena_deinit(&arena);
+    return status;
 }
 
 typedef struct tf_idf {
