@@ -310,11 +310,9 @@ static uir_status place_scanned_outputs(uir_rule_context *context, const scan *s
     return b->status;
 }
 
-uir_status uir_rule_scan(uir_rule_context *context) {
+static uir_status scan_rows(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     int64_t scanned = uir_rule_int(context, "num_scan_inputs", 0);
-    if (context->since_version < 9)
-        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "Scan of opset 8, with its batch axis, is not supported");
     if (scanned < 1 || scanned > context->input_count)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "num_scan_inputs is %lld for %u inputs", (long long)scanned,
                                 context->input_count);
@@ -323,7 +321,8 @@ uir_status uir_rule_scan(uir_rule_context *context) {
     s.backward = uir_rule_allocate(context, s.scanned, sizeof *s.backward);
     const int64_t *given, *directions;
     int64_t axis_count = uir_rule_ints(context, "scan_input_axes", &given);
-    int64_t direction_count = uir_rule_ints(context, "scan_input_directions", &directions);
+    const char *direction_name = context->since_version < 9 ? "directions" : "scan_input_directions";
+    int64_t direction_count = uir_rule_ints(context, direction_name, &directions);
     for (uint32_t i = 0; i < s.scanned && b->status == UIR_STATUS_OK; i++) {
         uir_value_id input = uir_rule_input(context, s.states + i);
         uint32_t rank = uir_rule_rank(context, input);
@@ -339,6 +338,43 @@ uir_status uir_rule_scan(uir_rule_context *context) {
     UIR_TRY(uir_math_loop(context, trips, (uir_value_id){0}, context->inputs, s.states, make_scan_body, &s,
                           context->outputs, context->output_count));
     return place_scanned_outputs(context, &s);
+}
+
+/* Scan of opset 8 has a batch: an outer loop gives each sample to a scan of its own. */
+static uir_status make_sample_body(uir_rule_context *context, void *user, const uir_type *types, uint32_t type_count,
+                                   uir_graph_id *out_graph) {
+    (void)user;
+    uir_builder saved, *b = &context->builder;
+    UIR_TRY(uir_math_begin_body(context, types, type_count, out_graph, &saved));
+    uir_value_id sample = uir_graph_get(b->module, *out_graph)->inputs.data[0];
+    uir_value_id *inputs = uir_rule_allocate(context, context->input_count + 1u, sizeof *inputs);
+    uir_value_id *outputs = uir_rule_allocate(context, context->output_count + 1u, sizeof *outputs);
+    for (uint32_t i = 1; inputs && i < context->input_count; i++)
+        inputs[i - 1] = uir_build_gather(b, uir_rule_input(context, i), sample, 0);
+    if (b->status == UIR_STATUS_OK) {
+        uir_rule_context inner = *context;
+        inner.inputs = inputs;
+        inner.input_count = context->input_count - 1;
+        inner.outputs = outputs + 1;
+        outputs[0] = uir_graph_get(b->module, *out_graph)->inputs.data[1];
+        uir_status status = scan_rows(&inner);
+        if (b->status == UIR_STATUS_OK) b->status = status;
+    }
+    return uir_math_end_body(context, saved, outputs, context->output_count + 1);
+}
+
+uir_status uir_rule_scan(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    if (context->since_version >= 9) return scan_rows(context);
+    if (uir_rule_has_input(context, 0))
+        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "Scan of opset 8 with sequence_lens is not supported");
+    const uir_dim *extents = uir_rule_extents(context, uir_rule_input(context, context->input_count - 1u));
+    if (!extents || context->input_count < 2 ||
+        !uir_rule_rank(context, uir_rule_input(context, context->input_count - 1u)))
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "an input has no batch axis");
+    uir_value_id samples = uir_build_dim_values(b, &extents[0], 1, true, UIR_DTYPE_I64);
+    return uir_math_loop(context, samples, (uir_value_id){0}, NULL, 0, make_sample_body, NULL, context->outputs,
+                         context->output_count);
 }
 
 /* Each input that is a sequence gives its element of the iteration, the others are what they are. */
