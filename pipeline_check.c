@@ -1,7 +1,7 @@
 #include "pipeline_check.h"
 
 #include "pipeline_kernel.h"
-#include "pipeline_lower.h"
+#include "pipeline_launch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,12 +10,6 @@
 enum { CLEANED, FUSION, LOOP, SCHEDULE, IGRAPH, VM, NATIVE, STAGE_COUNT };
 static const char *const stages[STAGE_COUNT] = {"cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu"};
 
-/* Runners of one variant, made when it is first launched. */
-typedef struct variant_runners {
-    const uir_igraph *igraph;
-    uir_kernel_runner *vm, *native;
-} variant_runners;
-
 typedef struct checker {
     const uir_check_options *options;
     const uir_allocator *allocator;
@@ -23,7 +17,7 @@ typedef struct checker {
     uir_arena arena;
     uir_middle middle;
     bool native;
-    uir_vector(variant_runners) runners;
+    uir_launcher *launcher;
     uint64_t checked[STAGE_COUNT], skipped[STAGE_COUNT];
     bool differs;
     uint32_t groups, launched; /* of the main graph; launches so far */
@@ -124,24 +118,21 @@ static void compare_outputs(checker *c, int stage, uir_datum *const *got, uir_da
 /* ---- one launch ---- */
 typedef struct launch {
     checker *c;
-    const uir_node_values *values;
-    const uir_node_info *node;
-    const uir_middle_kernel *kernel;
-    const char *name; /* the ONNX node's */
-    int64_t sizes[64];
+    uir_launch at;
     uint32_t output_count;
     uir_arena arena;
 } launch;
 
 static bool evaluate(const launch *l, uir_dim dim, int64_t *out) {
-    return uir_dim_evaluate(l->values->module->dims, dim, l->values->symbol_values, l->values->symbol_bound,
-                            l->values->symbol_count, out) == UIR_DIM_EVALUATED;
+    const uir_node_values *values = l->at.values;
+    return uir_dim_evaluate(values->module->dims, dim, values->symbol_values, values->symbol_bound,
+                            values->symbol_count, out) == UIR_DIM_EVALUATED;
 }
 
 /* Multiplications and other element operations of the body, about. */
 static uint64_t count_operations(const launch *l) {
-    const uir_module *m = l->values->module;
-    const uir_graph_info *body = uir_graph_get(m, uir_node_find_attribute(m, l->node, "body")->value.graph);
+    const uir_module *m = l->at.values->module;
+    const uir_graph_info *body = uir_graph_get(m, uir_node_find_attribute(m, l->at.node, "body")->value.graph);
     double total = 0;
     for (uint32_t n = 0; n < body->nodes.count; n++) {
         const uir_node_info *node = uir_node_get(m, body->nodes.data[n]);
@@ -172,7 +163,7 @@ static uint64_t count_operations(const launch *l) {
 static uir_status make_room(launch *l, void ***out_room) {
     UIR_TRY_ALLOCATE(*out_room, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof(void *)));
     for (uint32_t k = 0; k < l->output_count; k++) {
-        size_t size = l->values->outputs[k]->tensor->byte_size;
+        size_t size = l->at.values->outputs[k]->tensor->byte_size;
         UIR_TRY_ALLOCATE((*out_room)[k], uir_arena_allocate(&l->arena, size + 64));
         memset((*out_room)[k], 0x5a, size); /* what no kernel would write */
     }
@@ -180,13 +171,13 @@ static uir_status make_room(launch *l, void ***out_room) {
 }
 
 static void fail_launch(launch *l, int stage, const char *text) {
-    say(l->c, stage, l->kernel->name, l->name, *text ? text : "it failed");
+    say(l->c, stage, l->at.kernel->name, l->at.name, *text ? text : "it failed");
 }
 
 static bool compare_launch(launch *l, int stage, void *const *got, void *const *wanted, bool bits) {
     for (uint32_t k = 0; k < l->output_count; k++) {
         char what[200], text[240];
-        if (same(l->c, l->values->outputs[k]->tensor, got[k], wanted[k], bits, what, sizeof what)) continue;
+        if (same(l->c, l->at.values->outputs[k]->tensor, got[k], wanted[k], bits, what, sizeof what)) continue;
         snprintf(text, sizeof text, "result %u: %s", k, what);
         fail_launch(l, stage, text);
         return false;
@@ -206,87 +197,20 @@ static uir_status judge(launch *l, int stage, uir_status status, const uir_diagn
 }
 
 static uir_status run_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs, bool *out_fine) {
-    void **tensors;
-    uint32_t count = 0;
     uir_diagnostics said;
-    UIR_TRY_ALLOCATE(tensors, uir_arena_allocate_array(&l->arena, (size_t)f->tensors.count + 1, sizeof *tensors));
     uir_diagnostics_init(&said, l->c->allocator);
-    for (uint32_t i = 0; i < f->tensors.count; i++) {
-        const uir_loop_tensor *t = &f->tensors.data[i];
-        if (t->role == UIR_LOOP_ROLE_IN) tensors[count++] = l->values->inputs[t->index]->tensor->data;
-        if (t->role == UIR_LOOP_ROLE_OUT) tensors[count++] = outputs[t->index];
-    }
-    uir_status status = uir_loop_interpret(f, l->sizes, tensors, l->c->options->cancel, &said);
-    status = judge(l, stage, status, &said, out_fine);
+    uir_status status = judge(l, stage, uir_launch_run_function(&l->at, f, outputs, &said), &said, out_fine);
     uir_diagnostics_deinit(&said);
     return status;
 }
 
-static uir_status runner_of(checker *c, const uir_igraph *igraph, bool native, uir_diagnostics *said,
-                            uir_kernel_runner **out_runner) {
-    uint32_t at = 0;
-    while (at < c->runners.count && c->runners.data[at].igraph != igraph) at++;
-    if (at == c->runners.count)
-        UIR_TRY(uir_vector_push(&c->arena, &c->runners, ((variant_runners){igraph, NULL, NULL})));
-    uir_kernel_runner **slot = native ? &c->runners.data[at].native : &c->runners.data[at].vm;
-    if (!*slot)
-        UIR_TRY(uir_kernel_runner_create(c->allocator, native ? "cpu" : "vm", igraph, c->options->cancel, said, slot));
-    *out_runner = *slot;
-    return UIR_STATUS_OK;
-}
-
-/* Pointers in device memory at their sizes: operands as they are or packed, results, scratch. */
-static uir_status bind_pointers(launch *l, const uir_igraph *g, const int64_t *values, void *const *outputs,
-                                void **pointers, size_t *bytes) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < g->pointers.count; i++) {
-        const uir_ipointer *p = &g->pointers.data[i];
-        int64_t span;
-        if (p->role == UIR_IPOINTER_LOCAL) continue;
-        if (uir_dim_evaluate(g->dims, p->element_span, values, NULL, uir_dims_symbol_count(g->dims), &span) !=
-                UIR_DIM_EVALUATED ||
-            !uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, &bytes[count]))
-            return UIR_STATUS_LIMIT;
-        if (p->role == UIR_IPOINTER_IN) {
-            pointers[count] = l->values->inputs[p->role_index]->tensor->data;
-        } else if (p->role == UIR_IPOINTER_OUT) {
-            pointers[count] = outputs[p->role_index];
-        } else {
-            UIR_TRY_ALLOCATE(pointers[count], uir_arena_allocate(&l->arena, bytes[count] + 64));
-            if (p->role == UIR_IPOINTER_CONST)
-                UIR_TRY(uir_igraph_pack(g, i, values, l->values->inputs[p->role_index]->tensor->data, pointers[count]));
-        }
-        count++;
-    }
-    return UIR_STATUS_OK;
-}
-
 /* At stage IGRAPH by the interpreter, at VM and NATIVE by theirs. */
-static uir_status launch_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs,
-                                uir_diagnostics *said) {
-    int64_t *tiles, *values;
-    bool *bound;
-    void **pointers;
-    size_t *bytes, symbols = (size_t)uir_dims_symbol_count(g->dims) + 1;
-    UIR_TRY_ALLOCATE(tiles, uir_arena_allocate_array(&l->arena, symbols, sizeof *tiles));
-    UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(&l->arena, symbols, sizeof *values));
-    UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(&l->arena, symbols, sizeof *bound));
-    UIR_TRY_ALLOCATE(pointers, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *pointers));
-    UIR_TRY_ALLOCATE(bytes, uir_arena_allocate_array(&l->arena, (size_t)g->pointers.count + 1, sizeof *bytes));
-    UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, 1, tiles, said));
-    UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, said));
-    UIR_TRY(bind_pointers(l, g, values, outputs, pointers, bytes));
-    uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
-    if (stage == IGRAPH) return uir_igraph_interpret(g, &arguments, l->c->options->cancel, said);
-    uir_kernel_runner *runner;
-    UIR_TRY(runner_of(l->c, g, stage == NATIVE, said, &runner));
-    return uir_kernel_runner_run(runner, &arguments, bytes, 1, said);
-}
-
 static uir_status run_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, bool *out_fine) {
+    static const char *const runners[STAGE_COUNT] = {[IGRAPH] = "interpreter", [VM] = "vm", [NATIVE] = "cpu"};
     uir_diagnostics said;
     uir_diagnostics_init(&said, l->c->allocator);
-    uir_status status = judge(l, stage, launch_igraph(l, stage, g, outputs, &said), &said, out_fine);
+    uir_status status =
+        judge(l, stage, uir_launch_run_igraph(&l->at, g, runners[stage], outputs, &said), &said, out_fine);
     uir_diagnostics_deinit(&said);
     return status;
 }
@@ -308,19 +232,6 @@ static uir_status check_igraph(launch *l, int stage, const uir_igraph *g, void *
     return UIR_STATUS_OK;
 }
 
-/* The variant that the runtime takes: the first whose requirements a candidate meets. */
-static bool choose_variant(const launch *l, uint32_t *out_variant) {
-    const uir_igraph_list *list = &l->kernel->lowered.igraphs;
-    for (uint32_t v = 0; v < list->count; v++) {
-        int64_t tiles[64];
-        if (uir_igraph_count_symbols(list->igraphs[v], UIR_ISYMBOL_TILE) > 64) continue;
-        if (uir_igraph_choose_tiles(list->igraphs[v], l->sizes, 1, tiles, NULL) != UIR_STATUS_OK) continue;
-        *out_variant = v;
-        return true;
-    }
-    return false;
-}
-
 static uir_status check_stages(launch *l) {
     uint32_t v;
     void **wanted, **naive, **scheduled, **igraph, **vm, **native;
@@ -331,12 +242,12 @@ static uir_status check_stages(launch *l) {
     UIR_TRY(make_room(l, &vm));
     UIR_TRY(make_room(l, &native));
     UIR_TRY_ALLOCATE(wanted, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof *wanted));
-    for (uint32_t k = 0; k < l->output_count; k++) wanted[k] = l->values->outputs[k]->tensor->data;
-    if (!choose_variant(l, &v)) {
+    for (uint32_t k = 0; k < l->output_count; k++) wanted[k] = l->at.values->outputs[k]->tensor->data;
+    if (uir_launch_choose_igraph(&l->at, NULL, &v) != UIR_STATUS_OK) {
         fail_launch(l, IGRAPH, "no variant of the kernel is for these sizes");
         return UIR_STATUS_OK;
     }
-    const uir_lowered *low = &l->kernel->lowered;
+    const uir_lowered *low = &l->at.kernel->lowered;
     const uir_igraph *g = low->igraphs.igraphs[v];
     bool small = count_operations(l) <= limit, fine = true;
     if (small) {
@@ -351,28 +262,14 @@ static uir_status check_stages(launch *l) {
     return UIR_STATUS_OK;
 }
 
-static const uir_middle_kernel *find_kernel(const checker *c, const char *name) {
-    for (uint32_t i = 0; i < c->middle.kernels.count; i++)
-        if (!strcmp(c->middle.kernels.data[i].name, name)) return &c->middle.kernels.data[i];
-    return NULL;
-}
-
 static uir_status after_values(void *user, const uir_node_values *values) {
     checker *c = user;
-    const uir_node_info *node = uir_node_get(values->module, values->node);
-    if (node->op != UIR_OP_GROUP || c->differs) return UIR_STATUS_OK;
-    launch l = {.c = c, .values = values, .node = node, .output_count = node->output_count};
-    uint32_t count;
-    const uir_dim *sizes = uir_node_dims(values->module, node, "sizes", &count);
-    l.kernel = find_kernel(c, uir_node_string(values->module, node, "kernel", ""));
-    l.name = uir_string_text(&values->module->strings, node->name);
-    if (!l.kernel || count > 64) return UIR_STATUS_OK;
-    for (uint32_t i = 0; i < count; i++)
-        if (!evaluate(&l, sizes[i], &l.sizes[i])) return UIR_STATUS_OK;
+    launch l = {.c = c, .output_count = uir_node_get(values->module, values->node)->output_count};
+    if (c->differs || !uir_launch_find(c->launcher, values, &l.at)) return UIR_STATUS_OK;
     uir_arena_init(&l.arena, c->allocator);
     uir_status status = check_stages(&l);
-    c->launched++;
     uir_arena_deinit(&l.arena);
+    c->launched++;
     return status;
 }
 
@@ -411,6 +308,8 @@ static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cl
     if (status == UIR_STATUS_OK) compare_outputs(c, CLEANED, clean, reference, count, false);
     if (status == UIR_STATUS_OK && !c->differs)
         status = uir_middle_run(cleaned->primitives, &options, c->allocator, c->diagnostics, &c->middle);
+    if (status == UIR_STATUS_OK && !c->differs)
+        status = uir_launcher_create(&c->middle, c->options->cancel, 1, c->allocator, &c->launcher);
     if (status == UIR_STATUS_OK && !c->differs) {
         c->groups = count_groups(cleaned->primitives);
         status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
@@ -442,10 +341,7 @@ uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *i
         status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &second, &cleaned);
     if (status == UIR_STATUS_OK)
         status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_pipeline_devices_get(devices)->devices[0]);
-    for (uint32_t i = 0; i < c.runners.count; i++) {
-        uir_kernel_runner_destroy(c.runners.data[i].vm);
-        uir_kernel_runner_destroy(c.runners.data[i].native);
-    }
+    uir_launcher_destroy(c.launcher);
     uir_middle_deinit(&c.middle);
     uir_compiled_deinit(&cleaned);
     uir_compiled_deinit(&plain);

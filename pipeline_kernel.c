@@ -151,6 +151,10 @@ const char *uir_kernel_runner_name(size_t index) {
     return index < ROW_COUNT ? rows[index].name : NULL;
 }
 
+const char *uir_kernel_runner_variant(size_t index, size_t variant) {
+    return index < ROW_COUNT ? rows[index].variant(variant) : NULL;
+}
+
 static const runner_row *find_row(const char *name, size_t length) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length)) return &rows[i];
@@ -172,6 +176,17 @@ static uir_status check_variant(const runner_row *row, const char *variant, uir_
                      "'%s' has no variant '%s' on this machine; it has %s", row->name, variant, have);
 }
 
+uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics) {
+    const char *colon = strchr(name, ':');
+    const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
+    if (row) return colon ? check_variant(row, colon + 1, diagnostics) : UIR_STATUS_OK;
+    char have[160] = "";
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", rows[i].name);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                     "nothing here runs kernels by the name '%s'; there are %s", name, have);
+}
+
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
                                     const volatile bool *cancel, uir_diagnostics *diagnostics,
                                     uir_kernel_runner **out_runner) {
@@ -179,10 +194,7 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
     const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
     uir_kernel_runner *runner;
     *out_runner = NULL;
-    if (!row)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "nothing here runs kernels by the name '%s'; there are interpreter, vm, cpu", name);
-    if (colon) UIR_TRY(check_variant(row, colon + 1, diagnostics));
+    UIR_TRY(uir_kernel_runner_check(name, diagnostics));
     if (row->device && strcmp(row->device, igraph->device->name)) {
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "kernel @%s is for '%s': '%s' cannot run it, the interpreter can", igraph->name,

@@ -7,7 +7,7 @@
 
 #include "ir/igraph.h"
 
-/* The descriptions that kernel texts may name after `on`.. */
+/* The descriptions that kernel texts may name after `on`. */
 typedef struct uir_pipeline_devices uir_pipeline_devices;
 /* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
 uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const char *cpu_variant,
@@ -19,6 +19,8 @@ const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *devi
 uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
 
 typedef struct uir_kernel_runner uir_kernel_runner;
+/* INVALID_ARGUMENT, saying what there is, for a name that no runner has. */
+uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics);
 /* `name` as above. INVALID_ARGUMENT with a message that lists the runners when there is none of that name. `cancel` (or
  * NULL) is polled here and in runs, where the runner can: CANCELLED. */
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
@@ -30,5 +32,7 @@ uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arg
                                  uint32_t threads, uir_diagnostics *diagnostics);
 /* Names of runners that work on this machine; NULL past the end. */
 const char *uir_kernel_runner_name(size_t index);
+/* What may stand after the colon of runner `index`; NULL past the end. */
+const char *uir_kernel_runner_variant(size_t index, size_t variant);
 
 #endif

@@ -360,8 +360,17 @@ static void print_kernel(const uir_middle *middle, const uir_lowered *l, uir_tex
     }
 }
 
-uir_status uir_middle_print(const uir_middle *middle, size_t inline_limit, uir_text *text) {
-    UIR_TRY(uir_module_print(middle->module, inline_limit, text));
+uir_status uir_middle_print_kernel(const uir_middle *middle, const char *name, uir_text *text) {
+    for (uint32_t i = 0; i < middle->kernels.count; i++) {
+        if (strcmp(middle->kernels.data[i].name, name) != 0) continue;
+        print_kernel(middle, &middle->kernels.data[i].lowered, text);
+        return uir_text_status(text);
+    }
+    return UIR_STATUS_NOT_FOUND;
+}
+
+uir_status uir_middle_print(const uir_middle *middle, const uir_print_options *options, uir_text *text) {
+    UIR_TRY(uir_module_print_with(middle->module, options, text));
     for (uint32_t i = 0; i < middle->kernels.count; i++) {
         uir_text_append_string(text, "\n");
         print_kernel(middle, &middle->kernels.data[i].lowered, text);
@@ -472,6 +481,32 @@ static uint32_t count_lines(const char *at, const char *end) {
     return lines;
 }
 
+/* The steps of a schedule stand as comments above its functions: kept, so that the text is itself again. */
+static uir_status keep_steps(uir_middle *middle, const char *text, const char *part, const char *end) {
+    const char *begin = part, *name = part + strlen("func @");
+    uir_middle_kernel *kernel = NULL;
+    size_t length = 0;
+    while (name + length < end &&
+           (name[length] == '_' || (name[length] >= '0' && name[length] <= '9') ||
+            (name[length] >= 'a' && name[length] <= 'z') || (name[length] >= 'A' && name[length] <= 'Z')))
+        length++;
+    for (uint32_t i = 0; i < middle->kernels.count; i++)
+        if (strlen(middle->kernels.data[i].name) == length && !memcmp(middle->kernels.data[i].name, name, length))
+            kernel = &middle->kernels.data[i];
+    while (begin > text) {
+        const char *line = begin - 1;
+        while (line > text && line[-1] != '\n') line--;
+        if (line + 2 > begin || line[0] != '#' || line[1] != ' ') break;
+        begin = line;
+    }
+    for (const char *line = begin; kernel && line < part;) {
+        const char *next = (const char *)memchr(line, '\n', (size_t)(part - line)) + 1;
+        uir_text_append(&kernel->lowered.steps, line + 2, (size_t)(next - line) - 2);
+        line = next;
+    }
+    return kernel ? uir_text_status(&kernel->lowered.steps) : UIR_STATUS_OK;
+}
+
 static uir_status parse(const char *text, size_t length, const char *file, const uir_module *constants,
                         const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_module **out_module,
                         uir_middle *middle) {
@@ -483,6 +518,7 @@ static uir_status parse(const char *text, size_t length, const char *file, const
     while (part < end) {
         const char *next = find_part(part + 1, end);
         UIR_TRY(parse_part(middle, part, (size_t)(next - part), line, file, diagnostics));
+        if (middle->stage == UIR_MIDDLE_SCHEDULE) UIR_TRY(keep_steps(middle, text, part, end));
         line += count_lines(part, next);
         part = next;
     }

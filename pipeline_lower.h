@@ -62,7 +62,9 @@ uir_status uir_middle_run(uir_module *module, const uir_middle_options *options,
 void uir_middle_deinit(uir_middle *middle);
 
 /* Appends the text of the stage that it is at. */
-uir_status uir_middle_print(const uir_middle *middle, size_t inline_limit, uir_text *text);
+uir_status uir_middle_print(const uir_middle *middle, const uir_print_options *options, uir_text *text);
+/* Of the kernel of that name alone, without the module; NOT_FOUND when there is none. */
+uir_status uir_middle_print_kernel(const uir_middle *middle, const char *name, uir_text *text);
 /* Reads a stage's text and goes on to options->last. `*out_module` is owned by the caller; `constants` as for
  * uir_module_parse. */
 uir_status uir_middle_continue(const char *text, size_t length, const char *file, uir_middle_stage from,

@@ -254,10 +254,17 @@ void uir_type_print(const uir_module *module, const uir_type *type, uir_text *te
  * larger ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can
  * resolve. */
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text);
+/* The same with a say for the caller: a constant that is too long is written out all the same where `elide` says no. */
+typedef struct uir_print_options {
+    size_t inline_limit;
+    bool (*elide)(void *user, const uir_tensor *constant); /* NULL: all that are too long */
+    void *user;
+} uir_print_options;
+uir_status uir_module_print_with(const uir_module *module, const uir_print_options *options, uir_text *text);
 /* "v12": what the text calls a value without a name. A value that really is called so has its name in quotes beside it.
  */
 bool uir_graph_is_number_name(const char *name, size_t length);
-/* `constants`: a module whose constants the hashes refer to, or NULL. */
+/* `constants`: a module whose constants, tensors of attributes among them, the hashes refer to, or NULL. */
 uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text,
                             size_t length, const char *file, const uir_module *constants, uir_module **out_module);
 
@@ -281,6 +288,9 @@ typedef struct uir_interpreter_options {
     void (*after_node)(void *user, const uir_module *module, uir_node_id node, double ms);
     /* The same with what it read and made, and the symbols that have a value; a status other than OK ends the run. */
     uir_status (*after_values)(void *user, const struct uir_node_values *values);
+    /* Runs a group in place of its body, into results that are there, zeroed. Not called for a group whose results'
+     * extents are not known before. *out_ran false: the body runs after all. */
+    uir_status (*run_group)(void *user, const struct uir_node_values *values, bool *out_ran);
     void *user;
     uint64_t byte_limit; /* of tensors alive at once; 0: none. Over it: UIR_STATUS_LIMIT */
     uint32_t

@@ -10,7 +10,11 @@ typedef struct parser {
     uir_tokenizer t;
     uir_arena arena;
     const uir_module *constants;
-    uint64_t *hashes;                  /* of the constants, by value; made when first needed */
+    bool listed; /* the constants are below */
+    uir_vector(struct hashed {
+        uint64_t hash;
+        uir_tensor *tensor;
+    }) hashed;
     uir_strings values;                /* names of values */
     uir_vector(uir_value_id) value_of; /* by name */
     uir_strings sizes;
@@ -222,6 +226,22 @@ static uir_status fill_elements(parser *p, uir_tensor *tensor, bool splat) {
     return uir_tokenizer_expect(&p->t, "]");
 }
 
+static uir_status list_constant(parser *p, uir_tensor *tensor) {
+    return uir_vector_push(&p->arena, &p->hashed, ((struct hashed){uir_tensor_hash(tensor), tensor}));
+}
+
+static uir_status list_constants(parser *p) {
+    const uir_module *m = p->constants;
+    p->listed = true;
+    for (uint32_t v = 1; m && v < m->values.count; v++)
+        if (m->values.data[v].constant) UIR_TRY(list_constant(p, m->values.data[v].constant));
+    for (uint32_t n = 1; m && n < m->nodes.count; n++)
+        for (uint32_t a = 0; a < m->nodes.data[n].attribute_count; a++)
+            if (m->nodes.data[n].attributes[a].kind == UIR_ATTRIBUTE_TENSOR)
+                UIR_TRY(list_constant(p, m->nodes.data[n].attributes[a].value.tensor));
+    return UIR_STATUS_OK;
+}
+
 static uir_status find_hashed(parser *p, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                               uir_tensor **out_tensor) {
     if (!at_kind(p, UIR_TOKEN_STRING)) return unexpected(p, "a hash in quotes");
@@ -232,16 +252,10 @@ static uir_status find_hashed(parser *p, uir_dtype dtype, uint32_t rank, const i
         if (digit < 0 || p->t.current.length != 16) return unexpected(p, "16 hexadecimal digits");
         hash = hash << 4 | (uint64_t)digit;
     }
-    uint32_t count = p->constants ? p->constants->values.count : 0;
-    if (count && !p->hashes) {
-        UIR_TRY_ALLOCATE(p->hashes, uir_arena_allocate_array(&p->arena, count, sizeof *p->hashes));
-        for (uint32_t v = 1; v < count; v++)
-            if (p->constants->values.data[v].constant)
-                p->hashes[v] = uir_tensor_hash(p->constants->values.data[v].constant);
-    }
-    for (uint32_t v = 1; v < count; v++) {
-        uir_tensor *tensor = p->constants->values.data[v].constant;
-        if (!tensor || p->hashes[v] != hash || tensor->dtype != dtype || tensor->rank != rank ||
+    if (!p->listed) UIR_TRY(list_constants(p));
+    for (uint32_t i = 0; i < p->hashed.count; i++) {
+        uir_tensor *tensor = p->hashed.data[i].tensor;
+        if (p->hashed.data[i].hash != hash || tensor->dtype != dtype || tensor->rank != rank ||
             memcmp(tensor->shape, shape, rank * sizeof *shape) != 0)
             continue;
         uir_tensor_retain(tensor);
@@ -249,7 +263,9 @@ static uir_status find_hashed(parser *p, uir_dtype dtype, uint32_t rank, const i
         uir_tokenizer_advance(&p->t);
         return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(&p->t, "no constant with this hash is at hand");
+    return uir_tokenizer_error(&p->t, "the numbers of this constant are elided, and no model at hand has them: nothing "
+                                      "can be computed with it (--constants names a model; --constants inline prints "
+                                      "a text with all numbers)");
 }
 
 /* What follows a constant's type: a list, a splat or a hash. */

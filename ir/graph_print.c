@@ -7,7 +7,7 @@
 typedef struct printer {
     const uir_module *module;
     uir_text *text;
-    size_t inline_limit;
+    const uir_print_options *options;
     uir_arena arena;
     uir_strings names;      /* taken by values */
     uir_string *value_name; /* by value; id 0: none chosen yet */
@@ -84,7 +84,8 @@ static void print_element(uir_text *text, const uir_tensor *tensor, uint64_t ind
 
 static void print_elements(printer *p, const uir_tensor *tensor) {
     uir_tensor view = uir_tensor_as_written(tensor);
-    if (view.element_count > p->inline_limit) {
+    const uir_print_options *options = p->options;
+    if (view.element_count > options->inline_limit && (!options->elide || options->elide(options->user, tensor))) {
         uir_text_append_format(p->text, "hash \"%016llx\"", (unsigned long long)uir_tensor_hash(tensor));
         return;
     }
@@ -528,7 +529,11 @@ static uir_status print_module(printer *p) {
 }
 
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text) {
-    printer p = {.module = module, .text = text, .inline_limit = inline_limit};
+    return uir_module_print_with(module, &(uir_print_options){.inline_limit = inline_limit}, text);
+}
+
+uir_status uir_module_print_with(const uir_module *module, const uir_print_options *options, uir_text *text) {
+    printer p = {.module = module, .text = text, .options = options};
     uir_arena_init(&p.arena, module->allocator);
     uir_status status = print_module(&p);
     if (p.sizes) uir_dims_destroy(p.sizes);

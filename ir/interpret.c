@@ -390,11 +390,52 @@ static double now_ms(void) {
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
 }
 
+static uir_node_values values_of(const uir_call *call) {
+    const uir_interpreter *interpreter = call->interpreter;
+    return (uir_node_values){call->module,
+                             call->node_id,
+                             call->inputs,
+                             call->outputs,
+                             interpreter->symbol_values,
+                             interpreter->symbol_bound,
+                             interpreter->symbol_count};
+}
+
+/* A group by the hook, into results made for it; what is made stays with the call. */
+static uir_status run_hooked(uir_call *call, bool *out_ran) {
+    int64_t shape[UIR_MAX_RANK];
+    uir_tensor *tensor;
+    *out_ran = false;
+    for (uint32_t i = 0; i < call->node->output_count; i++) {
+        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
+        bool known = type->kind == UIR_VALUE_TENSOR && type->rank_known && type->dtype;
+        for (uint32_t d = 0; known && d < type->rank; d++)
+            known = evaluate(call->interpreter, type->dims[d], &shape[d]) && shape[d] >= 0;
+        if (!known) return UIR_STATUS_OK;
+    }
+    for (uint32_t i = 0; i < call->node->output_count; i++) {
+        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
+        for (uint32_t d = 0; d < type->rank; d++) (void)evaluate(call->interpreter, type->dims[d], &shape[d]);
+        UIR_TRY(uir_call_create(call, i, type->dtype, type->rank, shape, &tensor));
+    }
+    uir_node_values values = values_of(call);
+    return call->interpreter->options.run_group(call->interpreter->options.user, &values, out_ran);
+}
+
 /* Runs one node on operands; on success all its outputs are made and checked. */
 static uir_status run_call(uir_call *call) {
     run_function run = functions[call->node->op];
     if (!run) return uir_call_fail(call, UIR_STATUS_INTERNAL, "not a primitive");
-    uir_status status = run(call);
+    bool ran = false;
+    uir_status status = UIR_STATUS_OK;
+    if (call->node->op == UIR_OP_GROUP && call->interpreter->options.run_group) {
+        status = run_hooked(call, &ran);
+        for (uint32_t i = 0; status == UIR_STATUS_OK && !ran && i < call->node->output_count; i++) {
+            uir_datum_release(call->outputs[i]);
+            call->outputs[i] = NULL;
+        }
+    }
+    if (status == UIR_STATUS_OK && !ran) status = run(call);
     if (status == UIR_STATUS_OK && uir_call_cancelled(call)) status = UIR_STATUS_CANCELLED;
     return explain(call, status);
 }
@@ -436,13 +477,7 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
         if (status == UIR_STATUS_OK && interpreter->options.after_node)
             interpreter->options.after_node(interpreter->options.user, module, node_id, now_ms() - start);
         if (status == UIR_STATUS_OK && interpreter->options.after_values) {
-            uir_node_values values = {module,
-                                      node_id,
-                                      inputs,
-                                      outputs,
-                                      interpreter->symbol_values,
-                                      interpreter->symbol_bound,
-                                      interpreter->symbol_count};
+            uir_node_values values = values_of(&call);
             status = interpreter->options.after_values(interpreter->options.user, &values);
         }
     }

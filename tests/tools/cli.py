@@ -102,9 +102,9 @@ def save(model, path):
     return path
 
 
-def product_model():
-    weights = numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(3, 4), "w")
-    return make_model([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [value("x", ["batch", 3])],
+def product_model(rows=3):
+    weights = numpy_helper.from_array(np.arange(rows * 4, dtype=np.float32).reshape(rows, 4), "w")
+    return make_model([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [value("x", ["batch", rows])],
                       [value("y", None)], [weights])
 
 

@@ -17,7 +17,8 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
 import layers
-from cli import (BAD_FILE, FAILED, KERNEL, OPT, RAN, ROOT, USAGE, Case, expect, fails, main, run)
+from cli import (BAD_FILE, FAILED, KERNEL, OPT, RAN, ROOT, USAGE, Case, expect, fails, main, product_model, run, save,
+                 write_set)
 
 
 # ---- uir-opt ----
@@ -69,8 +70,9 @@ def test_running_kernels():
                                        (BAD_FILE, ["f32[2,3]", "%x", "f32[1,1]"], ["--input", "x=" + c.path("x.npy")])):
             fails(code, *words, command=[OPT, k, "--run", *arguments])
         done = run(OPT, k, "--run", *size, "--save", k)
-        expect(done.returncode == FAILED and "y.npy" in done.err, "an unwritable folder", done)
-        fails(USAGE, "--run", command=[OPT, c.write("m.txt", run(OPT, c.model).stdout), "--run"])
+        expect(done.returncode == FAILED and "cannot make the folder" in done.err, "a folder that is a file", done)
+        done = run(OPT, k, "--run", *size, "--save", c.path("made"))
+        expect(done.returncode == RAN and os.path.exists(c.path("made", "y.npy")), "the folder is made", done)
         fails(USAGE, "unknown option", "did you mean --device?", command=[OPT, k, "--devcie", "vm"])
         fails(USAGE, "no file", command=[OPT])
         fails(USAGE, "-o", command=[OPT, k, "-o"])
@@ -103,6 +105,173 @@ def test_texts_go_round():
             once = run(OPT, file)
             twice = run(OPT, c.write("again.loop", once.stdout))
             expect(once.returncode == RAN and twice.stdout == once.stdout, f"{file}: the text is not itself again", twice)
+
+
+TIED = """igraph @grow on cpu {
+  dim M in 0..64, N in 1..64
+  ptr %a : dram f32 [M,N] in 0
+  ptr %b : dram f32 [M,N] out 0 tied %a
+  phase { parallel p : M group
+    if p >= 1 { binary.add.f32 %b[p, 0:N], %b[p, 0:N], 1 }
+  }
+}
+"""
+
+
+def test_tied_results_begin_with_their_operand():
+    with Case() as c:
+        k = c.write("k.igraph", TIED)
+        np.save(c.path("a.npy"), c.x)
+        for device in ("interpreter", "vm", "cpu"):
+            done = run(OPT, k, "--run", "--check", "--device", device, "--dim", "M=2", "--dim", "N=3", "--input",
+                       "a=" + c.path("a.npy"), "--save", c.folder)
+            expect(done.returncode == RAN and "agrees" in done.out, f"a tied kernel on {device}", done)
+            expect(np.array_equal(np.load(c.path("b.npy")), c.x + np.array([[0], [1]], np.float32)), device, done)
+
+
+def stages():
+    listed = run(OPT, "--list").out
+    return (["onnx", "primitives"] + re.findall(r"^  ([a-z_-]+) ", listed, re.M),
+            re.search(r"^stages after these:(.*) emit$", listed, re.M).group(1).split())
+
+
+def test_options_do_something_or_are_refused():
+    with Case() as c:
+        k, text = c.write("k.igraph", KERNEL), c.path("m.txt")
+        loops = c.write("f.loop", run(OPT, c.model, "--after", "loop", "--kernel", "k0_matmul").stdout)
+        expect(run(OPT, c.model, "--after", "igraph", "-o", text).returncode == RAN, "the text of a model")
+        write_set(c.path("data"), c.x, c.y)
+        # What each option is for: a model or its text printed or run, kernels printed or run.
+        uses = {"--after": "mM tT k", "--from": "tT k", "-o": "mt k l", "--constants": "mtT", "--external-data": "mMtT", "--device": "mMtT kK",
+                "--kernel": "mMtT kK", "--dim": "MT K", "--tile": "K", "--data": "MT", "--input": "MT K",
+                "--random": "MT K", "--save": "MT K", "--check": "MT K", "--time": "K", "--seconds": "K",
+                "--threads": "MT K"}
+        values = {"--after": "nosuch", "--from": "nosuch", "-o": c.path("out"), "--constants": "absent.onnx", "--external-data": c.path("absent"),
+                  "--device": "nosuch", "--kernel": "nosuch", "--dim": "nosuch=1", "--tile": "nosuch=1",
+                  "--data": c.path("absent"), "--input": "nosuch=x.npy", "--random": "1", "--save": c.path("saved"),
+                  "--seconds": "0.1", "--threads": "3"}
+        commands = {"m": [c.model], "M": [c.model, "--run"], "t": [text], "T": [text, "--run"], "k": [k],
+                    "K": [k, "--run"], "l": [loops]}
+        for use, command in commands.items():
+            for option, where in uses.items():
+                arguments = [option] + ([values[option]] if option in values else [])
+                done = run(OPT, *command, *arguments)
+                if use not in where:
+                    expect(done.returncode == USAGE and f"{option} is not for " in done.err and not done.stdout,
+                           f"{option} in {use}", done)
+                elif option in ("-o", "--random", "--save"):
+                    expect(done.returncode == RAN, f"{option} in {use}", done)
+                elif option == "--check" and use == "M":
+                    expect(done.returncode == USAGE and "--check compares kernels" in done.err, option, done)
+                elif option not in ("--check", "--time"):
+                    expect(done.returncode in (USAGE, BAD_FILE) and done.err, f"{option} in {use}", done)
+        for device in ("cuda", "ascend", "nonsense", "vm", "interpreter", "cpu:nonsense", "cpu:"):
+            for command in ([c.model, "--after", "emit"], [text, "--after", "emit"], [k, "--after", "emit"]):
+                done = run(OPT, *command, "--device", device)
+                expect(done.returncode == USAGE and not done.stdout, f"a source for {device}", done)
+        done = run(OPT, os.path.join(ROOT, "tests", "igraph", "cuda_softmax.igraph"), "--after", "emit")
+        expect(done.returncode == 4 and "no emitter" in done.err, "no source for cuda", done)
+        for code, words, arguments in (
+                (USAGE, ["given twice"], [c.model, "--after", "onnx", "--after", "fusion"]),
+                (USAGE, ["does not come after"], [text, "--after", "loop"]),
+                (USAGE, ["does not come after"], [k, "--from", "runs", "--after", "verify"]),
+                (USAGE, ["emit"], [c.model, "--run", "--after", "emit"]),
+                (USAGE, ["every stage"], [c.model, "--run", "--after", "fusion", "--device", "vm"]),
+                (USAGE, ["at least 1"], [k, "--run", "--device", "cpu", "--threads", "0"]),
+                (USAGE, ["inline"], [text, "--run", "--constants", "inline"]),
+                (USAGE, ["--seconds"], [k, "--run", "--seconds", "2"]),
+                (USAGE, ["--dim"], [c.model, "--run", "--data", c.path("data"), "--dim", "N=1"]),
+                (USAGE, ["loop function"], [loops, "--run"]),
+                (USAGE, ["alone"], [c.model, "--list"]),
+                (USAGE, ["empty"], [k, "-o", ""]),
+                (USAGE, ["there are"], [c.model, "--after", "igraph", "--kernel", "nosuch"]),
+                (BAD_FILE, ["input_0"], [c.model, "--run", "--data", c.folder])):
+            fails(code, *words, command=[OPT, *arguments])
+
+
+def test_models_and_their_texts_run():
+    with Case() as c:
+        data = c.path("data")
+        write_set(data, c.x, c.y)
+        before, middle = stages()
+        for stage in before[:2] + before[-1:] + middle:
+            text = c.path(stage + ".txt")
+            expect(run(OPT, c.model, "--after", stage, "-o", text).returncode == RAN, stage)
+            for command in ([c.model, "--after", stage], [text]):
+                done = run(OPT, *command, "--run", "--data", data, "--save", c.path("out"))
+                expect(done.returncode == RAN and "agrees with output_0" in done.out, f"{stage} of {command}", done)
+            if stage in ("onnx", "fusion", "schedule", "runs"):
+                for device in ("vm", "cpu") if stage == "fusion" else ("vm",):
+                    done = run(OPT, text, "--run", "--data", data, "--device", device, "--check")
+                    expect(done.returncode == RAN and "in every bit" in done.out, f"{stage} on {device}", done)
+        # An edit is run, by whatever runs it.
+        for stage, old, new in (("primitives", rb"matmul\((%\w+), (%\w+)\)", rb"neg(\1)"),
+                                ("loop", rb"f32\(0\)", b"f32(1)"), ("runs", rb"fill\.f32 (.*), 0\n", rb"fill.f32 \1, 1\n")):
+            edited, count = re.subn(old, new, open(c.path(stage + ".txt"), "rb").read())
+            text = c.write("edited.txt", edited)
+            expect(count, f"nothing to edit after {stage}")
+            done = run(OPT, text, "--run", "--data", data)
+            expect(done.returncode == (BAD_FILE if stage == "primitives" else 1), f"the edited text of {stage}", done)
+            expect("edited.txt:" in done.err or "DIFFERS" in done.out, f"what is wrong after {stage}", done)
+        kernel = re.search(r"^igraph @(\w+)", open(c.path("runs.txt")).read(), re.M).group(1)
+        for command in ([c.model], [c.path("runs.txt")]):
+            done = run(OPT, *command, "--run", "--kernel", kernel, "--device", "vm", "--check")
+            expect(done.returncode == RAN and "agrees" in done.out, f"one kernel of {command}", done)
+        done = run(OPT, c.model, "--after", "igraph", "--kernel", kernel)
+        expect(done.returncode == RAN and done.out.startswith(f"igraph @{kernel} "), "one kernel's text", done)
+        done = run(OPT, c.write("one.igraph", done.stdout), "--run", "--check")
+        expect(done.returncode == RAN and "agrees" in done.out, "it is a file of kernels", done)
+
+
+def test_kernels_that_do_not_fit_their_group_are_refused():
+    """Arguments that the group has not, of other types or extents, other dims: a message with the place, no crash."""
+    edits = {"igraph": ((rb"( in) 0\n", rb"\1 7\n"), (rb"( out) 0\n", rb"\1 9\n"), (rb"dram f32 \[", b"dram f32 [3, "),
+                        (rb"dram f32", b"dram f64"), (rb"  dim ", b"  dim more\n  dim ")),
+             "loop": ((rb"(tensor.* in) 0\n", rb"\1 7\n"), (rb"(tensor.* out) 0\n", rb"\1 9\n"),
+                      (rb"(tensor \w+ : f32 \[)", rb"\g<1>3, "), (rb"(tensor \w+ :) f32", rb"\1 f64"),
+                      (rb"  dim ", b"  dim more\n  dim "))}
+    with Case() as c:
+        data = write_set(c.path("data"), c.x, c.y)
+        for stage, rows in edits.items():
+            whole = run(OPT, c.model, "--after", stage).stdout
+            for old, new in rows:
+                edited, count = re.subn(old, new, whole, count=1)
+                expect(count, f"nothing to edit of {stage}: {old}")
+                for device in ("interpreter", "vm"):
+                    done = run(OPT, c.write("edited.txt", edited), "--run", "--data", data, "--device", device)
+                    expect(done.returncode in (USAGE, BAD_FILE) and done.err.startswith("uir-opt: ") and not done.stdout,
+                           f"{stage}: {old} to {new} on {device}", done)
+
+
+def test_weights_are_elided():
+    with Case() as c:
+        rows = 40
+        model = save(product_model(rows), c.path("large.onnx"))
+        for stage in ("onnx", "primitives", "igraph"):
+            text = run(OPT, model, "--after", stage)
+            expect(text.returncode == RAN and len(text.stdout) < 6000 and b'hash "' in text.stdout, stage, text)
+            expect(text.out.startswith(f"# stage: {stage}\n# constants: "), "the first lines", text)
+            file = c.write("text.txt", text.stdout)
+            again = run(OPT, file, "--after", stage)
+            expect(again.stdout == text.stdout, f"{stage} is itself again", again)
+            whole = run(OPT, file, "--after", stage, "--constants", "inline")
+            expect(whole.returncode == RAN and b"hash" not in whole.stdout, "every number", whole)
+            expect(whole.stdout == run(OPT, model, "--after", stage, "--constants", "inline").stdout, "the same", whole)
+            own = c.write("own.txt", whole.stdout)
+            expect(run(OPT, own, "--run").stdout == run(OPT, file, "--run").stdout, "both run", None)
+            expect(run(OPT, own, "--after", stage).stdout == whole.stdout, "what no model at hand has stays", None)
+            lost = c.write("lost.txt", text.out.replace(model, c.path("away.onnx")))
+            for arguments in (["--run"], []):
+                done = fails(BAD_FILE, "elided", "--constants", command=[OPT, lost, *arguments])
+                expect(re.search(r"lost\.txt:\d+:\d+: error", done.err), "its line", done)
+            done = run(OPT, lost, "--constants", model, "--run")
+            expect(done.returncode == RAN, "the model named", done)
+        # What an edit makes of constants no model has: it is written out.
+        text = run(OPT, model, "--after", "primitives").out
+        edited = re.sub(r"(constant %\w+(?: \"[^\"]*\")?: f32\[)\d+, 4\] = hash \"\w+\"", rf"\g<1>{rows}, 4] = splat 0.5", text)
+        expect(edited != text, "an edit")
+        done = run(OPT, c.write("edited.txt", edited), "--after", "drop-dead")
+        expect(done.returncode == RAN and "splat 0.5" in done.out, "a constant of one's own", done)
 
 
 def test_emitted_source_holds_plain_names():

@@ -30,6 +30,7 @@ typedef struct run_state {
     uint32_t buffer_count;
     void **pointers;
     size_t *sizes;
+    bool quiet; /* only looks whether it would run */
 } run_state;
 
 static double now_ms(void) {
@@ -45,7 +46,19 @@ static uir_status usage(const char *format, const char *a, const char *b) {
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
+static const char *device_of(const opt_options *options) {
+    return options->device ? options->device : "interpreter";
+}
+
 /* ---- sizes ---- */
+static uir_status no_symbol(const run_state *s, uir_isymbol_kind kind, const char *option, const char *text) {
+    fprintf(stderr, "uir-opt: error: --%s %s: @%s has no such %s; there are:", option, text, s->igraph->name, option);
+    for (uint32_t k = 0; k < s->igraph->symbols.count; k++)
+        if (s->igraph->symbols.data[k].kind == kind) fprintf(stderr, " %s", s->igraph->symbols.data[k].name);
+    fputc('\n', stderr);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
 /* Sets the symbols of one kind from "NAME=N" words; `given[i]` says which. */
 static uir_status take_sizes(run_state *s, const opt_list *list, uir_isymbol_kind kind, const char *option,
                              int64_t *values, bool *given) {
@@ -53,6 +66,7 @@ static uir_status take_sizes(run_state *s, const opt_list *list, uir_isymbol_kin
         const char *text = list->items[i], *equals = strchr(text, '=');
         char *end = NULL;
         long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        if ((!equals || end == equals + 1 || *end) && s->quiet) return UIR_STATUS_INVALID_ARGUMENT;
         if (!equals || end == equals + 1 || *end) return usage("--%s %s: write NAME=NUMBER", option, text);
         uint32_t at = 0;
         bool found = false;
@@ -66,9 +80,20 @@ static uir_status take_sizes(run_state *s, const opt_list *list, uir_isymbol_kin
             }
             at++;
         }
-        if (!found) return usage("--%s %s: the kernel has no such symbol", option, text);
+        if (!found && s->quiet) return UIR_STATUS_INVALID_ARGUMENT;
+        if (!found) return no_symbol(s, kind, option, text);
     }
     return UIR_STATUS_OK;
+}
+
+/* What a kernel's tied result begins with lies in its operand. */
+static void begin_tied(const run_state *s, void *const *pointers) {
+    for (uint32_t i = 0; i < s->buffer_count; i++) {
+        uint32_t tied = s->igraph->pointers.data[s->buffers[i].pointer].tied;
+        for (uint32_t k = 0; tied != UINT32_MAX && k < s->buffer_count; k++)
+            if (s->buffers[k].pointer == tied && s->sizes[i] && s->sizes[i] == s->sizes[k])
+                memcpy(pointers[i], pointers[k], s->sizes[i]);
+    }
 }
 
 /* A dim that was not given: the least that its facts allow and is at least 1. */
@@ -234,7 +259,7 @@ static void free_state(run_state *s) {
 /* ---- results ---- */
 static void print_sizes(const run_state *s) {
     uint32_t dim = 0, tile = 0;
-    printf("@%s on %s:", s->igraph->name, s->options->device);
+    printf("@%s on %s:", s->igraph->name, device_of(s->options));
     for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
         const uir_isymbol *symbol = &s->igraph->symbols.data[k];
         if (symbol->kind == UIR_ISYMBOL_DIM) printf(" %s=%lld", symbol->name, (long long)s->dims[dim++]);
@@ -314,6 +339,7 @@ static uir_status check(run_state *s) {
         if (!pointers[i]) status = UIR_STATUS_OUT_OF_MEMORY;
     }
     uir_kernel_arguments arguments = {s->dims, s->tiles, pointers};
+    if (status == UIR_STATUS_OK) begin_tied(s, pointers);
     if (status == UIR_STATUS_OK) status = uir_igraph_interpret(s->igraph, &arguments, NULL, s->diagnostics);
     for (uint32_t i = 0; i < s->buffer_count && status == UIR_STATUS_OK; i++) {
         const uir_ipointer *p = &s->igraph->pointers.data[s->buffers[i].pointer];
@@ -365,20 +391,24 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
 
 static uir_status run_in(run_state *s, uir_context *context) {
     uir_kernel_runner *runner = NULL;
-    uir_status status = bind_sizes(s);
+    uir_status status = s->options->seconds != 1 && !s->options->time
+                            ? usage("--seconds is how long --time%s%s takes", "", "")
+                            : bind_sizes(s);
     if (status == UIR_STATUS_OK) status = check_inputs(s);
     if (status == UIR_STATUS_OK) status = make_buffers(s, context);
     if (status == UIR_STATUS_OK) {
         opt_stop.polled = true;
-        status = uir_kernel_runner_create(&s->allocator, s->options->device, s->igraph, &opt_stop.cancel,
+        status = uir_kernel_runner_create(&s->allocator, device_of(s->options), s->igraph, &opt_stop.cancel,
                                           s->diagnostics, &runner);
         opt_stop.polled = false;
         if (status == UIR_STATUS_OK && opt_stop.cancel) status = UIR_STATUS_CANCELLED; /* it came too late to be seen */
     }
     uir_kernel_arguments arguments = {s->dims, s->tiles, s->pointers};
     if (status == UIR_STATUS_OK) print_sizes(s);
+    if (status == UIR_STATUS_OK) begin_tied(s, s->pointers);
     if (status == UIR_STATUS_OK)
         status = uir_kernel_runner_run(runner, &arguments, s->sizes, (uint32_t)s->options->threads, s->diagnostics);
+    if (status == UIR_STATUS_OK && s->options->save) status = opt_make_folder(s->options->save);
     if (status == UIR_STATUS_OK) status = show_outputs(s, context);
     if (status == UIR_STATUS_OK && s->options->check) status = check(s);
     if (status == UIR_STATUS_OK && s->options->time) status = measure(s, runner, &arguments);
@@ -386,7 +416,7 @@ static uir_status run_in(run_state *s, uir_context *context) {
     return status;
 }
 
-uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics) {
+static uir_status run_one(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics) {
     run_state s = {
         .options = options, .igraph = igraph, .diagnostics = diagnostics, .allocator = uir_allocator_system()};
     uir_context *context = NULL;
@@ -395,4 +425,32 @@ uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, 
     free_state(&s);
     uir_context_destroy(context);
     return status;
+}
+
+/* Whether the variant is for the sizes that are given. */
+static bool is_for_sizes(const opt_options *options, const uir_igraph *igraph) {
+    uir_diagnostics said;
+    run_state s = {
+        .options = options, .igraph = igraph, .diagnostics = &said, .allocator = uir_allocator_system(), .quiet = true};
+    uir_diagnostics_init(&said, &s.allocator);
+    bool fits = bind_sizes(&s) == UIR_STATUS_OK;
+    uir_diagnostics_deinit(&said);
+    free_state(&s);
+    return fits;
+}
+
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, uir_diagnostics *diagnostics) {
+    const uir_igraph *chosen = NULL;
+    const char *wanted = options->kernel ? options->kernel : list->count ? list->igraphs[0]->name : "";
+    uint32_t first = 0, variants = 0;
+    for (uint32_t i = list->count; i-- > 0;) {
+        if (strcmp(list->igraphs[i]->name, wanted)) continue;
+        first = i;
+        variants++;
+    }
+    if (!variants) return usage("there is no kernel '%s'%s", wanted, "");
+    for (uint32_t i = first; i < list->count && variants > 1 && !chosen; i++)
+        if (!strcmp(list->igraphs[i]->name, wanted) && is_for_sizes(options, list->igraphs[i]))
+            chosen = list->igraphs[i];
+    return run_one(options, chosen ? chosen : list->igraphs[first], diagnostics);
 }

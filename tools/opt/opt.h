@@ -1,9 +1,12 @@
-/* uir-opt: the IRs from outside. main.c reads the command line and moves between stages; kernel.c runs iGraphs. */
+/* uir-opt: the IRs from outside. options.c reads the command line and says what goes with what; main.c moves between
+ * stages; model.c takes a model or its text on; run.c runs one on data; kernel.c runs iGraphs. */
 #ifndef UIR_TOOLS_OPT_OPT_H
 #define UIR_TOOLS_OPT_OPT_H
 
-#include "base/tensor.h"
+#include "base/datum.h"
 #include "ir/igraph.h"
+#include "pipeline.h"
+#include "pipeline_lower.h"
 
 typedef struct opt_list {
     const char **items;
@@ -12,13 +15,36 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *kernel, *constants, *external_data;
+    const char *after, *from, *output, *device, *kernel, *constants, *external_data, *data;
     opt_list dims, tiles, inputs;
     const char *save;
     int64_t random, threads;
     double seconds;
-    bool run, check, time, list, help;
+    bool run, check, time, list, version, help;
+    uint32_t given; /* a bit for each row of the table that was on the command line */
 } opt_options;
+
+/* What a call does, and to what: each option is for some of these. */
+typedef enum opt_use {
+    OPT_PRINT_MODEL = 1 << 0,
+    OPT_PRINT_TEXT = 1 << 1, /* of a model, after a stage */
+    OPT_PRINT_KERNELS = 1 << 2,
+    OPT_PRINT_LOOP = 1 << 3,
+    OPT_RUN_MODEL = 1 << 4,
+    OPT_RUN_TEXT = 1 << 5,
+    OPT_RUN_KERNEL = 1 << 6,
+    OPT_PRINT = OPT_PRINT_MODEL | OPT_PRINT_TEXT | OPT_PRINT_KERNELS | OPT_PRINT_LOOP,
+    OPT_RUN = OPT_RUN_MODEL | OPT_RUN_TEXT | OPT_RUN_KERNEL,
+} opt_use;
+
+/* INVALID_ARGUMENT with a message. What was allocated is opt_options_free's, also after a failure. */
+uir_status opt_options_parse(int argc, char **argv, opt_options *out_options);
+void opt_options_free(opt_options *options);
+void opt_options_help(void);
+/* Every option that was given is for one of these uses: else what it is for. */
+uir_status opt_options_check(const opt_options *options, uint32_t uses);
+/* Says what is wrong with `word`, or with nothing in particular (NULL); INVALID_ARGUMENT. */
+uir_status opt_usage(const char *what, const char *word);
 
 /* What SIGINT and SIGTERM set. While nothing polls `cancel` they end the program at once. */
 typedef struct opt_signals {
@@ -33,13 +59,30 @@ uir_status opt_read_file(const char *path, char **out_text, size_t *out_length);
 
 /* To the file that the options name, or standard output. */
 uir_status opt_write_output(const opt_options *options, const char *text, size_t length);
+/* The folder of --save, made where it is not there. */
+uir_status opt_make_folder(const char *path);
+/* The device that kernels are made for, "cpu" or a variant of it: NULL for this machine's best, and what is not one is
+ * an error that says what there is. */
+uir_status opt_cpu_variant(const opt_options *options, const char **out_variant);
 
 /* Takes the options' model (`text` NULL), or the text of one after the stage `from`, on to the stage `after` and prints
- * its text. */
+ * its text, or runs it. */
 uir_status opt_run_module(const opt_options *options, const char *text, size_t length, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics);
 
-/* Runs one kernel on given or random data, as the options say. */
-uir_status opt_run_kernel(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics);
+/* What opt_run_values runs. */
+typedef struct opt_program {
+    const uir_module *module; /* of primitives */
+    uir_middle *middle;       /* its kernels; NULL: none */
+    const char *runner;       /* of iGraphs; NULL: loops by their interpreter, groups by the graph's */
+    const char *home;         /* the model that it came from; "" unknown */
+} opt_program;
+/* Runs a model on given or random data, shows its outputs and compares them with what the data expects. */
+uir_status opt_run_values(const opt_options *options, const opt_program *program, const uir_allocator *allocator,
+                          uir_diagnostics *diagnostics);
+
+/* Runs one of the kernels (the first that is for the sizes among those of the name, or of all), on given or random
+ * data, as the options say. They are verified and have their runs. */
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, uir_diagnostics *diagnostics);
 
 #endif

@@ -1,0 +1,222 @@
+/* The command line of uir-opt: one table of options, each with what it is for. */
+#include "opt.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum value_kind { TEXT_VALUE, LIST_VALUE, COUNT_VALUE, REAL_VALUE, NO_VALUE } value_kind;
+
+typedef struct option_row {
+    const char *name;
+    value_kind kind;
+    size_t offset;
+    uint32_t uses;
+    const char *argument, *help; /* lines of the help; NULL: under the row before */
+} option_row;
+
+enum { MODELS = OPT_PRINT_MODEL | OPT_PRINT_TEXT, RUN_MODELS = OPT_RUN_MODEL | OPT_RUN_TEXT };
+
+static const option_row rows[] = {
+    {"--after", TEXT_VALUE, offsetof(opt_options, after), MODELS | OPT_PRINT_KERNELS | RUN_MODELS, "STAGE",
+     "prints the IR after a stage, or runs it as it is there (--list names them; default: the last)"},
+    {"--from", TEXT_VALUE, offsetof(opt_options, from), OPT_PRINT_TEXT | OPT_PRINT_KERNELS | OPT_RUN_TEXT, "STAGE",
+     "the text is what this stage printed (default: as its first lines say)"},
+    {"-o", TEXT_VALUE, offsetof(opt_options, output), OPT_PRINT, "FILE", "writes there instead of standard output"},
+    {"--constants", TEXT_VALUE, offsetof(opt_options, constants), MODELS | OPT_RUN_TEXT, "WHAT",
+     "inline: prints every number. M.onnx: where the constants lie that a text names by hash (default: the model that "
+     "its first lines name)"},
+    {"--external-data", TEXT_VALUE, offsetof(opt_options, external_data), MODELS | RUN_MODELS, "DIR",
+     "where the model's data files lie, besides the folder of its path and of its real path"},
+    {"--run", NO_VALUE, offsetof(opt_options, run), OPT_RUN, NULL,
+     "runs a model, its text or a kernel, on given or random data"},
+    {"--device", TEXT_VALUE, offsetof(opt_options, device), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
+     "--run: interpreter (default: of the IR that the stage has), vm[:isa], cpu[:variant]; else cpu[:variant], for "
+     "which kernels are made"},
+    {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
+     "of several kernels this one (--run: a kernel by itself)"},
+    {"--dim", LIST_VALUE, offsetof(opt_options, dims), OPT_RUN, "M=4",
+     "a size; other dims of kernels take the least that is legal, of models 1"},
+    {"--tile", LIST_VALUE, offsetof(opt_options, tiles), OPT_RUN_KERNEL, "tr=8",
+     "a tile; others are the tiling function's choice"},
+    {"--data", TEXT_VALUE, offsetof(opt_options, data), RUN_MODELS, "DIR",
+     "input_N.pb (.npy) for every input; the outputs are compared with its output_N"},
+    {"--input", LIST_VALUE, offsetof(opt_options, inputs), OPT_RUN, "x=FILE.npy",
+     "data of an input, or of a kernel's pointer; others are seeded random"},
+    {"--random", COUNT_VALUE, offsetof(opt_options, random), OPT_RUN, "SEED", "the seed (default 0)"},
+    {"--save", TEXT_VALUE, offsetof(opt_options, save), OPT_RUN, "DIR", "writes the outputs as NAME.npy"},
+    {"--check", NO_VALUE, offsetof(opt_options, check), OPT_RUN, NULL,
+     "compares every bit with the kernels' interpreter"},
+    {"--time", NO_VALUE, offsetof(opt_options, time), OPT_RUN_KERNEL, NULL,
+     "the median and the least time of a kernel's runs"},
+    {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S", "of --time (default 1)"},
+    {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "for the cpu (default 1)"},
+    {"--list", NO_VALUE, offsetof(opt_options, list), 0, NULL, "stages and devices"},
+    {"--version", NO_VALUE, offsetof(opt_options, version), 0, NULL, "prints the version"},
+    {"--help", NO_VALUE, offsetof(opt_options, help), 0, NULL, "prints this"},
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0], HELP_COLUMN = 22, HELP_WIDTH = 112 };
+
+/* ---- messages ---- */
+uir_status opt_usage(const char *what, const char *word) {
+    fprintf(stderr, "uir-opt: error: %s%s%s%s\n  try: uir-opt --help\n", what, word ? " '" : "", word ? word : "",
+            word ? "'" : "");
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static void print_wrapped(const char *text) {
+    int column = HELP_COLUMN;
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
+void opt_options_help(void) {
+    puts("uir-opt FILE [OPTION...]\n"
+         "Works on the IRs: FILE is a model (.onnx) or the text of one after a stage, of a loop function or of "
+         "iGraphs.\n");
+    for (size_t r = 0; r < ROW_COUNT; r++) {
+        int column =
+            printf("  %s%s%s", rows[r].name, rows[r].argument ? " " : "", rows[r].argument ? rows[r].argument : "");
+        printf("%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
+        print_wrapped(rows[r].help);
+    }
+    puts("\nWhat a text names by hash it elides: it is read with the model at hand, and not computed with otherwise.\n"
+         "Exit codes: 0 fine, 1 results differ, 2 usage, 3 bad file, 4 unsupported, 5 device failed.");
+}
+
+/* ---- parsing ---- */
+static uir_status expected_number(const char *option, const char *value) {
+    fprintf(stderr, "uir-opt: error: %s takes a number, not '%s'\n  try: uir-opt --help\n", option, value);
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+static uir_status set_option(opt_options *options, size_t r, const char *value) {
+    const option_row *row = &rows[r];
+    char *field = (char *)options + row->offset, *end;
+    if ((options->given >> r & 1) && row->kind != LIST_VALUE && row->kind != NO_VALUE)
+        return opt_usage("given twice:", row->name);
+    options->given |= 1u << r;
+    errno = 0;
+    switch (row->kind) {
+    case NO_VALUE:
+        *(bool *)(void *)field = true;
+        return UIR_STATUS_OK;
+    case TEXT_VALUE:
+        *(const char **)(void *)field = value;
+        return *value ? UIR_STATUS_OK : opt_usage("an empty value for", row->name);
+    case LIST_VALUE: {
+        opt_list *list = (opt_list *)(void *)field;
+        const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+        if (!items) return UIR_STATUS_OUT_OF_MEMORY;
+        items[list->count++] = value;
+        list->items = items;
+        return UIR_STATUS_OK;
+    }
+    case COUNT_VALUE:
+        *(int64_t *)(void *)field = strtoll(value, &end, 10);
+        return *value >= '0' && *value <= '9' && !*end && !errno ? UIR_STATUS_OK : expected_number(row->name, value);
+    case REAL_VALUE:
+        *(double *)(void *)field = strtod(value, &end);
+        return end != value && !*end && *(double *)(void *)field >= 0 ? UIR_STATUS_OK
+                                                                      : expected_number(row->name, value);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status unknown_option(const char *name) {
+    const char *meant = NULL;
+    uint32_t best = 3;
+    for (size_t k = 0; k < ROW_COUNT; k++) {
+        uint32_t d = uir_edit_distance(name, rows[k].name);
+        if (d < best) best = d, meant = rows[k].name;
+    }
+    fprintf(stderr, "uir-opt: error: unknown option '%s'%s%s%s\n  try: uir-opt --help\n", name,
+            meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+    return UIR_STATUS_INVALID_ARGUMENT;
+}
+
+uir_status opt_options_parse(int argc, char **argv, opt_options *options) {
+    *options = (opt_options){.threads = 1, .seconds = 1};
+    for (int i = 1; i < argc; i++) {
+        const char *word = strcmp(argv[i], "-h") ? argv[i] : "--help";
+        size_t r = 0, length = strlen(word);
+        const char *equals = word[0] == '-' && word[1] == '-' ? strchr(word, '=') : NULL;
+        if (equals) length = (size_t)(equals - word);
+        while (r < ROW_COUNT && (strlen(rows[r].name) != length || memcmp(rows[r].name, word, length))) r++;
+        if (r == ROW_COUNT && word[0] == '-' && word[1]) return unknown_option(word);
+        if (r == ROW_COUNT) {
+            if (options->file) return opt_usage("one file at a time; unexpected", word);
+            options->file = word;
+            continue;
+        }
+        const char *value = equals ? equals + 1 : NULL;
+        if (rows[r].kind == NO_VALUE && value) return opt_usage("takes no value:", word);
+        if (rows[r].kind != NO_VALUE && !value) {
+            if (i + 1 == argc) return opt_usage("a value is missing after", word);
+            value = argv[++i];
+        }
+        UIR_TRY(set_option(options, r, value));
+    }
+    return UIR_STATUS_OK;
+}
+
+void opt_options_free(opt_options *options) {
+    for (size_t r = 0; r < ROW_COUNT; r++)
+        if (rows[r].kind == LIST_VALUE) free(((opt_list *)(void *)((char *)options + rows[r].offset))->items);
+}
+
+/* ---- what goes with what ---- */
+static const struct {
+    uint32_t use;
+    const char *name;
+} use_names[] = {
+    {OPT_PRINT_MODEL, "printing a model's stage"},
+    {OPT_PRINT_TEXT, "going on from a model's text"},
+    {OPT_PRINT_KERNELS, "printing kernels"},
+    {OPT_PRINT_LOOP, "printing a loop function"},
+    {OPT_RUN_MODEL, "running a model (--run)"},
+    {OPT_RUN_TEXT, "running a model's text (--run)"},
+    {OPT_RUN_KERNEL, "running one kernel (--run, of a model with --kernel)"},
+};
+
+static void print_uses(uint32_t uses) {
+    bool first = true;
+    for (size_t i = 0; i < sizeof use_names / sizeof *use_names; i++) {
+        if (!(use_names[i].use & uses)) continue;
+        fprintf(stderr, "%s%s", first ? "" : ", ", use_names[i].name);
+        first = false;
+    }
+}
+
+uir_status opt_options_check(const opt_options *options, uint32_t uses) {
+    for (size_t r = 0; r < ROW_COUNT; r++) {
+        if (!(options->given >> r & 1) || (rows[r].uses & uses)) continue;
+        fprintf(stderr, "uir-opt: error: %s is not for ", rows[r].name);
+        print_uses(uses);
+        fputs(rows[r].uses ? "; it is for " : "; it stands alone", stderr);
+        print_uses(rows[r].uses);
+        fputs("\n  try: uir-opt --help\n", stderr);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    bool inlined = options->constants && !strcmp(options->constants, "inline");
+    const char *device = options->device ? options->device : "interpreter";
+    if (inlined && (uses & OPT_RUN)) return opt_usage("--constants inline prints; --run prints no text", NULL);
+    if (options->constants && !inlined && (uses & OPT_PRINT_MODEL))
+        return opt_usage("--constants: a model brings its own; for it there is inline, not", options->constants);
+    if ((uses & OPT_RUN) && options->threads < 1) return opt_usage("--threads is at least 1", NULL);
+    if ((uses & OPT_RUN) && options->threads > 1024) return opt_usage("--threads is at most 1024", NULL);
+    if ((uses & OPT_RUN) && options->threads > 1 && strncmp(device, "cpu", 3))
+        return opt_usage("--threads is for --device cpu, not", device);
+    if (options->data && options->dims.count) return opt_usage("--data gives every size: leave out --dim", NULL);
+    return UIR_STATUS_OK;
+}
