@@ -220,6 +220,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
     uir_c_open(
         e, "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end)",
         symbol, index);
+    uir_c_line(e, "UIR_ALIGN_STACK;");
     uir_c_line(e, "(void)symbols, (void)pointers, (void)scratch;");
     emit_symbols(e);
     emit_pointers(e);

@@ -360,7 +360,8 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     }
     uint32_t s = (*slice)++;
     for (uint32_t i = r->value_count; i-- > 0;) {
-        if (r->values[i].block == r->block && uir_islice_equal(r->values[i].slice, &in->slices[s]))
+        const uir_islice *known = r->values[i].slice; /* this very operand, a window too, may have been read early */
+        if (r->values[i].block == r->block && (known == &in->slices[s] || uir_islice_equal(known, &in->slices[s])))
             return r->values[i].name;
     }
     const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], body);
