@@ -183,11 +183,13 @@ static void drop_dead(uir_clusters *c) {
     }
 }
 
-/* Half of what a kernel has on chip beside its registers. */
+/* Half of what a kernel has on chip beside its registers, without costing more. */
 static uint64_t row_capacity_of(const uir_device *device) {
     uint64_t most = 0;
-    for (uint32_t i = 0; device && i < device->space_count; i++)
-        if (!device->spaces[i].is_registers && device->spaces[i].capacity > most) most = device->spaces[i].capacity;
+    for (uint32_t i = 0; device && i < device->space_count; i++) {
+        uint64_t bytes = uir_device_working_set(device, device->spaces[i].name);
+        if (!device->spaces[i].is_registers && bytes > most) most = bytes;
+    }
     return most / 2;
 }
 

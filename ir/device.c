@@ -24,6 +24,12 @@ int uir_device_find_pipe(const uir_device *device, const char *name, size_t leng
     return -1;
 }
 
+uint64_t uir_device_working_set(const uir_device *device, const char *space) {
+    int at = uir_device_find_space(device, space, strlen(space));
+    if (at < 0) return 0;
+    return device->spaces[at].working_set ? device->spaces[at].working_set : device->spaces[at].capacity;
+}
+
 bool uir_legal_name_matches(const char *pattern, const char *iop) {
     const char *star = strchr(pattern, '*');
     if (!star) return strcmp(pattern, iop) == 0;

@@ -23,6 +23,7 @@ typedef struct uir_space {
     bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
     bool is_registers;    /* extents of pointers must be compile-time constants */
     uint32_t unit_kinds;  /* bit per unit kind that can reach it */
+    uint64_t working_set; /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
 } uir_space;
 
 /* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit; then its
@@ -72,6 +73,8 @@ typedef struct uir_device {
 int uir_device_find_space(const uir_device *device, const char *name, size_t length);
 int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length);
 int uir_device_find_pipe(const uir_device *device, const char *name, size_t length);
+/* Bytes of a space that a kernel had better keep to: its working set, else its capacity; 0 when it is absent. */
+uint64_t uir_device_working_set(const uir_device *device, const char *space);
 /* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the dtype cast
  * to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other, uint32_t space_result,

@@ -255,6 +255,17 @@ static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
     return bytes;
 }
 
+uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p) {
+    int sram = uir_device_find_space(p->device, "sram", 4);
+    int64_t near = (int64_t)uir_device_working_set(p->device, "sram") / 4 * 3,
+            most = sram < 0 ? 0 : (int64_t)p->device->spaces[sram].capacity / 4 * 3;
+    return (uir_contraction_room){near < most ? near : most, most};
+}
+
+int64_t uir_contraction_room_for(uir_contraction_room room, int64_t least) {
+    return least <= room.near ? room.near : least <= room.most ? least : 0;
+}
+
 /* That it fits, as a condition of the kernel. */
 static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
     int64_t known;
@@ -295,16 +306,15 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {512, 256, 128, 64, 32};
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N],
                          *k = &p->sides[UIR_CONTRACTION_K];
-    int64_t capacity = 0, extent, few = p->device->mma_m ? p->device->mma_m : 1;
+    int64_t extent, few = p->device->mma_m ? p->device->mma_m : 1;
+    uir_contraction_room room = uir_contraction_plan_room(p);
     uint32_t count = 0;
     uir_loop_function *f = p->f;
-    for (uint32_t s = 0; s < p->device->space_count; s++)
-        if (!strcmp(p->device->spaces[s].name, "sram")) capacity = (int64_t)p->device->spaces[s].capacity / 4 * 3;
     /* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
     bool copies = p->copied[0] || p->copied[1];
     if (copies) {
         int64_t most = p->copied[1] ? 256 : 1024;
-        while (most > 64 && byte_count(p, (tile_choice){48, 64, most}) > capacity) most /= 2;
+        while (most > 64 && byte_count(p, (tile_choice){48, 64, most}) > room.near) most /= 2;
         fixed_tile(p, k, most);
     } else {
         k->tile = k->extent;
@@ -315,22 +325,28 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
         m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
         m->tile = m->guarded ? uir_contraction_plan_number(p, few) : m->extent;
         column_tile(p, n);
-        return require_capacity(p, capacity);
+        return require_capacity(p, room.most);
     }
     int64_t width = 0;
     int64_t most_rows = 1, most_columns = 1;
     bool narrow = uir_contraction_plan_is_const(p, n->extent, &width) && width <= 128;
-    if (narrow)
+    int64_t lies = width; /* the columns' place, in whole lines */
+    if (narrow) {
         column_tile(p, n);
-    else
+        (void)uir_contraction_plan_is_const(p, n->tile, &lies);
+    } else {
         UIR_TRY(add_tile(p, n, columns[0], PANEL, &count));
+    }
     UIR_TRY(add_tile(p, m, rows[4], 1, &count));
     m->guarded = true;
     n->guarded |= !narrow;
+    /* The least of the tables: a few blocks of rows, one panel. */
+    int64_t limit = uir_contraction_room_for(room, byte_count(p, (tile_choice){24, narrow ? lies : PANEL, depth}));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             tile_choice t = {rows[i], narrow ? width : columns[j], depth};
-            if ((narrow && j) || byte_count(p, t) > capacity || (t.m > 96 && !p->copied[1])) continue;
+            tile_choice place = {t.m, narrow ? lies : t.n, depth};
+            if ((narrow && j) || byte_count(p, place) > limit || (t.m > 96 && !p->copied[1])) continue;
             uir_icandidate row = {0};
             count_work(p, t, &row);
             UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
@@ -345,7 +361,7 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
     narrow_tile(p, m, most_rows);
     narrow_tile(p, n, most_columns);
-    return require_capacity(p, capacity);
+    return require_capacity(p, limit);
 }
 
 /* ---- two products in a row ---- */
@@ -361,16 +377,20 @@ static void key_tile(uir_contraction_plan *p, uir_contraction_side *n) {
     n->guarded = !known || extent % size != 0;
 }
 
+static int64_t chain_bytes(uir_contraction_plan *first, uir_contraction_plan *second, int64_t rows, int64_t keys,
+                           int64_t depth, int64_t width) {
+    return byte_count(first, (tile_choice){rows, keys, depth}) + byte_count(second, (tile_choice){rows, width, keys}) +
+           rows * 256;
+}
+
 uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second) {
     static const int64_t rows[] = {96, 48, 24, 12, 6, 1};
     uir_contraction_side *m = &first->sides[UIR_CONTRACTION_M], *k = &first->sides[UIR_CONTRACTION_K];
     uir_contraction_side *n = &first->sides[UIR_CONTRACTION_N], *out = &second->sides[UIR_CONTRACTION_N];
     uir_loop_function *f = first->f;
-    int64_t capacity = 0, depth = 1, width = 1, keys = 1;
+    int64_t depth = 1, width = 1, keys = 1;
+    uir_contraction_room room = uir_contraction_plan_room(first);
     uint32_t count = 0;
-    for (uint32_t s = 0; s < first->device->space_count; s++)
-        if (!strcmp(first->device->spaces[s].name, "sram"))
-            capacity = (int64_t)first->device->spaces[s].capacity / 4 * 3;
     k->tile = k->extent;
     key_tile(first, n);
     column_tile(second, out);
@@ -380,10 +400,9 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
         return uir_contraction_refuse(&first->c, "heads of unknown or great size");
     UIR_TRY(add_tile(first, m, rows[0], 1, &count));
     m->guarded = true;
+    int64_t limit = uir_contraction_room_for(room, chain_bytes(first, second, 1, keys, depth, width));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int64_t bytes = byte_count(first, (tile_choice){rows[i], keys, depth}) +
-                        byte_count(second, (tile_choice){rows[i], width, keys}) + rows[i] * 256;
-        if (bytes > capacity) continue;
+        if (chain_bytes(first, second, rows[i], keys, depth, width) > limit) continue;
         uir_icandidate row = {.units =
                                   uir_dim_ceildiv(f->dims, m->extent, uir_contraction_plan_number(first, rows[i]))};
         for (uint32_t a = 0; a < first->c.axis_count; a++) {

@@ -233,19 +233,17 @@ static bool weights_are_direct(uir_convolution *v) {
     return !v->lays_apart || uir_contraction_is_constant(&v->p.c, e->load.tensor);
 }
 
-/* How wide lines may be of which so many lie on chip. */
-static int64_t widest(const uir_convolution *v, int64_t height) {
+/* How wide lines may be of which so many lie in so many bytes on chip. */
+static int64_t widest(const uir_convolution *v, int64_t height, int64_t room) {
     const uir_contraction_plan *p = &v->p;
-    int64_t state = (int64_t)uir_dtype_bits(v->f->tensors.data[p->c.tensor].dtype) / 8, channels = 1, capacity = 0;
+    int64_t state = (int64_t)uir_dtype_bits(v->f->tensors.data[p->c.tensor].dtype) / 8, channels = 1;
     int64_t image = (int64_t)uir_dtype_bits(p->dtypes[0]) / 8, weights = (int64_t)uir_dtype_bits(p->dtypes[1]) / 8;
     int64_t after = p->c.after_count, pixel, fixed = 64 * (2 * after + 8);
-    for (uint32_t s = 0; s < p->device->space_count; s++)
-        if (!strcmp(p->device->spaces[s].name, "sram")) capacity = (int64_t)p->device->spaces[s].capacity / 4 * 3;
     if (v->by_taps) {
         int64_t rows = (height - 1) * v->down.stride + uir_convolution_reach(&v->down);
         int64_t more = (uir_convolution_reach(&v->across) - 1) / v->across.stride;
         pixel = rows * v->across.stride * image + height * (2 * state + 8 * after);
-        return (capacity - fixed - rows * v->across.stride * more * image) / pixel;
+        return (room - fixed - rows * v->across.stride * more * image) / pixel;
     }
     (void)uir_convolution_known(v, v->channels.tile, &channels);
     if (EXPRESSION(v->f, p->raw[0])->kind != UIR_LOOP_LOAD) image *= 4; /* what leads to it */
@@ -253,7 +251,7 @@ static int64_t widest(const uir_convolution *v, int64_t height) {
     pixel = state * channels + image * v->depth + 8 * after;
     fixed += image * v->depth * PAD;
     if (v->copies_weights) fixed += weights * channels * (v->depth + PAD);
-    return (capacity - fixed) / (pixel * height);
+    return (room - fixed) / (pixel * height);
 }
 
 /* What a unit costs, in multiplications by a block's row: those that it makes, what it copies, its start. */
@@ -279,19 +277,21 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     uir_dims *dims = f->dims;
     int64_t width, height;
     bool fixed = uir_convolution_known(v, v->pixels.extent, &width);
+    uir_contraction_room room = uir_contraction_plan_room(&v->p);
     *out_fits = false;
     if (!v->whole) {
         v->lines.tile = uir_convolution_number(v, 1);
         v->lines.split = v->lines.axis != NONE;
         for (size_t i = 0; i < sizeof widths / sizeof widths[0] && !*out_fits; i++) {
-            if (widths[i] > widest(v, 1)) continue;
+            bool last = i + 1 == sizeof widths / sizeof widths[0];
+            if (widths[i] > widest(v, 1, last ? room.most : room.near)) continue;
             v->pixels.tile = uir_convolution_number(v, widths[i]);
             v->pixels.split = v->pixels.guarded = true;
             *out_fits = true;
         }
         return UIR_STATUS_OK;
     }
-    if (fixed && width > widest(v, 1)) return UIR_STATUS_OK;
+    if (fixed && width > widest(v, 1, room.near)) return UIR_STATUS_OK;
     *out_fits = true;
     if (!fixed) {
         uir_condition any = {UIR_RELATION_GE, v->pixels.extent, uir_convolution_number(v, 1)};
@@ -301,7 +301,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     int64_t limit = heights[0];
     uir_loop_size tile;
     bool high = uir_convolution_known(v, v->lines.extent, &height);
-    while ((high && limit / 2 >= height) || (fixed && width > widest(v, limit))) limit /= 2;
+    while ((high && limit / 2 >= height) || (fixed && width > widest(v, limit, room.near))) limit /= 2;
     uir_symbol_facts facts = {1, limit, 1, {0}};
     UIR_TRY(uir_contraction_plan_fresh_name(f, "th", &tile.name));
     UIR_TRY(uir_dims_add_symbol(dims, tile.name, strlen(tile.name), facts, &tile.symbol));
@@ -318,9 +318,9 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
         UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, 1, sizeof *row.tiles));
         row.tiles[0] = uir_convolution_number(v, heights[i]);
         if (!fixed) {
-            uir_iatom fits = {
-                .kind = UIR_IATOM_RELATION,
-                .condition = {UIR_RELATION_LE, v->pixels.extent, uir_convolution_number(v, widest(v, heights[i]))}};
+            uir_iatom fits = {.kind = UIR_IATOM_RELATION,
+                              .condition = {UIR_RELATION_LE, v->pixels.extent,
+                                            uir_convolution_number(v, widest(v, heights[i], room.near))}};
             UIR_TRY_ALLOCATE(row.guard.atoms, uir_arena_copy(&f->arena, &fits, sizeof fits));
             row.guard.count = 1;
         }

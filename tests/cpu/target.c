@@ -90,6 +90,53 @@ static void test_variants(void **state) {
     assert_true(said(f, "avx3") && said(f, "avx512"));
 }
 
+/* A machine that UIR_CPU makes up; what it may hold is not refused a kernel by it. */
+static void test_made_up_machine(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *text, *variant;
+        int64_t caches[3]; /* -1: the machine's own */
+    } good[] = {{"avx2,l1=32K,l2=256K,l3=8M", "avx2", {32 << 10, 256 << 10, 8 << 20}},
+                {"l2=0", NULL, {-1, 0, -1}},
+                {"l3=1G,l2=131072", NULL, {-1, 131072, 1 << 30}},
+                {"generic", "generic", {-1, -1, -1}},
+                {"", NULL, {-1, -1, -1}}};
+    static const char *const bad[] = {
+        "avx3",      "l4=1M",       "l2=",   "l2=-1", "l2=1Q",       "l2=K",       "l2",
+        "avx2,avx2", "l2=1K,l2=2K", "avx2,", ",",     "avx2,,l2=1K", "avx2 l2=1K", "l2=99999999999999999999",
+        "l2=2000G"};
+    uir_cpu_device device;
+    char before[200] = "";
+    bool given = getenv("UIR_CPU") != NULL;
+    if (given) snprintf(before, sizeof before, "%s", getenv("UIR_CPU"));
+    unsetenv("UIR_CPU");
+    uir_cpu_device own;
+    assert_int_equal(uir_cpu_describe(NULL, &f->diagnostics, &own), UIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        setenv("UIR_CPU", good[i].text, 1);
+        assert_int_equal(uir_cpu_describe(NULL, &f->diagnostics, &device), UIR_STATUS_OK);
+        assert_string_equal(device.device.chip, good[i].variant ? good[i].variant : own.device.chip);
+        for (int level = 0; level < 3; level++) {
+            int64_t wanted = good[i].caches[level];
+            assert_true(device.device.cache_bytes[level] ==
+                        (wanted < 0 ? own.device.cache_bytes[level] : (uint64_t)wanted));
+        }
+        assert_true(device.device.spaces[1].capacity == own.device.spaces[1].capacity);
+        assert_true(device.device.spaces[1].working_set >= 128 << 10 &&
+                    device.device.spaces[1].working_set <= device.device.spaces[1].capacity);
+        assert_int_equal(uir_cpu_describe("aarch64", &f->diagnostics, &device), UIR_STATUS_OK);
+        assert_string_equal(device.device.chip, "aarch64"); /* what is asked for goes before */
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("UIR_CPU", bad[i], 1);
+        uir_diagnostics_clear(&f->diagnostics);
+        assert_int_equal(uir_cpu_describe(NULL, &f->diagnostics, &device), UIR_STATUS_INVALID_ARGUMENT);
+        assert_true(said(f, "UIR_CPU") && said(f, bad[i]) && said(f, "l2=256K"));
+    }
+    unsetenv("UIR_CPU");
+    if (given) setenv("UIR_CPU", before, 1);
+}
+
 /* ---- source ---- */
 static void test_names_are_cleaned(void **state) {
     fixture *f = *state;
@@ -281,6 +328,7 @@ static void test_compilers_that_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_made_up_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_running_sum, set_up, tear_down),

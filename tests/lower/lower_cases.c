@@ -89,7 +89,10 @@ int main(int argc, char **argv) {
     bool verbose = false, all = false, named = false;
     int failures = 0, rounds = 14;
     uir_diagnostics_init(&d, &allocator);
-    if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
+    if (uir_cpu_describe(getenv("UIR_CPU") ? NULL : "generic", &d, &cpu) != UIR_STATUS_OK) {
+        fprintf(stderr, "%s\n", d.first->message);
+        return 2;
+    }
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v"))
             verbose = true;

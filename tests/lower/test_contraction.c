@@ -336,9 +336,9 @@ int main(int argc, char **argv) {
     if (uir_cpu_describe("generic", &d, &cpu[0]) != UIR_STATUS_OK ||
         uir_cpu_describe("avx512", &d, &cpu[1]) != UIR_STATUS_OK)
         return 2;
-    cpu[2] = cpu[0]; /* a core of little memory */
+    cpu[2] = cpu[0]; /* a core of a small cache */
     for (uint32_t i = 0; i < cpu[2].device.space_count; i++)
-        if (cpu[2].device.spaces[i].capacity > 256u << 10) cpu[2].device.spaces[i].capacity = 256u << 10;
+        if (cpu[2].device.spaces[i].working_set > 128u << 10) cpu[2].device.spaces[i].working_set = 128u << 10;
     for (uint64_t seed = first; seed < first + count; seed++) {
         uir_module *module = NULL;
         write_source(&w, seed, source);

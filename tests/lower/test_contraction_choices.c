@@ -252,7 +252,8 @@ static bool check(const choice *of, bool show) {
     uir_diagnostics_deinit(&diagnostics);
     if (status != UIR_STATUS_OK) return false;
     for (uint32_t i = 0; i < cpu.device.space_count; i++)
-        if (!strcmp(cpu.device.spaces[i].name, "sram")) cpu.device.spaces[i].capacity = (uint64_t)of->kib << 10;
+        if (!strcmp(cpu.device.spaces[i].name, "sram"))
+            cpu.device.spaces[i].capacity = cpu.device.spaces[i].working_set = (uint64_t)of->kib << 10;
     bool function = !strncmp(of->body, "func ", 5);
     return (function ? check_function : check_graph)(of, &cpu.device, &allocator, show);
 }

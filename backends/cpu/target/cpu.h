@@ -30,8 +30,9 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. NOT_FOUND
- * with a message for an unknown name. The device points into static tables and stays valid. */
+/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. The environment
+ * variable UIR_CPU (machine.c) says otherwise for both. INVALID_ARGUMENT with a message for an unknown name or a value of
+ * the variable that means nothing. The device points into static tables and stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 
 /* ---- source ---- */

@@ -1,6 +1,6 @@
 /* A CPU as a device: one unit per core, memory behind caches. What is legal is data; what a variant needs of the
  * machine is asked of the compiler's own feature test. */
-#include "backends/cpu/target/cpu.h"
+#include "backends/cpu/target/machine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,43 +84,17 @@ bool uir_cpu_variant_runs_here(uir_cpu_variant variant) {
     }
 }
 
-/* Bytes of a cache from /sys: "32K", "1M". 0 when it is not told. */
-static uint64_t read_cache(unsigned index, unsigned level) {
-    char path[96], text[32];
-    unsigned found = 0;
-    unsigned long long size = 0;
-    char unit = 0;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/level", index);
-    FILE *file = fopen(path, "r");
-    if (!file) return 0;
-    if (!fgets(text, sizeof text, file) || sscanf(text, "%u", &found) != 1) found = 0;
-    fclose(file);
-    if (found != level) return 0;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/type", index);
-    file = fopen(path, "r");
-    if (!file) return 0;
-    bool instructions = !fgets(text, sizeof text, file) || text[0] == 'I';
-    fclose(file);
-    if (instructions) return 0;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/size", index);
-    file = fopen(path, "r");
-    if (!file) return 0;
-    if (!fgets(text, sizeof text, file) || sscanf(text, "%llu%c", &size, &unit) < 1) size = 0;
-    fclose(file);
-    if (size > (1ull << 30)) return 0;
-    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
-}
-
-static uint64_t cache_bytes(unsigned level) {
-    for (unsigned index = 0; index < 8; index++) {
-        uint64_t size = read_cache(index, level);
-        if (size) return size;
-    }
-    return 0;
-}
+/* What one unit may keep on its chip's memory: caches hold as much as they hold, the rest costs more. No machine is
+ * refused a kernel, and what is accepted depends on none. */
+#define UNIT_BYTES        (4ull << 20)
+#define LEAST_WORKING_SET (128ull << 10)
+#define USUAL_WORKING_SET (256ull << 10) /* of a machine that does not tell */
 
 uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_cpu_device *out) {
     int chosen = -1;
+    uir_cpu_machine machine;
+    UIR_TRY(uir_cpu_read_machine(diagnostics, &machine));
+    if (!name) name = machine.variant;
     for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
         if (name ? strcmp(variants[v].name, name) == 0 : uir_cpu_variant_runs_here((uir_cpu_variant)v)) chosen = v;
     }
@@ -134,15 +108,16 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
     *out = (uir_cpu_device){.variant = (uir_cpu_variant)chosen,
                             .runs_here = uir_cpu_variant_runs_here((uir_cpu_variant)chosen)};
     uir_device *d = &out->device;
-    uint64_t l1 = cache_bytes(1), l2 = cache_bytes(2), last = cache_bytes(3);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    /* A kernel's working set: the core's own second cache, within what any machine of today has. */
-    uint64_t working = l2 < (256u << 10) ? 256u << 10 : l2 > (4u << 20) ? 4u << 20 : l2;
+    /* The core's own second cache. */
+    uint64_t working = machine.cache_bytes[1] ? machine.cache_bytes[1] : USUAL_WORKING_SET;
+    if (working < LEAST_WORKING_SET) working = LEAST_WORKING_SET;
+    if (working > UNIT_BYTES) working = UNIT_BYTES;
     d->name = "cpu";
     d->chip = variants[chosen].name;
-    d->spaces[DRAM] = (uir_space){"dram", UIR_SCOPE_DEVICE, 0, 64, false, false, 1};
-    d->spaces[SRAM] = (uir_space){"sram", UIR_SCOPE_UNIT, working, 64, true, false, 1};
-    d->spaces[REG] = (uir_space){"reg", UIR_SCOPE_UNIT, 64u << 10, 64, false, true, 1};
+    d->spaces[DRAM] = (uir_space){"dram", UIR_SCOPE_DEVICE, 0, 64, false, false, 1, 0};
+    d->spaces[SRAM] = (uir_space){"sram", UIR_SCOPE_UNIT, UNIT_BYTES, 64, true, false, 1, working};
+    d->spaces[REG] = (uir_space){"reg", UIR_SCOPE_UNIT, 64u << 10, 64, false, true, 1, 0};
     d->space_count = 3;
     d->unit_kinds[0] = "core";
     d->unit_kind_count = 1;
@@ -155,8 +130,6 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
     d->mma_n = 32;
     d->mma_k = 1;
     d->vector_bytes = variants[chosen].lanes * 4;
-    d->cache_bytes[0] = l1;
-    d->cache_bytes[1] = l2;
-    d->cache_bytes[2] = last;
+    memcpy(d->cache_bytes, machine.cache_bytes, sizeof d->cache_bytes);
     return UIR_STATUS_OK;
 }
