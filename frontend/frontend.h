@@ -7,8 +7,9 @@
  * What becomes of what:
  * - A graph input that is also an initializer is the constant (the way of IR versions before 4): it is no input.
  * - A symbolic dim is a symbol shared by name over the whole model. A dim_param such as "past + sequence" becomes that
- *   expression when all its names are plain dims of main inputs, else a symbol with the whole text as its name.
- * - A dim of which the file says nothing is a symbol of its own, called after its value and axis: "x_0".
+ *   expression when it has names and all are plain dims of main inputs, else a symbol with the whole text as its name.
+ * - A dim of which the file says nothing is a symbol of its own, called after its value and axis: "x_0", or "x_0_2"
+ *   where a dim is called so.
  * - A node without a name is called after its first output.
  * - Value names are made unique in the module; a zero byte in a name is written \x00.
  * - Attributes of kind TYPE_PROTO become strings: "seq(tensor(f32))". Sparse tensors are made dense; Constant's

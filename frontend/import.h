@@ -85,6 +85,7 @@ typedef struct uir_importer {
     uir_vector(uir_import_binding) bindings; /* by name */
     uir_vector(uir_import_undo) undo;
     uir_vector(uir_dim) symbols;          /* by name: the dim that a dim_param of that text means, or none */
+    uir_vector(bool) is_dim_name;         /* by name: a dim of a main input is called so */
     uir_vector(uir_op) ops;               /* by name of a default domain op: found rows, NONE when not looked up */
     uir_vector(uint32_t) makers;          /* by name: index of the node in the graph being ordered, plus 1 */
     uir_vector(uir_import_alias) aliases; /* by name */
@@ -135,7 +136,7 @@ uir_status uir_import_new_value(uir_importer *importer, uir_name name, const uir
                                 uir_value_id *out_value);
 
 /* ---- types.c ---- */
-/* Makes the symbols of plain dim_params of the graph's inputs, which expressions may then use. */
+/* Notes the dim_params of the graph's inputs; makes the symbols of plain ones, which expressions may then use. */
 uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph);
 /* The declared type of the value called `owner`; NULL or an incomplete one gives unknown parts. */
 uir_status uir_import_type(uir_importer *importer, const uir_location *place, uir_bytes owner,

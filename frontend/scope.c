@@ -72,6 +72,7 @@ uir_status uir_import_name(uir_importer *importer, uir_bytes bytes, uir_name *ou
     while (importer->bindings.count <= out_name->id) {
         UIR_TRY(uir_vector_push(&importer->scratch, &importer->bindings, (uir_import_binding){{0}, false, 0, 0}));
         UIR_TRY(uir_vector_push(&importer->scratch, &importer->symbols, UIR_DIM_NONE));
+        UIR_TRY(uir_vector_push(&importer->scratch, &importer->is_dim_name, false));
         UIR_TRY(uir_vector_push(&importer->scratch, &importer->ops, UIR_OP_NONE));
         UIR_TRY(uir_vector_push(&importer->scratch, &importer->makers, 0));
         UIR_TRY(uir_vector_push(&importer->scratch, &importer->calls, 0));

@@ -40,22 +40,32 @@ static uir_status named_symbol(uir_importer *importer, uir_name name, uir_dim *o
     return UIR_STATUS_OK;
 }
 
+typedef struct expression {
+    const uir_importer *importer;
+    uint32_t names; /* met in it */
+} expression;
+
 static uir_dim resolve_known(void *user, const char *name, size_t length) {
-    const uir_importer *importer = user;
+    expression *e = user;
     uir_string found;
-    if (!uir_strings_find(&importer->names, name, length, &found)) return UIR_DIM_NONE;
-    return importer->symbols.data[found.id];
+    if (!uir_strings_find(&e->importer->names, name, length, &found)) return UIR_DIM_NONE;
+    e->names++;
+    return e->importer->symbols.data[found.id];
 }
 
-/* The dim of an expression over known symbols; none when the text is no such thing. */
+/* The dim of an expression over known symbols; none when the text is no such thing. Numbers alone ("04079647/335") are
+ * a name that an exporter gave, as is a name in quotes. */
 static uir_dim parse_expression(uir_importer *importer, uir_bytes text) {
     uir_tokenizer tokenizer;
     uir_dim dim = UIR_DIM_NONE;
-    if (text.length > MAX_EXPRESSION || memchr(text.data, 0, text.length) || memchr(text.data, '#', text.length))
-        return dim;
+    expression e = {importer, 0};
+    static const char no_expression[] = {0, '#', '"'};
+    if (text.length > MAX_EXPRESSION) return dim;
+    for (size_t i = 0; i < sizeof no_expression; i++)
+        if (memchr(text.data, no_expression[i], text.length)) return dim;
     uir_tokenizer_init(&tokenizer, text.data, text.length, importer->file, &importer->scratch, NULL);
-    uir_status status = uir_dim_parse(importer->module->dims, &tokenizer, resolve_known, importer, &dim);
-    return status == UIR_STATUS_OK && tokenizer.current.kind == UIR_TOKEN_END ? dim : UIR_DIM_NONE;
+    uir_status status = uir_dim_parse(importer->module->dims, &tokenizer, resolve_known, &e, &dim);
+    return status == UIR_STATUS_OK && tokenizer.current.kind == UIR_TOKEN_END && e.names ? dim : UIR_DIM_NONE;
 }
 
 /* Whether the text could name anything: "?" and "*", which exporters write for dims that differ, could not. */
@@ -90,20 +100,29 @@ uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphP
             uir_bytes text = uir_proto_bytes(true, shape->dim[d]->dim_param);
             uir_name name;
             uir_dim dim;
-            if (!is_plain(text)) continue;
             UIR_TRY(uir_import_name(importer, text, &name));
-            UIR_TRY(named_symbol(importer, name, &dim));
+            importer->is_dim_name.data[name.id] = true;
+            if (is_plain(text)) UIR_TRY(named_symbol(importer, name, &dim));
         }
     }
     return UIR_STATUS_OK;
 }
 
-/* A dim of which nothing is known is called after its value and axis: a caller can then bind it. */
+/* A dim of which nothing is known is called after its value and axis: a caller can then bind it. Where the file has a
+ * dim of that name, a number follows. */
 static uir_status unnamed_dim(uir_importer *importer, const place_of_type *of, uint32_t axis, uir_dim *out_dim) {
     uir_text text;
+    uir_string found;
     uir_text_init(&text, importer->allocator);
     uir_text_append(&text, of->owner.data, of->owner.length);
     uir_text_append_format(&text, "_%u", (unsigned)axis);
+    size_t length = text.length;
+    for (uint32_t k = 2; !text.failed && uir_strings_find(&importer->names, text.data, text.length, &found) &&
+                         importer->is_dim_name.data[found.id];
+         k++) {
+        text.length = length;
+        uir_text_append_format(&text, "_%u", (unsigned)k);
+    }
     uir_status status = uir_text_status(&text);
     if (status == UIR_STATUS_OK) status = add_symbol(importer, (uir_bytes){text.data, text.length}, out_dim);
     uir_text_deinit(&text);

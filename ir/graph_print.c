@@ -1,4 +1,4 @@
-/* Printing a module. Names are chosen on a first walk, so that every value and size has one that is unique. */
+/* Printing a module. Names are chosen on first walks, so that every value and size has one that is unique. */
 #include "ir/graph_text.h"
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@ typedef struct printer {
     uir_dim *size_of;       /* by symbol of the module: none when unused */
     bool *size_used;        /* by symbol */
     uir_vector(uir_dim) memo;
+    bool names_unnamed; /* the walk's turn */
     uint32_t unnamed;
 } printer;
 
@@ -146,18 +147,19 @@ bool uir_graph_is_number_name(const char *name, size_t length) {
     return true;
 }
 
+/* Those that have a name get theirs first: what is called so for want of one must not stand in their way. */
 static uir_status name_value(printer *p, uir_value_id value) {
     if (!value.id || p->value_name[value.id].id) return UIR_STATUS_OK;
     uir_string name = uir_value_info_get(p->module, value)->name;
     const char *wish = uir_string_text(&p->module->strings, name);
     size_t length = uir_string_length(&p->module->strings, name);
     char number[16];
+    if (!length && !p->names_unnamed) return UIR_STATUS_OK;
     if (!length) {
         uir_string found;
         do { /* an unnamed one gets a plain name that is free, and is unnamed again when it is read back */
             length = (size_t)snprintf(number, sizeof number, "v%u", p->unnamed++);
-        } while (uir_strings_find(&p->names, number, length, &found) ||
-                 uir_strings_find(&p->module->strings, number, length, &found));
+        } while (uir_strings_find(&p->names, number, length, &found));
         wish = number;
     }
     return choose_name(&p->names, wish, length, true, &p->value_name[value.id]);
@@ -266,7 +268,7 @@ static uir_status print_sizes(printer *p) {
     return UIR_STATUS_OK;
 }
 
-/* ---- the first walk ---- */
+/* ---- the first walks ---- */
 
 static uir_status walk_graph(printer *p, uir_graph_id graph);
 
@@ -306,7 +308,7 @@ static void mark_constants(printer *p, uir_graph_id graph, bool *used) {
     for (uint32_t i = 0; i < info->outputs.count; i++) used[info->outputs.data[i].id] = true;
 }
 
-/* ---- the second walk ---- */
+/* ---- the last walk ---- */
 
 static void print_string(printer *p, uir_string string) {
     uir_text_append_quoted(p->text, uir_string_text(&p->module->strings, string),
@@ -510,9 +512,12 @@ static uir_status print_module(printer *p) {
     UIR_TRY_ALLOCATE(used, uir_arena_allocate_array(arena, module->values.count, sizeof *used));
     UIR_TRY(uir_dims_create(&arena->allocator, &p->sizes));
     mark_constants(p, module->main, used);
-    for (uint32_t v = 1; v < module->values.count; v++)
-        if (used[v] && module->values.data[v].constant) UIR_TRY(name_value(p, (uir_value_id){v}));
-    UIR_TRY(walk_graph(p, module->main));
+    for (int turn = 0; turn < 2; turn++) {
+        p->names_unnamed = turn == 1;
+        for (uint32_t v = 1; v < module->values.count; v++)
+            if (used[v] && module->values.data[v].constant) UIR_TRY(name_value(p, (uir_value_id){v}));
+        UIR_TRY(walk_graph(p, module->main));
+    }
     uir_text_append_format(p->text, "module opset %d\n", module->opset);
     UIR_TRY(print_sizes(p));
     for (uint32_t v = 1; v < module->values.count; v++) {

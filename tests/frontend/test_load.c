@@ -271,6 +271,34 @@ static void texts_without_a_letter_or_digit_name_nothing(void **state) {
     }
 }
 
+/* A dim without a name is called after its value and axis, unless the file calls one so, before or after. */
+static void names_made_here_are_no_names_of_the_file(void **state) {
+    (void)state;
+    loaded l;
+    blob graph = make_graph_of(make_node("Relu", "n", "x", "y")), tensor = blob_new(), type = blob_new();
+    blob shape = blob_new(), dim = blob_new();
+    put_text(&dim, 2, "");
+    put_message(&shape, 1, dim);
+    put_int(&tensor, 1, UIR_DTYPE_F32);
+    put_message(&tensor, 2, shape);
+    put_message(&type, 1, tensor);
+    blob value = blob_new();
+    put_text(&value, 1, "a");
+    put_message(&value, 2, type);
+    put_message(&graph, GRAPH_INPUT, value);
+    put_message(&graph, GRAPH_INPUT, make_value("b", UIR_DTYPE_F32, "a_0,a_0_2"));
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    static const char *const names[] = {"a_0_3", "a_0", "a_0_2"};
+    for (int i = 0; i < 3; i++) {
+        const uir_type *t = uir_value_type(l.module, main_graph(&l)->inputs.data[i ? 2 : 1]);
+        uir_symbol symbol;
+        assert_true(uir_dim_is_symbol(l.module->dims, t->dims[i == 2], &symbol));
+        assert_string_equal(uir_dims_symbol_name(l.module->dims, symbol), names[i]);
+    }
+    unload(&l);
+}
+
 static blob small_constant(const char *name, float value) {
     blob tensor = make_tensor(name, UIR_DTYPE_F32, 0, NULL);
     put_bytes(&tensor, TENSOR_RAW, &value, sizeof value);
@@ -408,6 +436,7 @@ int main(void) {
         cmocka_unit_test(arity_is_checked),
         cmocka_unit_test(attributes_are_checked),
         cmocka_unit_test(dims_are_shared_by_name),
+        cmocka_unit_test(names_made_here_are_no_names_of_the_file),
         cmocka_unit_test(texts_without_a_letter_or_digit_name_nothing),
         cmocka_unit_test(initializers_are_constants_even_as_inputs),
         cmocka_unit_test(subgraphs_see_outer_names_made_later_in_the_file),

@@ -13,6 +13,8 @@ import sys
 import time
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
@@ -272,6 +274,54 @@ def test_weights_are_elided():
         expect(edited != text, "an edit")
         done = run(OPT, c.write("edited.txt", edited), "--after", "drop-dead")
         expect(done.returncode == RAN and "splat 0.5" in done.out, "a constant of one's own", done)
+
+
+# What is easily taken for something else: names that printers make, words and signs of the texts, expressions, numbers.
+NAMES = ["v0", "v1", "v2", "v3", "p0", "l1", "x0", "k0", "y0", "n0", "u9", "size", "none", "graph", "return", "module", "constant",
+         "min", "max", "mod", "hash", "splat", "04079647/335", "a+b", "floor(x)", "min(a,b)", "12", "0", "caf\u00e9", "\u65e5\u672c", 'a"b',
+         "\\\\", "a b", "%a", "@b", "#c", "a\nb", "_", "v0_2", "-", "?", "x_0", "f32", "seq", "igraph", "func", "x:0", "1e5", "0x10", "nan",
+         "carried", "z" * 70, "z" * 69 + "y", "\x01"]
+
+
+def named_model(shift):
+    """Each name is a value's or an initializer's, a dim's and a node's; some of the initializers come to nothing."""
+    names = NAMES[shift:] + NAMES[:shift]
+    take = iter(names).__next__
+    x, y, z, w, b, low, two, result = (take() for _ in range(8))
+    middle = [take() for _ in range(7)]
+    dims = [names[k] for k in (-1, -2, -3)]
+    initializers = [numpy_helper.from_array(np.arange(16, dtype=np.float32).reshape(4, 4), w),
+                    numpy_helper.from_array(np.arange(4, dtype=np.float32), b), numpy_helper.from_array(np.float32(0.5), low),
+                    numpy_helper.from_array(np.array([0, -1], np.int64), two)]
+    branch = [helper.make_graph([helper.make_node(op, [middle[3]], [names[k] + "_"])], names[k], [],
+                                [helper.make_tensor_value_info(names[k] + "_", 1, None)]) for op, k in (("Neg", 20), ("Abs", 21))]
+    nodes = [helper.make_node("MatMul", [x, w], [middle[0]], name=names[9]),
+             helper.make_node("Add", [middle[0], b], [middle[1]], name=names[10]),
+             helper.make_node("Softmax", [middle[1]], [middle[2]], name=names[11]),
+             helper.make_node("Concat", [middle[2], y], [middle[3]], axis=0), helper.make_node("NonZero", [middle[3]], [z]),
+             helper.make_node("ReduceMax", [middle[3]], [middle[4]], keepdims=0),
+             helper.make_node("Greater", [middle[4], low], [middle[5]]),
+             helper.make_node("If", [middle[5]], [middle[6]], then_branch=branch[0], else_branch=branch[1]),
+             helper.make_node("Reshape", [middle[6], two], [result])]
+    inputs = [helper.make_tensor_value_info(x, 1, [dims[0], 4]), helper.make_tensor_value_info(y, 1, [dims[1], 4])]
+    outputs = [helper.make_tensor_value_info(result, 1, [dims[2], 4]), helper.make_tensor_value_info(z, 7, None)]
+    graph = helper.make_graph(nodes, names[12], inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_names_of_the_file_are_no_names_of_the_text():
+    """Every text reads back, whatever a file calls its values, dims, nodes and graphs, and leads to the same kernels."""
+    with Case() as c:
+        for shift in range(0, len(NAMES), 17):
+            model = c.path("m.onnx")
+            onnx.save(named_model(shift), model)
+            straight = run(OPT, model, "--after", "igraph")
+            expect(straight.returncode == RAN, f"names from {shift} on", straight)
+            for stage in ("onnx", "primitives", "drop-dead", "fusion", "schedule"):
+                text = c.path("m.txt")
+                expect(run(OPT, model, "--after", stage, "-o", text).returncode == RAN, f"{stage}, names from {shift} on")
+                again = run(OPT, text, "--from", stage, "--after", "igraph")
+                expect(again.returncode == RAN and again.out == straight.out, f"{stage} read back, names from {shift} on", again)
 
 
 def test_emitted_source_holds_plain_names():
