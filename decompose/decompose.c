@@ -1,5 +1,5 @@
 /* The walk: ONNX nodes in order, each handed to its rule, problems gathered. */
-#include "decompose/decomposer.h"
+#include "decompose/lists.h"
 
 typedef uir_status (*rule_function)(uir_rule_context *context);
 
@@ -140,12 +140,25 @@ uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, u
     return UIR_STATUS_OK;
 }
 
+uir_status uir_decomposer_mark_input(uir_decomposer *decomposer, uir_value_id input, uint32_t index) {
+    uir_decomposer *d = decomposer;
+    if (!d->input_forms || d->input_forms[index] == UIR_LIST_NONE) return UIR_STATUS_OK;
+    while (d->forms.count <= input.id) UIR_TRY(uir_vector_push(d->scratch, &d->forms, UIR_LIST_NONE));
+    d->forms.data[input.id] = d->input_forms[index];
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target) {
     uir_decomposer *d = decomposer;
     d->map[source.id] = target;
     UIR_TRY(carry_name(d, source, target));
     uir_type type;
     UIR_TRY(uir_decomposer_translate_type(d, &d->back, &d->source->arena, uir_value_type(d->target, target), &type));
+    if (target.id < d->forms.count && d->forms.data[target.id] == UIR_LIST_STACKED && type.rank_known) {
+        type.kind = UIR_VALUE_SEQUENCE;
+        type.rank--;
+        type.dims++;
+    }
     uir_value_info_get(d->source, source)->type = type;
     return UIR_STATUS_OK;
 }
@@ -206,6 +219,10 @@ static uir_location node_location(uir_decomposer *d, const uir_node_info *node) 
 static uir_status bind_outputs(uir_decomposer *d, const uir_node_info *node, const uir_value_id *outputs) {
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (!node->outputs[i].id) continue;
+        if (!outputs[i].id && d->is_trial) {
+            d->poisoned[node->outputs[i].id] = true;
+            continue;
+        }
         if (!outputs[i].id) {
             uir_location location = node_location(d, node);
             return uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "output %u is not supported", i);
@@ -305,6 +322,13 @@ static uir_status check_input(uir_decomposer *d, uir_value_id input) {
     return UIR_STATUS_OK;
 }
 
+uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id graph, uir_value_id *value) {
+    uir_rule_context context = {.source = decomposer->source, .decomposer = decomposer};
+    uir_builder_init(&context.builder, decomposer->target, graph);
+    if (uir_list_is_stacked(&context, *value)) *value = uir_list_to_sequence(&context, *value, -1);
+    return context.builder.status;
+}
+
 static uir_status decompose_main(uir_decomposer *d) {
     const uir_graph_info *source_main = uir_graph_get(d->source, d->source->main);
     UIR_TRY(uir_module_add_graph(d->target, (uir_graph_id){0}, uir_string_text(&d->source->strings, source_main->name),
@@ -325,7 +349,9 @@ static uir_status decompose_main(uir_decomposer *d) {
         uir_value_id output;
         bool poisoned = false;
         UIR_TRY(uir_decomposer_map(d, source_main->outputs.data[i], &output, &poisoned));
-        if (!poisoned) UIR_TRY(uir_graph_add_output(d->target, d->target->main, output));
+        if (poisoned) continue;
+        UIR_TRY(uir_decomposer_give_sequence(d, d->target->main, &output));
+        UIR_TRY(uir_graph_add_output(d->target, d->target->main, output));
     }
     return d->failures ? d->status : UIR_STATUS_OK;
 }

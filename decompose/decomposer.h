@@ -17,6 +17,14 @@ typedef struct uir_dim_translation {
     uir_dim_vector memo;    /* by handle of `from` */
 } uir_dim_translation;
 
+/* What a value of the target that stands for a list is: see lists.h. */
+typedef enum uir_list_form {
+    UIR_LIST_NONE,
+    UIR_LIST_HOLLOW,  /* an empty one, while a body is tried */
+    UIR_LIST_STACKED, /* a tensor, its first axis the list's */
+    UIR_LIST_SEQUENCE /* of its own kind, which says so itself */
+} uir_list_form;
+
 typedef struct uir_decomposer {
     uir_module *source, *target;
     uir_diagnostics *diagnostics;
@@ -32,6 +40,10 @@ typedef struct uir_decomposer {
     bool quiet;        /* the failure at hand follows from one already reported */
     bool split;        /* the node at hand is an If whose branches give tensors of different ranks: see split.c */
     bool may_split;    /* more nodes follow the one at hand in its graph */
+    uir_vector(uir_list_form) forms;  /* by target value; those beyond have none */
+    const uir_list_form *input_forms; /* of the inputs of the body that is made next; NULL: none are lists */
+    bool is_trial;                    /* the body at hand is made to find types: what cannot be made is left out */
+    bool keeps_sequences;             /* the loop at hand carries sequences as they are */
 } uir_decomposer;
 
 /* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only for what ends the whole (memory, a
@@ -49,10 +61,14 @@ void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status
 /* The target's value; a constant is carried over on first use. *out_poisoned when it could not be made. */
 uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,
                               bool *out_poisoned);
+/* Gives input `index` of a body the form that input_forms says. */
+uir_status uir_decomposer_mark_input(uir_decomposer *decomposer, uir_value_id input, uint32_t index);
 /* Binds a source value to the target's, hands over its name and writes the type back to the source. */
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target);
 uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation, uir_arena *arena,
                                          const uir_type *type, uir_type *out_type);
+/* What leaves the model as a sequence is one. */
+uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id graph, uir_value_id *value);
 /* Empties a graph that turned out not to be wanted (and the graphs inside it). */
 void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
 /* Takes the names away from a graph's values (and those of the graphs inside it), which are made elsewhere under them

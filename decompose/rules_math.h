@@ -67,6 +67,10 @@ uir_status uir_math_end_body(uir_rule_context *context, uir_builder saved, const
  * scanned. */
 typedef uir_status (*uir_math_body)(uir_rule_context *context, void *user, const uir_type *types, uint32_t type_count,
                                     uir_graph_id *out_graph);
+/* Output `index` of a body replaced by what `change` makes of it there. */
+typedef uir_value_id uir_math_output_change(uir_rule_context *context, uir_value_id value, const void *user);
+uir_status uir_math_change_output(uir_rule_context *context, uir_graph_id graph, uint32_t index,
+                                  uir_math_output_change *change, const void *user);
 /* A loop over such a body; the body is made again with wider types until those it gives back are those it takes. */
 uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_value_id condition,
                          const uir_value_id *initial, uint32_t carried, uir_math_body maker, void *user,

@@ -1,9 +1,5 @@
-/* If, Loop, Scan and SequenceMap. The three repeating ops become one primitive loop.
- *
- * A carried value whose dims change from one iteration to the next has, in the body, dims that are symbols of the body.
- * Which ones those are is found by decomposing: the body is built with the types at hand, and when it gives back other
- * ones, it is thrown away and built again with those dims made symbols. Each dim changes at most once, so this ends. */
-#include "decompose/decomposer.h"
+/* If, Loop, Scan and SequenceMap. The three repeating ops become one primitive loop: see carry.c. */
+#include "decompose/lists.h"
 #include "decompose/rules_math.h"
 
 static uint32_t graph_output_count(uir_rule_context *context, const char *attribute) {
@@ -25,6 +21,51 @@ static bool ranks_differ(const uir_module *module, const uir_graph_id branches[2
     return false;
 }
 
+/* The rank of a list's elements; -1: unknown. */
+static int64_t element_rank(const uir_rule_context *context, uir_value_id list) {
+    const uir_type *type = uir_rule_type(context, list);
+    return type->rank_known ? (int64_t)type->rank - uir_list_is_stacked(context, list) : -1;
+}
+
+/* Result `index` of both branches as a list of one form. */
+static uir_status join_lists(uir_rule_context *context, const uir_graph_id branches[2], uint32_t index,
+                             uint32_t first_own, uir_list_form *out_form) {
+    const uir_module *m = context->builder.module;
+    uir_value_id values[2];
+    for (int i = 0; i < 2; i++) values[i] = uir_graph_get(m, branches[i])->outputs.data[index];
+    bool lists[2] = {uir_list_is(context, values[0]), uir_list_is(context, values[1])};
+    *out_form = UIR_LIST_NONE;
+    if (!lists[0] && !lists[1]) return UIR_STATUS_OK;
+    for (int i = 0; i < 2; i++)
+        if (!lists[i] && uir_rule_type(context, values[i])->kind == UIR_VALUE_TENSOR)
+            return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
+                                    "result %u is a sequence in one branch and a tensor in the other", index);
+    uir_list_carried joined = {.form = UIR_LIST_SEQUENCE};
+    if (lists[0] && lists[1]) joined = uir_list_join(context, values[0], values[1], first_own);
+    int64_t ranks[2] = {element_rank(context, values[0]), element_rank(context, values[1])};
+    for (int i = 0; i < 2; i++) {
+        if (joined.form == UIR_LIST_STACKED)
+            UIR_TRY(uir_math_change_output(context, branches[i], index, uir_list_stack_output, &joined.element));
+        else if (lists[i])
+            UIR_TRY(uir_math_change_output(context, branches[i], index, uir_list_sequence_output, &ranks[1 - i]));
+    }
+    *out_form = joined.form;
+    return UIR_STATUS_OK;
+}
+
+/* Of a trial: whatever a branch could make. Nothing made on it is kept. */
+static bool take_what_there_is(uir_rule_context *context, const uir_graph_id branches[2]) {
+    const uir_graph_info *graphs[2];
+    bool whole = true;
+    for (int i = 0; i < 2; i++) graphs[i] = uir_graph_get(context->builder.module, branches[i]);
+    for (uint32_t i = 0; i < context->output_count; i++) {
+        uir_value_id a = graphs[0]->outputs.data[i], b = graphs[1]->outputs.data[i];
+        whole &= a.id && b.id;
+        context->outputs[i] = a.id ? a : b;
+    }
+    return !whole;
+}
+
 uir_status uir_rule_if(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id condition = uir_rule_input(context, 0);
@@ -33,6 +74,7 @@ uir_status uir_rule_if(uir_rule_context *context) {
         return uir_rule_inline(context, known ? "then_branch" : "else_branch", NULL, 0, context->outputs,
                                context->output_count);
     bool may_split = context->decomposer->may_split; /* before the branches are walked */
+    uint32_t first_own = uir_dims_symbol_count(b->module->dims);
     uir_graph_id branches[2];
     uir_status then_status = uir_rule_subgraph(context, "then_branch", NULL, 0, &branches[0]);
     if (then_status == UIR_STATUS_OUT_OF_MEMORY || then_status == UIR_STATUS_LIMIT) return then_status;
@@ -46,6 +88,11 @@ uir_status uir_rule_if(uir_rule_context *context) {
         if (uir_graph_get(b->module, branches[i])->outputs.count != context->output_count)
             return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a branch gives %u values instead of %u",
                                     uir_graph_get(b->module, branches[i])->outputs.count, context->output_count);
+    if (context->decomposer->is_trial && take_what_there_is(context, branches)) return UIR_STATUS_OK;
+    uir_list_form *forms = uir_rule_allocate(context, context->output_count + 1u, sizeof *forms);
+    for (uint32_t i = 0; forms && i < context->output_count; i++)
+        UIR_TRY(join_lists(context, branches, i, first_own, &forms[i]));
+    if (!forms) return b->status;
     if (may_split && ranks_differ(b->module, branches)) {
         for (int i = 0; i < 2; i++) uir_decomposer_discard(context->decomposer, branches[i]);
         context->decomposer->split = true;
@@ -55,133 +102,17 @@ uir_status uir_rule_if(uir_rule_context *context) {
     uir_attribute attributes[] = {uir_attribute_graph(b, "then", branches[0]),
                                   uir_attribute_graph(b, "else", branches[1])};
     uir_build_node(b, UIR_OP_IF, &condition, 1, attributes, 2, context->outputs, context->output_count);
+    for (uint32_t i = 0; i < context->output_count; i++)
+        if (forms[i] == UIR_LIST_STACKED) uir_list_mark(context, context->outputs[i], forms[i]);
     return b->status;
 }
 
-/* ---- loops ---- */
+/* ---- loop ---- */
 
-static uir_type scalar_type(uir_dtype dtype) {
-    return (uir_type){.kind = UIR_VALUE_TENSOR, .dtype = dtype, .rank_known = true};
-}
-
-/* Makes `type` wide enough for `next` as well; *changed when it had to grow. Symbols from `first_own` on were made
- * here: such a dim already stands for whatever an iteration gives. */
-static uir_status widen_type(uir_rule_context *context, uir_type *type, const uir_type *next, uint32_t first_own,
-                             bool *changed) {
-    uir_module *m = context->builder.module;
-    if (!type->dtype && next->dtype) {
-        type->dtype = next->dtype;
-        *changed = true;
-    }
-    if (!type->rank_known) return UIR_STATUS_OK;
-    if (!next->rank_known || next->rank != type->rank) {
-        type->rank_known = false;
-        *changed = true;
-        return UIR_STATUS_OK;
-    }
-    uir_dim *dims = NULL;
-    for (uint32_t i = 0; i < type->rank; i++) {
-        uir_symbol symbol;
-        if (uir_dim_is_symbol(m->dims, type->dims[i], &symbol) && symbol.id >= first_own) continue;
-        if (uir_dim_compare(m->dims, type->dims[i], UIR_RELATION_EQ, next->dims[i]) == UIR_TRUE) continue;
-        if (!dims) UIR_TRY_ALLOCATE(dims, uir_arena_copy(&m->arena, type->dims, type->rank * sizeof *dims));
-        UIR_TRY(uir_dims_add_symbol(m->dims, "carried", 7, UIR_SYMBOL_FACTS_SIZE, &symbol));
-        dims[i] = uir_dim_symbol(m->dims, symbol);
-        if (!dims[i].id) return UIR_STATUS_OUT_OF_MEMORY;
-        *changed = true;
-    }
-    if (dims) type->dims = dims;
-    return UIR_STATUS_OK;
-}
-
-static uir_status make_body(uir_rule_context *context, uir_math_body maker, void *user, uir_type *types,
-                            uint32_t type_count, uir_graph_id *out_graph) {
-    uir_module *m = context->builder.module;
-    uint32_t carried = type_count - 2, first_own = uir_dims_symbol_count(m->dims);
-    for (;;) {
-        UIR_TRY(maker(context, user, types, type_count, out_graph));
-        if (uir_graph_get(m, *out_graph)->outputs.count < carried + 1)
-            return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                    "the body gives %u values; the condition and %u carried ones are needed",
-                                    uir_graph_get(m, *out_graph)->outputs.count, carried);
-        bool changed = false;
-        for (uint32_t i = 0; i < carried; i++) {
-            uir_type next = *uir_value_type(m, uir_graph_get(m, *out_graph)->outputs.data[i + 1]);
-            UIR_TRY(widen_type(context, &types[i + 2], &next, first_own, &changed));
-        }
-        if (!changed) return UIR_STATUS_OK;
-        uir_decomposer_discard(context->decomposer, *out_graph);
-    }
-}
-
-/* Output `index` of a body replaced by what `change` makes of it there. */
-static uir_status change_output(uir_rule_context *context, uir_graph_id graph, uint32_t index,
-                                uir_value_id (*change)(uir_rule_context *context, uir_value_id value)) {
-    uir_builder saved = context->builder;
-    context->builder.graph = graph;
-    uir_value_id value = change(context, uir_graph_get(saved.module, graph)->outputs.data[index]);
-    saved.status = context->builder.status;
-    context->builder = saved;
-    uir_graph_get(saved.module, graph)->outputs.data[index] = value;
-    return saved.status;
-}
-
-/* When nothing but the count ends the loop, the first dim of what it stacks is that count. */
-static void refine_counts(uir_rule_context *context, uir_value_id trips, uir_value_id condition, uir_graph_id body,
-                          const uir_value_id *stacked, uint32_t stacked_count) {
-    uir_builder *b = &context->builder;
-    const uir_graph_info *graph = uir_graph_get(b->module, body);
-    double known;
-    bool endless = !condition.id || (uir_rule_constant_number(context, condition, &known) && known);
-    uir_value_id next = graph->outputs.data[0];
-    if (next.id != graph->inputs.data[1].id && !(uir_rule_constant_number(context, next, &known) && known)) return;
-    if (b->status != UIR_STATUS_OK || !endless || !trips.id) return;
-    const uir_value_info *count = uir_value_info_get(b->module, trips);
-    if (!count->elements_known || count->element_count != 1) return;
-    uir_dim trip_count = uir_dim_max(b->module->dims, count->elements[0], uir_rule_dim(context, 0));
-    for (uint32_t i = 0; i < stacked_count && trip_count.id; i++) {
-        const uir_type *type = uir_value_type(b->module, stacked[i]);
-        if (!type->rank_known || !type->rank) continue;
-        uir_dim *dims = uir_arena_copy(&b->module->arena, type->dims, type->rank * sizeof *dims);
-        if (!dims) return;
-        dims[0] = trip_count;
-        uir_value_info_get(b->module, stacked[i])->type.dims = dims;
-    }
-}
-
-uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_value_id condition,
-                         const uir_value_id *initial, uint32_t carried, uir_math_body maker, void *user,
-                         uir_value_id *out_outputs, uint32_t output_count) {
-    uir_builder *b = &context->builder;
-    uir_type *types = uir_rule_allocate(context, carried + 2u, sizeof *types);
-    uir_value_id *operands = uir_rule_allocate(context, carried + 2u, sizeof *operands);
-    if (b->status != UIR_STATUS_OK) return b->status;
-    operands[0] = trips.id ? uir_build_cast(b, uir_rule_scalar(context, trips), UIR_DTYPE_I64) : trips;
-    operands[1] = condition.id ? uir_rule_scalar(context, condition) : condition;
-    types[0] = scalar_type(UIR_DTYPE_I64);
-    types[1] = scalar_type(UIR_DTYPE_BOOL);
-    for (uint32_t i = 0; i < carried; i++) {
-        if (!initial[i].id) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "carried value %u has no initial value", i);
-        operands[i + 2] = initial[i];
-        types[i + 2] = *uir_rule_type(context, initial[i]);
-    }
-    if (b->status != UIR_STATUS_OK) return b->status;
-    uir_graph_id body;
-    UIR_TRY(make_body(context, maker, user, types, carried + 2, &body));
-    uint32_t outputs = uir_graph_get(b->module, body)->outputs.count;
-    if (outputs != output_count + 1)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body gives %u values; %u are needed", outputs,
-                                output_count + 1);
-    UIR_TRY(change_output(context, body, 0, uir_rule_scalar)); /* some write it as [1] */
-    uir_attribute attribute = uir_attribute_graph(b, "body", body);
-    uir_build_node(b, UIR_OP_LOOP, operands, carried + 2, &attribute, 1, out_outputs, output_count);
-    if (b->status == UIR_STATUS_OK)
-        refine_counts(context, operands[0], operands[1], body, out_outputs + carried, output_count - carried);
-    return b->status;
-}
-
-static uir_value_id wrap(uir_rule_context *context, uir_value_id value) {
+static uir_value_id wrap(uir_rule_context *context, uir_value_id value, const void *user) {
     uir_value_id result;
+    (void)user;
+    if (uir_list_is(context, value)) value = uir_list_to_sequence(context, value, -1);
     uir_build_node(&context->builder, UIR_OP_OPTIONAL, &value, 1, NULL, 0, &result, 1);
     return result;
 }
@@ -194,9 +125,11 @@ static uir_status make_onnx_body(uir_rule_context *context, void *user, const ui
     uir_module *m = context->builder.module;
     UIR_TRY(uir_rule_subgraph(context, "body", types, type_count, out_graph));
     for (uint32_t i = 2; i < type_count && i - 1 < uir_graph_get(m, *out_graph)->outputs.count; i++) {
-        kinds[i - 2] = uir_value_type(m, uir_graph_get(m, *out_graph)->outputs.data[i - 1])->kind;
+        uir_value_id given = uir_graph_get(m, *out_graph)->outputs.data[i - 1];
+        if (!given.id) continue;
+        kinds[i - 2] = uir_list_is(context, given) ? UIR_VALUE_SEQUENCE : uir_value_type(m, given)->kind;
         if (types[i].kind == UIR_VALUE_OPTIONAL && kinds[i - 2] != UIR_VALUE_OPTIONAL)
-            UIR_TRY(change_output(context, *out_graph, i - 1, wrap));
+            UIR_TRY(uir_math_change_output(context, *out_graph, i - 1, wrap, NULL));
     }
     return UIR_STATUS_OK;
 }
@@ -231,7 +164,9 @@ uir_status uir_math_begin_body(uir_rule_context *context, const uir_type *types,
         uir_value_id input;
         UIR_TRY(uir_module_add_value(m, "", types[i], &input));
         UIR_TRY(uir_graph_add_input(m, *out_graph, input));
+        UIR_TRY(uir_decomposer_mark_input(context->decomposer, input, i));
     }
+    context->decomposer->input_forms = NULL;
     *out_saved = context->builder;
     context->builder.graph = *out_graph;
     return UIR_STATUS_OK;
@@ -389,17 +324,15 @@ static uir_status make_map_body(uir_rule_context *context, void *user, const uir
     uir_value_id iteration = uir_graph_get(b->module, *out_graph)->inputs.data[0];
     for (uint32_t i = 0; operands && i < context->input_count; i++) {
         operands[i] = uir_rule_input(context, i);
-        if (uir_rule_type(context, operands[i])->kind != UIR_VALUE_SEQUENCE) continue;
-        uir_value_id pair[] = {operands[i], iteration};
-        uir_build_node(b, UIR_OP_SEQUENCE_AT, pair, 2, NULL, 0, &operands[i], 1);
+        if (uir_list_is(context, operands[i])) operands[i] = uir_list_at(context, operands[i], iteration);
     }
     if (b->status == UIR_STATUS_OK) {
         outputs[0] = uir_graph_get(b->module, *out_graph)->inputs.data[1];
         uir_rule_inline(context, "body", operands, context->input_count, outputs + 1, output_count);
     }
     for (uint32_t i = 0; i < output_count && b->status == UIR_STATUS_OK; i++) {
-        uir_value_id pair[] = {uir_graph_get(b->module, *out_graph)->inputs.data[2 + i], outputs[i + 1]};
-        uir_build_node(b, UIR_OP_SEQUENCE_INSERT, pair, 2, NULL, 0, &outputs[i + 1], 1);
+        uir_value_id list = uir_graph_get(b->module, *out_graph)->inputs.data[2 + i];
+        outputs[i + 1] = uir_list_insert(context, list, outputs[i + 1], (uir_value_id){0});
     }
     return uir_math_end_body(context, saved, outputs, output_count + 1);
 }
@@ -414,11 +347,9 @@ uir_status uir_rule_sequence_map(uir_rule_context *context) {
     const uir_graph_info *graph = uir_graph_get(context->source, body->value.graph);
     for (uint32_t i = 0; initial && i < context->output_count; i++) {
         uir_dtype dtype = uir_value_type(context->source, graph->outputs.data[i])->dtype;
-        uir_attribute attribute = uir_attribute_dtype(b, "dtype", dtype);
-        uir_build_node(b, UIR_OP_SEQUENCE_CONSTRUCT, NULL, 0, &attribute, dtype ? 1 : 0, &initial[i], 1);
+        initial[i] = uir_list_make_empty(context, dtype, -1);
     }
-    uir_value_id trips, sequence = uir_rule_input(context, 0);
-    uir_build_node(b, UIR_OP_SEQUENCE_LENGTH, &sequence, 1, NULL, 0, &trips, 1);
+    uir_value_id trips = uir_list_length(context, uir_rule_input(context, 0));
     if (b->status != UIR_STATUS_OK) return b->status;
     return uir_math_loop(context, trips, (uir_value_id){0}, initial, context->output_count, make_map_body, NULL,
                          context->outputs, context->output_count);

@@ -1,4 +1,5 @@
 /* Sequences and optionals. Meaning: the operator documents of ONNX. */
+#include "decompose/lists.h"
 #include "decompose/rules_math.h"
 
 static uir_value_id build(uir_rule_context *context, uir_op op, const uir_value_id *inputs, uint32_t count) {
@@ -12,45 +13,42 @@ uir_status uir_rule_sequence_construct(uir_rule_context *context) {
     return context->builder.status;
 }
 
-static uir_value_id empty_sequence(uir_rule_context *context, uir_dtype dtype) {
-    uir_builder *b = &context->builder;
-    uir_attribute attribute = uir_attribute_dtype(b, "dtype", dtype);
-    uir_value_id result;
-    uir_build_node(b, UIR_OP_SEQUENCE_CONSTRUCT, NULL, 0, &attribute, 1, &result, 1);
-    return result;
-}
-
 uir_status uir_rule_sequence_empty(uir_rule_context *context) {
     int64_t dtype = uir_rule_int(context, "dtype", UIR_DTYPE_F32);
     if (dtype <= 0 || dtype >= UIR_DTYPE_COUNT || !uir_dtype_is_valid((int)dtype))
         return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
                                 "attribute dtype is %lld, which is no element type", (long long)dtype);
-    context->outputs[0] = empty_sequence(context, (uir_dtype)dtype);
+    context->outputs[0] = uir_list_make_empty(context, (uir_dtype)dtype, -1);
     return context->builder.status;
 }
 
-/* A sequence, perhaps an element, perhaps a position (a scalar). */
-static uir_status with_position(uir_rule_context *context, uir_op op, uint32_t position) {
-    uir_value_id inputs[3];
-    uint32_t count = uir_rule_has_input(context, position) ? position + 1 : position;
-    for (uint32_t i = 0; i < count; i++) inputs[i] = uir_rule_input(context, i);
-    if (count > position) inputs[position] = uir_rule_scalar(context, inputs[position]);
-    context->outputs[0] = build(context, op, inputs, count);
-    return context->builder.status;
+static bool check_list(uir_rule_context *context) {
+    if (uir_list_is(context, uir_rule_input(context, 0))) return true;
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "operand 0 is not a sequence");
+    return false;
 }
 
 uir_status uir_rule_sequence_at(uir_rule_context *context) {
-    return with_position(context, UIR_OP_SEQUENCE_AT, 1);
+    if (check_list(context))
+        context->outputs[0] = uir_list_at(context, uir_rule_input(context, 0), uir_rule_input(context, 1));
+    return context->builder.status;
 }
+
 uir_status uir_rule_sequence_erase(uir_rule_context *context) {
-    return with_position(context, UIR_OP_SEQUENCE_ERASE, 1);
+    if (check_list(context))
+        context->outputs[0] = uir_list_erase(context, uir_rule_input(context, 0), uir_rule_input(context, 1));
+    return context->builder.status;
 }
+
 uir_status uir_rule_sequence_insert(uir_rule_context *context) {
-    return with_position(context, UIR_OP_SEQUENCE_INSERT, 2);
+    if (check_list(context))
+        context->outputs[0] = uir_list_insert(context, uir_rule_input(context, 0), uir_rule_input(context, 1),
+                                              uir_rule_input(context, 2));
+    return context->builder.status;
 }
 
 uir_status uir_rule_sequence_length(uir_rule_context *context) {
-    context->outputs[0] = build(context, UIR_OP_SEQUENCE_LENGTH, context->inputs, 1);
+    if (check_list(context)) context->outputs[0] = uir_list_length(context, uir_rule_input(context, 0));
     return context->builder.status;
 }
 
@@ -85,8 +83,7 @@ static uir_status make_chunk_body(uir_rule_context *context, void *user, const u
     if (b->status == UIR_STATUS_OK) {
         uir_dim left = uir_math_sub(context, extents[c->axis], *start);
         uir_dim size = c->squeeze ? uir_rule_dim(context, 1) : uir_dim_min(b->module->dims, *chunk, left);
-        uir_value_id pair[] = {sequence, part(context, c, *start, size)};
-        outputs[1] = build(context, UIR_OP_SEQUENCE_INSERT, pair, 2);
+        outputs[1] = uir_list_insert(context, sequence, part(context, c, *start, size), (uir_value_id){0});
     }
     return uir_math_end_body(context, saved, outputs, 2);
 }
@@ -113,9 +110,19 @@ uir_status uir_rule_split_to_sequence(uir_rule_context *context) {
     c.chunk = split.id ? uir_build_cast(b, split, UIR_DTYPE_I64) : uir_build_integer_scalar(b, UIR_DTYPE_I64, 1);
     const uir_dim *chunk = uir_rule_dims(context, c.chunk, 1, &count);
     if (!chunk) return b->status;
+    if (uir_math_is(context, *chunk, 1)) { /* the axis is the list's */
+        int64_t perm[UIR_MAX_RANK];
+        for (uint32_t d = 0; d < rank; d++) perm[d] = d > c.axis ? d : d ? d - 1 : c.axis;
+        uir_value_id rows = uir_build_transpose(b, x, perm);
+        if (!c.squeeze && rank < UIR_MAX_RANK) rows = uir_math_insert_axis(context, rows, c.axis + 1);
+        if (c.squeeze || rank < UIR_MAX_RANK) {
+            context->outputs[0] = uir_list_of_rows(context, rows);
+            return b->status;
+        }
+    }
     uir_dim parts = uir_dim_ceildiv(b->module->dims, extents[c.axis], *chunk);
     uir_value_id trips = uir_build_dim_values(b, &parts, 1, true, UIR_DTYPE_I64);
-    uir_value_id initial = empty_sequence(context, uir_rule_dtype(context, x));
+    uir_value_id initial = uir_list_make_empty(context, uir_rule_dtype(context, x), -1);
     return uir_math_loop(context, trips, (uir_value_id){0}, &initial, 1, make_chunk_body, &c, context->outputs, 1);
 }
 
@@ -125,8 +132,7 @@ typedef struct joining {
 } joining;
 
 static uir_value_id element_at(uir_rule_context *context, const joining *j, uir_value_id position) {
-    uir_value_id pair[] = {uir_rule_input(context, 0), position};
-    uir_value_id element = build(context, UIR_OP_SEQUENCE_AT, pair, 2);
+    uir_value_id element = uir_list_at(context, uir_rule_input(context, 0), position);
     return j->new_axis ? uir_math_insert_axis(context, element, (uint32_t)j->axis) : element;
 }
 
@@ -142,46 +148,62 @@ static uir_status make_join_body(uir_rule_context *context, void *user, const ui
     return uir_math_end_body(context, saved, outputs, 2);
 }
 
-/* The operands of the node that made the sequence, when it is at hand. */
-static const uir_node_info *maker_of(uir_rule_context *context, uir_value_id sequence) {
-    const uir_value_info *info = uir_value_info_get(context->builder.module, sequence);
-    if (!info->producer.id) return NULL;
-    const uir_node_info *node = uir_node_get(context->builder.module, info->producer);
-    return node->op == UIR_OP_SEQUENCE_CONSTRUCT && node->input_count ? node : NULL;
+/* The list's axis goes where the elements are joined, and with `new_axis` stays one. */
+static uir_status join_stacked(uir_rule_context *context, uir_value_id stacked, const joining *j) {
+    uir_builder *b = &context->builder;
+    uint32_t rank = uir_rule_rank(context, stacked), axis = (uint32_t)j->axis, count = 0;
+    int64_t perm[UIR_MAX_RANK];
+    uir_dim dims[UIR_MAX_RANK];
+    for (uint32_t d = 0; d < rank; d++) perm[d] = d < axis ? d + 1 : d == axis ? 0 : d;
+    uir_value_id moved = uir_build_transpose(b, stacked, perm);
+    const uir_dim *extents = uir_rule_extents(context, moved);
+    if (!extents || j->new_axis) {
+        context->outputs[0] = moved.id == stacked.id ? uir_list_rows(context, stacked) : moved;
+        return b->status;
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d == axis + 1) continue;
+        dims[count++] = d == axis ? uir_math_mul(context, extents[d], extents[d + 1]) : extents[d];
+    }
+    context->outputs[0] = uir_build_reshape(b, moved, dims, count);
+    return b->status;
+}
+
+static uir_status join_known(uir_rule_context *context, const uir_value_id *elements, uint32_t count,
+                             const joining *j) {
+    uir_value_id *parts = uir_rule_allocate(context, count, sizeof *parts);
+    for (uint32_t i = 0; parts && i < count; i++)
+        parts[i] = j->new_axis ? uir_math_insert_axis(context, elements[i], (uint32_t)j->axis) : elements[i];
+    if (parts) context->outputs[0] = uir_build_concat(&context->builder, parts, count, j->axis);
+    return context->builder.status;
 }
 
 uir_status uir_rule_concat_from_sequence(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id sequence = uir_rule_input(context, 0);
+    uir_value_id sequence = uir_rule_input(context, 0), first = {0};
     joining j = {.new_axis = uir_rule_int(context, "new_axis", 0) != 0};
-    const uir_node_info *maker = maker_of(context, sequence);
-    uir_value_id first;
-    if (maker)
-        first = maker->inputs[0];
-    else
-        first = element_at(context, &(joining){0}, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
-    uint32_t rank = uir_rule_rank(context, first) + j.new_axis;
+    uint32_t count, rank = 0;
+    if (!check_list(context)) return b->status;
+    const uir_value_id *elements = uir_list_elements(context, sequence, &count);
+    bool stacked = uir_list_is_stacked(context, sequence);
+    if (!stacked)
+        first = count ? elements[0] : element_at(context, &(joining){0}, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+    rank = uir_rule_rank(context, stacked ? sequence : first) - stacked + j.new_axis;
     j.axis = uir_rule_axis(context, uir_rule_int(context, "axis", 0), rank);
     if (b->status != UIR_STATUS_OK) return b->status;
-    if (maker) {
-        uint32_t count = maker->input_count;
-        uir_value_id *parts = uir_rule_allocate(context, count, sizeof *parts);
-        const uir_value_id *elements = maker->inputs; /* in the arena: stays where it is */
-        for (uint32_t i = 0; parts && i < count; i++)
-            parts[i] = j.new_axis ? uir_math_insert_axis(context, elements[i], (uint32_t)j.axis) : elements[i];
-        context->outputs[0] = uir_build_concat(b, parts, count, j.axis);
-        return b->status;
-    }
+    if (stacked) return join_stacked(context, sequence, &j);
+    if (count) return join_known(context, elements, count, &j);
     if (j.new_axis) first = uir_math_insert_axis(context, first, (uint32_t)j.axis);
-    uir_value_id trips = build(context, UIR_OP_SEQUENCE_LENGTH, &sequence, 1);
-    trips = uir_math_with(context, UIR_OP_SUB, trips, 1);
+    uir_value_id trips = uir_math_with(context, UIR_OP_SUB, uir_list_length(context, sequence), 1);
     return uir_math_loop(context, trips, (uir_value_id){0}, &first, 1, make_join_body, &j, context->outputs, 1);
 }
 
 /* ---- optionals ---- */
 
 uir_status uir_rule_optional(uir_rule_context *context) {
-    context->outputs[0] = build(context, UIR_OP_OPTIONAL, context->inputs, uir_rule_has_input(context, 0));
+    uir_value_id held = uir_rule_input(context, 0);
+    if (held.id && uir_list_is(context, held)) held = uir_list_to_sequence(context, held, -1);
+    context->outputs[0] = build(context, UIR_OP_OPTIONAL, &held, held.id != 0);
     return context->builder.status;
 }
 

@@ -90,6 +90,7 @@ static uir_status try_branch(const splitting *s, bool taken, uir_graph_id *out_g
         bool poisoned = false;
         status = uir_decomposer_map(d, s->open[i], &output, &poisoned);
         if (poisoned) status = UIR_STATUS_UNSUPPORTED;
+        if (status == UIR_STATUS_OK) status = uir_decomposer_give_sequence(d, graph, &output);
         if (status == UIR_STATUS_OK) status = uir_graph_add_output(d->target, graph, output);
     }
     d->diagnostics = d->target->diagnostics = real;

@@ -35,12 +35,13 @@ static uir_status walk(uir_rule_context *context, uir_graph_id source, uir_graph
     uir_decomposer *d = context->decomposer;
     uint32_t failures = d->failures;
     UIR_TRY(uir_decomposer_walk(d, source, target));
-    if (d->failures != failures) return fail_quietly(context);
+    if (d->failures != failures && !d->is_trial) return fail_quietly(context);
     const uir_graph_info *graph = uir_graph_get(d->source, source);
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         bool poisoned = false;
         UIR_TRY(uir_decomposer_map(d, graph->outputs.data[i], &outputs[i], &poisoned));
-        if (poisoned) return fail_quietly(context);
+        if (poisoned && !d->is_trial) return fail_quietly(context);
+        if (poisoned) outputs[i] = (uir_value_id){0};
     }
     return UIR_STATUS_OK;
 }
@@ -52,8 +53,10 @@ static uir_status make_inputs(uir_rule_context *context, uir_graph_id source, ui
         uir_value_id made;
         UIR_TRY(uir_module_add_value(d->target, "", types[i], &made));
         UIR_TRY(uir_graph_add_input(d->target, target, made));
+        UIR_TRY(uir_decomposer_mark_input(d, made, i));
         UIR_TRY(uir_decomposer_bind(d, uir_graph_get(d->source, source)->inputs.data[i], made));
     }
+    d->input_forms = NULL;
     return UIR_STATUS_OK;
 }
 

@@ -317,10 +317,13 @@ static uir_status widen(uir_inference *inference, const uir_type *element) {
                               uir_dtype_name(list->dtype));
     if (!list->dtype) list->dtype = element->dtype;
     if (!list->rank_known) return UIR_STATUS_OK;
-    bool same = element->rank_known && element->rank == list->rank;
-    for (uint32_t d = 0; same && d < list->rank; d++)
-        same = uir_infer_equal(inference, list->dims[d], element->dims[d]);
-    if (!same) list->rank_known = false;
+    list->rank_known = element->rank_known && element->rank == list->rank;
+    if (!list->rank_known) return UIR_STATUS_OK;
+    uir_dim *dims; /* one in which elements differ stays none */
+    UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(inference->arena, list->rank + 1, sizeof *dims));
+    for (uint32_t d = 0; d < list->rank; d++)
+        if (list->dims[d].id && uir_infer_equal(inference, list->dims[d], element->dims[d])) dims[d] = list->dims[d];
+    list->dims = dims;
     return UIR_STATUS_OK;
 }
 
@@ -342,7 +345,14 @@ static uir_status check_position(uir_inference *inference, uint32_t index) {
 
 uir_status uir_infer_sequence_construct(uir_inference *inference) {
     uir_dtype dtype = uir_node_dtype(inference->module, inference->node, "dtype", UIR_DTYPE_NONE);
+    int64_t rank = uir_node_int(inference->module, inference->node, "rank", -1);
     inference->types[0] = (uir_type){.kind = UIR_VALUE_SEQUENCE, .dtype = dtype};
+    if (rank > UIR_MAX_RANK) return uir_infer_fail(inference, "elements of rank %lld", (long long)rank);
+    if (rank >= 0 && !inference->node->input_count) { /* of an empty one every dim is open */
+        uir_dim *dims;
+        UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(inference->arena, (uint32_t)rank + 1, sizeof *dims));
+        inference->types[0] = (uir_type){UIR_VALUE_SEQUENCE, dtype, true, (uint32_t)rank, dims};
+    }
     for (uint32_t i = 0; i < inference->node->input_count; i++) {
         if (!uir_infer_has(inference, i)) return uir_infer_fail(inference, "operand %u is missing", i);
         const uir_type *element = uir_infer_operand(inference, i);
