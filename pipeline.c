@@ -87,7 +87,11 @@ uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocat
     *out_compiled = (uir_compiled){0};
     uir_status status = compile(&supported, allocator, diagnostics, arena,
                                 options ? options : &(uir_pipeline_options){0}, out_compiled);
-    if (status != UIR_STATUS_OK) uir_compiled_deinit(out_compiled);
+    if (status != UIR_STATUS_OK) {
+        uir_onnx_info info = out_compiled->info;
+        uir_compiled_deinit(out_compiled);
+        out_compiled->info = info;
+    }
     return status;
 }
 

@@ -28,7 +28,8 @@ typedef struct uir_compiled {
     double load_ms, compile_ms;
 } uir_compiled;
 
-/* `arena` holds the texts of the info. `options` may be NULL. On failure nothing is owed. */
+/* `arena` holds the texts of the info. `options` may be NULL. On failure nothing is owed,
+ * and the info has what was read of the file until then. */
 uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,
                                 uir_diagnostics *diagnostics, uir_arena *arena, const uir_pipeline_options *options,
                                 uir_compiled *out_compiled);

@@ -1,5 +1,7 @@
 #include "api/facts_onnx.h"
 
+#include <string.h>
+
 /* More than is ever read is not told apart. */
 static int64_t clamp(uint64_t number) {
     return number > INT64_MAX ? INT64_MAX : (int64_t)number;
@@ -18,6 +20,13 @@ static uir_status list_ops(const uir_onnx_info *info, uir_arena *arena, uir_fact
     return UIR_STATUS_OK;
 }
 
+/* Of ai.onnx. */
+static int64_t opset_of(const uir_onnx_info *info) {
+    for (uint32_t i = 0; i < info->opset_count; i++)
+        if (!*info->opsets[i].domain || !strcmp(info->opsets[i].domain, "ai.onnx")) return info->opsets[i].version;
+    return 0;
+}
+
 static uint32_t count_nodes(const uir_module *module) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < module->graphs.count; i++) count += module->graphs.data[i].nodes.count;
@@ -33,10 +42,10 @@ uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, u
     out_facts->graph = info->graph;
     out_facts->ir_version = info->ir_version;
     out_facts->model_version = info->model_version;
-    out_facts->opset = compiled->onnx->opset;
+    out_facts->opset = compiled->onnx ? compiled->onnx->opset : opset_of(info);
     out_facts->node_count = info->node_count;
     out_facts->function_count = info->function_count;
-    out_facts->primitive_count = count_nodes(compiled->primitives);
+    out_facts->primitive_count = compiled->primitives ? count_nodes(compiled->primitives) : 0;
     out_facts->parameter_count = clamp(info->parameter_count);
     out_facts->weight_bytes = clamp(info->weight_bytes);
     out_facts->external_bytes = clamp(info->external_bytes);

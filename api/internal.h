@@ -76,6 +76,7 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* of the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* what sessions run; NULL: the interpreter does */
+    bool is_description;  /* of a model that is not supported: it can be asked about, and not run */
     bool is_file;         /* the package is a file that somebody opened */
     const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
     uir_api_port *inputs, *outputs;

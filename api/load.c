@@ -80,6 +80,36 @@ static uir_status describe(uir_model *model, const uir_compiled *compiled) {
     return UIR_STATUS_OK;
 }
 
+/* What is known of a model that cannot be loaded. */
+static uir_status copy_ports(uir_model *model, const uir_port *ports, uint32_t count, uir_api_port **out_ports) {
+    UIR_TRY_ALLOCATE(*out_ports, uir_arena_allocate_array(&model->arena, (size_t)count + 1, sizeof **out_ports));
+    for (uint32_t i = 0; i < count; i++) {
+        UIR_TRY(uir_api_port_init(model, &ports[i], &(*out_ports)[i]));
+        for (uint32_t d = 0; d < ports[i].rank; d++) {
+            (*out_ports)[i].dims[d] = ports[i].dims[d];
+            (*out_ports)[i].dim_names[d] = ports[i].dim_names[d];
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status describe_file(uir_model *model, const uir_compiled *compiled) {
+    const uir_onnx_info *info = &compiled->info;
+    UIR_TRY(uir_facts_from_onnx(compiled, &model->arena, &model->facts));
+    UIR_TRY(copy_ports(model, info->declared_inputs, info->declared_input_count, &model->inputs));
+    UIR_TRY(copy_ports(model, info->declared_outputs, info->declared_output_count, &model->outputs));
+    model->input_count = info->declared_input_count;
+    model->output_count = info->declared_output_count;
+    model->is_description = true;
+    model->info = (uir_model_info){.producer = info->producer,
+                                   .ir_version = info->ir_version,
+                                   .opset = model->facts.opset,
+                                   .onnx_node_count = info->node_count,
+                                   .device = "",
+                                   .why = "the model is not supported"};
+    return UIR_STATUS_OK;
+}
+
 static uir_status build(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
                         uir_model *model) {
     uir_pipeline_options pipeline = {0};
@@ -92,10 +122,13 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
         pipeline.dump_user = options->dump_user;
         pipeline.check_text = options->check;
     }
-    UIR_TRY(uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena, &pipeline,
-                                 &compiled));
+    uir_status status = uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena,
+                                             &pipeline, &compiled);
+    if (status == UIR_STATUS_UNSUPPORTED && options && options->describe && compiled.info.described)
+        return describe_file(model, &compiled);
+    UIR_TRY(status);
     uir_module *module = uir_model_get_source(model)->module = compiled.primitives;
-    uir_status status = describe(model, &compiled);
+    status = describe(model, &compiled);
     /* The source is not needed any more; what both borrow belongs to the primitives. */
     compiled.primitives = NULL;
     uir_compiled_deinit(&compiled);
@@ -280,6 +313,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
     UIR_TRY(build(call, source, options, model));
+    if (model->is_description) return UIR_STATUS_OK;
     UIR_TRY(build_code(call, source, options, model));
     model->node_count = uir_model_get_source(model)->module->nodes.count;
     return UIR_STATUS_OK;

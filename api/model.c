@@ -1,5 +1,6 @@
 /* Models: their life, and what a caller may ask about one. */
 #include "api/internal.h"
+#include "runtime/plan.h"
 
 #include <string.h>
 
@@ -82,6 +83,46 @@ bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_toleranc
     return true;
 }
 
+void uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents) {
+    const uir_facts *f = &model->facts;
+    const uir_model_contents contents = {.producer_version = f->producer_version,
+                                         .domain = f->domain,
+                                         .graph = f->graph,
+                                         .model_version = f->model_version,
+                                         .parameter_count = (uint64_t)f->parameter_count,
+                                         .weight_bytes = (uint64_t)f->weight_bytes,
+                                         .external_bytes = (uint64_t)f->external_bytes,
+                                         .function_count = (uint32_t)f->function_count,
+                                         .package_version = model->is_file ? UIR_PACKAGE_VERSION : 0,
+                                         .package_weight_bytes =
+                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0};
+    uir_api_fill_struct(out_contents, &contents, sizeof contents);
+}
+
+bool uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset) {
+    if (index >= model->facts.opsets.count) return false;
+    const uir_facts_opset *opset = &model->facts.opsets.data[index];
+    const uir_opset given = {.domain = opset->domain, .version = opset->version};
+    uir_api_fill_struct(out_opset, &given, sizeof given);
+    return true;
+}
+
+bool uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count) {
+    if (index >= model->facts.ops.count) return false;
+    const uir_facts_op *op = &model->facts.ops.data[index];
+    const uir_op_count given = {.domain = op->domain, .op = op->name, .count = (uint64_t)op->count};
+    uir_api_fill_struct(out_count, &given, sizeof given);
+    return true;
+}
+
+bool uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata) {
+    if (index >= model->facts.metadata.count) return false;
+    const uir_facts_pair *pair = &model->facts.metadata.data[index];
+    const uir_metadata given = {.key = pair->key, .value = pair->value};
+    uir_api_fill_struct(out_metadata, &given, sizeof given);
+    return true;
+}
+
 bool uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {
     uir_output_maker maker = {.node = "", .op = ""};
     if (index >= model->output_count) return false;
@@ -104,6 +145,9 @@ uir_status uir_model_get_input_shape(const uir_model *model, size_t index, const
                                      size_t binding_count, int64_t *out_dims) {
     uir_call call;
     uir_call_begin(&call, model->context);
-    uir_status status = model->table->get_input_shape(&call, model, index, bindings, binding_count, out_dims);
+    uir_status status = model->is_description
+                            ? uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                        "the model is not supported: the file's declarations are all that is known")
+                            : model->table->get_input_shape(&call, model, index, bindings, binding_count, out_dims);
     return uir_call_end(&call, status, "asking for a shape");
 }

@@ -47,6 +47,9 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     }
     if (options && options->device && !is_known_device(model, options->device))
         return unknown_device(call, model, options->device);
+    if (model->is_description)
+        return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "the model is not supported, and was loaded to be described");
     uir_session *session;
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;

@@ -78,6 +78,10 @@ typedef struct uir_onnx_info {
     uint32_t node_count; /* in all graphs, functions inlined */
     const uir_onnx_pair *metadata;
     uint32_t metadata_count;
+    const uir_port *declared_inputs, *declared_outputs; /* as the file declares them; inputs that are initializers too are
+                                                           constants and not among them */
+    uint32_t declared_input_count, declared_output_count;
+    bool described; /* all of the above is there */
     const char *const *input_names; /* as in the file, of the main graph's inputs and outputs in order */
     const char **output_names;
     uir_onnx_output *outputs; /* in their order */

@@ -108,6 +108,83 @@ static uir_status list_opsets(inspection *in, const UirOnnx__ModelProto *model) 
     return UIR_STATUS_OK;
 }
 
+/* ---- declared ports ---- */
+
+static uir_status describe_shape(inspection *in, const UirOnnx__TypeProto__Tensor *tensor, uir_port *port) {
+    if (tensor->has_elem_type && uir_dtype_is_valid(tensor->elem_type)) port->dtype = (uir_dtype)tensor->elem_type;
+    if (!tensor->shape || tensor->shape->n_dim > UINT32_MAX) return UIR_STATUS_OK;
+    size_t rank = tensor->shape->n_dim;
+    int64_t *dims;
+    const char **names;
+    UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(in->arena, rank + 1, sizeof *dims));
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(in->arena, rank + 1, sizeof *names));
+    for (size_t i = 0; i < rank; i++) {
+        const UirOnnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+        names[i] = "";
+        dims[i] = -1;
+        if (dim->value_case == UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value >= 0)
+            dims[i] = dim->dim_value;
+        else if (dim->value_case == UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+            UIR_TRY(uir_import_text(in->importer, uir_proto_bytes(true, dim->dim_param), in->arena, &names[i]));
+    }
+    port->rank_known = true;
+    port->rank = (uint32_t)rank;
+    port->dims = dims;
+    port->dim_names = names;
+    return UIR_STATUS_OK;
+}
+
+static uir_status describe_port(inspection *in, const UirOnnx__ValueInfoProto *value, uir_port *port) {
+    const UirOnnx__TypeProto *type = value->type;
+    *port = (uir_port){.kind = UIR_VALUE_TENSOR};
+    UIR_TRY(uir_import_text(in->importer, UIR_PROTO_BYTES(value, name), in->arena, &port->name));
+    if (type && type->value_case == UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) port->kind = UIR_VALUE_SEQUENCE;
+    if (type && type->value_case == UIR_ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE) port->kind = UIR_VALUE_OPTIONAL;
+    if (type && port->kind == UIR_VALUE_SEQUENCE) type = type->sequence_type->elem_type;
+    if (type && port->kind == UIR_VALUE_OPTIONAL) type = type->optional_type->elem_type;
+    return type && type->value_case == UIR_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+               ? describe_shape(in, type->tensor_type, port)
+               : UIR_STATUS_OK;
+}
+
+/* Names of initializers. */
+static uir_status list_initializers(inspection *in, const UirOnnx__GraphProto *graph, uir_strings *names) {
+    uir_string name;
+    UIR_TRY(uir_strings_init(names, &in->importer->scratch));
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        uir_bytes bytes = UIR_PROTO_BYTES(graph->initializer[i], name);
+        UIR_TRY(uir_strings_intern(names, bytes.data, bytes.length, &name));
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        if (!graph->sparse_initializer[i]->values) continue;
+        uir_bytes bytes = UIR_PROTO_BYTES(graph->sparse_initializer[i]->values, name);
+        UIR_TRY(uir_strings_intern(names, bytes.data, bytes.length, &name));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status describe_ports(inspection *in, const UirOnnx__GraphProto *graph) {
+    uir_port *inputs, *outputs;
+    uir_strings initializers;
+    uir_string found;
+    uint32_t count = 0;
+    UIR_TRY(list_initializers(in, graph, &initializers));
+    UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(in->arena, graph->n_input + 1, sizeof *inputs));
+    UIR_TRY_ALLOCATE(outputs, uir_arena_allocate_array(in->arena, graph->n_output + 1, sizeof *outputs));
+    for (size_t i = 0; i < graph->n_input; i++) {
+        uir_bytes name = UIR_PROTO_BYTES(graph->input[i], name);
+        if (!uir_strings_find(&initializers, name.data, name.length, &found))
+            UIR_TRY(describe_port(in, graph->input[i], &inputs[count++]));
+    }
+    in->info->declared_inputs = inputs;
+    in->info->declared_input_count = count;
+    for (size_t i = 0; i < graph->n_output; i++) UIR_TRY(describe_port(in, graph->output[i], &outputs[i]));
+    in->info->declared_outputs = outputs;
+    in->info->declared_output_count = (uint32_t)graph->n_output;
+    in->info->described = true;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_import_inspect(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
                               uir_onnx_info *info) {
     inspection in = {.importer = importer, .arena = arena, .info = info};
@@ -121,5 +198,6 @@ uir_status uir_import_inspect(uir_importer *importer, const UirOnnx__ModelProto 
     UIR_TRY(count_graph(&in, model->graph));
     for (size_t i = 0; i < model->n_functions; i++)
         UIR_TRY(count_nodes(&in, model->functions[i]->node, model->functions[i]->n_node));
-    return list_ops(&in);
+    UIR_TRY(list_ops(&in));
+    return describe_ports(&in, model->graph);
 }

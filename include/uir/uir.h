@@ -244,6 +244,9 @@ typedef struct uir_model_options {
     const char *const *keep;
     size_t keep_count;
     bool keep_all; /* but strings, sequences and optionals, which are kept when they are named */
+    /* For who only wants to know what the file holds: a model of which a part is not supported is loaded all the same, with
+     * the ports that the file declares and the problems as messages; it can be asked about, and not run. */
+    bool describe;
     bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
 } uir_model_options;
 
@@ -329,6 +332,41 @@ UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);
 UIR_API uir_port uir_model_get_input(const uir_model *model, size_t index);
 UIR_API uir_port uir_model_get_output(const uir_model *model, size_t index);
+/* What the model's file says of itself and holds; of a package, the file that it was made from, where it was noted. All
+ * texts here live as long as the model. */
+typedef struct uir_model_contents {
+    size_t struct_size; /* sizeof(uir_model_contents) */
+    const char *producer_version, *domain, *graph; /* "" where the file says nothing */
+    int64_t model_version;
+    uint64_t parameter_count;  /* elements of initializers, in bodies too */
+    uint64_t weight_bytes;     /* of these, as they lie in the file */
+    uint64_t external_bytes;   /* of these, in files of external data */
+    uint32_t function_count;   /* local functions */
+    uint32_t package_version;  /* of the format; 0: it is no package */
+    uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there is none */
+} uir_model_contents;
+UIR_API void uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
+/* The opsets that the file imports, in its order; false past the last. */
+typedef struct uir_opset {
+    size_t struct_size; /* sizeof(uir_opset) */
+    const char *domain; /* as in the file: "" and "ai.onnx" are one */
+    int64_t version;
+} uir_opset;
+UIR_API bool uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
+/* The ops of the file's nodes, with those in bodies and, once for each local function, in functions; the most used first.
+ * False past the last. */
+typedef struct uir_op_count {
+    size_t struct_size;       /* sizeof(uir_op_count) */
+    const char *domain, *op;  /* domain "": ai.onnx */
+    uint64_t count;
+} uir_op_count;
+UIR_API bool uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count);
+/* Metadata of the file in its order; false past the last. */
+typedef struct uir_metadata {
+    size_t struct_size; /* sizeof(uir_metadata) */
+    const char *key, *value;
+} uir_metadata;
+UIR_API bool uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata);
 /* Which node makes output `index`, and whether it is one for `keep` alone; false past the end. */
 typedef struct uir_output_maker {
     size_t struct_size;    /* sizeof(uir_output_maker) */

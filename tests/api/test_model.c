@@ -3,6 +3,7 @@
 #include "tests/frontend/make.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,6 +85,84 @@ static void ports_show_names_and_dims(void **state) {
     assert_int_equal(uir_model_get_info(model).onnx_node_count, 3);
     assert_true(uir_model_get_info(model).primitive_count >= 3);
     uir_model_destroy(model);
+}
+
+/* What a model answers of its file; structures of another size are filled as far as they go. */
+static void a_file_is_described(void **state) {
+    uir_context *context = *state;
+    blob bytes = small_model();
+    const char *names[] = {"the addition"};
+    uir_model_options options = {
+        .struct_size = sizeof options, .device = "vm", .no_cache = true, .keep = names, .keep_count = 1};
+    uir_model *model;
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
+    uir_opset opset = {.struct_size = sizeof opset};
+    assert_true(uir_model_get_opset(model, 0, &opset));
+    assert_true(opset.version == 20 && !*opset.domain && !uir_model_get_opset(model, 1, &opset));
+    uir_op_count op = {.struct_size = sizeof op};
+    uint64_t nodes = 0;
+    for (size_t i = 0; uir_model_get_op_count(model, i, &op); i++) nodes += op.count;
+    assert_int_equal(nodes, 3);
+    uir_metadata pair = {.struct_size = sizeof pair};
+    assert_true(uir_model_get_metadata_at(model, 0, &pair));
+    assert_string_equal(pair.key, "author");
+    assert_string_equal(pair.value, "nobody");
+    assert_false(uir_model_get_metadata_at(model, 1, &pair));
+    uir_model_contents contents = {.struct_size = sizeof contents};
+    uir_model_get_contents(model, &contents);
+    assert_string_equal(contents.graph, "small");
+    assert_true(contents.parameter_count == 3 && contents.weight_bytes == 12 && contents.package_version == 0);
+    assert_int_equal(uir_model_output_count(model), 3);
+    uir_output_maker maker = {.struct_size = sizeof maker};
+    assert_true(uir_model_get_output_maker(model, 2, &maker));
+    assert_string_equal(maker.node, "the addition");
+    assert_string_equal(maker.op, "Add");
+    assert_true(maker.is_kept && maker.place == 1);
+    assert_true(uir_model_get_output_maker(model, 0, &maker) && !maker.is_kept && maker.place == 2);
+    assert_false(uir_model_get_output_maker(model, 3, &maker));
+    assert_false(uir_model_get_native_code(model, 0, &(uir_native_code){.struct_size = sizeof(uir_native_code)}));
+    /* An older caller's, of two members. */
+    opset = (uir_opset){.struct_size = offsetof(uir_opset, version), .version = -1};
+    assert_true(uir_model_get_opset(model, 0, &opset) && !*opset.domain && opset.version == -1);
+    /* A newer one's, with a member that is not known here. */
+    struct {
+        uir_opset known;
+        int64_t later;
+    } newer = {{.struct_size = sizeof newer}, -1};
+    assert_true(uir_model_get_opset(model, 0, &newer.known) && newer.known.version == 20 && newer.later == 0);
+    uir_model_destroy(model);
+    names[0] = "the adition";
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                     UIR_STATUS_INVALID_ARGUMENT);
+    assert_true(has_message(context, "did you mean 'the addition'"));
+    blob_free(&bytes);
+}
+
+/* Not supported, but asked about. */
+static void an_unsupported_model_is_described(void **state) {
+    uir_context *context = *state;
+    blob graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "strange");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Frobnicate", "first", "x", "y"));
+    blob bytes = make_model(graph);
+    uir_model_options options = {.struct_size = sizeof options, .device = "interpreter"};
+    uir_model *model;
+    uir_session *session;
+    int64_t dims[2];
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                     UIR_STATUS_UNSUPPORTED);
+    options.describe = true;
+    assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
+    assert_true(has_message(context, "Frobnicate"));
+    assert_int_equal(uir_model_input_count(model), 1);
+    assert_string_equal(uir_model_get_input(model, 0).dim_names[0], "batch");
+    assert_int_equal(uir_model_get_input_shape(model, 0, NULL, 0, dims), UIR_STATUS_UNSUPPORTED);
+    assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_UNSUPPORTED);
+    assert_int_equal(uir_model_wait(model), UIR_STATUS_OK);
+    uir_model_destroy(model);
+    blob_free(&bytes);
 }
 
 static void shapes_follow_bound_dims(void **state) {
@@ -519,6 +598,8 @@ static void memory_may_run_out_anywhere_on_a_device(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_show_names_and_dims),
+        cmocka_unit_test(a_file_is_described),
+        cmocka_unit_test(an_unsupported_model_is_described),
         cmocka_unit_test(shapes_follow_bound_dims),
         cmocka_unit_test(dims_are_called_what_they_are),
         cmocka_unit_test(a_session_runs_with_several_shapes),

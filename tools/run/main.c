@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
 #include "clock.h"
+#include "info.h"
 #include "output.h"
 #include "printable.h"
 #include "progress.h"
@@ -469,7 +470,8 @@ static uir_status run(const run_options *options) {
     debug_state debug;
     uir_model_options model_options = {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
-    model_options.device = options->can_run || options->reduce ? "interpreter" : options->device;
+    model_options.describe = options->info;
+    model_options.device = options->can_run || options->reduce || options->info ? "interpreter" : options->device;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
@@ -485,7 +487,11 @@ static uir_status run(const run_options *options) {
         status = saved_make_folder("--dump-source", options->dump_source);
     if (status == UIR_STATUS_OK) status = load(context, options, package, &model_options, &model);
     progress_hide();
-    if (options->can_run && options->json) {
+    if (options->info) {
+        bool told = status != UIR_STATUS_OK || info_report(context, model, options->model, options->json);
+        if (!told) status = UIR_STATUS_OUT_OF_MEMORY;
+        if (status == UIR_STATUS_OK) uir_context_clear_messages(context); /* which are told with it */
+    } else if (options->can_run && options->json) {
         report_support(stdout, context, status == UIR_STATUS_OK ? model : NULL);
     } else if (status == UIR_STATUS_OK && options->can_run) {
         uir_model_info info = uir_model_get_info(model);
