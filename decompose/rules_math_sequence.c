@@ -88,6 +88,22 @@ static uir_status make_chunk_body(uir_rule_context *context, void *user, const u
     return uir_math_end_body(context, saved, outputs, 2);
 }
 
+enum { MAX_PARTS = 256 }; /* of one tensor, as a list of its slices; more are cut by a loop */
+
+static uir_status split_known(uir_rule_context *context, const chunking *c, int64_t extent, int64_t size) {
+    uint32_t count = (uint32_t)((extent + size - 1) / size);
+    uir_value_id *parts = uir_rule_allocate(context, count + 1u, sizeof *parts);
+    for (uint32_t i = 0; parts && i < count; i++) {
+        int64_t start = i * size, left = extent - start;
+        parts[i] = part(context, c, uir_rule_dim(context, start), uir_rule_dim(context, left < size ? left : size));
+    }
+    if (count && parts)
+        context->outputs[0] = build(context, UIR_OP_SEQUENCE_CONSTRUCT, parts, count);
+    else
+        context->outputs[0] = uir_list_make_empty(context, uir_rule_dtype(context, uir_rule_input(context, 0)), -1);
+    return context->builder.status;
+}
+
 uir_status uir_rule_split_to_sequence(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id x = uir_rule_input(context, 0), split = uir_rule_input(context, 1);
@@ -120,6 +136,10 @@ uir_status uir_rule_split_to_sequence(uir_rule_context *context) {
             return b->status;
         }
     }
+    int64_t extent, size;
+    if (uir_dim_is_const(b->module->dims, extents[c.axis], &extent) &&
+        uir_dim_is_const(b->module->dims, *chunk, &size) && size > 0 && (extent - 1) / size < MAX_PARTS)
+        return split_known(context, &c, extent, size);
     uir_dim parts = uir_dim_ceildiv(b->module->dims, extents[c.axis], *chunk);
     uir_value_id trips = uir_build_dim_values(b, &parts, 1, true, UIR_DTYPE_I64);
     uir_value_id initial = uir_list_make_empty(context, uir_rule_dtype(context, x), -1);

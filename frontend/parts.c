@@ -309,13 +309,37 @@ static uir_status wrap_type(uir_value_kind kind, const uir_text *element, uir_te
     return status;
 }
 
-/* A name as it is, without the quotes of an expression. */
+/* How many symbols before `count` have the name. */
+static uint32_t count_named(const uir_dims *dims, const char *name, uint32_t count) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) found += !strcmp(uir_dims_symbol_name(dims, (uir_symbol){i}), name);
+    return found;
+}
+
+typedef struct naming {
+    const uir_dims *dims;
+    bool shared; /* a symbol was met whose name an earlier one has */
+} naming;
+
+static void meet_symbol(void *user, uir_symbol symbol) {
+    naming *n = user;
+    n->shared |= count_named(n->dims, uir_dims_symbol_name(n->dims, symbol), symbol.id) > 0;
+}
+
+/* A name as it is, without the quotes of an expression. Sizes learned in a run may be called as others are; in the file
+ * one name is one dim, so that all but the first get a name that no dim has. */
 static void print_dim_name(const uir_dims *dims, uir_dim dim, uir_text *text) {
     uir_symbol symbol;
+    naming n = {.dims = dims};
+    uir_dim_visit_symbols(dims, dim, meet_symbol, &n);
     if (uir_dim_is_symbol(dims, dim, &symbol))
         uir_text_append_string(text, uir_dims_symbol_name(dims, symbol));
     else
         uir_dim_print(dims, dim, text);
+    if (!n.shared) return;
+    uir_text_append_format(text, " #%u", (unsigned)dim.id); /* no expression holds such a sign */
+    while (!text->failed && count_named(dims, text->data, uir_dims_symbol_count(dims)))
+        uir_text_append_string(text, "#");
 }
 
 uir_status uir_onnx_print_type(const uir_module *module, const uir_type *type, uir_text *text) {

@@ -386,6 +386,41 @@ static void types_are_printed_with_their_names(void **state) {
     }
 }
 
+/* Two dims that are called alike, one by the file, stay two. */
+static void dims_of_one_name_are_told_apart(void **state) {
+    (void)state;
+    loaded l, again;
+    blob graph = blob_new(), value = blob_new(), type = blob_new();
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F16, "n,n*2"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F16, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Identity", "n", "x", "y"));
+    load_model(&l, make_model(graph), NULL);
+    assert_int_equal(l.status, UIR_STATUS_OK);
+    uir_symbol made;
+    uir_dims *context = l.module->dims;
+    assert_int_equal(uir_dims_add_symbol(context, "n", 1, UIR_SYMBOL_FACTS_SIZE, &made), UIR_STATUS_OK);
+    const uir_type *x = &input_of(&l, 0)->type;
+    uir_dim other = uir_dim_symbol(context, made), two = uir_dim_const(context, 2);
+    uir_dim dims[] = {x->dims[0], other, uir_dim_mul(context, other, two), x->dims[1], other};
+    uir_type printed = {UIR_VALUE_TENSOR, UIR_DTYPE_F16, true, 5, dims};
+    assert_int_equal(uir_onnx_print_type(l.module, &printed, &type), UIR_STATUS_OK);
+    put_text(&value, VALUE_NAME, "x");
+    put_message(&value, VALUE_TYPE, type);
+    graph = blob_new();
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_INPUT, value);
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_I64, ""));
+    put_message(&graph, GRAPH_NODE, make_node("Shape", "n", "x", "y"));
+    load_model(&again, make_model(graph), NULL);
+    assert_int_equal(again.status, UIR_STATUS_OK);
+    const uir_dim *got = input_of(&again, 0)->type.dims;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 5; k++) assert_int_equal(uir_dim_equal(got[i], got[k]), uir_dim_equal(dims[i], dims[k]));
+    unload(&l);
+    unload(&again);
+}
+
 /* ---- damage ---- */
 static void subgraphs_nest_so_far(void **state) {
     (void)state;
@@ -433,6 +468,7 @@ int main(void) {
         cmocka_unit_test(what_shapes_look_like),
         cmocka_unit_test(types_of_lists),
         cmocka_unit_test(types_are_printed_with_their_names),
+        cmocka_unit_test(dims_of_one_name_are_told_apart),
         cmocka_unit_test(subgraphs_nest_so_far),
         cmocka_unit_test(damaged_bytes_have_a_place),
     };
