@@ -129,7 +129,7 @@ static bool read_ensemble(uir_rule_context *context, uir_ml_ensemble *e) {
                          (long long)l.root[t], l.nodes);
         return false;
     }
-    return uir_ml_measure_ensemble(context, e);
+    return uir_ml_measure_ensemble(context, e, false);
 }
 
 uir_status uir_rule_tree_ensemble(uir_rule_context *context) {

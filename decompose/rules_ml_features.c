@@ -136,7 +136,8 @@ uir_status uir_rule_feature_vectorizer(uir_rule_context *context) {
 
 /* ---- encoders ---- */
 
-/* What of each element is among the keys [k]: the index of the last such key, or -1. NaN is equal to NaN. */
+/* What of each element is among the keys [k]: the index of the last such key, or -1. NaN is equal to NaN from version 4
+ * on. */
 static uir_value_id find_key(uir_rule_context *context, uir_value_id x, uir_value_id keys) {
     uir_builder *b = &context->builder;
     uir_value_id result = {0};
@@ -149,7 +150,7 @@ static uir_value_id find_key(uir_rule_context *context, uir_value_id x, uir_valu
     const int64_t last = rank_of(b, x);
     uir_value_id own = uir_build_unsqueeze(b, x, &last, 1), other = uir_build_cast(b, keys, dtype);
     uir_value_id same = equal(b, own, other);
-    if (uir_dtype_is_float(dtype))
+    if (uir_dtype_is_float(dtype) && context->since_version >= 4)
         same =
             either(b, same, both(b, uir_build_unary(b, UIR_OP_IS_NAN, own), uir_build_unary(b, UIR_OP_IS_NAN, other)));
     uir_dim count = uir_build_extent(b, keys, 0);

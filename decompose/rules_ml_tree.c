@@ -183,7 +183,8 @@ static bool read_ensemble(uir_rule_context *context, const char *const names[5],
     bool wide = uir_rule_dtype(context, rows) == UIR_DTYPE_F64 || uir_ml_is_double(context, "nodes_values_as_tensor");
     *e = (uir_ml_ensemble){.target_count = targets, .dtype = wide ? UIR_DTYPE_F64 : UIR_DTYPE_F32};
     return read_lists(context, &l) && sort_entries(context, &l) && number_states(context, &l, e) &&
-           fill_nodes(context, &l, e) && fill_weights(context, &l, names, e) && uir_ml_measure_ensemble(context, e);
+           fill_nodes(context, &l, e) && fill_weights(context, &l, names, e) &&
+           uir_ml_measure_ensemble(context, e, true);
 }
 
 /* ---- regressor ---- */
@@ -229,23 +230,14 @@ uir_status uir_rule_tree_ensemble_regressor(uir_rule_context *context) {
 
 /* ---- classifier ---- */
 
-/* Weights of one class alone, of two: the other's score follows. `positive`: all weights are at least 0, a probability.
- */
-static void score_one_class(uir_rule_context *context, const uir_ml_labels *labels, uir_value_id score, bool positive) {
+/* Weights of the first class alone, of two, are a score of the second, and the first one's follows from it. `positive`:
+ * all weights are at least 0, a probability. */
+static uir_value_id complete_scores(uir_rule_context *context, uir_value_id score, bool positive) {
     uir_builder *b = &context->builder;
-    uir_value_id above = greater(b, score, scalar_like(b, score, positive ? 0.5 : 0)), other;
-    context->outputs[0] = uir_ml_pick_labels(context, labels, uir_build_cast(b, above, UIR_DTYPE_I64));
-    if (uir_ml_transform_is(context, "PROBIT")) {
-        const int64_t last = 1;
-        context->outputs[1] = uir_build_unsqueeze(b, uir_ml_transform(context, score, "PROBIT"), &last, 1);
-        return;
-    }
-    other = positive ? subtract(b, scalar_like(b, score, 1), score) : negate(b, score);
-    if (!positive && uir_ml_transform_is(context, "LOGISTIC")) {
-        other = sigmoid(b, other);
-        score = sigmoid(b, score);
-    }
-    context->outputs[1] = uir_ml_two_columns(context, other, score);
+    if (uir_ml_transform_is(context, "LOGISTIC"))
+        return uir_ml_two_columns(context, sigmoid(b, negate(b, score)), sigmoid(b, score));
+    uir_value_id other = positive ? subtract(b, scalar_like(b, score, 1), score) : negate(b, score);
+    return uir_ml_two_columns(context, other, score);
 }
 
 /* The single class that has weights, where there are two; -1 otherwise. */
@@ -273,20 +265,25 @@ uir_status uir_rule_tree_ensemble_classifier(uir_rule_context *context) {
     if (!read_ensemble(context, names, labels.count, rows, &e)) return b->status;
     int64_t only = only_class(&e, &positive);
     uir_value_id scores = uir_ml_walk(context, &e, rows, UIR_ML_SUM, &scored);
+    const char *transform = uir_rule_string(context, "post_transform", "NONE");
     if (only >= 0) {
         const int64_t last = 1;
         uint32_t count;
         const double *base = uir_ml_reals(context, "base_values", "base_values_as_tensor", &count);
+        if (count == 2) scores = add_base(context, scores, 2);
         uir_value_id score = uir_network_slice(b, scores, 1, dim_int(b, only), dim_int(b, 1), 1);
         score = uir_build_squeeze(b, score, &last, 1);
-        if (count) score = add_scalar(b, score, base[count - 1]);
-        score_one_class(context, &labels, score, positive);
+        if (count == 1 && only == 0) score = add_scalar(b, score, base[0]);
+        uir_value_id above = greater(b, score, scalar_like(b, score, positive ? 0.5 : 0));
+        context->outputs[0] = uir_ml_pick_labels(context, &labels, uir_build_cast(b, above, UIR_DTYPE_I64));
+        context->outputs[1] =
+            only ? uir_ml_transform(context, scores, transform) : complete_scores(context, score, positive);
     } else {
         scores = add_base(context, scores, labels.count);
         uir_value_id ranked = scores;
         if (scored.id) ranked = uir_build_select(b, scored, scores, scalar_like(b, scores, -1e300));
         context->outputs[0] = uir_ml_pick_labels(context, &labels, uir_ml_greatest(context, ranked));
-        context->outputs[1] = uir_ml_transform(context, scores, uir_rule_string(context, "post_transform", "NONE"));
+        context->outputs[1] = uir_ml_transform(context, scores, transform);
     }
     context->outputs[1] = uir_build_cast(b, context->outputs[1], UIR_DTYPE_F32);
     return b->status;

@@ -28,8 +28,8 @@ typedef enum uir_ml_aggregate { UIR_ML_SUM, UIR_ML_AVERAGE, UIR_ML_MIN, UIR_ML_M
 bool uir_ml_allocate_ensemble(uir_rule_context *context, uir_ml_ensemble *e);
 /* The mask of a mode, BRANCH_LEQ.. or LEQ..; -1 for one that there is not. A value that is NaN is made ordered. */
 int64_t uir_ml_mask(const char *mode, bool missing_is_true, double *value);
-/* Checks that every way from a root ends, and measures the longest. */
-bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e);
+/* Checks that every way from a root ends, and measures the longest. `all`: that every node is on one. */
+bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e, bool all);
 /* Scores [N, targets] of rows [N, F]. `out_scored`: bool, whether a tree gave the target anything; none when all
  * targets always get something. */
 uir_value_id uir_ml_walk(uir_rule_context *context, const uir_ml_ensemble *e, uir_value_id rows,

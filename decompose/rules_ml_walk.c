@@ -54,7 +54,7 @@ int64_t uir_ml_mask(const char *mode, bool missing_is_true, double *value) {
 
 enum { NEW, OPEN, DONE };
 
-bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e) {
+bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e, bool all) {
     uint8_t *seen = uir_rule_allocate(context, e->node_count + 1u, sizeof *seen);
     uint32_t *height = uir_rule_allocate(context, e->node_count + 1u, sizeof *height);
     int64_t *stack = uir_rule_allocate(context, e->node_count + 1u, sizeof *stack);
@@ -86,6 +86,12 @@ bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e) {
             depth--;
         }
         if (e->root[t] < e->node_count && height[e->root[t]] > e->depth) e->depth = height[e->root[t]];
+    }
+    for (uint32_t i = 0; all && i < e->node_count; i++) {
+        if (seen[i] == DONE) continue;
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
+                         "the branches of a tree lead back to a node that they come from");
+        return false;
     }
     return true;
 }

@@ -1,6 +1,7 @@
-/* Text: joined, split, cleaned, matched, counted. Lists that are attributes become constant operands. */
+/* Text: joined, split, cleaned, matched, counted; and pictures. Lists that are attributes become constant operands. */
 #include "base/regex.h"
 #include "decompose/rules_math.h"
+#include "image/decode.h"
 
 #include <string.h>
 
@@ -114,5 +115,18 @@ uir_status uir_rule_tf_idf_vectorizer(uir_rule_context *context) {
                                   uir_attribute_int(b, "columns", columns)};
     (void)uir_rule_rank(context, x);
     uir_build_node(b, UIR_OP_TF_IDF, inputs, inputs[4].id ? 5 : 4, attributes, 5, context->outputs, 1);
+    return b->status;
+}
+
+uir_status uir_rule_image_decoder(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0);
+    const char *format = uir_rule_string(context, "pixel_format", "RGB");
+    if (!uir_image_has_format(format))
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "attribute pixel_format is '%s'; it must be RGB, BGR or Grayscale", format);
+    (void)uir_rule_rank(context, x);
+    uir_attribute attribute = uir_attribute_string(b, "format", format);
+    uir_build_node(b, UIR_OP_IMAGE_DECODE, &x, 1, &attribute, 1, context->outputs, 1);
     return b->status;
 }

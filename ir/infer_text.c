@@ -1,4 +1,4 @@
-/* Types of what the primitives of text give. */
+/* Types of what the primitives of text and pictures give. */
 #include "ir/infer.h"
 
 #include <string.h>
@@ -82,4 +82,14 @@ uir_status uir_infer_tf_idf(uir_inference *inference) {
     dims[0] = a->dims[0];
     dims[a->rank - 1] = uir_dim_const(inference->dims, columns);
     return uir_infer_check_made(inference, dims, a->rank);
+}
+
+uir_status uir_infer_image_decode(uir_inference *inference) {
+    const uir_type *a = uir_infer_operand(inference, 0);
+    uir_dim *dims;
+    if (a->rank != 1 || a->dtype != UIR_DTYPE_U8) return uir_infer_fail(inference, "the operand is not u8 of rank 1");
+    UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, UIR_DTYPE_U8, 3));
+    const char *format = uir_node_string(inference->module, inference->node, "format", "RGB");
+    dims[2] = uir_dim_const(inference->dims, format[0] == 'G' ? 1 : 3);
+    return uir_infer_check_made(inference, dims + 2, 1);
 }

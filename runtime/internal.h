@@ -271,6 +271,7 @@ uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uir_dt
                                uint32_t *out_tensor, char **out_data);
 uir_status uir_rt_host_check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank);
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
+uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
 uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step);         /* foreign.c */
 /* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);

@@ -145,7 +145,15 @@ static bool run_once(run *r) {
     for (size_t i = 0; i < uir_model_input_count(r->model) && i < MOST_VALUES; i++)
         if (uir_session_set_input(r->session, i, r->inputs[i]) != UIR_STATUS_OK)
             return fail(r, "an input is not accepted");
-    if (uir_session_run(r->session) != UIR_STATUS_OK) return fail(r, "the run failed");
+    uir_status status = uir_session_run(r->session);
+    if (status != UIR_STATUS_OK) {
+        fail(r, "the run failed");
+        if (status == UIR_STATUS_UNSUPPORTED) { /* data of a sort that is not supported */
+            r->result = UNSUPPORTED;
+            gather_ops(r);
+        }
+        return false;
+    }
     note_fallback(r);
     return true;
 }

@@ -1,0 +1,89 @@
+/* Which format bytes are of, and the channels in the order asked for. */
+#include "image/internal.h"
+
+#include <string.h>
+
+static uir_status refuse(uir_image_source *source) {
+    return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
+                          "the picture is JPEG 2000, TIFF or WebP; JPEG, PNG, BMP and PNM can be decoded");
+}
+
+/* The first bytes of each format, at an offset. */
+static const struct {
+    const char *magic;
+    size_t length, offset;
+    uir_status (*read)(uir_image_source *source);
+} formats[] = {{"\xff\xd8\xff", 3, 0, uir_image_read_jpeg},
+               {"\x89PNG\r\n\x1a\n", 8, 0, uir_image_read_png},
+               {"BM", 2, 0, uir_image_read_bmp},
+               {"P2", 2, 0, uir_image_read_pnm},
+               {"P3", 2, 0, uir_image_read_pnm},
+               {"P5", 2, 0, uir_image_read_pnm},
+               {"P6", 2, 0, uir_image_read_pnm},
+               {"II*\0", 4, 0, refuse},
+               {"MM\0*", 4, 0, refuse},
+               {"WEBP", 4, 8, refuse},
+               {"jP  ", 4, 4, refuse},
+               {"\xff\x4f\xff\x51", 4, 0, refuse}};
+
+uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height) {
+    if (!width || !height || width > UIR_IMAGE_MOST || height > UIR_IMAGE_MOST)
+        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the picture has a side of no pixels or of over 65536");
+    uir_pixels *p = &source->pixels;
+    *p = (uir_pixels){(int64_t)height, (int64_t)width, 3, (size_t)(width * height * 3), NULL};
+    UIR_TRY_ALLOCATE(p->data, uir_allocate(source->allocator, p->size));
+    return UIR_STATUS_OK;
+}
+
+static void swap_channels(uir_pixels *p) {
+    for (size_t i = 0; i + 2 < p->size; i += 3) {
+        uint8_t red = p->data[i];
+        p->data[i] = p->data[i + 2];
+        p->data[i + 2] = red;
+    }
+}
+
+/* The luma of ITU-R 601 in 16 bits of fraction, rounded. */
+static uir_status make_gray(uir_image_source *source) {
+    uir_pixels *p = &source->pixels, gray = *p;
+    gray.channels = 1;
+    gray.size = p->size / 3;
+    UIR_TRY_ALLOCATE(gray.data, uir_allocate(source->allocator, gray.size));
+    for (size_t i = 0; i < gray.size; i++) {
+        const uint8_t *rgb = p->data + 3 * i;
+        gray.data[i] = (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16);
+    }
+    uir_pixels_release(source->allocator, p);
+    *p = gray;
+    return UIR_STATUS_OK;
+}
+
+bool uir_image_has_format(const char *format) {
+    return !strcmp(format, "RGB") || !strcmp(format, "BGR") || !strcmp(format, "Grayscale");
+}
+
+static uir_status read(uir_image_source *source) {
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        size_t end = formats[i].offset + formats[i].length;
+        if (source->size >= end && !memcmp(source->data + formats[i].offset, formats[i].magic, formats[i].length))
+            return formats[i].read(source);
+    }
+    return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the bytes are of no picture that is known");
+}
+
+uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size, const char *format,
+                            uir_pixels *out_pixels, const char **out_problem) {
+    uir_image_source source = {.allocator = allocator, .data = data, .size = size};
+    uir_status status = read(&source);
+    if (status == UIR_STATUS_OK && !strcmp(format, "BGR")) swap_channels(&source.pixels);
+    if (status == UIR_STATUS_OK && !strcmp(format, "Grayscale")) status = make_gray(&source);
+    if (status != UIR_STATUS_OK) uir_pixels_release(allocator, &source.pixels);
+    *out_pixels = source.pixels;
+    *out_problem = source.problem ? source.problem : uir_status_text(status);
+    return status;
+}
+
+void uir_pixels_release(const uir_allocator *allocator, uir_pixels *pixels) {
+    if (pixels->data) uir_release(allocator, pixels->data, pixels->size);
+    *pixels = (uir_pixels){0};
+}

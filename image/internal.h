@@ -1,0 +1,29 @@
+/* What the formats share: each gives RGB pixels. */
+#ifndef UIR_IMAGE_INTERNAL_H
+#define UIR_IMAGE_INTERNAL_H
+
+#include "image/decode.h"
+
+enum { UIR_IMAGE_MOST = 1 << 16 }; /* pixels along a side */
+
+typedef struct uir_image_source {
+    const uir_allocator *allocator;
+    const uint8_t *data;
+    size_t size;
+    uir_pixels pixels;
+    const char *problem;
+} uir_image_source;
+
+/* Room for the pixels; tells of sizes that no picture has. */
+uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height);
+static inline uir_status uir_image_fail(uir_image_source *source, uir_status status, const char *problem) {
+    source->problem = problem;
+    return status;
+}
+
+uir_status uir_image_read_jpeg(uir_image_source *source);
+uir_status uir_image_read_png(uir_image_source *source);
+uir_status uir_image_read_bmp(uir_image_source *source);
+uir_status uir_image_read_pnm(uir_image_source *source);
+
+#endif

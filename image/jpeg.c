@@ -1,0 +1,70 @@
+/* JPEG, by libjpeg-turbo. Its errors come back by longjmp; nothing is printed. */
+#include "image/internal.h"
+
+#ifdef UIR_HAVE_JPEG
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+typedef struct jpeg_reader {
+    struct jpeg_decompress_struct decoder;
+    struct jpeg_error_mgr errors;
+    jmp_buf back;
+} jpeg_reader;
+
+static void leave(j_common_ptr decoder) {
+    jpeg_reader *reader = decoder->client_data;
+    longjmp(reader->back, 1);
+}
+
+static void stay_silent(j_common_ptr decoder) {
+    (void)decoder;
+}
+
+static void count_message(j_common_ptr decoder, int level) {
+    (void)decoder;
+    (void)level;
+}
+
+static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
+    struct jpeg_decompress_struct *d = &reader->decoder;
+    jpeg_mem_src(d, source->data, source->size);
+    jpeg_read_header(d, TRUE);
+    d->out_color_space = JCS_RGB;
+    jpeg_start_decompress(d);
+    UIR_TRY(uir_image_allocate(source, d->output_width, d->output_height));
+    while (d->output_scanline < d->output_height) {
+        JSAMPROW row = source->pixels.data + (size_t)d->output_scanline * d->output_width * 3;
+        if (jpeg_read_scanlines(d, &row, 1) != 1) break;
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_image_read_jpeg(uir_image_source *source) {
+    jpeg_reader *reader;
+    volatile uir_status status = UIR_STATUS_BAD_DATA;
+    UIR_TRY_ALLOCATE(reader, uir_allocate(source->allocator, sizeof *reader));
+    reader->decoder.err = jpeg_std_error(&reader->errors);
+    reader->errors.error_exit = leave;
+    reader->errors.output_message = stay_silent;
+    reader->errors.emit_message = count_message;
+    reader->decoder.client_data = reader;
+    source->problem = "the JPEG picture is damaged, or of colours that cannot be shown as RGB";
+    if (!setjmp(reader->back)) {
+        jpeg_create_decompress(&reader->decoder);
+        reader->decoder.client_data = reader;
+        status = decode(source, reader);
+    }
+    jpeg_destroy_decompress(&reader->decoder);
+    uir_release(source->allocator, reader, sizeof *reader);
+    return status;
+}
+
+#else
+
+uir_status uir_image_read_jpeg(uir_image_source *source) {
+    return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "this build has no libjpeg-turbo: JPEG cannot be decoded");
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* Encoded pictures. */
+#include "image/decode.h"
+#include "ir/interpret.h"
+
+#include <string.h>
+
+uir_status uir_interpret_image_decode(uir_call *call) {
+    const uir_tensor *a = uir_call_tensor(call, 0);
+    uir_pixels pixels;
+    const char *problem;
+    uir_status status = uir_image_decode(call->allocator, a->data, a->byte_size,
+                                         uir_node_string(call->module, call->node, "format", "RGB"), &pixels, &problem);
+    if (status != UIR_STATUS_OK) return uir_call_fail(call, status, "%s", problem);
+    const int64_t shape[3] = {pixels.height, pixels.width, pixels.channels};
+    uir_tensor *result;
+    status = uir_call_create(call, 0, UIR_DTYPE_U8, 3, shape, &result);
+    if (status == UIR_STATUS_OK) memcpy(result->data, pixels.data, pixels.size);
+    uir_pixels_release(call->allocator, &pixels);
+    return status;
+}
