@@ -5,8 +5,9 @@
 
 enum {
     DIAGNOSTIC_LIMIT = 1000,
-    TEXT_LIMIT = 4096, /* bytes of one message, name or hint */
-    LINE_WINDOW = 160, /* bytes of a source line shown around the column */
+    QUOTE_LIMIT = 16384, /* bytes of another program's words */
+    TEXT_LIMIT = 4096,   /* bytes of one message, name or hint */
+    LINE_WINDOW = 160,   /* bytes of a source line shown around the column */
     EDIT_LIMIT = 64
 };
 
@@ -139,6 +140,30 @@ static const char *line_window(uir_arena *arena, const uir_location *location, u
     return copy;
 }
 
+/* Line by line, each printable; empty lines at the end are left out. */
+static const char *printable_lines(uir_arena *arena, const char *text, bool *ok) {
+    if (!text || !*ok) return NULL;
+    size_t length = strlen(text), out = 0;
+    while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) length--;
+    if (length > QUOTE_LIMIT) length = QUOTE_LIMIT;
+    char *copy = uir_arena_allocate(arena, length * 4 + 1);
+    *ok = copy != NULL;
+    for (size_t at = 0; copy && at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t size = end ? (size_t)(end - text) - at : length - at;
+        const char *line = printable(arena, text + at, size, NULL);
+        *ok &= line != NULL;
+        if (!line) return NULL;
+        size_t shown = strlen(line);
+        memcpy(copy + out, line, shown);
+        out += shown;
+        at += size + 1;
+        if (at < length) copy[out++] = '\n';
+    }
+    if (copy) copy[out] = 0;
+    return copy;
+}
+
 static void add(uir_diagnostics *diagnostics, uir_severity severity, uir_status status, const uir_location *location,
                 const char *hint, const char *format, va_list arguments) {
     if (!diagnostics) return;
@@ -164,6 +189,7 @@ static void add(uir_diagnostics *diagnostics, uir_severity severity, uir_status 
             diagnostic->location.file = printable_string(arena, location->file, &ok);
             diagnostic->location.node = printable_string(arena, location->node, &ok);
             diagnostic->location.op = printable_string(arena, location->op, &ok);
+            diagnostic->location.quote = printable_lines(arena, location->quote, &ok);
             diagnostic->location.line_text = line_window(arena, location, &diagnostic->caret, &ok);
         }
     }
@@ -244,6 +270,11 @@ size_t uir_diagnostic_format(const uir_diagnostic *diagnostic, char *buffer, siz
     if (location->line_text) {
         put(&w, "\n    %s", location->line_text);
         if (location->column) put(&w, "\n    %*s^", (int)diagnostic->caret, "");
+    }
+    for (const char *line = location->quote; line && *line;) {
+        int length = (int)strcspn(line, "\n");
+        put(&w, "\n    %.*s", length, line);
+        line += length + (line[length] == '\n');
     }
     if (diagnostic->hint) put(&w, "\n  hint: %s", diagnostic->hint);
     return w.length;

@@ -38,6 +38,7 @@ typedef struct uir_location {
     const char *op;             /* "Conv", "com.microsoft::MatMulNBits", "binary.add.f32" */
     const char *line_text;      /* the offending source line for a caret, without newline; may be NULL */
     uint32_t line_text_skipped; /* bytes of the line before line_text, when it is a part of a long one */
+    const char *quote;          /* lines of another program's, as a compiler's: they follow the message; may be NULL */
 } uir_location;
 
 typedef struct uir_diagnostic {
@@ -72,7 +73,7 @@ uir_status uir_error_hint(uir_diagnostics *diagnostics, uir_status status, const
                           const char *hint, const char *format, ...) UIR_PRINTF(5, 6);
 void uir_warning(uir_diagnostics *diagnostics, const uir_location *location, const char *format, ...) UIR_PRINTF(3, 4);
 
-/* Renders one message: "file:line:column: error: node 'x' (Conv): message\n    line\n    ^\n  hint: ...".
+/* Renders one message: "file:line:column: error: node 'x' (Conv): message\n    line\n    ^\n    quote\n  hint: ...".
  * Writes at most `capacity` bytes with a terminating zero, returns the length needed (as snprintf). */
 size_t uir_diagnostic_format(const uir_diagnostic *diagnostic, char *buffer, size_t capacity);
 

@@ -56,6 +56,19 @@ static void test_tables(void **state) {
     assert_string_equal(uir_version(), version);
 }
 
+/* Another program's words keep their lines; what a terminal acts on does not stay. */
+static void test_quotes(void **state) {
+    (void)state;
+    uir_location location = {.quote = "k.c:1: error: no\n\n  x\x1b[31m\t;\r\n  ^~\n\n"};
+    assert_int_equal(uir_error_hint(&diagnostics, UIR_STATUS_DEVICE_FAILED, &location, "mend it", "cc failed"),
+                     UIR_STATUS_DEVICE_FAILED);
+    expect_format(diagnostics.last, "error: cc failed\n    k.c:1: error: no\n    \n      x\\x1b[31m ;\\x0d\n      ^~"
+                                    "\n  hint: mend it");
+    location.quote = "\n\n";
+    (void)!uir_error(&diagnostics, UIR_STATUS_DEVICE_FAILED, &location, "cc failed");
+    expect_format(diagnostics.last, "error: cc failed");
+}
+
 static void test_rendering(void **state) {
     (void)state;
     uir_location text = {.file = "k.igraph", .line = 3, .column = 5, .line_text = "  ab cd"};
@@ -348,6 +361,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test_setup_teardown(test_rendering, begin, end),
+        cmocka_unit_test_setup_teardown(test_quotes, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_text_is_made_printable, begin, end),
         cmocka_unit_test_setup_teardown(test_characters, begin, end),
         cmocka_unit_test_setup_teardown(test_line_windows, begin, end),

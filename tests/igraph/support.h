@@ -37,7 +37,7 @@ static inline void zoo_close(zoo *z) {
 
 static inline bool zoo_said(const zoo *z, const char *text) {
     for (const uir_diagnostic *d = z->diagnostics.first; d; d = d->next)
-        if (strstr(d->message, text)) return true;
+        if (strstr(d->message, text) || (d->location.quote && strstr(d->location.quote, text))) return true;
     return false;
 }
 

@@ -82,6 +82,12 @@ const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options) {
     return "cc";
 }
 
+const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options) {
+    if (options->variant == UIR_CPU_AARCH64 && !uir_cpu_variant_runs_here(UIR_CPU_AARCH64))
+        return "install the cross compiler: on Debian and Ubuntu the package gcc-aarch64-linux-gnu";
+    return "install gcc or clang, or name a C compiler in the environment variable CC";
+}
+
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t done = 0;

@@ -31,6 +31,8 @@ bool uir_cpu_words_add_all(uir_cpu_words *words, const char *text);            /
 bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *options);
 
 const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options);
+/* What to do where there is none. */
+const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options);
 uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics); /* private, in TMPDIR */
 /* With all that a compiler may have left in it; it makes no folders there. */
 void uir_cpu_remove_folder(const char *folder);

@@ -2,6 +2,8 @@
  * with it, heard through pipes, waited for in any case. */
 #include "backends/cpu/target/jobs.h"
 
+#include "backends/cpu/target/compile.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,7 @@
 
 extern char **environ;
 
-#define MAX_MESSAGES 1500 /* bytes of a child's words that are kept */
+#define MAX_MESSAGES 12000 /* bytes of a child's words that are kept */
 #define MAX_AT_ONCE  64
 
 typedef struct child {
@@ -132,17 +134,18 @@ static void end_all(child *children, uint32_t count) {
 }
 
 static uir_status judge(const child *c, int state, uir_diagnostics *diagnostics) {
+    uir_location said = {.quote = c->messages};
+    const char *end = c->messages[0] ? "" : "; it said nothing";
     if (state != -1 && WIFEXITED(state) && WEXITSTATUS(state) == 0) {
         if (c->messages[0])
-            uir_warning(diagnostics, NULL, "the C compiler '%s' says of %s: %s", c->job->argv[0], c->job->about,
-                        c->messages);
+            uir_warning(diagnostics, &said, "the C compiler '%s' warns of %s", c->job->argv[0], c->job->about);
         return UIR_STATUS_OK;
     }
     if (state != -1 && WIFSIGNALED(state))
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' was killed by signal %d: %s",
-                         c->job->argv[0], WTERMSIG(state), c->messages[0] ? c->messages : "it said nothing");
-    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "the C compiler '%s' failed on %s: %s",
-                     c->job->argv[0], c->job->about, c->messages[0] ? c->messages : "it said nothing");
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, "the C compiler '%s' was killed by signal %d%s",
+                         c->job->argv[0], WTERMSIG(state), end);
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, "the C compiler '%s' failed on %s%s",
+                     c->job->argv[0], c->job->about, end);
 }
 
 /* The processor time that a process has used, in the system's ticks, if it belongs to one of the children's groups. */
@@ -229,10 +232,9 @@ static uir_status run_all(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uint3
                 children[i].job = &commands[started++];
                 int error = spawn(jobs, &children[i], environment);
                 if (error)
-                    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                                          "install gcc or clang, or name a C compiler in the environment variable CC",
-                                          "the C compiler '%s' cannot be started: %s", children[i].job->argv[0],
-                                          strerror(error));
+                    return uir_error_hint(
+                        diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, uir_cpu_compiler_hint(&jobs->options->compile),
+                        "the C compiler '%s' cannot be started: %s", children[i].job->argv[0], strerror(error));
             }
             running += children[i].id != 0;
         }
