@@ -1,6 +1,7 @@
 #include "pipeline.h"
 #include "decompose/decompose.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,7 +39,21 @@ static size_t passes_done(const char *name) {
 }
 
 static uir_status no_stage(uir_diagnostics *diagnostics, const char *name) {
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no stage '%s'", name);
+    char names[400] = "onnx, primitives";
+    for (size_t i = 0; i < uir_cleanup_pass_count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", uir_cleanup_passes[i].name);
+    }
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                     "there is no stage '%s' here; there are %s (uir-opt prints the later ones)", name, names);
+}
+
+/* A stage whose text is wanted is one, or all. */
+static uir_status check_dump(const uir_pipeline_options *options, uir_diagnostics *diagnostics) {
+    const char *name = options->dump;
+    if (!name || !strcmp(name, "all") || !strcmp(name, "onnx") || passes_done(name) <= uir_cleanup_pass_count)
+        return UIR_STATUS_OK;
+    return no_stage(diagnostics, name);
 }
 
 /* What no kernel makes would leave the whole model to the interpreter. */
@@ -59,6 +74,7 @@ static uir_status compile(const uir_onnx_source *source, const uir_allocator *al
                                .dump_text = options->dump_text,
                                .user = options->dump_user};
     double start = now_ms();
+    UIR_TRY(check_dump(options, diagnostics));
     UIR_TRY(advance(options, "reading", 0.0));
     UIR_TRY(uir_onnx_load(source, allocator, diagnostics, arena, &out->info, &out->onnx));
     out->load_ms = now_ms() - start;

@@ -61,6 +61,7 @@ static uir_status get_from_source(uir_model *model, uir_cpu_build_options *optio
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_cpu_object object;
     options->source_folder = code->dump_source;
+    options->overwrite = code->overwrite_source;
     options->warnings = code->source != NULL; /* a person wrote it */
     UIR_TRY(code->source ? uir_packaging_compile_folder(code->packaging, options, code->source, &code->said, &object)
                          : uir_packaging_compile(code->packaging, options, &code->said, &object));
@@ -313,6 +314,7 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
     pthread_mutex_init(&code->mutex, NULL);
     code->dump_source = options ? options->dump_source : NULL;
     code->source = options ? options->source : NULL;
+    code->overwrite_source = options && options->overwrite_source;
     code->progress = options ? options->progress : NULL;
     code->progress_user = options ? options->progress_user : NULL;
     if (!options || !options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);

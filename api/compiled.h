@@ -33,6 +33,7 @@ typedef struct uir_model_code {
     pthread_mutex_t mutex; /* guards what follows */
     bool started, joined, done;
     const char *dump_source, *source; /* of the options; during the load alone */
+    bool overwrite_source;
     volatile bool cancel;
     bool (*progress)(void *user, const char *stage, double fraction); /* asked while a caller waits */
     void *progress_user;

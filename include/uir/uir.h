@@ -248,6 +248,7 @@ typedef struct uir_model_options {
      * the ports that the file declares and the problems as messages; it can be asked about, and not run. */
     bool describe;
     bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
+    bool overwrite_source; /* `dump_source` writes over files that were edited there; else INVALID_ARGUMENT */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are

@@ -764,8 +764,22 @@ def test_source():
         open(path, "w").write(whole[:phase.end()] + "\n    return;\n" + whole[phase.end():])
         fails(DIFFERS, "output 'y'", command=back)
         expect(run(RUN, c.model, "--data", data, "--no-vm").returncode == RAN, "an edit stays out of the cache")
-        open(path, "w").write("this is no C\n")
-        fails(FAILED, os.path.basename(path), command=back)
+        open(path, "w").write("this is no C\nnor is this\n")
+        done = fails(FAILED, os.path.basename(path), command=back)
+        expect("\\x0a" not in done.err and len([l for l in done.err.splitlines() if l.startswith("    ")]) >= 3,
+               "the compiler's lines", done)
+        dump = [RUN, c.model, "--data", data, "--no-vm", "--no-fallback", "--dump-source", folder]
+        fails(USAGE, os.path.basename(path), "edited", "--force", command=dump)
+        expect(open(path).read().startswith("this is no C"), "the edit is still there")
+        done = run(dump, "--force")
+        expect(done.returncode == RAN and "this is no C" not in open(path).read(), "--force", done)
+        expect(run(dump).returncode == RAN, "over what nobody edited")
+        open(os.path.join(folder, "build.sh"), "a").write("# mine\n")
+        fails(USAGE, "build.sh", "--force", command=dump)
+        os.makedirs(c.path("foreign"))
+        c.write(os.path.join("foreign", "kernels00.c"), "int mine;\n")
+        fails(USAGE, "kernels00.c", "--force", command=dump[:-1] + [c.path("foreign")])
+        fails(USAGE, "--force", command=[RUN, c.model, "--data", data, "--force"])
         os.makedirs(c.path("empty"))
         fails(BAD_FILE, "empty", ".c", command=[RUN, c.model, "--source", c.path("empty")])
         fails(FAILED, "absent", command=[RUN, c.model, "--source", c.path("absent")])
@@ -783,6 +797,23 @@ def test_source():
         fails(USAGE, "--dump-source", command=[RUN, c.model, "--source", folder, "--dump-source", folder])
         expect(run(PACK, c.model, "-o", c.path("m.uir"), "--quiet", "--no-native").returncode == RAN, "a package")
         fails(UNSUPPORTED, "--source", "package", command=[RUN, c.path("m.uir"), "--source", folder])
+
+
+def test_looking_inside():
+    with Case() as c:
+        data = write_set(c.path("d"), c.x, c.y)
+        for stage, texts in (("onnx", 1), ("primitives", 1), ("drop-dead", 1), ("all", 6)):
+            done = run(RUN, c.model, "--data", data, "--quiet", env={"UIR_DUMP": stage})
+            expect(done.returncode == RAN and done.err.count("module opset") >= texts, f"UIR_DUMP={stage}", done)
+        for stage in ("nonsense", "fusion", "emit"):
+            fails(USAGE, f"'{stage}'", "onnx, primitives, ", "drop-dead", "uir-opt",
+                  command=[RUN, c.model, "--data", data], env={"UIR_DUMP": stage})
+        for level in ("9", "x", "-1", "12"):
+            fails(USAGE, "UIR_DEBUG", level, command=[RUN, c.model, "--data", data], env={"UIR_DEBUG": level})
+        done = run(RUN, c.model, "--data", data, "--no-cache", env={"UIR_DEBUG": "2"})
+        expect(done.returncode == RAN and " ms  " in done.err, "UIR_DEBUG=2", done)
+        expect(run(PACK, c.model, "-o", c.path("m.uir"), "--quiet", "--no-native").returncode == RAN, "a package")
+        fails(UNSUPPORTED, "UIR_DUMP", command=[RUN, c.path("m.uir")], env={"UIR_DUMP": "all"})
 
 
 def test_plan():

@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
 import layers
-from cli import (BAD_FILE, FAILED, KERNEL, OPT, RAN, ROOT, USAGE, Case, expect, fails, main, product_model, run, save,
+from cli import (BAD_FILE, FAILED, KERNEL, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, product_model, run, save,
                  write_set)
 
 
@@ -367,6 +367,15 @@ def test_compilers_start_without_a_shell():
             expect(os.listdir(c.path(folder)) == [], "files are left behind", done)
         expect(not os.path.exists(c.path("pwned")), "TMPDIR was run by a shell")
         fails(FAILED, "temporary folder", "TMPDIR", command=command, env={"TMPDIR": k})
+
+
+def test_a_cross_compiler_that_is_missing_is_named():
+    """The machine's own compilers are no help for another machine's kernels."""
+    if os.uname().machine == "aarch64":
+        return
+    with Case() as c:
+        fails(FAILED, "gcc-aarch64-linux-gnu",
+              command=[PACK, c.model, "-o", c.path("m.uir"), "--device", "cpu:aarch64"], env={"PATH": c.folder})
 
 
 def test_signals_end_the_compiler():

@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "debug.h"
 #include "clock.h"
+#include "printable.h"
 #include "program.h"
 
 #include <stdio.h>
@@ -14,12 +15,18 @@ static void dump_text(void *user, const char *stage, const char *text, size_t le
     fwrite(text, 1, length, stderr);
 }
 
-void debug_init(debug_state *state, uir_model_options *options) {
+uir_status debug_init(debug_state *state, uir_model_options *options) {
     const char *level = getenv("UIR_DEBUG"), *dump = getenv("UIR_DUMP");
+    if (level && *level && (strlen(level) != 1 || *level < '0' || *level > '3')) {
+        complain("1 names the stages, 2 adds their times, 3 prints and checks the IR after each",
+                 "UIR_DEBUG is a level from 0 to 3, not '%s'", level);
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
     *state = (debug_state){.level = level ? atoi(level) : 0, .start_ms = now_ms()};
     options->dump = dump && *dump ? dump : state->level >= 3 ? "all" : NULL;
     options->dump_text = dump_text;
     options->check = state->level >= 3;
+    return UIR_STATUS_OK;
 }
 
 void debug_stage(debug_state *state, const char *stage) {

@@ -371,6 +371,8 @@ static uir_status check_options(const run_options *options) {
     else if (options->reduce && (options->dump_source || options->source))
         wrong = "--reduce makes models of its own, whose kernels are no folder's: leave out --",
         word = options->source ? "source" : "dump-source";
+    else if (options->force && !options->dump_source)
+        wrong = "--force is for --dump-source: it writes over what was edited there";
     else if (options->dump_source && options->source)
         wrong = "--dump-source writes the kernels as they are made, and --source runs others: give one of them";
     else if (options->reduce && (options->keep.count || options->compare_with))
@@ -404,6 +406,10 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     if (package && (options->dump_source || options->source)) {
         complain("give the model it was made from", "%s: a package has no sources to compile",
                  options->source ? "--source" : "--dump-source");
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (package && model_options->dump) {
+        complain("give the model it was made from", "UIR_DUMP, UIR_DEBUG: a package has no stages to print");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && options->external_data) {
@@ -477,11 +483,12 @@ static uir_status run(const run_options *options) {
     model_options.no_cache = options->no_cache;
     model_options.dump_source = options->dump_source;
     model_options.source = options->source;
+    model_options.overwrite_source = options->force;
     model_options.external_data = options->external_data;
     model_options.no_fusion = options->no_fusion;
     status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
-    debug_init(&debug, &model_options);
+    if (status == UIR_STATUS_OK) status = debug_init(&debug, &model_options);
     bool package = is_package(options->model);
     if (status == UIR_STATUS_OK && options->dump_source && !package)
         status = saved_make_folder("--dump-source", options->dump_source);

@@ -21,6 +21,8 @@
 #define LINK_FLAGS   "-shared -Wl,--build-id=none -Wl,-s"
 #define OBJECT_NAME  "kernels.so"
 #define MARK_NAME    "kernels.txt"
+#define SCRIPT_NAME  "build.sh"
+#define FILE_WORD    "file "
 #define FILE_COST    600 /* a file's share, in units of about a millisecond of compiling */
 #define BYTES_PER_MS 100 /* of a kernel's text, roughly */
 #define FILES_MAX    96
@@ -50,6 +52,8 @@ typedef struct builder {
     uir_text prelude, kernels;
     item *items;
     uint32_t item_count, file_count;
+    const uir_igraph *const *marked; /* what a folder of sources is of; NULL: it is read */
+    uint32_t marked_count;
     char folder[512];
 } builder;
 
@@ -229,14 +233,63 @@ static uir_status place_mark(const builder *b, const char *folder, char *path, s
     return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
 }
 
-static uir_status write_mark(builder *b, const char *folder, const uir_igraph *const *igraphs, uint32_t count) {
+static uir_status hash_file(builder *b, const char *folder, const char *name, uint64_t *out_hash) {
+    char path[600];
+    void *bytes;
+    size_t size;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) return UIR_STATUS_IO_FAILED;
+    UIR_TRY(read_file(b->allocator, path, b->diagnostics, &bytes, &size));
+    *out_hash = uir_hash(bytes, size, 0);
+    uir_release(b->allocator, bytes, size);
+    return UIR_STATUS_OK;
+}
+
+/* Which kernels, and each file's hash as it was written: what differs later was edited. */
+static uir_status write_mark(builder *b, const char *folder, file_name *names) {
     char path[600];
     uir_text mark;
     UIR_TRY(place_mark(b, folder, path, sizeof path));
     uir_text_init(&mark, b->allocator);
-    uir_status status = print_mark(b, igraphs, count, &mark);
+    uir_status status = print_mark(b, b->marked, b->marked_count, &mark);
+    for (uint32_t f = 0; f <= b->file_count && status == UIR_STATUS_OK; f++) {
+        const char *name = f < b->file_count ? names[f] : SCRIPT_NAME;
+        uint64_t hash;
+        status = hash_file(b, folder, name, &hash);
+        if (status == UIR_STATUS_OK)
+            uir_text_append_format(&mark, FILE_WORD "%s %016llx\n", name, (unsigned long long)hash);
+    }
+    if (status == UIR_STATUS_OK) status = uir_text_status(&mark);
     if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, mark.data, mark.length, b->diagnostics);
     uir_text_deinit(&mark);
+    return status;
+}
+
+static uir_status refuse_edited(builder *b, const char *folder, const char *name) {
+    return uir_error_hint(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                          "another folder keeps it; --force writes over it",
+                          "%s/%s was edited, or written by something else", folder, name);
+}
+
+/* What would be written over is as it was written; files that are gone are not missed. */
+static uir_status check_unedited(builder *b, const char *folder, file_name *names) {
+    char path[600];
+    void *mark = NULL;
+    size_t size = 0;
+    uir_status status = UIR_STATUS_OK;
+    UIR_TRY(place_mark(b, folder, path, sizeof path));
+    if (access(path, F_OK) == 0) UIR_TRY(read_file(b->allocator, path, b->diagnostics, &mark, &size));
+    for (uint32_t f = 0; f <= b->file_count && status == UIR_STATUS_OK; f++) {
+        const char *name = f < b->file_count ? names[f] : SCRIPT_NAME;
+        char line[160];
+        uint64_t hash = 0;
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || access(path, F_OK) != 0)
+            continue;
+        status = hash_file(b, folder, name, &hash);
+        int length = snprintf(line, sizeof line, "\n" FILE_WORD "%s %016llx\n", name, (unsigned long long)hash);
+        if (status == UIR_STATUS_OK && (!mark || !memmem(mark, size, line, (size_t)length)))
+            status = refuse_edited(b, folder, name);
+    }
+    if (mark) uir_release(b->allocator, mark, size);
     return status;
 }
 
@@ -255,7 +308,7 @@ static uir_status check_mark(builder *b, const char *folder, const uir_igraph *c
     uir_text_init(&mark, b->allocator);
     uir_status status = print_mark(b, igraphs, count, &mark);
     const char *end = memchr(found, '\n', size);
-    bool whole = mark.length == size && !memcmp(mark.data, found, size);
+    bool whole = mark.length <= size && !memcmp(mark.data, found, mark.length); /* then come its files */
     bool variant = end && mark.length > (size_t)(end - (char *)found) &&
                    !memcmp(mark.data, found, (size_t)(end - (char *)found) + 1);
     if (status == UIR_STATUS_OK && !whole)
@@ -358,7 +411,7 @@ static uir_status write_script(builder *b, const char *folder, const uir_cpu_job
         uir_text_append_string(&text, "\n");
     }
     uir_status status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK && (size_t)snprintf(path, sizeof path, "%s/build.sh", folder) >= sizeof path)
+    if (status == UIR_STATUS_OK && (size_t)snprintf(path, sizeof path, "%s/" SCRIPT_NAME, folder) >= sizeof path)
         status = UIR_STATUS_IO_FAILED;
     if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, text.data, text.length, b->diagnostics);
     uir_text_deinit(&text);
@@ -373,6 +426,7 @@ static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *ob
     UIR_TRY_ALLOCATE(commands, uir_arena_allocate_array(&b->arena, b->file_count + 1, sizeof *commands));
     UIR_TRY(make_commands(b, names, commands));
     if (b->options->source_folder) UIR_TRY(write_script(b, b->options->source_folder, commands));
+    if (b->options->source_folder && b->marked) UIR_TRY(write_mark(b, b->options->source_folder, names));
     UIR_TRY(uir_cpu_jobs_run(&jobs, commands, b->file_count, b->diagnostics));
     UIR_TRY(uir_cpu_jobs_run(&jobs, commands + b->file_count, 1, b->diagnostics));
     snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
@@ -393,8 +447,11 @@ static uir_status build_in_folder(builder *b, const char *from, const uir_igraph
         UIR_TRY(emit_all(b, igraphs, first, count));
         UIR_TRY(share_out(b));
         UIR_TRY(write_files(b, b->folder, names));
+        b->marked = igraphs;
+        b->marked_count = count;
+        if (b->options->source_folder && !b->options->overwrite)
+            UIR_TRY(check_unedited(b, b->options->source_folder, names));
         if (b->options->source_folder) UIR_TRY(write_files(b, b->options->source_folder, names));
-        if (b->options->source_folder) UIR_TRY(write_mark(b, b->options->source_folder, igraphs, count));
     }
     object->file_count = b->file_count;
     return compile_files(b, names, object);

@@ -16,6 +16,7 @@ typedef struct uir_cpu_build_options {
     /* An existing folder to write the source files to as well, with build.sh and kernels.txt, which says of which
      * kernels they are; or NULL. */
     const char *source_folder;
+    bool overwrite; /* files there that were edited since, or that nothing wrote for kernels; else INVALID_ARGUMENT */
     /* After each of `total` steps, on the caller's thread; may be NULL. */
     void (*progress)(void *user, uint32_t done, uint32_t total);
     void *progress_user;
