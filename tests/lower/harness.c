@@ -1,5 +1,6 @@
 #include "tests/lower/harness.h"
 
+#include "backends/cpu/target/cpu.h"
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 #include "lower/kernel.h"
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stage_names[] = {"build",        "verify naive", "schedule",  "verify scheduled",
-                                          "kernel",       "run graph",    "run naive", "run scheduled",
-                                          "choose tiles", "run igraph",   "run vm",    "fine"};
+static const char *const stage_names[] = {
+    "build",         "verify naive", "schedule",   "verify scheduled", "kernel",     "run graph", "run naive",
+    "run scheduled", "choose tiles", "run igraph", "run vm",           "run native", "fine"};
 
 const char *lower_stage_name(lower_stage stage) {
     return stage_names[stage];
@@ -298,7 +299,7 @@ static bool compare(runner *r, lower_stage stage, void *const *got, void *const 
 }
 
 /* Equal to the bit, but for NaNs. */
-static bool compare_bits(runner *r, void *const *got, void *const *expected) {
+static bool compare_bits(runner *r, lower_stage stage, void *const *got, void *const *expected) {
     for (uint32_t k = 0; k < r->output_count; k++) {
         const uir_tensor *t = r->outputs[k]->tensor;
         size_t size = uir_dtype_bits(t->dtype) / 8;
@@ -310,7 +311,7 @@ static bool compare_bits(runner *r, void *const *got, void *const *expected) {
             char text[120];
             snprintf(text, sizeof text, "output %u element %llu is %.17g, should be %.17g", k, (unsigned long long)i,
                      uir_dtype_load_double(t->dtype, got[k], i), uir_dtype_load_double(t->dtype, expected[k], i));
-            note(r->c, LOWER_RUN_VM, text, NULL);
+            note(r->c, stage, text, NULL);
             return false;
         }
     }
@@ -346,14 +347,15 @@ static bool span_bytes(const uir_igraph *g, uint32_t pointer, const int64_t *val
     return uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, out);
 }
 
-static bool run_igraph(runner *r, const uir_igraph *g, const int64_t *sizes, void **outputs, bool vm) {
+/* `variant`: of the check's kernels; `stage`: who runs it. */
+static bool run_igraph(runner *r, uint32_t variant, const int64_t *sizes, void **outputs, lower_stage stage) {
+    const uir_igraph *g = r->c->lowered.igraphs.igraphs[variant];
     int64_t tiles[64] = {0};
     uint32_t symbols = uir_dims_symbol_count(g->dims), count = 0;
     int64_t *values = calloc(symbols + 1, sizeof *values);
     bool *bound = calloc(symbols + 1, sizeof *bound);
     void *pointers[256] = {0}, *owned[256] = {0};
     size_t bytes[256];
-    lower_stage stage = vm ? LOWER_RUN_VM : LOWER_RUN_IGRAPH;
     uir_diagnostics d;
     uir_diagnostics_init(&d, r->c->allocator);
     bool good = uir_igraph_choose_tiles(g, sizes, 1, tiles, &d) == UIR_STATUS_OK &&
@@ -371,8 +373,10 @@ static bool run_igraph(runner *r, const uir_igraph *g, const int64_t *sizes, voi
         count++;
     }
     uir_kernel_arguments arguments = {sizes, tiles, pointers};
-    if (good && !vm) good = uir_igraph_interpret(g, &arguments, NULL, &d) == UIR_STATUS_OK;
-    if (good && vm) {
+    if (good && stage == LOWER_RUN_IGRAPH) good = uir_igraph_interpret(g, &arguments, NULL, &d) == UIR_STATUS_OK;
+    if (good && stage == LOWER_RUN_NATIVE)
+        good = uir_cpu_run(r->c->native, g, r->c->native_first + variant, &arguments, 1, &d) == UIR_STATUS_OK;
+    if (good && stage == LOWER_RUN_VM) {
         uir_text code;
         uir_vm_kernel *kernel = NULL;
         uir_text_init(&code, r->c->allocator);
@@ -429,9 +433,12 @@ static bool run_stages(runner *r, const int64_t *sizes) {
         make_room(r, vm);
         good = good && run_loops(r, c->lowered.scheduled.functions[v], sizes, loops, LOWER_RUN_SCHEDULED) &&
                compare(r, LOWER_RUN_SCHEDULED, loops, naive, "scheduled") &&
-               run_igraph(r, c->lowered.igraphs.igraphs[v], sizes, kernel, false) &&
-               compare(r, LOWER_RUN_IGRAPH, kernel, loops, "igraph") &&
-               run_igraph(r, c->lowered.igraphs.igraphs[v], sizes, vm, true) && compare_bits(r, vm, kernel);
+               run_igraph(r, v, sizes, kernel, LOWER_RUN_IGRAPH) &&
+               compare(r, LOWER_RUN_IGRAPH, kernel, loops, "igraph") && run_igraph(r, v, sizes, vm, LOWER_RUN_VM) &&
+               compare_bits(r, LOWER_RUN_VM, vm, kernel);
+        if (!good || !c->native) continue;
+        make_room(r, vm);
+        good = run_igraph(r, v, sizes, vm, LOWER_RUN_NATIVE) && compare_bits(r, LOWER_RUN_NATIVE, vm, kernel);
     }
     c->ran += ran;
     for (uint32_t k = 0; k < r->output_count; k++) {

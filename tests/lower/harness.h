@@ -2,7 +2,7 @@
  *
  * In: a module that holds a group node, values for its symbols, a seed. Out: at which stage it failed, and why: the
  * naive loop AST against the graph's interpreter, each scheduled variant against the naive one, each iGraph against its
- * variant, the VM against the iGraph bit by bit. */
+ * variant, the VM against the iGraph bit by bit, and so compiled code where there is some. */
 #ifndef UIR_TESTS_LOWER_HARNESS_H
 #define UIR_TESTS_LOWER_HARNESS_H
 
@@ -20,6 +20,7 @@ typedef enum lower_stage {
     LOWER_CHOOSE,
     LOWER_RUN_IGRAPH,
     LOWER_RUN_VM,
+    LOWER_RUN_NATIVE,
     LOWER_FINE
 } lower_stage;
 const char *lower_stage_name(lower_stage stage);
@@ -33,6 +34,8 @@ typedef struct lower_check {
     uir_loop_function *steps; /* the naive function after steps of the caller's choice; runs beside it. NULL: none */
     uir_lowered lowered;      /* of lower_prepare */
     uir_text kernel_text;
+    const struct uir_cpu_module *native; /* NULL, or where the kernels are compiled, the first one by this number */
+    uint32_t native_first;
     lower_stage stage; /* the one that failed; FINE */
     uint32_t ran;      /* variants that ran */
     char message[600];

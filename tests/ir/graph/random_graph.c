@@ -83,6 +83,7 @@ static uir_dtype random_dtype(generator *g) {
 
 static uir_dim random_extent(generator *g) {
     static const int64_t numbers[] = {0, 1, 1, 2, 3, 4, 5, 7};
+    if (g->short_axes && chance(g, 70)) return constant(g, pick(g, 1, 5));
     return chance(g, 50) ? g->sizes[pick(g, 0, SIZE_COUNT - 1)] : constant(g, numbers[pick(g, 0, 7)]);
 }
 
@@ -688,34 +689,38 @@ typedef struct maker {
     void (*make)(generator *g);
     int weight;
     bool simple; /* leaves sizes known and control straight */
+    int along;   /* weight beside that where axes are short */
 } maker;
 
 static const maker makers[] = {
-    {make_constant, 6, true},  {make_iota, 4, true},      {make_dim_values, 4, true}, {make_unary, 12, true},
-    {make_is_inf, 1, true},    {make_binary, 20, true},   {make_select, 6, true},     {make_cast, 8, true},
-    {make_bit_cast, 2, true},  {make_reduce, 8, true},    {make_arg, 4, true},        {make_scan, 4, true},
-    {make_broadcast, 8, true}, {make_reshape, 8, true},   {make_transpose, 6, true},  {make_slice, 8, true},
-    {make_pad, 6, true},       {make_concat, 6, true},    {make_gather, 6, true},     {make_elements, 5, true},
-    {make_nd, 4, true},        {make_matmul, 5, true},    {make_window, 6, true},     {make_top_k, 3, true},
-    {make_non_zero, 2, false}, {make_unique, 2, false},   {make_bound, 4, false},     {make_if, 3, false},
-    {make_loop, 3, false},     {make_sequence, 2, false},
+    {make_constant, 6, true, 0},  {make_iota, 4, true, 0},     {make_dim_values, 4, true, 0},
+    {make_unary, 12, true, 0},    {make_is_inf, 1, true, 0},   {make_binary, 20, true, 0},
+    {make_select, 6, true, 0},    {make_cast, 8, true, 0},     {make_bit_cast, 2, true, 0},
+    {make_reduce, 8, true, 8},    {make_arg, 4, true, 6},      {make_scan, 4, true, 24},
+    {make_broadcast, 8, true, 0}, {make_reshape, 8, true, 0},  {make_transpose, 6, true, 6},
+    {make_slice, 8, true, 8},     {make_pad, 6, true, 6},      {make_concat, 6, true, 6},
+    {make_gather, 6, true, 4},    {make_elements, 5, true, 6}, {make_nd, 4, true, 0},
+    {make_matmul, 5, true, 0},    {make_window, 6, true, 10},  {make_top_k, 3, true, 0},
+    {make_non_zero, 2, false, 0}, {make_unique, 2, false, 0},  {make_bound, 4, false, 0},
+    {make_if, 3, false, 0},       {make_loop, 3, false, 0},    {make_sequence, 2, false, 0},
 };
 
 static void make_one(generator *g) {
     int total = 0, count = (int)(sizeof makers / sizeof *makers);
-    for (int i = 0; i < count; i++) total += makers[i].weight;
+    for (int i = 0; i < count; i++) total += makers[i].weight + (g->short_axes ? makers[i].along : 0);
     int64_t draw = pick(g, 0, total - 1);
     for (int i = 0; i < count; i++) {
-        draw -= makers[i].weight;
+        draw -= makers[i].weight + (g->short_axes ? makers[i].along : 0);
         if (draw >= 0) continue;
         if (!g->simple_only || makers[i].simple) makers[i].make(g);
         return;
     }
 }
 
-void generate_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
+static void generate(generator *g, fixture *f, uint64_t seed, uint32_t nodes, bool short_axes) {
     static const char *const names[SIZE_COUNT] = {"N", "M", "K"};
-    *g = (generator){.f = f, .random = {seed * 0x9e3779b97f4a7c15u + 1}};
+    *g = (generator){
+        .f = f, .random = {seed * 0x9e3779b97f4a7c15u + 1}, .simple_only = short_axes, .short_axes = short_axes};
     for (int i = 0; i < 8; i++) random_next(&g->random);
     for (int i = 0; i < SIZE_COUNT; i++) g->sizes[i] = make_size(f, names[i]);
     /* One input fixes all sizes; the others are of any shape. */
@@ -729,6 +734,14 @@ void generate_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
     }
     for (uint32_t n = 0; n < nodes && f->builder.status == UIR_STATUS_OK; n++) make_one(g);
     for (int64_t i = pick(g, 1, 4); i > 0; i--) add_output(f, any(g));
+}
+
+void generate_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
+    generate(g, f, seed, nodes, false);
+}
+
+void generate_short_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
+    generate(g, f, seed, nodes, true);
 }
 
 void choose_sizes(uint64_t seed, uint32_t index, int64_t *out_sizes) {

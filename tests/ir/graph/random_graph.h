@@ -20,10 +20,14 @@ typedef struct generator {
     bool has_half;    /* something is computed in a type narrower than f32 */
     bool has_product; /* something is a contraction */
     bool simple_only; /* of ops: no control flow, data-dependent shapes */
+    bool short_axes;  /* extents are 1 to 5, and more ops go along an axis */
 } generator;
 
 /* Builds into the fixture's main graph about `nodes` ops and a few outputs. */
 void generate_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes);
+
+/* The same of simple ops along short axes: a running sum, a window, a slice of few elements is all of its axis. */
+void generate_short_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes);
 
 /* Values of the sizes for binding `index`: one each, then 0, 1 and others. The last size broadcasts to the first: it
  * equals it or is 1. */
