@@ -1,8 +1,8 @@
 # The libraries that decode pictures. A build goes without those that are not there, and so does one for another machine
-# unless it says -DUIR_PICTURES=ON itself. Out: UIR_PICTURE_LIBRARIES, UIR_PICTURE_DEFINITIONS, UIR_PICTURE_EXTERNAL (names to
+# or of the runtime alone unless it says -DUIR_PICTURES=ON itself. Out: UIR_PICTURE_LIBRARIES, UIR_PICTURE_DEFINITIONS, UIR_PICTURE_EXTERNAL (names to
 # link) and UIR_PICTURE_MODULES (pkg-config's).
 set(pictures ON)
-if(CMAKE_CROSSCOMPILING)
+if(CMAKE_CROSSCOMPILING OR UIR_RUNTIME_ONLY)
   set(pictures OFF)
 endif()
 option(UIR_PICTURES "Decode JPEG and PNG by libjpeg-turbo and libpng where these are" ${pictures})

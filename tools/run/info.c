@@ -1,11 +1,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "info.h"
+#include "json.h"
 #include "options.h"
 #include "printable.h"
 #include "progress.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@ typedef struct option_row {
     size_t offset;     /* of the field */
     size_t has_offset; /* of has_FIELD; the field itself for kinds without one */
     const char *help;
-    bool lacking; /* this program cannot do it */
+    const char *lacks; /* why this program cannot do it; NULL: it can */
 } option_row;
 
 #define HAS_FLAG(field)   offsetof(run_options, field)
@@ -36,14 +36,17 @@ typedef struct option_row {
 #define HAS_COUNT(field)  offsetof(run_options, has_##field)
 #define HAS_SIZE(field)   offsetof(run_options, has_##field)
 static const option_row rows[] = {
-#define ROW(long_name, argument, kind, field, help, lacking)                                                           \
-    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacking},
-#define OPTION(long_name, argument, kind, field, help) ROW(long_name, argument, kind, field, help, false)
+#define ROW(long_name, argument, kind, field, help, lacks)                                                             \
+    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacks},
+#define OPTION(long_name, argument, kind, field, help) ROW(long_name, argument, kind, field, help, NULL)
 #define COMPILER_OPTION(long_name, argument, kind, field, help)                                                        \
     ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_COMPILER)
+#define JSON_OPTION(long_name, argument, kind, field, help)                                                            \
+    ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_JSON)
 #include PROGRAM_OPTIONS
 #undef OPTION
 #undef COMPILER_OPTION
+#undef JSON_OPTION
 #undef ROW
 };
 static const char *const short_names[][2] = {{"-h", "--help"}, {"-o", "--output"}};
@@ -125,7 +128,7 @@ const char *nearest(const char *text, const char *(*candidate)(void *user, size_
 static const char *option_name(void *user, size_t index) {
     (void)user;
     for (size_t i = 0; i < ROW_COUNT; i++)
-        if (!rows[i].lacking && index-- == 0) return rows[i].name;
+        if (!rows[i].lacks && index-- == 0) return rows[i].name;
     return NULL;
 }
 
@@ -218,9 +221,9 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
                      meant ? meant : "", meant ? "?" : "");
             return UIR_STATUS_INVALID_ARGUMENT;
         }
-        if (row->lacking) {
+        if (row->lacks) {
             complain("uir-run has it, for the model that the package was made from",
-                     "--%s: " PROGRAM " is the runtime alone, without the compiler and what reads pictures", row->name);
+                     "--%s is not of this " PROGRAM ": %s", row->name, row->lacks);
             return UIR_STATUS_UNSUPPORTED;
         }
         const char *value = equals ? equals + 1 : NULL;
@@ -273,7 +276,7 @@ void options_print_help(FILE *stream, int width) {
     fputc('\n', stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         bool has_argument = rows[i].argument != NULL;
-        if (rows[i].lacking) continue;
+        if (rows[i].lacks) continue;
         int used = fprintf(stream, "  --%s%s%s", rows[i].name,
                            rows[i].kind == KIND_WORD ? "[="
                            : has_argument            ? " "

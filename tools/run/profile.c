@@ -1,9 +1,9 @@
 /* --plan and --profile: what kernels move and compute, beside what the machine can do. Where time is modelled it says
  * so. */
 #include "printable.h"
+#include "json.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 

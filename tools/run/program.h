@@ -17,7 +17,7 @@
 #define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
 #define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
 #define PROGRAM_VALUE_FILES ".npy .pb .raw"
-#define PROGRAM_LACKS_COMPILER true
+#define PROGRAM_LACKS_COMPILER "it is the runtime alone, without the compiler and what reads pictures"
 #else
 #define PROGRAM       "uir-run"
 #define PROGRAM_USAGE "uir-run MODEL.onnx|PACKAGE.uir [OPTION...]"
@@ -33,9 +33,14 @@
 #define PROGRAM_OPTIONS "options.def"
 #endif
 
-/* Whether options that need the compiler are refused. */
+/* Why options that need the compiler, or JSON, are refused; NULL: they are not. */
 #ifndef PROGRAM_LACKS_COMPILER
-#define PROGRAM_LACKS_COMPILER false
+#define PROGRAM_LACKS_COMPILER NULL
+#endif
+#ifdef UIR_NO_JSON
+#define PROGRAM_LACKS_JSON "it was built without cJSON"
+#else
+#define PROGRAM_LACKS_JSON NULL
 #endif
 
 #endif

@@ -1,12 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reduce.h"
 #include "clock.h"
+#include "json.h"
 #include "printable.h"
 #include "progress.h"
 #include "report.h"
 #include "trial.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Reports of uir-run. Names come from models: control characters and bad UTF-8 never reach a terminal. */
 #include "report.h"
+#include "json.h"
 #include "printable.h"
 #include "progress.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

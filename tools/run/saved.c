@@ -1,9 +1,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "saved.h"
+#include "json.h"
 #include "printable.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +109,7 @@ static uir_status write_index(const char *folder, cJSON *root) {
 
 uir_status saved_write(uir_context *context, uir_model *model, uir_session *session, bool npy, const char *folder) {
     cJSON *root = cJSON_CreateObject(), *values = cJSON_CreateArray();
-    uir_status status = root && values ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    uir_status status = !JSON_IS_THERE || (root && values) ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
     cJSON_AddNumberToObject(root, "version", 1);
     cJSON_AddItemToObject(root, "values", values);
     for (size_t i = 0; i < uir_model_output_count(model) && status == UIR_STATUS_OK; i++) {
@@ -123,7 +123,7 @@ uir_status saved_write(uir_context *context, uir_model *model, uir_session *sess
         status = uir_value_save_file(context, value, path, name);
         if (status == UIR_STATUS_OK) cJSON_AddItemToArray(values, describe(model, i, value, file));
     }
-    if (status == UIR_STATUS_OK) return write_index(folder, root);
+    if (status == UIR_STATUS_OK && JSON_IS_THERE) return write_index(folder, root);
     cJSON_Delete(root);
     return status;
 }

@@ -1,6 +1,6 @@
 #include "tolerance.h"
+#include "json.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 

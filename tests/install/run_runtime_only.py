@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Builds of the runtime alone (UIR_RUNTIME_ONLY): for this machine with nothing of protobuf, cJSON or pkg-config in reach,
+and for aarch64 by the toolchain file, run under qemu. What they make runs packages to the same bits as this build.
+
+In: the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
+DATA = os.path.join(ROOT, "models", "digits", "test_data_set_0")
+ALLOWED = r"libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux[-\w]*\.so\.\d"
+CROSS, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+
+
+def run(*command, code=0, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
+    if done.returncode != code:
+        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def build(folder, *options):
+    """The folder of the programs of a build with warnings as errors."""
+    run("cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DUIR_RUNTIME_ONLY=ON", "-DUIR_WERROR=ON",
+        "-DPKG_CONFIG_EXECUTABLE=/nonexistent", "-DPROTOC_C=/nonexistent", "-DUIR_ONNX_PROTO=", *options)
+    run("cmake", "--build", folder)
+    programs = os.listdir(os.path.join(folder, "bin"))
+    assert programs == ["uir-run-package"], programs
+    libraries = {f.split(".")[0] for f in os.listdir(os.path.join(folder, "lib", "public"))}
+    assert libraries == {"libuir_rt"}, libraries
+    for file in ("bin/uir-run-package", "lib/public/libuir_rt.so"):
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", os.path.join(folder, file)))
+        assert needed and all(re.fullmatch(ALLOWED, n) for n in needed), f"{file} needs {needed}"
+    return os.path.join(folder, "bin", "uir-run-package")
+
+
+def outputs(folder):
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".pb"):
+            with open(os.path.join(folder, name), "rb") as f:
+                found[name] = f.read()
+    assert found
+    return found
+
+
+def check_runs(scratch, program, device, way=()):
+    """The package by native code and by the VM, beside this build's own answer."""
+    package, expected = os.path.join(scratch, "digits.uir"), os.path.join(scratch, "expected")
+    run(os.path.join(BIN, "uir-pack"), DIGITS, "-o", package, "--device", device)
+    run(os.path.join(BIN, "uir-run-package"), package, "--data", DATA, "--save", expected)
+    for number, options in enumerate((["--trusted", "--no-vm"], ["--device", "vm"])):
+        folder = os.path.join(scratch, f"got{number}")
+        said = run(*way, program, package, "--data", DATA, "--save", folder, *options)
+        assert "agrees" in said and "by " + ("cpu", "vm")[number] in said, said
+        assert outputs(folder) == outputs(expected), f"other bits with {options}"
+    for option in ("--json", "--trace=t"):
+        said = run(*way, program, package, option, code=4)
+        assert "built without cJSON" in said, said
+    said = run(*way, program, "--help")
+    assert "--trusted" in said and "--json" not in said, said
+
+
+def test_this_machine(scratch):
+    check_runs(scratch, build(os.path.join(scratch, "build")), "cpu")
+
+
+def test_aarch64(scratch):
+    toolchain = os.path.join(ROOT, "cmake", "toolchains", "aarch64-linux-gnu.cmake")
+    program = build(os.path.join(scratch, "build"), "-DCMAKE_TOOLCHAIN_FILE=" + toolchain)
+    assert "AArch64" in run("readelf", "-h", program)
+    check_runs(scratch, program, "cpu:aarch64", (QEMU, "-L", "/usr/aarch64-linux-gnu"))
+
+
+def missing(name):
+    lacking = [c for c in (CROSS, QEMU) if not shutil.which(c)]
+    return lacking if name == "test_aarch64" else []
+
+
+def main():
+    passed = failed = skipped = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        if missing(name):
+            skipped += 1
+            print(f"skip: {name}: {', '.join(missing(name))} not installed")
+            continue
+        try:
+            with tempfile.TemporaryDirectory(prefix="uir runtime ") as scratch:
+                test(scratch)
+            passed += 1
+        except AssertionError as error:
+            failed += 1
+            print(f"{name}: {error}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
