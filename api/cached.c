@@ -65,12 +65,12 @@ static void describe_keep(const uir_onnx_keep *keep, uir_text *text) {
     }
 }
 
-static uir_status describe_config(uir_model_cached *cached, uir_diagnostics *diagnostics) {
+static uir_status describe_config(uir_model_cached *cached) {
     const char *variant;
     const uir_device_row *row = uir_device_find(cached->device, &variant);
     uir_cpu_device cpu;
     if (!row) return UIR_STATUS_NOT_FOUND;
-    UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
+    UIR_TRY(uir_cpu_describe(variant, NULL, &cpu)); /* the model's own loading says it */
     uir_text_append_format(&cached->config, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name,
                            uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
     for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
@@ -271,7 +271,7 @@ static void note_stamps(uir_model *model, uir_identity *identity, const uir_text
 
 static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identity, uir_text *files) {
     uir_model_cached *cached = &uir_model_get_source(model)->code->cached;
-    UIR_TRY(describe_config(cached, &call->diagnostics));
+    UIR_TRY(describe_config(cached));
     uir_status status = uir_identity_stamp(identity, NULL, &cached->stamp);
     if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
     if (find_by_stamps(call, model, identity) == UIR_STATUS_OK && open_package(call, model) == UIR_STATUS_OK)

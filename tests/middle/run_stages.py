@@ -84,9 +84,12 @@ def check_model(name):
         done = run(OPT, path, "--after", "emit", "-o", f.at("wanted.c"), timeout=600)
         expect(done.returncode == 0, f"{name}: the source", done)
         wanted = read(f.at("wanted.c"))
-        for stage in stages:
+        for stage in ["onnx"] + stages:
             done = run(OPT, path, "--after", stage, "-o", f.at("stage.txt"), timeout=600)
             expect(done.returncode == 0, f"{name}: the text after {stage}", done)
+            if stage in ("onnx", stages[0], "schedule") or options.all:
+                again = run(OPT, f.at("stage.txt"), "--after", stage, timeout=600)
+                expect(again.stdout == read(f.at("stage.txt")), f"{name}: the text after {stage} is not itself again")
             done = run(OPT, f.at("stage.txt"), "--from", stage, "--after", "emit", "-o", f.at("got.c"), timeout=600)
             expect(done.returncode == 0, f"{name}: on from {stage}", done)
             expect(read(f.at("got.c")) == wanted, f"{name}: the text after {stage} leads to another source")

@@ -801,6 +801,8 @@ def test_source():
 
 def test_looking_inside():
     with Case() as c:
+        for device in ("cpu:nosuch", "vm:nosuch"):
+            fails(USAGE, "nosuch", "there are", "avx2", command=[RUN, c.model, "--device", device])
         data = write_set(c.path("d"), c.x, c.y)
         for stage, texts in (("onnx", 1), ("primitives", 1), ("drop-dead", 1), ("all", 6)):
             done = run(RUN, c.model, "--data", data, "--quiet", env={"UIR_DUMP": stage})

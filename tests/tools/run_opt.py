@@ -225,6 +225,26 @@ def test_models_and_their_texts_run():
         expect(done.returncode == RAN and "agrees" in done.out, "it is a file of kernels", done)
 
 
+def test_the_onnx_stage_reads_back():
+    """Bodies, lists, strings, quantised tensors: a text of ONNX ops is itself again, and runs as the model does."""
+    suite = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+    with Case() as c:
+        for name in ("loop11", "loop13_seq", "if_opt", "scan9_sum", "sequence_map_add_2_sequences", "cast_FLOAT_to_STRING",
+                     "optional_has_element_optional_input", "constantofshape_float_ones", "qlinearmatmul_2D_int8_float32",
+                     "layer_normalization_2d_axis0_expanded", "strnormalizer_export_monday_casesensintive_lower"):
+            model = os.path.join(suite, "test_" + name, "model.onnx")
+            if not os.path.exists(model):
+                continue
+            text = run(OPT, model, "--after", "onnx")
+            expect(text.returncode == RAN, f"{name}'s text", text)
+            file = c.write("text.txt", text.stdout)
+            expect(run(OPT, file, "--after", "onnx").stdout == text.stdout, f"{name} is not itself again")
+            expect(run(OPT, file, "--after", "primitives").stdout == run(OPT, model, "--after", "primitives").stdout,
+                   f"{name}: primitives of the text")
+            done = run(OPT, file, "--run", "--data", os.path.join(suite, "test_" + name, "test_data_set_0"))
+            expect(done.returncode == RAN, f"{name} runs from its text", done)
+
+
 def test_kernels_that_do_not_fit_their_group_are_refused():
     """Arguments that the group has not, of other types or extents, other dims: a message with the place, no crash."""
     edits = {"igraph": ((rb"( in) 0\n", rb"\1 7\n"), (rb"( out) 0\n", rb"\1 9\n"), (rb"dram f32 \[", b"dram f32 [3, "),
