@@ -353,15 +353,28 @@ uir_status uir_model_load_memory(uir_context *context, const void *data, size_t 
 
 /* ---- ops ---- */
 
+/* The ONNX op of that index; NONE past the end. */
+static uir_op find_op(size_t index) {
+    for (int op = 0; op < UIR_OP_COUNT; op++)
+        if (uir_op_get_row((uir_op)op)->section == UIR_SECTION_ONNX && index-- == 0) return (uir_op)op;
+    return UIR_OP_NONE;
+}
+
 bool uir_op_get_info(size_t index, uir_op_info *out_info) {
-    for (int op = 0; op < UIR_OP_COUNT; op++) {
-        const uir_op_row *row = uir_op_get_row((uir_op)op);
-        if (row->section != UIR_SECTION_ONNX || index-- > 0) continue;
-        *out_info = (uir_op_info){.domain = row->domain,
-                                  .name = row->name,
-                                  .since_version = uir_op_since_version((uir_op)op, INT_MAX),
-                                  .supported = uir_decompose_has_rule((uir_op)op)};
-        return true;
-    }
-    return false;
+    uir_op op = find_op(index);
+    const uir_op_row *row = uir_op_get_row(op);
+    if (op == UIR_OP_NONE) return false;
+    *out_info = (uir_op_info){.domain = row->domain,
+                              .name = row->name,
+                              .since_version = uir_op_since_version(op, INT_MAX),
+                              .supported = uir_decompose_has_rule(op)};
+    return true;
+}
+
+const char *uir_op_get_engine(size_t index) {
+    uir_op op = find_op(index), primitive = uir_decompose_host_primitive(op);
+    if (op == UIR_OP_NONE) return NULL;
+    if (!uir_decompose_has_rule(op)) return "not supported";
+    if (primitive == UIR_OP_NONE) return "kernels";
+    return uir_runtime_has_host_op(uir_op_name(primitive)) ? "host" : "interpreter";
 }

@@ -6,8 +6,17 @@ typedef uir_status (*rule_function)(uir_rule_context *context);
 static const rule_function rule_table[UIR_OP_COUNT] = {
 #define UIR_RULE(op, function) [UIR_OP_ONNX_##op] = function,
 #include "decompose/rules.def"
-#undef UIR_RULE
 };
+
+/* The host primitive that a rule rests on. */
+static const uir_op host_primitives[UIR_OP_COUNT] = {
+#define UIR_RULE_BY(op, function, primitive) [UIR_OP_ONNX_##op] = UIR_OP_##primitive,
+#include "decompose/rules.def"
+};
+
+uir_op uir_decompose_host_primitive(uir_op op) {
+    return op > UIR_OP_NONE && op < UIR_OP_COUNT ? host_primitives[op] : UIR_OP_NONE;
+}
 
 bool uir_decompose_has_rule(uir_op op) {
     return op > UIR_OP_NONE && op < UIR_OP_COUNT && rule_table[op];

@@ -21,5 +21,7 @@ extern const size_t uir_cleanup_pass_count;
 
 /* Whether the op has a rule (for --list-ops). */
 bool uir_decompose_has_rule(uir_op op);
+/* The host primitive that the op's rule rests on; NONE where kernels compute it. */
+uir_op uir_decompose_host_primitive(uir_op op);
 
 #endif

@@ -97,6 +97,5 @@ uir_status uir_rule_inline(uir_rule_context *context, const char *attribute, con
 /* Every rule, declared from the table. */
 #define UIR_RULE(op, function) uir_status function(uir_rule_context *context);
 #include "decompose/rules.def"
-#undef UIR_RULE
 
 #endif

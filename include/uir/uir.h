@@ -408,6 +408,9 @@ typedef struct uir_op_info {
     bool supported;
 } uir_op_info;
 UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
+/* How the op of that index runs: "kernels"; "host", a function of the runtime, in packages too; "interpreter", which packages do
+ * not have; "not supported"; NULL past the end. Lives as long as the program. */
+UIR_API const char *uir_op_get_engine(size_t index);
 
 /* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);

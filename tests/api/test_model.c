@@ -496,10 +496,12 @@ static void ops_are_listed(void **state) {
     size_t count = 0, supported = 0;
     bool conv = false;
     while (uir_op_get_info(count, &info)) {
+        assert_int_equal(info.supported, strcmp(uir_op_get_engine(count), "not supported") != 0);
         count++;
         supported += info.supported;
         conv = conv || (!strcmp(info.name, "Conv") && !*info.domain && info.since_version == 22);
     }
+    assert_null(uir_op_get_engine(count));
     assert_true(conv && count > 200 && supported > 0 && supported <= count);
 }
 

@@ -657,7 +657,10 @@ def test_json():
 
 def test_lists_and_help():
     done = run(INTERPRET, "--list-ops")
-    expect(done.returncode == RAN and re.search(r"^MatMul 13$", done.out, re.M), "--list-ops", done)
+    expect(done.returncode == RAN and re.search(r"^MatMul 13  kernels$", done.out, re.M), "--list-ops", done)
+    for line in ("NonZero 13  host", "ImageDecoder 20  host", "StringConcat 20  interpreter",
+                 "ai.onnx.ml::TreeEnsemble 5  kernels", "ai.onnx.ml::ZipMap 1  not supported"):
+        expect(re.search(f"^{line}$", done.out, re.M), f"--list-ops: {line}", done)
     expect(run(RUN, "--list-devices").out == "cpu\nvm\ninterpreter\n", "--list-devices")
     expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(INTERPRET, "--version").out), "--version")
     for width in (30, 40, 80, 200):

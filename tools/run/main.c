@@ -343,7 +343,7 @@ static uir_status show_plan(uir_context *context, uir_model *model, const run_op
 static void list_ops(void) {
     uir_op_info op;
     for (size_t i = 0; uir_op_get_info(i, &op); i++) {
-        if (op.supported) printf("%s%s%s %d\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version);
+        printf("%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version, uir_op_get_engine(i));
     }
 }
 
