@@ -230,6 +230,31 @@ def check(folder, seed, device):
     return ""
 
 
+def check_fault(folder, position, device):
+    """A position that a list does not have ends the run, whoever runs it: no neighbour is taken in its place."""
+    scope, inside = Scope(), Scope()
+    again, row = inside.add("Identity", ["go"]), inside.add("Gather", ["x", "turn"], axis=0)
+    longer = inside.add("SequenceInsert", ["items", row])
+    body = helper.make_graph(inside.nodes, "body", [tensor_info("turn", INT, []), tensor_info("go", BOOL, []), list_info("items")],
+                             [tensor_info(again, BOOL, []), list_info(longer)])
+    empty = scope.add("SequenceEmpty", [], dtype=FLOAT)
+    scope.nodes.append(node("Loop", [scope.constant(np.int64(3)), scope.constant(np.array(True)), empty], ["all"], body=body))
+    result = scope.add("SequenceAt", ["all", "p"])
+    graph = helper.make_graph(scope.nodes, "lists", [tensor_info("x", FLOAT, [3, 4]), tensor_info("p", INT, [])],
+                              [tensor_info(result)])
+    path, given = os.path.join(folder, "model.onnx"), os.path.join(folder, "data")
+    shutil.rmtree(given, ignore_errors=True)
+    os.makedirs(given)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    for i, value in enumerate((np.ones((3, 4), np.float32), np.int64(position))):
+        with open(os.path.join(given, f"input_{i}.pb"), "wb") as file:
+            file.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
+    done = subprocess.run([os.path.join(BIN, "uir-run"), path, "--data", given, "--device", device, "--no-cache"],
+                          capture_output=True, text=True, timeout=300, check=False)
+    good = done.returncode == (0 if -3 <= position < 3 else 3)
+    return "" if good else f"exit {done.returncode}: {done.stderr[-300:]}"
+
+
 def main():
     first = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNTS[os.environ.get("UIR_TIER", "default")]
@@ -241,6 +266,12 @@ def main():
                 passed, failed = passed + (not problem), failed + bool(problem)
                 if problem:
                     print(f"seed {seed} on {device}: {problem}", flush=True)
+        for position in (-4, -3, 0, 2, 3, 2 ** 40):
+            for device in ("interpreter", "vm"):
+                problem = check_fault(folder, position, device)
+                passed, failed = passed + (not problem), failed + bool(problem)
+                if problem:
+                    print(f"position {position} on {device}: {problem}", flush=True)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(failed != 0)
 
