@@ -184,6 +184,8 @@ def test_help_offers_what_there_is():
     done = run(RUN_PACKAGE, "--help")
     for word in (".npz", ".png", ".jpg", ".bmp"):
         expect(word not in done.out, f"{word} is offered", done)
+    named = set(re.findall(r"--([a-z][a-z-]*)", done.out))
+    expect(named <= offered(RUN_PACKAGE), f"{named - offered(RUN_PACKAGE)} are spoken of, and not there", done)
     lacking = offered(RUN) - offered(RUN_PACKAGE)
     expect({"check", "reduce", "dump-source", "source", "list-ops", "cache", "preprocess"} <= lacking, f"{lacking} are not offered")
     with Case() as c:
@@ -301,9 +303,11 @@ int dlclose(void *object) { (void)object; return 0; }
     with Case() as c:
         p, s = packed(c), c.write("static.c", source)
         library = os.path.join(os.path.dirname(BIN), "lib", "public", "libuir_rt.a")
+        needs = run("pkg-config", "--static", "--libs", os.path.join(os.path.dirname(BIN), "uir_rt.pc")).out.split()
+        needs = [n for n in needs if n.startswith("-l") and n != "-luir_rt"]
         for macros, said in (([], None), (["-DNO_LINKER"], "Dynamic loading not supported")):
             made = run("cc", "-w", "-static", *macros, "-I", os.path.join(ROOT, "include"), s, library, "-o", c.path("static"),
-                       "-lm", "-lpthread")
+                       *needs)
             expect(made.returncode == 0, "linking", made)
             done = run(c.path("static"), p)
             expect(done.returncode == 0 and "status 0" in done.out, "a static program", done)

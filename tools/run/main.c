@@ -441,7 +441,8 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
     progress_hide();
     if (!options->quiet && before == 0)
-        fprintf(stderr, PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled: %s\n", why);
+        fprintf(stderr,
+                PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled and loaded: %s\n", why);
     if (before == 0) uir_context_clear_messages(context);
 }
 

@@ -17,6 +17,7 @@
 #define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
 #define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
 #define PROGRAM_VALUE_FILES ".npy .pb .raw"
+#define PROGRAM_ALSO_SECONDS ""
 #define PROGRAM_LACKS_COMPILER "it is the runtime alone, without the compiler and what reads pictures"
 #else
 #define PROGRAM       "uir-run"
@@ -26,6 +27,7 @@
     "are "                                                                                                             \
     "seeded random."
 #define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
+#define PROGRAM_ALSO_SECONDS "; with --reduce: how long to search (default 300)"
 #endif
 #define PROGRAM_EXITS                                                                                                  \
     "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, 5 device or " \
