@@ -95,6 +95,11 @@ bool uir_op_get_info(size_t index, uir_op_info *out_info) {
     return false;
 }
 
+const char *uir_op_get_engine(size_t index) {
+    (void)index;
+    return NULL;
+}
+
 const char *uir_device_name(size_t index) {
     const uir_device_row *row = uir_device_get(index);
     return row ? row->name : NULL;
