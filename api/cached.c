@@ -300,13 +300,13 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     double start = uir_api_now_ms();
     uir_identity identity;
     uir_text files;
-    bool looks_inside = options && (options->dump || options->check || uir_model_wants_source(options));
+    bool looks_inside = options->debug->dump || options->debug->round_trip || uir_model_wants_source(options);
     if (!code->cache || looks_inside) return UIR_STATUS_NOT_FOUND;
     UIR_TRY_ALLOCATE(code->cached.path, uir_arena_copy_string(&model->arena, path, strlen(path)));
-    if (options && options->device)
+    if (options->device)
         UIR_TRY_ALLOCATE(code->cached.device,
                          uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
-    if (options && options->external_data)
+    if (options->external_data)
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
     if (options) UIR_TRY(copy_keep(model, options, &code->cached));

@@ -4,8 +4,14 @@
 
 static void forward(void *user, const uir_check_report *report) {
     const uir_model_check_options *options = user;
-    uir_check_line line = {report->stage,   report->kernel,  report->node, report->agrees,
-                           report->checked, report->skipped, report->text};
+    uir_check_line line = {.struct_size = sizeof line,
+                           .stage = report->stage,
+                           .kernel = report->kernel,
+                           .node = report->node,
+                           .agrees = report->agrees,
+                           .checked = report->checked,
+                           .skipped = report->skipped,
+                           .text = report->text};
     if (options->report) options->report(options->user, &line);
 }
 
@@ -16,9 +22,6 @@ static bool advance(void *user, const char *stage, double fraction) {
 
 static uir_status check(uir_call *call, const char *path, uir_value *const *inputs, size_t input_count,
                         const uir_model_check_options *options) {
-    if (!options || options->struct_size < sizeof *options)
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_model_check_options.struct_size is not set");
     const uir_allocator *allocator = &call->context->allocator;
     uir_onnx_source source = {.path = path, .external_data = options->external_data};
     uir_check_options check = {.device = options->device,
@@ -42,8 +45,10 @@ static uir_status check(uir_call *call, const char *path, uir_value *const *inpu
 uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
                                 const uir_model_check_options *options) {
     uir_call call;
+    uir_model_check_options taken;
     uir_call_begin(&call, context);
-    uir_status status = check(&call, path, inputs, input_count, options);
+    uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_model_check_options, options, &taken);
+    if (status == UIR_STATUS_OK) status = check(&call, path, inputs, input_count, &taken);
     if (status == UIR_STATUS_DIFFERENT) { /* which the report has told */
         uir_diagnostics_deinit(&call.diagnostics);
         return status;

@@ -24,10 +24,15 @@ static const tolerance_row tolerance_rows[UIR_DTYPE_COUNT] = {
     [UIR_DTYPE_F8E8M0] = {1, 0},
 };
 
-void uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance) {
+static uir_tolerance tolerance_of(uir_dtype dtype) {
     static const tolerance_row none;
     const tolerance_row *row = (unsigned)dtype < UIR_DTYPE_COUNT ? &tolerance_rows[dtype] : &none;
-    *out_tolerance = (uir_tolerance){.rtol = row->rtol, .atol_relative_to_max = row->relative};
+    return (uir_tolerance){.rtol = row->rtol, .atol_relative_to_max = row->relative};
+}
+
+uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance) {
+    uir_tolerance tolerance = tolerance_of(dtype);
+    return UIR_STRUCT_GIVE(NULL, uir_tolerance, &tolerance, out_tolerance);
 }
 
 /* A comparison as it goes on; products in more range than any element's. */
@@ -109,8 +114,7 @@ static double greatest_magnitude(const floats *view) {
 static void compare_floats(comparing *c, const uir_tensor *actual, const uir_tensor *expected) {
     uir_comparison *result = c->result;
     floats a = floats_of(actual), e = floats_of(expected);
-    uir_tolerance own;
-    uir_dtype_get_tolerance(expected->dtype, &own);
+    uir_tolerance own = tolerance_of(expected->dtype);
     double relative =
         c->tolerance.atol_relative_to_max < 0 ? own.atol_relative_to_max : c->tolerance.atol_relative_to_max;
     result->rtol = c->tolerance.rtol < 0 ? own.rtol : c->tolerance.rtol;
@@ -208,10 +212,19 @@ static double cosine_of(const comparing *c) {
     return (double)(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
 }
 
-uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance) {
+uir_status uir_value_compare(const uir_value *actual, const uir_value *expected, const uir_tolerance *tolerance,
+                             uir_comparison *out_comparison) {
+    uir_call call;
+    uir_tolerance taken;
     uir_comparison result = {.agree = true, .cosine = NAN};
-    comparing c = {.result = &result, .tolerance = tolerance};
-    compare(&c, actual->datum, expected->datum);
-    result.cosine = cosine_of(&c);
-    return result;
+    uir_call_begin(&call, actual->context);
+    uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_tolerance, tolerance, &taken);
+    if (status == UIR_STATUS_OK) {
+        if (!tolerance) taken.rtol = taken.atol_relative_to_max = -1;
+        comparing c = {.result = &result, .tolerance = taken};
+        compare(&c, actual->datum, expected->datum);
+        result.cosine = cosine_of(&c);
+        status = UIR_STRUCT_GIVE(&call.diagnostics, uir_comparison, &result, out_comparison);
+    }
+    return uir_call_end(&call, status, "comparing values");
 }

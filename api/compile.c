@@ -278,10 +278,10 @@ static uir_status open_package(uir_call *call, uir_model *model, const char *dev
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
-    uir_packaging_options packaging = {.device = options ? options->device : NULL,
-                                       .within_nodes = options && options->no_fusion,
-                                       .progress = options ? options->progress : NULL,
-                                       .progress_user = options ? options->progress_user : NULL};
+    uir_packaging_options packaging = {.device = options->device,
+                                       .within_nodes = options->no_fusion,
+                                       .progress = options->progress,
+                                       .progress_user = options->progress_user};
     UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &call->context->allocator,
                                  &call->diagnostics, &code->packaging));
     UIR_TRY(open_package(call, model, packaging.device));
@@ -294,7 +294,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
-        if (options && (options->wait || uir_model_wants_source(options))) UIR_TRY(join_compiler(call, code));
+        if (options->wait || uir_model_wants_source(options)) UIR_TRY(join_compiler(call, code));
     }
     model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;
@@ -302,7 +302,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
 
 uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
-    uir_cache_options cache = {options ? options->cache : NULL, options ? options->cache_limit : 0};
+    uir_cache_options cache = {options->cache, options->cache_limit};
     uir_model_code *code;
     UIR_TRY_ALLOCATE(code, uir_allocate_zeroed(allocator, sizeof *code));
     uir_model_get_source(model)->code = code;
@@ -312,12 +312,12 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
     uir_text_init(&code->cached.content, allocator);
     uir_diagnostics_init(&code->said, allocator);
     pthread_mutex_init(&code->mutex, NULL);
-    code->dump_source = options ? options->dump_source : NULL;
-    code->source = options ? options->source : NULL;
-    code->overwrite_source = options && options->overwrite_source;
-    code->progress = options ? options->progress : NULL;
-    code->progress_user = options ? options->progress_user : NULL;
-    if (!options || !options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);
+    code->dump_source = options->debug->dump_source;
+    code->source = options->debug->source;
+    code->overwrite_source = options->debug->overwrite_source;
+    code->progress = options->progress;
+    code->progress_user = options->progress_user;
+    if (!options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);
     return UIR_STATUS_OK;
 }
 

@@ -14,11 +14,11 @@ typedef struct uir_model_cached {
     const char *external_data; /* the folder named for it; NULL: none */
     uir_onnx_keep keep;        /* outputs besides the model's own */
     bool no_fusion;
-    uir_text config;           /* what decides the package besides the model's files */
-    uir_text stamp;            /* of the model's file; empty: it changed too lately */
-    uir_text content;          /* the same by its bytes; empty: not read */
-    int64_t began_s;           /* when the model was first looked at */
-    bool known;                /* `key` is the package's */
+    uir_text config;  /* what decides the package besides the model's files */
+    uir_text stamp;   /* of the model's file; empty: it changed too lately */
+    uir_text content; /* the same by its bytes; empty: not read */
+    int64_t began_s;  /* when the model was first looked at */
+    bool known;       /* `key` is the package's */
     uir_cache_key key;
     uir_cache_entry package, native; /* size 0: none */
 } uir_model_cached;
@@ -59,7 +59,7 @@ void uir_model_destroy_source(uir_model *model);
 
 /* Whether the options ask for kernels by their source, past the cache. */
 static inline bool uir_model_wants_source(const uir_model_options *options) {
-    return options && (options->dump_source || options->source);
+    return options->debug->dump_source || options->debug->source;
 }
 
 /* compile.c: the code, with the cache that the options ask for. */

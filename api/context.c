@@ -38,13 +38,27 @@ size_t uir_context_message_count(const uir_context *context) {
     return count;
 }
 
-uir_message uir_context_get_message(const uir_context *context, size_t index) {
+static bool find_message(const uir_context *context, size_t index, uir_message *out_message) {
     uir_context *locked = (uir_context *)context;
-    uir_message message = {.text = ""};
+    *out_message = (uir_message){.text = ""};
     pthread_mutex_lock(&locked->mutex);
-    if (index < context->messages.count) message = context->messages.data[index];
+    bool found = index < context->messages.count;
+    if (found) *out_message = context->messages.data[index];
     pthread_mutex_unlock(&locked->mutex);
-    return message;
+    return found;
+}
+
+uir_status uir_context_get_message(const uir_context *context, size_t index, uir_message *out_message) {
+    uir_message message;
+    bool found = find_message(context, index, &message);
+    UIR_TRY(UIR_STRUCT_GIVE(NULL, uir_message, &message, out_message));
+    return found ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
+}
+
+const char *uir_context_get_message_text(const uir_context *context, size_t index) {
+    uir_message message;
+    (void)find_message(context, index, &message);
+    return message.text;
 }
 
 void uir_context_clear_messages(uir_context *context) {

@@ -14,16 +14,31 @@ typedef struct fact_row {
     size_t offset; /* of the facts, or of an element */
 } fact_row;
 
-#define TEXT(type, field)   {#field, FACT_TEXT, offsetof(type, field)}
-#define NUMBER(type, field) {#field, FACT_NUMBER, offsetof(type, field)}
-#define TOLERANCE(field)    {"tolerance." #field, FACT_REAL, offsetof(uir_facts, tolerance.field)}
+#define TEXT(type, field)                                                                                              \
+    { #field, FACT_TEXT, offsetof(type, field) }
+#define NUMBER(type, field)                                                                                            \
+    { #field, FACT_NUMBER, offsetof(type, field) }
+#define TOLERANCE(field)                                                                                               \
+    { "tolerance." #field, FACT_REAL, offsetof(uir_facts, tolerance.field) }
 static const fact_row single[] = {
-    TEXT(uir_facts, producer),          TEXT(uir_facts, producer_version),  TEXT(uir_facts, domain),
-    TEXT(uir_facts, graph),             NUMBER(uir_facts, ir_version),      NUMBER(uir_facts, model_version),
-    NUMBER(uir_facts, opset),           NUMBER(uir_facts, node_count),      NUMBER(uir_facts, function_count),
-    NUMBER(uir_facts, primitive_count), NUMBER(uir_facts, parameter_count), NUMBER(uir_facts, weight_bytes),
-    NUMBER(uir_facts, external_bytes),  NUMBER(uir_facts, has_tolerance),   TOLERANCE(rtol),
-    TOLERANCE(atol),                    TOLERANCE(atol_relative_to_max),    TOLERANCE(integers),
+    TEXT(uir_facts, producer),
+    TEXT(uir_facts, producer_version),
+    TEXT(uir_facts, domain),
+    TEXT(uir_facts, graph),
+    NUMBER(uir_facts, ir_version),
+    NUMBER(uir_facts, model_version),
+    NUMBER(uir_facts, opset),
+    NUMBER(uir_facts, node_count),
+    NUMBER(uir_facts, function_count),
+    NUMBER(uir_facts, primitive_count),
+    NUMBER(uir_facts, parameter_count),
+    NUMBER(uir_facts, weight_bytes),
+    NUMBER(uir_facts, external_bytes),
+    NUMBER(uir_facts, has_tolerance),
+    TOLERANCE(rtol),
+    TOLERANCE(atol),
+    TOLERANCE(atol_relative_to_max),
+    TOLERANCE(integers),
 };
 enum { SINGLE_COUNT = sizeof single / sizeof *single };
 

@@ -10,11 +10,12 @@
 #define UIR_API_INTERNAL_H
 
 #include "api/facts.h"
+#include "api/structs.h"
 #include "base/datum.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "runtime/runtime.h"
-#include "uir/uir.h"
+#include "uir/tools.h"
 #include <pthread.h>
 
 struct uir_context {
@@ -93,10 +94,6 @@ uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, siz
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
-
-/* Fills a struct of the caller's whose first member is its size, which may be less or more than that of `from`: what
- * the caller's does not have is left out, what this library does not know is zero. */
-void uir_api_fill_struct(void *out, const void *from, size_t size);
 
 /* ---- sessions ---- */
 #define UIR_INTERPRETER_NAME "interpreter"

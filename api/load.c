@@ -114,17 +114,15 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
                         uir_model *model) {
     uir_pipeline_options pipeline = {0};
     uir_compiled compiled;
-    if (options) {
-        pipeline.progress = options->progress;
-        pipeline.progress_user = options->progress_user;
-        pipeline.dump = options->dump;
-        pipeline.dump_text = options->dump_text;
-        pipeline.dump_user = options->dump_user;
-        pipeline.check_text = options->check;
-    }
+    pipeline.progress = options->progress;
+    pipeline.progress_user = options->progress_user;
+    pipeline.dump = options->debug->dump;
+    pipeline.dump_text = options->debug->dump_text;
+    pipeline.dump_user = options->debug->dump_user;
+    pipeline.check_text = options->debug->round_trip;
     uir_status status = uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena,
                                              &pipeline, &compiled);
-    if (status == UIR_STATUS_UNSUPPORTED && options && options->describe && compiled.info.described)
+    if (status == UIR_STATUS_UNSUPPORTED && options->describe && compiled.info.described)
         return describe_file(model, &compiled);
     UIR_TRY(status);
     uir_module *module = uir_model_get_source(model)->module = compiled.primitives;
@@ -138,7 +136,7 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
 }
 
 static uir_status check_device(uir_call *call, const uir_model_options *options) {
-    const char *device = options ? options->device : NULL;
+    const char *device = options->device;
     uir_text names;
     if (!device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_packaging_knows(device)) return UIR_STATUS_OK;
     uir_text_init(&names, &call->context->allocator);
@@ -153,7 +151,7 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
 }
 
 static bool wants_interpreter(const uir_model_options *options) {
-    return options && options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
+    return options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
 }
 
 static const char *find_reason(const uir_call *call, uir_status status) {
@@ -165,17 +163,15 @@ static const char *find_reason(const uir_call *call, uir_status status) {
 /* The compiler has changed the module: the interpreter is given one that nothing was done to. */
 static uir_status fall_back(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
                             uir_model *model, uir_status status) {
-    uir_model_options plain = {0};
+    static const uir_debug_options nothing = {.struct_size = sizeof nothing};
+    uir_model_options plain = {
+        .progress = options->progress, .progress_user = options->progress_user, .debug = &nothing};
     const char *reason = find_reason(call, status), *why;
     UIR_TRY_ALLOCATE(why, uir_arena_copy_string(&model->arena, reason, strlen(reason)));
     uir_diagnostics_clear(&call->diagnostics);
     uir_model_code_destroy(model);
     uir_module_destroy(uir_model_get_source(model)->module);
     uir_model_get_source(model)->module = NULL;
-    if (options) {
-        plain.progress = options->progress;
-        plain.progress_user = options->progress_user;
-    }
     UIR_TRY(build(call, source, &plain, model));
     model->info.why = why;
     uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
@@ -299,9 +295,6 @@ static const uir_model_table compiled_model = {
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options) {
-    if (options && options->struct_size < sizeof *options)
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_model_options.struct_size is not set");
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
     UIR_TRY(check_device(call, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
@@ -319,18 +312,29 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     return UIR_STATUS_OK;
 }
 
+/* What lies in `out` points to `out_debug`: neither is NULL from here on. */
+static uir_status take_options(uir_call *call, const uir_model_options *given, uir_model_options *out,
+                               uir_debug_options *out_debug) {
+    UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_model_options, given, out));
+    UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_debug_options, out->debug, out_debug));
+    out->debug = out_debug;
+    return UIR_STATUS_OK;
+}
+
 static uir_status load(uir_context *context, uir_onnx_source *source, const uir_model_options *options,
                        uir_model **out_model) {
     uir_call call;
+    uir_model_options taken;
+    uir_debug_options debug;
     uir_onnx_keep keep;
-    if (options && options->struct_size >= sizeof *options) {
-        keep = (uir_onnx_keep){options->keep_all, options->keep, options->keep_count};
-        source->keep = &keep;
-    }
     *out_model = NULL;
     uir_call_begin(&call, context);
-    uir_status status = uir_model_create(context, &compiled_model, out_model);
-    if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, options);
+    uir_status status = take_options(&call, options, &taken, &debug);
+    keep = (uir_onnx_keep){taken.keep_all, taken.keep, taken.keep_count};
+    source->keep = &keep;
+    source->external_data = taken.external_data;
+    if (status == UIR_STATUS_OK) status = uir_model_create(context, &compiled_model, out_model);
+    if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, &taken);
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(*out_model);
         *out_model = NULL;
@@ -340,14 +344,13 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
 
 uir_status uir_model_load_file(uir_context *context, const char *path, const uir_model_options *options,
                                uir_model **out_model) {
-    uir_onnx_source source = {.path = path, .external_data = options ? options->external_data : NULL};
+    uir_onnx_source source = {.path = path};
     return load(context, &source, options, out_model);
 }
 
 uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size, const char *folder,
                                  const uir_model_options *options, uir_model **out_model) {
-    uir_onnx_source source = {
-        .data = data, .size = size, .folder = folder, .external_data = options ? options->external_data : NULL};
+    uir_onnx_source source = {.data = data, .size = size, .folder = folder};
     return load(context, &source, options, out_model);
 }
 
@@ -360,15 +363,15 @@ static uir_op find_op(size_t index) {
     return UIR_OP_NONE;
 }
 
-bool uir_op_get_info(size_t index, uir_op_info *out_info) {
+uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {
     uir_op op = find_op(index);
     const uir_op_row *row = uir_op_get_row(op);
-    if (op == UIR_OP_NONE) return false;
-    *out_info = (uir_op_info){.domain = row->domain,
+    if (op == UIR_OP_NONE) return UIR_STATUS_NOT_FOUND;
+    uir_op_info info = {.domain = row->domain,
                               .name = row->name,
                               .since_version = uir_op_since_version(op, INT_MAX),
                               .supported = uir_decompose_has_rule(op)};
-    return true;
+    return UIR_STRUCT_GIVE(NULL, uir_op_info, &info, out_info);
 }
 
 const char *uir_op_get_engine(size_t index) {

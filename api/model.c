@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-void uir_api_fill_struct(void *out, const void *from, size_t size) {
-    size_t room, head = sizeof room;
-    memcpy(&room, out, sizeof room);
-    if (room <= head) return;
-    memset((char *)out + head, 0, room - head);
-    memcpy((char *)out + head, (const char *)from + head, (room < size ? room : size) - head);
-}
-
 uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model) {
     uir_model *model;
     UIR_TRY_ALLOCATE(model, uir_allocate_zeroed(&context->allocator, sizeof *model));
@@ -54,36 +46,65 @@ size_t uir_model_input_count(const uir_model *model) {
 size_t uir_model_output_count(const uir_model *model) {
     return model->output_count;
 }
-uir_model_info uir_model_get_info(const uir_model *model) {
+
+/* One structure of what a model is asked. */
+#define ANSWER(model, type, known, out) answer(model, #type, known, sizeof(type), (1 ? (out) : (type *)NULL))
+static uir_status answer(const uir_model *model, const char *type, const void *known, size_t size, void *out) {
+    uir_call call;
+    uir_call_begin(&call, model->context);
+    return uir_call_end(&call, uir_struct_give(&call.diagnostics, type, known, size, out), "asking about a model");
+}
+
+uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info) {
     uir_model_info info = model->info;
     info.compiled_kernels = model->table->count_compiled(model);
-    return info;
+    return ANSWER(model, uir_model_info, &info, out_info);
 }
 
-uir_port uir_model_get_input(const uir_model *model, size_t index) {
-    return index < model->input_count ? model->inputs[index].port : (uir_port){.name = ""};
+/* One of a model's inputs, or outputs. */
+static uir_status give_port(const uir_model *model, const uir_api_port *ports, uint32_t count, const char *kind,
+                            size_t index, uir_port *out_port) {
+    static const uir_port none = {.name = ""};
+    uir_call call;
+    uir_call_begin(&call, model->context);
+    uir_status status =
+        UIR_STRUCT_GIVE(&call.diagnostics, uir_port, index < count ? &ports[index].port : &none, out_port);
+    if (status == UIR_STATUS_OK && index >= count)
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no %s %zu; it has %u",
+                           kind, index, count);
+    return uir_call_end(&call, status, "asking about a model");
 }
 
-uir_port uir_model_get_output(const uir_model *model, size_t index) {
-    return index < model->output_count ? model->outputs[index].port : (uir_port){.name = ""};
+uir_status uir_model_get_input(const uir_model *model, size_t index, uir_port *out_port) {
+    return give_port(model, model->inputs, model->input_count, "input", index, out_port);
 }
 
-bool uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code) {
+uir_status uir_model_get_output(const uir_model *model, size_t index, uir_port *out_port) {
+    return give_port(model, model->outputs, model->output_count, "output", index, out_port);
+}
+
+const char *uir_model_get_input_name(const uir_model *model, size_t index) {
+    return index < model->input_count ? model->inputs[index].port.name : "";
+}
+
+const char *uir_model_get_output_name(const uir_model *model, size_t index) {
+    return index < model->output_count ? model->outputs[index].port.name : "";
+}
+
+uir_status uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code) {
     uir_package_native native;
     if (!model->is_file || index > UINT32_MAX || !uir_package_get_native(model->package, (uint32_t)index, &native))
-        return false;
+        return UIR_STATUS_NOT_FOUND;
     const uir_native_code code = {.isa = native.isa, .size = native.size, .runs_here = native.runs_here};
-    uir_api_fill_struct(out_code, &code, sizeof code);
-    return true;
+    return ANSWER(model, uir_native_code, &code, out_code);
 }
 
-bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance) {
-    if (!model->facts.has_tolerance) return false;
-    *out_tolerance = model->facts.tolerance;
-    return true;
+uir_status uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance) {
+    if (!model->facts.has_tolerance) return UIR_STATUS_NOT_FOUND;
+    return ANSWER(model, uir_tolerance, &model->facts.tolerance, out_tolerance);
 }
 
-void uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents) {
+uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents) {
     const uir_facts *f = &model->facts;
     const uir_model_contents contents = {.producer_version = f->producer_version,
                                          .domain = f->domain,
@@ -96,43 +117,39 @@ void uir_model_get_contents(const uir_model *model, uir_model_contents *out_cont
                                          .package_version = model->is_file ? UIR_PACKAGE_VERSION : 0,
                                          .package_weight_bytes =
                                              model->package ? uir_package_get_facts(model->package).weight_bytes : 0};
-    uir_api_fill_struct(out_contents, &contents, sizeof contents);
+    return ANSWER(model, uir_model_contents, &contents, out_contents);
 }
 
-bool uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset) {
-    if (index >= model->facts.opsets.count) return false;
+uir_status uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset) {
+    if (index >= model->facts.opsets.count) return UIR_STATUS_NOT_FOUND;
     const uir_facts_opset *opset = &model->facts.opsets.data[index];
     const uir_opset given = {.domain = opset->domain, .version = opset->version};
-    uir_api_fill_struct(out_opset, &given, sizeof given);
-    return true;
+    return ANSWER(model, uir_opset, &given, out_opset);
 }
 
-bool uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count) {
-    if (index >= model->facts.ops.count) return false;
+uir_status uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count) {
+    if (index >= model->facts.ops.count) return UIR_STATUS_NOT_FOUND;
     const uir_facts_op *op = &model->facts.ops.data[index];
     const uir_op_count given = {.domain = op->domain, .op = op->name, .count = (uint64_t)op->count};
-    uir_api_fill_struct(out_count, &given, sizeof given);
-    return true;
+    return ANSWER(model, uir_op_count, &given, out_count);
 }
 
-bool uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata) {
-    if (index >= model->facts.metadata.count) return false;
+uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata) {
+    if (index >= model->facts.metadata.count) return UIR_STATUS_NOT_FOUND;
     const uir_facts_pair *pair = &model->facts.metadata.data[index];
     const uir_metadata given = {.key = pair->key, .value = pair->value};
-    uir_api_fill_struct(out_metadata, &given, sizeof given);
-    return true;
+    return ANSWER(model, uir_metadata, &given, out_metadata);
 }
 
-bool uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {
+uir_status uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {
     uir_output_maker maker = {.node = "", .op = ""};
-    if (index >= model->output_count) return false;
+    if (index >= model->output_count) return UIR_STATUS_NOT_FOUND;
     if (index < model->facts.outputs.count) {
         const uir_facts_output *output = &model->facts.outputs.data[index];
         maker = (uir_output_maker){
             .node = output->node, .op = output->op, .place = (uint32_t)output->place, .is_kept = output->is_kept != 0};
     }
-    uir_api_fill_struct(out_maker, &maker, sizeof maker);
-    return true;
+    return ANSWER(model, uir_output_maker, &maker, out_maker);
 }
 
 const char *uir_model_get_metadata(const uir_model *model, const char *key) {

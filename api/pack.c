@@ -31,15 +31,12 @@ typedef struct packing {
 static uir_status take_devices(packing *k) {
     const uir_package_write_options *o = k->options;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    if (o && o->struct_size < sizeof *o)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_package_write_options.struct_size is not set");
-    if (o && o->device_count > MAX_DEVICES)
+    if (o->device_count > MAX_DEVICES)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%zu devices; a package is for at most %d",
                          o->device_count, MAX_DEVICES);
     k->devices[0] = uir_device_get(0)->name;
-    k->device_count = o && o->device_count ? (uint32_t)o->device_count : 1;
-    for (uint32_t i = 0; o && i < o->device_count; i++) k->devices[i] = o->devices[i];
+    k->device_count = o->device_count ? (uint32_t)o->device_count : 1;
+    for (uint32_t i = 0; i < o->device_count; i++) k->devices[i] = o->devices[i];
     for (uint32_t i = 0; i < k->device_count; i++) {
         if (!uir_device_find(k->devices[i], NULL))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
@@ -51,7 +48,7 @@ static uir_status take_devices(packing *k) {
 /* The variants among the devices, each once. */
 static uir_status list_natives(packing *k, const char **out_isas, uint32_t *out_count) {
     *out_count = 0;
-    for (uint32_t i = 0; i < k->device_count && !(k->options && k->options->no_native); i++) {
+    for (uint32_t i = 0; i < k->device_count && !k->options->no_native; i++) {
         const char *variant;
         uir_cpu_device cpu;
         bool known = false;
@@ -159,7 +156,7 @@ static void show_compile(void *user, uint32_t done, uint32_t total) {
     compile_step *step = user;
     const uir_package_write_options *o = step->packing->options;
     double part = total ? (double)done / total : 0;
-    if (o && o->progress && o->progress(o->progress_user, "compile", ((double)step->index + part) / step->count))
+    if (o->progress && o->progress(o->progress_user, "compile", ((double)step->index + part) / step->count))
         step->stop = true;
 }
 
@@ -169,7 +166,7 @@ static uir_status compile_natives(packing *k) {
     UIR_TRY(list_natives(k, isas, &step.count));
     for (uint32_t i = 0; i < step.count; i++) {
         uir_cpu_build_options options = {.jobs = uir_core_count(), .progress = show_compile, .progress_user = &step};
-        options.compile.cancel = k->options && k->options->cancel ? k->options->cancel : &step.stop;
+        options.compile.cancel = k->options->cancel ? k->options->cancel : &step.stop;
         step.index = i;
         UIR_TRY(uir_packaging_compile_for(k->packaging, isas[i], &options, &k->call->diagnostics, &k->objects[i]));
         k->natives[k->native_count++] = (uir_packaging_native){isas[i], &k->objects[i]};
@@ -181,27 +178,23 @@ static uir_status compile_natives(packing *k) {
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     const uir_allocator *allocator = &k->call->context->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    uir_onnx_source source = {.path = model_path, .external_data = k->options ? k->options->external_data : NULL};
+    uir_onnx_source source = {.path = model_path, .external_data = k->options->external_data};
     uir_pipeline_options pipeline = {0};
     uir_packaging_options packaging = {.device = k->devices[0]};
-    if (k->options) {
-        pipeline.progress = packaging.progress = k->options->progress;
-        pipeline.progress_user = packaging.progress_user = k->options->progress_user;
-    }
+    pipeline.progress = packaging.progress = k->options->progress;
+    pipeline.progress_user = packaging.progress_user = k->options->progress_user;
     UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
     k->compiled.primitives->diagnostics = diagnostics;
     uir_facts facts;
     UIR_TRY(uir_facts_from_onnx(&k->compiled, arena, &facts));
-    if (k->options && k->options->tolerance) {
-        facts.has_tolerance = true;
-        facts.tolerance = *k->options->tolerance;
-    }
+    facts.has_tolerance = k->options->tolerance != NULL;
+    UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
     UIR_TRY(uir_packaging_create(k->compiled.primitives, &packaging, allocator, diagnostics, &k->packaging));
     uir_packaging_contents contents = {.natives = k->natives,
                                        .input_names = k->compiled.info.input_names,
                                        .output_names = k->compiled.info.output_names};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
-    if (!(k->options && k->options->no_native)) {
+    if (!k->options->no_native) {
         /* What has no kernel is said before the compilers are started. */
         UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, NULL));
         UIR_TRY(compile_natives(k));
@@ -217,21 +210,30 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_arena_init(&arena, &k->call->context->allocator);
     k->path = package_path;
     uir_status status = make_package(k, &arena, model_path);
-    if (status == UIR_STATUS_OK && out_info)
-        *out_info = (uir_package_info){.size = k->size,
-                                       .kernel_count = uir_packaging_kernel_count(k->packaging),
-                                       .native_count = k->native_count,
-                                       .compile_ms = uir_api_now_ms() - start};
+    uir_package_info info = {.size = k->size,
+                             .kernel_count = status == UIR_STATUS_OK ? uir_packaging_kernel_count(k->packaging) : 0,
+                             .native_count = k->native_count,
+                             .compile_ms = uir_api_now_ms() - start};
     uir_arena_deinit(&arena);
-    return status;
+    if (status != UIR_STATUS_OK || !out_info) return status;
+    return UIR_STRUCT_GIVE(&k->call->diagnostics, uir_package_info, &info, out_info);
+}
+
+/* A package is not written whose facts could not be told. */
+static uir_status check_info(uir_call *call, uir_package_info *out_info) {
+    static const uir_package_info none = {.struct_size = sizeof none};
+    return out_info ? UIR_STRUCT_GIVE(&call->diagnostics, uir_package_info, &none, out_info) : UIR_STATUS_OK;
 }
 
 uir_status uir_package_write_file(uir_context *context, const char *model_path, const char *package_path,
                                   const uir_package_write_options *options, uir_package_info *out_info) {
     uir_call call;
-    packing k = {.call = &call, .options = options};
+    uir_package_write_options taken;
+    packing k = {.call = &call, .options = &taken};
     uir_call_begin(&call, context);
-    uir_status status = pack(&k, model_path, package_path, out_info);
+    uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_package_write_options, options, &taken);
+    if (status == UIR_STATUS_OK) status = check_info(&call, out_info);
+    if (status == UIR_STATUS_OK) status = pack(&k, model_path, package_path, out_info);
     for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
     uir_packaging_destroy(k.packaging);
     if (k.compiled.primitives) k.compiled.primitives->diagnostics = NULL;

@@ -82,18 +82,16 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                             const uir_package_open_options *options) {
     uir_diagnostics *diagnostics = &call->diagnostics;
     double start = uir_api_now_ms();
-    if (options && options->struct_size < sizeof *options)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_package_open_options.struct_size is not set");
-    const char *device = options ? options->device : NULL;
+    uir_package_open_options o;
+    UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_package_open_options, options, &o));
+    const char *device = o.device;
     if (device && !strcmp(device, UIR_INTERPRETER_NAME))
         return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
                               "a package has no graph that the interpreter could run");
     const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {
-        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options && options->trusted};
+    uir_package_options package = {.drivers = row->drivers, .driver_count = row->driver_count, .trusted = o.trusted};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));

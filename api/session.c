@@ -41,11 +41,7 @@ static uir_status allocate_parts(uir_session *session) {
 
 static uir_status create(uir_call *call, uir_model *model, const uir_session_options *options,
                          uir_session **out_session) {
-    if (options && options->struct_size < sizeof *options) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_session_options.struct_size is not set");
-    }
-    if (options && options->device && !is_known_device(model, options->device))
+    if (options->device && !is_known_device(model, options->device))
         return unknown_device(call, model, options->device);
     if (model->is_description)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
@@ -53,10 +49,9 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     uir_session *session;
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;
-    session->threads = options && options->threads ? options->threads : uir_core_count();
+    session->threads = options->threads ? options->threads : uir_core_count();
     session->statistics.ran_on = UIR_INTERPRETER_NAME;
-    bool interpreted =
-        !model->package || (options && options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
+    bool interpreted = !model->package || (options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
     uir_status status = UIR_STATUS_OK;
     if (interpreted && model->table->prepare_interpreter) status = model->table->prepare_interpreter(call, model);
     if (interpreted && status == UIR_STATUS_OK) session->time_count = model->node_count;
@@ -65,8 +60,8 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     if (status == UIR_STATUS_OK && !interpreted) {
         uir_runtime_options runtime = {.threads = session->threads,
                                        .measure = true,
-                                       .parallel = options ? options->parallel : NULL,
-                                       .parallel_user = options ? options->parallel_user : NULL};
+                                       .parallel = options->parallel,
+                                       .parallel_user = options->parallel_user};
         session->statistics.ran_on = model->info.device;
         status = uir_runtime_create(model->package, &runtime, &model->context->allocator, &session->call.diagnostics,
                                     &session->runtime);
@@ -81,9 +76,11 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
 
 uir_status uir_session_create(uir_model *model, const uir_session_options *options, uir_session **out_session) {
     uir_call call;
+    uir_session_options taken;
     *out_session = NULL;
     uir_call_begin(&call, model->context);
-    uir_status status = create(&call, model, options, out_session);
+    uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_session_options, options, &taken);
+    if (status == UIR_STATUS_OK) status = create(&call, model, &taken, out_session);
     return uir_call_end(&call, status, "creating a session");
 }
 
@@ -561,42 +558,53 @@ static uir_status get_cost(uir_session *session, const uir_dim_binding *bindings
 uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings, size_t binding_count,
                                 uir_cost *out_cost) {
     uir_call call;
-    *out_cost = (uir_cost){0};
-    if (session->runtime)
-        return uir_call_flush(&session->call, get_cost(session, bindings, binding_count, out_cost),
-                              "asking for a run's cost");
+    uir_cost cost = {0};
+    if (session->runtime) {
+        uir_status status = UIR_STRUCT_GIVE(&session->call.diagnostics, uir_cost, &cost, out_cost);
+        if (status == UIR_STATUS_OK) status = get_cost(session, bindings, binding_count, &cost);
+        if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(&session->call.diagnostics, uir_cost, &cost, out_cost);
+        return uir_call_flush(&session->call, status, "asking for a run's cost");
+    }
     uir_call_begin(&call, session->model->context);
     uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                                   "the interpreter runs this session: it has no plan whose cost could be told");
     return uir_call_end(&call, status, "asking for a run's cost");
 }
 
-bool uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
+uir_status uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
+    uir_call call;
     uir_runtime_launch_cost cost;
     if (!session->runtime || index > UINT32_MAX ||
         !uir_runtime_get_launch_cost(session->runtime, (uint32_t)index, &cost))
-        return false;
-    *out_cost = (uir_launch_cost){.kernel = cost.kernel,
-                                  .name = cost.node,
-                                  .op = cost.op,
-                                  .tensor_bytes = cost.tensor_bytes,
-                                  .dram_bytes = cost.dram_bytes,
-                                  .flops = cost.flops};
-    return true;
+        return UIR_STATUS_NOT_FOUND;
+    uir_launch_cost known = {.kernel = cost.kernel,
+                             .name = cost.node,
+                             .op = cost.op,
+                             .tensor_bytes = cost.tensor_bytes,
+                             .dram_bytes = cost.dram_bytes,
+                             .flops = cost.flops};
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_launch_cost, &known, out_cost),
+                        "asking for a launch's cost");
 }
 
-uir_status uir_session_measure_limits(uir_session *session, uir_limits *out_limits) {
+uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline) {
     uir_call call;
     uir_cpu_limits measured;
     uir_call_begin(&call, session->model->context);
     uir_status status = uir_cpu_measure_limits(&session->model->context->allocator, session->threads, &measured);
-    *out_limits = (uir_limits){session->threads, measured.flops_per_second, measured.bytes_per_second};
+    uir_roofline roofline = {.threads = session->threads,
+                             .flops_per_second = measured.flops_per_second,
+                             .bytes_per_second = measured.bytes_per_second};
+    if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
     return uir_call_end(&call, status, "measuring the machine");
 }
 
-double uir_limits_model_ms(const uir_limits *limits, uint64_t bytes, uint64_t flops) {
-    double moving = limits->bytes_per_second > 0 ? (double)bytes / limits->bytes_per_second : 0,
-           computing = limits->flops_per_second > 0 ? (double)flops / limits->flops_per_second : 0;
+double uir_roofline_get_ms(const uir_roofline *roofline, uint64_t bytes, uint64_t flops) {
+    uir_roofline r;
+    if (UIR_STRUCT_TAKE(NULL, uir_roofline, roofline, &r) != UIR_STATUS_OK) return 0;
+    double moving = r.bytes_per_second > 0 ? (double)bytes / r.bytes_per_second : 0,
+           computing = r.flops_per_second > 0 ? (double)flops / r.flops_per_second : 0;
     return 1e3 * (moving > computing ? moving : computing);
 }
 
@@ -616,8 +624,12 @@ uir_status uir_session_count_traffic(uir_session *session) {
 
 /* ---- statistics ---- */
 
-uir_run_statistics uir_session_get_statistics(const uir_session *session) {
-    return session->statistics;
+uir_status uir_session_get_statistics(const uir_session *session, uir_run_statistics *out_statistics) {
+    uir_call call;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call,
+                        UIR_STRUCT_GIVE(&call.diagnostics, uir_run_statistics, &session->statistics, out_statistics),
+                        "asking about a run");
 }
 
 static bool get_step(const uir_session *session, size_t index, uir_node_statistics *out_node) {
@@ -646,7 +658,13 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
     return false;
 }
 
-bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node) {
-    if (session->runtime) return get_step(session, index, out_node);
-    return session->model->table->get_node_statistics(session, index, out_node);
+uir_status uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node) {
+    uir_call call;
+    uir_node_statistics node;
+    bool found = session->runtime ? get_step(session, index, &node)
+                                  : session->model->table->get_node_statistics(session, index, &node);
+    if (!found) return UIR_STATUS_NOT_FOUND;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_node_statistics, &node, out_node),
+                        "asking about a run");
 }

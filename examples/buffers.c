@@ -3,9 +3,9 @@
  *   uir-buffers MODEL.onnx|PACKAGE.uir [RUNS]
  *
  * In: a model of tensors; free dims are 1, inputs zeros. Every input is read where the caller keeps it. The first run
- * says how large the outputs are; then each is given a buffer, and the runs after it write their results there. A result
- * may even go where an input lies, when it is of the same size: a cache of keys and values grows that way without being
- * moved. Out: where every tensor is, and the time of the runs. Exit codes are those of uir-run. */
+ * says how large the outputs are; then each is given a buffer, and the runs after it write their results there. A
+ * result may even go where an input lies, when it is of the same size: a cache of keys and values grows that way
+ * without being moved. Out: where every tensor is, and the time of the runs. Exit codes are those of uir-run. */
 #define _POSIX_C_SOURCE 200809L
 #include <uir/uir.h>
 
@@ -44,14 +44,19 @@ static uir_status open_model(uir_context *context, const char *path, uir_model *
 
 /* Memory for input `index`, and a value that reads it there. A value of its own, made once, says how large it is. */
 static uir_status bind_input(uir_context *context, uir_model *model, uir_session *session, size_t index, tensors *t) {
-    uir_port port = uir_model_get_input(model, index);
+    uir_port port;
     int64_t shape[MAX_RANK];
     uir_value *sample = NULL;
+    UIR_INIT(&port);
+    uir_status status = uir_model_get_input(model, index, &port);
+    if (status != UIR_STATUS_OK) {
+        return status;
+    }
     if (port.kind != UIR_VALUE_TENSOR || !port.rank_known || port.rank > MAX_RANK || port.dtype == UIR_DTYPE_STRING) {
         fprintf(stderr, "uir-buffers: input '%s' is no plain tensor of a known rank\n", port.name);
         return UIR_STATUS_UNSUPPORTED;
     }
-    uir_status status = uir_model_get_input_shape(model, index, NULL, 0, shape);
+    status = uir_model_get_input_shape(model, index, NULL, 0, shape);
     if (status == UIR_STATUS_OK) {
         status = uir_value_create_tensor(context, port.dtype, port.rank, shape, &sample);
     }
@@ -109,13 +114,16 @@ static uir_status run(uir_context *context, uir_model *model, uir_session *sessi
         status = uir_session_get_output(session, i, &value);
         if (status == UIR_STATUS_OK) {
             bool there = uir_value_get_data(value) == t->outputs[i];
-            printf("output %s: %zu bytes, %s\n", uir_model_get_output(model, i).name, t->sizes[i],
+            printf("output %s: %zu bytes, %s\n", uir_model_get_output_name(model, i), t->sizes[i],
                    there ? "where the caller wants them" : "ELSEWHERE");
             status = there ? UIR_STATUS_OK : UIR_STATUS_INTERNAL;
         }
     }
     if (status == UIR_STATUS_OK) {
-        printf("%d runs, %.3f ms each, by %s\n", runs, each, uir_session_get_statistics(session).ran_on);
+        uir_run_statistics statistics;
+        UIR_INIT(&statistics);
+        status = uir_session_get_statistics(session, &statistics);
+        printf("%d runs, %.3f ms each, by %s\n", runs, each, statistics.ran_on);
     }
     return status;
 }
@@ -141,7 +149,7 @@ int main(int argc, char **argv) {
         status = run(context, model, session, runs, &t);
     }
     for (size_t i = 0; context != NULL && i < uir_context_message_count(context); i++) {
-        fprintf(stderr, "uir-buffers: %s\n", uir_context_get_message(context, i).text);
+        fprintf(stderr, "uir-buffers: %s\n", uir_context_get_message_text(context, i));
     }
     uir_session_destroy(session);
     for (int i = 0; i < MOST; i++) {

@@ -6,7 +6,7 @@
  * [batch, classes]; pictures of that size. Out: each picture as text, the most probable class, the probabilities, and
  * how long each step took. Exit codes are those of uir-run. */
 #define _POSIX_C_SOURCE 200809L
-#include <uir/uir.h>
+#include <uir/tools.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static double now_ms(void) {
 
 static void print_messages(const uir_context *context) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        fprintf(stderr, "uir-digits: %s\n", uir_context_get_message(context, i).text);
+        fprintf(stderr, "uir-digits: %s\n", uir_context_get_message_text(context, i));
     }
 }
 
@@ -117,8 +117,16 @@ static uir_status classify(uir_context *context, uir_session *session, const cha
 
 static void print_times(uir_model *model, const uir_session *session, int pictures, double load_ms, double read_ms,
                         double run_ms) {
-    uir_model_info info = uir_model_get_info(model);
-    uir_run_statistics run = uir_session_get_statistics(session);
+    uir_model_info info;
+    uir_run_statistics run;
+    uir_node_statistics node;
+    UIR_INIT(&info);
+    UIR_INIT(&run);
+    UIR_INIT(&node);
+    if (uir_model_get_info(model, &info) != UIR_STATUS_OK ||
+        uir_session_get_statistics(session, &run) != UIR_STATUS_OK) {
+        return;
+    }
     printf("%-28s %8.3f ms  %u ONNX nodes, opset %d\n", "read the model", info.load_ms, info.onnx_node_count,
            (int)info.opset);
     printf("%-28s %8.3f ms  %u primitives\n", "decompose, fuse and lower", info.compile_ms, info.primitive_count);
@@ -126,8 +134,7 @@ static void print_times(uir_model *model, const uir_session *session, int pictur
     printf("%-28s %8.3f ms  each of %d\n", "read a picture", read_ms / pictures, pictures);
     printf("%-28s %8.3f ms  each, on the %s\n", "classify it", run_ms / pictures, run.ran_on);
     printf("\nThe last run, node by node:\n");
-    uir_node_statistics node;
-    bool more = uir_session_get_node_statistics(session, 0, &node);
+    bool more = uir_session_get_node_statistics(session, 0, &node) == UIR_STATUS_OK;
     for (size_t i = 0; more;) { /* an ONNX node runs as several primitives, one after the other */
         uir_node_statistics first = node;
         char primitives[96] = "";
@@ -137,7 +144,7 @@ static void print_times(uir_model *model, const uir_session *session, int pictur
                 used += (size_t)snprintf(primitives + used, sizeof primitives - used, " %s", node.kernel);
             }
             ms += node.ms;
-            more = uir_session_get_node_statistics(session, ++i, &node);
+            more = uir_session_get_node_statistics(session, ++i, &node) == UIR_STATUS_OK;
         }
         printf("%-28s %8.3f ms  %s:%s\n", first.name, ms, first.op, primitives);
     }

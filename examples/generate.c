@@ -73,11 +73,16 @@ static uir_status open_model(uir_context *context, const char *path, uir_model *
 
 /* The axis that grows is the only free one besides the batch. From one head to the next are `room` rows. */
 static uir_status make_cache(decoder *d, size_t input, size_t output) {
-    uir_port port = uir_model_get_input(d->model, input);
+    uir_port port;
     cache *c = &d->caches[d->cache_count];
     uint32_t free_axes = 0;
     uir_value *element = NULL;
     int64_t count = 1;
+    UIR_INIT(&port);
+    uir_status status = uir_model_get_input(d->model, input, &port);
+    if (status != UIR_STATUS_OK) {
+        return status;
+    }
     if (port.kind != UIR_VALUE_TENSOR || !port.rank_known || port.rank != RANK || d->cache_count == MOST_CACHES) {
         return refuse("not a cache of rank 4:", port.name);
     }
@@ -97,7 +102,7 @@ static uir_status make_cache(decoder *d, size_t input, size_t output) {
         c->strides[a] = count;
         count *= a == c->axis ? d->room : c->shape[a];
     }
-    uir_status status = uir_value_create_tensor(d->context, port.dtype, 0, NULL, &element);
+    status = uir_value_create_tensor(d->context, port.dtype, 0, NULL, &element);
     if (status != UIR_STATUS_OK) {
         return status;
     }
@@ -115,18 +120,18 @@ static uir_status make_caches(decoder *d) {
     size_t output = 0, outputs = uir_model_output_count(d->model);
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < uir_model_input_count(d->model) && status == UIR_STATUS_OK; i++) {
-        if (!begins_with(uir_model_get_input(d->model, i).name, "past")) {
+        if (!begins_with(uir_model_get_input_name(d->model, i), "past")) {
             continue;
         }
-        while (output < outputs && !begins_with(uir_model_get_output(d->model, output).name, "present")) {
+        while (output < outputs && !begins_with(uir_model_get_output_name(d->model, output), "present")) {
             output++;
         }
         if (output == outputs) {
-            return refuse("no output `present...` is left for", uir_model_get_input(d->model, i).name);
+            return refuse("no output `present...` is left for", uir_model_get_input_name(d->model, i));
         }
         status = make_cache(d, i, output++);
     }
-    while (d->logits < outputs && begins_with(uir_model_get_output(d->model, d->logits).name, "present")) {
+    while (d->logits < outputs && begins_with(uir_model_get_output_name(d->model, d->logits), "present")) {
         d->logits++;
     }
     return d->logits < outputs ? status : refuse("no output besides the caches:", "logits");
@@ -151,12 +156,18 @@ static uir_status bind_caches(decoder *d, int64_t past) {
 static uir_status bind_tokens(decoder *d, int64_t past, int64_t count) {
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < uir_model_input_count(d->model) && status == UIR_STATUS_OK; i++) {
-        uir_port port = uir_model_get_input(d->model, i);
-        bool mask = strstr(port.name, "mask") != NULL;
+        const char *name = uir_model_get_input_name(d->model, i);
+        bool mask = strstr(name, "mask") != NULL;
         int64_t shape[2] = {1, mask ? past + count : count};
-        const int64_t *data = mask ? d->ones : strstr(port.name, "position") ? d->positions + past : d->tokens + past;
-        if (begins_with(port.name, "past")) {
+        const int64_t *data = mask ? d->ones : strstr(name, "position") ? d->positions + past : d->tokens + past;
+        if (begins_with(name, "past")) {
             continue;
+        }
+        uir_port port;
+        UIR_INIT(&port);
+        status = uir_model_get_input(d->model, i, &port);
+        if (status != UIR_STATUS_OK) {
+            return status;
         }
         if (port.dtype != UIR_DTYPE_I64 || port.rank != 2) {
             return refuse("neither tokens nor a cache: input", port.name);
@@ -213,8 +224,10 @@ static uir_status generate(decoder *d, int64_t given, int64_t wanted) {
         }
     }
     if (status == UIR_STATUS_OK) {
-        printf("\n%.3f ms a token, by %s\n", wanted > 1 ? ms / (double)(wanted - 1) : 0,
-               uir_session_get_statistics(d->session).ran_on);
+        uir_run_statistics statistics;
+        UIR_INIT(&statistics);
+        status = uir_session_get_statistics(d->session, &statistics);
+        printf("\n%.3f ms a token, by %s\n", wanted > 1 ? ms / (double)(wanted - 1) : 0, statistics.ran_on);
     }
     return status;
 }
@@ -261,7 +274,7 @@ int main(int argc, char **argv) {
         status = generate(&d, argc - 3, wanted);
     }
     for (size_t i = 0; d.context != NULL && i < uir_context_message_count(d.context); i++) {
-        fprintf(stderr, "uir-generate: %s\n", uir_context_get_message(d.context, i).text);
+        fprintf(stderr, "uir-generate: %s\n", uir_context_get_message_text(d.context, i));
     }
     uir_session_destroy(d.session);
     for (size_t i = 0; i < d.cache_count; i++) {

@@ -44,44 +44,44 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
     return refuse(context, "checking a model", path);
 }
 
-uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
-                            const char *external_data, const volatile bool *cancel, uir_parts **out_parts) {
+uir_status uir_extractor_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
+                            const char *external_data, const volatile bool *cancel, uir_extractor **out_extractor) {
     (void)inputs, (void)input_count, (void)external_data, (void)cancel;
-    *out_parts = NULL;
+    *out_extractor = NULL;
     return refuse(context, "taking a model apart", path);
 }
 
 /* There are no parts that the following could be asked of. */
-void uir_parts_destroy(uir_parts *parts) {
-    (void)parts;
+void uir_extractor_destroy(uir_extractor *extractor) {
+    (void)extractor;
 }
-size_t uir_parts_count(const uir_parts *parts) {
-    (void)parts;
+size_t uir_extractor_node_count(const uir_extractor *extractor) {
+    (void)extractor;
     return 0;
 }
-uir_part uir_parts_get(const uir_parts *parts, size_t index) {
-    (void)parts, (void)index;
-    return (uir_part){"", ""};
-}
-uir_status uir_parts_expect(uir_parts *parts, size_t output, const uir_value *value) {
-    (void)parts, (void)output, (void)value;
+uir_status uir_extractor_get_node(const uir_extractor *extractor, size_t index, uir_extractor_node *out_node) {
+    (void)extractor, (void)index, (void)out_node;
     return UIR_STATUS_UNSUPPORTED;
 }
-uir_status uir_parts_drop_unused(uir_parts *parts, const char *output, bool *kept) {
-    (void)parts, (void)output, (void)kept;
+uir_status uir_extractor_set_expected(uir_extractor *extractor, size_t output, const uir_value *value) {
+    (void)extractor, (void)output, (void)value;
     return UIR_STATUS_UNSUPPORTED;
 }
-uir_status uir_parts_write(uir_parts *parts, const uir_parts_cut *cut, const char *model_path,
-                           const char *data_folder) {
-    (void)parts, (void)cut, (void)model_path, (void)data_folder;
+uir_status uir_extractor_prune(uir_extractor *extractor, const char *output, bool *nodes) {
+    (void)extractor, (void)output, (void)nodes;
     return UIR_STATUS_UNSUPPORTED;
 }
-const char *uir_parts_get_output(const uir_parts *parts, size_t index) {
-    (void)parts, (void)index;
+uir_status uir_extractor_write(uir_extractor *extractor, const uir_subgraph *subgraph, const char *model_path,
+                               const char *data_folder) {
+    (void)extractor, (void)subgraph, (void)model_path, (void)data_folder;
+    return UIR_STATUS_UNSUPPORTED;
+}
+const char *uir_extractor_get_output_name(const uir_extractor *extractor, size_t index) {
+    (void)extractor, (void)index;
     return NULL;
 }
-size_t uir_parts_input_count(const uir_parts *parts) {
-    (void)parts;
+size_t uir_extractor_input_count(const uir_extractor *extractor) {
+    (void)extractor;
     return 0;
 }
 
@@ -90,9 +90,14 @@ uir_status uir_context_clear_cache(uir_context *context, const char *folder, uin
     return refuse(context, "the cache", folder);
 }
 
-bool uir_op_get_info(size_t index, uir_op_info *out_info) {
+uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {
     (void)index, (void)out_info;
-    return false;
+    return UIR_STATUS_NOT_FOUND;
+}
+
+const char *uir_op_get_engine(size_t index) {
+    (void)index;
+    return NULL;
 }
 
 const char *uir_op_get_engine(size_t index) {

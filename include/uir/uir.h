@@ -1,7 +1,8 @@
 /* uir: a tensor compiler and deployment runtime for ONNX models. The public C API.
  *
  * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Anything not in this header
- * is not API. Nothing here prints, exits or keeps global state; every object belongs to a context.
+ * is not API; tools.h beside it is for tools that look inside, and promises nothing. Nothing here prints, exits or keeps
+ * global state; every object belongs to a context.
  *
  *   uir_context *context;
  *   uir_model *model;
@@ -17,6 +18,18 @@
  * Two libraries have it: libuir, and libuir_rt, which opens packages (uir_model_open_package_file) and has no compiler:
  * there what compiles is UNSUPPORTED, and value files are tensors in .npy and .pb.
  *
+ * Structures that grow. A structure whose first member is `struct_size` may get more members at its end in a later
+ * version, never in what was padding before; every other structure stays as it is. Programs and libraries of different
+ * versions work together by this:
+ *   - Who makes the structure sets struct_size to its sizeof; UIR_INIT(&structure) zeroes it and does that. 0 is
+ *     INVALID_ARGUMENT.
+ *   - What is given to the library (options): zero is the default of each member. A smaller struct_size is that of an
+ *     older version, whose missing members are defaults. A larger one is that of a newer version: INVALID_ARGUMENT if a
+ *     byte beyond what the library knows is not zero, for it asks for what this library does not do.
+ *   - What the library fills (`out_`): the members that fit in struct_size. Bytes beyond what the library knows become
+ *     zeros; struct_size stays.
+ *   - What is handed to a callback: struct_size is the library's. A member is there when it lies within.
+ *
  * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
  * sessions on several threads; one session is used by one thread at a time. */
 #ifndef UIR_UIR_H
@@ -25,6 +38,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +55,10 @@ extern "C" {
 #define UIR_API
 #define UIR_WARN_UNUSED
 #endif
+
+/* Zeroes a structure that grows and sets its struct_size: uir_model_info info; UIR_INIT(&info); */
+#define UIR_INIT(structure)                                                                                            \
+    (memset((structure), 0, sizeof *(structure)), (void)((structure)->struct_size = sizeof *(structure)))
 
 /* Statuses. UIR_STATUS(constant, value, text, exit code of the command line tools) */
 #define UIR_STATUS_TABLE(UIR_STATUS)                                                                                   \
@@ -129,6 +147,7 @@ UIR_API void uir_context_destroy(uir_context *context);
 
 /* Messages, oldest first: everything that was said since the last clear. The texts live until then. */
 typedef struct uir_message {
+    size_t struct_size;
     uir_severity severity;
     uir_status status;
     const char *text; /* complete: place, node, what is wrong, hint */
@@ -136,7 +155,11 @@ typedef struct uir_message {
     const char *op;   /* op or NULL */
 } uir_message;
 UIR_API size_t uir_context_message_count(const uir_context *context);
-UIR_API uir_message uir_context_get_message(const uir_context *context, size_t index);
+/* INVALID_ARGUMENT, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_context_get_message(const uir_context *context, size_t index,
+                                                           uir_message *out_message);
+/* Its text alone; "" past the end. */
+UIR_API const char *uir_context_get_message_text(const uir_context *context, size_t index);
 UIR_API void uir_context_clear_messages(uir_context *context);
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
@@ -183,6 +206,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, con
 /* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals NaN, an
  * infinity equals itself; integers within `integers`; booleans, strings, dtype, kind and shape exactly. */
 typedef struct uir_comparison {
+    size_t struct_size;
     bool agree;
     double max_abs;        /* greatest |actual - expected| over finite pairs */
     double max_rel;        /* greatest of that over |expected|, where expected is not 0 */
@@ -195,6 +219,7 @@ typedef struct uir_comparison {
 } uir_comparison;
 /* A negative rtol or atol_relative_to_max stands for what the expected dtype has by uir_dtype_get_tolerance. */
 typedef struct uir_tolerance {
+    size_t struct_size;
     double rtol, atol, atol_relative_to_max; /* of floats */
     double integers;
 } uir_tolerance;
@@ -202,8 +227,10 @@ typedef struct uir_tolerance {
  * before. f32: rtol 1e-3 and 1e-4 of the greatest magnitude; f16 and bf16: 4 epsilons of either (0.0039, 0.031); f64: half its
  * digits (2^-26, of either); floats of 8 bits and less: one epsilon of rtol, which is a neighbour; complex: as its parts; all
  * else exactly. */
-UIR_API void uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance);
-UIR_API uir_comparison uir_value_compare(const uir_value *actual, const uir_value *expected, uir_tolerance tolerance);
+UIR_API UIR_WARN_UNUSED uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance);
+/* `tolerance` NULL: as uir_dtype_get_tolerance says. OK whether or not they agree. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
+                                                     const uir_tolerance *tolerance, uir_comparison *out_comparison);
 
 /* ---- models -------------------------------------------------------------------------------------------------- */
 typedef struct uir_dim_binding {
@@ -212,16 +239,10 @@ typedef struct uir_dim_binding {
 } uir_dim_binding;
 
 typedef struct uir_model_options {
-    size_t struct_size; /* sizeof(uir_model_options) */
+    size_t struct_size;
     /* Called with progress 0..1 and a stage name; returning true cancels. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user;
-    /* For looking inside: the IR's text after the stage or pass `dump` ("onnx", "primitives", a clean-up pass; "all": after each) is
-     * handed to `dump_text`, which keeps no pointer to it. `check` prints, parses and compares the text after every pass. */
-    const char *dump;
-    void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
-    void *dump_user;
-    bool check;
     /* What runs it: "cpu", "cpu:avx2" (a variant of it), "vm", "interpreter"; NULL: "cpu". A model that the device cannot run as a
      * whole is run by the interpreter: uir_model_info says why. */
     const char *device;
@@ -231,11 +252,7 @@ typedef struct uir_model_options {
     const char *cache;
     bool no_cache;
     uint64_t cache_limit; /* bytes; 0: 8 GiB */
-    /* `dump_source`: an existing folder that the kernels' C source is written to, with a script build.sh. `source`: such a folder,
-     * its files edited or not, whose kernels run in place of the model's own; it must be of this model and device, for what
-     * its code does is not checked. Both compile anew, apart from the cache, before the load returns; INVALID_ARGUMENT where no
-     * native code would run the model. */
-    const char *dump_source, *source;
+    const struct uir_debug_options *debug; /* of tools.h; NULL: none */
     /* A folder in which external data is looked for first; NULL: none. NOT_FOUND when it is not there. */
     const char *external_data;
     /* Values that become outputs of the model after its own, on every device: those called `keep`, or made by the nodes so
@@ -248,7 +265,6 @@ typedef struct uir_model_options {
      * the ports that the file declares and the problems as messages; it can be asked about, and not run. */
     bool describe;
     bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
-    bool overwrite_source; /* `dump_source` writes over files that were edited there; else INVALID_ARGUMENT */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -269,7 +285,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 #define UIR_PACKAGE_MAGIC "UIRPACK\n" /* the first 8 bytes of the file */
 
 typedef struct uir_package_open_options {
-    size_t struct_size; /* sizeof(uir_package_open_options) */
+    size_t struct_size;
     bool trusted;       /* native code in the package may run in this process; else the VM runs its kernels */
     const char *device; /* "cpu" or "vm"; NULL: "cpu" */
 } uir_package_open_options;
@@ -282,7 +298,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_open_package_file(uir_context *cont
                                                                uir_model **out_model);
 
 typedef struct uir_package_write_options {
-    size_t struct_size; /* sizeof(uir_package_write_options) */
+    size_t struct_size;
     /* What it is to run on: "cpu", "cpu:avx2", "vm". The first decides how kernels are cut; each "cpu" adds native code
      * for its variant, and the VM's form is always there. None: "cpu". */
     const char *const *devices;
@@ -296,6 +312,7 @@ typedef struct uir_package_write_options {
 } uir_package_write_options;
 
 typedef struct uir_package_info {
+    size_t struct_size;
     uint64_t size;         /* of the file, bytes */
     uint32_t kernel_count; /* different kernels */
     uint32_t native_count; /* variants of native code */
@@ -310,17 +327,20 @@ UIR_API UIR_WARN_UNUSED uir_status uir_package_write_file(uir_context *context, 
                                                           const uir_package_write_options *options,
                                                           uir_package_info *out_info);
 
-/* Native code that lies in the model's package, by index; false past the last, and for a model that is no package. */
+/* Native code that lies in the model's package, by index; NOT_FOUND, without a message, past the last
+ * and for a model that is no package. */
 typedef struct uir_native_code {
-    size_t struct_size; /* sizeof(uir_native_code) */
+    size_t struct_size;
     const char *isa;    /* "avx2"; lives as long as the model */
     uint64_t size;      /* bytes */
     bool runs_here;     /* this machine can run it: it does when the package is trusted and opened for such a device */
 } uir_native_code;
-UIR_API bool uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_native_code(const uir_model *model, size_t index,
+                                                             uir_native_code *out_code);
 
 /* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
 typedef struct uir_port {
+    size_t struct_size;
     const char *name;
     uir_value_kind kind;
     uir_dtype dtype;
@@ -331,12 +351,15 @@ typedef struct uir_port {
 } uir_port;
 UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);
-UIR_API uir_port uir_model_get_input(const uir_model *model, size_t index);
-UIR_API uir_port uir_model_get_output(const uir_model *model, size_t index);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input(const uir_model *model, size_t index, uir_port *out_port);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output(const uir_model *model, size_t index, uir_port *out_port);
+/* Their names alone; "" past the end. */
+UIR_API const char *uir_model_get_input_name(const uir_model *model, size_t index);
+UIR_API const char *uir_model_get_output_name(const uir_model *model, size_t index);
 /* What the model's file says of itself and holds; of a package, the file that it was made from, where it was noted. All
  * texts here live as long as the model. */
 typedef struct uir_model_contents {
-    size_t struct_size; /* sizeof(uir_model_contents) */
+    size_t struct_size;
     const char *producer_version, *domain, *graph; /* "" where the file says nothing */
     int64_t model_version;
     uint64_t parameter_count;  /* elements of initializers, in bodies too */
@@ -346,36 +369,38 @@ typedef struct uir_model_contents {
     uint32_t package_version;  /* of the format; 0: it is no package */
     uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there is none */
 } uir_model_contents;
-UIR_API void uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
-/* The opsets that the file imports, in its order; false past the last. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
+/* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */
 typedef struct uir_opset {
-    size_t struct_size; /* sizeof(uir_opset) */
+    size_t struct_size;
     const char *domain; /* as in the file: "" and "ai.onnx" are one */
     int64_t version;
 } uir_opset;
-UIR_API bool uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
 /* The ops of the file's nodes, with those in bodies and, once for each local function, in functions; the most used first.
- * False past the last. */
+ * NOT_FOUND, without a message, past the last. */
 typedef struct uir_op_count {
-    size_t struct_size;       /* sizeof(uir_op_count) */
+    size_t struct_size;
     const char *domain, *op;  /* domain "": ai.onnx */
     uint64_t count;
 } uir_op_count;
-UIR_API bool uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count);
-/* Metadata of the file in its order; false past the last. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count);
+/* Metadata of the file in its order; NOT_FOUND, without a message, past the last. */
 typedef struct uir_metadata {
-    size_t struct_size; /* sizeof(uir_metadata) */
+    size_t struct_size;
     const char *key, *value;
 } uir_metadata;
-UIR_API bool uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata);
-/* Which node makes output `index`, and whether it is one for `keep` alone; false past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata);
+/* Which node makes output `index`, and whether it is one for `keep` alone. NOT_FOUND, without a
+ * message, past the end. */
 typedef struct uir_output_maker {
-    size_t struct_size;    /* sizeof(uir_output_maker) */
+    size_t struct_size;
     const char *node, *op; /* as in the file; "" where no node makes it, or none is known. They live as long as the model */
     uint32_t place;        /* of the node in the model's order, from 1; 0: unknown */
     bool is_kept;          /* the file has no such output */
 } uir_output_maker;
-UIR_API bool uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *model, size_t index,
+                                                              uir_output_maker *out_maker);
 /* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every other
  * free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
@@ -383,10 +408,12 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *mo
                                                              int64_t *out_dims);
 /* Metadata ("character" -> "...") of the file; NULL when the key is absent. */
 UIR_API const char *uir_model_get_metadata(const uir_model *model, const char *key);
-/* The tolerance that a package was written with; false (and `out_tolerance` as it was) where there is none. */
-UIR_API bool uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance);
+/* The tolerance that a package was written with; NOT_FOUND (and `out_tolerance` as it was), without a message, where
+ * there is none. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance);
 
 typedef struct uir_model_info {
+    size_t struct_size;
     const char *producer;
     int64_t ir_version;
     int64_t opset; /* of ai.onnx */
@@ -399,89 +426,17 @@ typedef struct uir_model_info {
     uint32_t kernel_count;    /* different kernels */
     uint32_t compiled_kernels; /* of these, compiled by this process by now */
 } uir_model_info;
-UIR_API uir_model_info uir_model_get_info(const uir_model *model);
-
-/* Ops known to the project: for --list-ops. Returns false past the end. */
-typedef struct uir_op_info {
-    const char *domain, *name;
-    int since_version; /* the newest one supported */
-    bool supported;
-} uir_op_info;
-UIR_API bool uir_op_get_info(size_t index, uir_op_info *out_info);
-/* How the op of that index runs: "kernels"; "host", a function of the runtime, in packages too; "interpreter", which packages do
- * not have; "not supported"; NULL past the end. Lives as long as the program. */
-UIR_API const char *uir_op_get_engine(size_t index);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 
 /* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);
-
-/* Compiles the model for a device and compares, on these inputs, every stage with the one before: primitives, cleaned graph, groups,
- * loop ASTs, iGraphs, the VM, native code; see docs/design.md. `report` is called at the first difference and at each stage's end
- * (kernel and node are "" then). UIR_STATUS_DIFFERENT when a stage differs. */
-typedef struct uir_check_line {
-    const char *stage, *kernel, *node;
-    bool agrees;
-    uint64_t checked; /* what was compared at this stage */
-    uint64_t skipped; /* kernels' launches that were too large for it without `all` */
-    const char *text; /* what differs; "" */
-} uir_check_line;
-typedef struct uir_model_check_options {
-    size_t struct_size; /* sizeof(uir_model_check_options) */
-    const char *device; /* as for loading */
-    bool all;           /* large kernels too go through the interpreters of loops and iGraphs */
-    double rtol, atol_relative; /* 0: 1e-3 and 1e-4 */
-    const volatile bool *cancel;
-    void (*report)(void *user, const uir_check_line *line);
-    void *user;
-    const char *external_data; /* as for loading */
-    /* What is being checked, and how far that is; true cancels. May be NULL. */
-    bool (*progress)(void *user, const char *stage, double fraction);
-} uir_model_check_options;
-UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs,
-                                                        size_t input_count, const uir_model_check_options *options);
-
-/* ---- a model's parts: to find which of its nodes go wrong -------------------------------------------------------- */
-/* A model taken apart at the nodes of its main graph, with every value of one run on the interpreter: parts of it can be
- * written as models of their own, with data sets. In libuir alone. */
-typedef struct uir_parts uir_parts;
-typedef struct uir_part {
-    const char *name, *op; /* of the node, as in the file */
-} uir_part;
-
-/* Runs the model of the file on the inputs (in the order of its inputs; they must live as long as the parts) and keeps what
- * each node made. `external_data`, as for loading, and `cancel` may be NULL. Statuses as for loading and running. */
-UIR_API UIR_WARN_UNUSED uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs,
-                                                    size_t input_count, const char *external_data,
-                                                    const volatile bool *cancel, uir_parts **out_parts);
-UIR_API void uir_parts_destroy(uir_parts *parts); /* NULL is fine */
-UIR_API size_t uir_parts_count(const uir_parts *parts);
-UIR_API uir_part uir_parts_get(const uir_parts *parts, size_t index); /* empty names past the end */
-/* In place of what the interpreter made of an output of the model: what is expected of it. `value` must live as long. */
-UIR_API UIR_WARN_UNUSED uir_status uir_parts_expect(uir_parts *parts, size_t output, const uir_value *value);
-
-typedef struct uir_parts_cut {
-    size_t struct_size; /* sizeof(uir_parts_cut) */
-    const bool *kept;   /* by part */
-    const char *output; /* the only output, by name; NULL: all values that the kept make and the model gives or others read */
-    bool fixed;         /* dims of inputs and outputs are those of the run; else what the model says of them */
-} uir_parts_cut;
-/* Takes from `kept` (by part) those that neither outputs of the model nor parts that are not kept need; with `output`, all that
- * this value does not need. INVALID_ARGUMENT when no kept part makes such a value. */
-UIR_API UIR_WARN_UNUSED uir_status uir_parts_drop_unused(uir_parts *parts, const char *output, bool *kept);
-/* Writes the kept parts as a model, and their inputs and expected outputs as input_N.pb and output_N.pb to an existing folder.
- * What others made is an input, or where it is a shape a constant. INVALID_ARGUMENT when nothing is left to give. */
-UIR_API UIR_WARN_UNUSED uir_status uir_parts_write(uir_parts *parts, const uir_parts_cut *cut, const char *model_path,
-                                                   const char *data_folder);
-/* Outputs of what was written last, by index; NULL past the end. */
-UIR_API const char *uir_parts_get_output(const uir_parts *parts, size_t index);
-UIR_API size_t uir_parts_input_count(const uir_parts *parts); /* inputs of it */
 
 /* Names of the devices of this build; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
 typedef struct uir_session_options {
-    size_t struct_size; /* sizeof(uir_session_options) */
+    size_t struct_size;
     const char *device; /* NULL: the default */
     uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
     /* The caller's threads in place of the session's own: runs task(context, i) once for every i < count (at most
@@ -527,6 +482,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, 
 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
+    size_t struct_size;
     const char *ran_on; /* "interpreter", "vm", "cpu" */
     double run_ms;
     uint64_t peak_bytes; /* of tensors alive at once */
@@ -535,68 +491,8 @@ typedef struct uir_run_statistics {
     uint64_t groups, kernels, phases; /* launches; different kernels among them; phases of the launches */
     uint64_t dram_bytes;              /* of the tensors that kernels read and wrote */
 } uir_run_statistics;
-UIR_API uir_run_statistics uir_session_get_statistics(const uir_session *session);
-
-/* Counts what the slices of the last run's launches moved in device memory, by walking the kernels without computing:
- * dram_bytes of the statistics, and of the nodes', are these from then on, until the next run. A slice counts each time it
- * is read, whatever a cache would have kept; copies that a run left out do not count. UNSUPPORTED in a session of the
- * interpreter. */
-UIR_API UIR_WARN_UNUSED uir_status uir_session_count_traffic(uir_session *session);
-
-/* What a run would take, found without one. */
-typedef struct uir_cost {
-    uint64_t tensor_bytes;  /* of what lies between kernels and within them, in the session's own memory; not outputs */
-    uint64_t scratch_bytes; /* of all threads */
-    uint64_t weight_bytes;  /* of constants, shared by all sessions of the model */
-    uint64_t dram_bytes;    /* that the kernels' slices read and write in device memory, caches not counted */
-    uint64_t flops;         /* arithmetic operations; a multiplication with an addition is two */
-    uint64_t launches;
-} uir_cost;
-/* The cost of a run in which every named dim has the given value and every other free dim of the inputs is 1. Dims that
- * only a run's data tell are taken to be unknown: what depends on them is not counted, and loops count one iteration.
- * The session's inputs stay bound. NOT_FOUND for a name that is no dim of an input; UNSUPPORTED in a session of the
- * interpreter; other statuses as for a run with such inputs. */
-UIR_API UIR_WARN_UNUSED uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings,
-                                                        size_t binding_count, uir_cost *out_cost);
-
-/* The same for one launch of those that the last uir_session_get_cost counted, by index; false past the end. */
-typedef struct uir_launch_cost {
-    const char *kernel;    /* which one */
-    const char *name, *op; /* of the ONNX node it came from */
-    uint64_t tensor_bytes; /* of what it reads and writes, each tensor once */
-    uint64_t dram_bytes;   /* that its slices move, caches not counted */
-    uint64_t flops;
-} uir_launch_cost;
-UIR_API bool uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost);
-
-/* What the machine can do at best with as many threads as the session has, found by measuring it, which takes a part of a
- * second each time. */
-typedef struct uir_limits {
-    uint32_t threads;
-    double flops_per_second; /* of f32, in fused multiply-adds */
-    double bytes_per_second; /* read from memory */
-} uir_limits;
-UIR_API UIR_WARN_UNUSED uir_status uir_session_measure_limits(uir_session *session, uir_limits *out_limits);
-/* Modelled, not measured: the milliseconds that this takes at least on such a machine when it moves each byte once and the
- * greater of moving and computing hides the other (a roofline). 0 where a limit is unknown. */
-UIR_API double uir_limits_model_ms(const uir_limits *limits, uint64_t bytes, uint64_t flops);
-
-/* One executed node of the last run, for --explain and --profile. Returns false past the end. */
-typedef struct uir_node_statistics {
-    const char *name;   /* of the ONNX node it came from */
-    const char *op;     /* the ONNX op */
-    const char *kernel; /* the primitive */
-    const char *by;     /* "interpreter" */
-    const char *why;    /* by that one and no faster; "" where nothing is faster */
-    const char *joined; /* which rewrites joined which primitives in its kernel; "" where none is known */
-    double ms;
-    uint64_t calls;
-    uint32_t phases;       /* of a launch; 0 in the interpreter, as are the following */
-    uint64_t tensor_bytes; /* of what the launches read and wrote, each tensor once a launch */
-    uint64_t dram_bytes;   /* the same, or after uir_session_count_traffic what the launches' slices moved */
-    uint64_t flops;        /* arithmetic operations of the launches; 0 until uir_session_count_traffic */
-} uir_node_statistics;
-UIR_API bool uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node);
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_statistics(const uir_session *session,
+                                                              uir_run_statistics *out_statistics);
 
 #ifdef __cplusplus
 }

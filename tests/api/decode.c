@@ -7,6 +7,7 @@
  * place each stretch has room for 64 pages of rows, the rows of the past fill whole pages, and these cannot be written
  * while the step runs. Out: lines of what agrees; `N passed, M failed, S skipped`. */
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static void must(world *w, uir_status status, const char *what) {
     if (status == UIR_STATUS_OK) return;
     fprintf(stderr, "%s: %s\n", what, uir_status_text(status));
     for (size_t i = 0; w->context && i < uir_context_message_count(w->context); i++)
-        fprintf(stderr, "  %s\n", uir_context_get_message(w->context, i).text);
+        fprintf(stderr, "  %s\n", uir_context_get_message_text(w->context, i));
     exit(1);
 }
 
@@ -50,10 +51,10 @@ static void find_caches(world *w) {
     size_t output = 0;
     long page = sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < uir_model_input_count(w->model) && w->cache_count < MOST; i++) {
-        uir_port port = uir_model_get_input(w->model, i);
+        uir_port port = query_input(w->model, i);
         if (strncmp(port.name, "past", 4) || port.rank != RANK || port.dtype != UIR_DTYPE_F32) continue;
         while (output < uir_model_output_count(w->model) &&
-               strncmp(uir_model_get_output(w->model, output).name, "present", 7))
+               strncmp(uir_model_get_output_name(w->model, output), "present", 7))
             output++;
         cache *c = &w->caches[w->cache_count++];
         c->input = i;
@@ -92,7 +93,7 @@ static void copy_rows(const cache *c, float *packed, int64_t rows, bool to_packe
 static void set_others(world *w, uir_session *a, uir_session *b, int64_t past, uir_value **values) {
     uir_dim_binding dims[] = {{"batch", BATCH}, {"sequence", 1}, {"past", past}, {"total", past + 1}};
     for (size_t i = 0; i < uir_model_input_count(w->model); i++) {
-        uir_port port = uir_model_get_input(w->model, i);
+        uir_port port = query_input(w->model, i);
         int64_t shape[16];
         if (!strncmp(port.name, "past", 4)) continue;
         must(w, uir_model_get_input_shape(w->model, i, dims, 4, shape), port.name);
@@ -138,8 +139,7 @@ static void step(world *w, uir_session *packed, uir_session *placed, int number)
     if (number == 0) protect(w, PROT_READ);
     must(w, uir_session_run(placed), "a run in place");
     if (number == 0) protect(w, PROT_READ | PROT_WRITE);
-    uint64_t most = uir_session_get_statistics(packed).dram_bytes,
-             least = uir_session_get_statistics(placed).dram_bytes;
+    uint64_t most = query_statistics(packed).dram_bytes, least = query_statistics(placed).dram_bytes;
     check(w, same_outputs(w, packed, placed), "the outputs are the same bits", number);
     check(w, most - least == 2 * past_bytes, "the past is neither read nor written to be copied", number);
     if (most - least != 2 * past_bytes)

@@ -8,6 +8,7 @@
  * process, on any thread, is counted in the third run and in the tenth (but not under a sanitizer, which has its own).
  * Out: a line for each, then `N passed, M failed, S skipped`. */
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -94,7 +95,7 @@ static void must(const world *w, uir_status status, const char *what) {
     if (status == UIR_STATUS_OK) return;
     fprintf(stderr, "%s: %s\n", what, uir_status_text(status));
     for (size_t i = 0; w->context && i < uir_context_message_count(w->context); i++)
-        fprintf(stderr, "  %s\n", uir_context_get_message(w->context, i).text);
+        fprintf(stderr, "  %s\n", uir_context_get_message_text(w->context, i));
     exit(1);
 }
 
@@ -109,9 +110,7 @@ static void open_world(world *w, char **argv, const int *pattern) {
         for (size_t i = 0; i < uir_model_input_count(w->model) && i < MOST; i++) {
             char path[4096];
             snprintf(path, sizeof path, "%s/input_%zu.pb", argv[4 + set], i);
-            must(w,
-                 uir_value_load_file(w->context, path, NULL, uir_model_get_input(w->model, i).kind, &w->data[set][i]),
-                 path);
+            must(w, uir_value_load_file(w->context, path, NULL, query_input(w->model, i).kind, &w->data[set][i]), path);
         }
     }
 }

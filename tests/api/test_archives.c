@@ -107,7 +107,7 @@ static void archives_are_checked(void **state) {
         put(&at, cases[i].value, cases[i].bytes);
         write_file(bytes, length);
         assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         if (!strstr(said, cases[i].message)) fail_msg("'%s' does not say '%s'", said, cases[i].message);
     }
 }
@@ -229,7 +229,7 @@ static void wide_ends_are_checked(void **state) {
         put(&at, offsets[i], 8);
         write_file(bytes, size);
         assert_int_equal(uir_value_load_file(*state, path, "first", UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         assert_non_null(strstr(said, "the 64-bit directory end is missing"));
     }
 }
@@ -256,7 +256,7 @@ static void members_are_named_or_alone(void **state) {
     uir_value *value;
     write_file(bytes, make_pair(bytes, &(trimmings){.extra = 4}, NULL));
     assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_INVALID_ARGUMENT);
-    const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+    const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
     assert_non_null(strstr(said, "the file holds 2 arrays"));
     write_file(bytes, make_pair(bytes, &(trimmings){.alike = true}, NULL));
     value = load(*state, "first");
@@ -275,7 +275,7 @@ static void packed_sizes_are_plausible(void **state) {
         put(&claim, 1032 * (packed + 2) - 1 + (uint64_t)i, 4);
         write_file(bytes, length);
         assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         assert_non_null(strstr(said, i ? "a member's size is wrong" : "a member's contents are damaged"));
     }
 }

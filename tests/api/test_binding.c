@@ -2,6 +2,7 @@
  */
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 enum { HEADS = 2, CHANNELS = 4, CAPACITY = 10, MOST_ROWS = 8, GRAPH_SIZE = HEADS * CAPACITY * CHANNELS };
 
@@ -69,7 +70,7 @@ static void open_session_of(world *w, blob bytes, const char *device, bool own_t
     assert_int_equal(uir_context_create(NULL, &w->context), UIR_STATUS_OK);
     uir_status status = uir_model_load_memory(w->context, bytes.data, bytes.length, NULL, &options, &w->model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
-        print_message("%s\n", uir_context_get_message(w->context, i).text);
+        print_message("%s\n", uir_context_get_message_text(w->context, i));
     blob_free(&bytes);
     assert_int_equal(status, UIR_STATUS_OK);
     assert_int_equal(uir_session_create(w->model, &session, &w->session), UIR_STATUS_OK);
@@ -129,7 +130,7 @@ static void check_present(world *w, const float *data, const int64_t *strides, i
 static void run(world *w) {
     uir_status status = uir_session_run(w->session);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
-        print_message("%s\n", uir_context_get_message(w->context, i).text);
+        print_message("%s\n", uir_context_get_message_text(w->context, i));
     assert_int_equal(status, UIR_STATUS_OK);
 }
 
@@ -144,12 +145,12 @@ static void grow(world *w, bool counted) {
             assert_int_equal(uir_session_bind_output(w->session, 0, NULL, 0), UIR_STATUS_OK);
             run(w);
             check_present(w, NULL, NULL, past, rows);
-            uint64_t all = uir_session_get_statistics(w->session).dram_bytes;
+            uint64_t all = query_statistics(w->session).dram_bytes;
             assert_int_equal(uir_session_bind_output_strided(w->session, 0, 3, room, w->past, sizeof w->past),
                              UIR_STATUS_OK);
             run(w);
             check_present(w, w->past, room, past, rows);
-            uint64_t saved = all - uir_session_get_statistics(w->session).dram_bytes;
+            uint64_t saved = all - query_statistics(w->session).dram_bytes;
             if (counted) assert_int_equal(saved, 2 * HEADS * CHANNELS * sizeof(float) * (uint64_t)past);
         }
     }
@@ -244,7 +245,7 @@ static void a_past_may_have_several_uses(void **state) {
                                                                  k == placed ? sizeof w.past : 0),
                                  UIR_STATUS_OK);
             run(&w);
-            bytes[placed] = uir_session_get_statistics(w.session).dram_bytes;
+            bytes[placed] = query_statistics(w.session).dram_bytes;
             for (uint32_t k = 0; k < count; k++) {
                 uir_value *value;
                 int64_t all = past + rows[k];
@@ -309,7 +310,7 @@ static void the_callers_threads_run_it(void **state) {
 
 static void a_runs_cost_is_told_without_it(void **state) {
     world w;
-    uir_cost small, large;
+    uir_cost small = {.struct_size = sizeof small}, large = {.struct_size = sizeof large};
     uir_dim_binding dims[] = {{"p", 100}, {"n", 1}}, wrong = {"q", 1};
     (void)state;
     open_session(&w, "vm", false);
@@ -322,17 +323,18 @@ static void a_runs_cost_is_told_without_it(void **state) {
     assert_int_equal(large.dram_bytes, (3 * 1001 + 1) * row);
     uir_launch_cost launch;
     uint64_t bytes = 0, flops = 0, count = 0;
-    while (uir_session_get_launch_cost(w.session, count, &launch)) {
+    while (query_launch(w.session, count, &launch)) {
         bytes += launch.dram_bytes;
         flops += launch.flops;
         count++;
         assert_true(*launch.kernel && *launch.op && launch.tensor_bytes > 0);
     }
     assert_true(count == large.launches && bytes == large.dram_bytes && flops == large.flops);
-    uir_limits limits = {1, 2e9, 1e9}, unknown = {1, 0, 0};
-    assert_true(uir_limits_model_ms(&limits, 3000000, 2000000) == 3 && uir_limits_model_ms(&limits, 0, 8000000) == 4);
-    assert_true(uir_limits_model_ms(&unknown, 1, 1) == 0);
-    assert_int_equal(uir_session_measure_limits(w.session, &limits), UIR_STATUS_OK);
+    uir_roofline limits = {.struct_size = sizeof limits, .flops_per_second = 2e9, .bytes_per_second = 1e9},
+                 unknown = {.struct_size = sizeof unknown};
+    assert_true(uir_roofline_get_ms(&limits, 3000000, 2000000) == 3 && uir_roofline_get_ms(&limits, 0, 8000000) == 4);
+    assert_true(uir_roofline_get_ms(&unknown, 1, 1) == 0);
+    assert_int_equal(uir_session_measure_roofline(w.session, &limits), UIR_STATUS_OK);
     assert_true(limits.threads > 0 && limits.flops_per_second > 1e6 && limits.bytes_per_second > 1e6);
     assert_true(large.flops > small.flops && small.flops >= 100 * HEADS * CHANNELS);
     assert_int_equal(uir_session_get_cost(w.session, &wrong, 1, &small), UIR_STATUS_NOT_FOUND);

@@ -1,5 +1,6 @@
 /* Models opened from the cache: the same as compiled, and never another's; whatever happens to the cache's files. */
 #include "tests/frontend/make.h"
+#include "tools/run/query.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -86,7 +87,7 @@ static uir_model *load(world *w, const char *device) {
     uir_model *model;
     uir_status status = uir_model_load_file(w->context, w->model, &options, &model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w->context); i++)
-        print_error("%s\n", uir_context_get_message(w->context, i).text);
+        print_error("%s\n", uir_context_get_message_text(w->context, i));
     assert_int_equal(status, UIR_STATUS_OK);
     return model;
 }
@@ -111,7 +112,7 @@ static float run(world *w, uir_model *model, const char *device) {
 }
 
 static bool is_from_cache(const uir_model *model) {
-    return uir_model_get_info(model).compile_ms == 0;
+    return query_info(model).compile_ms == 0;
 }
 
 static float load_and_run(world *w, const char *device, bool *out_cached) {
@@ -132,7 +133,7 @@ static void a_cached_model_is_the_compiled_one(void **state) {
         const char *device = native ? "cpu" : "vm";
         write_model(w, 5, false);
         uir_model *made = load(w, device), *cached = load(w, device);
-        uir_model_info a = uir_model_get_info(made), b = uir_model_get_info(cached);
+        uir_model_info a = query_info(made), b = query_info(cached);
         assert_false(is_from_cache(made));
         assert_true(is_from_cache(cached));
         assert_int_equal(b.compiled_kernels, 0);
@@ -145,7 +146,7 @@ static void a_cached_model_is_the_compiled_one(void **state) {
         assert_string_equal(a.device, b.device);
         assert_string_equal(uir_model_get_metadata(cached, "author"), "nobody");
         assert_null(uir_model_get_metadata(cached, "reader"));
-        uir_port from = uir_model_get_input(made, 0), to = uir_model_get_input(cached, 0);
+        uir_port from = query_input(made, 0), to = query_input(cached, 0);
         assert_true(from.rank == to.rank && from.dtype == to.dtype && from.dims[0] == to.dims[0]);
         assert_string_equal(from.dim_names[0], to.dim_names[0]);
         int64_t dims[2];
@@ -270,7 +271,7 @@ static void another_file_is_not_interpreted(void **state) {
         uir_session *session;
         uir_context_clear_messages(w->context);
         assert_int_equal(uir_session_create(cached, &options, &session), UIR_STATUS_UNSUPPORTED);
-        assert_non_null(strstr(uir_context_get_message(w->context, 0).text, "the file has changed"));
+        assert_non_null(strstr(uir_context_get_message_text(w->context, 0), "the file has changed"));
         assert_true(run(w, cached, NULL) == 6); /* of the model that it was loaded from */
         uir_model_destroy(cached);
         uir_context_clear_messages(w->context);
@@ -289,10 +290,12 @@ static void looking_inside_needs_a_compiler(void **state) {
     uir_model_destroy(load(w, "vm"));
     for (int kind = 0; kind < 4; kind++) {
         size_t seen = 0;
-        uir_model_options options = {.struct_size = sizeof options, .device = "vm", .cache = w->cache, .wait = true};
-        if (kind == 1) options.dump = "primitives", options.dump_text = count_text, options.dump_user = &seen;
-        if (kind == 2) options.check = true;
-        if (kind == 3) options.dump_source = w->folder; /* there is none for the VM */
+        uir_debug_options debug = {.struct_size = sizeof debug};
+        uir_model_options options = {
+            .struct_size = sizeof options, .device = "vm", .cache = w->cache, .wait = true, .debug = &debug};
+        if (kind == 1) debug.dump = "primitives", debug.dump_text = count_text, debug.dump_user = &seen;
+        if (kind == 2) debug.round_trip = true;
+        if (kind == 3) debug.dump_source = w->folder; /* there is none for the VM */
         uir_model *model;
         uir_status status = uir_model_load_file(w->context, w->model, &options, &model);
         assert_int_equal(status, kind == 3 ? UIR_STATUS_INVALID_ARGUMENT : UIR_STATUS_OK);

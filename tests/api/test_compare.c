@@ -2,12 +2,13 @@
 #include "tests/api/sequences.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
-static const uir_tolerance exactly = {0, 0, 0, 0};
+static const uir_tolerance exactly = {.struct_size = sizeof exactly};
 
 static int make_context(void **state) {
     uir_context *context;
@@ -31,7 +32,7 @@ static uir_value *doubles(uir_context *context, int64_t count, const double *num
 static uir_comparison compare(uir_context *context, int64_t count, const double *actual, const double *expected,
                               uir_tolerance tolerance) {
     uir_value *a = doubles(context, count, actual), *e = doubles(context, count, expected);
-    uir_comparison result = uir_value_compare(a, e, tolerance);
+    uir_comparison result = query_comparison(a, e, tolerance);
     uir_value_destroy(a);
     uir_value_destroy(e);
     return result;
@@ -70,7 +71,7 @@ static void integers_have_a_bound_of_their_own(void **state) {
         *(char *)uir_value_get_data(a) = 3 - 2 * boolean;
         *(char *)uir_value_get_data(b) = 5 - 5 * boolean;
         uir_comparison result =
-            uir_value_compare(a, b, (uir_tolerance){.rtol = 9, .atol = 9, .integers = rows[i].bound});
+            query_comparison(a, b, (uir_tolerance){.rtol = 9, .atol = 9, .integers = rows[i].bound});
         assert_int_equal(result.agree, rows[i].agrees);
         assert_true(result.max_abs == 2 - boolean);
         uir_value_destroy(a);
@@ -101,7 +102,7 @@ static void wide_integers_are_far_apart(void **state) {
         assert_int_equal(uir_value_create_tensor(*state, rows[i].dtype, 1, shape, &b), UIR_STATUS_OK);
         *(uint64_t *)uir_value_get_data(a) = rows[i].a;
         *(uint64_t *)uir_value_get_data(b) = rows[i].b;
-        assert_int_equal(uir_value_compare(a, b, (uir_tolerance){.integers = 5}).agree, rows[i].agrees);
+        assert_int_equal(query_comparison(a, b, (uir_tolerance){.integers = 5}).agree, rows[i].agrees);
         uir_value_destroy(a);
         uir_value_destroy(b);
     }
@@ -149,13 +150,13 @@ static void complex_numbers_have_two_parts(void **state) {
         for (int i = 0; i < 2; i++)
             assert_int_equal(uir_value_create_tensor(context, dtypes[d], 1, (int64_t[]){3}, &values[i]), UIR_STATUS_OK);
         for (int part = 0; part < 6; part++) {
-            assert_true(uir_value_compare(values[0], values[1], exactly).agree);
+            assert_true(query_comparison(values[0], values[1], exactly).agree);
             size_t width = uir_value_get_byte_size(values[0]) / 6;
             double one = 1;
             float half = 1;
             memcpy((char *)uir_value_get_data(values[0]) + (size_t)part * width,
                    width == 8 ? (void *)&one : (void *)&half, width);
-            assert_false(uir_value_compare(values[0], values[1], exactly).agree);
+            assert_false(query_comparison(values[0], values[1], exactly).agree);
             memcpy((char *)uir_value_get_data(values[1]) + (size_t)part * width,
                    width == 8 ? (void *)&one : (void *)&half, width);
         }
@@ -174,7 +175,7 @@ static void strings_are_equal_byte_for_byte(void **state) {
             assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_STRING, 1, (int64_t[]){2}, &b), UIR_STATUS_OK);
             assert_int_equal(uir_value_set_string(a, 1, texts[i], strlen(texts[i])), UIR_STATUS_OK);
             assert_int_equal(uir_value_set_string(b, 1, texts[j], strlen(texts[j])), UIR_STATUS_OK);
-            uir_comparison result = uir_value_compare(a, b, exactly);
+            uir_comparison result = query_comparison(a, b, exactly);
             assert_int_equal(result.agree, i == j);
             assert_int_equal(result.differing, i != j);
             if (i != j) assert_int_equal(result.first_index, 1);
@@ -205,18 +206,18 @@ static void sequences_are_compared_element_by_element(void **state) {
     uir_value *two = sequence(context, 2, 1), *three = sequence(context, 3, 1), *other = sequence(context, 3, 2);
     uir_value *tensor = doubles(context, 1, &zero);
     assert_int_equal(uir_value_get_count(three), 3);
-    assert_true(uir_value_compare(three, three, exactly).agree);
-    assert_false(uir_value_compare(two, three, exactly).agree);
-    assert_false(uir_value_compare(three, two, exactly).agree);
-    assert_string_equal(uir_value_compare(two, three, exactly).text, "2 elements, expected 3");
-    assert_false(uir_value_compare(three, other, exactly).agree);
-    assert_true(uir_value_compare(three, other, (uir_tolerance){.atol = 1}).agree);
-    assert_string_equal(uir_value_compare(tensor, two, exactly).text, "a tensor, expected a sequence");
+    assert_true(query_comparison(three, three, exactly).agree);
+    assert_false(query_comparison(two, three, exactly).agree);
+    assert_false(query_comparison(three, two, exactly).agree);
+    assert_string_equal(query_comparison(two, three, exactly).text, "2 elements, expected 3");
+    assert_false(query_comparison(three, other, exactly).agree);
+    assert_true(query_comparison(three, other, (uir_tolerance){.atol = 1}).agree);
+    assert_string_equal(query_comparison(tensor, two, exactly).text, "a tensor, expected a sequence");
     uir_value *one = sequence(context, 1, 1), *like = sequence(context, 1, 1), *unlike = sequence(context, 1, 2);
-    assert_true(uir_value_compare(one, like, exactly).agree);
+    assert_true(query_comparison(one, like, exactly).agree);
     assert_int_equal(uir_value_get_count(one), 1);
     assert_true(uir_value_get_double(uir_value_get_element(unlike, 0), 0) == 2);
-    assert_string_equal(uir_value_compare(one, unlike, exactly).text, "element 0 is 1, expected 2");
+    assert_string_equal(query_comparison(one, unlike, exactly).text, "element 0 is 1, expected 2");
     uir_value_destroy(one);
     uir_value_destroy(like);
     uir_value_destroy(unlike);
@@ -278,11 +279,11 @@ static void elements_alone_are_compared(void **state) {
                                                               6 * rows[i].width, &values[v]),
                              UIR_STATUS_OK);
         }
-        uir_comparison result = uir_value_compare(values[0], values[1], (uir_tolerance){.atol_relative_to_max = 1e-9});
+        uir_comparison result = query_comparison(values[0], values[1], (uir_tolerance){.atol_relative_to_max = 1e-9});
         assert_true(result.agree && result.max_abs == 0 && result.max_rel == 0 && result.differing == 0);
         assert_string_equal(result.text, "");
         memset((char *)bytes[0] + 5 * rows[i].width, 0, rows[i].width);
-        result = uir_value_compare(values[0], values[1], exactly);
+        result = query_comparison(values[0], values[1], exactly);
         assert_false(result.agree);
         uir_value_destroy(values[0]);
         uir_value_destroy(values[1]);
@@ -293,7 +294,7 @@ static void elements_alone_are_compared(void **state) {
         assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 1, (int64_t[]){6}, &values[v]), UIR_STATUS_OK);
         memcpy(uir_value_get_data(values[v]), near[v], sizeof near[v]);
     }
-    uir_comparison result = uir_value_compare(values[0], values[1], (uir_tolerance){.atol = 0.25});
+    uir_comparison result = query_comparison(values[0], values[1], (uir_tolerance){.atol = 0.25});
     assert_true(result.agree && result.max_abs == 0.25 && result.differing == 0);
     uir_value_destroy(values[0]);
     uir_value_destroy(values[1]);
@@ -316,12 +317,12 @@ static void types_and_shapes_must_be_the_same(void **state) {
                          UIR_STATUS_OK);
     for (int i = 0; i < ROWS; i++) {
         for (int j = 0; j < ROWS; j++) {
-            uir_comparison result = uir_value_compare(values[i], values[j], exactly);
+            uir_comparison result = query_comparison(values[i], values[j], exactly);
             assert_int_equal(result.agree, i == j);
             assert_int_equal(result.text[0] == 0, i == j);
         }
     }
-    assert_string_equal(uir_value_compare(values[0], values[1], exactly).text, "f32[2,3], expected i32[2,3]");
+    assert_string_equal(query_comparison(values[0], values[1], exactly).text, "f32[2,3], expected i32[2,3]");
     for (int i = 0; i < ROWS; i++) uir_value_destroy(values[i]);
 }
 
@@ -340,7 +341,7 @@ static void the_first_difference_is_told(void **state) {
                                                   i && !v ? 5 : 4),
                              UIR_STATUS_OK);
     }
-    uir_comparison result = uir_value_compare(values[0], values[1], exactly);
+    uir_comparison result = query_comparison(values[0], values[1], exactly);
     assert_true(!result.agree && result.differing == 3 && result.first_index == 0);
     assert_string_equal(result.text, "string 0 differs");
     uir_value_destroy(values[0]);
@@ -361,8 +362,8 @@ static void dtypes_have_tolerances_of_their_own(void **state) {
         uir_value *values[2];
         size_t bytes = rows[i].dtype == UIR_DTYPE_F32 ? 4 : 2;
         uint32_t tried[] = {rows[i].near, rows[i].far};
-        uir_tolerance own = {9, 9, 9, 9};
-        uir_dtype_get_tolerance(rows[i].dtype, &own);
+        uir_tolerance own = {sizeof own, 9, 9, 9, 9};
+        assert_int_equal(uir_dtype_get_tolerance(rows[i].dtype, &own), UIR_STATUS_OK);
         assert_true(own.rtol == rows[i].rtol && own.atol_relative_to_max == rows[i].relative);
         assert_true(own.atol == 0 && own.integers == 0);
         for (int v = 0; v < 2; v++)
@@ -370,21 +371,21 @@ static void dtypes_have_tolerances_of_their_own(void **state) {
         memcpy(uir_value_get_data(values[1]), &rows[i].one, bytes);
         for (int k = 0; k < 2; k++) {
             memcpy(uir_value_get_data(values[0]), &tried[k], bytes);
-            uir_comparison result = uir_value_compare(values[0], values[1], by_dtype);
+            uir_comparison result = query_comparison(values[0], values[1], by_dtype);
             assert_int_equal(result.agree, k == 0);
             assert_true(result.rtol == own.rtol && result.atol == own.atol_relative_to_max);
-            result = uir_value_compare(values[0], values[1], (uir_tolerance){.rtol = -1, .atol = 9});
+            result = query_comparison(values[0], values[1], (uir_tolerance){.rtol = -1, .atol = 9});
             assert_true(result.agree && result.rtol == own.rtol && result.atol == 9);
-            assert_false(uir_value_compare(values[0], values[1], (uir_tolerance){.atol_relative_to_max = -1}).agree &&
+            assert_false(query_comparison(values[0], values[1], (uir_tolerance){.atol_relative_to_max = -1}).agree &&
                          k == 1);
         }
         uir_value_destroy(values[0]);
         uir_value_destroy(values[1]);
     }
-    uir_tolerance none = {9, 9, 9, 9};
-    uir_dtype_get_tolerance(UIR_DTYPE_I64, &none);
+    uir_tolerance none = {sizeof none, 9, 9, 9, 9};
+    assert_int_equal(uir_dtype_get_tolerance(UIR_DTYPE_I64, &none), UIR_STATUS_OK);
     assert_true(none.rtol == 0 && none.atol == 0 && none.atol_relative_to_max == 0 && none.integers == 0);
-    uir_dtype_get_tolerance((uir_dtype)99, &none);
+    assert_int_equal(uir_dtype_get_tolerance((uir_dtype)99, &none), UIR_STATUS_OK);
     assert_true(none.rtol == 0);
 }
 

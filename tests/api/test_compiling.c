@@ -77,7 +77,7 @@ static bool start(const world *w, memory *m) {
     run_model(context, model);
     uir_status status = uir_model_wait(model);
     if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY && uir_context_message_count(context))
-        print_error("allocation %lu: %s\n", atomic_load(&m->fail_at), uir_context_get_message(context, 0).text);
+        print_error("allocation %lu: %s\n", atomic_load(&m->fail_at), uir_context_get_message_text(context, 0));
     assert_true(status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY);
     run_model(context, model);
     uir_model_destroy(model);

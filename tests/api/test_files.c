@@ -223,7 +223,7 @@ static void arrays_are_checked(void **state) {
         uir_status status = uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value);
         if (status == UIR_STATUS_OK) fail_msg("%s is read", cases[i].dict);
         assert_int_equal(status, cases[i].message == type ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         if (!strstr(said, cases[i].message)) fail_msg("%s: '%s'", cases[i].dict, said);
     }
 }
@@ -268,13 +268,13 @@ static void headers_have_their_lengths(void **state) {
         memcpy(bytes, "\x93NUMPY\2\0\0\0\0\0", START);
         write_file(bytes, size);
         assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         assert_non_null(strstr(said, "not an .npy file"));
     }
     for (int version = 1; version <= 2; version++) { /* a header of no bytes is one */
         write_file(bytes, make_npy(bytes, version, "", "", 0));
         assert_int_equal(uir_value_load_file(*state, path, NULL, UIR_VALUE_TENSOR, &value), UIR_STATUS_BAD_FILE);
-        const char *said = uir_context_get_message(*state, uir_context_message_count(*state) - 1).text;
+        const char *said = uir_context_get_message_text(*state, uir_context_message_count(*state) - 1);
         assert_non_null(strstr(said, "the header is not understood"));
     }
     write_file(bytes, make_npy(bytes, 1, dict, "\7", 1));

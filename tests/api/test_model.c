@@ -1,6 +1,7 @@
 /* Models and sessions of the public API, on small models made here. */
 #include "tests/api/sequences.h"
 #include "tests/frontend/make.h"
+#include "tools/run/query.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ static uir_model *load_small_for(uir_context *context, const char *device) {
     uir_status status = uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model);
     blob_free(&bytes); /* before it is used: what is needed was copied */
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(context); i++) {
-        print_message("%s\n", uir_context_get_message(context, i).text);
+        print_message("%s\n", uir_context_get_message_text(context, i));
     }
     assert_int_equal(status, UIR_STATUS_OK);
     return model;
@@ -58,7 +59,7 @@ static int destroy_context(void **state) {
 
 static bool has_message(uir_context *context, const char *text) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        if (strstr(uir_context_get_message(context, i).text, text)) return true;
+        if (strstr(uir_context_get_message_text(context, i), text)) return true;
     }
     return false;
 }
@@ -68,7 +69,7 @@ static void ports_show_names_and_dims(void **state) {
     uir_model *model = load_small(context);
     assert_int_equal(uir_model_input_count(model), 1);
     assert_int_equal(uir_model_output_count(model), 2);
-    uir_port x = uir_model_get_input(model, 0), y = uir_model_get_output(model, 0);
+    uir_port x = query_input(model, 0), y = query_output(model, 0);
     assert_string_equal(x.name, "x");
     assert_int_equal(x.dtype, UIR_DTYPE_F32);
     assert_true(x.rank_known && x.rank == 2);
@@ -78,12 +79,12 @@ static void ports_show_names_and_dims(void **state) {
     assert_string_equal(y.name, "y");
     assert_true(y.rank == 2 && y.dims[1] == 3); /* inferred */
     assert_string_equal(y.dim_names[0], "batch");
-    assert_string_equal(uir_model_get_output(model, 1).name, "z");
+    assert_string_equal(uir_model_get_output_name(model, 1), "z");
     assert_string_equal(uir_model_get_metadata(model, "author"), "nobody");
     assert_null(uir_model_get_metadata(model, "title"));
-    assert_int_equal(uir_model_get_info(model).opset, 20);
-    assert_int_equal(uir_model_get_info(model).onnx_node_count, 3);
-    assert_true(uir_model_get_info(model).primitive_count >= 3);
+    assert_int_equal(query_info(model).opset, 20);
+    assert_int_equal(query_info(model).onnx_node_count, 3);
+    assert_true(query_info(model).primitive_count >= 3);
     uir_model_destroy(model);
 }
 
@@ -97,39 +98,40 @@ static void a_file_is_described(void **state) {
     uir_model *model;
     assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
     uir_opset opset = {.struct_size = sizeof opset};
-    assert_true(uir_model_get_opset(model, 0, &opset));
-    assert_true(opset.version == 20 && !*opset.domain && !uir_model_get_opset(model, 1, &opset));
+    assert_true(uir_model_get_opset(model, 0, &opset) == UIR_STATUS_OK);
+    assert_true(opset.version == 20 && !*opset.domain && uir_model_get_opset(model, 1, &opset) != UIR_STATUS_OK);
     uir_op_count op = {.struct_size = sizeof op};
     uint64_t nodes = 0;
-    for (size_t i = 0; uir_model_get_op_count(model, i, &op); i++) nodes += op.count;
+    for (size_t i = 0; uir_model_get_op_count(model, i, &op) == UIR_STATUS_OK; i++) nodes += op.count;
     assert_int_equal(nodes, 3);
     uir_metadata pair = {.struct_size = sizeof pair};
-    assert_true(uir_model_get_metadata_at(model, 0, &pair));
+    assert_true(uir_model_get_metadata_at(model, 0, &pair) == UIR_STATUS_OK);
     assert_string_equal(pair.key, "author");
     assert_string_equal(pair.value, "nobody");
-    assert_false(uir_model_get_metadata_at(model, 1, &pair));
+    assert_false(uir_model_get_metadata_at(model, 1, &pair) == UIR_STATUS_OK);
     uir_model_contents contents = {.struct_size = sizeof contents};
-    uir_model_get_contents(model, &contents);
+    (void)!uir_model_get_contents(model, &contents);
     assert_string_equal(contents.graph, "small");
     assert_true(contents.parameter_count == 3 && contents.weight_bytes == 12 && contents.package_version == 0);
     assert_int_equal(uir_model_output_count(model), 3);
     uir_output_maker maker = {.struct_size = sizeof maker};
-    assert_true(uir_model_get_output_maker(model, 2, &maker));
+    assert_int_equal(uir_model_get_output_maker(model, 2, &maker), UIR_STATUS_OK);
     assert_string_equal(maker.node, "the addition");
     assert_string_equal(maker.op, "Add");
     assert_true(maker.is_kept && maker.place == 1);
-    assert_true(uir_model_get_output_maker(model, 0, &maker) && !maker.is_kept && maker.place == 2);
-    assert_false(uir_model_get_output_maker(model, 3, &maker));
-    assert_false(uir_model_get_native_code(model, 0, &(uir_native_code){.struct_size = sizeof(uir_native_code)}));
+    assert_true(uir_model_get_output_maker(model, 0, &maker) == UIR_STATUS_OK && !maker.is_kept && maker.place == 2);
+    assert_int_equal(uir_model_get_output_maker(model, 3, &maker), UIR_STATUS_NOT_FOUND);
+    assert_int_equal(uir_model_get_native_code(model, 0, &(uir_native_code){.struct_size = sizeof(uir_native_code)}),
+                     UIR_STATUS_NOT_FOUND);
     /* An older caller's, of two members. */
     opset = (uir_opset){.struct_size = offsetof(uir_opset, version), .version = -1};
-    assert_true(uir_model_get_opset(model, 0, &opset) && !*opset.domain && opset.version == -1);
+    assert_true(uir_model_get_opset(model, 0, &opset) == UIR_STATUS_OK && !*opset.domain && opset.version == -1);
     /* A newer one's, with a member that is not known here. */
     struct {
         uir_opset known;
         int64_t later;
     } newer = {{.struct_size = sizeof newer}, -1};
-    assert_true(uir_model_get_opset(model, 0, &newer.known) && newer.known.version == 20 && newer.later == 0);
+    assert_true(uir_model_get_opset(model, 0, &newer.known) == UIR_STATUS_OK && newer.known.version == 20 && newer.later == 0);
     uir_model_destroy(model);
     names[0] = "the adition";
     assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
@@ -157,7 +159,7 @@ static void an_unsupported_model_is_described(void **state) {
     assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
     assert_true(has_message(context, "Frobnicate"));
     assert_int_equal(uir_model_input_count(model), 1);
-    assert_string_equal(uir_model_get_input(model, 0).dim_names[0], "batch");
+    assert_string_equal(query_input(model, 0).dim_names[0], "batch");
     assert_int_equal(uir_model_get_input_shape(model, 0, NULL, 0, dims), UIR_STATUS_UNSUPPORTED);
     assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_UNSUPPORTED);
     assert_int_equal(uir_model_wait(model), UIR_STATUS_OK);
@@ -201,14 +203,13 @@ static void dims_are_called_what_they_are(void **state) {
     blob bytes = make_model(graph);
     assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);
     blob_free(&bytes);
-    uir_port x = uir_model_get_input(model, 0), any = uir_model_get_input(model, 1),
-             one = uir_model_get_input(model, 2);
+    uir_port x = query_input(model, 0), any = query_input(model, 1), one = query_input(model, 2);
     assert_true(x.rank_known && x.rank == 4 && x.dims[1] == 3 && x.dims[0] == -1 && x.dims[3] == -1);
     assert_string_equal(x.dim_names[0], "batch size");
     assert_string_equal(x.dim_names[2], "batch size");
     assert_string_equal(x.dim_names[3], "other");
     assert_true(!any.rank_known && any.rank == 0);
-    assert_int_equal(uir_model_get_info(model).primitive_count, 1);
+    assert_int_equal(query_info(model).primitive_count, 1);
     assert_true(one.rank_known && one.rank == 0);
     int64_t dims[4] = {7, 7, 7, 7};
     for (size_t i = 1; i < 3; i++) assert_int_equal(uir_model_get_input_shape(model, i, NULL, 0, dims), UIR_STATUS_OK);
@@ -253,7 +254,7 @@ static void run_several_shapes(uir_context *context, uir_session *session) {
 static uint64_t count_by(const uir_session *session, const char *by) {
     uir_node_statistics node;
     uint64_t count = 0;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) count += !strcmp(node.by, by);
+    for (size_t i = 0; query_node(session, i, &node); i++) count += !strcmp(node.by, by);
     return count;
 }
 
@@ -265,7 +266,7 @@ static void a_session_runs_with_several_shapes(void **state) {
         uir_session *session;
         assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
         run_several_shapes(context, session);
-        uir_run_statistics statistics = uir_session_get_statistics(session);
+        uir_run_statistics statistics = query_statistics(session);
         if (devices[i]) {
             assert_string_equal(statistics.ran_on, devices[i]);
             assert_true(count_by(session, devices[i]) > 0);
@@ -288,7 +289,7 @@ static void nodes_are_told_by_their_names(void **state) {
     assert_int_equal(uir_session_run(session), UIR_STATUS_OK);
     uir_node_statistics node;
     bool found = false;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++)
+    for (size_t i = 0; query_node(session, i, &node); i++)
         found = found || (!strcmp(node.name, "the other") && !strcmp(node.op, "Neg") && !strcmp(node.kernel, "neg"));
     assert_true(found);
     uir_value_destroy(input);
@@ -315,7 +316,7 @@ static void sessions_are_of_the_models_device(void **state) {
         assert_int_equal(status, cases[i].ran_on ? UIR_STATUS_OK : UIR_STATUS_UNSUPPORTED);
         if (cases[i].ran_on) {
             run_several_shapes(context, session);
-            assert_string_equal(uir_session_get_statistics(session).ran_on, cases[i].ran_on);
+            assert_string_equal(query_statistics(session).ran_on, cases[i].ran_on);
             assert_true(count_by(session, cases[i].ran_on) > 0);
         } else {
             assert_null(session);
@@ -479,7 +480,7 @@ static void messages_name_node_and_op(void **state) {
                      UIR_STATUS_UNSUPPORTED);
     blob_free(&bytes);
     assert_int_equal(uir_context_message_count(context), 1);
-    uir_message message = uir_context_get_message(context, 0);
+    uir_message message = query_message(context, 0);
     assert_int_equal(message.status, UIR_STATUS_UNSUPPORTED);
     assert_string_equal(message.op, "Foo");
     assert_non_null(strstr(message.node, "the \"node\""));
@@ -487,7 +488,7 @@ static void messages_name_node_and_op(void **state) {
     assert_true(has_message(context, "/nonexistent.onnx"));
     uir_context_clear_messages(context);
     assert_int_equal(uir_context_message_count(context), 0);
-    assert_string_equal(uir_context_get_message(context, 7).text, "");
+    assert_string_equal(uir_context_get_message_text(context, 7), "");
 }
 
 static void ops_are_listed(void **state) {
@@ -495,7 +496,7 @@ static void ops_are_listed(void **state) {
     uir_op_info info;
     size_t count = 0, supported = 0;
     bool conv = false;
-    while (uir_op_get_info(count, &info)) {
+    while (query_op(count, &info)) {
         assert_int_equal(info.supported, strcmp(uir_op_get_engine(count), "not supported") != 0);
         count++;
         supported += info.supported;
@@ -571,7 +572,7 @@ static bool load_and_run(const uir_allocator *allocator, const char *device) {
         uir_session_destroy(session);
         uir_model_destroy(model);
         if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY && uir_context_message_count(context))
-            print_message("%s\n", uir_context_get_message(context, 0).text);
+            print_message("%s\n", uir_context_get_message_text(context, 0));
         uir_context_destroy(context);
     }
     blob_free(&bytes);

@@ -1,6 +1,7 @@
 /* Parts of a model as models of their own: what is written is what was kept, with the values of the run at its edges;
  * damaged files and failing memory end in a status and leave nothing. */
 #include "tests/frontend/make.h"
+#include "tools/run/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ typedef struct world {
     uir_allocator allocator;
     uir_context *context;
     uir_value *x;
-    uir_parts *parts;
+    uir_extractor *parts;
 } world;
 
 /* a = -x; b = relu(a); c = exp(b); y = b + c. */
@@ -97,7 +98,7 @@ static void open_world(world *w) {
 
 static void close_world(world *w) {
     char path[160];
-    uir_parts_destroy(w->parts);
+    uir_extractor_destroy(w->parts);
     uir_value_destroy(w->x);
     uir_context_destroy(w->context);
     assert_int_equal(w->memory.live, 0);
@@ -112,24 +113,24 @@ static void close_world(world *w) {
 }
 
 static uir_status write_kept(world *w, const bool *kept, const char *output, bool fixed) {
-    uir_parts_cut cut = {.struct_size = sizeof cut, .kept = kept, .output = output, .fixed = fixed};
-    return uir_parts_write(w->parts, &cut, w->part, w->data);
+    uir_subgraph cut = {.struct_size = sizeof cut, .nodes = kept, .output = output, .static_shapes = fixed};
+    return uir_extractor_write(w->parts, &cut, w->part, w->data);
 }
 
 /* The written model run on its data, by the interpreter; its dims as text. */
 static void check_part(world *w, size_t nodes, const char *dim) {
     uir_model_options options = {.struct_size = sizeof options, .device = "interpreter"};
-    uir_tolerance exactly = {0, 0, 0, 0};
+    uir_tolerance exactly = {.struct_size = sizeof exactly};
     uir_model *model;
     uir_session *session;
     uir_value *inputs[2] = {NULL};
     assert_int_equal(uir_model_load_file(w->context, w->part, &options, &model), UIR_STATUS_OK);
-    assert_int_equal(uir_model_get_info(model).onnx_node_count, nodes);
+    assert_int_equal(query_info(model).onnx_node_count, nodes);
     assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
     for (size_t i = 0; i < uir_model_input_count(model); i++) {
         char path[160];
         snprintf(path, sizeof path, "%s/input_%zu.pb", w->data, i);
-        assert_string_equal(uir_model_get_input(model, i).dim_names[0], dim);
+        assert_string_equal(query_input(model, i).dim_names[0], dim);
         assert_int_equal(uir_value_load_file(w->context, path, NULL, UIR_VALUE_TENSOR, &inputs[i]), UIR_STATUS_OK);
         assert_int_equal(uir_session_set_input(session, i, inputs[i]), UIR_STATUS_OK);
     }
@@ -140,7 +141,7 @@ static void check_part(world *w, size_t nodes, const char *dim) {
         snprintf(path, sizeof path, "%s/output_%zu.pb", w->data, i);
         assert_int_equal(uir_value_load_file(w->context, path, NULL, UIR_VALUE_TENSOR, &wanted), UIR_STATUS_OK);
         assert_int_equal(uir_session_get_output(session, i, &got), UIR_STATUS_OK);
-        assert_true(uir_value_compare(got, wanted, exactly).agree);
+        assert_true(query_comparison(got, wanted, exactly).agree);
         uir_value_destroy(wanted);
     }
     uir_session_destroy(session);
@@ -152,36 +153,36 @@ static void parts_are_models(void **state) {
     world w;
     (void)state;
     open_world(&w);
-    assert_int_equal(uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts), UIR_STATUS_OK);
-    assert_int_equal(uir_parts_count(w.parts), 4);
-    assert_string_equal(uir_parts_get(w.parts, 2).name, "third");
-    assert_string_equal(uir_parts_get(w.parts, 2).op, "Exp");
-    assert_string_equal(uir_parts_get(w.parts, 4).op, "");
+    assert_int_equal(uir_extractor_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_node_count(w.parts), 4);
+    assert_string_equal(query_part(w.parts, 2).name, "third");
+    assert_string_equal(query_part(w.parts, 2).op, "Exp");
+    assert_string_equal(query_part(w.parts, 4).op, "");
     bool all[] = {true, true, true, true}, middle[] = {false, true, true, false}, ends[] = {true, false, false, true},
          none[4] = {false};
     for (int fixed = 0; fixed < 2; fixed++) {
         assert_int_equal(write_kept(&w, all, NULL, fixed), UIR_STATUS_OK);
-        assert_null(uir_parts_get_output(w.parts, 1));
+        assert_null(uir_extractor_get_output_name(w.parts, 1));
         check_part(&w, 4, fixed ? "" : "batch");
         assert_int_equal(write_kept(&w, middle, NULL, fixed), UIR_STATUS_OK);
-        assert_string_equal(uir_parts_get_output(w.parts, 0), "b");
-        assert_string_equal(uir_parts_get_output(w.parts, 1), "c");
-        assert_int_equal(uir_parts_input_count(w.parts), 1);
+        assert_string_equal(uir_extractor_get_output_name(w.parts, 0), "b");
+        assert_string_equal(uir_extractor_get_output_name(w.parts, 1), "c");
+        assert_int_equal(uir_extractor_input_count(w.parts), 1);
         check_part(&w, 2, fixed ? "" : "batch");
         assert_int_equal(write_kept(&w, ends, NULL, fixed), UIR_STATUS_OK);
-        assert_int_equal(uir_parts_input_count(w.parts), 3);
+        assert_int_equal(uir_extractor_input_count(w.parts), 3);
     }
     assert_int_equal(write_kept(&w, middle, "b", true), UIR_STATUS_OK);
     check_part(&w, 2, "");
-    assert_int_equal(uir_parts_drop_unused(w.parts, "b", middle), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_prune(w.parts, "b", middle), UIR_STATUS_OK);
     assert_true(middle[1] && !middle[2]);
-    assert_int_equal(uir_parts_drop_unused(w.parts, NULL, ends), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_prune(w.parts, NULL, ends), UIR_STATUS_OK);
     assert_true(ends[0] && ends[3]);
     assert_int_equal(write_kept(&w, none, NULL, true), UIR_STATUS_INVALID_ARGUMENT);
     assert_int_equal(write_kept(&w, all, "nowhere", true), UIR_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(uir_parts_drop_unused(w.parts, "nowhere", all), UIR_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(uir_parts_expect(w.parts, 1, w.x), UIR_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(uir_parts_expect(w.parts, 0, w.x), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_prune(w.parts, "nowhere", all), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_extractor_set_expected(w.parts, 1, w.x), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_extractor_set_expected(w.parts, 0, w.x), UIR_STATUS_OK);
     close_world(&w);
 }
 
@@ -193,8 +194,8 @@ static void open_tangled(world *w) {
     write_file(w->model, bytes.data, bytes.length);
     blob_free(&bytes);
     uir_value *inputs[] = {w->x, NULL};
-    assert_int_equal(uir_parts_create(w->context, w->model, inputs, 1, NULL, NULL, &w->parts), UIR_STATUS_OK);
-    assert_int_equal(uir_parts_count(w->parts), TANGLED);
+    assert_int_equal(uir_extractor_create(w->context, w->model, inputs, 1, NULL, NULL, &w->parts), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_node_count(w->parts), TANGLED);
 }
 
 /* A digit per part. */
@@ -245,7 +246,7 @@ static void what_is_unused_is_dropped(void **state) {
         read_mask(cases[i].kept, kept);
         read_mask(cases[i].left ? cases[i].left : cases[i].kept, left);
         kept[TANGLED] = true; /* not a part's */
-        assert_int_equal(uir_parts_drop_unused(w.parts, cases[i].output, kept),
+        assert_int_equal(uir_extractor_prune(w.parts, cases[i].output, kept),
                          cases[i].left ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT);
         for (int p = 0; p < TANGLED; p++)
             if (kept[p] != left[p]) fail_msg("case %zu: part %d", i, p);
@@ -274,23 +275,23 @@ static void expected_values_are_outputs(void **state) {
     open_tangled(&w);
     assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &expected), UIR_STATUS_OK);
     *(float *)uir_value_get_data(expected) = 77;
-    assert_int_equal(uir_parts_expect(w.parts, 1, expected), UIR_STATUS_OK);
-    assert_int_equal(uir_parts_expect(w.parts, 3, expected), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_extractor_set_expected(w.parts, 1, expected), UIR_STATUS_OK);
+    assert_int_equal(uir_extractor_set_expected(w.parts, 3, expected), UIR_STATUS_INVALID_ARGUMENT);
     read_mask("4", kept);
     assert_int_equal(write_kept(&w, kept, NULL, false), UIR_STATUS_OK);
-    assert_string_equal(uir_parts_get_output(w.parts, 0), "d");
+    assert_string_equal(uir_extractor_get_output_name(w.parts, 0), "d");
     assert_true(first_of(&w, "output_0") == 77 && first_of(&w, "input_0") == -2);
     read_mask("5", kept);
     assert_int_equal(write_kept(&w, kept, NULL, false), UIR_STATUS_OK);
-    assert_string_equal(uir_parts_get_output(w.parts, 0), "z");
+    assert_string_equal(uir_extractor_get_output_name(w.parts, 0), "z");
     assert_true(first_of(&w, "input_0") == 2 && first_of(&w, "output_0") > 7 && first_of(&w, "output_0") < 8);
     read_mask("134", kept);
     static const char *const outputs[] = {"a", "b", "d"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(write_kept(&w, kept, outputs[i], false), UIR_STATUS_OK);
-        assert_string_equal(uir_parts_get_output(w.parts, 0), outputs[i]);
-        assert_null(uir_parts_get_output(w.parts, 1));
-        assert_int_equal(uir_parts_input_count(w.parts), 1);
+        assert_string_equal(uir_extractor_get_output_name(w.parts, 0), outputs[i]);
+        assert_null(uir_extractor_get_output_name(w.parts, 1));
+        assert_int_equal(uir_extractor_input_count(w.parts), 1);
     }
     assert_int_equal(write_kept(&w, kept, "c", false), UIR_STATUS_INVALID_ARGUMENT);
     uir_value_destroy(expected);
@@ -301,22 +302,22 @@ static void what_is_no_model_is_refused(void **state) {
     world w;
     (void)state;
     open_world(&w);
-    assert_int_equal(uir_parts_create(w.context, w.model, NULL, 0, NULL, NULL, &w.parts), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_extractor_create(w.context, w.model, NULL, 0, NULL, NULL, &w.parts), UIR_STATUS_INVALID_ARGUMENT);
     assert_null(w.parts);
     blob bytes = make_bytes();
     for (size_t size = 0; size < bytes.length; size += 3) {
         write_file(w.model, bytes.data, size);
-        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
+        uir_status status = uir_extractor_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
         assert_true(status != UIR_STATUS_OK && status != UIR_STATUS_INTERNAL);
     }
     for (size_t bit = 0; bit < bytes.length * 8; bit++) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
         write_file(w.model, bytes.data, bytes.length);
-        if (uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts) == UIR_STATUS_OK) {
+        if (uir_extractor_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts) == UIR_STATUS_OK) {
             bool kept[] = {false, true, true, false};
-            if (uir_parts_count(w.parts) == 4) (void)!write_kept(&w, kept, NULL, bit % 2);
+            if (uir_extractor_node_count(w.parts) == 4) (void)!write_kept(&w, kept, NULL, bit % 2);
         }
-        uir_parts_destroy(w.parts);
+        uir_extractor_destroy(w.parts);
         w.parts = NULL;
         uir_context_clear_messages(w.context);
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
@@ -380,12 +381,12 @@ static void memory_may_run_out(void **state) {
     for (unsigned long at = 1;; at++) {
         w.memory.asked = 0;
         w.memory.fail_at = at;
-        uir_status status = uir_parts_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
+        uir_status status = uir_extractor_create(w.context, w.model, &w.x, 1, NULL, NULL, &w.parts);
         if (status == UIR_STATUS_OK) status = write_kept(&w, kept, at % 2 ? "y" : NULL, at % 3 == 0);
-        if (status == UIR_STATUS_OK) status = uir_parts_drop_unused(w.parts, NULL, (bool[]){false, true, true, true});
+        if (status == UIR_STATUS_OK) status = uir_extractor_prune(w.parts, NULL, (bool[]){false, true, true, true});
         bool reached = w.memory.asked >= at;
         w.memory.fail_at = 0;
-        uir_parts_destroy(w.parts);
+        uir_extractor_destroy(w.parts);
         w.parts = NULL;
         uir_context_clear_messages(w.context);
         assert_true(status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY);

@@ -1,6 +1,7 @@
 /* Sessions: statistics of one run and of the next, kinds of inputs, stopping. */
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static int begin_on(void **state, const char *device) {
     uir_model_options options = {.struct_size = sizeof options, .device = w.device, .no_cache = true};
     uir_status status = uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, &options, &w.model);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(w.context); i++)
-        print_message("%s\n", uir_context_get_message(w.context, i).text);
+        print_message("%s\n", uir_context_get_message_text(w.context, i));
     blob_free(&bytes);
     assert_int_equal(status, UIR_STATUS_OK);
     assert_int_equal(uir_session_create(w.model, NULL, &w.session), UIR_STATUS_OK);
@@ -83,18 +84,18 @@ static void run(world *w) {
 static void statistics_are_of_the_last_run(void **state) {
     world *w = *state;
     uir_node_statistics node;
-    assert_false(uir_session_get_node_statistics(w->session, 0, &node));
+    assert_false(query_node(w->session, 0, &node));
     for (int repeat = 0; repeat < 3; repeat++) {
         run(w);
         uint64_t calls = 0, doubled = 0;
-        for (size_t i = 0; uir_session_get_node_statistics(w->session, i, &node); i++) {
+        for (size_t i = 0; query_node(w->session, i, &node); i++) {
             assert_true(node.calls > 0);
             assert_true(node.ms >= 0);
             calls += node.calls;
             if (!strcmp(node.name, "double") && !strcmp(node.kernel, "add")) doubled += node.calls;
         }
         assert_int_equal(doubled, 4);
-        assert_int_equal(calls, uir_session_get_statistics(w->session).interpreter_calls);
+        assert_int_equal(calls, query_statistics(w->session).interpreter_calls);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Values of the public API: tensors, files of numpy and of ONNX, pictures, comparison. */
 #include "tests/base/support.h"
+#include "tools/run/query.h"
 #include "uir/uir.h"
 
 #include <math.h>
@@ -44,12 +45,12 @@ static uir_value *make_tensor(uir_context *context, uir_dtype dtype, int64_t row
     return value;
 }
 
-static const uir_tolerance exactly = {0, 0, 0, 0};
+static const uir_tolerance exactly = {.struct_size = sizeof exactly};
 
 static void expect_last_message(uir_context *context, const char *text) {
     size_t count = uir_context_message_count(context);
     assert_true(count > 0);
-    const char *said = uir_context_get_message(context, count - 1).text;
+    const char *said = uir_context_get_message_text(context, count - 1);
     if (!strstr(said, text)) fail_msg("'%s' does not say '%s'", said, text);
 }
 
@@ -104,7 +105,7 @@ static void random_values_depend_on_the_seed_alone(void **state) {
         assert_int_equal(status, numbers ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT);
         if (numbers) {
             assert_int_equal(uir_value_fill_random(b, 5, 0, 1), UIR_STATUS_OK);
-            assert_true(uir_value_compare(a, b, exactly).agree);
+            assert_true(query_comparison(a, b, exactly).agree);
             for (uint64_t i = 0; i < 63; i++) {
                 double element = uir_value_get_double(a, i);
                 if (dtype != UIR_DTYPE_F8E8M0) assert_true(element >= 0 && element <= 1);
@@ -167,7 +168,7 @@ static void files_give_back_what_was_written(void **state) {
         assert_int_equal(uir_value_save_file(context, value, in_folder("v.pb"), "its name"), UIR_STATUS_OK);
         assert_int_equal(uir_value_load_file(context, in_folder("v.pb"), NULL, UIR_VALUE_TENSOR, &read), UIR_STATUS_OK);
         assert_string_equal(uir_value_get_name(read), "its name");
-        assert_true(uir_value_compare(read, value, exactly).agree);
+        assert_true(query_comparison(read, value, exactly).agree);
         uir_value_destroy(read);
         uir_status status = uir_value_save_file(context, value, in_folder("v.npy"), "");
         assert_int_equal(status, dtype == UIR_DTYPE_STRING ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_OK);
@@ -396,7 +397,7 @@ static uir_comparison compare(uir_context *context, double actual, double expect
     ((double *)uir_value_get_data(a))[0] = actual;
     ((double *)uir_value_get_data(e))[0] = expected;
     ((double *)uir_value_get_data(a))[1] = ((double *)uir_value_get_data(e))[1] = 100;
-    uir_comparison result = uir_value_compare(a, e, tolerance);
+    uir_comparison result = query_comparison(a, e, tolerance);
     uir_value_destroy(a);
     uir_value_destroy(e);
     return result;
@@ -407,24 +408,26 @@ static void comparison_is_elementwise(void **state) {
     assert_true(compare(context, 1.0, 1.0, exactly).agree);
     assert_false(compare(context, 1.0, 1.0 + 1e-15, exactly).agree);
     assert_true(compare(context, NAN, NAN, exactly).agree);
-    assert_false(compare(context, NAN, 1, (uir_tolerance){1, 1, 1, 0}).agree);
-    assert_false(compare(context, 1, NAN, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(compare(context, NAN, 1, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
+    assert_false(compare(context, 1, NAN, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
     assert_true(compare(context, INFINITY, INFINITY, exactly).agree);
-    assert_false(compare(context, INFINITY, -INFINITY, (uir_tolerance){1, 1, 1, 0}).agree);
-    assert_false(compare(context, 1, INFINITY, (uir_tolerance){1, 1, 1, 0}).agree);
-    assert_false(compare(context, INFINITY, 1, (uir_tolerance){1, 1, 1, 0}).agree);
-    assert_true(compare(context, 1.1, 1.0, (uir_tolerance){0.11, 0, 0, 0}).agree);
-    assert_false(compare(context, 1.1, 1.0, (uir_tolerance){0.09, 0, 0, 0}).agree);
-    assert_true(compare(context, 0.9, 0.0, (uir_tolerance){0, 0, 0.01, 0}).agree); /* of the greatest, 100 */
+    assert_false(
+        compare(context, INFINITY, -INFINITY, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
+    assert_false(compare(context, 1, INFINITY, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
+    assert_false(compare(context, INFINITY, 1, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
+    assert_true(compare(context, 1.1, 1.0, (uir_tolerance){.rtol = 0.11}).agree);
+    assert_false(compare(context, 1.1, 1.0, (uir_tolerance){.rtol = 0.09}).agree);
+    assert_true(
+        compare(context, 0.9, 0.0, (uir_tolerance){.atol_relative_to_max = 0.01}).agree); /* of the greatest, 100 */
     uir_comparison result = compare(context, 3.0, 2.0, exactly);
     assert_true(result.max_abs == 1.0 && result.max_rel == 0.5 && result.differing == 1 && result.first_index == 0);
     assert_string_equal(result.text, "element 0 is 3, expected 2");
     uir_value *a = make_tensor(context, UIR_DTYPE_I64, 2, 3), *b = make_tensor(context, UIR_DTYPE_I64, 3, 2);
-    assert_false(uir_value_compare(a, b, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(query_comparison(a, b, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
     ((int64_t *)uir_value_get_data(a))[0] = ((int64_t)1 << 60) + 1; /* differ only beyond a double */
     uir_value *c = make_tensor(context, UIR_DTYPE_I64, 2, 3);
     ((int64_t *)uir_value_get_data(c))[0] = (int64_t)1 << 60;
-    assert_false(uir_value_compare(a, c, (uir_tolerance){1, 1, 1, 0}).agree);
+    assert_false(query_comparison(a, c, (uir_tolerance){.rtol = 1, .atol = 1, .atol_relative_to_max = 1}).agree);
     uir_value_destroy(a);
     uir_value_destroy(b);
     uir_value_destroy(c);

@@ -6,6 +6,7 @@
  * it reads and writes, bytes that its slices move, the kernel's name, the node's; then a line `arena BYTES`: what lies
  * between kernels and in work pointers, by the cost of dims that are all 1. */
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,12 @@ static void must(uir_context *context, uir_status status, const char *what) {
     if (status == UIR_STATUS_OK) return;
     fprintf(stderr, "%s: %s\n", what, uir_status_text(status));
     for (size_t i = 0; context && i < uir_context_message_count(context); i++)
-        fprintf(stderr, "  %s\n", uir_context_get_message(context, i).text);
+        fprintf(stderr, "  %s\n", uir_context_get_message_text(context, i));
     exit(1);
 }
 
 static uir_value *make_input(uir_context *context, const uir_model *model, size_t i, const char *folder) {
-    uir_port port = uir_model_get_input(model, i);
+    uir_port port = query_input(model, i);
     uir_value *value = NULL;
     int64_t shape[RANK];
     char path[4096];
@@ -42,7 +43,7 @@ int main(int argc, char **argv) {
     uir_session *session;
     uir_value *values[MOST] = {NULL};
     uir_node_statistics node;
-    uir_cost cost;
+    uir_cost cost = {.struct_size = sizeof cost};
     if (argc < 3) return 2;
     uir_model_options options = {.struct_size = sizeof options, .device = argv[2], .wait = true};
     must(context, uir_context_create(NULL, &context), "a context");
@@ -54,8 +55,8 @@ int main(int argc, char **argv) {
     }
     must(context, uir_session_run(session), "a run");
     must(context, uir_session_count_traffic(session), "counting");
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++)
-        printf("%llu %u %llu %llu %s %s\n", (unsigned long long)node.calls, node.phases,
+    for (size_t i = 0; query_node(session, i, &node); i++)
+        printf("%llu %llu %llu %llu %s %s\n", (unsigned long long)node.calls, (unsigned long long)node.phases,
                (unsigned long long)node.tensor_bytes, (unsigned long long)node.dram_bytes, node.kernel, node.name);
     must(context, uir_session_get_cost(session, NULL, 0, &cost), "the cost");
     printf("arena %llu\n", (unsigned long long)cost.tensor_bytes);

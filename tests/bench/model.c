@@ -16,6 +16,7 @@
  * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "backends/cpu/driver/limits.h"
+#include "tools/run/query.h"
 #include <uir/uir.h>
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ static double ms_of(clockid_t clock) {
 static bool failed(uir_status status) {
     if (status == UIR_STATUS_OK) return false;
     size_t count = uir_context_message_count(context);
-    const char *text = count ? uir_context_get_message(context, count - 1).text : uir_status_text(status);
+    const char *text = count ? uir_context_get_message_text(context, count - 1) : uir_status_text(status);
     fputs("error ", stdout);
     for (; *text; text++) putchar(*text == '\n' ? ' ' : *text);
     putchar('\n');
@@ -60,7 +61,7 @@ static void bind_data(const char *folder) {
     for (size_t i = 0; i < count; i++) {
         uir_value *value = NULL;
         snprintf(path, sizeof path, "%s/input_%zu.pb", folder, i);
-        if (failed(uir_value_load_file(context, path, NULL, uir_model_get_input(model, i).kind, &value))) return;
+        if (failed(uir_value_load_file(context, path, NULL, query_input(model, i).kind, &value))) return;
         uir_status status = uir_session_set_input(session, i, value);
         uir_value_destroy(inputs[i]);
         inputs[i] = value;
@@ -69,7 +70,7 @@ static void bind_data(const char *folder) {
     double start = ms_of(CLOCK_MONOTONIC);
     if (failed(uir_session_run(session))) return;
     double ms = ms_of(CLOCK_MONOTONIC) - start;
-    uir_run_statistics s = uir_session_get_statistics(session);
+    uir_run_statistics s = query_statistics(session);
     printf("ok %.6f %llu %llu\n", ms, (unsigned long long)s.native_calls,
            (unsigned long long)(s.vm_calls + s.host_calls + s.interpreter_calls));
 }
@@ -80,7 +81,7 @@ static void save_outputs(const char *folder) {
         uir_value *value = NULL;
         snprintf(path, sizeof path, "%s/output_%zu.pb", folder, i);
         if (failed(uir_session_get_output(session, i, &value))) return;
-        if (failed(uir_value_save_file(context, value, path, uir_model_get_output(model, i).name))) return;
+        if (failed(uir_value_save_file(context, value, path, uir_model_get_output_name(model, i)))) return;
     }
     puts("ok");
 }

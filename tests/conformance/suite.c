@@ -14,6 +14,7 @@
  * zeros are the rounding noise of another algorithm (it agrees within half a unit in the last place of the greatest
  * element). Everything else has failed. */
 #include "uir/uir.h"
+#include "tools/run/query.h"
 
 #include <dirent.h>
 #include <glob.h>
@@ -65,7 +66,7 @@ static void explain(run *r, const char *what) {
     size_t count = uir_context_message_count(r->context);
     const char *text = what;
     for (size_t i = 0; i < count; i++) {
-        uir_message message = uir_context_get_message(r->context, i);
+        uir_message message = query_message(r->context, i);
         if (message.severity != UIR_SEVERITY_ERROR) continue;
         text = message.text;
         break;
@@ -86,7 +87,7 @@ static void add_op(run *r, const char *op) {
 
 static void gather_ops(run *r) {
     for (size_t i = 0; i < uir_context_message_count(r->context); i++) {
-        uir_message message = uir_context_get_message(r->context, i);
+        uir_message message = query_message(r->context, i);
         const char *op = message.op ? message.op : "(other)";
         if (message.severity != UIR_SEVERITY_ERROR || message.status != UIR_STATUS_UNSUPPORTED) continue;
         add_op(r, op);
@@ -107,7 +108,7 @@ static bool fail(run *r, const char *what) {
 static bool load_values(run *r, const char *folder, const char *prefix, size_t count, bool inputs, uir_value **out) {
     char path[PATH_SIZE + 64];
     for (size_t i = 0; i < count && i < MOST_VALUES; i++) {
-        uir_port port = inputs ? uir_model_get_input(r->model, i) : uir_model_get_output(r->model, i);
+        uir_port port = inputs ? query_input(r->model, i) : query_output(r->model, i);
         snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, prefix, i);
         if (!exists(path)) return inputs ? fail(r, "an input file is missing") : true;
         if (uir_value_load_file(r->context, path, NULL, port.kind, &out[i]) != UIR_STATUS_OK)
@@ -119,7 +120,7 @@ static bool load_values(run *r, const char *folder, const char *prefix, size_t c
 /* The real models' input: 0, 1/n, 2/n, .. as the suite's own runner makes it. */
 static bool make_ramp(run *r) {
     for (size_t i = 0; i < uir_model_input_count(r->model) && i < MOST_VALUES; i++) {
-        uir_port port = uir_model_get_input(r->model, i);
+        uir_port port = query_input(r->model, i);
         int64_t shape[16];
         for (uint32_t d = 0; d < port.rank && d < 16; d++) shape[d] = port.dims[d] < 0 ? 1 : port.dims[d];
         if (uir_value_create_tensor(r->context, port.dtype, port.rank, shape, &r->inputs[i]) != UIR_STATUS_OK)
@@ -133,11 +134,11 @@ static bool make_ramp(run *r) {
 
 /* Which ops were left to the interpreter, or that all of them were and why. */
 static void note_fallback(run *r) {
-    uir_run_statistics statistics = uir_session_get_statistics(r->session);
+    uir_run_statistics statistics = query_statistics(r->session);
     uir_node_statistics node;
     r->by_kernels = !statistics.host_calls && !statistics.interpreter_calls;
-    if (*uir_model_get_info(r->model).why) snprintf(r->text, sizeof r->text, "%s", uir_model_get_info(r->model).why);
-    for (size_t i = 0; uir_session_get_node_statistics(r->session, i, &node); i++)
+    if (*query_info(r->model).why) snprintf(r->text, sizeof r->text, "%s", query_info(r->model).why);
+    for (size_t i = 0; query_node(r->session, i, &node); i++)
         if (strcmp(node.by, "vm") && strcmp(node.by, "cpu")) add_op(r, node.op);
 }
 
@@ -162,7 +163,7 @@ static bool run_once(run *r) {
  * the values themselves can be compared. */
 static bool drew_random_numbers(const run *r) {
     uir_node_statistics node;
-    for (size_t i = 0; uir_session_get_node_statistics(r->session, i, &node); i++)
+    for (size_t i = 0; query_node(r->session, i, &node); i++)
         if (strncmp(node.kernel, "random_", 7) == 0 || strncmp(node.op, "Random", 6) == 0 ||
             !strcmp(node.op, "Bernoulli") || !strcmp(node.op, "Dropout"))
             return true;
@@ -214,7 +215,7 @@ static void compare(run *r) {
             fail(r, "an output is missing");
             return;
         }
-        uir_comparison comparison = uir_value_compare(actual, r->expected[i], r->tolerance);
+        uir_comparison comparison = query_comparison(actual, r->expected[i], r->tolerance);
         if (comparison.agree) continue;
         uir_tolerance noise = {.rtol = r->tolerance.rtol, .atol = r->tolerance.atol, .atol_relative_to_max = 0x1p-25};
         bool is_float = uir_value_get_dtype(actual) == UIR_DTYPE_F32;
@@ -222,7 +223,7 @@ static void compare(run *r) {
             same_distribution(actual, r->expected[i], r->tolerance))
             continue;
         r->result = FAILED;
-        if (is_float && uir_value_compare(actual, r->expected[i], noise).agree) r->result = NOISE;
+        if (is_float && query_comparison(actual, r->expected[i], noise).agree) r->result = NOISE;
         snprintf(r->text, sizeof r->text, "output %zu: %s", i, comparison.text);
         return;
     }

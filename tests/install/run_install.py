@@ -137,8 +137,10 @@ def test_programs(tree):
 
 
 def test_libraries(tree):
-    with open(os.path.join(tree.prefix, "include", "uir", "uir.h"), encoding="utf-8") as f:
-        public = set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", f.read(), re.M))
+    public = set()
+    for header in ("uir.h", "tools.h"):
+        with open(os.path.join(tree.prefix, "include", "uir", header), encoding="utf-8") as f:
+            public |= set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", f.read(), re.M))
     assert len(public) > 40, public
     for name in LIBRARIES:
         path = os.path.join(tree.library, f"lib{name}.so")

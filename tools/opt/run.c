@@ -1,6 +1,7 @@
 /* Runs a model of primitives, its groups by what a stage made of them, on data from files or a seed; compares. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "tools/run/query.h"
 #include "pipeline_launch.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static const uir_graph_info *main_graph(const value_run *r) {
 
 static void report_context(value_run *r) {
     for (size_t i = 0; i < uir_context_message_count(r->context); i++)
-        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message(r->context, i).text);
+        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(r->context, i));
     uir_context_clear_messages(r->context);
 }
 
@@ -338,7 +339,7 @@ static uir_status compare(value_run *r, uint32_t index, const uir_datum *datum, 
     if (status == UIR_STATUS_OK && expected) status = to_value(r, datum->tensor, &actual);
     if (status == UIR_STATUS_OK && expected) {
         uir_tolerance tolerance = tolerance_of(expected);
-        uir_comparison c = uir_value_compare(actual, expected, tolerance);
+        uir_comparison c = query_comparison(actual, expected, tolerance);
         printf("    %s output_%u: rtol %g, atol %g of the greatest%s%s\n", c.agree ? "agrees with" : "DIFFERS from",
                index, tolerance.rtol, tolerance.atol_relative_to_max, c.agree ? "" : ": ", c.text);
         if (!c.agree) fprintf(stderr, "uir-opt: error: output '%s' differs from %s: %s\n", name, path, c.text);

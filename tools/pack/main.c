@@ -4,6 +4,7 @@
 #include "tools/run/output.h"
 #include "tools/run/printable.h"
 #include "tools/run/progress.h"
+#include "tools/run/query.h"
 #include "tools/run/tolerance.h"
 
 #include <signal.h>
@@ -100,14 +101,14 @@ static char *default_output(const char *model) {
 
 static void show_messages(uir_context *context, bool quiet) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = uir_context_get_message(context, i);
+        uir_message m = query_message(context, i);
         if (!quiet || m.severity == UIR_SEVERITY_ERROR) fprintf(stderr, PROGRAM ": %s\n", m.text);
     }
 }
 
 static uir_status write_package(const run_options *options, const device_list *devices, const char *path) {
     uir_context *context = NULL;
-    uir_package_info info = {0};
+    uir_package_info info = {.struct_size = sizeof info};
     uir_tolerance tolerance;
     bool stated = tolerance_find_beside(options->model, &tolerance) != NULL;
     uir_package_write_options write = {.struct_size = sizeof write,

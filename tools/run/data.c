@@ -3,6 +3,7 @@
 #include "data.h"
 #include "picture.h"
 #include "printable.h"
+#include "query.h"
 #include "tolerance.h"
 
 #include <dirent.h>
@@ -123,8 +124,8 @@ uir_status case_folders(const run_options *options, char ***out_folders, size_t 
 /* What the command line says of the relative or of the absolute part takes that part's place. */
 static void find_tolerance(const run_options *options, const uir_model *model, run_case *c) {
     const char *stated = NULL;
-    c->tolerance = (uir_tolerance){.rtol = -1, .atol_relative_to_max = -1};
-    if (uir_model_get_tolerance(model, &c->tolerance))
+    c->tolerance = (uir_tolerance){.struct_size = sizeof c->tolerance, .rtol = -1, .atol_relative_to_max = -1};
+    if (uir_model_get_tolerance(model, &c->tolerance) == UIR_STATUS_OK)
         stated = "the package";
     else
         stated = tolerance_find_beside(options->model, &c->tolerance);
@@ -147,13 +148,13 @@ static void find_tolerance(const run_options *options, const uir_model *model, r
 /* ---- ports ---- */
 static const char *input_name(void *user, size_t index) {
     uir_model *model = user;
-    return index < uir_model_input_count(model) ? uir_model_get_input(model, index).name : NULL;
+    return index < uir_model_input_count(model) ? uir_model_get_input_name(model, index) : NULL;
 }
 
 static const char *input_dim_name(void *user, size_t index) {
     uir_model *model = user;
     for (size_t i = 0; i < uir_model_input_count(model); i++) {
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         for (uint32_t d = 0; d < port.rank; d++) {
             if (port.dims[d] < 0 && index-- == 0) return port.dim_names[d];
         }
@@ -175,7 +176,7 @@ static size_t find_input(uir_model *model, const char *option, const char *text,
     const char *equals = options_split(option, text);
     if (!equals) return SIZE_MAX;
     for (size_t i = 0; i < uir_model_input_count(model); i++) {
-        const char *have = uir_model_get_input(model, i).name;
+        const char *have = uir_model_get_input_name(model, i);
         size_t length = strlen(have);
         if (strncmp(text, have, length) != 0 || text[length] != '=') continue;
         *out_value = text + length + 1;
@@ -265,7 +266,7 @@ static uir_status random_shape(uir_model *model, const run_options *options, con
 /* Integers are indices more often than not: small ones stay inside most tables. */
 static uir_status make_random(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
                               size_t index, uir_value **out_value) {
-    uir_port port = uir_model_get_input(model, index);
+    uir_port port = query_input(model, index);
     if (port.kind != UIR_VALUE_TENSOR || port.dtype == UIR_DTYPE_STRING || port.dtype == UIR_DTYPE_NONE) {
         complain(NULL, "input '%s' cannot be made up: give --input %s=FILE", port.name, port.name);
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -290,7 +291,7 @@ static bool has_ending(const char *text, const char *ending) {
 /* --input NAME=FILE[:MEMBER]; .raw takes its shape from --shape or the declared dims. */
 static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
                              size_t index, const char *file, uir_value **out_value) {
-    uir_port port = uir_model_get_input(model, index);
+    uir_port port = query_input(model, index);
     if (has_ending(file, ".raw") || has_ending(file, ".bin")) {
         int64_t dims[MAX_RANK];
         uint32_t rank = 0;
@@ -399,7 +400,7 @@ static uir_status missing(const run_case *c, size_t index, const char *name) {
 static uir_status check_extents(uir_model *model, const run_options *options, const bindings *b, const run_case *c) {
     static const char hint[] = "leave it out: files have their own shapes";
     for (size_t i = 0; i < c->input_count; i++) {
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         const int64_t *shape = uir_value_get_shape(c->inputs[i]);
         uint32_t rank = uir_value_get_rank(c->inputs[i]);
         int64_t dims[MAX_RANK];
@@ -439,7 +440,7 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         c->sources[index] = SOURCE_FILE;
     }
     for (size_t i = 0; options->archive && i < c->input_count; i++) {
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         if (c->inputs[i]) continue;
         status = uir_value_load_file(context, options->archive, port.name, port.kind, &c->inputs[i]);
         if (status != UIR_STATUS_OK) return status;
@@ -450,7 +451,7 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
     if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->inputs[i]) continue;
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         c->sources[i] = SOURCE_DATA;
         status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && !c->inputs[i]) {
@@ -463,7 +464,7 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
     status = check_extents(model, options, b, c);
     if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; c->folder && i < c->output_count; i++) {
-        uir_port port = uir_model_get_output(model, i);
+        uir_port port = query_output(model, i);
         status = load_numbered(context, c->folder, "output", i, &port, &c->expected[i]);
         if (status != UIR_STATUS_OK) return status;
         c->has_expected |= c->expected[i] != NULL;

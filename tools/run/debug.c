@@ -15,7 +15,7 @@ static void dump_text(void *user, const char *stage, const char *text, size_t le
     fwrite(text, 1, length, stderr);
 }
 
-uir_status debug_init(debug_state *state, uir_model_options *options) {
+uir_status debug_init(debug_state *state, uir_debug_options *options) {
     const char *level = getenv("UIR_DEBUG"), *dump = getenv("UIR_DUMP");
     if (level && *level && (strlen(level) != 1 || *level < '0' || *level > '3')) {
         complain("1 names the stages, 2 adds their times, 3 prints and checks the IR after each",
@@ -25,7 +25,7 @@ uir_status debug_init(debug_state *state, uir_model_options *options) {
     *state = (debug_state){.level = level ? atoi(level) : 0, .start_ms = now_ms()};
     options->dump = dump && *dump ? dump : state->level >= 3 ? "all" : NULL;
     options->dump_text = dump_text;
-    options->check = state->level >= 3;
+    options->round_trip = state->level >= 3;
     return UIR_STATUS_OK;
 }
 

@@ -7,7 +7,7 @@
 #ifndef UIR_TOOLS_RUN_DEBUG_H
 #define UIR_TOOLS_RUN_DEBUG_H
 
-#include "uir/uir.h"
+#include "uir/tools.h"
 
 typedef struct debug_state {
     int level;
@@ -15,9 +15,9 @@ typedef struct debug_state {
     char last[32]; /* the stage named last */
 } debug_state;
 
-/* Sets dump, dump_text and check of the options as the environment says; what it says wrongly is an error. Whether there
+/* Sets dump, dump_text and round_trip of the options as the environment says; what it says wrongly is an error. Whether there
  * is such a stage the load says. */
-uir_status debug_init(debug_state *state, uir_model_options *options);
+uir_status debug_init(debug_state *state, uir_debug_options *options);
 /* To be called from the progress callback. */
 void debug_stage(debug_state *state, const char *stage);
 

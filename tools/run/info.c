@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "info.h"
 #include "json.h"
+#include "query.h"
 #include "options.h"
 #include "printable.h"
 #include "progress.h"
@@ -31,14 +32,14 @@ static const char *domain_name(const char *domain) {
 
 /* Not supported, so that nothing but the file's declarations is known. */
 static bool is_description(const uir_model *model) {
-    return !*uir_model_get_info(model).device;
+    return !*query_info(model).device;
 }
 
 /* ---- dims ---- */
 
 /* Whether a value can be given to the dim: it is a name, and no expression over others. */
 static bool is_name(uir_context *context, const uir_model *model, const char *dim) {
-    int64_t *dims = calloc((size_t)uir_model_get_input(model, 0).rank + 1, sizeof *dims);
+    int64_t *dims = calloc((size_t)query_input(model, 0).rank + 1, sizeof *dims);
     uir_dim_binding binding = {dim, 1};
     if (!dims) return false;
     uir_status status = uir_model_get_input_shape(model, 0, &binding, 1, dims);
@@ -50,10 +51,10 @@ static bool is_name(uir_context *context, const uir_model *model, const char *di
 /* The named dims of the inputs, each once. *out_names is to be freed. */
 static bool list_dims(const uir_model *model, const char ***out_names, size_t *out_count) {
     size_t most = 1, count = 0;
-    for (size_t i = 0; i < uir_model_input_count(model); i++) most += uir_model_get_input(model, i).rank;
+    for (size_t i = 0; i < uir_model_input_count(model); i++) most += query_input(model, i).rank;
     const char **names = calloc(most, sizeof *names);
     for (size_t i = 0; names && i < uir_model_input_count(model); i++) {
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         for (uint32_t d = 0; d < port.rank; d++) {
             bool known = port.dims[d] >= 0 || !*port.dim_names[d];
             for (size_t n = 0; n < count && !known; n++) known = !strcmp(names[n], port.dim_names[d]);
@@ -143,7 +144,7 @@ static const char *separator(const words *w) {
 }
 
 static void print_origin(const uir_model *model, const uir_model_contents *c, const char *path) {
-    uir_model_info info = uir_model_get_info(model);
+    uir_model_info info = query_info(model);
     uir_opset opset = {.struct_size = sizeof opset};
     words w = {NULL, 0};
     char a[SHOWN], b[SHOWN];
@@ -161,7 +162,7 @@ static void print_origin(const uir_model *model, const uir_model_contents *c, co
     print_line("domain", c->domain);
     if (info.ir_version) add_words(&w, "%lld", (long long)info.ir_version);
     print_words("IR version", &w);
-    for (size_t i = 0; uir_model_get_opset(model, i, &opset); i++)
+    for (size_t i = 0; uir_model_get_opset(model, i, &opset) == UIR_STATUS_OK; i++)
         add_words(&w, "%s%s %lld", separator(&w), printable(domain_name(opset.domain), a, sizeof a),
                   (long long)opset.version);
     print_words("opsets", &w);
@@ -170,7 +171,7 @@ static void print_origin(const uir_model *model, const uir_model_contents *c, co
 static uint64_t count_nodes(const uir_model *model) {
     uir_op_count op = {.struct_size = sizeof op};
     uint64_t count = 0;
-    for (size_t i = 0; uir_model_get_op_count(model, i, &op); i++) count += op.count;
+    for (size_t i = 0; uir_model_get_op_count(model, i, &op) == UIR_STATUS_OK; i++) count += op.count;
     return count;
 }
 
@@ -182,7 +183,7 @@ static void print_ops(const uir_model *model, const uir_model_contents *c) {
     if (nodes) add_words(&w, "%llu", (unsigned long long)nodes);
     if (c->function_count) add_words(&w, ", local functions %u", c->function_count);
     print_words("nodes", &w);
-    for (size_t i = 0; uir_model_get_op_count(model, i, &op); i++)
+    for (size_t i = 0; uir_model_get_op_count(model, i, &op) == UIR_STATUS_OK; i++)
         add_words(&w, "%s%s%s%s %llu", separator(&w), printable(op.domain, domain, sizeof domain),
                   *op.domain ? "::" : "", printable(op.op, name, sizeof name), (unsigned long long)op.count);
     print_words("ops", &w);
@@ -194,7 +195,7 @@ static void print_package(const uir_model *model, const uir_model_contents *c) {
     words w = {NULL, 0};
     char isa[SHOWN];
     if (!c->package_version) return;
-    add_words(&w, "%u, for the VM", uir_model_get_info(model).kernel_count);
+    add_words(&w, "%u, for the VM", query_info(model).kernel_count);
     print_words("kernels", &w);
     for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++)
         add_words(&w, "%s%s (%.3f MB, %s)", separator(&w), printable(code.isa, isa, sizeof isa),
@@ -213,8 +214,8 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
     words w = {NULL, 0};
     char safe[SHOWN], value[SHOWN];
     print_origin(model, c, path);
-    print_ports("inputs", model, uir_model_input_count(model), uir_model_get_input);
-    print_ports("outputs", model, uir_model_output_count(model), uir_model_get_output);
+    print_ports("inputs", model, uir_model_input_count(model), query_input);
+    print_ports("outputs", model, uir_model_output_count(model), query_output);
     for (size_t i = 0; i < dim_count; i++) add_words(&w, "%s%s", separator(&w), printable(dims[i], safe, sizeof safe));
     print_words("dims", &w);
     add_words(&w, "%llu parameters, %.3f MB", (unsigned long long)c->parameter_count, (double)c->weight_bytes / 1e6);
@@ -222,11 +223,11 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
     print_words("weights", &w);
     print_ops(model, c);
     print_package(model, c);
-    for (size_t i = 0; uir_model_get_metadata_at(model, i, &pair); i++)
+    for (size_t i = 0; uir_model_get_metadata_at(model, i, &pair) == UIR_STATUS_OK; i++)
         printf("%-12s%s = %s\n", i ? "" : "metadata", printable(pair.key, safe, sizeof safe),
                printable(pair.value, value, sizeof value));
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = uir_context_get_message(context, i);
+        uir_message m = query_message(context, i);
         if (m.severity == UIR_SEVERITY_ERROR) printf("%-12s%s\n", "unsupported", m.text);
     }
 }
@@ -265,7 +266,7 @@ static cJSON *make_dims(const uir_model *model, const char *const *dims, size_t 
         report_add_text(object, "name", dims[n]);
         places = cJSON_AddArrayToObject(object, "inputs");
         for (size_t i = 0; i < uir_model_input_count(model); i++) {
-            uir_port port = uir_model_get_input(model, i);
+            uir_port port = query_input(model, i);
             for (uint32_t d = 0; d < port.rank; d++) {
                 if (port.dims[d] >= 0 || strcmp(port.dim_names[d], dims[n]) != 0) continue;
                 cJSON *place = cJSON_CreateObject();
@@ -288,7 +289,7 @@ static void add_package(cJSON *root, const uir_model *model, const uir_model_con
     }
     cJSON *package = cJSON_AddObjectToObject(root, "package"), *list, *tolerance;
     cJSON_AddNumberToObject(package, "version", c->package_version);
-    cJSON_AddNumberToObject(package, "kernels", uir_model_get_info(model).kernel_count);
+    cJSON_AddNumberToObject(package, "kernels", query_info(model).kernel_count);
     cJSON_AddNumberToObject(package, "weight_bytes", (double)c->package_weight_bytes);
     list = cJSON_AddArrayToObject(package, "native");
     for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++) {
@@ -314,7 +315,7 @@ static void add_ops(cJSON *root, const uir_model *model) {
     uir_opset opset = {.struct_size = sizeof opset};
     uir_metadata pair = {.struct_size = sizeof pair};
     cJSON *list = cJSON_AddArrayToObject(root, "opsets");
-    for (size_t i = 0; uir_model_get_opset(model, i, &opset); i++) {
+    for (size_t i = 0; uir_model_get_opset(model, i, &opset) == UIR_STATUS_OK; i++) {
         cJSON *object = cJSON_CreateObject();
         report_add_text(object, "domain", domain_name(opset.domain));
         cJSON_AddNumberToObject(object, "version", (double)opset.version);
@@ -322,7 +323,7 @@ static void add_ops(cJSON *root, const uir_model *model) {
     }
     cJSON_AddNumberToObject(root, "nodes", (double)count_nodes(model));
     list = cJSON_AddArrayToObject(root, "ops");
-    for (size_t i = 0; uir_model_get_op_count(model, i, &op); i++) {
+    for (size_t i = 0; uir_model_get_op_count(model, i, &op) == UIR_STATUS_OK; i++) {
         cJSON *object = cJSON_CreateObject();
         report_add_text(object, "domain", domain_name(op.domain));
         report_add_text(object, "op", op.op);
@@ -330,7 +331,7 @@ static void add_ops(cJSON *root, const uir_model *model) {
         cJSON_AddItemToArray(list, object);
     }
     list = cJSON_AddArrayToObject(root, "metadata");
-    for (size_t i = 0; uir_model_get_metadata_at(model, i, &pair); i++) {
+    for (size_t i = 0; uir_model_get_metadata_at(model, i, &pair) == UIR_STATUS_OK; i++) {
         cJSON *object = cJSON_CreateObject();
         report_add_text(object, "key", pair.key);
         report_add_text(object, "value", pair.value);
@@ -340,7 +341,7 @@ static void add_ops(cJSON *root, const uir_model *model) {
 
 static bool write_info(uir_context *context, const uir_model *model, const uir_model_contents *c, const char *path,
                        const char *const *dims, size_t dim_count) {
-    uir_model_info info = uir_model_get_info(model);
+    uir_model_info info = query_info(model);
     cJSON *root = cJSON_CreateObject(), *problems;
     cJSON_AddNumberToObject(root, "version", 1);
     report_add_text(root, "file", path);
@@ -352,8 +353,8 @@ static bool write_info(uir_context *context, const uir_model *model, const uir_m
     cJSON_AddNumberToObject(root, "model_version", (double)c->model_version);
     cJSON_AddNumberToObject(root, "ir_version", (double)info.ir_version);
     cJSON_AddNumberToObject(root, "opset", (double)info.opset);
-    cJSON_AddItemToObject(root, "inputs", make_ports(model, uir_model_input_count(model), uir_model_get_input));
-    cJSON_AddItemToObject(root, "outputs", make_ports(model, uir_model_output_count(model), uir_model_get_output));
+    cJSON_AddItemToObject(root, "inputs", make_ports(model, uir_model_input_count(model), query_input));
+    cJSON_AddItemToObject(root, "outputs", make_ports(model, uir_model_output_count(model), query_output));
     cJSON_AddItemToObject(root, "dims", make_dims(model, dims, dim_count));
     cJSON_AddNumberToObject(root, "parameters", (double)c->parameter_count);
     cJSON_AddNumberToObject(root, "weight_bytes", (double)c->weight_bytes);
@@ -363,7 +364,7 @@ static bool write_info(uir_context *context, const uir_model *model, const uir_m
     add_package(root, model, c);
     problems = cJSON_AddArrayToObject(root, "problems");
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = uir_context_get_message(context, i);
+        uir_message m = query_message(context, i);
         if (m.severity == UIR_SEVERITY_ERROR) cJSON_AddItemToArray(problems, cJSON_CreateString(m.text));
     }
     return report_write_json(stdout, root);
@@ -373,7 +374,7 @@ bool info_report(uir_context *context, uir_model *model, const char *path, bool 
     uir_model_contents contents = {.struct_size = sizeof contents};
     const char **dims;
     size_t count;
-    uir_model_get_contents(model, &contents);
+    (void)!uir_model_get_contents(model, &contents);
     bool good = list_dims(model, &dims, &count);
     if (good && count) keep_names(context, model, dims, &count);
     if (good && json)

@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "reduce.h"
 #include "report.h"
+#include "query.h"
 #include "saved.h"
 
 #include <errno.h>
@@ -89,7 +90,7 @@ static uir_status compare_outputs(uir_session *session, const run_case *c, case_
         if (!c->expected[i]) continue;
         uir_status status = uir_session_get_output(session, i, &value);
         if (status != UIR_STATUS_OK) return status;
-        result->comparisons[i] = uir_value_compare(value, c->expected[i], c->tolerance);
+        result->comparisons[i] = query_comparison(value, c->expected[i], c->tolerance);
         result->compared[i] = true;
         result->agree &= result->comparisons[i].agree;
     }
@@ -110,7 +111,7 @@ static bool is_package(const char *path) {
 /* The first node that no kernel computed, and why. */
 static const char *explain_fallback(const uir_session *session, char *buffer, size_t capacity) {
     uir_node_statistics node;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+    for (size_t i = 0; query_node(session, i, &node); i++) {
         if (strcmp(node.by, "host") != 0) continue;
         snprintf(buffer, capacity, "node '%s' (%s): %s", node.name, node.op, node.why);
         return buffer;
@@ -121,7 +122,7 @@ static const char *explain_fallback(const uir_session *session, char *buffer, si
 /* What the options forbid. */
 static uir_status check_calls(const run_options *options, uir_model *model, const uir_session *session,
                               const uir_run_statistics *statistics) {
-    const char *why = uir_model_get_info(model).why;
+    const char *why = query_info(model).why;
     if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
         char first[800];
         complain(*why ? why : explain_fallback(session, first, sizeof first),
@@ -200,16 +201,17 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status == UIR_STATUS_OK) status = run_once(session, &result->times.first_ms);
     if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
     if (status != UIR_STATUS_OK) return status;
-    result->statistics = uir_session_get_statistics(session);
+    result->statistics = query_statistics(session);
     if (options->profile && status == UIR_STATUS_OK) {
         progress_set("measuring the machine's limits");
-        status = uir_session_measure_limits(session, &result->limits);
+        UIR_INIT(&result->limits);
+        status = uir_session_measure_roofline(session, &result->limits);
         if (status != UIR_STATUS_OK) return status;
     }
     if ((options->json || options->profile) && result->statistics.native_calls + result->statistics.vm_calls) {
         status = uir_session_count_traffic(session); /* of slices; until then, of tensors */
         if (status != UIR_STATUS_OK) return status;
-        result->statistics = uir_session_get_statistics(session);
+        result->statistics = query_statistics(session);
     }
     status = check_calls(options, model, session, &result->statistics);
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
@@ -292,7 +294,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
                     if (!result.compared[k] || result.comparisons[k].agree) continue;
                     char text[480];
                     report_describe(&result.comparisons[k], text, sizeof text);
-                    complain(NULL, "output '%s' of %s: %s", uir_model_get_output(model, k).name,
+                    complain(NULL, "output '%s' of %s: %s", uir_model_get_output_name(model, k),
                              c.folder ? c.folder : "the run", text);
                 }
             }
@@ -327,13 +329,13 @@ static uir_status reduce(uir_context *context, uir_model *model, const run_optio
 /* ---- actions without a run ---- */
 static uir_status show_plan(uir_context *context, uir_model *model, const run_options *options) {
     uir_session *session = NULL;
-    uir_cost cost = {0};
-    uir_limits limits;
+    uir_cost cost = {.struct_size = sizeof cost};
+    uir_roofline limits = {.struct_size = sizeof limits};
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
     uir_status status = uir_session_create(model, &session_options, &session);
     if (status == UIR_STATUS_OK) status = case_cost(context, model, session, options, &cost);
-    if (status == UIR_STATUS_OK) status = uir_session_measure_limits(session, &limits);
+    if (status == UIR_STATUS_OK) status = uir_session_measure_roofline(session, &limits);
     if (status == UIR_STATUS_OK && !options->quiet && !report_cost(stdout, session, &cost, &limits, options->json))
         status = UIR_STATUS_OUT_OF_MEMORY;
     uir_session_destroy(session);
@@ -342,7 +344,7 @@ static uir_status show_plan(uir_context *context, uir_model *model, const run_op
 
 static void list_ops(void) {
     uir_op_info op;
-    for (size_t i = 0; uir_op_get_info(i, &op); i++) {
+    for (size_t i = 0; query_op(i, &op); i++) {
         printf("%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version, uir_op_get_engine(i));
     }
 }
@@ -389,7 +391,8 @@ static uir_status check_options(const run_options *options) {
 
 static uir_status load(uir_context *context, const run_options *options, bool package,
                        const uir_model_options *model_options, uir_model **out_model) {
-    uir_package_open_options open_options = {sizeof open_options, options->trusted, options->device};
+    uir_package_open_options open_options = {
+        .struct_size = sizeof open_options, .trusted = options->trusted, .device = options->device};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
         return UIR_STATUS_UNSUPPORTED;
@@ -408,7 +411,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
                  options->source ? "--source" : "--dump-source");
         return UIR_STATUS_UNSUPPORTED;
     }
-    if (package && model_options->dump) {
+    if (package && model_options->debug->dump) {
         complain("give the model it was made from", "UIR_DUMP, UIR_DEBUG: a package has no stages to print");
         return UIR_STATUS_UNSUPPORTED;
     }
@@ -424,7 +427,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
 static void advise_trust(const uir_model *model, const run_options *options) {
     uir_native_code code = {.struct_size = sizeof code};
     if (options->trusted || options->quiet) return;
-    for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++) {
+    for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         if (!code.runs_here) continue;
         fprintf(stderr,
                 PROGRAM ": note: the VM runs the package, many times slower than its native code, which is left alone "
@@ -438,7 +441,7 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     (void)output_flush();
     size_t before = uir_context_message_count(context);
     if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal) return;
-    const char *why = uir_context_message_count(context) > before ? uir_context_get_message(context, before).text : "";
+    const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
     progress_hide();
     if (!options->quiet && before == 0)
         fprintf(stderr,
@@ -475,21 +478,20 @@ static uir_status run(const run_options *options) {
     bool debugging = getenv("UIR_DEBUG") || getenv("UIR_DUMP"); /* which write to the same terminal */
     if (!options->quiet && !debugging) progress_start();
     debug_state debug;
+    uir_debug_options debugged = {
+        .struct_size = sizeof debugged, .dump_source = options->dump_source, .source = options->source, .overwrite_source = options->force};
     uir_model_options model_options = {
-        .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug};
+        .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug, .debug = &debugged};
     model_options.describe = options->info;
     model_options.device = options->can_run || options->reduce || options->info ? "interpreter" : options->device;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
-    model_options.dump_source = options->dump_source;
-    model_options.source = options->source;
-    model_options.overwrite_source = options->force;
     model_options.external_data = options->external_data;
     model_options.no_fusion = options->no_fusion;
     status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
-    if (status == UIR_STATUS_OK) status = debug_init(&debug, &model_options);
+    if (status == UIR_STATUS_OK) status = debug_init(&debug, &debugged);
     bool package = is_package(options->model);
     if (status == UIR_STATUS_OK && options->dump_source && !package)
         status = saved_make_folder("--dump-source", options->dump_source);
@@ -502,7 +504,7 @@ static uir_status run(const run_options *options) {
     } else if (options->can_run && options->json) {
         report_support(stdout, context, status == UIR_STATUS_OK ? model : NULL);
     } else if (status == UIR_STATUS_OK && options->can_run) {
-        uir_model_info info = uir_model_get_info(model);
+        uir_model_info info = query_info(model);
         if (!options->quiet && package)
             printf("supported: a package of %u kernels, by %s\n", info.kernel_count, info.device);
         else if (!options->quiet)

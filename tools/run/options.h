@@ -3,7 +3,7 @@
 #define UIR_TOOLS_RUN_OPTIONS_H
 
 #include "program.h"
-#include "uir/uir.h"
+#include "uir/tools.h"
 #include <stdio.h>
 
 typedef struct option_list {

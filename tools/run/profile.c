@@ -3,6 +3,7 @@
 #include "printable.h"
 #include "json.h"
 #include "report.h"
+#include "query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,18 +85,18 @@ static double sum_ms(const work_list *list, bool modelled) {
     return total;
 }
 
-static void print_limits(const uir_limits *limits) {
-    printf("  limits, measured on this machine with %u threads: %.1f GB/s read from memory, %.1f Gflop/s of f32\n",
-           limits->threads, limits->bytes_per_second / 1e9, limits->flops_per_second / 1e9);
+static void print_roofline(const uir_roofline *limits) {
+    printf("  limits, measured on this machine with %llu threads: %.1f GB/s read from memory, %.1f Gflop/s of f32\n",
+           (unsigned long long)limits->threads, limits->bytes_per_second / 1e9, limits->flops_per_second / 1e9);
 }
 
 /* ---- --profile ---- */
 
-static bool list_nodes(const uir_session *session, const uir_limits *limits, work_list *list) {
+static bool list_nodes(const uir_session *session, const uir_roofline *limits, work_list *list) {
     uir_node_statistics n;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &n); i++) {
+    for (size_t i = 0; query_node(session, i, &n); i++) {
         uint64_t bytes = least_bytes(n.tensor_bytes, n.dram_bytes);
-        double modelled = uir_limits_model_ms(limits, bytes, n.flops);
+        double modelled = uir_roofline_get_ms(limits, bytes, n.flops);
         if (!add(list, (work){n.kernel, n.name, n.op, n.by, n.calls, bytes, n.dram_bytes, n.flops, n.ms, modelled, 0}))
             return false;
     }
@@ -110,7 +111,7 @@ static const char *percent(double part, double limit, double ms, char *buffer, s
     return buffer;
 }
 
-static void print_kernels(const work_list *list, const uir_limits *limits, double total) {
+static void print_kernels(const work_list *list, const uir_roofline *limits, double total) {
     printf("  %-20s %8s %10s %6s %10s %9s %10s %9s %10s\n", "kernel", "calls", "ms", "%", "MB", "of memory", "Mflop",
            "of FMA", "modelled");
     for (size_t i = 0; i < list->count; i++) {
@@ -125,7 +126,7 @@ static void print_kernels(const work_list *list, const uir_limits *limits, doubl
     }
 }
 
-void report_profile(uir_session *session, const uir_limits *limits) {
+void report_profile(uir_session *session, const uir_roofline *limits) {
     work_list list = {NULL, 0};
     if (list_nodes(session, limits, &list)) {
         double total = sum_ms(&list, false);
@@ -137,7 +138,7 @@ void report_profile(uir_session *session, const uir_limits *limits) {
                    printable(w->kernel, kernel, sizeof kernel), w->by, w->ms);
         }
         if (list.count > SHOWN) printf("  ... and %zu more\n", list.count - SHOWN);
-        print_limits(limits);
+        print_roofline(limits);
         sum_kernels(&list);
         print_kernels(&list, limits, total);
         if (sum_ms(&list, true) > 0)
@@ -150,11 +151,11 @@ void report_profile(uir_session *session, const uir_limits *limits) {
 
 /* ---- --plan ---- */
 
-static bool list_launches(const uir_session *session, const uir_limits *limits, work_list *list) {
+static bool list_launches(const uir_session *session, const uir_roofline *limits, work_list *list) {
     uir_launch_cost c;
-    for (size_t i = 0; uir_session_get_launch_cost(session, i, &c); i++) {
+    for (size_t i = 0; query_launch(session, i, &c); i++) {
         uint64_t bytes = least_bytes(c.tensor_bytes, c.dram_bytes);
-        double modelled = uir_limits_model_ms(limits, bytes, c.flops);
+        double modelled = uir_roofline_get_ms(limits, bytes, c.flops);
         if (!add(list, (work){c.kernel, c.name, c.op, "", 1, bytes, c.dram_bytes, c.flops, 0, modelled, 0}))
             return false;
     }
@@ -166,11 +167,11 @@ typedef struct cost_row {
     uint64_t number;
 } cost_row;
 
-static void print_plan(const cost_row *rows, size_t count, const work_list *list, const uir_limits *limits,
+static void print_plan(const cost_row *rows, size_t count, const work_list *list, const uir_roofline *limits,
                        double modelled) {
     for (size_t i = 0; i < count; i++) printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
     printf("%-24s %16.3f\n", "modelled, ms", modelled);
-    print_limits(limits);
+    print_roofline(limits);
     if (list->count) printf("  %-20s %8s %10s %10s %12s\n", "kernel", "launches", "MB", "Mflop", "modelled ms");
     for (size_t i = 0; i < list->count; i++) {
         char kernel[80];
@@ -181,12 +182,12 @@ static void print_plan(const cost_row *rows, size_t count, const work_list *list
 }
 
 static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const work_list *list,
-                       const uir_limits *limits, double modelled) {
+                       const uir_roofline *limits, double modelled) {
     cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray(), *machine = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "version", 1);
     for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(root, rows[i].name, (double)rows[i].number);
     report_add_number(root, "modelled_ms", modelled);
-    cJSON_AddNumberToObject(machine, "threads", limits->threads);
+    cJSON_AddNumberToObject(machine, "threads", (double)limits->threads);
     report_add_number(machine, "bytes_per_second", limits->bytes_per_second);
     report_add_number(machine, "flops_per_second", limits->flops_per_second);
     cJSON_AddItemToObject(root, "limits", machine);
@@ -207,7 +208,8 @@ static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const w
     return report_write_json(stream, root);
 }
 
-bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_limits *limits, bool json) {
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits,
+                 bool json) {
     const cost_row rows[] = {{"tensor_bytes", "tensors, bytes", cost->tensor_bytes},
                              {"scratch_bytes", "scratch, bytes", cost->scratch_bytes},
                              {"weight_bytes", "weights, bytes", cost->weight_bytes},

@@ -6,6 +6,7 @@
 #include "progress.h"
 #include "report.h"
 #include "trial.h"
+#include "query.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +24,7 @@ typedef struct search {
     uir_context *context;
     const run_options *options;
     const volatile bool *cancel;
-    uir_parts *parts;
+    uir_extractor *parts;
     trial trial;
     trial_result wanted;
     size_t node_count, tries;
@@ -60,9 +61,9 @@ static void empty_folder(const char *folder) {
 }
 
 static uir_status write_parts(search *s, const bool *kept, const char *model, const char *data) {
-    uir_parts_cut cut = {.struct_size = sizeof cut, .kept = kept, .output = s->output, .fixed = s->fixed};
+    uir_subgraph cut = {.struct_size = sizeof cut, .nodes = kept, .output = s->output, .static_shapes = s->fixed};
     empty_folder(data);
-    return uir_parts_write(s->parts, &cut, model, data);
+    return uir_extractor_write(s->parts, &cut, model, data);
 }
 
 static void show(const search *s, size_t nodes) {
@@ -152,14 +153,14 @@ static uir_status cut_outputs(search *s) {
     uir_status status = write_parts(s, s->kept, s->model, s->data);
     size_t outputs = 0;
     bool *kept = calloc(s->node_count + 1, sizeof *kept);
-    while (status == UIR_STATUS_OK && uir_parts_get_output(s->parts, outputs)) outputs++;
+    while (status == UIR_STATUS_OK && uir_extractor_get_output_name(s->parts, outputs)) outputs++;
     for (size_t i = 0; kept && outputs > 1 && i < outputs && status == UIR_STATUS_OK; i++) {
         /* The names are those of the last that was written. */
         s->output = NULL;
         status = write_parts(s, s->kept, s->model, s->data);
-        if (status == UIR_STATUS_OK) s->output = uir_parts_get_output(s->parts, i);
+        if (status == UIR_STATUS_OK) s->output = uir_extractor_get_output_name(s->parts, i);
         memcpy(kept, s->kept, s->node_count);
-        if (status == UIR_STATUS_OK) status = uir_parts_drop_unused(s->parts, s->output, kept);
+        if (status == UIR_STATUS_OK) status = uir_extractor_prune(s->parts, s->output, kept);
         if (status == UIR_STATUS_OK && fails_still(s, kept)) {
             memcpy(s->kept, kept, s->node_count);
             break;
@@ -225,13 +226,13 @@ static uir_status blame_interpreter(search *s, uir_model *model, const run_case 
         if (!c->expected[i]) continue;
         status = uir_session_get_output(session, i, &value);
         if (status != UIR_STATUS_OK) break;
-        uir_comparison comparison = uir_value_compare(value, c->expected[i], c->tolerance);
+        uir_comparison comparison = query_comparison(value, c->expected[i], c->tolerance);
         if (comparison.agree) continue;
         *out_found = true;
-        s->output = uir_model_get_output(model, i).name;
+        s->output = uir_model_get_output_name(model, i);
         snprintf(s->wanted.text, sizeof s->wanted.text, "output '%s': %s", s->output, comparison.text);
-        status = uir_parts_expect(s->parts, i, c->expected[i]);
-        if (status == UIR_STATUS_OK) status = uir_parts_drop_unused(s->parts, s->output, s->kept);
+        status = uir_extractor_set_expected(s->parts, i, c->expected[i]);
+        if (status == UIR_STATUS_OK) status = uir_extractor_prune(s->parts, s->output, s->kept);
     }
     uir_session_destroy(session);
     return status;
@@ -242,7 +243,7 @@ static uir_status blame_interpreter(search *s, uir_model *model, const run_case 
 static uir_status add_up(search *s, const run_case *c, bool *out_differs) {
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < c->output_count && status == UIR_STATUS_OK; i++)
-        if (c->expected[i]) status = uir_parts_expect(s->parts, i, c->expected[i]);
+        if (c->expected[i]) status = uir_extractor_set_expected(s->parts, i, c->expected[i]);
     if (status != UIR_STATUS_OK || !c->has_expected) return status;
     trial_result result = try_parts(s, s->kept);
     *out_differs = result.end == TRIAL_DIFFERS;
@@ -305,7 +306,7 @@ static void print_finding(const search *s, const finding *f) {
                s->fixed ? "at the data's sizes" : "with symbolic dims", s->tries, seconds_of(s),
                s->out_of_time ? "; the time was up, fewer may do (--seconds S)" : "");
     for (size_t i = 0; i < s->node_count; i++) {
-        uir_part part = uir_parts_get(s->parts, i);
+        uir_extractor_node part = query_part(s->parts, i);
         if (!s->kept[i] || told++ >= SHOWN_NODES) continue;
         printf("  %s", printable(part.op, name, sizeof name));
         printf(" '%s'\n", printable(part.name, name, sizeof name));
@@ -344,8 +345,8 @@ static bool print_json(const search *s, const finding *f) {
     for (size_t i = 0; f && i < s->node_count; i++) {
         if (!s->kept[i]) continue;
         cJSON *node = cJSON_CreateObject();
-        report_add_text(node, "name", uir_parts_get(s->parts, i).name);
-        report_add_text(node, "op", uir_parts_get(s->parts, i).op);
+        report_add_text(node, "name", query_part(s->parts, i).name);
+        report_add_text(node, "op", query_part(s->parts, i).op);
         cJSON_AddItemToArray(nodes, node);
     }
     return report_write_json(stdout, root);
@@ -415,14 +416,14 @@ static uir_status search_case(search *s, uir_model *model, const run_case *c) {
     bool by_interpreter = false;
     s->trial.tolerance = &tolerance;
     progress_set("running the interpreter");
-    uir_status status = uir_parts_create(s->context, s->options->model, c->inputs, c->input_count,
+    uir_status status = uir_extractor_create(s->context, s->options->model, c->inputs, c->input_count,
                                          s->options->external_data, s->cancel, &s->parts);
     if (status != UIR_STATUS_OK) return status;
-    s->node_count = uir_parts_count(s->parts);
+    s->node_count = uir_extractor_node_count(s->parts);
     s->kept = malloc(s->node_count + 1);
     if (!s->kept) return out_of_memory();
     memset(s->kept, true, s->node_count);
-    status = uir_parts_drop_unused(s->parts, NULL, s->kept);
+    status = uir_extractor_prune(s->parts, NULL, s->kept);
     if (status == UIR_STATUS_OK) status = find_fault(s, c, &tolerance);
     if (status == UIR_STATUS_OK && s->wanted.end == TRIAL_FINE)
         status = blame_interpreter(s, model, c, &by_interpreter);
@@ -473,7 +474,7 @@ uir_status reduce_case(uir_context *context, uir_model *model, const run_options
     uir_status status = make_scratch(&s);
     if (status == UIR_STATUS_OK) status = search_case(&s, model, c);
     drop_scratch(&s);
-    uir_parts_destroy(s.parts);
+    uir_extractor_destroy(s.parts);
     free(s.kept);
     return status;
 }

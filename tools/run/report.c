@@ -3,6 +3,7 @@
 #include "json.h"
 #include "printable.h"
 #include "progress.h"
+#include "query.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 void report_messages(uir_context *context, bool quiet) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = uir_context_get_message(context, i);
+        uir_message m = query_message(context, i);
         if (quiet && m.severity != UIR_SEVERITY_ERROR) continue;
         fprintf(stderr, PROGRAM ": %s\n", m.text);
     }
@@ -29,7 +30,7 @@ void report_inputs(uir_model *model, const run_case *c) {
     bool said = false;
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->sources[i] != SOURCE_RANDOM) continue;
-        uir_port port = uir_model_get_input(model, i);
+        uir_port port = query_input(model, i);
         char name[80];
         printf("%s %s ", said ? "  " : "seeded random input:", printable(port.name, name, sizeof name));
         said = true;
@@ -129,12 +130,12 @@ static void print_tolerance(const run_case *c, uir_session *session) {
     if (t->rtol >= 0 && t->atol_relative_to_max >= 0) print_bounds(": ", t);
     for (size_t i = 0; i < c->output_count && (t->rtol < 0 || t->atol_relative_to_max < 0); i++) {
         uir_value *value = NULL;
-        uir_tolerance own, applied = *t;
+        uir_tolerance own = {.struct_size = sizeof own}, applied = *t;
         if (!c->expected[i] || uir_session_get_output(session, i, &value) != UIR_STATUS_OK) continue;
         uir_dtype dtype = uir_value_get_dtype(value);
         if ((unsigned)dtype >= UIR_DTYPE_COUNT || seen[dtype]) continue;
         seen[dtype] = true;
-        uir_dtype_get_tolerance(dtype, &own);
+        (void)!uir_dtype_get_tolerance(dtype, &own);
         if (applied.rtol < 0) applied.rtol = own.rtol;
         if (applied.atol_relative_to_max < 0) applied.atol_relative_to_max = own.atol_relative_to_max;
         printf("%s %s", any ? ";" : ":", uir_dtype_get_name(dtype));
@@ -160,7 +161,7 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
         uir_value *value = NULL;
         char name[80], shown[600];
         if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
-        printf("  %s ", printable(uir_model_get_output(model, i).name, name, sizeof name));
+        printf("  %s ", printable(uir_model_get_output_name(model, i), name, sizeof name));
         if (uir_value_get_kind(value) == UIR_VALUE_TENSOR) {
             print_tensor(value);
         } else {
@@ -178,7 +179,7 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
 }
 
 void report_times(uir_model *model, const case_result *result) {
-    uir_model_info info = uir_model_get_info(model);
+    uir_model_info info = query_info(model);
     printf("  load %.1f ms, compile %.1f ms, first run %.1f ms", info.load_ms, info.compile_ms, result->times.first_ms);
     if (result->times.count) {
         printf(", steady P50 %.3f P90 %.3f P99 %.3f ms over %zu runs", result->times.p50_ms, result->times.p90_ms,
@@ -216,7 +217,7 @@ static void explain_node(const uir_node_statistics *node, int width) {
 void report_nodes(uir_session *session) {
     int width = terminal_width(STDOUT_FILENO);
     uir_node_statistics node;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) explain_node(&node, width);
+    for (size_t i = 0; query_node(session, i, &node); i++) explain_node(&node, width);
 }
 
 /* ---- JSON ---- */
@@ -237,7 +238,7 @@ bool report_trace(FILE *stream, const uir_session *session) {
     cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
     uir_node_statistics node;
     double at = 0;
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+    for (size_t i = 0; query_node(session, i, &node); i++) {
         cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
         report_add_text(event, "name", *node.kernel ? node.kernel : node.op);
         report_add_text(event, "cat", node.by);
@@ -266,7 +267,7 @@ static void add_outputs(cJSON *root, uir_model *model, uir_session *session, con
         uir_value *value = NULL;
         if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
         cJSON *o = cJSON_CreateObject();
-        report_add_text(o, "name", uir_model_get_output(model, i).name);
+        report_add_text(o, "name", uir_model_get_output_name(model, i));
         report_add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
         cJSON *shape = cJSON_AddArrayToObject(o, "shape");
         for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
@@ -288,7 +289,7 @@ static void add_nodes(cJSON *root, uir_session *session) {
     cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
     uir_node_statistics node;
     char why[1300];
-    for (size_t i = 0; uir_session_get_node_statistics(session, i, &node); i++) {
+    for (size_t i = 0; query_node(session, i, &node); i++) {
         cJSON *n = cJSON_CreateObject();
         report_add_text(n, "name", node.name);
         report_add_text(n, "op", node.op);
@@ -312,7 +313,7 @@ bool report_write_json(FILE *stream, cJSON *root) {
 bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
                  size_t cases, const char *device) {
     cJSON *root = cJSON_CreateObject();
-    uir_model_info info = uir_model_get_info(model);
+    uir_model_info info = query_info(model);
     cJSON_AddNumberToObject(root, "version", 1);
     report_add_text(root, "device", device);
     report_add_text(root, "ran_on", result->statistics.ran_on);
@@ -351,14 +352,14 @@ void report_support(FILE *stream, uir_context *context, uir_model *model) {
     cJSON_AddNumberToObject(root, "version", 1);
     cJSON_AddBoolToObject(root, "supported", model != NULL);
     if (model) {
-        uir_model_info info = uir_model_get_info(model);
+        uir_model_info info = query_info(model);
         cJSON_AddNumberToObject(root, "opset", (double)info.opset);
         cJSON_AddNumberToObject(root, "onnx_nodes", info.onnx_node_count);
         cJSON_AddNumberToObject(root, "primitives", info.primitive_count);
     }
     cJSON *problems = cJSON_AddArrayToObject(root, "problems");
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = uir_context_get_message(context, i);
+        uir_message m = query_message(context, i);
         if (m.severity != UIR_SEVERITY_ERROR) continue;
         cJSON *problem = cJSON_CreateObject();
         report_add_text(problem, "status", uir_status_text(m.status));

@@ -20,7 +20,7 @@ typedef struct case_result {
     uir_run_statistics statistics;
     run_times times;
     saved_comparison saved;
-    uir_limits limits; /* of the machine, with --profile */
+    uir_roofline limits; /* of the machine, with --profile */
 } case_result;
 
 /* One line per message of the context, to standard error; clears them. */
@@ -34,9 +34,9 @@ void report_times(uir_model *model, const case_result *result);
 /* Where each node ran and why, in order. */
 void report_nodes(uir_session *session);
 /* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
-void report_profile(uir_session *session, const uir_limits *limits);
+void report_profile(uir_session *session, const uir_roofline *limits);
 /* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */
-bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_limits *limits, bool json);
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
 /* The steps of the last run as a Chrome trace: complete events in the order of the plan, each as long as all its calls
  * together, one after the other. False when memory runs out or writing fails. */
 bool report_trace(FILE *stream, const uir_session *session);

@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "saved.h"
 #include "json.h"
+#include "query.h"
 #include "printable.h"
 #include "report.h"
 
@@ -14,7 +15,7 @@ static const char index_name[] = "index.json";
 
 static uir_output_maker maker_of(const uir_model *model, size_t output) {
     uir_output_maker maker = {.struct_size = sizeof maker, .node = "", .op = ""};
-    (void)uir_model_get_output_maker(model, output, &maker);
+    (void)!uir_model_get_output_maker(model, output, &maker);
     return maker;
 }
 
@@ -80,7 +81,7 @@ static void make_file_name(const char *name, size_t index, bool npy, char *buffe
 static cJSON *describe(const uir_model *model, size_t output, const uir_value *value, const char *file) {
     uir_output_maker maker = maker_of(model, output);
     cJSON *entry = cJSON_CreateObject(), *shape;
-    report_add_text(entry, "name", uir_model_get_output(model, output).name);
+    report_add_text(entry, "name", uir_model_get_output_name(model, output));
     cJSON_AddStringToObject(entry, "file", file);
     report_add_text(entry, "node", maker.node);
     report_add_text(entry, "op", maker.op);
@@ -114,7 +115,7 @@ uir_status saved_write(uir_context *context, uir_model *model, uir_session *sess
     cJSON_AddItemToObject(root, "values", values);
     for (size_t i = 0; i < uir_model_output_count(model) && status == UIR_STATUS_OK; i++) {
         uir_value *value = NULL;
-        const char *name = uir_model_get_output(model, i).name;
+        const char *name = uir_model_get_output_name(model, i);
         char file[128], path[MAX_PATH_LENGTH];
         status = uir_session_get_output(session, i, &value);
         if (status != UIR_STATUS_OK) break;
@@ -184,7 +185,7 @@ static int in_model_order(const void *a, const void *b) {
 static size_t turn_of(const uir_model *model, size_t output) {
     size_t turn = 0;
     for (size_t i = 0; i < output; i++)
-        turn += !strcmp(uir_model_get_output(model, i).name, uir_model_get_output(model, output).name);
+        turn += !strcmp(uir_model_get_output_name(model, i), uir_model_get_output_name(model, output));
     return turn;
 }
 
@@ -199,7 +200,7 @@ static uir_status compare_one(uir_context *context, uir_session *session, const 
     uir_status status = uir_session_get_output(session, output, &value);
     if (status == UIR_STATUS_OK) status = uir_value_load_file(context, path, NULL, uir_value_get_kind(value), &saved);
     if (status != UIR_STATUS_OK) return status;
-    uir_comparison result = uir_value_compare(value, saved, c->tolerance);
+    uir_comparison result = query_comparison(value, saved, c->tolerance);
     if (!c->compared++ || result.max_abs > c->widest.max_abs) c->widest = result;
     if (!result.agree && c->differing++ == 0) {
         c->output = output;
@@ -219,7 +220,7 @@ static uir_status compare_all(uir_context *context, const uir_model *model, uir_
     qsort(order, count, sizeof *order, in_model_order);
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
         size_t output = order[i].output;
-        const cJSON *entry = find_entry(values, uir_model_get_output(model, output).name, turn_of(model, output));
+        const cJSON *entry = find_entry(values, uir_model_get_output_name(model, output), turn_of(model, output));
         if (entry)
             status = compare_one(context, session, entry, output, c);
         else
@@ -262,7 +263,7 @@ void saved_report(const uir_model *model, const saved_comparison *c, bool quiet)
     snprintf(hint, sizeof hint, "%zu of %zu values differ%s", c->differing, c->compared,
              c->compared > 1 || c->missing ? "" : "; --keep all in both runs narrows it down");
     complain(hint, "first difference from '%s': node '%s' (%s), value '%s': %s", c->folder, maker.node, maker.op,
-             uir_model_get_output(model, c->output).name, text);
+             uir_model_get_output_name(model, c->output), text);
 }
 
 void saved_add_json(cJSON *root, const uir_model *model, const saved_comparison *c) {
@@ -280,7 +281,7 @@ void saved_add_json(cJSON *root, const uir_model *model, const saved_comparison 
     first = cJSON_AddObjectToObject(object, "first");
     report_add_text(first, "node", maker.node);
     report_add_text(first, "op", maker.op);
-    report_add_text(first, "value", uir_model_get_output(model, c->output).name);
+    report_add_text(first, "value", uir_model_get_output_name(model, c->output));
     cJSON_AddNumberToObject(first, "elements", (double)c->first.count);
     cJSON_AddNumberToObject(first, "differing", (double)c->first.differing);
     report_add_number(first, "cosine", c->first.cosine);

@@ -27,7 +27,7 @@ static bool read_number(const cJSON *object, const char *key, double *out_number
 static bool read_tolerance(const char *path, uir_tolerance *out) {
     cJSON *root = read_json(path);
     const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "tolerance");
-    uir_tolerance found = {.rtol = -1};
+    uir_tolerance found = {.struct_size = sizeof found, .rtol = -1};
     if (!at) at = root;
     bool relative = read_number(at, "rtol", &found.rtol), absolute = read_number(at, "atol", &found.atol);
     if (read_number(at, "atol_relative_to_max", &found.atol_relative_to_max))

@@ -1,4 +1,4 @@
-/* A model's parts as models of their own: what the frontend takes apart, with the values of one run. */
+/* Subgraphs as models of their own: what the frontend takes apart, with the values of one run. */
 #include "frontend/parts.h"
 #include "api/internal.h"
 #include "frontend/storage.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct uir_parts {
+struct uir_extractor {
     uir_context *context;
     uir_storage *storage; /* of the file */
     uir_onnx_parts parts;
@@ -17,15 +17,10 @@ struct uir_parts {
     uir_onnx_cut cut;           /* written last */
 };
 
-static uir_status check_struct(uir_call *call, bool good, const char *name) {
-    return good ? UIR_STATUS_OK
-                : uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s.struct_size is not set", name);
-}
-
 /* ---- the run ---- */
 
 /* The types of the recorded values, one after the other; they move until all are there. */
-static uir_status keep_types(uir_parts *p, const uir_module *module) {
+static uir_status keep_types(uir_extractor *p, const uir_module *module) {
     const uir_graph_info *main = uir_graph_get(module, module->main);
     size_t *ends;
     UIR_TRY_ALLOCATE(ends, uir_arena_allocate_array(&p->parts.arena, main->outputs.count + 1, sizeof *ends));
@@ -39,7 +34,7 @@ static uir_status keep_types(uir_parts *p, const uir_module *module) {
     return UIR_STATUS_OK;
 }
 
-static uir_status interpret(uir_call *call, uir_parts *p, const uir_module *module, uir_value *const *inputs,
+static uir_status interpret(uir_call *call, uir_extractor *p, const uir_module *module, uir_value *const *inputs,
                             const volatile bool *cancel) {
     uint32_t count = p->parts.recorded.count, input_count = p->parts.inputs.count;
     uir_interpreter_options options = {.cancel = cancel, .threads = uir_core_count()};
@@ -56,8 +51,8 @@ static uir_status interpret(uir_call *call, uir_parts *p, const uir_module *modu
     return keep_types(p, module);
 }
 
-static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_value *const *inputs, size_t input_count,
-                         const char *external_data, const volatile bool *cancel) {
+static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir_value *const *inputs,
+                         size_t input_count, const char *external_data, const volatile bool *cancel) {
     uir_mapped file;
     uir_text all;
     uir_compiled compiled;
@@ -85,10 +80,10 @@ static uir_status record(uir_call *call, uir_parts *p, const char *path, uir_val
     return status;
 }
 
-uir_status uir_parts_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
-                            const char *external_data, const volatile bool *cancel, uir_parts **out_parts) {
+uir_status uir_extractor_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
+                                const char *external_data, const volatile bool *cancel, uir_extractor **out_parts) {
     uir_call call;
-    uir_parts *p = uir_allocate_zeroed(&context->allocator, sizeof *p);
+    uir_extractor *p = uir_allocate_zeroed(&context->allocator, sizeof *p);
     *out_parts = p;
     uir_call_begin(&call, context);
     uir_status status = p ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
@@ -98,13 +93,13 @@ uir_status uir_parts_create(uir_context *context, const char *path, uir_value *c
         status = record(&call, p, path, inputs, input_count, external_data, cancel);
     }
     if (status != UIR_STATUS_OK) {
-        uir_parts_destroy(p);
+        uir_extractor_destroy(p);
         *out_parts = NULL;
     }
     return uir_call_end(&call, status, "taking a model apart");
 }
 
-void uir_parts_destroy(uir_parts *p) {
+void uir_extractor_destroy(uir_extractor *p) {
     if (!p) return;
     for (uint32_t i = 0; p->results && i < p->parts.recorded.count; i++) uir_datum_release(p->results[i]);
     uir_text_deinit(&p->types);
@@ -115,24 +110,27 @@ void uir_parts_destroy(uir_parts *p) {
 
 /* ---- questions ---- */
 
-size_t uir_parts_count(const uir_parts *p) {
+size_t uir_extractor_node_count(const uir_extractor *p) {
     return p->parts.parts.count;
 }
 
-uir_part uir_parts_get(const uir_parts *p, size_t index) {
-    if (index >= p->parts.parts.count) return (uir_part){"", ""};
-    return (uir_part){p->parts.parts.data[index].name, p->parts.parts.data[index].op};
+uir_status uir_extractor_get_node(const uir_extractor *p, size_t index, uir_extractor_node *out_node) {
+    uir_extractor_node node = {.name = "", .op = ""};
+    bool there = index < p->parts.parts.count;
+    if (there) node.name = p->parts.parts.data[index].name, node.op = p->parts.parts.data[index].op;
+    UIR_TRY(UIR_STRUCT_GIVE(NULL, uir_extractor_node, &node, out_node));
+    return there ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
 }
 
-const char *uir_parts_get_output(const uir_parts *p, size_t index) {
+const char *uir_extractor_get_output_name(const uir_extractor *p, size_t index) {
     return index < p->cut.outputs.count ? uir_onnx_parts_name(&p->parts, p->cut.outputs.data[index]) : NULL;
 }
 
-size_t uir_parts_input_count(const uir_parts *p) {
+size_t uir_extractor_input_count(const uir_extractor *p) {
     return p->cut.inputs.count;
 }
 
-uir_status uir_parts_expect(uir_parts *p, size_t output, const uir_value *value) {
+uir_status uir_extractor_set_expected(uir_extractor *p, size_t output, const uir_value *value) {
     if (output >= p->parts.outputs.count) return UIR_STATUS_INVALID_ARGUMENT;
     p->expected[p->parts.outputs.data[output]] = value->datum;
     return UIR_STATUS_OK;
@@ -164,7 +162,7 @@ static void spread(const uir_onnx_parts *parts, const bool *kept, bool *needed) 
     }
 }
 
-static uir_status find_needed(uir_parts *p, const char *output, const bool *kept, bool *needed) {
+static uir_status find_needed(uir_extractor *p, const char *output, const bool *kept, bool *needed) {
     const uir_onnx_parts *parts = &p->parts;
     uint32_t only = output ? find_made(parts, kept, output) : 0;
     if (output && !only) return UIR_STATUS_INVALID_ARGUMENT;
@@ -184,7 +182,7 @@ static uir_status find_needed(uir_parts *p, const char *output, const bool *kept
     return UIR_STATUS_OK;
 }
 
-uir_status uir_parts_drop_unused(uir_parts *p, const char *output, bool *kept) {
+uir_status uir_extractor_prune(uir_extractor *p, const char *output, bool *kept) {
     const uir_allocator *allocator = &p->context->allocator;
     size_t size = p->parts.parts.count;
     bool *needed = uir_allocate_zeroed(allocator, size);
@@ -197,7 +195,7 @@ uir_status uir_parts_drop_unused(uir_parts *p, const char *output, bool *kept) {
 
 /* ---- writing ---- */
 
-static uir_status write_value(uir_call *call, uir_parts *p, uint32_t value, bool expected, const char *folder,
+static uir_status write_value(uir_call *call, uir_extractor *p, uint32_t value, bool expected, const char *folder,
                               uint32_t index) {
     const uir_datum *datum = p->parts.values.data[value].datum;
     uir_text path, bytes;
@@ -214,7 +212,7 @@ static uir_status write_value(uir_call *call, uir_parts *p, uint32_t value, bool
     return status;
 }
 
-static uir_status write_model(uir_call *call, uir_parts *p, const char *path) {
+static uir_status write_model(uir_call *call, uir_extractor *p, const char *path) {
     uir_text bytes;
     uir_text_init(&bytes, &p->context->allocator);
     uir_status status = uir_onnx_parts_print(&p->parts, &p->cut, &bytes);
@@ -227,18 +225,22 @@ static uir_status write_model(uir_call *call, uir_parts *p, const char *path) {
     return status;
 }
 
-static uir_status write_cut(uir_call *call, uir_parts *p, const uir_parts_cut *cut, const char *model_path,
+static uir_status write_cut(uir_call *call, uir_extractor *p, const uir_subgraph *given, const char *model_path,
                             const char *data_folder) {
     bool *left_out = NULL;
-    UIR_TRY(check_struct(call, cut->struct_size >= sizeof *cut, "uir_parts_cut"));
+    uir_subgraph subgraph, *cut = &subgraph;
+    UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_subgraph, given, cut));
+    if (!cut->nodes)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "uir_subgraph.nodes does not say which nodes are in it");
     if (cut->output) { /* where no kept part makes it, nothing is left to go out, which is refused below */
         UIR_TRY_ALLOCATE(left_out, uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *left_out));
         memset(left_out, true, p->parts.values.count * sizeof *left_out);
-        left_out[find_made(&p->parts, cut->kept, cut->output)] = false;
+        left_out[find_made(&p->parts, cut->nodes, cut->output)] = false;
     }
-    p->cut.kept = cut->kept;
+    p->cut.kept = cut->nodes;
     p->cut.left_out = left_out;
-    p->cut.fixed = cut->fixed;
+    p->cut.fixed = cut->static_shapes;
     UIR_TRY(write_model(call, p, model_path));
     for (uint32_t i = 0; i < p->cut.inputs.count; i++)
         UIR_TRY(write_value(call, p, p->cut.inputs.data[i], false, data_folder, i));
@@ -247,7 +249,8 @@ static uir_status write_cut(uir_call *call, uir_parts *p, const uir_parts_cut *c
     return UIR_STATUS_OK;
 }
 
-uir_status uir_parts_write(uir_parts *p, const uir_parts_cut *cut, const char *model_path, const char *data_folder) {
+uir_status uir_extractor_write(uir_extractor *p, const uir_subgraph *cut, const char *model_path,
+                               const char *data_folder) {
     uir_call call;
     uir_call_begin(&call, p->context);
     uir_status status = write_cut(&call, p, cut, model_path, data_folder);

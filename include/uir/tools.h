@@ -1,0 +1,193 @@
+/* uir for tools that look inside: what a compile does stage by stage, what a run costs, which node goes wrong.
+ *
+ * No promise: what is here follows how the compiler is built, and may change or go in any version. Rules of structures,
+ * statuses, messages and threads are those of uir.h. Functions that need the compiler are UNSUPPORTED in libuir_rt. */
+#ifndef UIR_TOOLS_H
+#define UIR_TOOLS_H
+
+#include "uir/uir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- ops ------------------------------------------------------------------------------------------------------- */
+/* Ops known to the project. */
+typedef struct uir_op_info {
+    size_t struct_size;
+    const char *domain, *name; /* live as long as the program */
+    int since_version;         /* the newest one supported */
+    bool supported;
+} uir_op_info;
+/* NOT_FOUND, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_op_get_info(size_t index, uir_op_info *out_info);
+/* How the op of that index runs: "kernels"; "host", a function of the runtime, in packages too; "interpreter", which
+ * packages do not have; "not supported"; NULL past the end. Lives as long as the program. */
+UIR_API const char *uir_op_get_engine(size_t index);
+
+/* ---- a compile, watched ---------------------------------------------------------------------------------------- */
+/* What uir_model_options points to. */
+typedef struct uir_debug_options {
+    size_t struct_size;
+    /* The IR's text after the stage or pass `dump` ("onnx", "primitives", a clean-up pass; "all": after each) is handed
+     * to `dump_text`, which keeps no pointer to it. */
+    const char *dump;
+    void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
+    void *dump_user;
+    /* `dump_source`: an existing folder that the kernels' C source is written to, with a script build.sh. `source`:
+     * such a folder, its files edited or not, whose kernels run in place of the model's own; it must be of this model
+     * and device, for what its code does is not checked. Both compile anew, apart from the cache, before the load
+     * returns; INVALID_ARGUMENT where no native code would run the model. */
+    const char *dump_source, *source;
+    bool overwrite_source; /* dump_source writes over files that were edited */
+    bool round_trip; /* after every pass the text is printed, parsed and compared */
+} uir_debug_options;
+
+/* ---- a compile, checked ---------------------------------------------------------------------------------------- */
+/* Compiles the model for a device and compares, on these inputs, every stage with the one before: primitives, cleaned
+ * graph, groups, loop ASTs, iGraphs, the VM, native code; see docs/design.md. `report` is called at the first
+ * difference and at each stage's end (kernel and node are "" then). UIR_STATUS_DIFFERENT when a stage differs. */
+typedef struct uir_check_line {
+    size_t struct_size;
+    const char *stage, *kernel, *node; /* these and `text` live until `report` returns */
+    bool agrees;
+    uint64_t checked; /* what was compared at this stage */
+    uint64_t skipped; /* kernels' launches that were too large for it without `all` */
+    const char *text; /* what differs; "" */
+} uir_check_line;
+typedef struct uir_model_check_options {
+    size_t struct_size;
+    const char *device;         /* as for loading */
+    double rtol, atol_relative; /* 0: 1e-3 and 1e-4 */
+    const volatile bool *cancel;
+    void (*report)(void *user, const uir_check_line *line);
+    void *user;
+    const char *external_data; /* as for loading */
+    /* What is being checked, and how far that is; true cancels. May be NULL. */
+    bool (*progress)(void *user, const char *stage, double fraction);
+    bool all; /* large kernels too go through the interpreters of loops and iGraphs */
+} uir_model_check_options;
+UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
+                                                        uir_value *const *inputs, size_t input_count,
+                                                        const uir_model_check_options *options);
+
+/* ---- subgraphs: to find which of a model's nodes go wrong ------------------------------------------------------- */
+/* A model taken apart at the nodes of its main graph, with every value of one run on the interpreter: subgraphs can be
+ * written as models of their own, with data sets. */
+typedef struct uir_extractor uir_extractor;
+typedef struct uir_extractor_node {
+    size_t struct_size;
+    const char *name, *op; /* as in the file; live as long as the extractor */
+} uir_extractor_node;
+
+/* Runs the model of the file on the inputs (in the order of its inputs; they must live as long as the extractor) and
+ * keeps what each node made. `external_data`, as for loading, and `cancel` may be NULL. Statuses as for loading and running. */
+UIR_API UIR_WARN_UNUSED uir_status uir_extractor_create(uir_context *context, const char *path,
+                                                        uir_value *const *inputs, size_t input_count,
+                                                        const char *external_data, const volatile bool *cancel, uir_extractor **out_extractor);
+UIR_API void uir_extractor_destroy(uir_extractor *extractor); /* NULL is fine */
+UIR_API size_t uir_extractor_node_count(const uir_extractor *extractor);
+/* INVALID_ARGUMENT, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_extractor_get_node(const uir_extractor *extractor, size_t index,
+                                                          uir_extractor_node *out_node);
+/* In place of what the interpreter made of an output of the model: what is expected of it. `value` must live as long.
+ */
+UIR_API UIR_WARN_UNUSED uir_status uir_extractor_set_expected(uir_extractor *extractor, size_t output,
+                                                              const uir_value *value);
+
+typedef struct uir_subgraph {
+    size_t struct_size;
+    const bool *nodes; /* which are in it, by index */
+    const char
+        *output; /* the only output, by name; NULL: all values that its nodes make and the model gives or others read */
+    bool static_shapes; /* dims of inputs and outputs are those of the run; else what the model says of them */
+} uir_subgraph;
+/* Takes from `nodes` those that neither outputs of the model nor nodes outside need; with `output`, all that this value
+ * does not need. INVALID_ARGUMENT when no node of it makes such a value. */
+UIR_API UIR_WARN_UNUSED uir_status uir_extractor_prune(uir_extractor *extractor, const char *output, bool *nodes);
+/* Writes the subgraph as a model, and its inputs and expected outputs as input_N.pb and output_N.pb to an existing
+ * folder. What others made is an input, or where it is a shape a constant. INVALID_ARGUMENT when nothing is left to
+ * give. */
+UIR_API UIR_WARN_UNUSED uir_status uir_extractor_write(uir_extractor *extractor, const uir_subgraph *subgraph,
+                                                       const char *model_path, const char *data_folder);
+/* Outputs of what was written last, by index; NULL past the end. Lives as long as the extractor. */
+UIR_API const char *uir_extractor_get_output_name(const uir_extractor *extractor, size_t index);
+UIR_API size_t uir_extractor_input_count(const uir_extractor *extractor); /* inputs of it */
+
+/* ---- a run, measured ------------------------------------------------------------------------------------------- */
+/* One executed node of the last run, for --explain and --profile. */
+typedef struct uir_node_statistics {
+    size_t struct_size;
+    const char *name;   /* of the ONNX node it came from; the texts live as long as the session */
+    const char *op;     /* the ONNX op */
+    const char *kernel; /* the primitive */
+    const char *by;     /* "interpreter" */
+    const char *why;    /* by that one and no faster; "" where nothing is faster */
+    const char *joined; /* which rewrites joined which primitives in its kernel; "" where none is known */
+    double ms;
+    uint64_t calls;
+    uint64_t tensor_bytes; /* of what the launches read and wrote, each tensor once a launch */
+    uint64_t dram_bytes;   /* the same, or after uir_session_count_traffic what the launches' slices moved */
+    uint64_t flops;        /* arithmetic operations of the launches; 0 until uir_session_count_traffic */
+    uint64_t phases;       /* of a launch; 0 in the interpreter, as are the three before */
+} uir_node_statistics;
+/* NOT_FOUND, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_node_statistics(const uir_session *session, size_t index,
+                                                                   uir_node_statistics *out_node);
+
+/* Counts what the slices of the last run's launches moved in device memory, by walking the kernels without computing:
+ * dram_bytes of the statistics, and of the nodes', are these from then on, until the next run. A slice counts each time
+ * it is read, whatever a cache would have kept; copies that a run left out do not count. UNSUPPORTED in a session of
+ * the interpreter. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_count_traffic(uir_session *session);
+
+/* ---- a run, modelled ------------------------------------------------------------------------------------------- */
+/* What a run would take, found without one. */
+typedef struct uir_cost {
+    size_t struct_size;
+    uint64_t tensor_bytes;  /* of what lies between kernels and within them, in the session's own memory; not outputs */
+    uint64_t scratch_bytes; /* of all threads */
+    uint64_t weight_bytes;  /* of constants, shared by all sessions of the model */
+    uint64_t dram_bytes;    /* that the kernels' slices read and write in device memory, caches not counted */
+    uint64_t flops;         /* arithmetic operations; a multiplication with an addition is two */
+    uint64_t launches;
+} uir_cost;
+/* The cost of a run in which every named dim has the given value and every other free dim of the inputs is 1. Dims that
+ * only a run's data tell are taken to be unknown: what depends on them is not counted, and loops count one iteration.
+ * The session's inputs stay bound. NOT_FOUND for a name that is no dim of an input; UNSUPPORTED in a session of the
+ * interpreter; other statuses as for a run with such inputs. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings,
+                                                        size_t binding_count, uir_cost *out_cost);
+
+/* The same for one launch of those that the last uir_session_get_cost counted, by index. */
+typedef struct uir_launch_cost {
+    size_t struct_size;
+    const char *kernel;    /* which one; the texts live as long as the model */
+    const char *name, *op; /* of the ONNX node it came from */
+    uint64_t tensor_bytes; /* of what it reads and writes, each tensor once */
+    uint64_t dram_bytes;   /* that its slices move, caches not counted */
+    uint64_t flops;
+} uir_launch_cost;
+/* NOT_FOUND, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
+                                                               uir_launch_cost *out_cost);
+
+/* A roofline: what the machine can do at best. */
+typedef struct uir_roofline {
+    size_t struct_size;
+    double flops_per_second; /* of f32, in fused multiply-adds */
+    double bytes_per_second; /* read from memory */
+    uint64_t threads;
+} uir_roofline;
+/* That of as many threads as the session has, found by measuring the machine, which takes a part of a second each time.
+ */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline);
+/* Modelled, not measured: the milliseconds that this takes at least on such a machine when it moves each byte once and
+ * the greater of moving and computing hides the other. 0 where a limit is unknown. */
+UIR_API double uir_roofline_get_ms(const uir_roofline *roofline, uint64_t bytes, uint64_t flops);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
