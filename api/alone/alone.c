@@ -100,11 +100,6 @@ const char *uir_op_get_engine(size_t index) {
     return NULL;
 }
 
-const char *uir_op_get_engine(size_t index) {
-    (void)index;
-    return NULL;
-}
-
 const char *uir_device_name(size_t index) {
     const uir_device_row *row = uir_device_get(index);
     return row ? row->name : NULL;
