@@ -460,15 +460,17 @@ static void unwrap_held(uir_session *session) {
 
 uir_status uir_session_run(uir_session *session) {
     uir_call call;
-    if (session->runtime) uir_runtime_forget_cancel(session->runtime);
-    if (session->runtime)
-        return uir_call_flush(&session->call, run_on_device(&session->call, session), "running the model");
-    __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);
+    if (session->runtime) {
+        uir_status status = run_on_device(&session->call, session);
+        if (status == UIR_STATUS_CANCELLED) uir_runtime_forget_cancel(session->runtime);
+        return uir_call_flush(&session->call, status, "running the model");
+    }
     uir_call_begin(&call, session->model->context);
     drop_outputs(session);
     uir_status status = wrap_held(session);
     if (status == UIR_STATUS_OK) status = session->model->table->interpret(&call, session);
     unwrap_held(session);
+    __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);
     return uir_call_end(&call, status, "running the model");
 }
 

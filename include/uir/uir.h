@@ -475,7 +475,8 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *
                                                                    const int64_t *strides, void *data,
                                                                    size_t capacity);
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
-/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. */
+/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running the
+ * next one is; the end of that run ends the request. */
 UIR_API void uir_session_cancel(uir_session *session);
 /* Borrowed; valid until the next run or the session's end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value);
