@@ -158,6 +158,10 @@ int64_t uir_call_scalar(const uir_call *call, uint32_t index, int64_t fallback) 
     return tensor && tensor->element_count ? uir_dtype_load_integer(tensor->dtype, tensor->data, 0) : fallback;
 }
 
+bool uir_call_knows(const uir_call *call, uir_dim dim, int64_t *out_value) {
+    return evaluate(call->interpreter, dim, out_value);
+}
+
 uir_status uir_call_evaluate(uir_call *call, uir_dim dim, int64_t *out_value) {
     char text[128];
     if (evaluate(call->interpreter, dim, out_value)) return UIR_STATUS_OK;
@@ -426,6 +430,7 @@ static uir_status run_hooked(uir_call *call, bool *out_ran) {
 static uir_status run_call(uir_call *call) {
     run_function run = functions[call->node->op];
     if (!run) return uir_call_fail(call, UIR_STATUS_INTERNAL, "not a primitive");
+    UIR_TRY(uir_call_check_demands(call));
     bool ran = false;
     uir_status status = UIR_STATUS_OK;
     if (call->node->op == UIR_OP_GROUP && call->interpreter->options.run_group) {

@@ -262,8 +262,10 @@ static uir_status own_outputs(planner *p, const uir_node_info *node, uint32_t bl
 static uir_status plan_if(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_IF};
     UIR_TRY(list_tensors(p, node->inputs, 1, &step.inputs));
+    p->branches++;
     UIR_TRY(add_body(p, node, "then", &step.target));
     UIR_TRY(add_body(p, node, "else", &step.other));
+    p->branches--;
     UIR_TRY(own_outputs(p, node, step.target, 0, node->output_count, &step.outputs));
     UIR_TRY(describe(p, node, &step));
     return push_step(p, block, &step);
@@ -469,6 +471,7 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
+        UIR_TRY(uir_pl_add_checks(p, node));
         UIR_TRY(is_foreign(p, node) ? plan_foreign(p, node, info->nodes.data[i], block)
                                     : find_rule(node->op)(p, node, block));
     }

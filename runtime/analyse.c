@@ -19,7 +19,7 @@ static uir_status refuse(const walk *w, const char *what) {
 
 /* ---- stages ---- */
 static uir_status open_stage(walk *w, uint32_t *out_stage) {
-    uir_rt_stage_info stage = {{0}, {0}, {0}, {0}};
+    uir_rt_stage_info stage = {{0}, {0}, {0}, {0}, {0}};
     *out_stage = w->a->stages.count;
     return uir_vector_push(w->arena, &w->a->stages, stage);
 }
@@ -193,16 +193,20 @@ static uir_status raise_stage_list(const walk *w, uir_plan_list list, uint32_t *
     return UIR_STATUS_OK;
 }
 
-static uir_status add_symbols(walk *w, uir_plan_list list, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
-    for (uint32_t i = 0; i < list.count; i++) {
-        const uir_plan_expression *e = &w->plan->expressions[uir_plan_get_word(w->plan, list, i)];
-        for (uint32_t k = 0; k < e->count; k++) {
-            const uir_plan_operation *o = &w->plan->operations[e->first + k];
-            if (o->kind != UIR_DIM_SYMBOL || mark[o->value] == id + 1) continue;
-            mark[o->value] = id + 1;
-            UIR_TRY(uir_vector_push(w->arena, &stage->symbols, (uint32_t)o->value));
-        }
+static uir_status add_symbols_of(walk *w, uint32_t expression, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
+    const uir_plan_expression *e = &w->plan->expressions[expression];
+    for (uint32_t k = 0; k < e->count; k++) {
+        const uir_plan_operation *o = &w->plan->operations[e->first + k];
+        if (o->kind != UIR_DIM_SYMBOL || mark[o->value] == id + 1) continue;
+        mark[o->value] = id + 1;
+        UIR_TRY(uir_vector_push(w->arena, &stage->symbols, (uint32_t)o->value));
     }
+    return UIR_STATUS_OK;
+}
+
+static uir_status add_symbols(walk *w, uir_plan_list list, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
+    for (uint32_t i = 0; i < list.count; i++)
+        UIR_TRY(add_symbols_of(w, uir_plan_get_word(w->plan, list, i), stage, mark, id));
     return UIR_STATUS_OK;
 }
 
@@ -250,6 +254,28 @@ static uir_status stage_launches(walk *w) {
     return UIR_STATUS_OK;
 }
 
+/* A check of sizes that nothing here binds is of what the plan does not compute. */
+static bool is_bound(const walk *w, uint32_t expression) {
+    const uir_plan_expression *e = &w->plan->expressions[expression];
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uir_plan_operation *o = &w->plan->operations[e->first + i];
+        if (o->kind == UIR_DIM_SYMBOL && w->a->symbol_stage[o->value] == UIR_PLAN_NONE) return false;
+    }
+    return true;
+}
+
+static uir_status stage_checks(walk *w) {
+    for (uint32_t i = 0; i < w->plan->checks_count; i++) {
+        const uir_plan_check *k = &w->plan->checks[i];
+        uint32_t stage = 0;
+        if (!is_bound(w, k->left) || !is_bound(w, k->right)) continue;
+        UIR_TRY(raise_stage(w, k->left, &stage));
+        UIR_TRY(raise_stage(w, k->right, &stage));
+        UIR_TRY(uir_vector_push(w->arena, &w->a->stages.data[stage].checks, i));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status stage_symbols(walk *w) {
     const uir_plan *p = w->plan;
     uint32_t *mark;
@@ -267,6 +293,10 @@ static uir_status stage_symbols(walk *w) {
             /* An alias is held to the size of what it stands for. */
             if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS)
                 UIR_TRY(add_symbols(w, p->tensors[p->tensors[t].index].extents, stage, mark, i));
+        }
+        for (uint32_t k = 0; k < stage->checks.count; k++) {
+            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].left, stage, mark, i));
+            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].right, stage, mark, i));
         }
         for (uint32_t k = 0; k < stage->launches.count; k++) {
             const uir_plan_step *s = &p->steps[stage->launches.data[k]];
@@ -304,6 +334,7 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     for (uint32_t i = 0; i < plan->outputs_count; i++) a->tensors[plan->outputs[i].tensor].conditional = false;
     UIR_TRY(stage_tensors(&w));
     UIR_TRY(stage_launches(&w));
+    UIR_TRY(stage_checks(&w));
     UIR_TRY(stage_symbols(&w));
     UIR_TRY_ALLOCATE(w.known, uir_arena_allocate_array(arena, (size_t)a->stages.count + 1, sizeof *w.known));
     w.known[0] = true;

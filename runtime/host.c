@@ -158,7 +158,8 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
     memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
     int64_t n = shape[axis], outer = 1, inner = 1;
     if (k < 0 || k > n)
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "k = %lld of %lld elements", (long long)k, (long long)n);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "top_k: k is %lld, axis %lld has %lld elements", (long long)k,
+                                (long long)axis, (long long)n);
     for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     shape[axis] = k;
     UIR_TRY(uir_rt_give_output(r, step, 0, shape, &values));

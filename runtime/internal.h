@@ -46,6 +46,7 @@ typedef struct uir_rt_block_info {
 typedef struct uir_rt_stage_info {
     uir_vector(uint32_t) tensors;
     uir_vector(uint32_t) launches; /* steps */
+    uir_vector(uint32_t) checks;
     uir_vector(uint32_t) symbols;  /* that its sizes use */
     uir_vector(uint32_t) learned;  /* that get their values when it opens */
 } uir_rt_stage_info;

@@ -196,7 +196,7 @@ static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const uir_rt_launc
     size_t at = 0;
     for (uint32_t i = 0; i < dim_count && at + 24 < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, i ? ", %lld" : "%lld", (long long)l->symbols[i]);
-    return uir_rt_fail_step(r, step, UIR_STATUS_INVALID_ARGUMENT, "no variant of kernel @%s is for the sizes (%s)",
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "no variant of kernel @%s is for the sizes (%s)",
                             uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
 }
 

@@ -175,6 +175,12 @@ typedef struct uir_plan_phase {
     uint32_t first_same, same_count; /* conditions */
 } uir_plan_phase;
 
+/* What sizes must be to each other (ir/demands.h), asked when all of them are known; `or_one`: left may be 1 as well. The
+ * texts are what the message says: the node, its ONNX op and its primitive, what each side is and its dims. */
+typedef struct uir_plan_check {
+    uint32_t relation, left, right, or_one; /* uir_relation, expressions */
+    uint32_t node, op, primitive, left_name, left_dims, right_name, right_dims;
+} uir_plan_check;
 typedef struct uir_plan_native {
     uint32_t isa;     /* text: "avx2" */
     uint32_t section; /* which native section, from 0; NONE: attached later */
@@ -205,6 +211,7 @@ typedef struct uir_plan_metadata {
     UIR_PLAN_TABLE(uir_plan_candidate, candidates)                                                                     \
     UIR_PLAN_TABLE(uir_plan_pointer, pointers)                                                                         \
     UIR_PLAN_TABLE(uir_plan_phase, phases)                                                                             \
+    UIR_PLAN_TABLE(uir_plan_check, checks)                                                                             \
     UIR_PLAN_TABLE(uir_plan_native, natives)                                                                           \
     UIR_PLAN_TABLE(uir_plan_metadata, metadata)
 
@@ -261,6 +268,18 @@ typedef struct uir_plan_metadata {
 #define uir_plan_pointer_fields(W, Q, r) W(r->role) W(r->index) W(r->dtype) W(r->span) W(r->tied)
 #define uir_plan_phase_fields(W, Q, r)                                                                                 \
     UIR_PLAN_LIST(W, r->extents) UIR_PLAN_LIST(W, r->copies) W(r->first_same) W(r->same_count)
+#define uir_plan_check_fields(W, Q, r)                                                                                 \
+    W(r->relation)                                                                                                     \
+    W(r->left)                                                                                                         \
+    W(r->right)                                                                                                        \
+    W(r->or_one)                                                                                                       \
+    W(r->node)                                                                                                         \
+    W(r->op)                                                                                                           \
+    W(r->primitive)                                                                                                    \
+    W(r->left_name)                                                                                                    \
+    W(r->left_dims)                                                                                                    \
+    W(r->right_name)                                                                                                   \
+    W(r->right_dims)
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 
@@ -299,7 +318,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 4
+#define UIR_PACKAGE_VERSION 5
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

@@ -250,6 +250,15 @@ static bool check_native(const checker *c, const uir_plan_native *n) {
     return is_text(c->plan, n->isa) && (n->section == UIR_PLAN_NONE || n->section < c->native_count);
 }
 
+static bool check_check(const checker *c, const uir_plan_check *k) {
+    const uint32_t texts[] = {k->node,      k->op,         k->primitive, k->left_name,
+                              k->left_dims, k->right_name, k->right_dims};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!is_text(c->plan, texts[i])) return false;
+    return k->relation <= UIR_RELATION_GE && k->or_one <= 1 && is_expression(c, k->left, c->plan->symbols_count) &&
+           is_expression(c, k->right, c->plan->symbols_count);
+}
+
 /* ---- steps ---- */
 static bool check_launch(const checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
@@ -448,6 +457,7 @@ static const char *find_fault(const checker *c) {
     CHECK(attributes, "an attribute", check_attribute(c, &p->attributes[i]))
     CHECK(natives, "a native object", check_native(c, &p->natives[i]))
     CHECK(kernels, "a kernel", check_kernel(c, &p->kernels[i]))
+    CHECK(checks, "a check", check_check(c, &p->checks[i]))
     CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
     if (!check_blocks(c)) return "the order of the steps";
     CHECK(steps, "a step", check_step(c, &p->steps[i]))

@@ -1,4 +1,5 @@
 /* Sizes become known: shapes of tensors, their places in a block of memory, launches. */
+#include "base/demand.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -377,6 +378,35 @@ static bool is_unchanged(const uir_runtime *r, uint32_t id) {
     return stage->valid;
 }
 
+/* The same words as the interpreter's (ir/interpret.c). */
+static uir_status refuse(uir_runtime *r, const uir_plan_check *k, int64_t left, int64_t right) {
+    static const int64_t one = 1;
+    const uir_plan *p = r->plan;
+    char message[512];
+    const char *node = uir_plan_get_text(p, k->node), *op = uir_plan_get_text(p, k->op);
+    uir_location where = {.node = *node ? node : NULL, .op = *op ? op : NULL};
+    uir_demand_describe(
+        (uir_demand_side){uir_plan_get_text(p, k->left_name), uir_plan_get_text(p, k->left_dims), left},
+        (uir_relation)k->relation, k->or_one ? &one : NULL,
+        (uir_demand_side){uir_plan_get_text(p, k->right_name), uir_plan_get_text(p, k->right_dims), right}, message,
+        sizeof message);
+    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, &where, "%s: %s", uir_plan_get_text(p, k->primitive),
+                     message);
+}
+
+static uir_status check_sizes(uir_runtime *r, const uir_rt_stage_info *info) {
+    for (uint32_t i = 0; i < info->checks.count; i++) {
+        const uir_plan_check *k = &r->plan->checks[info->checks.data[i]];
+        int64_t left, right;
+        if (!uir_plan_evaluate(r->plan, k->left, r->values, r->bound, &left) ||
+            !uir_plan_evaluate(r->plan, k->right, r->values, r->bound, &right))
+            continue;
+        if ((k->or_one && left == 1) || uir_relation_holds((uir_relation)k->relation, left, right)) continue;
+        return refuse(r, k, left, right);
+    }
+    return UIR_STATUS_OK;
+}
+
 /* What only a branch touches need not make sense unless the branch is taken: it is asked again then. */
 static uir_status try_tensor(uir_runtime *r, uint32_t tensor) {
     uir_diagnostics *diagnostics = r->diagnostics;
@@ -405,6 +435,7 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     uir_rt_stage *stage = &r->stages[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
     stage->valid = false;
+    UIR_TRY(check_sizes(r, info));
     for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(try_tensor(r, info->tensors.data[i]));
     for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(try_launch(r, info->launches.data[i]));
     collect_places(r, id);

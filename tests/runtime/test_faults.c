@@ -89,7 +89,7 @@ static void test_ports(void **state) {
     check_message(&s.f, "dim N = 0 should be at least 1");
     session_set(&s, 0, 2000, x);
     session_set(&s, 1, 2000, x);
-    assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
     check_message(&s.f, "no variant of kernel @twice is for the sizes (2000)");
     session_set(&s, 0, 4, x);
     session_set(&s, 1, 4, x);

@@ -332,6 +332,43 @@ def test_a_package_carries_its_tolerance():
 
 
 # ---- what is refused ----
+# Sizes that a model cannot take: op, attributes, shapes of inputs as declared and as given, constants, the words about it.
+MISFITS = [
+    ("Add", {}, {"a": (["n"], [3]), "b": (["m"], [4])}, {}, "broadcast: dim 0 of operand 0 is 3 (n) and must be 1 or 4"),
+    ("MatMul", {}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "l - k is 1 and must be 0"),
+    ("Gemm", {"transB": 1}, {"a": (["n", "k"], [2, 3]), "b": (["m", "l"], [4, 5])}, {}, "l - k is 2 and must be 0"),
+    ("Conv", {}, {"a": (["n", "c", "h", "w"], [1, 3, 5, 5]), "b": ([4, "d", 3, 3], [4, 2, 3, 3])}, {}, "d - c is -1 and must be 0"),
+    ("MaxPool", {"kernel_shape": [3, 3]}, {"a": (["n", 3, "h", "w"], [1, 3, 1, 1])}, {},
+     "dim 2 of the result is -1 (h - 2) and must be at least 0"),
+    ("Concat", {"axis": 1}, {"a": (["n", 2], [3, 2]), "b": (["m", 2], [4, 2])}, {},
+     "concat: dim 0 of operand 1 is 4 (m) and must be 3, as dim 0 of operand 0 (n)"),
+    ("Reshape", {}, {"a": (["n"], [7])}, {"s": [2, 3]}, "the number of elements of operand 0 is 7 (n) and must be 6"),
+    ("Expand", {}, {"a": (["n", 2], [3, 2])}, {"s": [4, 2]}, "dim 0 of operand 0 is 3 (n) and must be 1 or 4"),
+    ("Pad", {}, {"a": (["n"], [3])}, {"s": [-2, -2]}, "dim 0 of the result is -1 (n - 4) and must be at least 0"),
+    ("LayerNormalization", {}, {"a": (["n", "c"], [2, 3]), "b": (["d"], [4])}, {}, "dim 1 of operand 0 is 3 (c) and must be 1 or 4"),
+    ("Einsum", {"equation": "ij,jk->ik"}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "is 4 (l) and must be"),
+]
+
+
+def test_sizes_that_a_model_cannot_take():
+    """The same words and code, whatever runs the model: the node, its dims and what they are."""
+    for op, attributes, inputs, constants, words in MISFITS:
+        with Case() as c:
+            node = helper.make_node(op, [*inputs, *constants], ["y"], name="the node", **attributes)
+            initializers = [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants.items()]
+            m = save(make_model([node], [value(n, declared) for n, (declared, _) in inputs.items()], [value("y", None)],
+                                initializers), c.path("m.onnx"))
+            given = []
+            for n, (_, shape) in inputs.items():
+                np.save(c.path(n + ".npy"), np.zeros(shape, np.float32))
+                given += ["--input", f"{n}={c.path(n)}.npy"]
+            expect(run(PACK, m, "-o", c.path("m.uir"), "--no-native").returncode == RAN, f"{op}: no package")
+            said = [fails(BAD_FILE, "the node", words, command=[*command, "--quiet", *given]).err.split(": ", 1)[1]
+                    for command in ([RUN, m, "--device", "interpreter"], [RUN, m, "--device", "vm"], [RUN, m],
+                                    [RUN_PACKAGE, c.path("m.uir")])]
+            expect(len(set(said)) == 1, f"{op}: not the same words: {said}")
+
+
 def test_what_a_package_cannot():
     with Case() as c:
         p = packed(c, "--no-native")
