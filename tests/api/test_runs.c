@@ -99,11 +99,16 @@ static void statistics_are_of_the_last_run(void **state) {
     }
 }
 
-/* A wish to stop is for the run that goes on; with none, the next one runs. */
-static void a_session_runs_after_it_was_stopped(void **state) {
+/* A cancel that came before the run is the next run's, and that one's alone. */
+static void a_cancel_before_the_run_is_not_lost(void **state) {
     world *w = *state;
-    uir_session_cancel(w->session);
-    run(w);
+    assert_int_equal(uir_session_set_input(w->session, 0, w->input), UIR_STATUS_OK);
+    for (int times = 1; times < 3; times++) {
+        for (int i = 0; i < times; i++) uir_session_cancel(w->session);
+        assert_int_equal(uir_session_run(w->session), UIR_STATUS_CANCELLED);
+        run(w);
+        run(w);
+    }
 }
 
 /* A sequence is no tensor, though its elements have the dtype that is wanted. */
@@ -158,8 +163,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_elements_are_a_size),
         cmocka_unit_test_setup_teardown(statistics_are_of_the_last_run, begin, end),
-        cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin, end),
-        cmocka_unit_test_setup_teardown(a_session_runs_after_it_was_stopped, begin_vm, end),
+        cmocka_unit_test_setup_teardown(a_cancel_before_the_run_is_not_lost, begin, end),
+        cmocka_unit_test_setup_teardown(a_cancel_before_the_run_is_not_lost, begin_vm, end),
         cmocka_unit_test_setup_teardown(kinds_are_checked, begin, end),
         cmocka_unit_test_setup_teardown(kinds_are_checked, begin_vm, end),
     };
