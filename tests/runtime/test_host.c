@@ -172,7 +172,7 @@ static void test_how_many(void **state) {
         check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 1, &one, &k));
         assert_int_equal(uir_runtime_run(s.r), k <= 3 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
     }
-    check_message(&s.f, "k = 4 of 3 elements");
+    check_message(&s.f, "top_k: k is 4, axis 0 has 3 elements");
     session_end(&s);
 }
 

@@ -195,10 +195,9 @@ def test_unsupported_things_are_one_report():
         report = json.loads(done.stdout)
         expect(done.returncode == UNSUPPORTED and report["supported"] is False, "--can-run --json", done)
         expect({p["node"] for p in report["problems"]} == {"first", "third", "fourth", "fifth"}, "its problems", done)
-        for opset in (28, 1):
-            m = save(make_model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", None)],
-                                opset=opset), c.path("m.onnx"))
-            fails(UNSUPPORTED, "opset", command=[INTERPRET, m])
+        m = save(make_model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", None)], opset=28),
+                 c.path("m.onnx"))
+        fails(UNSUPPORTED, "opset", command=[INTERPRET, m])
         done = run(INTERPRET, c.model, "--can-run")
         expect(done.returncode == RAN and done.out.startswith("supported"), "--can-run", done)
 

@@ -284,7 +284,7 @@ int main(int count, char **words) {
     if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 1;
     uir_status status = uir_model_open_package_file(context, words[1], &options, &model);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, NULL, &session);
-    for (size_t i = 0; i < uir_context_message_count(context); i++) puts(uir_context_get_message(context, i).text);
+    for (size_t i = 0; i < uir_context_message_count(context); i++) puts(uir_context_get_message_text(context, i));
     printf("status %d\\n", (int)status);
     if (status != UIR_STATUS_OK) return 1;
     uir_session_destroy(session);
