@@ -91,6 +91,65 @@ const char *uir_model_get_output_name(const uir_model *model, size_t index) {
     return index < model->output_count ? model->outputs[index].port.name : "";
 }
 
+/* ---- by name ---- */
+
+enum { NAMES_SHOWN = 20 };
+
+/* The name that is nearest, when it is near enough to be meant; NULL none. */
+static const char *find_nearest(const uir_api_port *ports, uint32_t count, const char *name) {
+    const char *best = NULL;
+    size_t best_distance = strlen(name) / 3 + 2;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t distance = uir_edit_distance(name, ports[i].port.name);
+        if (!*ports[i].port.name || distance >= best_distance) continue;
+        best = ports[i].port.name;
+        best_distance = distance;
+    }
+    return best;
+}
+
+static uir_status refuse_name(uir_call *call, const uir_api_port *ports, uint32_t count, const char *kind,
+                              const char *name) {
+    const char *meant = find_nearest(ports, count, name);
+    uir_text names;
+    uir_text_init(&names, &call->context->allocator);
+    for (uint32_t i = 0; i < count && i < NAMES_SHOWN; i++)
+        uir_text_append_format(&names, "%s'%s'", i ? ", " : "", ports[i].port.name);
+    if (count > NAMES_SHOWN) uir_text_append_format(&names, " and %u more", count - NAMES_SHOWN);
+    uir_status status = uir_text_status(&names);
+    if (status == UIR_STATUS_OK)
+        status = uir_error(&call->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "the model has no %s '%s'; it has %s%s%s%s",
+                           kind, name, count ? names.data : "none", meant ? "; did you mean '" : "",
+                           meant ? meant : "", meant ? "'?" : "");
+    uir_text_deinit(&names);
+    return status;
+}
+
+static uir_status find_port(const uir_model *model, const uir_api_port *ports, uint32_t count, const char *kind,
+                            const char *name, size_t *out_index) {
+    uir_call call;
+    for (uint32_t i = 0; name && i < count; i++) {
+        if (strcmp(ports[i].port.name, name) != 0) continue;
+        *out_index = i;
+        return UIR_STATUS_OK;
+    }
+    uir_call_begin(&call, model->context);
+    uir_status status = name ? refuse_name(&call, ports, count, kind, name)
+                             : uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                                         "an %s is asked for without a name", kind);
+    return uir_call_end(&call, status, "asking about a model");
+}
+
+uir_status uir_model_find_input(const uir_model *model, const char *name, size_t *out_index) {
+    return find_port(model, model->inputs, model->input_count, "input", name, out_index);
+}
+
+uir_status uir_model_find_output(const uir_model *model, const char *name, size_t *out_index) {
+    return find_port(model, model->outputs, model->output_count, "output", name, out_index);
+}
+
+/* ---- what the file holds ---- */
+
 uir_status uir_model_get_native_code(const uir_model *model, size_t index, uir_native_code *out_code) {
     uir_package_native native;
     if (!model->is_file || index > UINT32_MAX || !uir_package_get_native(model->package, (uint32_t)index, &native))

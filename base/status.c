@@ -39,6 +39,10 @@ const char *uir_version(void) {
     return VERSION(UIR_VERSION_MAJOR, UIR_VERSION_MINOR, UIR_VERSION_PATCH);
 }
 
+uint32_t uir_version_number(void) {
+    return UIR_VERSION_NUMBER;
+}
+
 void uir_diagnostics_init(uir_diagnostics *diagnostics, const uir_allocator *allocator) {
     *diagnostics = (uir_diagnostics){.limit = DIAGNOSTIC_LIMIT};
     uir_arena_init(&diagnostics->arena, allocator);

@@ -47,6 +47,8 @@ extern "C" {
 #define UIR_VERSION_MAJOR 0
 #define UIR_VERSION_MINOR 1
 #define UIR_VERSION_PATCH 0
+/* The header's, to be compared with the library's, uir_version_number(). */
+#define UIR_VERSION_NUMBER (UIR_VERSION_MAJOR * 1000000 + UIR_VERSION_MINOR * 1000 + UIR_VERSION_PATCH)
 
 #if defined(__GNUC__)
 #define UIR_API __attribute__((visibility("default")))
@@ -83,7 +85,10 @@ typedef uir_status_code uir_status;
 
 UIR_API const char *uir_status_text(uir_status status);
 UIR_API int uir_status_exit_code(uir_status status);
+/* Of the library that the program runs with: "0.1.0", which lives as long as the program, and UIR_VERSION_NUMBER as it
+ * was then. */
 UIR_API const char *uir_version(void);
+UIR_API uint32_t uir_version_number(void);
 
 typedef enum uir_severity { UIR_SEVERITY_NOTE, UIR_SEVERITY_WARNING, UIR_SEVERITY_ERROR } uir_severity;
 
@@ -346,16 +351,20 @@ typedef struct uir_port {
     uir_dtype dtype;
     bool rank_known;
     uint32_t rank;
-    const int64_t *dims;
+    const int64_t *dims; /* these and all texts live as long as the model */
     const char *const *dim_names; /* "batch", "past + sequence"; "" for a fixed one */
 } uir_port;
 UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input(const uir_model *model, size_t index, uir_port *out_port);
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output(const uir_model *model, size_t index, uir_port *out_port);
-/* Their names alone; "" past the end. */
+/* Their names alone; "" past the end. They live as long as the model. */
 UIR_API const char *uir_model_get_input_name(const uir_model *model, size_t index);
 UIR_API const char *uir_model_get_output_name(const uir_model *model, size_t index);
+/* The index of the one so named, letter for letter. NOT_FOUND, with a message that has the names there are, and
+ * `out_index` as it was. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_find_input(const uir_model *model, const char *name, size_t *out_index);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_find_output(const uir_model *model, const char *name, size_t *out_index);
 /* What the model's file says of itself and holds; of a package, the file that it was made from, where it was noted. All
  * texts here live as long as the model. */
 typedef struct uir_model_contents {

@@ -80,6 +80,14 @@ static void ports_show_names_and_dims(void **state) {
     assert_true(y.rank == 2 && y.dims[1] == 3); /* inferred */
     assert_string_equal(y.dim_names[0], "batch");
     assert_string_equal(uir_model_get_output_name(model, 1), "z");
+    size_t index = 9;
+    assert_true(uir_model_find_input(model, "x", &index) == UIR_STATUS_OK && index == 0);
+    assert_true(uir_model_find_output(model, "z", &index) == UIR_STATUS_OK && index == 1);
+    assert_true(uir_model_find_output(model, "zz", &index) == UIR_STATUS_NOT_FOUND && index == 1);
+    assert_true(has_message(context, "the model has no output 'zz'; it has 'y', 'z'; did you mean 'z'?"));
+    assert_int_equal(uir_model_find_input(model, "something else", &index), UIR_STATUS_NOT_FOUND);
+    assert_true(has_message(context, "the model has no input 'something else'; it has 'x'"));
+    assert_int_equal(uir_model_find_input(model, NULL, &index), UIR_STATUS_INVALID_ARGUMENT);
     assert_string_equal(uir_model_get_metadata(model, "author"), "nobody");
     assert_null(uir_model_get_metadata(model, "title"));
     assert_int_equal(query_info(model).opset, 20);

@@ -54,6 +54,10 @@ static void test_tables(void **state) {
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", UIR_VERSION_MAJOR, UIR_VERSION_MINOR, UIR_VERSION_PATCH);
     assert_string_equal(uir_version(), version);
+    assert_int_equal(uir_version_number(), UIR_VERSION_NUMBER);
+    assert_int_equal(uir_version_number() / 1000000, UIR_VERSION_MAJOR);
+    assert_int_equal(uir_version_number() / 1000 % 1000, UIR_VERSION_MINOR);
+    assert_int_equal(uir_version_number() % 1000, UIR_VERSION_PATCH);
 }
 
 /* Another program's words keep their lines; what a terminal acts on does not stay. */
