@@ -131,6 +131,7 @@ static const uir_model_table cached_model = {
     .prepare_interpreter = prepare_interpreter,
     .interpret = uir_session_interpret,
     .get_node_statistics = uir_session_get_interpreted,
+    .get_slice = uir_session_get_interpreted_slice,
 };
 
 /* ---- facts of the model, kept as metadata before its own ---- */

@@ -87,5 +87,6 @@ void uir_model_cached_deinit(uir_model_code *code);
 /* interpret.c */
 uir_status uir_session_interpret(uir_call *call, uir_session *session);
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node);
+bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice);
 
 #endif

@@ -69,6 +69,7 @@ typedef struct uir_model_table {
     /* The interpreter; NULL where there is no graph to interpret. */
     uir_status (*interpret)(uir_call *call, uir_session *session);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
+    bool (*get_slice)(const uir_session *session, size_t index, uir_trace_slice *out_slice);
 } uir_model_table;
 
 struct uir_model {
@@ -120,6 +121,12 @@ typedef struct uir_bound_input {
     int64_t shape[UIR_API_MAX_RANK], strides[UIR_API_MAX_RANK];
 } uir_bound_input;
 
+/* Of the interpreter. */
+typedef struct uir_session_slice {
+    uint32_t node;
+    double begin_ms, ms;
+} uir_session_slice;
+
 struct uir_session {
     uir_model *model;
     uint32_t threads;
@@ -134,6 +141,10 @@ struct uir_session {
     uir_datum **datums;      /* scratch for a run: inputs, then outputs */
     uir_node_time *times;    /* by node of the graph, when the interpreter runs it */
     uint32_t time_count;
+    bool trace;
+    double began_ms; /* an interpreted run */
+    uir_vector(uir_session_slice) slices;
+    uir_arena slice_arena;
     uir_run_statistics statistics;
 };
 /* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each that is not bound. */

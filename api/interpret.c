@@ -10,6 +10,9 @@ static void after_node(void *user, const uir_module *module, uir_node_id node, d
     session->times[node.id].ms += ms;
     session->times[node.id].calls++;
     session->statistics.interpreter_calls++;
+    if (!session->trace) return;
+    uir_session_slice slice = {node.id, uir_api_now_ms() - session->began_ms - ms, ms};
+    (void)!uir_vector_push(&session->slice_arena, &session->slices, slice);
 }
 
 uir_status uir_session_interpret(uir_call *call, uir_session *session) {
@@ -18,9 +21,11 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     uir_interpreter_options options = {
         .cancel = &session->cancel, .after_node = after_node, .user = session, .threads = session->threads};
     memset(session->times, 0, session->time_count * sizeof *session->times);
-    session->statistics = (uir_run_statistics){.ran_on = UIR_INTERPRETER_NAME};
+    session->statistics = (uir_run_statistics){.ran_on = UIR_INTERPRETER_NAME, .threads = session->threads};
     UIR_TRY(uir_session_take_inputs(call, session));
-    double start = uir_api_now_ms();
+    uir_arena_reset(&session->slice_arena);
+    memset(&session->slices, 0, sizeof session->slices);
+    double start = session->began_ms = uir_api_now_ms();
     UIR_TRY(uir_module_interpret(uir_model_get_source(model)->module, &model->context->allocator, &call->diagnostics,
                                  &options, session->datums, model->input_count, results, model->output_count,
                                  &session->statistics.peak_bytes));
@@ -44,4 +49,18 @@ bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_n
         return true;
     }
     return false;
+}
+
+bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
+    const uir_module *module = uir_model_get_source(session->model)->module;
+    if (index >= session->slices.count) return false;
+    const uir_session_slice *slice = &session->slices.data[index];
+    const uir_node_info *node = uir_node_get(module, (uir_node_id){slice->node});
+    *out_slice = (uir_trace_slice){.name = uir_string_text(&module->strings, node->name),
+                                   .op = uir_op_get_row(node->origin)->name,
+                                   .kernel = uir_op_get_row(node->op)->name,
+                                   .by = UIR_INTERPRETER_NAME,
+                                   .begin_ms = slice->begin_ms > 0 ? slice->begin_ms : 0,
+                                   .ms = slice->ms};
+    return true;
 }

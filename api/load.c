@@ -291,6 +291,7 @@ static const uir_model_table compiled_model = {
     .get_input_shape = get_input_shape,
     .interpret = uir_session_interpret,
     .get_node_statistics = uir_session_get_interpreted,
+    .get_slice = uir_session_get_interpreted_slice,
 };
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,

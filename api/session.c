@@ -50,6 +50,8 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;
     session->threads = options->threads ? options->threads : uir_core_count();
+    session->trace = options->trace;
+    uir_arena_init(&session->slice_arena, &model->context->allocator);
     session->statistics.ran_on = UIR_INTERPRETER_NAME;
     bool interpreted = !model->package || (options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
     uir_status status = UIR_STATUS_OK;
@@ -60,6 +62,7 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     if (status == UIR_STATUS_OK && !interpreted) {
         uir_runtime_options runtime = {.threads = session->threads,
                                        .measure = true,
+                                       .trace = session->trace,
                                        .parallel = options->parallel,
                                        .parallel_user = options->parallel_user};
         session->statistics.ran_on = model->info.device;
@@ -106,6 +109,7 @@ void uir_session_destroy(uir_session *session) {
     if (session->bound) uir_release(allocator, session->bound, outputs * sizeof *session->bound);
     if (session->held) uir_release(allocator, session->held, inputs * sizeof *session->held);
     if (session->times) uir_release(allocator, session->times, session->time_count * sizeof *session->times);
+    uir_arena_deinit(&session->slice_arena);
     uir_release(allocator, session, sizeof *session);
 }
 
@@ -421,7 +425,8 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
                                                .groups = s.kernels,
                                                .kernels = model->info.kernel_count,
                                                .phases = s.phases,
-                                               .dram_bytes = s.dram_bytes};
+                                               .dram_bytes = s.dram_bytes,
+                                               .threads = s.threads};
     return UIR_STATUS_OK;
 }
 
@@ -668,5 +673,34 @@ uir_status uir_session_get_node_statistics(const uir_session *session, size_t in
     if (!found) return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_node_statistics, &node, out_node),
+                        "asking about a run");
+}
+
+static bool get_runtime_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
+    uir_runtime_slice slice;
+    uir_runtime_step step;
+    if (!uir_runtime_get_slice(session->runtime, index, &slice) ||
+        !uir_runtime_get_step(session->runtime, slice.step, &step))
+        return false;
+    *out_slice = (uir_trace_slice){.name = step.node,
+                                   .op = step.op,
+                                   .kernel = step.kernel,
+                                   .by = *step.by ? step.by : step.kind,
+                                   .thread = slice.thread,
+                                   .phase = slice.phase,
+                                   .indices = slice.indices,
+                                   .begin_ms = slice.begin_ms,
+                                   .ms = slice.end_ms - slice.begin_ms};
+    return true;
+}
+
+uir_status uir_session_get_trace_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
+    uir_call call;
+    uir_trace_slice slice;
+    bool found = session->runtime ? get_runtime_slice(session, index, &slice)
+                                  : session->model->table->get_slice(session, index, &slice);
+    if (!found) return UIR_STATUS_NOT_FOUND;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_trace_slice, &slice, out_slice),
                         "asking about a run");
 }

@@ -318,11 +318,14 @@ uir_status uir_rt_run_block(uir_runtime *r, uint32_t block) {
     const uir_plan_block *b = &r->plan->blocks[block];
     for (uint32_t i = 0; i < b->step_count; i++) {
         uint32_t step = b->first_step + i;
-        uint64_t start = r->options.measure ? uir_rt_now() : 0;
+        bool whole = r->options.trace && r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH; /* those by thread */
+        uint64_t start = r->options.measure || whole ? uir_rt_now() : 0;
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
         UIR_TRY(runners[r->plan->steps[step].kind](r, step));
         r->steps[step].calls++;
-        if (r->options.measure) r->steps[step].nanoseconds += uir_rt_now() - start;
+        uint64_t end = r->options.measure || whole ? uir_rt_now() : 0;
+        if (r->options.measure) r->steps[step].nanoseconds += end - start;
+        if (whole) uir_rt_trace(r, 0, (uir_rt_slice){start, end, step, 0, 0});
     }
     return UIR_STATUS_OK;
 }

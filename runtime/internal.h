@@ -173,6 +173,17 @@ typedef struct uir_rt_step_statistics {
     bool planned;            /* those of a planned one */
 } uir_rt_step_statistics;
 
+/* What one thread did of a step, while a run is traced. */
+typedef struct uir_rt_slice {
+    uint64_t begin, end; /* nanoseconds */
+    uint32_t step, phase;
+    uint64_t indices; /* parallel ones of the phase; 0: the step has none */
+} uir_rt_slice;
+typedef struct uir_rt_track {
+    uir_rt_slice *slices;
+    size_t count, capacity;
+} uir_rt_track;
+
 struct uir_runtime {
     uir_arena arena; /* what is sized by the plan */
     uir_allocator allocator;
@@ -185,6 +196,8 @@ struct uir_runtime {
     uir_runtime_options options;
     uint32_t threads;
     uir_driver_scratch *scratch; /* per thread */
+    uir_rt_track *tracks;        /* the same */
+    uint64_t began;              /* the last run */
     size_t scratch_needed;
     int64_t *values; /* per symbol */
     bool *bound;
@@ -261,6 +274,8 @@ uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
 uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
 uir_status uir_rt_run_block(uir_runtime *r, uint32_t block);
+/* Of the thread that calls; without memory for it the slice is left out. */
+void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice);
 /* BAD_DATA and the like, naming the step's node. */
 uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
 

@@ -267,7 +267,7 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
 typedef struct phase_job {
     uir_runtime *r;
     const uir_rt_launch *launch;
-    uint32_t phase;
+    uint32_t step, phase;
     int64_t total, chunk;
     _Atomic(int64_t) next;
     atomic_int status;
@@ -275,9 +275,11 @@ typedef struct phase_job {
 
 static void run_part(void *context, uint32_t thread) {
     phase_job *job = context;
+    uint64_t start = job->r->options.trace ? uir_rt_now() : 0;
+    int64_t done = 0;
     while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK) {
         int64_t begin = atomic_fetch_add_explicit(&job->next, job->chunk, memory_order_relaxed);
-        if (begin >= job->total) return;
+        if (begin >= job->total) break;
         int64_t end = job->total - begin < job->chunk ? job->total : begin + job->chunk;
         uir_status status = uir_rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
                                                      : job->launch->driver->run(&job->launch->base, job->phase,
@@ -286,7 +288,10 @@ static void run_part(void *context, uint32_t thread) {
             int ok = UIR_STATUS_OK;
             atomic_compare_exchange_strong(&job->status, &ok, (int)status);
         }
+        done += end - begin;
     }
+    if (done && job->r->options.trace)
+        uir_rt_trace(job->r, thread, (uir_rt_slice){start, uir_rt_now(), job->step, job->phase, (uint64_t)done});
 }
 
 static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
@@ -294,7 +299,7 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
     uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
     if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
-    phase_job job = {.r = r, .launch = l, .phase = phase, .total = total, .chunk = total, .next = begin};
+    phase_job job = {.r = r, .launch = l, .step = step, .phase = phase, .total = total, .chunk = total, .next = begin};
     if (total == begin) return UIR_STATUS_OK;
     if (threads < 2) {
         run_part(&job, 0);

@@ -122,6 +122,7 @@ const char *uir_package_get_source(const uir_package *package, uint32_t index, s
 typedef struct uir_runtime_options {
     uint32_t threads; /* 0: the cores that affinity and cgroup quota allow */
     bool measure;     /* time per step */
+    bool trace;       /* what each thread does when: uir_runtime_get_slice */
     /* The caller's threads: runs task(context, i) for every i < count, on any threads, and returns when all are done;
      * NULL: the runtime's own pool. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
@@ -214,6 +215,16 @@ typedef struct uir_runtime_step {
 } uir_runtime_step;
 /* false past the end. */
 bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
+
+/* One stretch of time that a thread gave to a step of the last run, by thread and in the order of their ends; false
+ * past the end, and where the runtime does not trace. */
+typedef struct uir_runtime_slice {
+    uint32_t thread;         /* 0: who called the run */
+    uint32_t step, phase;    /* for uir_runtime_get_step; of a launch */
+    uint64_t indices;        /* of the phase's parallel indices; 0 where there are none */
+    double begin_ms, end_ms; /* from the beginning of the run */
+} uir_runtime_slice;
+bool uir_runtime_get_slice(const uir_runtime *runtime, size_t index, uir_runtime_slice *out_slice);
 
 /* Whether the runtime computes the primitive of that name itself. */
 bool uir_runtime_has_host_op(const char *name);

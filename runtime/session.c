@@ -38,6 +38,7 @@ static uir_status make_parts(uir_runtime *r) {
 #define MAKE(field, count)                                                                                             \
     UIR_TRY_ALLOCATE(r->field, uir_arena_allocate_array(&r->arena, (size_t)(count) + 1, sizeof *r->field))
     MAKE(scratch, r->threads);
+    MAKE(tracks, r->threads);
     MAKE(values, p->symbols_count);
     MAKE(bound, p->symbols_count);
     MAKE(shapes, r->analysis->shape_count);
@@ -102,6 +103,10 @@ void uir_runtime_destroy(uir_runtime *r) {
     uir_rt_pool_destroy(r->pool);
     for (uint32_t t = 0; r->scratch && t < r->threads; t++) {
         if (r->scratch[t].data) uir_release(&r->allocator, r->scratch[t].data, r->scratch[t].size);
+    }
+    for (uint32_t t = 0; r->tracks && t < r->threads; t++) {
+        uir_rt_track *track = &r->tracks[t];
+        if (track->slices) uir_release(&r->allocator, track->slices, track->capacity * sizeof *track->slices);
     }
     for (uint32_t i = 0; r->stages && i < r->analysis->stages.count; i++) uir_rt_buffer_release(r, &r->stages[i].block);
     for (uint32_t i = 0; r->launches && i < r->analysis->launch_count; i++) {
@@ -346,6 +351,8 @@ static void sum_memory(uir_runtime *r) {
 uir_status uir_runtime_run(uir_runtime *r) {
     uint64_t start = uir_rt_now();
     r->ran = false;
+    r->began = start;
+    for (uint32_t t = 0; t < r->threads; t++) r->tracks[t].count = 0;
     r->statistics = (uir_runtime_statistics){0};
     memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
     for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].failure[0] = 0;
@@ -442,6 +449,38 @@ uir_status uir_runtime_count_traffic(uir_runtime *r) {
     }
     r->statistics.dram_bytes = total;
     return UIR_STATUS_OK;
+}
+
+/* ---- tracing ---- */
+void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice) {
+    uir_rt_track *track = &r->tracks[thread];
+    if (track->count == track->capacity) {
+        size_t capacity = track->capacity ? 2 * track->capacity : 256, size = sizeof *track->slices;
+        uir_rt_slice *grown = uir_reallocate(&r->allocator, track->slices, track->capacity * size, capacity * size);
+        if (!grown) return;
+        track->slices = grown;
+        track->capacity = capacity;
+    }
+    track->slices[track->count++] = slice;
+}
+
+bool uir_runtime_get_slice(const uir_runtime *r, size_t index, uir_runtime_slice *out) {
+    for (uint32_t t = 0; t < r->threads; t++) {
+        const uir_rt_track *track = &r->tracks[t];
+        if (index >= track->count) {
+            index -= track->count;
+            continue;
+        }
+        const uir_rt_slice *s = &track->slices[index];
+        *out = (uir_runtime_slice){.thread = t,
+                                   .step = s->step,
+                                   .phase = s->phase,
+                                   .indices = s->indices,
+                                   .begin_ms = (double)(s->begin - r->began) * 1e-6,
+                                   .end_ms = (double)(s->end - r->began) * 1e-6};
+        return true;
+    }
+    return false;
 }
 
 /* ---- what it says ---- */

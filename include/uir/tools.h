@@ -135,6 +135,21 @@ typedef struct uir_node_statistics {
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_node_statistics(const uir_session *session, size_t index,
                                                                    uir_node_statistics *out_node);
 
+/* A stretch of time that one thread gave to a node in the last run of a session with `trace`, by thread and in the order of
+ * their ends; those of loops and branches hold those of the nodes in them. NOT_FOUND, without a message, past the end. Texts live as long as the
+ * session. */
+typedef struct uir_trace_slice {
+    size_t struct_size;
+    const char *name, *op;  /* of the ONNX node it came from */
+    const char *kernel, *by; /* as in uir_node_statistics; "" and what the step is ("copy") where nothing is computed */
+    uint32_t thread;         /* 0: the one that called the run */
+    uint32_t phase;          /* of the kernel */
+    uint64_t indices;        /* how many of the phase's parallel indices this thread did; 0 where there are none */
+    double begin_ms, ms;     /* from the beginning of the run; how long */
+} uir_trace_slice;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_trace_slice(const uir_session *session, size_t index,
+                                                               uir_trace_slice *out_slice);
+
 /* Counts what the slices of the last run's launches moved in device memory, by walking the kernels without computing:
  * dram_bytes of the statistics, and of the nodes', are these from then on, until the next run. A slice counts each time
  * it is read, whatever a cache would have kept; copies that a run left out do not count. UNSUPPORTED in a session of

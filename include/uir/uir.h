@@ -453,6 +453,7 @@ typedef struct uir_session_options {
      * that runs the session. NULL: the session has threads of its own. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
     void *parallel_user;
+    bool trace; /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
 } uir_session_options;
 
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
@@ -500,6 +501,7 @@ typedef struct uir_run_statistics {
     uint64_t native_calls, vm_calls, vendor_calls, host_calls;
     uint64_t groups, kernels, phases; /* launches; different kernels among them; phases of the launches */
     uint64_t dram_bytes;              /* of the tensors that kernels read and wrote */
+    uint64_t threads;                 /* that the session has */
 } uir_run_statistics;
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_statistics(const uir_session *session,
                                                               uir_run_statistics *out_statistics);

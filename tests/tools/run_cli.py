@@ -618,7 +618,11 @@ def test_random_inputs():
 
 JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
-               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list}
+               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
+               "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
+               "runs_per_second": (float, int, type(None)), "profile": (dict, type(None))}
+OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
+NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops"}
 
 
 def test_json():
@@ -640,18 +644,41 @@ def test_json():
             else:
                 expect(steady["n"] == 0 and steady["p50"] is None, f"{steady}")
             output, = report["outputs"]
-            expect(set(output) == {"name", "dtype", "shape", "max_abs", "max_rel", "agree"}, "fields of an output")
+            expect(set(output) == OUTPUT_FIELDS, f"fields of an output: {output}")
+            expect(report["model"] == c.model and report["threads"] >= 1, "model and threads")
+            expect(set(report["tolerance"]) == {"source", "rtol", "atol", "atol_relative_to_max", "integers"}, "tolerance")
+            only, = report["data_sets"]
+            expect(only["data"] == (data if "--data" in more else None) and only["outputs"] == [output], f"{only}")
+            if "--data" in more:
+                expect(output["count"] == 8 and output["differing"] == 0 and output["cosine"] > 0.999, f"{output}")
             expect(output["name"] == "y" and output["dtype"] == "f32", "an output")
             expect(output["agree"] is (True if "--data" in more else None), "whether it agrees")
             for node in report["nodes"]:
-                expect(set(node) == {"name", "op", "by", "kernel", "why"}, "fields of a node")
+                expect(set(node) == NODE_FIELDS and node["ms"] >= 0 and node["calls"] == 1, f"fields of a node: {node}")
         write_set(data, c.x, c.y * np.float32(np.nan))
         done = run(INTERPRET, c.model, "--json", "--data", data)
         report = json.loads(done.stdout)
         expect(done.returncode == DIFFERS and report["agree"] is False, "a difference as JSON", done)
         documented = open(os.path.join(ROOT, "docs", "json.md")).read()
-        for name in JSON_FIELDS:
+        for name in (*JSON_FIELDS, *OUTPUT_FIELDS, *NODE_FIELDS, "data_sets", "runs", "source"):
             expect(f"`{name}`" in documented, f"docs/json.md lacks {name}")
+
+
+def test_json_of_several_data_sets():
+    with Case() as c:
+        for i in range(3):
+            write_set(c.path("sets", f"test_data_set_{i}"), c.x * (i + 1), c.y * (i + 1) + np.float32(i == 1))
+        done = run(INTERPRET, c.model, "--data", c.path("sets"), "--json", "--threads", "2")
+        report = json.loads(done.stdout)
+        sets = report["data_sets"]
+        expect(done.returncode == DIFFERS and report["cases"] == len(sets) == 3 and not report["agree"], f"{report}", done)
+        expect([s["agree"] for s in sets] == [True, False, True], f"{sets}")
+        expect([os.path.basename(s["data"]) for s in sets] == [f"test_data_set_{i}" for i in range(3)], f"{sets}")
+        wrong, = sets[1]["outputs"]
+        expect(wrong["differing"] == wrong["count"] == 8 and wrong["max_abs"] == 1 and wrong["cosine"] < 1, f"{wrong}")
+        expect(sets[2]["outputs"] == report["outputs"] and report["threads"] == 2, f"{report}")
+        expect(report["tolerance"] == {"source": "default", "rtol": None, "atol": 0, "atol_relative_to_max": None,
+                                       "integers": 0} and wrong["rtol"] == 1e-3, f"{report['tolerance']}")
 
 
 def test_lists_and_help():
@@ -868,29 +895,114 @@ def test_profile():
         expect(done.returncode == RAN and "Modelled" not in done.out and "%" in done.out, "the interpreter's profile", done)
 
 
+def read_trace(path):
+    """The slices by thread, and the names of the threads."""
+    with open(path, encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    slices = {}
+    for e in events:
+        if e["ph"] == "X":
+            expect(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] and set(e["args"]) == {"node", "op", "phase", "indices"}, f"{e}")
+            slices.setdefault(e["tid"], []).append(e)
+    return slices, names
+
+
 def test_trace():
     with Case() as c:
         for device in ("interpreter", "vm"):
             done = run(RUN, c.model, "--device", device, "--trace", c.path("trace.json"), "--quiet")
             expect(done.returncode == RAN and not done.stdout, "--trace", done)
-            with open(c.path("trace.json"), encoding="utf-8") as f:
-                events = json.load(f)["traceEvents"]
-            expect(events and any(e["args"]["node"] == "product" for e in events), f"{events}")
-            end = 0
-            for e in events:
-                expect(e["ph"] == "X" and e["dur"] >= 0 and abs(e["ts"] - end) < 1e-6 and e["cat"] == device, f"{e}")
-                expect(e["name"] and e["args"]["calls"] >= 1, f"{e}")
-                end = e["ts"] + e["dur"]
+            slices, names = read_trace(c.path("trace.json"))
+            expect(any(e["args"]["node"] == "product" and e["cat"] == device for e in slices[0]), f"{slices}")
+            expect(set(slices) <= set(names) and names[0] == "caller", f"{names}")
         fails(FAILED, "--trace", "absent", command=[INTERPRET, c.model, "--trace", c.path("absent", "x"), "--quiet"])
+
+
+def test_trace_of_threads():
+    """Of a kernel whose work is shared out, the threads' slices are all of it, and no thread does two things at once."""
+    with Case() as c:
+        m = save(make_model([helper.make_node("Exp", ["x"], ["h"], name="grow"), helper.make_node("MatMul", ["h", "h"], ["y"], name="product")],
+                            [value("x", ["n", "n"])], [value("y", None)]), c.path("m.onnx"))
+        seen, first = set(), None
+        for _ in range(20):  # which threads come in time is the machine's to say
+            done = run(RUN, m, "--device", "vm", "--threads", "4", "--dim", "n=192", "--trace", c.path("t.json"), "--quiet")
+            expect(done.returncode == RAN, "--trace", done)
+            slices, names = read_trace(c.path("t.json"))
+            expect(set(names) == {0, 1, 2, 3} and set(slices) <= set(names), f"{names}")
+            sums = {}
+            for thread, of_thread in slices.items():
+                end = 0
+                for e in sorted(of_thread, key=lambda e: e["ts"]):
+                    expect(e["ts"] >= end - 1e-3, f"two slices of thread {thread} at once: {e}")
+                    end = e["ts"] + e["dur"]
+                    key = (e["name"], e["args"]["phase"])
+                    sums[key] = sums.get(key, 0) + e["args"]["indices"]
+            first = first or sums
+            expect(sums == first and len(sums) == 2, f"the indices that all threads did: {sums}, and before {first}")
+            seen |= set(slices)
+            if len(seen) > 1:
+                break
+        expect(len(seen) > 1, "no other thread did anything")
 
 
 def test_bench():
     with Case() as c:
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")
-        expect(done.returncode == RAN and re.search(r"P50 [\d.]+ P90 [\d.]+ P99 [\d.]+ ms over [1-9]\d* runs", done.out),
-               "--bench", done)
+        expect(done.returncode == RAN and re.search(r"P50 [\d.]+ P90 [\d.]+ P99 [\d.]+ ms over [1-9]\d* runs, [\d.e+]+ runs/s",
+                                                    done.out), "--bench", done)
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0")
         expect(done.returncode == RAN and "over 1 runs" in done.out, "--bench for no time runs once", done)
+        for more, runs in ((["--iterations", "7"], 7), (["--iterations", "7", "--seconds", "0"], 1),
+                           (["--iterations", "5", "--sessions", "3"], 15), (["--iterations", "4", "--sessions", "1"], 4)):
+            for device in ("interpreter", "vm"):
+                done = run(RUN, c.model, "--device", device, "--bench", "--json", "--threads", "1", *more)
+                report = json.loads(done.stdout)
+                expect(report["steady_ms"]["n"] == runs and report["runs_per_second"] > 0, f"{more}: {report}", done)
+                several = int(more[3]) if "--sessions" in more else 1
+                expect(report["sessions"] == {"n": several, "threads": 1}, f"{more}: {report['sessions']}")
+        done = run(INTERPRET, c.model, "--bench", "--iterations", "3", "--sessions", "2", "--threads", "2")
+        expect("over 6 runs in 2 sessions of 2 threads at once" in done.out, "--sessions", done)
+        for words, more in ((["--iterations", "--bench"], ["--iterations", "3"]), (["--sessions", "--bench"], ["--sessions", "2"]),
+                            (["at least 1"], ["--bench", "--iterations", "0"]), (["1 to 256"], ["--bench", "--sessions", "0"]),
+                            (["1 to 256"], ["--bench", "--sessions", "999"]), (["--iterations"], ["--bench", "--iterations", "x"])):
+            fails(USAGE, *words, command=[INTERPRET, c.model, *more])
+
+
+def test_bench_waits_for_kernels():
+    """On a cold cache too what is measured are the compiled kernels, and that they were waited for is said."""
+    with Case() as c:
+        for option in ("--bench", "--profile"):
+            done = run(RUN, c.model, "--no-cache", option, "--iterations", "3")
+            expect(done.returncode == RAN and re.search(r"waited [\d.]+ ms for the kernels", done.out) and "by cpu" in done.out,
+                   f"{option} on a cold cache", done)
+            report = json.loads(run(RUN, c.model, "--no-cache", option, "--iterations", "3", "--json").out)
+            expect(report["ran_on"] == "cpu" and report["calls"]["vm"] == 0 and report["wait_ms"] > 0, f"{option}: {report}")
+        expect("waited" not in run(RUN, c.model, "--device", "vm", "--bench", "--iterations", "3").out, "the VM waits for nothing")
+        done = run(RUN, c.model, "--no-cache", "--bench", "--iterations", "3", env={"CC": "/bin/false"})
+        expect(done.returncode == RAN and "by vm" in done.out and done.err.count("warning") == 1, "no compiler", done)
+
+
+def test_profile_as_json():
+    """Times by node and by kernel, medians of several runs."""
+    with Case() as c:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"), helper.make_node("Softmax", ["p"], ["y"])]
+        model = save(make_model(nodes, [value("x", ["n", 64])], [value("y", None)],
+                                [numpy_helper.from_array(np.ones((64, 64), np.float32), "w")]), c.path("m.onnx"))
+        for device in ("vm", "interpreter"):
+            done = run(RUN, model, "--device", device, "--profile", "--json", "--dim", "n=16", "--seconds", "0.1")
+            report = json.loads(done.out)
+            profile = report["profile"]
+            expect(done.returncode == RAN and profile["runs"] >= 1 and profile["ms"] > 0, f"{profile}", done)
+            for part in (report["nodes"], profile["kernels"]):
+                expect(part and abs(sum(k["ms"] for k in part) - profile["ms"]) <= 1e-6 * profile["ms"], f"{part}")
+            expect(set(profile["limits"]) == {"threads", "bytes_per_second", "flops_per_second"}, "limits")
+            documented = open(os.path.join(ROOT, "docs", "json.md")).read()
+            for name in (*profile, *profile["kernels"][0]):
+                expect(f"`{name}`" in documented, f"docs/json.md lacks {name}")
+        expect(json.loads(run(RUN, model, "--device", "vm", "--json").out)["profile"] is None, "no profile unasked")
+        done = run(RUN, model, "--device", "vm", "--profile", "--iterations", "9")
+        expect("medians of 9 steady runs" in done.out, "how many runs", done)
 
 
 # ---- surroundings ----

@@ -3,6 +3,7 @@
 #include "debug.h"
 #include "clock.h"
 #include "info.h"
+#include "json.h"
 #include "output.h"
 #include "printable.h"
 #include "progress.h"
@@ -10,6 +11,7 @@
 #include "report.h"
 #include "query.h"
 #include "saved.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,18 +21,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a signal needs: the session to stop, and which signal came. */
-static uir_session *volatile running_session;
+/* What a signal needs: the sessions to stop, and which signal came. */
+static uir_session *volatile running_sessions[STEADY_MAX_SESSIONS];
 static volatile sig_atomic_t caught_signal;
 
 static volatile bool check_cancelled;
 
 static void on_signal(int number) {
-    uir_session *session = running_session;
     if (caught_signal) _exit(128 + number); /* again: at once */
     caught_signal = number;
     check_cancelled = true;
-    if (session) uir_session_cancel(session);
+    for (size_t i = 0; i < STEADY_MAX_SESSIONS; i++) {
+        uir_session *session = running_sessions[i];
+        if (session) uir_session_cancel(session);
+    }
 }
 
 static bool show_progress(void *user, const char *stage, double fraction) {
@@ -41,43 +45,14 @@ static bool show_progress(void *user, const char *stage, double fraction) {
 }
 
 /* ---- one case ---- */
-static uir_status run_once(uir_session *session, double *out_ms) {
+static uir_status run_once(uir_session *session, size_t slot, double *out_ms) {
     double start = now_ms();
-    running_session = session;
+    running_sessions[slot] = session;
     uir_status status = uir_session_run(session);
-    running_session = NULL;
+    running_sessions[slot] = NULL;
     *out_ms = now_ms() - start;
     /* A signal that came just before the run began was not seen by it. */
     return status == UIR_STATUS_OK && caught_signal ? UIR_STATUS_CANCELLED : status;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static uir_status bench(uir_session *session, const run_options *options, run_times *times) {
-    enum { MOST = 1 << 20 };
-    double seconds = options->has_seconds ? options->seconds : 2, ms;
-    int64_t warmup = options->has_warmup ? options->warmup : 1;
-    double *samples = malloc(MOST * sizeof *samples);
-    if (!samples) return UIR_STATUS_OUT_OF_MEMORY;
-    uir_status status = UIR_STATUS_OK;
-    for (int64_t i = 0; i < warmup && status == UIR_STATUS_OK; i++) status = run_once(session, &ms);
-    double end = now_ms() + seconds * 1e3;
-    while (status == UIR_STATUS_OK && times->count < MOST) {
-        status = run_once(session, &samples[times->count]);
-        if (status == UIR_STATUS_OK) times->count++;
-        if (now_ms() >= end) break;
-    }
-    if (times->count) {
-        qsort(samples, times->count, sizeof *samples, compare_doubles);
-        times->p50_ms = samples[(times->count - 1) / 2];
-        times->p90_ms = samples[(times->count - 1) * 9 / 10];
-        times->p99_ms = samples[(times->count - 1) * 99 / 100];
-    }
-    free(samples);
-    return status;
 }
 
 static uir_status compare_outputs(uir_session *session, const run_case *c, case_result *result) {
@@ -198,8 +173,12 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
         status = uir_session_set_input(session, i, c->inputs[i]);
     if (status == UIR_STATUS_OK && options->check) status = check_case(context, options, c);
-    if (status == UIR_STATUS_OK) status = run_once(session, &result->times.first_ms);
-    if (status == UIR_STATUS_OK && options->bench) status = bench(session, options, &result->times);
+    if (status == UIR_STATUS_OK) status = run_once(session, 0, &result->times.first_ms);
+    if (status != UIR_STATUS_OK) return status;
+    result->statistics = query_statistics(session);
+    bool several = options->bench && options->sessions > 1;
+    if (options->profile || (options->bench && !several)) status = steady_measure(session, options, run_once, result);
+    if (status == UIR_STATUS_OK && several) status = steady_measure_sessions(model, options, c, run_once, result);
     if (status != UIR_STATUS_OK) return status;
     result->statistics = query_statistics(session);
     if (options->profile && status == UIR_STATUS_OK) {
@@ -227,13 +206,13 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
 }
 
 static void show_case(uir_model *model, uir_session *session, const run_options *options, const run_case *c,
-                      const case_result *result) {
+                      const case_result *result, double wait_ms) {
     if (options->quiet || options->json) return;
     report_inputs(model, c);
     report_outputs(model, session, c, result);
-    report_times(model, result);
+    report_times(model, result, wait_ms);
     if (options->explain) report_nodes(session);
-    if (options->profile) report_profile(session, &result->limits);
+    if (options->profile) report_profile(session, result);
 }
 
 /* What the messages, which follow, do not know: where the inputs came from. */
@@ -254,16 +233,18 @@ static void announce(size_t index, size_t count) {
     progress_set(what);
 }
 
-static uir_status run_cases(uir_context *context, uir_model *model, const run_options *options) {
+static uir_status run_cases(uir_context *context, uir_model *model, const run_options *options, double wait_ms) {
     char **folders = NULL;
     size_t count = 0;
     uir_session *session = NULL;
-    bool agree = true;
+    cJSON *sets = options->json ? cJSON_CreateArray() : NULL;
+    report_facts facts = {options->model, options->device ? options->device : "cpu", wait_ms, 0, true};
     uir_session_options session_options = {.struct_size = sizeof session_options,
-                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
+                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
+                                           .trace = options->trace != NULL};
     uir_status status = case_folders(options, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
-    size_t cases = count ? count : 1;
+    size_t cases = facts.cases = count ? count : 1;
     for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         case_result result = {0};
@@ -281,12 +262,12 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
         progress_hide();
         if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
         if (status == UIR_STATUS_OK) {
-            agree &= result.agree;
-            show_case(model, session, options, &c, &result);
-            if (options->json && i + 1 == cases &&
-                !report_json(stdout, model, session, &result, agree, cases,
-                             options->device ? options->device : "cpu")) {
-                status = UIR_STATUS_OUT_OF_MEMORY;
+            facts.agree &= result.agree;
+            show_case(model, session, options, &c, &result, i == 0 ? wait_ms : 0);
+            if (sets) report_add_case(sets, model, session, &c, &result);
+            if (sets && i + 1 == cases) {
+                if (!report_json(stdout, &facts, model, session, &c, &result, sets)) status = UIR_STATUS_OUT_OF_MEMORY;
+                sets = NULL;
             }
             saved_report(model, &result.saved, options->quiet || options->json);
             if (!result.agree) {
@@ -301,12 +282,14 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
         }
         free(result.comparisons);
         free(result.compared);
+        free(result.node_ms);
         case_free(&c);
     }
     uir_session_destroy(session);
+    cJSON_Delete(sets);
     for (size_t i = 0; i < count; i++) free(folders[i]);
     free(folders);
-    return status == UIR_STATUS_OK && !agree ? UIR_STATUS_DIFFERENT : status;
+    return status == UIR_STATUS_OK && !facts.agree ? UIR_STATUS_DIFFERENT : status;
 }
 
 /* Each data set until one shows a fault. */
@@ -384,6 +367,14 @@ static uir_status check_options(const run_options *options) {
         wrong = "--no-fusion goes with neither --check nor --reduce";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
         wrong = "--format takes npy or pb, not ", word = options->format;
+    else if (options->has_iterations && !options->bench && !options->profile)
+        wrong = "--iterations says how much --bench or --profile measures: give one of them";
+    else if (options->has_iterations && options->iterations == 0)
+        wrong = "--iterations needs at least 1";
+    else if (options->has_sessions && !options->bench)
+        wrong = "--sessions says what --bench measures: give it";
+    else if (options->has_sessions && (options->sessions == 0 || options->sessions > STEADY_MAX_SESSIONS))
+        wrong = "--sessions takes 1 to 256";
     if (!wrong) return UIR_STATUS_OK;
     complain("try: " PROGRAM " --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
@@ -436,17 +427,36 @@ static void advise_trust(const uir_model *model, const run_options *options) {
     }
 }
 
+enum { WAITED_MS = 50 }; /* loading from the cache takes less */
+
+static void warn_of_vm(uir_context *context, const run_options *options, size_t before) {
+    const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
+    progress_hide();
+    if (!options->quiet)
+        fprintf(stderr,
+                PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled and loaded: %s\n", why);
+    if (before == 0) uir_context_clear_messages(context);
+}
+
+/* What is measured is what all later runs will be. Returns how long the kernels were waited for, here or by the load
+ * that began at `start`; 0 where they were there. */
+static double wait_for_kernels(uir_context *context, uir_model *model, const run_options *options, double start) {
+    uir_model_info info = query_info(model);
+    size_t before = uir_context_message_count(context);
+    if (!options->bench && !options->profile && !options->no_vm) return 0;
+    progress_set("compiling the kernels, which are waited for");
+    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, options, before);
+    progress_hide();
+    double waited = now_ms() - start - info.load_ms - info.compile_ms;
+    return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
+}
+
 /* The VM has answered; the next start finds the kernels compiled. */
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
     (void)output_flush();
     size_t before = uir_context_message_count(context);
-    if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal) return;
-    const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
-    progress_hide();
-    if (!options->quiet && before == 0)
-        fprintf(stderr,
-                PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled and loaded: %s\n", why);
-    if (before == 0) uir_context_clear_messages(context);
+    if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal || before) return;
+    warn_of_vm(context, options, before);
 }
 
 /* "all", or names; the list is the options' own. */
@@ -478,8 +488,10 @@ static uir_status run(const run_options *options) {
     bool debugging = getenv("UIR_DEBUG") || getenv("UIR_DUMP"); /* which write to the same terminal */
     if (!options->quiet && !debugging) progress_start();
     debug_state debug;
-    uir_debug_options debugged = {
-        .struct_size = sizeof debugged, .dump_source = options->dump_source, .source = options->source, .overwrite_source = options->force};
+    uir_debug_options debugged = {.struct_size = sizeof debugged,
+                                  .dump_source = options->dump_source,
+                                  .source = options->source,
+                                  .overwrite_source = options->force};
     uir_model_options model_options = {
         .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug, .debug = &debugged};
     model_options.describe = options->info;
@@ -492,7 +504,8 @@ static uir_status run(const run_options *options) {
     status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
     if (status == UIR_STATUS_OK) status = debug_init(&debug, &debugged);
-    bool package = is_package(options->model);
+    bool package = is_package(options->model), waited = false;
+    double start = now_ms();
     if (status == UIR_STATUS_OK && options->dump_source && !package)
         status = saved_make_folder("--dump-source", options->dump_source);
     if (status == UIR_STATUS_OK) status = load(context, options, package, &model_options, &model);
@@ -517,9 +530,11 @@ static uir_status run(const run_options *options) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
         advise_trust(model, options);
-        status = run_cases(context, model, options);
+        double wait_ms = wait_for_kernels(context, model, options, start);
+        waited = options->bench || options->profile;
+        status = caught_signal ? UIR_STATUS_CANCELLED : run_cases(context, model, options, wait_ms);
         if (status == UIR_STATUS_OK && !caught_signal) report_messages(context, options->quiet);
-        if (!options->no_cache && !caught_signal) finish_compiling(context, model, options);
+        if (!options->no_cache && !caught_signal && !waited) finish_compiling(context, model, options);
         if (caught_signal) status = UIR_STATUS_CANCELLED;
     }
     progress_stop();

@@ -92,11 +92,13 @@ static void print_roofline(const uir_roofline *limits) {
 
 /* ---- --profile ---- */
 
-static bool list_nodes(const uir_session *session, const uir_roofline *limits, work_list *list) {
+static bool list_nodes(const uir_session *session, const case_result *result, work_list *list) {
+    const uir_roofline *limits = &result->limits;
     uir_node_statistics n;
     for (size_t i = 0; query_node(session, i, &n); i++) {
         uint64_t bytes = least_bytes(n.tensor_bytes, n.dram_bytes);
         double modelled = uir_roofline_get_ms(limits, bytes, n.flops);
+        if (i < result->node_count) n.ms = result->node_ms[i];
         if (!add(list, (work){n.kernel, n.name, n.op, n.by, n.calls, bytes, n.dram_bytes, n.flops, n.ms, modelled, 0}))
             return false;
     }
@@ -126,10 +128,12 @@ static void print_kernels(const work_list *list, const uir_roofline *limits, dou
     }
 }
 
-void report_profile(uir_session *session, const uir_roofline *limits) {
+void report_profile(uir_session *session, const case_result *result) {
+    const uir_roofline *limits = &result->limits;
     work_list list = {NULL, 0};
-    if (list_nodes(session, limits, &list)) {
+    if (list_nodes(session, result, &list)) {
         double total = sum_ms(&list, false);
+        printf("  times: medians of %zu steady runs\n", result->profiled_runs);
         if (list.count) qsort(list.items, list.count, sizeof *list.items, longest_first);
         for (size_t i = 0; i < list.count && i < SHOWN; i++) {
             char name[60], kernel[80];
@@ -147,6 +151,50 @@ void report_profile(uir_session *session, const uir_roofline *limits) {
                  "  Modelled: the least ms that the limits allow, not measured.");
     }
     free(list.items);
+}
+
+static void add_limits(cJSON *root, const uir_roofline *limits) {
+    cJSON *machine = cJSON_AddObjectToObject(root, "limits");
+    cJSON_AddNumberToObject(machine, "threads", (double)limits->threads);
+    report_add_number(machine, "bytes_per_second", limits->bytes_per_second);
+    report_add_number(machine, "flops_per_second", limits->flops_per_second);
+}
+
+/* What a row of kernels has in --plan and --profile alike. */
+static cJSON *add_kernel(cJSON *kernels, const work *w) {
+    cJSON *kernel = cJSON_CreateObject();
+    report_add_text(kernel, "kernel", w->kernel);
+    report_add_text(kernel, "name", w->name);
+    report_add_text(kernel, "op", w->op);
+    cJSON_AddNumberToObject(kernel, "launches", (double)w->calls);
+    cJSON_AddNumberToObject(kernel, "least_bytes", (double)w->bytes);
+    cJSON_AddNumberToObject(kernel, "dram_bytes", (double)w->dram_bytes);
+    cJSON_AddNumberToObject(kernel, "flops", (double)w->flops);
+    report_add_number(kernel, "modelled_ms", w->modelled_ms);
+    cJSON_AddItemToArray(kernels, kernel);
+    return kernel;
+}
+
+bool report_add_profile(cJSON *root, uir_session *session, const case_result *result) {
+    work_list list = {NULL, 0};
+    if (!result->profiled_runs) {
+        cJSON_AddNullToObject(root, "profile");
+        return true;
+    }
+    bool good = list_nodes(session, result, &list);
+    cJSON *profile = cJSON_AddObjectToObject(root, "profile");
+    cJSON_AddNumberToObject(profile, "runs", (double)result->profiled_runs);
+    report_add_number(profile, "ms", sum_ms(&list, false));
+    add_limits(profile, &result->limits);
+    cJSON *kernels = cJSON_AddArrayToObject(profile, "kernels");
+    sum_kernels(&list);
+    for (size_t i = 0; i < list.count; i++) {
+        cJSON *kernel = add_kernel(kernels, &list.items[i]);
+        report_add_text(kernel, "by", list.items[i].by);
+        report_add_number(kernel, "ms", list.items[i].ms);
+    }
+    free(list.items);
+    return good;
 }
 
 /* ---- --plan ---- */
@@ -183,27 +231,12 @@ static void print_plan(const cost_row *rows, size_t count, const work_list *list
 
 static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const work_list *list,
                        const uir_roofline *limits, double modelled) {
-    cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray(), *machine = cJSON_CreateObject();
+    cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray();
     cJSON_AddNumberToObject(root, "version", 1);
     for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(root, rows[i].name, (double)rows[i].number);
     report_add_number(root, "modelled_ms", modelled);
-    cJSON_AddNumberToObject(machine, "threads", (double)limits->threads);
-    report_add_number(machine, "bytes_per_second", limits->bytes_per_second);
-    report_add_number(machine, "flops_per_second", limits->flops_per_second);
-    cJSON_AddItemToObject(root, "limits", machine);
-    for (size_t i = 0; i < list->count; i++) {
-        const work *w = &list->items[i];
-        cJSON *kernel = cJSON_CreateObject();
-        report_add_text(kernel, "kernel", w->kernel);
-        report_add_text(kernel, "name", w->name);
-        report_add_text(kernel, "op", w->op);
-        cJSON_AddNumberToObject(kernel, "launches", (double)w->calls);
-        cJSON_AddNumberToObject(kernel, "least_bytes", (double)w->bytes);
-        cJSON_AddNumberToObject(kernel, "dram_bytes", (double)w->dram_bytes);
-        cJSON_AddNumberToObject(kernel, "flops", (double)w->flops);
-        report_add_number(kernel, "modelled_ms", w->modelled_ms);
-        cJSON_AddItemToArray(kernels, kernel);
-    }
+    add_limits(root, limits);
+    for (size_t i = 0; i < list->count; i++) add_kernel(kernels, &list->items[i]);
     cJSON_AddItemToObject(root, "kernels", kernels);
     return report_write_json(stream, root);
 }

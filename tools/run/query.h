@@ -48,6 +48,11 @@ static inline bool query_node(const uir_session *session, size_t index, uir_node
     return uir_session_get_node_statistics(session, index, out_node) == UIR_STATUS_OK;
 }
 
+static inline bool query_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
+    UIR_INIT(out_slice);
+    return uir_session_get_trace_slice(session, index, out_slice) == UIR_STATUS_OK;
+}
+
 static inline bool query_launch(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
     UIR_INIT(out_cost);
     return uir_session_get_launch_cost(session, index, out_cost) == UIR_STATUS_OK;

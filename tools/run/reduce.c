@@ -417,7 +417,7 @@ static uir_status search_case(search *s, uir_model *model, const run_case *c) {
     s->trial.tolerance = &tolerance;
     progress_set("running the interpreter");
     uir_status status = uir_extractor_create(s->context, s->options->model, c->inputs, c->input_count,
-                                         s->options->external_data, s->cancel, &s->parts);
+                                             s->options->external_data, s->cancel, &s->parts);
     if (status != UIR_STATUS_OK) return status;
     s->node_count = uir_extractor_node_count(s->parts);
     s->kept = malloc(s->node_count + 1);

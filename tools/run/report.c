@@ -178,19 +178,23 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
     if (c->has_expected) print_tolerance(c, session);
 }
 
-void report_times(uir_model *model, const case_result *result) {
+void report_times(uir_model *model, const case_result *result, double wait_ms) {
     uir_model_info info = query_info(model);
-    printf("  load %.1f ms, compile %.1f ms, first run %.1f ms", info.load_ms, info.compile_ms, result->times.first_ms);
-    if (result->times.count) {
-        printf(", steady P50 %.3f P90 %.3f P99 %.3f ms over %zu runs", result->times.p50_ms, result->times.p90_ms,
-               result->times.p99_ms, result->times.count);
+    const run_times *t = &result->times;
+    printf("  load %.1f ms, compile %.1f ms", info.load_ms, info.compile_ms);
+    if (wait_ms > 0) printf(", waited %.1f ms for the kernels", wait_ms);
+    printf(", first run %.1f ms", t->first_ms);
+    if (t->count) {
+        printf(", steady P50 %.3f P90 %.3f P99 %.3f ms over %zu runs", t->p50_ms, t->p90_ms, t->p99_ms, t->count);
+        if (t->sessions) printf(" in %zu sessions of %u threads at once", t->sessions, t->session_threads);
+        printf(", %.4g runs/s", t->runs_per_second);
     }
     printf(", peak %.1f MB of tensors, by %s\n", (double)result->statistics.peak_bytes / 1e6,
            result->statistics.ran_on);
 }
 
 /* Why another ran it than the fastest, and what was joined in its kernel. */
-static const char *why_node(const uir_node_statistics *node, char *buffer, size_t capacity) {
+const char *report_why(const uir_node_statistics *node, char *buffer, size_t capacity) {
     char why[600], joined[600];
     bool both = *node->why && *node->joined;
     snprintf(buffer, capacity, "%s%s%s", printable(node->why, why, sizeof why), both ? "; " : "",
@@ -209,7 +213,7 @@ static void explain_node(const uir_node_statistics *node, int width) {
         print_wrapped(stdout, head, 2, 4, width);
     else
         puts(head);
-    if (!*why_node(node, why, sizeof why)) return;
+    if (!*report_why(node, why, sizeof why)) return;
     fputs("      ", stdout);
     print_wrapped(stdout, why, 6, 6, width);
 }
@@ -218,155 +222,4 @@ void report_nodes(uir_session *session) {
     int width = terminal_width(STDOUT_FILENO);
     uir_node_statistics node;
     for (size_t i = 0; query_node(session, i, &node); i++) explain_node(&node, width);
-}
-
-/* ---- JSON ---- */
-void report_add_text(cJSON *object, const char *key, const char *text) {
-    char buffer[1024]; /* cJSON writes bytes through: only valid text goes in */
-    cJSON_AddStringToObject(object, key, printable(text, buffer, sizeof buffer));
-}
-
-void report_add_number(cJSON *object, const char *key, double value) {
-    if (isfinite(value)) {
-        cJSON_AddNumberToObject(object, key, value);
-    } else {
-        cJSON_AddNullToObject(object, key);
-    }
-}
-
-bool report_trace(FILE *stream, const uir_session *session) {
-    cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
-    uir_node_statistics node;
-    double at = 0;
-    for (size_t i = 0; query_node(session, i, &node); i++) {
-        cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
-        report_add_text(event, "name", *node.kernel ? node.kernel : node.op);
-        report_add_text(event, "cat", node.by);
-        cJSON_AddStringToObject(event, "ph", "X");
-        cJSON_AddNumberToObject(event, "pid", 1);
-        cJSON_AddNumberToObject(event, "tid", 1);
-        report_add_number(event, "ts", at); /* microseconds */
-        report_add_number(event, "dur", node.ms * 1e3);
-        report_add_text(arguments, "node", node.name);
-        report_add_text(arguments, "op", node.op);
-        report_add_number(arguments, "calls", (double)node.calls);
-        cJSON_AddItemToObject(event, "args", arguments);
-        cJSON_AddItemToArray(events, event);
-        at += node.ms * 1e3;
-    }
-    char *text = cJSON_Print(root);
-    bool written = text && fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
-    free(text);
-    cJSON_Delete(root);
-    return written;
-}
-
-static void add_outputs(cJSON *root, uir_model *model, uir_session *session, const case_result *result) {
-    cJSON *outputs = cJSON_AddArrayToObject(root, "outputs");
-    for (size_t i = 0; i < uir_model_output_count(model); i++) {
-        uir_value *value = NULL;
-        if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
-        cJSON *o = cJSON_CreateObject();
-        report_add_text(o, "name", uir_model_get_output_name(model, i));
-        report_add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
-        cJSON *shape = cJSON_AddArrayToObject(o, "shape");
-        for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
-            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)uir_value_get_shape(value)[d]));
-        if (result->compared[i]) {
-            report_add_number(o, "max_abs", result->comparisons[i].max_abs);
-            report_add_number(o, "max_rel", result->comparisons[i].max_rel);
-            cJSON_AddBoolToObject(o, "agree", result->comparisons[i].agree);
-        } else {
-            cJSON_AddNullToObject(o, "max_abs");
-            cJSON_AddNullToObject(o, "max_rel");
-            cJSON_AddNullToObject(o, "agree");
-        }
-        cJSON_AddItemToArray(outputs, o);
-    }
-}
-
-static void add_nodes(cJSON *root, uir_session *session) {
-    cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
-    uir_node_statistics node;
-    char why[1300];
-    for (size_t i = 0; query_node(session, i, &node); i++) {
-        cJSON *n = cJSON_CreateObject();
-        report_add_text(n, "name", node.name);
-        report_add_text(n, "op", node.op);
-        report_add_text(n, "by", node.by);
-        report_add_text(n, "kernel", node.kernel);
-        report_add_text(n, "why", why_node(&node, why, sizeof why));
-        cJSON_AddItemToArray(nodes, n);
-    }
-}
-
-/* Takes over `root`. */
-bool report_write_json(FILE *stream, cJSON *root) {
-    char *text = cJSON_Print(root);
-    cJSON_Delete(root);
-    if (!text) return false;
-    fprintf(stream, "%s\n", text);
-    cJSON_free(text);
-    return true;
-}
-
-bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
-                 size_t cases, const char *device) {
-    cJSON *root = cJSON_CreateObject();
-    uir_model_info info = query_info(model);
-    cJSON_AddNumberToObject(root, "version", 1);
-    report_add_text(root, "device", device);
-    report_add_text(root, "ran_on", result->statistics.ran_on);
-    const uir_run_statistics *statistics = &result->statistics;
-    cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
-    cJSON *calls = cJSON_AddObjectToObject(root, "calls");
-    cJSON_AddNumberToObject(calls, "native", (double)statistics->native_calls);
-    cJSON_AddNumberToObject(calls, "vm", (double)statistics->vm_calls);
-    cJSON_AddNumberToObject(calls, "vendor", (double)statistics->vendor_calls);
-    cJSON_AddNumberToObject(calls, "host", (double)statistics->host_calls);
-    cJSON_AddNumberToObject(calls, "interpreter", (double)statistics->interpreter_calls);
-    cJSON_AddNumberToObject(root, "groups", (double)statistics->groups);
-    cJSON_AddNumberToObject(root, "kernels", (double)statistics->kernels);
-    cJSON_AddNumberToObject(root, "phases", (double)statistics->phases);
-    cJSON_AddNumberToObject(root, "dram_bytes", (double)statistics->dram_bytes);
-    report_add_number(root, "load_ms", info.load_ms);
-    report_add_number(root, "compile_ms", info.compile_ms);
-    report_add_number(root, "first_ms", result->times.first_ms);
-    cJSON *steady = cJSON_AddObjectToObject(root, "steady_ms");
-    bool measured = result->times.count > 0;
-    report_add_number(steady, "p50", measured ? result->times.p50_ms : NAN);
-    report_add_number(steady, "p90", measured ? result->times.p90_ms : NAN);
-    report_add_number(steady, "p99", measured ? result->times.p99_ms : NAN);
-    cJSON_AddNumberToObject(steady, "n", (double)result->times.count);
-    cJSON_AddNumberToObject(root, "peak_bytes", (double)result->statistics.peak_bytes);
-    cJSON_AddNumberToObject(root, "cases", (double)cases);
-    cJSON_AddBoolToObject(root, "agree", agree);
-    add_outputs(root, model, session, result);
-    saved_add_json(root, model, &result->saved);
-    add_nodes(root, session);
-    return report_write_json(stream, root);
-}
-
-void report_support(FILE *stream, uir_context *context, uir_model *model) {
-    cJSON *root = cJSON_CreateObject();
-    cJSON_AddNumberToObject(root, "version", 1);
-    cJSON_AddBoolToObject(root, "supported", model != NULL);
-    if (model) {
-        uir_model_info info = query_info(model);
-        cJSON_AddNumberToObject(root, "opset", (double)info.opset);
-        cJSON_AddNumberToObject(root, "onnx_nodes", info.onnx_node_count);
-        cJSON_AddNumberToObject(root, "primitives", info.primitive_count);
-    }
-    cJSON *problems = cJSON_AddArrayToObject(root, "problems");
-    for (size_t i = 0; i < uir_context_message_count(context); i++) {
-        uir_message m = query_message(context, i);
-        if (m.severity != UIR_SEVERITY_ERROR) continue;
-        cJSON *problem = cJSON_CreateObject();
-        report_add_text(problem, "status", uir_status_text(m.status));
-        report_add_text(problem, "node", m.node);
-        report_add_text(problem, "op", m.op);
-        cJSON_AddStringToObject(problem, "text", m.text); /* messages are printable as they come */
-        cJSON_AddItemToArray(problems, problem);
-    }
-    (void)!report_write_json(stream, root);
 }

@@ -9,6 +9,9 @@ typedef struct run_times {
     double first_ms;
     double p50_ms, p90_ms, p99_ms;
     size_t count; /* steady runs measured; 0 without --bench */
+    double runs_per_second;
+    size_t sessions; /* of --sessions; 0: the one that gave the outputs */
+    uint32_t session_threads;
 } run_times;
 
 /* Result of one case, kept after its values are gone (comparisons NULL where nothing was expected). */
@@ -21,6 +24,8 @@ typedef struct case_result {
     run_times times;
     saved_comparison saved;
     uir_roofline limits; /* of the machine, with --profile */
+    double *node_ms;     /* with --profile: the median of each node's times; to be freed */
+    size_t node_count, profiled_runs;
 } case_result;
 
 /* One line per message of the context, to standard error; clears them. */
@@ -30,28 +35,43 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
 /* How far two values are apart, in a line: how many elements are out of tolerance, the greatest difference, the cosine,
  * the first that differs. */
 void report_describe(const uir_comparison *comparison, char *buffer, size_t capacity);
-void report_times(uir_model *model, const case_result *result);
+/* `wait_ms`: how long the kernels were waited for before the first run. */
+void report_times(uir_model *model, const case_result *result, double wait_ms);
 /* Where each node ran and why, in order. */
 void report_nodes(uir_session *session);
 /* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
-void report_profile(uir_session *session, const uir_roofline *limits);
+void report_profile(uir_session *session, const case_result *result);
 /* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */
 bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
-/* The steps of the last run as a Chrome trace: complete events in the order of the plan, each as long as all its calls
- * together, one after the other. False when memory runs out or writing fails. */
+/* What each thread did in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
+ * threads' names. False when memory runs out or writing fails. */
 bool report_trace(FILE *stream, const uir_session *session);
-/* Writes the object for the last case; `agree` over all cases. */
-bool report_json(FILE *stream, uir_model *model, uir_session *session, const case_result *result, bool agree,
-                 size_t cases, const char *device);
+/* What of the object is not the last case's. */
+typedef struct report_facts {
+    const char *model, *device; /* as the command line names them */
+    double wait_ms;
+    size_t cases;
+    bool agree; /* all of them */
+} report_facts;
+struct cJSON;
+/* Adds the case to the array of all. */
+void report_add_case(struct cJSON *cases, uir_model *model, uir_session *session, const run_case *c,
+                     const case_result *result);
+/* Writes the object: of the last case, with all of them, which are taken over. */
+bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_session *session, const run_case *c,
+                 const case_result *result, struct cJSON *cases);
 /* --can-run as an object: whether the model is supported, and every problem the context holds. `model` NULL: it is not.
  */
 void report_support(FILE *stream, uir_context *context, uir_model *model);
 
 /* ---- for the files of the report ---- */
-struct cJSON;
+/* Why another ran it than the fastest, and what was joined in its kernel, in the buffer. */
+const char *report_why(const uir_node_statistics *node, char *buffer, size_t capacity);
 /* Made printable first: cJSON writes bytes through. */
 void report_add_text(struct cJSON *object, const char *key, const char *text);
 void report_add_number(struct cJSON *object, const char *key, double value); /* null when it is no number */
+/* --profile as the member `profile`, null without it. */
+bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
 /* Takes over `root`. */
 bool report_write_json(FILE *stream, struct cJSON *root);
 

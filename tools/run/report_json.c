@@ -1,0 +1,236 @@
+/* Reports of uir-run for programs: --json, --can-run --json, --trace. */
+#include "json.h"
+#include "printable.h"
+#include "query.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void report_add_text(cJSON *object, const char *key, const char *text) {
+    char buffer[1024]; /* cJSON writes bytes through: only valid text goes in */
+    cJSON_AddStringToObject(object, key, printable(text, buffer, sizeof buffer));
+}
+
+void report_add_number(cJSON *object, const char *key, double value) {
+    if (isfinite(value)) {
+        cJSON_AddNumberToObject(object, key, value);
+    } else {
+        cJSON_AddNullToObject(object, key);
+    }
+}
+
+/* ---- --trace ---- */
+
+static void name_thread(cJSON *events, uint32_t thread) {
+    cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
+    char name[32];
+    snprintf(name, sizeof name, thread ? "thread %u" : "caller", thread);
+    cJSON_AddStringToObject(event, "name", "thread_name");
+    cJSON_AddStringToObject(event, "ph", "M");
+    cJSON_AddNumberToObject(event, "pid", 1);
+    cJSON_AddNumberToObject(event, "tid", thread);
+    cJSON_AddStringToObject(arguments, "name", name);
+    cJSON_AddItemToObject(event, "args", arguments);
+    cJSON_AddItemToArray(events, event);
+}
+
+bool report_trace(FILE *stream, const uir_session *session) {
+    cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
+    uir_trace_slice slice;
+    uint32_t threads = (uint32_t)query_statistics(session).threads;
+    for (uint32_t t = 0; t < threads; t++) name_thread(events, t);
+    for (size_t i = 0; query_slice(session, i, &slice); i++) {
+        cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
+        report_add_text(event, "name", *slice.kernel ? slice.kernel : *slice.op ? slice.op : slice.by);
+        report_add_text(event, "cat", slice.by);
+        cJSON_AddStringToObject(event, "ph", "X");
+        cJSON_AddNumberToObject(event, "pid", 1);
+        cJSON_AddNumberToObject(event, "tid", slice.thread);
+        report_add_number(event, "ts", slice.begin_ms * 1e3); /* microseconds */
+        report_add_number(event, "dur", slice.ms * 1e3);
+        report_add_text(arguments, "node", slice.name);
+        report_add_text(arguments, "op", slice.op);
+        cJSON_AddNumberToObject(arguments, "phase", slice.phase);
+        cJSON_AddNumberToObject(arguments, "indices", (double)slice.indices);
+        cJSON_AddItemToObject(event, "args", arguments);
+        cJSON_AddItemToArray(events, event);
+    }
+    cJSON_AddStringToObject(root, "displayTimeUnit", "ms");
+    char *text = cJSON_Print(root);
+    bool written = text && fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
+    free(text);
+    cJSON_Delete(root);
+    return written;
+}
+
+/* ---- --json ---- */
+static void add_count(cJSON *object, const char *key, const uir_comparison *d, uint64_t count) {
+    report_add_number(object, key, d ? (double)count : NAN);
+}
+
+/* Null where nothing was expected. */
+static void add_comparison(cJSON *o, const uir_comparison *d) {
+    report_add_number(o, "max_abs", d ? d->max_abs : NAN);
+    report_add_number(o, "max_rel", d ? d->max_rel : NAN);
+    if (d)
+        cJSON_AddBoolToObject(o, "agree", d->agree);
+    else
+        cJSON_AddNullToObject(o, "agree");
+    add_count(o, "count", d, d ? d->count : 0);
+    add_count(o, "differing", d, d ? d->differing : 0);
+    report_add_number(o, "cosine", d ? d->cosine : NAN);
+    report_add_number(o, "rtol", d ? d->rtol : NAN);
+    report_add_number(o, "atol", d ? d->atol : NAN);
+}
+
+static void add_outputs(cJSON *root, uir_model *model, uir_session *session, const case_result *result) {
+    cJSON *outputs = cJSON_AddArrayToObject(root, "outputs");
+    for (size_t i = 0; i < uir_model_output_count(model); i++) {
+        uir_value *value = NULL;
+        if (uir_session_get_output(session, i, &value) != UIR_STATUS_OK || !value) continue;
+        cJSON *o = cJSON_CreateObject();
+        report_add_text(o, "name", uir_model_get_output_name(model, i));
+        report_add_text(o, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
+        cJSON *shape = cJSON_AddArrayToObject(o, "shape");
+        for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
+            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)uir_value_get_shape(value)[d]));
+        add_comparison(o, result->compared[i] ? &result->comparisons[i] : NULL);
+        cJSON_AddItemToArray(outputs, o);
+    }
+}
+
+static void add_nodes(cJSON *root, uir_session *session, const case_result *result) {
+    cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
+    uir_node_statistics node;
+    char why[1300];
+    for (size_t i = 0; query_node(session, i, &node); i++) {
+        cJSON *n = cJSON_CreateObject();
+        report_add_text(n, "name", node.name);
+        report_add_text(n, "op", node.op);
+        report_add_text(n, "by", node.by);
+        report_add_text(n, "kernel", node.kernel);
+        report_add_text(n, "why", report_why(&node, why, sizeof why));
+        report_add_number(n, "ms", i < result->node_count ? result->node_ms[i] : node.ms);
+        cJSON_AddNumberToObject(n, "calls", (double)node.calls);
+        cJSON_AddNumberToObject(n, "dram_bytes", (double)node.dram_bytes);
+        cJSON_AddNumberToObject(n, "flops", (double)node.flops);
+        cJSON_AddItemToArray(nodes, n);
+    }
+}
+
+/* Takes over `root`. */
+bool report_write_json(FILE *stream, cJSON *root) {
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    if (!text) return false;
+    fprintf(stream, "%s\n", text);
+    cJSON_free(text);
+    return true;
+}
+
+static void add_times(cJSON *object, const run_times *times) {
+    bool measured = times->count > 0;
+    report_add_number(object, "first_ms", times->first_ms);
+    cJSON *steady = cJSON_AddObjectToObject(object, "steady_ms");
+    report_add_number(steady, "p50", measured ? times->p50_ms : NAN);
+    report_add_number(steady, "p90", measured ? times->p90_ms : NAN);
+    report_add_number(steady, "p99", measured ? times->p99_ms : NAN);
+    cJSON_AddNumberToObject(steady, "n", (double)times->count);
+    report_add_number(object, "runs_per_second", measured ? times->runs_per_second : NAN);
+}
+
+static void add_tolerance(cJSON *object, const run_case *c) {
+    const uir_tolerance *t = &c->tolerance;
+    cJSON *tolerance = cJSON_AddObjectToObject(object, "tolerance");
+    report_add_text(tolerance, "source", c->tolerance_source);
+    report_add_number(tolerance, "rtol", t->rtol < 0 ? NAN : t->rtol);
+    report_add_number(tolerance, "atol", t->atol);
+    report_add_number(tolerance, "atol_relative_to_max", t->atol_relative_to_max < 0 ? NAN : t->atol_relative_to_max);
+    report_add_number(tolerance, "integers", t->integers);
+}
+
+void report_add_case(cJSON *cases, uir_model *model, uir_session *session, const run_case *c,
+                     const case_result *result) {
+    cJSON *set = cJSON_CreateObject();
+    if (c->folder)
+        report_add_text(set, "data", c->folder);
+    else
+        cJSON_AddNullToObject(set, "data");
+    cJSON_AddBoolToObject(set, "agree", result->agree);
+    add_times(set, &result->times);
+    cJSON_AddNumberToObject(set, "peak_bytes", (double)result->statistics.peak_bytes);
+    add_outputs(set, model, session, result);
+    cJSON_AddItemToArray(cases, set);
+}
+
+static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
+    cJSON *calls = cJSON_AddObjectToObject(root, "calls");
+    cJSON_AddNumberToObject(calls, "native", (double)statistics->native_calls);
+    cJSON_AddNumberToObject(calls, "vm", (double)statistics->vm_calls);
+    cJSON_AddNumberToObject(calls, "vendor", (double)statistics->vendor_calls);
+    cJSON_AddNumberToObject(calls, "host", (double)statistics->host_calls);
+    cJSON_AddNumberToObject(calls, "interpreter", (double)statistics->interpreter_calls);
+    cJSON_AddNumberToObject(root, "groups", (double)statistics->groups);
+    cJSON_AddNumberToObject(root, "kernels", (double)statistics->kernels);
+    cJSON_AddNumberToObject(root, "phases", (double)statistics->phases);
+    cJSON_AddNumberToObject(root, "dram_bytes", (double)statistics->dram_bytes);
+}
+
+bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_session *session, const run_case *c,
+                 const case_result *result, cJSON *cases) {
+    cJSON *root = cJSON_CreateObject();
+    uir_model_info info = query_info(model);
+    const run_times *times = &result->times;
+    cJSON_AddNumberToObject(root, "version", 1);
+    report_add_text(root, "model", facts->model);
+    report_add_text(root, "device", facts->device);
+    report_add_text(root, "ran_on", result->statistics.ran_on);
+    cJSON_AddNumberToObject(root, "threads", (double)result->statistics.threads);
+    cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
+    add_calls(root, &result->statistics);
+    report_add_number(root, "load_ms", info.load_ms);
+    report_add_number(root, "compile_ms", info.compile_ms);
+    report_add_number(root, "wait_ms", facts->wait_ms);
+    add_times(root, times);
+    cJSON *sessions = cJSON_AddObjectToObject(root, "sessions");
+    cJSON_AddNumberToObject(sessions, "n", times->sessions ? (double)times->sessions : 1);
+    cJSON_AddNumberToObject(sessions, "threads",
+                            times->sessions ? (double)times->session_threads : (double)result->statistics.threads);
+    cJSON_AddNumberToObject(root, "peak_bytes", (double)result->statistics.peak_bytes);
+    cJSON_AddNumberToObject(root, "cases", (double)facts->cases);
+    cJSON_AddBoolToObject(root, "agree", facts->agree);
+    add_tolerance(root, c);
+    add_outputs(root, model, session, result);
+    saved_add_json(root, model, &result->saved);
+    add_nodes(root, session, result);
+    bool good = report_add_profile(root, session, result);
+    cJSON_AddItemToObject(root, "data_sets", cases);
+    if (good) return report_write_json(stream, root);
+    cJSON_Delete(root);
+    return false;
+}
+
+void report_support(FILE *stream, uir_context *context, uir_model *model) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", 1);
+    cJSON_AddBoolToObject(root, "supported", model != NULL);
+    if (model) {
+        uir_model_info info = query_info(model);
+        cJSON_AddNumberToObject(root, "opset", (double)info.opset);
+        cJSON_AddNumberToObject(root, "onnx_nodes", info.onnx_node_count);
+        cJSON_AddNumberToObject(root, "primitives", info.primitive_count);
+    }
+    cJSON *problems = cJSON_AddArrayToObject(root, "problems");
+    for (size_t i = 0; i < uir_context_message_count(context); i++) {
+        uir_message m = query_message(context, i);
+        if (m.severity != UIR_SEVERITY_ERROR) continue;
+        cJSON *problem = cJSON_CreateObject();
+        report_add_text(problem, "status", uir_status_text(m.status));
+        report_add_text(problem, "node", m.node);
+        report_add_text(problem, "op", m.op);
+        cJSON_AddStringToObject(problem, "text", m.text); /* messages are printable as they come */
+        cJSON_AddItemToArray(problems, problem);
+    }
+    (void)!report_write_json(stream, root);
+}
