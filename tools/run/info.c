@@ -191,18 +191,18 @@ static void print_ops(const uir_model *model, const uir_model_contents *c) {
 
 static void print_package(const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
-    uir_tolerance t;
+    uir_tolerance t = {.struct_size = sizeof t};
     words w = {NULL, 0};
     char isa[SHOWN];
     if (!c->package_version) return;
     add_words(&w, "%u, for the VM", query_info(model).kernel_count);
     print_words("kernels", &w);
-    for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++)
+    for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++)
         add_words(&w, "%s%s (%.3f MB, %s)", separator(&w), printable(code.isa, isa, sizeof isa),
                   (double)code.size / 1e6, code.runs_here ? "runs here" : "not for this machine");
     if (!w.length) add_words(&w, "none");
     print_words("native code", &w);
-    if (uir_model_get_tolerance(model, &t))
+    if (uir_model_get_tolerance(model, &t) == UIR_STATUS_OK)
         add_words(&w, "rtol %g, atol %g + %g of the greatest expected magnitude, %g for integers", t.rtol, t.atol,
                   t.atol_relative_to_max, t.integers);
     print_words("tolerance", &w);
@@ -282,7 +282,7 @@ static cJSON *make_dims(const uir_model *model, const char *const *dims, size_t 
 
 static void add_package(cJSON *root, const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
-    uir_tolerance t;
+    uir_tolerance t = {.struct_size = sizeof t};
     if (!c->package_version) {
         cJSON_AddNullToObject(root, "package");
         return;
@@ -292,14 +292,14 @@ static void add_package(cJSON *root, const uir_model *model, const uir_model_con
     cJSON_AddNumberToObject(package, "kernels", query_info(model).kernel_count);
     cJSON_AddNumberToObject(package, "weight_bytes", (double)c->package_weight_bytes);
     list = cJSON_AddArrayToObject(package, "native");
-    for (size_t i = 0; uir_model_get_native_code(model, i, &code); i++) {
+    for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         cJSON *object = cJSON_CreateObject();
         report_add_text(object, "isa", code.isa);
         cJSON_AddNumberToObject(object, "bytes", (double)code.size);
         cJSON_AddBoolToObject(object, "runs_here", code.runs_here);
         cJSON_AddItemToArray(list, object);
     }
-    if (!uir_model_get_tolerance(model, &t)) {
+    if (uir_model_get_tolerance(model, &t) != UIR_STATUS_OK) {
         cJSON_AddNullToObject(package, "tolerance");
         return;
     }
