@@ -86,6 +86,8 @@ void uir_model_cached_deinit(uir_model_code *code);
 
 /* interpret.c */
 uir_status uir_session_interpret(uir_call *call, uir_session *session);
+uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,
+                                            uint32_t output, int64_t *out_dims);
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node);
 bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice);
 

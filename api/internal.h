@@ -68,6 +68,9 @@ typedef struct uir_model_table {
     uir_status (*prepare_interpreter)(uir_call *call, uir_model *model);
     /* The interpreter; NULL where there is no graph to interpret. */
     uir_status (*interpret)(uir_call *call, uir_session *session);
+    /* The shape of an output by those of the inputs, which have no data. */
+    uir_status (*find_shape)(uir_call *call, const uir_model *model, uir_datum *const *inputs, uint32_t output,
+                             int64_t *out_dims);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
     bool (*get_slice)(const uir_session *session, size_t index, uir_trace_slice *out_slice);
 } uir_model_table;
@@ -147,6 +150,8 @@ struct uir_session {
     uir_arena slice_arena;
     uir_run_statistics statistics;
 };
+/* Whether it could be the value of input `index`; BAD_DATA with a message that has both types. */
+uir_status uir_session_check_input(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum);
 /* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each that is not bound. */
 uir_status uir_session_take_inputs(uir_call *call, uir_session *session);
 /* Makes values of the datums after the inputs, which are taken over. */

@@ -33,6 +33,12 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     return uir_session_take_outputs(call, session);
 }
 
+uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,
+                                            uint32_t output, int64_t *out_dims) {
+    return uir_module_find_shape(uir_model_get_source(model)->module, &model->context->allocator, &call->diagnostics,
+                                 inputs, model->input_count, output, out_dims);
+}
+
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     const uir_module *module = uir_model_get_source(session->model)->module;
     for (uint32_t i = 1; i < session->time_count; i++) {

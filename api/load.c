@@ -290,6 +290,7 @@ static const uir_model_table compiled_model = {
     .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = get_input_shape,
     .interpret = uir_session_interpret,
+    .find_shape = uir_model_find_interpreted_shape,
     .get_node_statistics = uir_session_get_interpreted,
     .get_slice = uir_session_get_interpreted_slice,
 };

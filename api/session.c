@@ -174,6 +174,10 @@ static uir_status misfit(uir_call *call, const uir_session *session, size_t inde
     return status;
 }
 
+uir_status uir_session_check_input(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum) {
+    return fits(&session->model->inputs[index].port, datum) ? UIR_STATUS_OK : misfit(call, session, index, datum);
+}
+
 uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value) {
     uir_call call;
     uir_status status = UIR_STATUS_OK;
@@ -183,11 +187,12 @@ uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *
     } else if (!value) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
                            session->model->inputs[index].port.name);
-    } else if (!fits(&session->model->inputs[index].port, value->datum)) {
-        status = misfit(&call, session, index, value->datum);
     } else {
-        session->inputs[index] = value;
-        session->held[index].bound = false;
+        status = uir_session_check_input(&call, session, index, value->datum);
+        if (status == UIR_STATUS_OK) {
+            session->inputs[index] = value;
+            session->held[index].bound = false;
+        }
     }
     return uir_call_end(&call, status, "binding an input");
 }

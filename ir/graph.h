@@ -304,6 +304,11 @@ uir_status uir_module_interpret(const uir_module *module, const uir_allocator *a
                                 const uir_interpreter_options *options, uir_datum *const *inputs, uint32_t input_count,
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes);
 
+/* The shape of output `output` of the main graph, a tensor of known rank, by those of the inputs, which need no data; -1
+ * where only data tell. What the nodes of the main graph demand of sizes is checked, and refused as a run does. */
+uir_status uir_module_find_shape(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                                 uir_datum *const *inputs, uint32_t input_count, uint32_t output, int64_t *out_dims);
+
 /* Runs one node in the middle of a run that somebody else leads: a primitive or a group, not other control flow.
  * `symbols` have the values; symbols that the operands' extents give need not be among them. */
 typedef struct uir_bound_symbol {

@@ -11,33 +11,8 @@ static const run_function functions[UIR_OP_COUNT] = {
 #include "ir/ops.def"
 };
 
-/* The caller's allocator, counted. */
-typedef struct counter {
-    const uir_allocator *inner;
-    uint64_t alive, peak, limit;
-    bool limit_hit;
-} counter;
-
-struct uir_interpreter {
-    const uir_module *module;
-    uir_diagnostics *diagnostics;
-    uir_interpreter_options options;
-    counter counter;
-    uir_allocator allocator; /* through the counter */
-    uir_arena arena;
-    uir_datum **slots; /* by value id */
-    uint32_t *freed;   /* by node id: first value that dies with it */
-    uint32_t *next;    /* by value id: next one that dies with the same node */
-    int64_t *symbol_values;
-    bool *symbol_bound;
-    uint32_t symbol_count;
-    uint32_t *bound_log; /* symbols in the order they were bound, so that a body's can be unbound */
-    uint32_t bound_count;
-    uint64_t draws;
-};
-
 static void *count_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
-    counter *c = user;
+    uir_interpreter_counter *c = user;
     if (new_size > old_size && c->limit && c->alive + (new_size - old_size) > c->limit) {
         c->limit_hit = true;
         return NULL;
@@ -632,7 +607,7 @@ static uir_status match_input(uir_interpreter *interpreter, uir_value_id value, 
     return UIR_STATUS_OK;
 }
 
-static uir_status bind_inputs(uir_interpreter *interpreter, uir_datum *const *inputs, uint32_t count) {
+uir_status uir_interpreter_bind_inputs(uir_interpreter *interpreter, uir_datum *const *inputs, uint32_t count) {
     const uir_module *module = interpreter->module;
     const uir_graph_info *graph = uir_graph_get(module, module->main);
     if (count != graph->inputs.count)
@@ -677,11 +652,11 @@ static uir_status own_output(uir_interpreter *interpreter, uir_datum *datum) {
     return UIR_STATUS_OK;
 }
 
-static uir_status init(uir_interpreter *interpreter, const uir_module *module, const uir_allocator *allocator,
-                       uir_diagnostics *diagnostics, const uir_interpreter_options *options) {
+uir_status uir_interpreter_init(uir_interpreter *interpreter, const uir_module *module, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, const uir_interpreter_options *options) {
     *interpreter = (uir_interpreter){.module = module, .diagnostics = diagnostics};
     if (options) interpreter->options = *options;
-    interpreter->counter = (counter){.inner = allocator, .limit = interpreter->options.byte_limit};
+    interpreter->counter = (uir_interpreter_counter){.inner = allocator, .limit = interpreter->options.byte_limit};
     interpreter->allocator = (uir_allocator){count_resize, &interpreter->counter};
     uir_arena_init(&interpreter->arena, allocator);
     uir_arena *arena = &interpreter->arena;
@@ -698,7 +673,7 @@ static uir_status run_main(uir_interpreter *interpreter, uir_datum *const *input
     UIR_TRY_ALLOCATE(interpreter->slots,
                      uir_arena_allocate_array(&interpreter->arena, module->values.count, sizeof(uir_datum *)));
     UIR_TRY(find_last_uses(interpreter));
-    UIR_TRY(bind_inputs(interpreter, inputs, input_count));
+    UIR_TRY(uir_interpreter_bind_inputs(interpreter, inputs, input_count));
     if (output_count != uir_graph_get(module, module->main)->outputs.count)
         return uir_error(interpreter->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "%u outputs are asked for, the model has %u", output_count,
@@ -712,7 +687,7 @@ uir_status uir_module_interpret(const uir_module *module, const uir_allocator *a
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes) {
     uir_interpreter interpreter;
     for (uint32_t i = 0; i < output_count; i++) out_outputs[i] = NULL;
-    uir_status status = init(&interpreter, module, allocator, diagnostics, options);
+    uir_status status = uir_interpreter_init(&interpreter, module, allocator, diagnostics, options);
     if (status == UIR_STATUS_OK) status = run_main(&interpreter, inputs, input_count, out_outputs, output_count);
     for (uint32_t i = 0; i < output_count && status == UIR_STATUS_OK; i++)
         status = own_output(&interpreter, out_outputs[i]);
@@ -758,7 +733,7 @@ uir_status uir_node_interpret(const uir_module *module, const uir_allocator *all
     if (uir_op_get_row(node->op)->section != UIR_SECTION_PRIMITIVE ||
         uir_op_get_row(node->op)->traits & (UIR_TRAIT_CONTROL | UIR_TRAIT_EFFECT | UIR_TRAIT_RANDOM))
         return UIR_STATUS_INVALID_ARGUMENT;
-    uir_status status = init(&interpreter, module, allocator, diagnostics, NULL);
+    uir_status status = uir_interpreter_init(&interpreter, module, allocator, diagnostics, NULL);
     if (status == UIR_STATUS_OK) status = run_alone(&interpreter, node_id, inputs, allocator, out_outputs);
     uir_arena_deinit(&interpreter.arena);
     return status;
@@ -773,7 +748,7 @@ uir_status uir_node_interpret_bound(const uir_module *module, const uir_allocato
     for (uint32_t i = 0; i < node->output_count; i++) out_outputs[i] = NULL;
     if ((uir_op_get_row(node->op)->traits & UIR_TRAIT_CONTROL) && node->op != UIR_OP_GROUP)
         return UIR_STATUS_INVALID_ARGUMENT;
-    uir_status status = init(&interpreter, module, allocator, diagnostics, options);
+    uir_status status = uir_interpreter_init(&interpreter, module, allocator, diagnostics, options);
     if (status == UIR_STATUS_OK) {
         interpreter.slots = uir_arena_allocate_array(&interpreter.arena, module->values.count, sizeof(uir_datum *));
         status = interpreter.slots ? find_last_uses(&interpreter) : UIR_STATUS_OUT_OF_MEMORY;

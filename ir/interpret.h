@@ -94,6 +94,38 @@ uir_status uir_interpret_cast_string(uir_call *call, uir_dtype to);
  * for all. */
 bool uir_elementwise_apply(uir_op op, uir_dtype dtype, const void *const *operands, void *result, int64_t count);
 
+/* ---- for interpret.c and interpret_shape.c ---- */
+/* The caller's allocator, counted. */
+typedef struct uir_interpreter_counter {
+    const uir_allocator *inner;
+    uint64_t alive, peak, limit;
+    bool limit_hit;
+} uir_interpreter_counter;
+
+struct uir_interpreter {
+    const uir_module *module;
+    uir_diagnostics *diagnostics;
+    uir_interpreter_options options;
+    uir_interpreter_counter counter;
+    uir_allocator allocator; /* through the counter */
+    uir_arena arena;
+    uir_datum **slots; /* by value id */
+    uint32_t *freed;   /* by node id: first value that dies with it */
+    uint32_t *next;    /* by value id: next one that dies with the same node */
+    int64_t *symbol_values;
+    bool *symbol_bound;
+    uint32_t symbol_count;
+    uint32_t *bound_log; /* symbols in the order they were bound, so that a body's can be unbound */
+    uint32_t bound_count;
+    uint64_t draws;
+};
+
+/* Whatever it returns, the arena is to be ended. */
+uir_status uir_interpreter_init(uir_interpreter *interpreter, const uir_module *module, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, const uir_interpreter_options *options);
+/* The main graph's: dims by their shapes, and into the slots, which must be there. */
+uir_status uir_interpreter_bind_inputs(uir_interpreter *interpreter, uir_datum *const *inputs, uint32_t count);
+
 /* ---- for control flow ---- */
 /* Runs a body: binds its inputs (references are taken over), runs it, gives out its outputs. */
 uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datum **inputs, uir_datum **out_outputs);

@@ -262,6 +262,8 @@ void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t ran
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* See above: shapes, places, launches. */
 uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
+/* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */
+uir_status uir_rt_check_stage(uir_runtime *r, uint32_t stage);
 void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
 
 /* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */

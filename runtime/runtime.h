@@ -170,6 +170,12 @@ void uir_runtime_forget_cancel(uir_runtime *runtime);
  * that are learned in a run are not in it. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);
 
+/* The shape that output `index` would have in a run with inputs of such shapes (by input, as many extents as its rank,
+ * none negative), -1 where only the run tells. What is set and what the last run gave stay. Statuses of
+ * a run. */
+uir_status uir_runtime_find_shape(uir_runtime *runtime, const int64_t *const *input_shapes, uint32_t index,
+                                  int64_t *out_dims);
+
 /* What a run with the inputs that uir_runtime_plan has planned for would do: bytes that slices move and operations, by
  * walking the bytecode of every launch whose sizes are known. Call it after uir_runtime_plan. */
 typedef struct uir_runtime_cost {

@@ -253,6 +253,11 @@ static uir_status bind_outputs(uir_runtime *r) {
     return UIR_STATUS_OK;
 }
 
+static uir_status fail_input(uir_runtime *r, uint32_t index, uir_status status) {
+    return uir_error(r->diagnostics, status, NULL, "input '%s' has a shape that the model excludes",
+                     uir_plan_get_text(r->plan, r->plan->inputs[index].name));
+}
+
 static uir_status bind_inputs(uir_runtime *r, bool with_data) {
     const uir_plan *p = r->plan;
     memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
@@ -262,8 +267,7 @@ static uir_status bind_inputs(uir_runtime *r, bool with_data) {
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
         UIR_TRY(stage_input(r, i));
         uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
-        if (status != UIR_STATUS_OK)
-            return uir_error(r->diagnostics, status, NULL, "input '%s' has a shape that the model excludes", name);
+        if (status != UIR_STATUS_OK) return fail_input(r, i, status);
     }
     return bind_outputs(r);
 }
@@ -400,6 +404,54 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     UIR_TRY(check_inputs(r));
     *out_bytes = r->stages[0].block_size;
     return UIR_STATUS_OK;
+}
+
+static uir_status find_shape(uir_runtime *r, const int64_t *const *input_shapes, uint32_t index, int64_t *out_dims) {
+    const uir_plan *p = r->plan;
+    int64_t extent;
+    memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
+    for (uint32_t i = 0; i < p->inputs_count; i++) {
+        uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, input_shapes[i]);
+        if (status != UIR_STATUS_OK) return fail_input(r, i, status);
+    }
+    UIR_TRY(uir_rt_check_stage(r, 0));
+    for (uint32_t i = 0; i < p->inputs_count; i++) {
+        uir_plan_list extents = p->tensors[p->inputs[i].tensor].extents;
+        for (uint32_t d = 0; d < extents.count; d++) {
+            bool known = uir_plan_evaluate(p, uir_plan_get_word(p, extents, d), r->values, r->bound, &extent);
+            if (known && extent != input_shapes[i][d])
+                return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                                 "input '%.120s': extent %lld of axis %u should be %lld",
+                                 uir_plan_get_text(p, p->inputs[i].name), (long long)input_shapes[i][d], d,
+                                 (long long)extent);
+        }
+    }
+    uir_plan_list extents = p->tensors[p->outputs[index].tensor].extents;
+    for (uint32_t d = 0; d < extents.count; d++)
+        if (!uir_plan_evaluate(p, uir_plan_get_word(p, extents, d), r->values, r->bound, &out_dims[d])) out_dims[d] = -1;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_runtime_find_shape(uir_runtime *r, const int64_t *const *input_shapes, uint32_t index,
+                                  int64_t *out_dims) {
+    size_t values_size = ((size_t)r->plan->symbols_count + 1) * sizeof *r->values,
+           bound_size = ((size_t)r->plan->symbols_count + 1) * sizeof *r->bound;
+    if (index >= r->plan->outputs_count)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
+                         index, r->plan->outputs_count);
+    int64_t *values = uir_allocate(&r->allocator, values_size);
+    bool *bound = uir_allocate(&r->allocator, bound_size);
+    uir_status status = UIR_STATUS_OUT_OF_MEMORY;
+    if (values && bound) {
+        memcpy(values, r->values, r->plan->symbols_count * sizeof *r->values);
+        memcpy(bound, r->bound, r->plan->symbols_count * sizeof *r->bound);
+        status = find_shape(r, input_shapes, index, out_dims);
+        memcpy(r->values, values, r->plan->symbols_count * sizeof *r->values);
+        memcpy(r->bound, bound, r->plan->symbols_count * sizeof *r->bound);
+    }
+    if (values) uir_release(&r->allocator, values, values_size);
+    if (bound) uir_release(&r->allocator, bound, bound_size);
+    return status;
 }
 
 uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {

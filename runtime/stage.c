@@ -158,31 +158,38 @@ static uir_status fail_tensor(uir_runtime *r, uint32_t tensor, const char *what)
     return fail_size(r, what);
 }
 
-static uir_status fail_alias(uir_runtime *r, uint32_t tensor, uint64_t count) {
+static uir_status fail_alias(uir_runtime *r, uint32_t tensor, uint64_t from, uint64_t count) {
     char what[120];
-    uint64_t from = 0;
-    uint32_t of = r->plan->tensors[tensor].index;
-    (void)uir_shape_element_count(uir_rt_shape(r, of), uir_rt_rank(r, of), &from);
     snprintf(what, sizeof what, "a reshape to another number of elements for these dims: of %llu to %llu",
              (unsigned long long)from, (unsigned long long)count);
     return fail_tensor(r, tensor, what);
 }
 
-static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
+/* Its shape by the symbols' values. */
+static uir_status evaluate_tensor(uir_runtime *r, uint32_t tensor, int64_t *shape, uint64_t *out_count,
+                                  size_t *out_bytes) {
     const uir_plan_tensor *t = &r->plan->tensors[tensor];
-    int64_t *shape = r->shapes + r->analysis->tensors[tensor].shape;
-    uint64_t count = 1;
     for (uint32_t d = 0; d < t->extents.count; d++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, t->extents, d), r->values, r->bound, &shape[d]))
             return fail_tensor(r, tensor, "an extent has no value for these dims");
         if (shape[d] < 0) return fail_tensor(r, tensor, "an extent is negative for these dims");
     }
-    if (!uir_shape_element_count(shape, t->extents.count, &count) ||
-        !uir_dtype_storage_size((uir_dtype)t->dtype, count, &r->tensors[tensor].bytes))
+    if (!uir_shape_element_count(shape, t->extents.count, out_count) ||
+        !uir_dtype_storage_size((uir_dtype)t->dtype, *out_count, out_bytes))
         return fail_tensor(r, tensor, "a tensor is too large for these dims");
+    return UIR_STATUS_OK;
+}
+
+static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    uint64_t count = 1, from = 0;
+    UIR_TRY(evaluate_tensor(r, tensor, r->shapes + r->analysis->tensors[tensor].shape, &count,
+                            &r->tensors[tensor].bytes));
     UIR_TRY(span_tensor(r, tensor));
-    if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes)
-        return fail_alias(r, tensor, count);
+    if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes) {
+        (void)uir_shape_element_count(uir_rt_shape(r, t->index), uir_rt_rank(r, t->index), &from);
+        return fail_alias(r, tensor, from, count);
+    }
     if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
         const uir_plan_constant *c = &r->plan->constants[t->index];
         uir_rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);
@@ -450,6 +457,26 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     UIR_TRY(uir_rt_ensure_scratch(r));
     for (uint32_t i = 0; i < info->symbols.count; i++) stage->snapshot[i] = r->values[info->symbols.data[i]];
     stage->valid = true;
+    return UIR_STATUS_OK;
+}
+
+/* As shape_tensor, and the tensor stays what it is. */
+static uir_status check_tensor(uir_runtime *r, uint32_t tensor) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    int64_t shape[UIR_PLAN_MAX_RANK];
+    uint64_t count = 1, from = 1;
+    size_t bytes = 0, from_bytes = 0;
+    UIR_TRY(evaluate_tensor(r, tensor, shape, &count, &bytes));
+    if (t->storage != UIR_PLAN_STORAGE_ALIAS) return UIR_STATUS_OK;
+    UIR_TRY(evaluate_tensor(r, t->index, shape, &from, &from_bytes));
+    return bytes == from_bytes ? UIR_STATUS_OK : fail_alias(r, tensor, from, count);
+}
+
+uir_status uir_rt_check_stage(uir_runtime *r, uint32_t id) {
+    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+    UIR_TRY(check_sizes(r, info));
+    for (uint32_t i = 0; i < info->tensors.count; i++)
+        if (!r->analysis->tensors[info->tensors.data[i]].conditional) UIR_TRY(check_tensor(r, info->tensors.data[i]));
     return UIR_STATUS_OK;
 }
 

@@ -484,6 +484,17 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session,
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
                                                                    const int64_t *strides, void *data,
                                                                    size_t capacity);
+/* The shape that output `index` has in a run with inputs of the given shapes, as many as the model has inputs, in their
+ * order: as many extents as the output's rank, -1 where only data tell. Nothing runs, the session's inputs stay bound and its
+ * outputs as they are. BAD_DATA with a message for shapes that a run would refuse; INVALID_ARGUMENT for another number of
+ * shapes or no such output; UNSUPPORTED where an input or the output is no tensor, or the output's rank is known after a
+ * run alone. */
+typedef struct uir_input_shape {
+    uint32_t rank;
+    const int64_t *dims;
+} uir_input_shape;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output_shape(uir_session *session, const uir_input_shape *input_shapes,
+                                                                size_t input_count, size_t index, int64_t *out_dims);
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
 /* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running the
  * next one is; the end of that run ends the request. */
