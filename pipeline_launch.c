@@ -53,9 +53,12 @@ bool uir_launch_find(uir_launcher *launcher, const uir_node_values *values, uir_
     if (node->op != UIR_OP_GROUP) return false;
     *out = (uir_launch){.launcher = launcher, .values = values, .node = node};
     const uir_dim *sizes = uir_node_dims(module, node, "sizes", &out->size_count);
+    uint32_t slack;
+    (void)uir_node_ints(module, node, "slack", &slack); /* two numbers each */
+    out->slack_count = slack / 2;
     out->kernel = find_kernel(launcher->middle, uir_node_string(module, node, "kernel", ""));
     out->name = uir_string_text(&module->strings, node->name);
-    if (!out->kernel || out->size_count > UIR_LAUNCH_MAX_SIZES) return false;
+    if (!out->kernel || out->size_count + out->slack_count > UIR_LAUNCH_MAX_SIZES) return false;
     for (uint32_t i = 0; i < out->size_count; i++)
         if (uir_dim_evaluate(module->dims, sizes[i], values->symbol_values, values->symbol_bound, values->symbol_count,
                              &out->sizes[i]) != UIR_DIM_EVALUATED)
@@ -103,13 +106,16 @@ uir_status uir_launch_choose_function(const uir_launch *l, uir_diagnostics *diag
     return no_variant(l, diagnostics);
 }
 
+static bool has_dims(const uir_launch *l, const uir_igraph *g) {
+    return uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) == l->size_count + l->slack_count;
+}
+
 uir_status uir_launch_choose_igraph(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
     const uir_igraph_list *list = &l->kernel->lowered.igraphs;
     for (uint32_t v = 0; v < list->count; v++) {
         int64_t tiles[UIR_LAUNCH_MAX_SIZES];
         const uir_igraph *g = list->igraphs[v];
-        if (uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) != l->size_count)
-            return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
+        if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
         if (uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE) > UIR_LAUNCH_MAX_SIZES ||
             uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, NULL) != UIR_STATUS_OK)
             continue;
@@ -196,8 +202,18 @@ uir_status uir_launch_run_function(const uir_launch *l, const uir_loop_function 
     return status;
 }
 
-/* Pointers in device memory at their sizes: operands as they are or packed, results, scratch. An operand or result in a
- * layout of its own, as a person may write it, is packed and unpacked. */
+/* What the memory of an operand or result has not. */
+static uir_status check_span(const uir_launch *l, const uir_igraph *g, const uir_ipointer *p, const argument *a,
+                             int64_t span, uir_diagnostics *diagnostics) {
+    const uir_datum *datum = (a->result ? l->values->outputs : l->values->inputs)[a->index];
+    if (span > 0 && (uint64_t)span > datum->tensor->element_count)
+        return misfit(l, g->file, p->line, diagnostics, "more elements than the group's tensor has are spanned by ",
+                      a->name);
+    return UIR_STATUS_OK;
+}
+
+/* Pointers in device memory at their sizes: operands and results as they lie, whose layouts say how their memory is
+ * read; constants packed; scratch. */
 static uir_status bind_pointers(const uir_launch *l, const uir_igraph *g, const int64_t *values, const bool *bound,
                                 void *const *outputs, uir_arena *arena, void **pointers, size_t *bytes,
                                 uir_diagnostics *diagnostics) {
@@ -221,17 +237,18 @@ static uir_status bind_pointers(const uir_launch *l, const uir_igraph *g, const 
                           p->dtype,
                           count_elements(g->dims, p->extents, p->rank, values, bound)};
             UIR_TRY(check_argument(l, &a, diagnostics));
+            if (p->role != UIR_IPOINTER_CONST) UIR_TRY(check_span(l, g, p, &a, span, diagnostics));
         }
-        if (p->role == UIR_IPOINTER_IN && p->row_major) {
+        if (p->role == UIR_IPOINTER_IN) {
             pointers[count++] = l->values->inputs[p->role_index]->tensor->data;
             continue;
         }
-        if (p->role == UIR_IPOINTER_OUT && p->row_major) {
+        if (p->role == UIR_IPOINTER_OUT) {
             pointers[count++] = outputs[p->role_index];
             continue;
         }
         UIR_TRY_ALLOCATE(pointers[count], uir_arena_allocate(arena, bytes[count] + 64));
-        if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST)
+        if (p->role == UIR_IPOINTER_CONST)
             UIR_TRY(uir_igraph_pack(g, i, values, l->values->inputs[p->role_index]->tensor->data, pointers[count]));
         count++;
     }
@@ -254,19 +271,6 @@ static void begin_tied(const uir_igraph *g, void *const *pointers, const size_t 
         size_t size = bytes[to] < bytes[from] ? bytes[to] : bytes[from];
         if (size) memcpy(pointers[to], pointers[from], size);
     }
-}
-
-static uir_status unpack_results(const uir_igraph *g, const int64_t *values, void *const *pointers,
-                                 void *const *outputs) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < g->pointers.count; i++) {
-        const uir_ipointer *p = &g->pointers.data[i];
-        if (p->role == UIR_IPOINTER_LOCAL) continue;
-        if (p->role == UIR_IPOINTER_OUT && !p->row_major)
-            UIR_TRY(uir_igraph_unpack(g, i, values, pointers[count], outputs[p->role_index]));
-        count++;
-    }
-    return UIR_STATUS_OK;
 }
 
 static uir_status find_runner(uir_launcher *launcher, const uir_igraph *igraph, const char *name,
@@ -297,16 +301,14 @@ static uir_status run_igraph(const uir_launch *l, const uir_igraph *g, const cha
     UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(arena, symbols, sizeof *bound));
     UIR_TRY_ALLOCATE(pointers, uir_arena_allocate_array(arena, (size_t)g->pointers.count + 1, sizeof *pointers));
     UIR_TRY_ALLOCATE(bytes, uir_arena_allocate_array(arena, (size_t)g->pointers.count + 1, sizeof *bytes));
-    if (uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) != l->size_count)
-        return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
+    if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
     UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, diagnostics));
     UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, diagnostics));
     UIR_TRY(bind_pointers(l, g, values, bound, outputs, arena, pointers, bytes, diagnostics));
     UIR_TRY(find_runner(l->launcher, g, name, diagnostics, &runner));
     begin_tied(g, pointers, bytes);
     uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
-    UIR_TRY(uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics));
-    return unpack_results(g, values, pointers, outputs);
+    return uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics);
 }
 
 uir_status uir_launch_run_igraph(const uir_launch *l, const uir_igraph *g, const char *runner, void *const *outputs,

@@ -23,7 +23,8 @@ typedef struct uir_launch {
     const uir_middle_kernel *kernel;
     const char *name; /* the ONNX node's */
     int64_t sizes[UIR_LAUNCH_MAX_SIZES];
-    uint32_t size_count;
+    uint32_t size_count;  /* of the group */
+    uint32_t slack_count; /* dims of its iGraphs after those: 0, as tensors are packed here */
 } uir_launch;
 
 /* False for what is no group with a kernel, or one whose sizes are not known. */

@@ -161,7 +161,7 @@ static void write_model(const char *path, const char *location, int tensors) {
     blob graph = make_graph_of(make_node("Add", "n", "x,w0", "y"));
     int64_t count = 4;
     for (int i = 0; i < tensors; i++) {
-        char name[8], offset[16];
+        char name[16], offset[16];
         snprintf(name, sizeof name, "w%d", i), snprintf(offset, sizeof offset, "%d", 16 * i);
         blob tensor = make_tensor(name, UIR_DTYPE_F32, 1, &count);
         put_int(&tensor, TENSOR_LOCATION, 1);
