@@ -1,5 +1,5 @@
 /* Models on a device: the package that its sessions open, and the compiler at work beside them. */
-#include "api/compiled.h"
+#include "api/compile_kept.h"
 #include "api/identity.h"
 
 #include <string.h>
@@ -71,12 +71,32 @@ static uir_status get_from_source(uir_model *model, uir_cpu_build_options *optio
     return status;
 }
 
+/* Compiled files are kept one by one until the whole is. */
+static uir_status compile_cached(uir_model *model, uir_cpu_build_options *options, uir_cache *cache,
+                                 uir_cache_key key) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_allocator *allocator = &model->context->allocator;
+    uir_cpu_object object;
+    uir_kept_files files;
+    bool keeps = cache && uir_kept_files_init(&files, cache, allocator, &code->said) == UIR_STATUS_OK;
+    if (keeps) options->keeper = &files.keeper;
+    uir_status status = uir_packaging_compile(code->packaging, options, &code->said, &object);
+    if (status == UIR_STATUS_OK) {
+        status = attach(model->package, code, object.bytes, object.size);
+        if (keeps && status == UIR_STATUS_OK) uir_kept_files_remove(&files); /* there is less room with them */
+        if (status == UIR_STATUS_OK && cache &&
+            uir_cache_store(cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
+            uir_model_cached_link(model, key, &code->said);
+        uir_cpu_object_deinit(&object);
+    }
+    if (keeps) uir_kept_files_deinit(&files);
+    return status;
+}
+
 /* Out of the cache when it is there. `out_compiled`: by this process. */
 static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_package *package = model->package;
-    const uir_allocator *allocator = &model->context->allocator;
-    uir_cpu_object object;
     uir_cache_key key;
     uir_cache_entry entry;
     uir_cpu_build_options options = {.jobs = uir_core_count(),
@@ -85,7 +105,7 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
                                      .progress_user = code};
     *out_compiled = false;
     if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
-    uir_status known = make_key(code, allocator, &key);
+    uir_status known = make_key(code, &model->context->allocator, &key);
     if (known == UIR_STATUS_OUT_OF_MEMORY) return known;
     uir_cache *cache = known == UIR_STATUS_OK ? code->cache : NULL;
     if (cache && uir_cache_load(cache, key, &code->said, &entry) == UIR_STATUS_OK) {
@@ -97,14 +117,8 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
         }
         if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
-    UIR_TRY(uir_packaging_compile(code->packaging, &options, &code->said, &object));
     *out_compiled = true;
-    uir_status status = attach(package, code, object.bytes, object.size);
-    if (status == UIR_STATUS_OK && cache &&
-        uir_cache_store(cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
-        uir_model_cached_link(model, key, &code->said);
-    uir_cpu_object_deinit(&object);
-    return status;
+    return compile_cached(model, &options, cache, key);
 }
 
 static void *run_compiler(void *user) {

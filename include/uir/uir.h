@@ -283,7 +283,9 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, c
                                                          const char *folder, const uir_model_options *options,
                                                          uir_model **out_model);
 UIR_API void uir_model_destroy(uir_model *model);
-/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it. */
+/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it. The options'
+ * `progress` is asked meanwhile, with a fraction above 0 once this process has compiled a part; CANCELLED when it says so. Parts that
+ * are compiled by then, or when the model is destroyed, are kept in the cache: the next load goes on from there. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 /* ---- packages: models compiled ahead ------------------------------------------------------------------------- */

@@ -295,6 +295,88 @@ static void test_folder_of_source(void **state) {
     close_model(&m);
 }
 
+/* ---- files that are kept ---- */
+typedef struct kept_file {
+    void *material, *bytes;
+    size_t material_size, size;
+} kept_file;
+typedef struct shelf {
+    kept_file files[UIR_CPU_FILES_MAX];
+    uint32_t found, kept, forgotten;
+} shelf;
+
+static bool find_file(void *user, uint32_t file, const void *material, size_t size, const void **out_bytes,
+                      size_t *out_size) {
+    shelf *s = user;
+    kept_file *f = &s->files[file];
+    bool same = f->bytes && f->material_size == size && !memcmp(f->material, material, size);
+    if (same) {
+        *out_bytes = f->bytes, *out_size = f->size;
+        s->found++;
+        return true;
+    }
+    free(f->material), free(f->bytes);
+    *f = (kept_file){.material = malloc(size), .material_size = size};
+    assert_non_null(f->material);
+    memcpy(f->material, material, size);
+    return false;
+}
+
+static void keep_file(void *user, uint32_t file, const void *bytes, size_t size) {
+    shelf *s = user;
+    kept_file *f = &s->files[file];
+    assert_true(f->material && !f->bytes); /* asked for first, and not there */
+    f->bytes = malloc(size);
+    assert_non_null(f->bytes);
+    memcpy(f->bytes, bytes, f->size = size);
+    s->kept++;
+}
+
+static void forget_files(void *user) {
+    ((shelf *)user)->forgotten++;
+}
+
+/* The same bytes as without; one that is not there, or not of these words, is compiled. */
+static void test_kept_files(void **state) {
+    (void)state;
+    model m;
+    shelf s = {.found = 0};
+    uir_cpu_object plain, object;
+    const uir_igraph *kernels[KERNELS_MAX];
+    open_model(&m, 1);
+    uint32_t count = choose(&m, 1, kernels);
+    const uir_cpu_keeper keeper = {find_file, keep_file, forget_files, &s};
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}};
+    assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &plain), 0);
+    uint32_t files = plain.file_count;
+    assert_true(files > 1);
+    options.keeper = &keeper;
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t steps[2] = {round == 1 ? files : round == 2 ? files - 1 : 0, 0}; /* kept ones count as done */
+        if (round == 2) free(s.files[1].bytes), s.files[1].bytes = NULL;
+        if (round == 3) options.compile.extra_flags = "-O0 -DOTHER";
+        s.found = s.kept = 0;
+        options.progress = count_steps;
+        options.progress_user = steps;
+        assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object), 0);
+        assert_int_equal(steps[0], files + 1);
+        assert_int_equal(s.found, round == 1 ? files : round == 2 ? files - 1 : 0);
+        assert_int_equal(s.kept, files - s.found);
+        assert_int_equal(object.kept_count, s.found);
+        assert_int_equal(object.size, plain.size);
+        assert_memory_equal(object.bytes, plain.bytes, plain.size);
+        uir_cpu_object_deinit(&object);
+    }
+    assert_int_equal(s.forgotten, 0);
+    memset(s.files[0].bytes, 'x', s.files[0].size);
+    assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object),
+                     UIR_STATUS_DEVICE_FAILED);
+    assert_int_equal(s.forgotten, 1);
+    for (uint32_t i = 0; i < UIR_CPU_FILES_MAX; i++) free(s.files[i].material), free(s.files[i].bytes);
+    uir_cpu_object_deinit(&plain);
+    close_model(&m);
+}
+
 /* ---- compilers that fail ---- */
 typedef struct failure {
     const char *script; /* of the compiler; NULL: there is none */
@@ -403,8 +485,11 @@ static void test_compilers_that_fail(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "all") == 0) stride = 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kernel_is_there_once), cmocka_unit_test(test_same_results_as_one_file),
-        cmocka_unit_test(test_same_bytes_and_no_warnings), cmocka_unit_test(test_folder_of_source),
+        cmocka_unit_test(test_every_kernel_is_there_once),
+        cmocka_unit_test(test_same_results_as_one_file),
+        cmocka_unit_test(test_same_bytes_and_no_warnings),
+        cmocka_unit_test(test_folder_of_source),
+        cmocka_unit_test(test_kept_files),
         cmocka_unit_test(test_compilers_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

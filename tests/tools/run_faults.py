@@ -100,6 +100,116 @@ def test_signals_while_compiling():
         c.works("after signals", compiled=True)
 
 
+# Notes what it compiles or links; the source that $HOLD names takes for ever, in a process of its own.
+LOGGING = """for last; do :; done
+echo "$last" >> "$0.log"
+if [ "$last" = "$HOLD" ]; then sleep 1000 & echo $! > "$0.held"; wait; fi
+exec cc "$@"
+"""
+
+
+def is_alive(process):
+    try:
+        with open(f"/proc/{process}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class BrokenOff(Compile):
+    """A model of two source files at least, and a compiler that tells what it was asked for."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.env = self.compiler(LOGGING)
+        return self
+
+    def hold(self):
+        return dict(self.env, HOLD="kernels01.c")
+
+    def asked(self):
+        """What was compiled or linked since this was called last."""
+        try:
+            with open(self.env["CC"] + ".log") as f:
+                words = f.read().split()
+            os.remove(self.env["CC"] + ".log")
+            return words
+        except FileNotFoundError:
+            return []
+
+    def held(self):
+        """The process that is held, once there is one."""
+        deadline = time.time() + 30
+        while time.time() < deadline:
+            try:
+                with open(self.env["CC"] + ".held") as f:
+                    return int(f.read())
+            except (OSError, ValueError):
+                time.sleep(0.02)
+        raise AssertionError("the compiler was not started")
+
+    def entries(self, cache=None):
+        """The cache's entries that are code, by name."""
+        found = {}
+        for name in os.listdir(cache or self.cache):
+            with open(os.path.join(cache or self.cache, name), "rb") as f:
+                entry = f.read()[4096:]
+            if entry.startswith(b"\x7fELF"):
+                found[name] = entry
+        return found
+
+    def finish(self, what):
+        """The next start compiles what is missing, and leaves the cache as if nothing had happened."""
+        self.asked()
+        done = run(self.command, *STRICT, "--json", env=self.env)
+        asked = self.asked()
+        expect(done.returncode == RAN and json.loads(done.out)["compiled"] > 0, f"{what}: the next start", done)
+        expect("kernels00.c" not in asked and "kernels01.c" in asked, f"{what}: the next start compiles {asked}")
+        self.clean(what)
+        done = run(self.command, *STRICT, env=self.env)
+        expect(done.returncode == RAN and not self.asked(), f"{what}: all is in the cache", done)
+        whole = os.path.join(self.plain, "whole")
+        done = run([whole if word == self.cache else word for word in self.command], *STRICT, env=self.env)
+        expect(done.returncode == RAN and "kernels00.c" in self.asked(), f"{what}: at one go", done)
+        expect(len(self.entries()) == 1 and self.entries() == self.entries(whole), f"{what}: other entries than of a compile at one go: "
+               f"{sorted(self.entries())} {sorted(self.entries(whole))}")
+        self.clean(what)
+
+
+def test_an_answer_ends_the_compile():
+    """The process ends with its answer; what is compiled by then is kept, and each start gets further."""
+    with BrokenOff() as c:
+        done = run(c.command, "--json", env=c.hold())
+        expect(done.returncode == RAN and json.loads(done.out)["calls"]["vm"] > 0 and not done.err, "the VM answers", done)
+        expect(not is_alive(c.held()), "a compiler goes on after the end")
+        c.clean("after an answer")
+        c.finish("after an answer")
+
+
+def test_a_killed_compile_goes_on():
+    with BrokenOff() as c:
+        p = subprocess.Popen([*c.command, *STRICT], stdout=subprocess.DEVNULL, env=dict(os.environ, **c.hold()))
+        held, deadline = c.held(), time.time() + 60
+        while time.time() < deadline and p.poll() is None and not any(b"kernels00.c" in e for e in c.entries().values()):
+            time.sleep(0.02)
+        expect(p.poll() is None and c.entries(), "a file is not kept while another is compiled")
+        p.kill()
+        p.wait()
+        os.kill(held, signal.SIGKILL)  # nobody ended it
+        for folder in os.listdir(c.tmp):
+            shutil.rmtree(os.path.join(c.tmp, folder))
+        c.finish("after a kill")
+
+
+def test_another_compiler_begins_anew():
+    with BrokenOff() as c:
+        expect(run(c.command, env=c.hold()).returncode == RAN, "the VM answers")
+        c.asked()
+        c.compiler("# another\n" + LOGGING)
+        expect(run(c.command, *STRICT, env=c.env).returncode == RAN, "another compiler")
+        expect("kernels00.c" in c.asked(), "a file of another compiler was taken")
+
+
 def test_caches_that_cannot_be_used():
     with Compile() as c:
         with open(os.path.join(c.plain, "file"), "w") as f:
@@ -132,7 +242,7 @@ def test_a_full_disk():
         for blocks in (0, 1, 4, 8, 16, 24, 32):
             done = run(*limited, str(blocks), c.command, env={"TMPDIR": c.tmp})
             expect(done.returncode == RAN and "agrees" in done.out, f"files of at most {blocks} blocks", done)
-            expect(blocks > 8 or "warning" in done.err and "error: " not in done.err.replace("compiled: error: ", ""),
+            expect(blocks > 8 or "warning" in done.err and "error: " not in done.err.replace("compiled and loaded: error: ", ""),
                    f"files of at most {blocks} blocks: no warning", done)
             c.clean(f"{blocks} blocks")
         c.works("after files that are too large")

@@ -37,11 +37,19 @@ static void on_signal(int number) {
     }
 }
 
+/* When the answer was there and only the compile of kernels held the process; 0: it is not yet. */
+static double answered_ms;
+#define LINGER_MS 500 /* so long the compile may still take to end as a whole */
+
+/* The compile is broken off once something of it is done, which is kept: each start gets further. */
+static bool is_over(double fraction) {
+    return answered_ms > 0 && fraction > 0 && now_ms() - answered_ms >= LINGER_MS;
+}
+
 static bool show_progress(void *user, const char *stage, double fraction) {
-    (void)fraction;
     debug_stage(user, stage);
     progress_set(stage);
-    return caught_signal != 0;
+    return caught_signal != 0 || is_over(fraction);
 }
 
 /* ---- one case ---- */
@@ -451,12 +459,22 @@ static double wait_for_kernels(uir_context *context, uir_model *model, const run
     return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
 }
 
-/* The VM has answered; the next start finds the kernels compiled. */
+/* The VM has answered; the next start finds the kernels compiled, or as many of them as there was time for. */
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
     (void)output_flush();
-    size_t before = uir_context_message_count(context);
-    if (uir_model_wait(model) == UIR_STATUS_OK || caught_signal || before) return;
-    warn_of_vm(context, options, before);
+    report_messages(context, options->quiet);
+    answered_ms = now_ms();
+    uir_status status = uir_model_wait(model);
+    if (status == UIR_STATUS_OK || caught_signal) return;
+    if (status != UIR_STATUS_CANCELLED) {
+        warn_of_vm(context, options, 0);
+        return;
+    }
+    progress_hide();
+    uir_context_clear_messages(context);
+    if (!options->quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, PROGRAM ": note: the VM ran the model, and not all of its kernels are compiled yet: the next "
+                                "start goes on with them\n  --no-vm waits until they are\n");
 }
 
 /* "all", or names; the list is the options' own. */
@@ -533,8 +551,8 @@ static uir_status run(const run_options *options) {
         double wait_ms = wait_for_kernels(context, model, options, start);
         waited = options->bench || options->profile;
         status = caught_signal ? UIR_STATUS_CANCELLED : run_cases(context, model, options, wait_ms);
-        if (status == UIR_STATUS_OK && !caught_signal) report_messages(context, options->quiet);
-        if (!options->no_cache && !caught_signal && !waited) finish_compiling(context, model, options);
+        bool answered = (status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT) && !caught_signal;
+        if (answered && !options->no_cache && !waited) finish_compiling(context, model, options);
         if (caught_signal) status = UIR_STATUS_CANCELLED;
     }
     progress_stop();

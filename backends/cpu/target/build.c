@@ -4,6 +4,7 @@
 
 #include "backends/cpu/target/compile.h"
 #include "backends/cpu/target/jobs.h"
+#include "backends/cpu/target/kept.h"
 #include "base/intern.h"
 
 #include <dirent.h>
@@ -25,8 +26,6 @@
 #define FILE_WORD    "file "
 #define FILE_COST    600 /* a file's share, in units of about a millisecond of compiling */
 #define BYTES_PER_MS 100 /* of a kernel's text, roughly */
-#define FILES_MAX    96
-#define OBJECT_MAX   ((off_t)1 << 30)
 
 /* What kernels share, defined in one of the files; the cost as above. */
 static const struct shared_function {
@@ -136,7 +135,7 @@ static uir_status share_out(builder *b) {
     bool *placed;
     for (uint32_t i = 0; i < b->item_count; i++) total += b->items[i].cost;
     uint64_t files = (total + FILE_COST - 1) / FILE_COST;
-    if (files > FILES_MAX) files = FILES_MAX;
+    if (files > UIR_CPU_FILES_MAX) files = UIR_CPU_FILES_MAX;
     if (files > b->item_count) files = b->item_count;
     b->file_count = files ? (uint32_t)files : 1;
     UIR_TRY_ALLOCATE(load, uir_arena_allocate_array(&b->arena, b->file_count, sizeof *load));
@@ -186,34 +185,6 @@ static uir_status write_files(builder *b, const char *folder, file_name *names) 
     return status;
 }
 
-static uir_status read_file(const uir_allocator *allocator, const char *path, uir_diagnostics *diagnostics,
-                            void **out_bytes, size_t *out_size) {
-    struct stat about;
-    size_t done = 0;
-    char *bytes = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
-    if (fd < 0 || fstat(fd, &about) != 0) error = errno;
-    if (!error && (!S_ISREG(about.st_mode) || about.st_size > OBJECT_MAX)) error = EFBIG;
-    if (!error && !(bytes = uir_allocate(allocator, (size_t)about.st_size))) error = ENOMEM;
-    while (!error && done < (size_t)about.st_size) {
-        ssize_t got = read(fd, bytes + done, (size_t)about.st_size - done);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0)
-            error = got < 0 ? errno : EIO;
-        else
-            done += (size_t)got;
-    }
-    if (fd >= 0) close(fd);
-    if (error) {
-        if (bytes) uir_release(allocator, bytes, (size_t)about.st_size);
-        if (error == ENOMEM) return UIR_STATUS_OUT_OF_MEMORY;
-        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", path, strerror(error));
-    }
-    *out_bytes = bytes;
-    *out_size = done;
-    return UIR_STATUS_OK;
-}
-
 /* ---- which kernels a folder is of ---- */
 /* Their number, the variant and a hash of their texts: code for others has other symbols, or takes other sizes. */
 static uir_status print_mark(builder *b, const uir_igraph *const *igraphs, uint32_t count, uir_text *mark) {
@@ -238,7 +209,7 @@ static uir_status hash_file(builder *b, const char *folder, const char *name, ui
     void *bytes;
     size_t size;
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) return UIR_STATUS_IO_FAILED;
-    UIR_TRY(read_file(b->allocator, path, b->diagnostics, &bytes, &size));
+    UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &bytes, &size));
     *out_hash = uir_hash(bytes, size, 0);
     uir_release(b->allocator, bytes, size);
     return UIR_STATUS_OK;
@@ -277,7 +248,7 @@ static uir_status check_unedited(builder *b, const char *folder, file_name *name
     size_t size = 0;
     uir_status status = UIR_STATUS_OK;
     UIR_TRY(place_mark(b, folder, path, sizeof path));
-    if (access(path, F_OK) == 0) UIR_TRY(read_file(b->allocator, path, b->diagnostics, &mark, &size));
+    if (access(path, F_OK) == 0) UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &mark, &size));
     for (uint32_t f = 0; f <= b->file_count && status == UIR_STATUS_OK; f++) {
         const char *name = f < b->file_count ? names[f] : SCRIPT_NAME;
         char line[160];
@@ -304,7 +275,7 @@ static uir_status check_mark(builder *b, const char *folder, const uir_igraph *c
         return uir_error_hint(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, hint,
                               "%s holds no " MARK_NAME ": it is no folder of .c files that kernels were written to",
                               folder);
-    UIR_TRY(read_file(b->allocator, path, b->diagnostics, &found, &size));
+    UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &found, &size));
     uir_text_init(&mark, b->allocator);
     uir_status status = print_mark(b, igraphs, count, &mark);
     const char *end = memchr(found, '\n', size);
@@ -337,7 +308,7 @@ static uir_status copy_files(builder *b, const char *folder, file_name *names) {
     void *text = NULL;
     if (!directory) return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", folder, strerror(errno));
     b->file_count = 0;
-    for (struct dirent *e; (e = readdir(directory)) != NULL && b->file_count < FILES_MAX;)
+    for (struct dirent *e; (e = readdir(directory)) != NULL && b->file_count < UIR_CPU_FILES_MAX;)
         b->file_count += is_source(e->d_name, names[b->file_count]);
     closedir(directory);
     if (!b->file_count) return uir_error(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s holds no .c files", folder);
@@ -347,7 +318,7 @@ static uir_status copy_files(builder *b, const char *folder, file_name *names) {
         size_t size;
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[f]) >= sizeof path)
             return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
-        UIR_TRY(read_file(b->allocator, path, b->diagnostics, &text, &size));
+        UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &text, &size));
         snprintf(path, sizeof path, "%s/%s", b->folder, names[f]);
         uir_status status = uir_cpu_write_file(path, text, size, b->diagnostics);
         uir_release(b->allocator, text, size);
@@ -385,14 +356,14 @@ static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *comma
     for (uint32_t f = 0; f < b->file_count && fits; f++) {
         uir_cpu_words *w;
         UIR_TRY(begin_words(b, &w, &fits));
-        char object[sizeof(file_name) + 2];
-        snprintf(object, sizeof object, "%.*s.o", (int)strlen(names[f]) - 2, names[f]);
+        char object[UIR_CPU_OBJECT_NAME];
+        uir_cpu_object_name(names[f], object);
         fits = fits && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
-        if (fits) commands[f] = (uir_cpu_job){w->argv, names[f]};
+        if (fits) commands[f] = (uir_cpu_job){w->argv, names[f], f};
     }
     if (!fits || !uir_cpu_words_add_all(link, "-lm"))
         return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
-    commands[b->file_count] = (uir_cpu_job){link->argv, OBJECT_NAME};
+    commands[b->file_count] = (uir_cpu_job){link->argv, OBJECT_NAME, b->file_count};
     return UIR_STATUS_OK;
 }
 
@@ -418,6 +389,26 @@ static uir_status write_script(builder *b, const char *folder, const uir_cpu_job
     return status;
 }
 
+/* What an earlier build has left, and the rest by compilers. */
+static uir_status compile_missing(builder *b, uir_cpu_jobs *jobs, const uir_cpu_job *commands, uir_cpu_object *object) {
+    uir_cpu_kept kept = {b->allocator, b->folder, b->options->keeper};
+    uir_cpu_job *missing;
+    uint32_t count = 0;
+    if (!kept.keeper) return uir_cpu_jobs_run(jobs, commands, b->file_count, b->diagnostics);
+    UIR_TRY_ALLOCATE(missing, uir_arena_allocate_array(&b->arena, b->file_count + 1, sizeof *missing));
+    for (uint32_t f = 0; f < b->file_count; f++) {
+        bool taken;
+        UIR_TRY(uir_cpu_kept_take(&kept, &commands[f], b->diagnostics, &taken));
+        if (!taken) missing[count++] = commands[f];
+    }
+    object->kept_count = jobs->done = b->file_count - count;
+    jobs->finished = uir_cpu_kept_add;
+    jobs->finished_user = &kept;
+    uir_status status = uir_cpu_jobs_run(jobs, missing, count, b->diagnostics);
+    jobs->finished = NULL;
+    return status;
+}
+
 static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *object) {
     uint32_t at_once = b->options->jobs ? b->options->jobs : count_cores();
     uir_cpu_jobs jobs = uir_cpu_jobs_begin(b->allocator, b->folder, b->options, at_once, b->file_count + 1);
@@ -427,19 +418,21 @@ static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *ob
     UIR_TRY(make_commands(b, names, commands));
     if (b->options->source_folder) UIR_TRY(write_script(b, b->options->source_folder, commands));
     if (b->options->source_folder && b->marked) UIR_TRY(write_mark(b, b->options->source_folder, names));
-    UIR_TRY(uir_cpu_jobs_run(&jobs, commands, b->file_count, b->diagnostics));
-    UIR_TRY(uir_cpu_jobs_run(&jobs, commands + b->file_count, 1, b->diagnostics));
+    UIR_TRY(compile_missing(b, &jobs, commands, object));
+    uir_status status = uir_cpu_jobs_run(&jobs, commands + b->file_count, 1, b->diagnostics);
+    if (status == UIR_STATUS_DEVICE_FAILED && b->options->keeper) b->options->keeper->forget(b->options->keeper->user);
+    UIR_TRY(status);
     snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
     if (access(path, R_OK) != 0)
         return uir_error(b->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                          "the C compiler '%s' says that it succeeded and wrote nothing", commands[0].argv[0]);
-    return read_file(b->allocator, path, b->diagnostics, &object->bytes, &object->size);
+    return uir_cpu_read_file(b->allocator, path, b->diagnostics, &object->bytes, &object->size);
 }
 
 static uir_status build_in_folder(builder *b, const char *from, const uir_igraph *const *igraphs, const uint32_t *first,
                                   uint32_t count, uir_cpu_object *object) {
     file_name *names;
-    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, FILES_MAX + 1, sizeof *names));
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_CPU_FILES_MAX + 1, sizeof *names));
     if (from) {
         UIR_TRY(check_mark(b, from, igraphs, count));
         UIR_TRY(copy_files(b, from, names));

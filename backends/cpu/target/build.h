@@ -9,6 +9,20 @@
 
 #include "backends/cpu/target/cpu.h"
 
+#define UIR_CPU_FILES_MAX 96 /* source files of one object */
+
+/* Keeps compiled files until their object is linked, so that a build that was broken off goes on where it was. All are
+ * called on the build's thread; what they do has no part in the object's bytes. */
+typedef struct uir_cpu_keeper {
+    /* Whether the compiled file is there that `material` decides: the compiler, its words and the source. Asked once
+     * for each file. The bytes are read before the next call. */
+    bool (*find)(void *user, uint32_t file, const void *material, size_t size, const void **out_bytes,
+                 size_t *out_size);
+    void (*keep)(void *user, uint32_t file, const void *bytes, size_t size); /* as soon as it is compiled */
+    void (*forget)(void *user);                                              /* the files: they do not link */
+    void *user;
+} uir_cpu_keeper;
+
 typedef struct uir_cpu_build_options {
     uir_cpu_compile_options compile; /* the times and `cancel`: of the whole build; keep_source is not read */
     uint32_t jobs;                   /* compilers at once; 0: the cores that this process may use */
@@ -17,7 +31,9 @@ typedef struct uir_cpu_build_options {
      * kernels they are; or NULL. */
     const char *source_folder;
     bool overwrite; /* files there that were edited since, or that nothing wrote for kernels; else INVALID_ARGUMENT */
-    /* After each of `total` steps, on the caller's thread; may be NULL. */
+    const uir_cpu_keeper *keeper; /* NULL: none */
+    /* After each of `total` steps that this build took itself, on the caller's thread; may be NULL. `done` counts what
+     * was kept, too. */
     void (*progress)(void *user, uint32_t done, uint32_t total);
     void *progress_user;
 } uir_cpu_build_options;
@@ -32,6 +48,7 @@ typedef struct uir_cpu_object {
     uint32_t symbol_count;
     uint32_t function_count; /* different kernels among them */
     uint32_t file_count;     /* source files it was compiled from */
+    uint32_t kept_count;     /* of them, compiled by an earlier build */
 } uir_cpu_object;
 
 /* iGraphs that differ in nothing but their names become one function. Nothing is left on disk, whatever happens.

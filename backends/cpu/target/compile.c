@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_MAX ((off_t)1 << 30)
+
 static const char *const variant_flags[] = {
 #define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) flags,
 #include "backends/cpu/target/variants.def"
@@ -54,15 +56,14 @@ static bool add_compiler(words *w, const char *text) {
     return true;
 }
 
-static bool is_on_path(const char *program) {
+bool uir_cpu_find_program(const char *program, char *place, size_t capacity) {
     const char *path = getenv("PATH");
-    if (strchr(program, '/')) return access(program, X_OK) == 0;
+    if (strchr(program, '/'))
+        return (size_t)snprintf(place, capacity, "%s", program) < capacity && access(place, X_OK) == 0;
     while (path && *path) {
-        char candidate[1024];
         size_t length = strcspn(path, ":");
-        if (length &&
-            (size_t)snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program) < sizeof candidate &&
-            access(candidate, X_OK) == 0)
+        if (length && (size_t)snprintf(place, capacity, "%.*s/%s", (int)length, path, program) < capacity &&
+            access(place, X_OK) == 0)
             return true;
         path += length + (path[length] == ':');
     }
@@ -72,12 +73,13 @@ static bool is_on_path(const char *program) {
 const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options) {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *environment = getenv("CC");
+    char place[1024];
     if (options->compiler && *options->compiler) return options->compiler;
     if (options->variant == UIR_CPU_AARCH64 && !uir_cpu_variant_runs_here(UIR_CPU_AARCH64))
         return "aarch64-linux-gnu-gcc";
     if (environment && *environment) return environment;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (is_on_path(names[i])) return names[i];
+        if (uir_cpu_find_program(names[i], place, sizeof place)) return names[i];
     }
     return "cc";
 }
@@ -105,6 +107,34 @@ uir_status uir_cpu_write_file(const char *path, const char *data, size_t length,
     return UIR_STATUS_OK;
 }
 
+uir_status uir_cpu_read_file(const uir_allocator *allocator, const char *path, uir_diagnostics *diagnostics,
+                             void **out_bytes, size_t *out_size) {
+    struct stat about;
+    size_t done = 0;
+    char *bytes = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+    if (fd < 0 || fstat(fd, &about) != 0) error = errno;
+    if (!error && (!S_ISREG(about.st_mode) || about.st_size > FILE_MAX)) error = EFBIG;
+    if (!error && !(bytes = uir_allocate(allocator, (size_t)about.st_size))) error = ENOMEM;
+    while (!error && done < (size_t)about.st_size) {
+        ssize_t got = read(fd, bytes + done, (size_t)about.st_size - done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0)
+            error = got < 0 ? errno : EIO;
+        else
+            done += (size_t)got;
+    }
+    if (fd >= 0) close(fd);
+    if (error) {
+        if (bytes) uir_release(allocator, bytes, (size_t)about.st_size);
+        if (error == ENOMEM) return UIR_STATUS_OUT_OF_MEMORY;
+        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", path, strerror(error));
+    }
+    *out_bytes = bytes;
+    *out_size = done;
+    return UIR_STATUS_OK;
+}
+
 bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *options) {
     return add_compiler(w, uir_cpu_find_compiler(options)) &&
            uir_cpu_words_add_all(w, options->debug ? "-O1 -g" : "-O2") && uir_cpu_words_add_all(w, common_flags) &&
@@ -115,7 +145,7 @@ static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_com
                                const char *folder, char *const *argv, uir_diagnostics *diagnostics) {
     const uir_cpu_build_options build = {.compile = *options};
     uir_cpu_jobs jobs = uir_cpu_jobs_begin(allocator, folder, &build, 1, 1);
-    return uir_cpu_jobs_run(&jobs, &(uir_cpu_job){argv, "kernels.c"}, 1, diagnostics);
+    return uir_cpu_jobs_run(&jobs, &(uir_cpu_job){argv, "kernels.c", 0}, 1, diagnostics);
 }
 
 static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,

@@ -30,6 +30,8 @@ bool uir_cpu_words_add_all(uir_cpu_words *words, const char *text);            /
 /* The compiler and every flag that decides what the code does. */
 bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *options);
 
+/* Where a program is that is started by that name. */
+bool uir_cpu_find_program(const char *program, char *place, size_t capacity);
 const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options);
 /* What to do where there is none. */
 const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options);
@@ -37,5 +39,8 @@ uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics); 
 /* With all that a compiler may have left in it; it makes no folders there. */
 void uir_cpu_remove_folder(const char *folder);
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics);
+/* `out_size` bytes of the allocator's. */
+uir_status uir_cpu_read_file(const uir_allocator *allocator, const char *path, uir_diagnostics *diagnostics,
+                             void **out_bytes, size_t *out_size);
 
 #endif

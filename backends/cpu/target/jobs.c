@@ -216,6 +216,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         if (heard[i].fd >= 0 && heard[i].revents) children[i].closed = hear(&children[i]);
         if (!children[i].closed || !reap(&children[i], WNOHANG, &state)) continue;
         UIR_TRY(judge(&children[i], state, diagnostics));
+        if (jobs->finished) jobs->finished(jobs->finished_user, children[i].job);
         jobs->done++;
         if (o->progress) o->progress(o->progress_user, jobs->done, jobs->total);
     }

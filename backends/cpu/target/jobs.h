@@ -10,6 +10,7 @@
 typedef struct uir_cpu_job {
     char *const *argv;
     const char *about; /* the file it works on, for messages */
+    uint32_t file;     /* its number, for `finished` */
 } uir_cpu_job;
 
 typedef struct uir_cpu_jobs {
@@ -23,6 +24,9 @@ typedef struct uir_cpu_jobs {
     int64_t looked, busy; /* set by the run: when that was looked at last, and found last */
     uint64_t used;        /* set by the run: what they had used then */
     uint32_t done, total; /* for the progress callback; `done` counts on */
+    /* A job has succeeded; may be NULL. */
+    void (*finished)(void *user, const uir_cpu_job *job);
+    void *finished_user;
 } uir_cpu_jobs;
 
 /* The times that the options give begin now. `total`: commands, for progress. */
