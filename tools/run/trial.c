@@ -140,20 +140,26 @@ static void clean_text(char *text, const char *data) {
     }
 }
 
-/* "uir-run: error: ..." becomes "...". */
+/* "uir-run: error: ..." becomes "...", with the lines that it quotes below it: another program's words. */
 static void read_text(const char *path, char *text) {
-    static const char mark[] = "error: ";
+    static const char mark[] = "error: ", quote[] = "    ";
     FILE *file = fopen(path, "r");
     char line[TRIAL_TEXT], first[TRIAL_TEXT] = "";
-    *text = 0;
-    while (file && !*text && fgets(line, sizeof line, file)) {
-        const char *at = strstr(line, mark);
+    size_t used = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, mark), *end = "";
         line[strcspn(line, "\n")] = 0;
         if (!*first) memcpy(first, line, sizeof first);
-        if (at) memcpy(text, at + sizeof mark - 1, strlen(at + sizeof mark - 1) + 1);
+        if (used && strncmp(line, quote, strlen(quote)) != 0) break;
+        if (used)
+            at = line + strspn(line, " "), end = " ";
+        else if (at)
+            at += strlen(mark);
+        if (at) used += (size_t)snprintf(text + used, TRIAL_TEXT - used, "%s%s", end, at);
+        if (used >= TRIAL_TEXT) break;
     }
     if (file) fclose(file);
-    if (!*text) memcpy(text, first, sizeof first);
+    if (!used) memcpy(text, first, sizeof first);
 }
 
 trial_result trial_run(const trial *t, const char *model, const char *data) {
