@@ -109,11 +109,17 @@ exec cc "$@"
 
 
 def is_alive(process):
-    try:
-        with open(f"/proc/{process}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    """Whether it stays: what was killed may take a while to go on a busy machine."""
+    deadline = time.time() + 20
+    while time.time() < deadline:
+        try:
+            with open(f"/proc/{process}/stat") as f:
+                if f.read().rpartition(")")[2].split()[0] in "ZX":
+                    return False
+        except OSError:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 class BrokenOff(Compile):
