@@ -198,6 +198,14 @@ bool uir_call_cancelled(const uir_call *call) {
     return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
 }
 
+uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena)) {
+    uir_arena arena;
+    uir_arena_init(&arena, call->allocator);
+    uir_status status = run(call, &arena);
+    uir_arena_deinit(&arena);
+    return status;
+}
+
 uint64_t uir_interpreter_next_draw(uir_call *call) {
     return ++call->interpreter->draws;
 }

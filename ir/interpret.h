@@ -32,11 +32,11 @@ int64_t uir_call_int(const uir_call *call, const char *name, int64_t fallback);
 int64_t uir_call_scalar(const uir_call *call, uint32_t index, int64_t fallback);
 /* Evaluates a DIMS attribute into `out_values`, UIR_MAX_RANK of them at most. */
 uir_status uir_call_dims(uir_call *call, const char *name, int64_t *out_values, uint32_t *out_count);
-/* Evaluates one dim; a symbol without a value is an error. */
 /* The dim's value where it has one, without a message. */
 bool uir_call_knows(const uir_call *call, uir_dim dim, int64_t *out_value);
 /* interpret_demands.c: BAD_DATA with a message where the sizes are not what the node demands. */
 uir_status uir_call_check_demands(uir_call *call);
+/* Evaluates one dim; a symbol without a value is an error. */
 uir_status uir_call_evaluate(uir_call *call, uir_dim dim, int64_t *out_value);
 /* Creates the tensor of output `index`, zeroed. */
 uir_status uir_call_create(uir_call *call, uint32_t index, uir_dtype dtype, uint32_t rank, const int64_t *shape,
@@ -46,6 +46,8 @@ uir_status uir_call_set(uir_call *call, uint32_t index, uir_datum *datum);
 /* The tensor of operand `index` when nobody else will read it: it may be changed and given out as the result. */
 uir_tensor *uir_call_take(uir_call *call, uint32_t index);
 bool uir_call_cancelled(const uir_call *call);
+/* Runs it with an arena that ends with it. */
+uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena));
 uint32_t uir_call_threads(const uir_call *call); /* that the run may use */
 
 /* Runs jobs 0..count-1, on several threads when the run has them and `cost` (an estimate of elementary steps over all

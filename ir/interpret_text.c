@@ -198,9 +198,5 @@ static uir_status match_all(uir_call *call, uir_arena *arena) {
 }
 
 uir_status uir_interpret_regex_match(uir_call *call) {
-    uir_arena arena;
-    uir_arena_init(&arena, call->allocator);
-    uir_status status = match_all(call, &arena);
-    uir_arena_deinit(&arena);
-    return status;
+    return uir_call_with_arena(call, match_all);
 }

@@ -94,11 +94,7 @@ static uir_status find_keys(uir_call *call, uir_arena *arena) {
 }
 
 uir_status uir_interpret_string_find(uir_call *call) {
-    uir_arena arena;
-    uir_arena_init(&arena, call->allocator);
-    uir_status status = find_keys(call, &arena);
-    uir_arena_deinit(&arena);
-    return status;
+    return uir_call_with_arena(call, find_keys);
 }
 
 typedef struct tf_idf {
@@ -200,9 +196,5 @@ static uir_status run(uir_call *call, uir_arena *arena) {
 }
 
 uir_status uir_interpret_tf_idf(uir_call *call) {
-    uir_arena arena;
-    uir_arena_init(&arena, call->allocator);
-    uir_status status = run(call, &arena);
-    uir_arena_deinit(&arena);
-    return status;
+    return uir_call_with_arena(call, run);
 }
