@@ -75,6 +75,7 @@ static uir_builder builder_for(uir_module *module, const uir_node_info *node) {
     uir_builder_init(&builder, module, node->graph);
     builder.node_name = node->name;
     builder.origin = node->origin;
+    builder.source = node->source;
     return builder;
 }
 

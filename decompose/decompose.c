@@ -241,6 +241,16 @@ static uir_status bind_outputs(uir_decomposer *d, const uir_node_info *node, con
     return UIR_STATUS_OK;
 }
 
+uir_status uir_decomposer_begin_node(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph,
+                                     uir_builder *out_builder) {
+    uir_builder_init(out_builder, d->target, target_graph);
+    out_builder->origin = node->op;
+    for (uint32_t i = 0; i < node->output_count && !out_builder->source; i++) /* no other node makes it */
+        out_builder->source = node->outputs[i].id;
+    return uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, node->name),
+                              uir_string_length(&d->source->strings, node->name), &out_builder->node_name);
+}
+
 static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph,
                              const uir_value_id *inputs) {
     uir_rule_context context = {.source = d->source,
@@ -253,10 +263,7 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
                                 .decomposer = d};
     UIR_TRY_ALLOCATE(context.outputs,
                      uir_arena_allocate_array(d->scratch, node->output_count + 1u, sizeof *context.outputs));
-    uir_builder_init(&context.builder, d->target, target_graph);
-    UIR_TRY(uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, node->name),
-                               uir_string_length(&d->source->strings, node->name), &context.builder.node_name));
-    context.builder.origin = node->op;
+    UIR_TRY(uir_decomposer_begin_node(d, node, target_graph, &context.builder));
     uir_status status = rule_table[node->op](&context);
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);

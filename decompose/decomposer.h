@@ -75,6 +75,9 @@ void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
  * too. */
 void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
 
+/* A builder whose primitives come from the ONNX node: its name, op and identity. */
+uir_status uir_decomposer_begin_node(uir_decomposer *decomposer, const uir_node_info *node, uir_graph_id target_graph,
+                                     uir_builder *out_builder);
 /* Looks at the nodes added since the last call and computes the small ones whose operands are all constant. */
 uir_status uir_evaluate_pending(uir_decomposer *decomposer);
 /* The constant a target value is or comes to; NULL when it depends on inputs or is large. Borrowed. */

@@ -317,6 +317,7 @@ bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body) {
     uir_builder_init(out_body, b->module, graph);
     out_body->node_name = b->node_name;
     out_body->origin = b->origin;
+    out_body->source = b->source;
     return true;
 }
 

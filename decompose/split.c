@@ -48,10 +48,7 @@ static uir_status make_context(const splitting *s, uir_graph_id graph, uir_rule_
                               .since_version = s->node->since_version,
                               .decomposer = d,
                               .output_count = s->node->output_count};
-    uir_builder_init(&out->builder, d->target, graph);
-    out->builder.origin = s->node->op;
-    return uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, s->node->name),
-                              uir_string_length(&d->source->strings, s->node->name), &out->builder.node_name);
+    return uir_decomposer_begin_node(d, s->node, graph, &out->builder);
 }
 
 /* The branch and all that follows it, in `graph`. */

@@ -590,11 +590,9 @@ static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
 
 /* ---- all of it ---- */
 
-/* Nodes of the source are told apart by what they are called and which op they were. */
 static bool is_of_one_node(const looking *l) {
     for (uint32_t i = 1; i < count_of(l); i++)
-        if (node_of(l, i)->name.id != node_of(l, 0)->name.id || node_of(l, i)->origin != node_of(l, 0)->origin)
-            return false;
+        if (!node_of(l, i)->source || node_of(l, i)->source != node_of(l, 0)->source) return false;
     return true;
 }
 

@@ -13,6 +13,7 @@ typedef struct uir_builder {
     uir_graph_id graph;   /* nodes are appended to it */
     uir_string node_name; /* of the ONNX node being decomposed: copied to every primitive and message */
     uir_op origin;
+    uint32_t source;
     uir_status status;
 } uir_builder;
 

@@ -149,6 +149,7 @@ typedef struct uir_node_info {
     int since_version; /* ONNX ops: the schema version in force */
     uir_string name;   /* the ONNX node's name, kept through decomposition */
     uir_op origin;     /* primitive: the ONNX op it came from; else NONE */
+    uint32_t source;   /* primitive: which ONNX node it came from, alike for all that came from one; 0: not known */
     const uir_value_id *inputs;
     uint32_t input_count;
     const uir_value_id *outputs;

@@ -295,5 +295,15 @@ def test_every_node_a_kernel():
             expect(done.returncode == RAN and "Relu" in done.out and "Softmax" in done.out, shown, done)
 
 
+def test_nodes_of_one_name():
+    """Two nodes are two, whatever they are called."""
+    with Case() as c:
+        nodes = [helper.make_node("Exp", [a], [b], name="same") for a, b in (("x", "h"), ("h", "y"))]
+        m = save(make_model(nodes, [value("x", [4])], [value("y", [4])]), c.path("two.onnx"))
+        for fusion, kernels in (([], 1), (["--no-fusion"], 2)):
+            done = run(RUN, m, "--device", "vm", "--json", *fusion)
+            expect(done.returncode == RAN and len(json.loads(done.out)["nodes"]) == kernels, f"{fusion}", done)
+
+
 if __name__ == "__main__":
     sys.exit(main(globals()))
