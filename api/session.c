@@ -602,12 +602,15 @@ uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
 
 uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline) {
     uir_call call;
-    uir_cpu_limits measured;
+    uir_cpu_limits measured = {0};
+    uir_roofline roofline = {0};
     uir_call_begin(&call, session->model->context);
-    uir_status status = uir_cpu_measure_limits(&session->model->context->allocator, session->threads, &measured);
-    uir_roofline roofline = {.threads = session->threads,
-                             .flops_per_second = measured.flops_per_second,
-                             .bytes_per_second = measured.bytes_per_second};
+    uir_status status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
+    if (status == UIR_STATUS_OK)
+        status = uir_cpu_measure_limits(&session->model->context->allocator, session->threads, &measured);
+    roofline = (uir_roofline){.threads = session->threads,
+                              .flops_per_second = measured.flops_per_second,
+                              .bytes_per_second = measured.bytes_per_second};
     if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
     return uir_call_end(&call, status, "measuring the machine");
 }

@@ -85,7 +85,7 @@ typedef struct uir_extractor_node {
 UIR_API UIR_WARN_UNUSED uir_status uir_extractor_create(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
                                                         const char *external_data, const volatile bool *cancel, uir_extractor **out_extractor);
-UIR_API void uir_extractor_destroy(uir_extractor *extractor); /* NULL is fine */
+UIR_API void uir_extractor_destroy(uir_extractor *extractor);
 UIR_API size_t uir_extractor_node_count(const uir_extractor *extractor);
 /* INVALID_ARGUMENT, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_extractor_get_node(const uir_extractor *extractor, size_t index,

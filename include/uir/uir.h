@@ -30,6 +30,8 @@
  *     zeros; struct_size stays.
  *   - What is handed to a callback: struct_size is the library's. A member is there when it lies within.
  *
+ * NULL may be given to every uir_..._destroy, which then does nothing.
+ *
  * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
  * sessions on several threads; one session is used by one thread at a time. */
 #ifndef UIR_UIR_H

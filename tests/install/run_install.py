@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `cmake --install` leaves: the examples build against that tree alone, by pkg-config as C11 and as C++17 and by the
-CMake package, also after it was moved, and run; the libraries export the public names and no others.
+CMake package, also after it was moved, and run; the libraries export the public names and no others; both headers are
+C11 and C++17, and programs of an older header run.
 
 In: the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
 """
@@ -136,12 +137,42 @@ def test_programs(tree):
         assert "y f32[1,4]" in run(os.path.join(tree.prefix, "bin", name), package, "--trusted", "--no-vm", env=bare)
 
 
-def test_libraries(tree):
-    public = set()
+def read_headers(tree):
+    """The names of the functions and of the structures that grow."""
+    functions, structures = set(), set()
     for header in ("uir.h", "tools.h"):
         with open(os.path.join(tree.prefix, "include", "uir", header), encoding="utf-8") as f:
-            public |= set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", f.read(), re.M))
-    assert len(public) > 40, public
+            text = f.read()
+        functions |= set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", text, re.M))
+        structures |= set(re.findall(r"^typedef struct (uir_\w+) {\s*size_t struct_size;", text, re.M))
+    assert len(functions) > 40 and len(structures) > 20, (functions, structures)
+    return sorted(functions), sorted(structures)
+
+
+def test_languages(tree):
+    functions, structures = read_headers(tree)
+    for name, macro, rows in (("functions", "FUNCTION", functions), ("structures", "STRUCTURE", structures)):
+        with open(tree.path(name + ".inc"), "w", encoding="utf-8") as f:
+            f.writelines(f"{macro}({row})\n" for row in rows)
+    source = shutil.copy(os.path.join(ROOT, "tests", "install", "header.c"), tree.kept.name)
+    package = make_package(tree)
+    for library in LIBRARIES:
+        for compiler in (["cc", "-std=c11"], ["c++", "-std=c++17", "-x", "c++"]):
+            program = tree.path("header")
+            run(*compiler, *WARNINGS, source, "-x", "none", "-o", program, *tree.flags(library))
+            out = run(program, DIGITS if library == "uir" else package, env=tree.environment)
+            assert out.startswith(f"{len(functions)} functions, {len(structures)} structures\nf32 "), out
+
+
+def test_older(tree):
+    program = tree.path("older")
+    run("cc", "-std=c11", *WARNINGS, os.path.join(ROOT, "tests", "install", "older.c"), "-o", program,
+        *tree.flags("uir", "--libs"))
+    assert run(program, DIGITS, tree.path("older.uir"), env=tree.environment) == "0 failures\n"
+
+
+def test_libraries(tree):
+    public = set(read_headers(tree)[0])
     for name in LIBRARIES:
         path = os.path.join(tree.library, f"lib{name}.so")
         assert re.search(rf"SONAME.*lib{name}\.so\.0\b", run("readelf", "-d", path))
