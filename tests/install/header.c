@@ -9,7 +9,7 @@
 typedef void (*function)(void);
 #define FUNCTION(name) (function) name,
 static const function functions[] = {
-#include "functions.inc"
+#include <functions.inc>
 };
 
 #define STRUCTURE(type)                                                                                                \
@@ -22,7 +22,7 @@ static const function functions[] = {
 static bool begin_structures(size_t *out_count) {
     bool good = true;
     size_t count = 0;
-#include "structures.inc"
+#include <structures.inc>
     *out_count = count;
     return good;
 }

@@ -159,7 +159,7 @@ def test_languages(tree):
     for library in LIBRARIES:
         for compiler in (["cc", "-std=c11"], ["c++", "-std=c++17", "-x", "c++"]):
             program = tree.path("header")
-            run(*compiler, *WARNINGS, source, "-x", "none", "-o", program, *tree.flags(library))
+            run(*compiler, *WARNINGS, "-I", tree.kept.name, source, "-x", "none", "-o", program, *tree.flags(library))
             out = run(program, DIGITS if library == "uir" else package, env=tree.environment)
             assert out.startswith(f"{len(functions)} functions, {len(structures)} structures\nf32 "), out
 
