@@ -139,6 +139,7 @@ static const uir_model_table cached_model = {
 static uir_status take_facts(uir_model *model) {
     uir_facts *f = &model->facts;
     UIR_TRY(uir_facts_read(model->package, &model->arena, f));
+    UIR_TRY(uir_api_take_keys(model));
     model->info = (uir_model_info){.producer = f->producer,
                                    .ir_version = f->ir_version,
                                    .opset = f->opset,

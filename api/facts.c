@@ -50,23 +50,19 @@ typedef struct list_row {
     fact_row fields[MOST_FIELDS];
 } list_row;
 
-#define LIST(name, type, fields)                                                                                       \
+#define LIST(name, type, field_total, ...)                                                                             \
     {                                                                                                                  \
-#name, offsetof(uir_facts, name.data), offsetof(uir_facts, name.count), sizeof(type), fields
-static const list_row lists[] = {LIST(opsets, uir_facts_opset, 2),
-                                 {TEXT(uir_facts_opset, domain), NUMBER(uir_facts_opset, version)}},
-                      LIST(ops, uir_facts_op, 3), {
-    TEXT(uir_facts_op, domain), TEXT(uir_facts_op, name), NUMBER(uir_facts_op, count)
-}
-}
-, LIST(outputs, uir_facts_output, 4), {
-    TEXT(uir_facts_output, node), TEXT(uir_facts_output, op), NUMBER(uir_facts_output, place),
-        NUMBER(uir_facts_output, is_kept)
-}
-}
-,
-}
-;
+#name, offsetof(uir_facts, name.data), offsetof(uir_facts, name.count), sizeof(type), field_total, {           \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+static const list_row lists[] = {
+    LIST(opsets, uir_facts_opset, 2, TEXT(uir_facts_opset, domain), NUMBER(uir_facts_opset, version)),
+    LIST(ops, uir_facts_op, 3, TEXT(uir_facts_op, domain), TEXT(uir_facts_op, name), NUMBER(uir_facts_op, count)),
+    LIST(outputs, uir_facts_output, 4, TEXT(uir_facts_output, node), TEXT(uir_facts_output, op),
+         NUMBER(uir_facts_output, place), NUMBER(uir_facts_output, is_kept)),
+    LIST(keys, uir_facts_key, 2, NUMBER(uir_facts_key, output), TEXT(uir_facts_key, key)),
+};
 enum { LIST_COUNT = sizeof lists / sizeof *lists };
 static const char count_key[] = "uir/facts";
 

@@ -22,6 +22,10 @@ typedef struct uir_facts_output {
     const char *node, *op;
     int64_t place, is_kept;
 } uir_facts_output;
+typedef struct uir_facts_key {
+    int64_t output;
+    const char *key;
+} uir_facts_key;
 typedef struct uir_facts_pair {
     const char *key, *value;
 } uir_facts_pair;
@@ -44,6 +48,10 @@ typedef struct uir_facts {
         uir_facts_output *data;
         uint32_t count;
     } outputs;
+    struct {
+        uir_facts_key *data;
+        uint32_t count;
+    } keys; /* of outputs that are lists of maps, column by column */
     struct {
         uir_facts_pair *data;
         uint32_t count;

@@ -1,5 +1,6 @@
 #include "api/facts_onnx.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* More than is ever read is not told apart. */
@@ -33,6 +34,47 @@ static uint32_t count_nodes(const uir_module *module) {
     return count;
 }
 
+/* The ZipMap that makes a main output, itself or through Identity; NULL when none does. */
+static const uir_node_info *find_zip_map(const uir_module *module, uir_value_id value) {
+    const uir_node_info *node;
+    do {
+        uir_node_id producer = uir_value_info_get(module, value)->producer;
+        node = producer.id ? uir_node_get(module, producer) : NULL;
+        if (node && node->input_count) value = node->inputs[0];
+    } while (node && node->op == UIR_OP_ONNX_IDENTITY);
+    return node && node->op == UIR_OP_ONNX_ZIP_MAP ? node : NULL;
+}
+
+static uir_status print_key(const uir_module *module, const uir_attribute *keys, uint32_t index, uir_arena *arena,
+                            const char **out_key) {
+    char digits[32];
+    bool text = keys->kind == UIR_ATTRIBUTE_STRINGS;
+    if (!text) snprintf(digits, sizeof digits, "%lld", (long long)keys->value.integers[index]);
+    const char *key = text ? uir_string_text(&module->strings, keys->value.strings[index]) : digits;
+    UIR_TRY_ALLOCATE(*out_key, uir_arena_copy_string(arena, key, strlen(key)));
+    return UIR_STATUS_OK;
+}
+
+/* The keys of outputs that are lists of maps. */
+static uir_status list_keys(const uir_module *module, uir_arena *arena, uir_facts *facts) {
+    static const char *const names[] = {"classlabels_strings", "classlabels_int64s"};
+    const uir_graph_info *main = uir_graph_get(module, module->main);
+    uir_vector(uir_facts_key) keys = {0};
+    for (uint32_t i = 0; i < main->outputs.count; i++) {
+        const uir_node_info *node = find_zip_map(module, main->outputs.data[i]);
+        const uir_attribute *a = NULL;
+        for (size_t n = 0; node && n < 2 && !(a && a->count); n++) a = uir_node_find_attribute(module, node, names[n]);
+        for (uint32_t k = 0; a && k < a->count; k++) {
+            uir_facts_key key = {i, NULL};
+            UIR_TRY(print_key(module, a, k, arena, &key.key));
+            UIR_TRY(uir_vector_push(arena, &keys, key));
+        }
+    }
+    facts->keys.data = keys.data;
+    facts->keys.count = keys.count;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, uir_facts *out_facts) {
     const uir_onnx_info *info = &compiled->info;
     uir_facts_init(out_facts);
@@ -50,6 +92,7 @@ uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, u
     out_facts->weight_bytes = clamp(info->weight_bytes);
     out_facts->external_bytes = clamp(info->external_bytes);
     UIR_TRY(list_ops(info, arena, out_facts));
+    if (compiled->onnx) UIR_TRY(list_keys(compiled->onnx, arena, out_facts));
     UIR_TRY_ALLOCATE(out_facts->outputs.data,
                      uir_arena_allocate_array(arena, (size_t)info->output_count + 1, sizeof *out_facts->outputs.data));
     for (uint32_t i = 0; i < info->output_count; i++) {

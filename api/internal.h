@@ -96,6 +96,8 @@ uir_status uir_model_create(uir_context *context, const uir_model_table *table, 
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
+/* Gives the outputs the keys that the facts tell of. */
+uir_status uir_api_take_keys(uir_model *model);
 /* Room for `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 

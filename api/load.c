@@ -68,6 +68,7 @@ static uir_status describe(uir_model *model, const uir_compiled *compiled) {
     UIR_TRY(make_ports(model, main->outputs.data, main->outputs.count, compiled->info.output_names, &model->outputs));
     from->info = compiled->info;
     UIR_TRY(uir_facts_from_onnx(compiled, &model->arena, &model->facts));
+    UIR_TRY(uir_api_take_keys(model));
     model->info = (uir_model_info){.producer = compiled->info.producer,
                                    .ir_version = compiled->info.ir_version,
                                    .opset = compiled->onnx->opset,
@@ -377,9 +378,10 @@ uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {
 }
 
 const char *uir_op_get_engine(size_t index) {
-    uir_op op = find_op(index), primitive = uir_decompose_host_primitive(op);
+    uir_op op = find_op(index), primitive = uir_decompose_host_primitive(op), other = uir_decompose_other_primitive(op);
     if (op == UIR_OP_NONE) return NULL;
     if (!uir_decompose_has_rule(op)) return "not supported";
-    if (primitive == UIR_OP_NONE) return "kernels";
-    return uir_runtime_has_host_op(uir_op_name(primitive)) ? "host" : "interpreter";
+    if (primitive != UIR_OP_NONE) return uir_runtime_has_host_op(uir_op_name(primitive)) ? "host" : "interpreter";
+    if (other == UIR_OP_NONE) return "kernels";
+    return uir_runtime_has_host_op(uir_op_name(other)) ? "kernels, else host" : "kernels, else interpreter";
 }

@@ -38,6 +38,21 @@ uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_por
     return UIR_STATUS_OK;
 }
 
+uir_status uir_api_take_keys(uir_model *model) {
+    for (uint32_t i = 0; i < model->output_count; i++) {
+        const char **keys;
+        size_t count = 0;
+        for (uint32_t k = 0; k < model->facts.keys.count; k++) count += model->facts.keys.data[k].output == i;
+        if (!count) continue;
+        UIR_TRY_ALLOCATE(keys, uir_arena_allocate_array(&model->arena, count, sizeof *keys));
+        model->outputs[i].port.keys = keys;
+        model->outputs[i].port.key_count = count;
+        for (uint32_t k = 0; k < model->facts.keys.count; k++)
+            if (model->facts.keys.data[k].output == i) *keys++ = model->facts.keys.data[k].key;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- questions ---- */
 
 size_t uir_model_input_count(const uir_model *model) {

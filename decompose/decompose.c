@@ -13,9 +13,18 @@ static const uir_op host_primitives[UIR_OP_COUNT] = {
 #define UIR_RULE_BY(op, function, primitive) [UIR_OP_ONNX_##op] = UIR_OP_##primitive,
 #include "decompose/rules.def"
 };
+/* The one that it falls back to. */
+static const uir_op other_primitives[UIR_OP_COUNT] = {
+#define UIR_RULE_ELSE(op, function, primitive) [UIR_OP_ONNX_##op] = UIR_OP_##primitive,
+#include "decompose/rules.def"
+};
 
 uir_op uir_decompose_host_primitive(uir_op op) {
     return op > UIR_OP_NONE && op < UIR_OP_COUNT ? host_primitives[op] : UIR_OP_NONE;
+}
+
+uir_op uir_decompose_other_primitive(uir_op op) {
+    return op > UIR_OP_NONE && op < UIR_OP_COUNT ? other_primitives[op] : UIR_OP_NONE;
 }
 
 bool uir_decompose_has_rule(uir_op op) {

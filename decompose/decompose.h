@@ -23,5 +23,7 @@ extern const size_t uir_cleanup_pass_count;
 bool uir_decompose_has_rule(uir_op op);
 /* The host primitive that the op's rule rests on; NONE where kernels compute it. */
 uir_op uir_decompose_host_primitive(uir_op op);
+/* The one that it falls back to for operands that kernels cannot; NONE where they can any. */
+uir_op uir_decompose_other_primitive(uir_op op);
 
 #endif

@@ -134,6 +134,25 @@ uir_status uir_rule_feature_vectorizer(uir_rule_context *context) {
     return b->status;
 }
 
+/* A list of maps, one a row, each of all keys, is the rows and the keys once: the values are the input's, and the keys
+ * are told of the model's output (api/facts_onnx.c). */
+uir_status uir_rule_zip_map(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    const uir_attribute *strings = uir_rule_attribute(context, "classlabels_strings"),
+                        *integers = uir_rule_attribute(context, "classlabels_int64s");
+    const uir_attribute *keys = strings && strings->count ? strings : integers;
+    uir_value_id rows = uir_ml_rows(context);
+    int64_t columns;
+    if (b->status != UIR_STATUS_OK) return b->status;
+    if (!keys || !keys->count)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "there are no keys: classlabels_strings or classlabels_int64s are missing");
+    if (uir_dim_is_const(b->module->dims, uir_build_extent(b, rows, 1), &columns) && columns != keys->count)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u keys for %lld columns", keys->count, (long long)columns);
+    context->outputs[0] = uir_build_expect(b, rows, 1, dim_int(b, keys->count));
+    return b->status;
+}
+
 /* ---- encoders ---- */
 
 /* What of each element is among the keys [k]: the index of the last such key, or -1. NaN is equal to NaN from version 4

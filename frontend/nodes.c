@@ -305,6 +305,13 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
     return UIR_STATUS_OK;
 }
 
+/* What ZipMap gives, as an output is declared: it is the tensor of the maps' values (decompose/rules_ml_features.c). */
+static bool is_list_of_maps(const UirOnnx__TypeProto *type) {
+    if (!type || type->value_case != UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return false;
+    const UirOnnx__TypeProto *element = type->sequence_type->elem_type;
+    return element && element->value_case == UIR_ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
+}
+
 static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                                  const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
     const char **names = NULL;
@@ -313,7 +320,8 @@ static uir_status import_outputs(uir_importer *importer, uir_graph_id graph, con
         uir_bytes name = UIR_PROTO_BYTES(proto->output[i], name);
         uir_value_id value;
         uir_type type;
-        UIR_TRY(uir_import_type(importer, place, name, proto->output[i]->type, &type));
+        const UirOnnx__TypeProto *declared = proto->output[i]->type;
+        UIR_TRY(uir_import_type(importer, place, name, is_list_of_maps(declared) ? NULL : declared, &type));
         if (info) UIR_TRY(uir_import_text(importer, name, arena, &names[i]));
         if (!name.length) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph output has no name"));

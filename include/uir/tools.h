@@ -22,7 +22,9 @@ typedef struct uir_op_info {
 /* NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_op_get_info(size_t index, uir_op_info *out_info);
 /* How the op of that index runs: "kernels"; "host", a function of the runtime, in packages too; "interpreter", which
- * packages do not have; "not supported"; NULL past the end. Lives as long as the program. */
+ * packages do not have; "kernels, else host" and "kernels, else interpreter" where that depends on operands; "not
+ * supported"; NULL past the end. That is said of numbers: what takes or gives text is always the interpreter's. Lives as
+ * long as the program. */
 UIR_API const char *uir_op_get_engine(size_t index);
 
 /* ---- a compile, watched ---------------------------------------------------------------------------------------- */

@@ -357,6 +357,10 @@ typedef struct uir_port {
     uint32_t rank;
     const int64_t *dims; /* these and all texts live as long as the model */
     const char *const *dim_names; /* "batch", "past + sequence"; "" for a fixed one */
+    /* An output that the model declares as a list of maps, one a row, all of the same keys (ZipMap of ai.onnx.ml), is
+     * the tensor of their values, [rows, keys]. These are the keys by column, numbers among them as text; else NULL. */
+    const char *const *keys;
+    size_t key_count;
 } uir_port;
 UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);

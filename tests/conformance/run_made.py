@@ -15,12 +15,12 @@ from onnx import numpy_helper
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(ROOT, "build", "made")
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODULES = ("made_opsets", "made_text", "made_ml", "made_svm")
+MODULES = ("made_opsets", "made_text", "made_ml", "made_svm", "made_skl")
 ENGINES = (["--device", "interpreter"], ["--device", "vm"], ["--device", "cpu", "--compiled", "--every", "12"])
 
 
 def to_proto(value):
-    """A value as the protobuf message of a data file: tensors, and sequences of maps as numpy gives them."""
+    """A value as the protobuf message of a data file."""
     return numpy_helper.from_array(np.asarray(value))
 
 

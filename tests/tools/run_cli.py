@@ -681,11 +681,49 @@ def test_json_of_several_data_sets():
                                        "integers": 0} and wrong["rtol"] == 1e-3, f"{report['tolerance']}")
 
 
+def engine_model(op, shape, outputs=1, domain="", after=None, kind=TensorProto.FLOAT, constants=(), **attributes):
+    """A node over x, and `after` it others; the last node's first result is the output."""
+    nodes = [helper.make_node(op, ["x"] + [c.name for c in constants], [f"y{i}" for i in range(outputs)], domain=domain, **attributes)]
+    nodes += after or []
+    model = helper.make_model(helper.make_graph(nodes, "g", [value("x", shape, kind)], [helper.make_empty_tensor_value_info(nodes[-1].output[0])],
+                                                list(constants)), ir_version=8,
+                              opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)])
+    return model
+
+
+def test_list_ops_is_true():
+    """What --list-ops says of ops that run one way or another, held to what runs them."""
+    join, keys = helper.make_node("ConcatFromSequence", ["y0"], ["z"], axis=0), {"domain": "ai.onnx.ml", "values_floats": [1.0, 2.0]}
+    k, rate, on = (helper.make_tensor(*t) for t in (("k", 7, [1], [2]), ("rate", 1, [], [0.5]), ("on", 9, [], [True])))
+    text, whole = TensorProto.STRING, TensorProto.INT64
+    models = (("TopK", "kernels, else host", engine_model("TopK", [8], 2, constants=[k]), engine_model("TopK", [5000], 2, constants=[k])),
+              ("SplitToSequence", "kernels, else interpreter", engine_model("SplitToSequence", [4], after=[join]), engine_model("SplitToSequence", [4])),
+              ("SequenceConstruct", "kernels, else interpreter", engine_model("SequenceConstruct", [4], after=[join]), engine_model("SequenceConstruct", [4])),
+              ("Dropout", "kernels, else interpreter", engine_model("Dropout", [4]), engine_model("Dropout", [4], constants=[rate, on])),
+              ("ai.onnx.ml::LabelEncoder", "kernels, else interpreter", engine_model("LabelEncoder", [4], kind=whole, keys_int64s=[3, 4], **keys),
+               engine_model("LabelEncoder", [4], kind=text, keys_strings=["a", "b"], **keys)),
+              ("ai.onnx.ml::CategoryMapper", "interpreter", None, engine_model("CategoryMapper", [4], kind=text, domain="ai.onnx.ml", cats_strings=["a"],
+                                                                               cats_int64s=[1])),
+              ("MatMul", "kernels", engine_model("MatMul", [2, 2], constants=[helper.make_tensor("w", 1, [2, 2], [1.0] * 4)]), None))
+    listed = dict(re.findall(r"^(\S+) \d+  (.*)$", run(INTERPRET, "--list-ops").out, re.M))
+    with Case() as c:
+        np.save(c.path("x.npy"), np.array(["a", "b", "c", "d"]))
+        for op, engines, kernels, other in models:
+            expect(listed[op] == engines, f"--list-ops: {op}: {listed[op]}")
+            for model, engine in ((kernels, "vm"), (other, engines.split()[-1])):
+                if model is None:
+                    continue
+                given = ["--input", "x=" + c.path("x.npy")] if model.graph.input[0].type.tensor_type.elem_type == text else ["--random", "1"]
+                done = run(RUN, save(model, c.path("m.onnx")), "--device", "vm", "--explain", *given)
+                ran = {"interpreter" if kernel == "foreign" else by for kernel, by in re.findall(r"(\S+) +by (\w+)$", done.out, re.M)}
+                expect(done.returncode == RAN and ran - {"vm"} == {engine} - {"vm"}, f"{op}: by {engine}, not {ran}", done)
+
+
 def test_lists_and_help():
     done = run(INTERPRET, "--list-ops")
     expect(done.returncode == RAN and re.search(r"^MatMul 13  kernels$", done.out, re.M), "--list-ops", done)
     for line in ("NonZero 13  host", "ImageDecoder 20  host", "StringConcat 20  interpreter",
-                 "ai.onnx.ml::TreeEnsemble 5  kernels", "ai.onnx.ml::ZipMap 1  not supported"):
+                 "ai.onnx.ml::TreeEnsemble 5  kernels", "ai.onnx.ml::ZipMap 1  kernels", "ai.onnx.ml::CastMap 1  not supported"):
         expect(re.search(f"^{line}$", done.out, re.M), f"--list-ops: {line}", done)
     expect(run(RUN, "--list-devices").out == "cpu\nvm\ninterpreter\n", "--list-devices")
     expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(INTERPRET, "--version").out), "--version")

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import (BAD_FILE, HOSTILE, PACK, RAN, ROOT, RUN, RUN_PACKAGE, USAGE, Case, expect, external_model, fails, hostile_model, is_clean,
+from cli import (BAD_FILE, HOSTILE, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, external_model, fails, hostile_model, is_clean,
                  main, make_model, run, save, value)
 
 DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
@@ -88,6 +88,59 @@ def test_what_a_model_holds():
         # Dims that are told can be given.
         for d in info["dims"]:
             expect(run(RUN, c.path("m.onnx"), "--device", "interpreter", "--plan", "--dim", d["name"] + "=2").returncode != USAGE, d["name"])
+
+
+def maps_model(keys, more=(), inputs=None):
+    """x as a list of maps, `keys` being those of each ZipMap; the last goes through Identity, then `more` nodes."""
+    def maps(kind):
+        return helper.make_sequence_type_proto(helper.make_map_type_proto(kind, helper.make_tensor_type_proto(TensorProto.FLOAT, [])))
+    nodes, outputs = [], []
+    for i, k in enumerate(keys):
+        text = isinstance(k[0], str)
+        attributes = {"classlabels_strings" if text else "classlabels_int64s": k}
+        nodes.append(helper.make_node("ZipMap", ["x"], [f"z{i}"], domain="ai.onnx.ml", **attributes))
+        outputs.append(helper.make_value_info(f"z{i}", maps(TensorProto.STRING if text else TensorProto.INT64)))
+    nodes.append(helper.make_node("Identity", [nodes[-1].output[0]], ["last"]))
+    outputs.append(helper.make_value_info("last", outputs[-1].type))
+    model = make_model(nodes + list(more), inputs or [value("x", ["n", 3])], outputs + [value(n.output[0], None) for n in more])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    return model
+
+
+def test_keys_of_maps():
+    keys = [["setosa", "", "gr\u00fcn\u001b[31m"], [5, -7, 2**62]]
+    with Case() as c:
+        path, package = save(maps_model(keys), c.path("m.onnx")), c.path("m.uir")
+        np.save(c.path("x.npy"), np.arange(6, dtype=np.float32).reshape(2, 3))
+        expect(run(PACK, path, "-o", package, "--no-native").returncode == RAN, "packing")
+        shown = [["setosa", "", "gr\u00fcn\\x1b[31m"]] + [[str(k) for k in keys[1]]] * 2
+        for file, program in ((path, RUN), (package, RUN), (package, RUN_PACKAGE)):
+            info, text = told(file, program)
+            outputs = info["outputs"]
+            expect([o["keys"] for o in outputs] == shown, f"keys: {outputs}")
+            expect(all(o["kind"] == "tensor" and o["dtype"] == "f32" and o["shape"][1] == 3 for o in outputs), f"{outputs}")
+            expect("of the columns of z1: 5, -7, 4611686018427387904" in text, text)
+        for again in range(2):  # compiled, then out of the cache
+            done = run(RUN, path, "--device", "vm", "--input", "x=" + c.path("x.npy"), "--save", c.path(f"out{again}"), "--cache", c.path("cache"))
+            expect(done.returncode == RAN and done.out.count("    columns: 5, -7, 4611686018427387904\n") == 2, "a run", done)
+            expect("columns: setosa, , gr\u00fcn\\x1b[31m" in done.out, "a run", done)
+            with open(c.path(f"out{again}", "index.json"), encoding="utf-8") as file:
+                saved = [numpy_helper.to_array(onnx.load_tensor(c.path(f"out{again}", v["file"]))) for v in json.load(file)["values"]]
+            expect(all((s == np.load(c.path("x.npy"))).all() for s in saved) and len(saved) == 3, "the values")
+
+
+def test_maps_that_are_not_supported():
+    with Case() as c:
+        attributes = {"domain": "ai.onnx.ml"}
+        fails(BAD_FILE, "2 keys for 3 columns", command=(RUN, save(maps_model([["a", "b"]]), c.path("m.onnx"))))
+        bad = maps_model([["a", "b", "c"]])
+        del bad.graph.node[0].attribute[:]
+        fails(BAD_FILE, "there are no keys", command=(RUN, save(bad, c.path("m.onnx"))))
+        kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+        for op, more in (("CastMap", {}), ("DictVectorizer", {"int64_vocabulary": [1, 2]})):
+            m = maps_model([["a", "b", "c"]], [helper.make_node(op, ["m"], ["d"], **more, **attributes)],
+                           [value("x", ["n", 3]), helper.make_value_info("m", kind)])
+            fails(UNSUPPORTED, "'m' is a map", f"the op '{op}'", command=(RUN, save(m, c.path("m.onnx"))))
 
 
 def test_sizes_of_external_data():

@@ -189,6 +189,20 @@ static void print_ops(const uir_model *model, const uir_model_contents *c) {
     print_words("ops", &w);
 }
 
+/* What the columns of lists of maps are. */
+static void print_keys(const uir_model *model) {
+    words w = {NULL, 0};
+    char safe[SHOWN];
+    for (size_t i = 0; i < uir_model_output_count(model); i++) {
+        uir_port port = query_output(model, i);
+        if (!port.key_count) continue;
+        add_words(&w, "of the columns of %s:", printable(port.name, safe, sizeof safe));
+        for (size_t k = 0; k < port.key_count; k++)
+            add_words(&w, "%s%s", k ? ", " : " ", printable(port.keys[k], safe, sizeof safe));
+        print_words("keys", &w);
+    }
+}
+
 static void print_package(const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
     uir_tolerance t = {.struct_size = sizeof t};
@@ -216,6 +230,7 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
     print_origin(model, c, path);
     print_ports("inputs", model, uir_model_input_count(model), query_input);
     print_ports("outputs", model, uir_model_output_count(model), query_output);
+    print_keys(model);
     for (size_t i = 0; i < dim_count; i++) add_words(&w, "%s%s", separator(&w), printable(dims[i], safe, sizeof safe));
     print_words("dims", &w);
     add_words(&w, "%llu parameters, %.3f MB", (unsigned long long)c->parameter_count, (double)c->weight_bytes / 1e6);
@@ -252,6 +267,13 @@ static cJSON *make_ports(const uir_model *model, size_t count, port_function *ge
                                         : *port.dim_names[d]
                                             ? cJSON_CreateString(printable(port.dim_names[d], name, sizeof name))
                                             : cJSON_CreateNull());
+        }
+        if (port.key_count) {
+            cJSON *keys = cJSON_AddArrayToObject(object, "keys");
+            for (size_t k = 0; k < port.key_count; k++) {
+                char key[1024];
+                cJSON_AddItemToArray(keys, cJSON_CreateString(printable(port.keys[k], key, sizeof key)));
+            }
         }
         cJSON_AddItemToArray(list, object);
     }

@@ -152,6 +152,17 @@ static void print_tolerance(const run_case *c, uir_session *session) {
         printf(" (%s)\n", c->tolerance_source);
 }
 
+/* What the columns of a list of maps are. */
+static void print_keys(const uir_port *port) {
+    enum { SHOWN = 10 };
+    char key[80];
+    if (!port->key_count) return;
+    fputs("    columns: ", stdout);
+    for (size_t k = 0; k < port->key_count && k < SHOWN; k++)
+        printf("%s%s", k ? ", " : "", printable(port->keys[k], key, sizeof key));
+    puts(port->key_count > SHOWN ? ", ..." : "");
+}
+
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result) {
     if (c->folder) {
         char folder[200];
@@ -169,6 +180,8 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
                    uir_value_get_count(value));
         }
         putchar('\n');
+        uir_port port = query_output(model, i);
+        print_keys(&port);
         if (!result->compared[i]) continue;
         const uir_comparison *d = &result->comparisons[i];
         char text[480];
