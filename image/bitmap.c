@@ -40,8 +40,8 @@ uir_status uir_image_read_bmp(uir_image_source *source) {
     if (b.bits > 8) b.colours = 0;
     if (compression || (b.bits != 1 && b.bits != 4 && b.bits != 8 && b.bits != 24 && b.bits != 32))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the BMP picture is compressed, or of 16 bits a pixel");
-    UIR_TRY(uir_image_allocate(source, b.width, b.height));
     size_t stride = ((size_t)b.width * b.bits + 31) / 32 * 4;
+    UIR_TRY(uir_image_allocate(source, b.width, b.height, (uint64_t)stride * b.height));
     if (b.start > source->size || (source->size - b.start) / stride < b.height || b.palette > source->size ||
         (source->size - b.palette) / 4 < b.colours)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the BMP picture is cut off");
@@ -84,9 +84,7 @@ uir_status uir_image_read_pnm(uir_image_source *source) {
         !next_number(source, &at, &greatest) || !greatest || greatest > 65535)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture's header is not one");
     at++; /* one blank */
-    if (at > source->size || !width || (source->size - at) / (colour ? 3 : 1) / width < height)
-        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture is cut off");
-    UIR_TRY(uir_image_allocate(source, width, height));
+    UIR_TRY(uir_image_allocate(source, width, height, at + (uint64_t)width * height * (colour ? 3 : 1)));
     for (size_t i = 0; i < source->pixels.size; i++) {
         if ((colour || i % 3 == 0) && !next_sample(source, text, greatest, &at, &sample))
             return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture is cut off");

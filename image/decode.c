@@ -26,9 +26,12 @@ static const struct {
                {"jP  ", 4, 4, refuse},
                {"\xff\x4f\xff\x51", 4, 0, refuse}};
 
-uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height) {
+uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height, uint64_t least_bytes) {
     if (!width || !height || width > UIR_IMAGE_MOST || height > UIR_IMAGE_MOST)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the picture has a side of no pixels or of over 65536");
+    if (least_bytes > source->size)
+        return uir_image_fail(source, UIR_STATUS_BAD_DATA,
+                              "the picture is cut off: its header tells of more pixels than its bytes can hold");
     uir_pixels *p = &source->pixels;
     *p = (uir_pixels){(int64_t)height, (int64_t)width, 3, (size_t)(width * height * 3), NULL};
     UIR_TRY_ALLOCATE(p->data, uir_allocate(source->allocator, p->size));

@@ -14,8 +14,9 @@ typedef struct uir_image_source {
     const char *problem;
 } uir_image_source;
 
-/* Room for the pixels; tells of sizes that no picture has. */
-uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height);
+/* Room for the pixels; tells of sizes that no picture has, and of those that its bytes cannot hold: encoded, the pixels
+ * take `least_bytes` or more. Memory is so bounded by the bytes that are there, whatever a header says. */
+uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height, uint64_t least_bytes);
 static inline uir_status uir_image_fail(uir_image_source *source, uir_status status, const char *problem) {
     source->problem = problem;
     return status;

@@ -7,10 +7,13 @@
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 typedef struct jpeg_reader {
     struct jpeg_decompress_struct decoder;
     struct jpeg_error_mgr errors;
     jmp_buf back;
+    const char *problem;
 } jpeg_reader;
 
 static void leave(j_common_ptr decoder) {
@@ -22,9 +25,12 @@ static void stay_silent(j_common_ptr decoder) {
     (void)decoder;
 }
 
-static void count_message(j_common_ptr decoder, int level) {
-    (void)decoder;
-    (void)level;
+/* The library goes on in gray where the bytes end. */
+static void hear_message(j_common_ptr decoder, int level) {
+    jpeg_reader *reader = decoder->client_data;
+    if (level >= 0 || decoder->err->msg_code != JWRN_JPEG_EOF) return;
+    reader->problem = "the JPEG picture is cut off";
+    longjmp(reader->back, 1);
 }
 
 static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
@@ -32,8 +38,14 @@ static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
     jpeg_mem_src(d, source->data, source->size);
     jpeg_read_header(d, TRUE);
     d->out_color_space = JCS_RGB;
+    if (d->arith_code)
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the JPEG picture is coded arithmetically");
+    /* Each block of 8 x 8 of the component that is sampled most takes a bit at least, also when progressive; the decoder
+     * allocates by the header too. */
+    uint64_t blocks = ((uint64_t)d->image_width + 7) / 8 * (((uint64_t)d->image_height + 7) / 8);
+    jpeg_calc_output_dimensions(d);
+    UIR_TRY(uir_image_allocate(source, d->output_width, d->output_height, blocks / 8));
     jpeg_start_decompress(d);
-    UIR_TRY(uir_image_allocate(source, d->output_width, d->output_height));
     while (d->output_scanline < d->output_height) {
         JSAMPROW row = source->pixels.data + (size_t)d->output_scanline * d->output_width * 3;
         if (jpeg_read_scanlines(d, &row, 1) != 1) break;
@@ -48,14 +60,15 @@ uir_status uir_image_read_jpeg(uir_image_source *source) {
     reader->decoder.err = jpeg_std_error(&reader->errors);
     reader->errors.error_exit = leave;
     reader->errors.output_message = stay_silent;
-    reader->errors.emit_message = count_message;
+    reader->errors.emit_message = hear_message;
     reader->decoder.client_data = reader;
-    source->problem = "the JPEG picture is damaged, or of colours that cannot be shown as RGB";
+    reader->problem = "the JPEG picture is damaged, or of colours that cannot be shown as RGB";
     if (!setjmp(reader->back)) {
         jpeg_create_decompress(&reader->decoder);
         reader->decoder.client_data = reader;
         status = decode(source, reader);
     }
+    if (status != UIR_STATUS_OK && !source->problem) source->problem = reader->problem;
     jpeg_destroy_decompress(&reader->decoder);
     uir_release(source->allocator, reader, sizeof *reader);
     return status;

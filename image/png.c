@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+/* Bits of a pixel, as the first chunk has them: 24 bytes on, depth and colour. */
+static uint64_t bits_of_pixel(const uir_image_source *source) {
+    static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
+    return source->data[24] * (uint64_t)channels[source->data[25] % sizeof channels];
+}
+
 uir_status uir_image_read_png(uir_image_source *source) {
     png_image image;
     memset(&image, 0, sizeof image);
@@ -17,7 +23,9 @@ uir_status uir_image_read_png(uir_image_source *source) {
         uint8_t *four = NULL;
         size_t count = (size_t)image.width * image.height, size = count * 4;
         image.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-        status = uir_image_allocate(source, image.width, image.height);
+        /* Deflate makes 258 bytes of two bits at most. */
+        uint64_t row = (image.width * bits_of_pixel(source) + 7) / 8;
+        status = uir_image_allocate(source, image.width, image.height, row * image.height / 1032);
         if (status == UIR_STATUS_OK && alpha && !(four = uir_allocate(source->allocator, size)))
             status = UIR_STATUS_OUT_OF_MEMORY;
         uint8_t *target = alpha ? four : source->pixels.data;

@@ -1,0 +1,240 @@
+/* Decoding of pictures: their pixels are those that Pillow reads; what is cut off, damaged or boasts of a size ends
+ * with a message, in memory bounded by the bytes that there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "image/decode.h"
+
+typedef struct picture {
+    const char *name;
+    const unsigned char *data;
+    size_t size;
+    int64_t height, width;
+    uint32_t sum;
+} picture;
+
+#include "pictures.inc"
+
+enum {
+    GOOD_COUNT = sizeof good_pictures / sizeof *good_pictures,
+    HUGE_COUNT = sizeof huge_pictures / sizeof *huge_pictures
+};
+
+/* ---- memory that is counted ---- */
+
+typedef struct counted {
+    size_t live, most;
+} counted;
+
+static void *resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    counted *c = user;
+    c->live += new_size - old_size;
+    if (c->live > c->most) c->most = c->live;
+    if (new_size) return realloc(pointer, new_size);
+    free(pointer);
+    return NULL;
+}
+
+/* A picture in memory of its very size, so that a sanitizer sees a byte beyond. */
+static uir_status decode(const unsigned char *data, size_t size, const char *format, counted *c, uir_pixels *out_pixels,
+                         const char **out_problem) {
+    uir_allocator allocator = {resize, c};
+    unsigned char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, data, size);
+    *c = (counted){0};
+    uir_status status = uir_image_decode(&allocator, copy, size, format, out_pixels, out_problem);
+    free(copy);
+    if (status != UIR_STATUS_OK) {
+        assert_non_null(*out_problem);
+        assert_true(strlen(*out_problem) > 10);
+        assert_null(out_pixels->data);
+        assert_int_equal(c->live, 0);
+    }
+    return status;
+}
+
+static void release(counted *c, uir_pixels *pixels) {
+    uir_allocator allocator = {resize, c};
+    uir_pixels_release(&allocator, pixels);
+    assert_int_equal(c->live, 0);
+}
+
+/* A build without a library says so of its pictures. */
+static bool is_left_out(const picture *p) {
+    bool left_out = false;
+#ifndef UIR_HAVE_JPEG
+    left_out |= strstr(p->name, "JPEG") != NULL;
+#endif
+#ifndef UIR_HAVE_PNG
+    left_out |= strstr(p->name, "PNG") != NULL;
+#endif
+    (void)p;
+    return left_out;
+}
+
+/* Adler-32 (RFC 1950). */
+static uint32_t sum_of(const uint8_t *data, size_t size) {
+    uint32_t a = 1, b = 0;
+    for (size_t i = 0; i < size; i++) {
+        a = (a + data[i]) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+/* ---- tests ---- */
+
+static void test_pixels(void **state) {
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        uir_status status = decode(p->data, p->size, "RGB", &c, &pixels, &problem);
+        assert_int_equal(status, is_left_out(p) ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_OK);
+        if (status != UIR_STATUS_OK) continue;
+        assert_int_equal(pixels.height, p->height);
+        assert_int_equal(pixels.width, p->width);
+        assert_int_equal(pixels.channels, 3);
+        if (sum_of(pixels.data, pixels.size) != p->sum) fail_msg("%s: other pixels", p->name);
+        release(&c, &pixels);
+    }
+}
+
+static void test_channels(void **state) {
+    (void)state;
+    counted c;
+    uir_pixels rgb, bgr, gray;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        if (is_left_out(p)) continue;
+        assert_int_equal(decode(p->data, p->size, "RGB", &c, &rgb, &problem), UIR_STATUS_OK);
+        counted more;
+        assert_int_equal(decode(p->data, p->size, "BGR", &more, &bgr, &problem), UIR_STATUS_OK);
+        assert_int_equal(rgb.size, bgr.size);
+        for (size_t k = 0; k < rgb.size; k++) assert_int_equal(bgr.data[k], rgb.data[k - k % 3 + 2 - k % 3]);
+        release(&more, &bgr);
+        assert_int_equal(decode(p->data, p->size, "Grayscale", &more, &gray, &problem), UIR_STATUS_OK);
+        assert_int_equal(gray.channels, 1);
+        assert_int_equal(gray.size * 3, rgb.size);
+        for (size_t k = 0; k < gray.size; k++) {
+            double luma = 0.299 * rgb.data[3 * k] + 0.587 * rgb.data[3 * k + 1] + 0.114 * rgb.data[3 * k + 2];
+            assert_true(gray.data[k] > luma - 0.51 && gray.data[k] < luma + 0.51);
+        }
+        release(&more, &gray);
+        release(&c, &rgb);
+    }
+    assert_false(uir_image_has_format("CMYK"));
+}
+
+/* At every length short of the whole. What follows the pixels may be missing: the end marks of PNG and JPEG. */
+static void test_cut_off(void **state) {
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        for (size_t size = 0; size < p->size; size++) {
+            uir_status status = decode(p->data, size, "RGB", &c, &pixels, &problem);
+            if (status == UIR_STATUS_OK) {
+                if (p->size - size > 16 || sum_of(pixels.data, pixels.size) != p->sum)
+                    fail_msg("%s: %zu of %zu bytes are taken for the whole", p->name, size, p->size);
+                release(&c, &pixels);
+            }
+            assert_true(status == UIR_STATUS_OK || status == UIR_STATUS_BAD_DATA || status == UIR_STATUS_UNSUPPORTED);
+        }
+    }
+}
+
+/* Each byte in turn with other values: a message, or pixels, but no harm, and memory by the bytes there are: PNG's
+ * compression makes at most 1032 bytes of one, each of 8 pixels at most. */
+static void test_damaged(void **state) {
+    static const unsigned char changes[] = {0x01, 0x80, 0xff, 0x55};
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        unsigned char *copy = malloc(p->size);
+        assert_non_null(copy);
+        memcpy(copy, p->data, p->size);
+        for (size_t at = 0; at < p->size; at++) {
+            for (size_t k = 0; k < sizeof changes; k++) {
+                copy[at] ^= changes[k];
+                uir_status status = decode(copy, p->size, k % 2 ? "RGB" : "Grayscale", &c, &pixels, &problem);
+                if (status == UIR_STATUS_OK) release(&c, &pixels);
+                assert_true(status == UIR_STATUS_OK || status == UIR_STATUS_BAD_DATA ||
+                            status == UIR_STATUS_UNSUPPORTED);
+                assert_true(c.most <= p->size * 1032 * 8 * 4 + 4096);
+                copy[at] ^= changes[k];
+            }
+        }
+        free(copy);
+    }
+}
+
+static void test_boasting_headers(void **state) {
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    for (int i = 0; i < HUGE_COUNT; i++) {
+        const picture *p = &huge_pictures[i];
+        uir_status status = decode(p->data, p->size, "RGB", &c, &pixels, &problem);
+        if (is_left_out(p)) continue;
+        assert_int_equal(status, UIR_STATUS_BAD_DATA);
+        if (!strstr(problem, "more pixels than its bytes can hold")) fail_msg("%s: %s", p->name, problem);
+        assert_true(c.most < 1 << 16);
+    }
+}
+
+static void test_what_is_no_picture(void **state) {
+    static const struct {
+        const char *data;
+        size_t size;
+        uir_status status;
+        const char *problem;
+    } rows[] = {{"", 0, UIR_STATUS_BAD_DATA, "no picture that is known"},
+                {"hello", 5, UIR_STATUS_BAD_DATA, "no picture that is known"},
+                {"RIFF\x10\0\0\0WEBPVP8 ", 16, UIR_STATUS_UNSUPPORTED, "WebP"},
+                {"II*\0\x08\0\0\0", 8, UIR_STATUS_UNSUPPORTED, "TIFF"},
+                {"\0\0\0\x0cjP  \r\n\x87\n", 12, UIR_STATUS_UNSUPPORTED, "JPEG 2000"},
+                {"P6", 2, UIR_STATUS_BAD_DATA, "header"},
+                {"P6 4 4 0 ", 9, UIR_STATUS_BAD_DATA, "header"},
+                {"P6 4 4 65536 ", 13, UIR_STATUS_BAD_DATA, "header"},
+                {"P6 0 4 255 ", 11, UIR_STATUS_BAD_DATA, "side of no pixels"},
+                {"P6 65537 1 255 ", 15, UIR_STATUS_BAD_DATA, "over 65536"},
+                {"P2 1 1 7 8", 10, UIR_STATUS_BAD_DATA, "above the greatest"},
+                {"P2 # no end of the line", 23, UIR_STATUS_BAD_DATA, "header"},
+                {"P5 99999999999999999999 1 255 ", 30, UIR_STATUS_BAD_DATA, ""},
+                {"BM", 2, UIR_STATUS_BAD_DATA, "header is too short"}};
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uir_status status = decode((const unsigned char *)rows[i].data, rows[i].size, "RGB", &c, &pixels, &problem);
+        if (status != rows[i].status || !strstr(problem, rows[i].problem))
+            fail_msg("row %zu: %s: %s", i, uir_status_text(status), problem);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pixels),           cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_cut_off),          cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_boasting_headers), cmocka_unit_test(test_what_is_no_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
