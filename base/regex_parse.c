@@ -266,8 +266,8 @@ static bool take_counts(parser *p, int *out_min, int *out_max) {
     return true;
 }
 
-static uir_regex_node *parse_repeat(parser *p) {
-    uir_regex_node *what = parse_atom(p);
+/* What follows an atom: how often it is there. */
+static uir_regex_node *parse_repeat(parser *p, uir_regex_node *what) {
     int min = 0, max = -1;
     size_t begin = p->at;
     bool counted = take_counts(p, &min, &max);
@@ -278,7 +278,7 @@ static uir_regex_node *parse_repeat(parser *p) {
     else if (!counted && !accept(p, '*'))
         return what;
     accept(p, '?'); /* as few as can be: the same texts match */
-    if (more(p) && p->at > begin && strchr("*+?", p->pattern[p->at]))
+    if (more(p) && p->at > begin && memchr("*+?", p->pattern[p->at], 3))
         fail(p, UIR_STATUS_BAD_FILE, "a repetition of a repetition");
     uir_regex_node *made = new_node(p, UIR_REGEX_REPEAT);
     made->child = what;
@@ -287,14 +287,21 @@ static uir_regex_node *parse_repeat(parser *p) {
     return made;
 }
 
+/* Each character stands for itself; what follows the end repeats the last. */
 static void parse_quoted(parser *p, uir_regex_node ***tail) {
-    while (more(p) && !accept_text(p, "\\E")) {
+    uir_regex_node **last = NULL;
+    bool ended = false;
+    while (more(p) && !(ended = accept_text(p, "\\E"))) {
         uint32_t c = take(p);
         uir_regex_node *made = new_set(p);
         add_range(p, made->set, c, c);
-        **tail = made;
+        last = *tail;
+        *last = made;
         *tail = &made->next;
     }
+    if (!ended || !last) return;
+    *last = parse_repeat(p, *last);
+    if (p->status == UIR_STATUS_OK) *tail = &(*last)->next;
 }
 
 static uir_regex_node *parse_sequence(parser *p) {
@@ -304,7 +311,7 @@ static uir_regex_node *parse_sequence(parser *p) {
             parse_quoted(p, &tail);
             continue;
         }
-        *tail = parse_repeat(p);
+        *tail = parse_repeat(p, parse_atom(p));
         if (p->status == UIR_STATUS_OK) tail = &(*tail)->next;
     }
     return made;

@@ -40,8 +40,8 @@ static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
     d->out_color_space = JCS_RGB;
     if (d->arith_code)
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the JPEG picture is coded arithmetically");
-    /* Each block of 8 x 8 of the component that is sampled most takes a bit at least, also when progressive; the decoder
-     * allocates by the header too. */
+    /* Each block of 8 x 8 of the component that is sampled most takes a bit at least, also when progressive; the
+     * decoder allocates by the header too. */
     uint64_t blocks = ((uint64_t)d->image_width + 7) / 8 * (((uint64_t)d->image_height + 7) / 8);
     jpeg_calc_output_dimensions(d);
     UIR_TRY(uir_image_allocate(source, d->output_width, d->output_height, blocks / 8));
