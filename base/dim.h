@@ -129,6 +129,12 @@ uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions
 
 /* Replaces symbols by dims (`replacements[symbol.id]`, NONE = keep; the array has `count` entries). */
 uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count);
+/* The same of a few symbols, named in a list: of two entries of one symbol the last holds. */
+typedef struct uir_dim_replacement {
+    uir_symbol symbol;
+    uir_dim by; /* NONE = keep */
+} uir_dim_replacement;
+uir_dim uir_dim_replace(uir_dims *dims, uir_dim dim, const uir_dim_replacement *replacements, uint32_t count);
 /* Calls back for every distinct symbol in the expression. */
 void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void *user, uir_symbol symbol), void *user);
 bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol);

@@ -179,7 +179,8 @@ int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers) {
 
 typedef struct substitution {
     uir_dims *dims;
-    const uir_dim *replacements;
+    const uir_dim *by_symbol; /* one of the two; the other is NULL */
+    const uir_dim_replacement *listed;
     uint32_t count;
     uint32_t memo_ids[MEMO_SIZE];
     uir_dim memo_results[MEMO_SIZE];
@@ -210,13 +211,19 @@ static uir_dim rebuild(uir_dims *dims, uir_dim_kind kind, const uir_dim *operand
     return UIR_DIM_NONE;
 }
 
+static uir_dim replacement_of(const substitution *s, uint32_t symbol) {
+    if (s->by_symbol) return symbol < s->count ? s->by_symbol[symbol] : UIR_DIM_NONE;
+    for (uint32_t i = s->count; i-- > 0;)
+        if (s->listed[i].symbol.id == symbol) return s->listed[i].by;
+    return UIR_DIM_NONE;
+}
+
 static uir_dim substitute(substitution *s, uir_dim dim) {
     const dim_node *node = dim_at(s->dims, dim);
     bool touched = false;
-    for (uint32_t i = 0; i < node->symbol_count && !touched; i++)
-        touched = node->symbols[i] < s->count && s->replacements[node->symbols[i]].id;
+    for (uint32_t i = 0; i < node->symbol_count && !touched; i++) touched = replacement_of(s, node->symbols[i]).id != 0;
     if (!touched) return dim;
-    if (node->node.kind == UIR_DIM_SYMBOL) return s->replacements[node->node.value];
+    if (node->node.kind == UIR_DIM_SYMBOL) return replacement_of(s, (uint32_t)node->node.value);
     uint32_t slot = dim.id % MEMO_SIZE;
     if (s->memo_ids[slot] == dim.id) return s->memo_results[slot];
     uir_arena_mark mark = uir_arena_get_mark(&s->dims->scratch);
@@ -236,6 +243,12 @@ static uir_dim substitute(substitution *s, uir_dim dim) {
 
 uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count) {
     if (!dim.id) return UIR_DIM_NONE;
-    substitution s = {.dims = dims, .replacements = replacements, .count = count};
-    return substitute(&s, dim);
+    substitution s = {.dims = dims, .by_symbol = replacements, .count = count};
+    return replacements ? substitute(&s, dim) : dim;
+}
+
+uir_dim uir_dim_replace(uir_dims *dims, uir_dim dim, const uir_dim_replacement *replacements, uint32_t count) {
+    if (!dim.id) return UIR_DIM_NONE;
+    substitution s = {.dims = dims, .listed = replacements, .count = count};
+    return count ? substitute(&s, dim) : dim;
 }

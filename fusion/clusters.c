@@ -219,6 +219,7 @@ uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id g
         UIR_TRY(uir_vector_push(arena, &cluster.places, p));
         UIR_TRY(uir_vector_push(arena, &c->clusters, cluster));
     }
+    UIR_TRY(uir_clusters_init_cost(c));
     UIR_TRY(read_places(c));
     drop_dead(c);
     return uir_clusters_init_order(c);

@@ -65,7 +65,12 @@ typedef struct uir_clusters {
     /* What each cluster leads to and is led to from, as bits over the clusters of its window: places are in an order in
      * which paths go forward only, so that no path leaves a window and comes back. */
     uint64_t *after, *before;
-    double *bytes;    /* by value: bytes at the sizes' nominal values; 0: not asked yet */
+    double *bytes; /* by value: bytes at the sizes' nominal values; 0: not asked yet */
+    /* By value: the turn, a walk over a candidate's operands, that met it last, and the most bytes that it read of it.
+     */
+    uint32_t *met;
+    double *bytes_met;
+    uint32_t turn;
     int64_t *nominal; /* by symbol */
     uint32_t symbol_count;
     uint64_t row_capacity; /* bytes that a row used more than once may have; 0: any */
@@ -102,6 +107,8 @@ uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place);
 
 /* ---- candidates, cost and legality (legality.c, cost.c) ---- */
 uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate);
+/* No more nodes than a kernel takes. */
+bool uir_candidate_fits(const uir_clusters *c, const uir_candidate *candidate);
 uir_status uir_candidate_add(uir_clusters *c, uir_candidate *candidate, uint32_t cluster);
 /* Whether the value is read by something that does not compute it itself, were the candidate a cluster. */
 bool uir_candidate_gives(const uir_clusters *c, const uir_candidate *candidate, uint32_t place);
@@ -109,6 +116,7 @@ bool uir_clusters_is_trivial(const uir_clusters *c, uint32_t cluster);
 bool uir_fusion_is_trivial(uir_fusion_class class);
 /* Every clause but those switched off. */
 uir_status uir_candidate_is_legal(uir_clusters *c, const uir_candidate *candidate, bool *out_legal);
+uir_status uir_clusters_init_cost(uir_clusters *c);
 double uir_clusters_bytes(uir_clusters *c, uir_value_id value);
 /* Bytes read and written by the candidate as one kernel. */
 double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate);

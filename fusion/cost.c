@@ -5,7 +5,7 @@
 
 enum { NOMINAL_SIZE = 64 };
 
-static uir_status set_nominal(uir_clusters *c) {
+uir_status uir_clusters_init_cost(uir_clusters *c) {
     c->symbol_count = uir_dims_symbol_count(c->module->dims);
     UIR_TRY_ALLOCATE(c->nominal, uir_arena_allocate_array(c->arena, c->symbol_count + 1u, sizeof *c->nominal));
     for (uint32_t s = 0; s < c->symbol_count; s++) {
@@ -16,6 +16,8 @@ static uir_status set_nominal(uir_clusters *c) {
         c->nominal[s] = value;
     }
     UIR_TRY_ALLOCATE(c->bytes, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->bytes));
+    UIR_TRY_ALLOCATE(c->met, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->met));
+    UIR_TRY_ALLOCATE(c->bytes_met, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->bytes_met));
     return UIR_STATUS_OK;
 }
 
@@ -32,7 +34,6 @@ static double elements_of(const uir_clusters *c, const uir_type *type) {
 }
 
 double uir_clusters_bytes(uir_clusters *c, uir_value_id value) {
-    if (!c->nominal && set_nominal(c) != UIR_STATUS_OK) return 0;
     if (c->bytes[value.id] == 0) {
         const uir_type *type = uir_value_type(c->module, value);
         c->bytes[value.id] = elements_of(c, type) * uir_dtype_bits(type->dtype) / 8;
@@ -49,20 +50,17 @@ static double bytes_read(uir_clusters *c, uint32_t place, uint32_t index) {
     return picks ? fmin(all, uir_clusters_bytes(c, node->outputs[0])) : all;
 }
 
-/* Whether an earlier node of the candidate reads the value as a whole. */
-static bool is_read_before(uir_clusters *c, const uir_candidate *candidate, uint32_t index, uint32_t operand,
-                           double bytes) {
-    uir_value_id value = uir_clusters_node(c, candidate->places.data[index])->inputs[operand];
-    for (uint32_t i = 0; i <= index; i++) {
-        const uir_node_info *node = uir_clusters_node(c, candidate->places.data[i]);
-        for (uint32_t k = 0; k < (i == index ? operand : node->input_count); k++)
-            if (node->inputs[k].id == value.id && bytes_read(c, candidate->places.data[i], k) >= bytes) return true;
-    }
-    return false;
+/* Whether an operand of this turn, before this one, reads as much of the value. */
+static bool is_read_before(uir_clusters *c, uir_value_id value, double bytes) {
+    bool met = c->met[value.id] == c->turn, covered = met && c->bytes_met[value.id] >= bytes;
+    c->met[value.id] = c->turn;
+    if (!covered) c->bytes_met[value.id] = bytes;
+    return covered;
 }
 
 double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate) {
     double sum = 0;
+    c->turn++;
     for (uint32_t i = 0; i < candidate->places.count; i++) {
         uint32_t place = candidate->places.data[i];
         const uir_node_info *node = uir_clusters_node(c, place);
@@ -70,7 +68,7 @@ double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate) {
             uint32_t maker = uir_clusters_maker(c, node->inputs[k]);
             if (maker != UIR_FUSION_NONE && uir_places_has(&candidate->places, maker)) continue;
             double bytes = bytes_read(c, place, k);
-            if (!is_read_before(c, candidate, i, k, bytes)) sum += bytes;
+            if (!is_read_before(c, node->inputs[k], bytes)) sum += bytes;
         }
         if (uir_candidate_gives(c, candidate, place)) sum += uir_clusters_bytes(c, node->outputs[0]);
     }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_OPERANDS = 64, MOST_SIBLINGS = 8 };
+enum { MOST_OPERANDS = 64, MOST_NODES = 128, MOST_SIBLINGS = 8 };
 
 /* ---- candidates ---- */
 uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate) {
@@ -135,19 +135,22 @@ static uir_status look(looking *l) {
 }
 
 /* ---- width ---- */
-static bool fits_width(const looking *l) {
+bool uir_candidate_fits(const uir_clusters *c, const uir_candidate *candidate) {
+    uint32_t most = c->options->most_nodes ? c->options->most_nodes : MOST_NODES;
+    return !uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) || candidate->places.count <= most;
+}
+
+static bool fits_operands(const looking *l) {
     uint32_t most = l->c->options->most_operands ? l->c->options->most_operands : MOST_OPERANDS, count = 0;
+    l->c->turn++;
     for (uint32_t i = 0; i < count_of(l); i++) {
         const uir_node_info *node = node_of(l, i);
         count += gives(l, i);
         for (uint32_t k = 0; k < node->input_count; k++) {
-            if (maker_of(l, i, k) != UIR_FUSION_NONE) continue;
-            bool seen = uir_fusion_is_scalar_constant(l->c->module, node->inputs[k]);
-            for (uint32_t j = 0; j < i && !seen; j++)
-                for (uint32_t o = 0; o < node_of(l, j)->input_count; o++)
-                    seen |= node_of(l, j)->inputs[o].id == node->inputs[k].id;
-            for (uint32_t o = 0; o < k && !seen; o++) seen |= node->inputs[o].id == node->inputs[k].id;
-            count += !seen;
+            uir_value_id value = node->inputs[k];
+            if (maker_of(l, i, k) != UIR_FUSION_NONE || uir_fusion_is_scalar_constant(l->c->module, value)) continue;
+            count += l->c->met[value.id] != l->c->turn;
+            l->c->met[value.id] = l->c->turn;
         }
     }
     return count <= most;
@@ -600,10 +603,11 @@ static uir_status check(looking *l, bool *out_legal) {
     uir_clusters *c = l->c;
     *out_legal = false;
     if (c->options->within_nodes && !is_of_one_node(l)) return UIR_STATUS_OK;
+    if (!uir_candidate_fits(c, l->candidate)) return UIR_STATUS_OK;
     if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CYCLE) && uir_candidate_has_cycle(c, l->candidate))
         return UIR_STATUS_OK;
     UIR_TRY(look(l));
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) && !fits_width(l)) return UIR_STATUS_OK;
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) && !fits_operands(l)) return UIR_STATUS_OK;
     if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !fits_kind(l)) return UIR_STATUS_OK;
     uir_status status = uir_axes_analyse(c->module, l->nodes, count_of(l), l->arena, &l->axes, NULL);
     *out_legal = status == UIR_STATUS_UNSUPPORTED && !uir_clusters_checks(c, UIR_FUSION_CLAUSE_AXES);

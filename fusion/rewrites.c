@@ -244,21 +244,32 @@ static uir_status grow_all(uir_clusters *c, uint32_t classes, uir_fusion_rewrite
 }
 
 /* ---- heads: trivial nodes into what reads them ---- */
+/* The two as one, beside each by itself. */
+static bool moves_more(uir_clusters *c, const uir_candidate *both, uint32_t first, uint32_t second) {
+    const uir_candidate a = {c->clusters.data[first].places, {&first, 1, 1}};
+    const uir_candidate b = {c->clusters.data[second].places, {&second, 1, 1}};
+    return uir_clusters_checks(c, UIR_FUSION_CLAUSE_TRAFFIC) &&
+           uir_candidate_traffic(c, both) > uir_candidate_traffic(c, &a) + uir_candidate_traffic(c, &b);
+}
+
 static uir_status try_join(uir_clusters *c, uint32_t from, uint32_t into, uir_fusion_rewrite rewrite,
                            bool *out_joined) {
-    uir_candidate candidate, before_from, before_into;
+    uint32_t pair[2] = {into, from};
+    uir_candidate candidate = {.members = {pair, 2, 2}};
     const char *line;
     *out_joined = false;
     if (!runs(c, rewrite)) return UIR_STATUS_OK;
+    /* Most pairs of a large graph are refused by what is quick to see. */
+    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CYCLE) && uir_candidate_has_cycle(c, &candidate)) return UIR_STATUS_OK;
+    uir_arena_mark mark = uir_arena_get_mark(c->arena);
     UIR_TRY(uir_candidate_of(c, into, &candidate));
     UIR_TRY(uir_candidate_add(c, &candidate, from));
-    UIR_TRY(uir_candidate_of(c, from, &before_from));
-    UIR_TRY(uir_candidate_of(c, into, &before_into));
-    double before = uir_candidate_traffic(c, &before_from) + uir_candidate_traffic(c, &before_into);
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_TRAFFIC) && uir_candidate_traffic(c, &candidate) > before)
+    if (uir_candidate_fits(c, &candidate) && !moves_more(c, &candidate, into, from))
+        UIR_TRY(uir_candidate_is_legal(c, &candidate, out_joined));
+    if (!*out_joined) {
+        uir_arena_return_to(c->arena, mark);
         return UIR_STATUS_OK;
-    UIR_TRY(uir_candidate_is_legal(c, &candidate, out_joined));
-    if (!*out_joined) return UIR_STATUS_OK;
+    }
     UIR_TRY(say(c, rewrite, seed_of(c, from), "into", seed_of(c, into), &line));
     fire(c, rewrite);
     return uir_clusters_join(c, &candidate.members, line);
@@ -377,19 +388,29 @@ static uir_status place_trivials(uir_clusters *c) {
 }
 
 /* ---- horizontal ---- */
-/* Clusters of one kind that read the same value: at each value the readers are tried pairwise, in order. */
+static bool is_alike(const uir_clusters *c, uint32_t a, uint32_t b) {
+    if (c->clusters.data[a].is_plain || c->clusters.data[b].is_plain || only_reshapes(c, a) || only_reshapes(c, b))
+        return false;
+    return (uir_clusters_is_trivial(c, a) && uir_clusters_is_trivial(c, b)) ||
+           (has_class(c, a, UIR_FUSION_CLASS_REDUCE) && has_class(c, b, UIR_FUSION_CLASS_REDUCE));
+}
+
+/* Clusters of one kind that read the same value: at each value the readers are tried pairwise, in order. What of many
+ * readers has become one cluster is tried once, and again only where it grew, which may make room for others. */
 static uir_status join_readers(uir_clusters *c, const uir_places *users) {
+    uir_places done = {0};
     for (uint32_t i = 0; i < users->count; i++) {
+        uint32_t a = c->items[users->data[i]].home;
+        bool grew = false;
+        if (a == UIR_FUSION_NONE || uir_places_has(&done, a)) continue;
         for (uint32_t k = i + 1; k < users->count; k++) {
-            uint32_t a = c->items[users->data[i]].home, b = c->items[users->data[k]].home;
+            uint32_t b = c->items[users->data[k]].home;
             bool joined;
-            if (a == UIR_FUSION_NONE || b == UIR_FUSION_NONE || a == b) continue;
-            if (only_reshapes(c, a) || only_reshapes(c, b)) continue;
-            bool alike = (uir_clusters_is_trivial(c, a) && uir_clusters_is_trivial(c, b)) ||
-                         (has_class(c, a, UIR_FUSION_CLASS_REDUCE) && has_class(c, b, UIR_FUSION_CLASS_REDUCE));
-            if (!alike || c->clusters.data[a].is_plain || c->clusters.data[b].is_plain) continue;
+            if (b == UIR_FUSION_NONE || a == b || !is_alike(c, a, b)) continue;
             UIR_TRY(try_join(c, b, a, UIR_FUSION_HORIZONTAL, &joined));
+            grew |= joined;
         }
+        if (!grew) UIR_TRY(uir_places_add(c->arena, &done, a));
     }
     return UIR_STATUS_OK;
 }

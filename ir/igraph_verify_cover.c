@@ -221,6 +221,7 @@ void uir_iverify_kill(uir_iverifier *v, uint32_t pointer, const uir_term *low, c
 typedef struct query {
     uint32_t pointer, rank;
     uir_term point[UIR_IGRAPH_MAX_RANK];
+    int64_t from[UIR_IGRAPH_MAX_RANK], to[UIR_IGRAPH_MAX_RANK]; /* numbers around the point's range, exclusive end */
     bool in_order;
 } query;
 
@@ -378,13 +379,24 @@ static bool is_denied(uir_iverifier *v, const obligations *o) {
     return false;
 }
 
+/* By numbers alone: of many pieces side by side all but a few are seen to lie elsewhere without a proof. */
+static bool lies_elsewhere(const uir_iverifier *v, const query *q, const uir_ifact *fact) {
+    for (uint32_t d = 0; d < q->rank; d++) {
+        int64_t least, greatest, unused;
+        uir_term_bounds(&v->terms, fact->low[d], &least, &unused);
+        uir_term_bounds(&v->terms, fact->high[d], &unused, &greatest);
+        if (greatest <= q->from[d] || least >= q->to[d]) return true;
+    }
+    return false;
+}
+
 static bool point_covered(uir_iverifier *v, const query *q, uint32_t cases) {
     obligations partial[12];
     uint32_t partial_count = 0, facts = 0;
     if (uir_term_prove_unreachable(&v->terms)) return true;
     for (uint32_t i = v->facts.count; i-- > 0;) {
         uir_ifact fact = v->facts.data[i];
-        if (fact.pointer != q->pointer) continue;
+        if (fact.pointer != q->pointer || lies_elsewhere(v, q, &fact)) continue;
         facts++;
         uint32_t kinds = fact.variable_count ? WITNESS_COUNT : 1;
         for (uint32_t kind = 0; kind < kinds; kind++) {
@@ -449,6 +461,9 @@ static bool box_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low,
     uir_term one = uir_term_const(t, 1), zero = uir_term_const(t, 0);
     for (uint32_t d = 0; d < p->rank; d++) {
         uir_term extent = uir_term_of_dim(t, p->extents[d]);
+        int64_t unused;
+        uir_term_bounds(t, low[d], &q.from[d], &unused);
+        uir_term_bounds(t, high[d], &unused, &q.to[d]);
         q.point[d] = uir_iverify_point(v, low[d], high[d], extent, d);
         if (q.point[d] == low[d]) { /* a coordinate of its own: only points inside matter */
             uir_term_assume(t, uir_term_sub(t, uir_term_sub(t, extent, one), low[d]));

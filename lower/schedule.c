@@ -130,7 +130,7 @@ static void take_back(uir_schedule *s) {
 
 uir_status uir_step_end(uir_schedule *s, uir_status status) {
     if (--s->depth) return status;
-    if (status == UIR_STATUS_OK && s->moved) status = uir_loops_check_marked(s);
+    if (status == UIR_STATUS_OK && s->moved) status = uir_loops_check_marked(s, s->moved_tensor);
     s->moved = false;
     if (status == UIR_STATUS_OK) status = uir_text_status(&s->trace);
     if (status != UIR_STATUS_OK || s->mode == UIR_SCHEDULE_ASK) take_back(s);
@@ -147,6 +147,11 @@ uir_status uir_step_refuse(uir_schedule *s, const char *format, ...) {
     vsnprintf(s->why, sizeof s->why, format, arguments);
     va_end(arguments);
     return UIR_STATUS_UNSUPPORTED;
+}
+
+void uir_step_moved(uir_schedule *s, uint32_t tensor) {
+    s->moved_tensor = s->moved && s->moved_tensor != tensor ? UIR_LOOP_NONE : tensor;
+    s->moved = true;
 }
 
 void uir_step_say(uir_schedule *s, const char *format, ...) {

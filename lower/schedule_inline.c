@@ -236,13 +236,13 @@ static uir_status replace_in_block(replacement *r, uint32_t block) {
 static uir_status check_reads(uir_schedule *s, uint32_t block, const bool *tensors) {
     uir_sites sites = {0};
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
-    for (uint32_t i = 0; i < sites.count; i++) {
+    for (uint32_t i = sites.of_block[block]; i < sites.count && sites.data[i].block == block; i++) {
         const uir_site *read = &sites.data[i];
-        if (read->block != block || read->write || !tensors[read->tensor]) continue;
-        for (uint32_t k = 0; k < sites.count; k++) {
+        if (read->write || !tensors[read->tensor]) continue;
+        UIR_SITES_OF_TENSOR(&sites, read->tensor, k) {
             const uir_site *write = &sites.data[k];
             uir_order order;
-            if (!write->write || write->tensor != read->tensor) continue;
+            if (!write->write) continue;
             UIR_TRY(uir_order_find(s, write, read, &order));
             if (order == UIR_ORDER_BEFORE || order == UIR_ORDER_NEVER) continue;
             return uir_step_refuse(s, "%s is not proved to be complete in %s where %s reads it",
@@ -319,7 +319,7 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
         UIR_TRY(check_reads(s, readers[i], reads));
         UIR_TRY(uir_region_check_accesses(s, readers[i]));
     }
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "inline %s", name);
     return UIR_STATUS_OK;
 }
@@ -426,7 +426,7 @@ static uir_status reverse_inline(uir_schedule *s, uint32_t block) {
     wrote[target.tensor] = true;
     uir_schedule_readers(s, target.tensor, readers, count);
     for (uint32_t i = 0; i < count; i++) UIR_TRY(check_reads(s, readers[i], wrote));
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "reverse inline %s", name);
     return UIR_STATUS_OK;
 }

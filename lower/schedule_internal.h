@@ -32,7 +32,8 @@ struct uir_schedule {
     uir_vector(uint32_t) parents; /* per statement; valid when `indexed` */
     uir_vector(uint32_t) places;  /* per statement: its number in the order of the text, 0: unreachable */
     bool indexed;
-    bool moved; /* the step changed what iterations share: marked loops are looked at again */
+    bool moved;            /* the step changed what iterations share: marked loops are looked at again */
+    uint32_t moved_tensor; /* it changed nothing but where this one's elements lie; NONE: any may be shared now */
 };
 
 #define UIR_SCHEDULE_AT(s, id)     (&(s)->function->statements.data[id])
@@ -44,6 +45,8 @@ uir_status uir_step_begin(uir_schedule *s);
 uir_status uir_step_end(uir_schedule *s, uir_status status);
 /* Sets why and returns UNSUPPORTED. */
 uir_status uir_step_refuse(uir_schedule *s, const char *format, ...) UIR_PRINTF(2, 3);
+/* What iterations share may have changed, of one tensor or (NONE) of any: see `moved`. */
+void uir_step_moved(uir_schedule *s, uint32_t tensor);
 /* Appends to the trace; a whole line is said by one call. */
 void uir_step_say(uir_schedule *s, const char *format, ...) UIR_PRINTF(2, 3);
 /* "i of Y"; kept in scratch. */
@@ -71,11 +74,7 @@ uir_status uir_tree_tensor_name(uir_schedule *s, const char *base, const char **
 uir_status uir_tree_block_name(uir_schedule *s, const char *base, const char **out_name);
 uir_status uir_tree_add_condition(uir_schedule *s, uint32_t block, uir_relation relation, uir_dim left, uir_dim right);
 
-/* Symbol -> dim, for uir_dim_substitute. */
-typedef struct uir_substitution {
-    uir_dim *data;
-    uint32_t count;
-} uir_substitution;
+typedef uir_vector(uir_dim_replacement) uir_substitution;
 uir_status uir_substitution_set(uir_schedule *s, uir_substitution *substitution, uir_symbol symbol, uir_dim value);
 uir_dim uir_substitute(uir_schedule *s, const uir_substitution *substitution, uir_dim dim);
 /* Loop variables under a statement: in ranges, conditions and axis.bind values. */
@@ -91,14 +90,20 @@ typedef struct uir_site {
     uint32_t ordinal;              /* in the block, in the order of execution: a statement reads, then writes */
     bool write, reduction;         /* reduction: the target of an update or combine */
     bool filled;                   /* a read that may be outside */
+    uint32_t next;                 /* of the same tensor (uir_sites_collect_all); NONE after the last */
     uir_dim at[UIR_LOOP_MAX_RANK]; /* over loop variables, sizes and symbols read from data */
 } uir_site;
+/* In the order of the text: the sites of a block, and of a loop, stand side by side. */
 typedef struct uir_sites {
     uir_site *data;
     uint32_t count, capacity;
+    uint32_t *of_tensor; /* per tensor its first site; NONE where there is none */
+    uint32_t *of_block;  /* per statement that is a block, where its sites begin; NONE of other statements */
 } uir_sites;
-uir_status uir_sites_collect(uir_schedule *s, uint32_t block, uir_sites *sites);
+uir_status uir_sites_collect(uir_schedule *s, uint32_t block, uir_sites *sites);         /* without the two indices */
 uir_status uir_sites_collect_all(uir_schedule *s, uint32_t statement, uir_sites *sites); /* NONE: the function */
+#define UIR_SITES_OF_TENSOR(sites, tensor_, k)                                                                         \
+    for (uint32_t k = (sites)->of_tensor[tensor_]; k != UIR_LOOP_NONE; k = (sites)->data[k].next)
 
 /* Of the instances of two sites that touch one element: how the loops around both stand to each other. */
 typedef enum uir_direction {
@@ -141,8 +146,9 @@ uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t move
 uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders);
 
 /* ---- marked loops (schedule_loops.c) ---- */
-/* Parallel, bound and vectorised loops still are what they are marked as; refuses otherwise. */
-uir_status uir_loops_check_marked(uir_schedule *s);
+/* Parallel, bound and vectorised loops still are what they are marked as, looking at one tensor or (NONE) at all;
+ * refuses otherwise. */
+uir_status uir_loops_check_marked(uir_schedule *s, uint32_t tensor);
 
 /* ---- regions (schedule_region.c) ---- */
 typedef struct uir_region {

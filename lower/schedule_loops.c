@@ -219,10 +219,9 @@ static uir_status reorder(uir_schedule *s, const uint32_t *loops, uint32_t count
     UIR_TRY(check_ranges(s, &n));
     UIR_TRY(uir_sites_collect_all(s, n.before[0], &sites));
     for (uint32_t i = 0; i < sites.count; i++) {
-        for (uint32_t k = 0; k < sites.count; k++) {
-            const uir_site *x = &sites.data[i], *y = &sites.data[k];
-            if (x->tensor == y->tensor && x->write) UIR_TRY(check_conflict(s, &n, x, y));
-        }
+        if (!sites.data[i].write) continue;
+        UIR_SITES_OF_TENSOR(&sites, sites.data[i].tensor, k)
+        UIR_TRY(check_conflict(s, &n, &sites.data[i], &sites.data[k]));
     }
     uint32_t *link = uir_tree_link(s, n.before[0]), next = UIR_SCHEDULE_AT(s, n.before[0])->next;
     uint32_t body = UIR_SCHEDULE_AT(s, n.before[n.count - 1])->first_child;
@@ -302,7 +301,7 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b) {
     s->indexed = false;
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, a));
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "merge %s, %s", first_text, second_text);
     return UIR_STATUS_OK;
 }
@@ -324,15 +323,15 @@ static bool is_shared(const uir_schedule *s, const char *space) {
 static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, bool *out) {
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     *out = t->role == UIR_LOOP_ROLE_TEMP && !is_shared(s, t->space);
-    for (uint32_t i = 0; i < sites->count && *out; i++) {
+    UIR_SITES_OF_TENSOR(sites, tensor, i) {
         const uir_site *read = &sites->data[i];
-        if (read->tensor != tensor) continue;
+        if (!*out) return UIR_STATUS_OK;
         *out = uir_tree_holds(s, loop, read->block);
         if (read->write) continue;
         bool covered = false;
-        for (uint32_t k = 0; k < sites->count && *out && !covered; k++) {
+        UIR_SITES_OF_TENSOR(sites, tensor, k) {
             const uir_site *write = &sites->data[k];
-            if (write->tensor == tensor && write->write && !write->reduction)
+            if (*out && !covered && write->write && !write->reduction)
                 UIR_TRY(uir_region_covers(s, write, read, &covered));
         }
         *out = *out && covered;
@@ -340,21 +339,24 @@ static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t l
     return UIR_STATUS_OK;
 }
 
-static uir_status check_free(uir_schedule *s, uint32_t loop, uir_loop_kind kind) {
-    uir_sites sites = {0};
-    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
-    for (uint32_t i = 0; i < sites.count; i++) {
-        if (!uir_tree_holds(s, loop, sites.data[i].block)) continue;
-        for (uint32_t k = 0; k < sites.count; k++) {
-            const uir_site *x = &sites.data[i], *y = &sites.data[k];
+/* `sites`: the function's. `tensor`: the one that is looked at; NONE: all. */
+static uir_status check_free(uir_schedule *s, const uir_sites *sites, uint32_t loop, uir_loop_kind kind,
+                             uint32_t tensor) {
+    uint32_t first = uir_tree_first_block(s, loop);
+    for (uint32_t i = first == UIR_LOOP_NONE ? sites->count : sites->of_block[first];
+         i < sites->count && uir_tree_holds(s, loop, sites->data[i].block); i++) {
+        const uir_site *x = &sites->data[i];
+        if (!x->write || (tensor != UIR_LOOP_NONE && x->tensor != tensor)) continue;
+        UIR_SITES_OF_TENSOR(sites, x->tensor, k) {
+            const uir_site *y = &sites->data[k];
             uir_conflict c;
             bool apart = false;
-            if (x->tensor != y->tensor || !x->write || !uir_tree_holds(s, loop, y->block)) continue;
+            if (!uir_tree_holds(s, loop, y->block)) continue;
             if (kind == UIR_LOOP_VECTORISED && x->reduction && y->reduction && x->statement == y->statement) continue;
             UIR_TRY(uir_conflict_find(s, x, y, loop, &c));
             for (uint32_t l = 0; l < c.loop_count; l++)
                 apart |= c.loops[l] == loop && c.directions[l] == UIR_DIRECTION_EQUAL;
-            if (!apart && !c.never) UIR_TRY(is_private(s, &sites, loop, x->tensor, &apart));
+            if (!apart && !c.never) UIR_TRY(is_private(s, sites, loop, x->tensor, &apart));
             if (apart || c.never) continue;
             return uir_step_refuse(s, "iterations of %s share elements of %s: %s writes what %s %s",
                                    UIR_SCHEDULE_AT(s, loop)->name, UIR_SCHEDULE_TENSOR(s, x->tensor)->name,
@@ -369,27 +371,33 @@ static bool is_marked(uir_loop_kind kind) {
     return kind == UIR_LOOP_PARALLEL || kind == UIR_LOOP_BOUND || kind == UIR_LOOP_VECTORISED;
 }
 
-static uir_status check_marked(uir_schedule *s, uint32_t id) {
+static uir_status check_marked(uir_schedule *s, const uir_sites *sites, uint32_t id, uint32_t tensor) {
     for (; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         uir_loop_statement statement = *UIR_SCHEDULE_AT(s, id);
         if (statement.kind == UIR_LOOP_STATEMENT_BLOCK) continue;
         if (statement.kind == UIR_LOOP_STATEMENT_FOR && is_marked(statement.loop_kind))
-            UIR_TRY(check_free(s, id, statement.loop_kind));
-        UIR_TRY(check_marked(s, statement.first_child));
+            UIR_TRY(check_free(s, sites, id, statement.loop_kind, tensor));
+        UIR_TRY(check_marked(s, sites, statement.first_child, tensor));
     }
     return UIR_STATUS_OK;
 }
 
-uir_status uir_loops_check_marked(uir_schedule *s) {
+uir_status uir_loops_check_marked(uir_schedule *s, uint32_t tensor) {
+    uir_sites sites = {0};
     UIR_TRY(uir_tree_index(s));
-    return check_marked(s, s->function->first);
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+    return check_marked(s, &sites, s->function->first, tensor);
 }
 
 static uir_status set_kind(uir_schedule *s, uint32_t loop, uir_loop_kind kind, const char *bound_to) {
     UIR_TRY(need_loop(s, loop));
     if ((kind == UIR_LOOP_BOUND) != (bound_to != NULL))
         return uir_step_refuse(s, "a bound loop names what it is bound to");
-    if (is_marked(kind)) UIR_TRY(check_free(s, loop, kind));
+    if (is_marked(kind)) {
+        uir_sites sites = {0};
+        UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+        UIR_TRY(check_free(s, &sites, loop, kind, UIR_LOOP_NONE));
+    }
     const char *name = NULL;
     if (bound_to) UIR_TRY_ALLOCATE(name, uir_arena_copy_string(&s->function->arena, bound_to, strlen(bound_to)));
     UIR_SCHEDULE_AT(s, loop)->loop_kind = kind;

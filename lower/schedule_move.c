@@ -270,11 +270,10 @@ static uir_status check_covered(uir_schedule *s, const producer *p, const bool *
     for (uint32_t i = 0; i < sites.count; i++) {
         const uir_site *read = &sites.data[i];
         if (!own[read->tensor] || read->write || read->block == p->init) continue;
-        for (uint32_t k = 0; k < sites.count; k++) {
+        UIR_SITES_OF_TENSOR(&sites, read->tensor, k) {
             const uir_site *write = &sites.data[k];
             bool covers = false;
-            if (write->tensor != read->tensor || !write->write || (write->block == p->block && read->block == p->block))
-                continue;
+            if (!write->write || (write->block == p->block && read->block == p->block)) continue;
             UIR_TRY(uir_region_covers(s, write, read, &covers));
             if (!covers)
                 return uir_step_refuse(s, "what %s computes there is not proved to be all that %s reads of %s",
@@ -314,7 +313,7 @@ static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(check_covered(s, &p, own));
     for (uint32_t i = 0; i < moved_count; i++) UIR_TRY(uir_region_check_binds(s, moved[i]));
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "compute %s at %s", UIR_SCHEDULE_AT(s, block)->name, text);
     return UIR_STATUS_OK;
 }
@@ -423,12 +422,11 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     if (tensor == UIR_LOOP_NONE)
         return uir_step_refuse(s, "nothing that %s reads at its own variables becomes complete under %s", name, text);
     UIR_TRY_ALLOCATE(writers, uir_arena_allocate_array(&s->scratch, sites.count + 1, sizeof *writers));
-    for (uint32_t i = 0; i < sites.count; i++)
-        for (uint32_t k = 0; k < sites.count; k++)
-            if (sites.data[i].block == block && !sites.data[i].write && sites.data[k].write &&
-                sites.data[i].tensor == sites.data[k].tensor && uir_tree_holds(s, loop, sites.data[k].block) &&
-                count < sites.count)
-                writers[count++] = sites.data[k].block;
+    for (uint32_t i = sites.of_block[block]; i < sites.count && sites.data[i].block == block; i++)
+        UIR_SITES_OF_TENSOR(&sites, sites.data[i].tensor, k)
+    if (!sites.data[i].write && sites.data[k].write && uir_tree_holds(s, loop, sites.data[k].block) &&
+        count < sites.count)
+        writers[count++] = sites.data[k].block;
     uint32_t after = child_with(s, loop, writers, count, true);
     UIR_TRY(uir_orders_take(s, &block, 1, &orders));
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++) {
@@ -445,7 +443,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     UIR_TRY(guard_domain(s, block));
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, block));
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "reverse compute %s at %s", name, text);
     return UIR_STATUS_OK;
 }

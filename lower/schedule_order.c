@@ -58,14 +58,27 @@ uir_status uir_sites_collect(uir_schedule *s, uint32_t block, uir_sites *sites) 
     return UIR_STATUS_OK;
 }
 
+static uir_status make_index(uir_schedule *s, uint32_t count, uint32_t **out) {
+    UIR_TRY_ALLOCATE(*out, uir_arena_allocate_array(&s->scratch, count, sizeof **out));
+    for (uint32_t i = 0; i < count; i++) (*out)[i] = UIR_LOOP_NONE;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_sites_collect_all(uir_schedule *s, uint32_t statement, uir_sites *sites) {
     uint32_t count = uir_schedule_blocks(s, statement, NULL, 0), *blocks;
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
     uir_schedule_blocks(s, statement, blocks, count);
+    UIR_TRY(make_index(s, s->function->tensors.count, &sites->of_tensor));
+    UIR_TRY(make_index(s, s->function->statements.count, &sites->of_block));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t first = sites->count;
         UIR_TRY(uir_sites_collect(s, blocks[i], sites));
         for (uint32_t k = first; k < sites->count; k++) sites->data[k].ordinal -= first;
+        sites->of_block[blocks[i]] = first;
+    }
+    for (uint32_t k = sites->count; k-- > 0;) {
+        sites->data[k].next = sites->of_tensor[sites->data[k].tensor];
+        sites->of_tensor[sites->data[k].tensor] = k;
     }
     return UIR_STATUS_OK;
 }
@@ -324,10 +337,9 @@ uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t move
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &all));
     for (uint32_t i = 0; i < all.count; i++) {
         if (!is_moved(s, moved, moved_count, all.data[i].block)) continue;
-        for (uint32_t k = 0; k < all.count; k++) {
+        UIR_SITES_OF_TENSOR(&all, all.data[i].tensor, k) {
             const uir_site *x = &all.data[i], *y = &all.data[k];
-            if (x->tensor != y->tensor || (!x->write && !y->write) || (orders->except && orders->except[x->tensor]))
-                continue;
+            if ((!x->write && !y->write) || (orders->except && orders->except[x->tensor])) continue;
             if (is_moved(s, moved, moved_count, y->block)) continue;
             uir_order_record record = {.x = *x, .y = *y};
             UIR_TRY(uir_order_find(s, x, y, &record.order));
@@ -338,9 +350,9 @@ uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t move
 }
 
 static const uir_site *find_site(const uir_sites *sites, const uir_site *like) {
-    for (uint32_t i = 0; i < sites->count; i++)
-        if (sites->data[i].block == like->block && sites->data[i].ordinal == like->ordinal) return &sites->data[i];
-    return NULL;
+    uint32_t first = sites->of_block[like->block], i = first + like->ordinal;
+    bool found = first != UIR_LOOP_NONE && i < sites->count && sites->data[i].block == like->block;
+    return found ? &sites->data[i] : NULL;
 }
 
 uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders) {

@@ -238,7 +238,7 @@ static uir_status rfactor(uir_schedule *s, uint32_t block, uint32_t loop, uint32
     UIR_TRY(uir_region_check_binds(s, combine_top));
     UIR_TRY(uir_region_check_binds(s, f.top));
     *out_tensor = f.states[0];
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "rfactor %s at %s: %s", name, text, UIR_SCHEDULE_TENSOR(s, f.states[0])->name);
     return UIR_STATUS_OK;
 }

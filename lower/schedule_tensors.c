@@ -44,7 +44,7 @@ static uir_status set_scope(uir_schedule *s, uint32_t tensor, const char *space)
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
     UIR_TRY(copy_text(s, space, &t->space));
-    s->moved = true;
+    uir_step_moved(s, tensor);
     uir_step_say(s, "set scope of %s to %s", t->name, space);
     return UIR_STATUS_OK;
 }
@@ -193,7 +193,7 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
     for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
     UIR_TRY(add_copy(s, tensor, *out_tensor, root, &top, out_copy));
     uir_tree_insert_before(s, root, top);
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "cache read of %s for %s in %s: %s", name,
                  block == UIR_LOOP_NONE ? "*" : UIR_SCHEDULE_AT(s, block)->name, space,
                  UIR_SCHEDULE_TENSOR(s, *out_tensor)->name);
@@ -245,7 +245,7 @@ static uir_status cache_write(uir_schedule *s, uint32_t tensor, const char *spac
     for (uint32_t i = 0; i < all; i++) UIR_TRY(redirect_block(&r, every[i], true));
     UIR_TRY(add_copy(s, *out_tensor, tensor, last, &top, out_copy));
     uir_tree_insert_after(s, last, top);
-    s->moved = true;
+    uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "cache write of %s in %s: %s", name, space, UIR_SCHEDULE_TENSOR(s, *out_tensor)->name);
     return UIR_STATUS_OK;
 }
@@ -265,9 +265,8 @@ uir_status uir_schedule_cache_write(uir_schedule *schedule, uint32_t tensor, con
 static uint32_t find_common_loop(uir_schedule *s, const uir_sites *sites, uint32_t tensor) {
     uint32_t common[UIR_SCHEDULE_MAX_DEPTH], count = 0;
     bool first = true;
-    for (uint32_t i = 0; i < sites->count; i++) {
+    UIR_SITES_OF_TENSOR(sites, tensor, i) {
         uint32_t path[UIR_SCHEDULE_MAX_DEPTH], n, k = 0;
-        if (sites->data[i].tensor != tensor) continue;
         n = uir_tree_path(s, sites->data[i].block, path);
         if (first) {
             memcpy(common, path, n * sizeof *path);
@@ -388,14 +387,13 @@ static uir_status localise_block(shrinking *h, uint32_t block) {
 
 /* Each iteration of the loop writes what it reads, so that the next one may use the place again. */
 static uir_status check_fresh(uir_schedule *s, const uir_sites *sites, uint32_t tensor) {
-    for (uint32_t i = 0; i < sites->count; i++) {
+    UIR_SITES_OF_TENSOR(sites, tensor, i) {
         const uir_site *read = &sites->data[i];
         bool covered = false;
-        if (read->tensor != tensor || read->write) continue;
-        for (uint32_t k = 0; k < sites->count && !covered; k++) {
+        if (read->write) continue;
+        UIR_SITES_OF_TENSOR(sites, tensor, k) {
             const uir_site *write = &sites->data[k];
-            if (write->tensor == tensor && write->write && !write->reduction)
-                UIR_TRY(uir_region_covers(s, write, read, &covered));
+            if (!covered && write->write && !write->reduction) UIR_TRY(uir_region_covers(s, write, read, &covered));
         }
         if (!covered)
             return uir_step_refuse(s, "%s reads elements of %s that are not proved to be written in the same iteration",
@@ -418,8 +416,7 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
     uint32_t loop = find_common_loop(s, &sites, tensor);
     if (loop == UIR_LOOP_NONE) return uir_step_refuse(s, "no loop stands around all that touch %s", name);
     UIR_TRY(check_fresh(s, &sites, tensor));
-    for (uint32_t i = 0; i < sites.count; i++)
-        if (sites.data[i].tensor == tensor) UIR_TRY(uir_region_join(s, &sites.data[i], loop, &region));
+    UIR_SITES_OF_TENSOR(&sites, tensor, i) UIR_TRY(uir_region_join(s, &sites.data[i], loop, &region));
     for (uint32_t d = 0; d < region.rank; d++) {
         h.low[d] = region.low[d];
         h.extent[d] = uir_dim_add(dims, uir_dim_sub(dims, region.high[d], region.low[d]), uir_dim_const(dims, 1));
@@ -435,21 +432,17 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
             h.extent[d] = uir_dim_max(dims, h.extent[d], uir_dim_const(dims, 0));
     }
     if (!smaller) return uir_step_refuse(s, "%s is no larger than what is alive of it", name);
-    uint32_t done = UIR_LOOP_NONE;
-    for (uint32_t i = 0; i < sites.count; i++) {
-        if (sites.data[i].tensor != tensor || sites.data[i].block == done) continue;
-        done = sites.data[i].block;
-        bool before = false; /* a block's sites stand together, but a tensor's may stand apart among them */
-        for (uint32_t k = 0; k < i; k++) before |= sites.data[k].tensor == tensor && sites.data[k].block == done;
-        if (!before) UIR_TRY(localise_block(&h, done));
-    }
+    uint32_t *blocks, count = 0; /* that touch it; a block's sites stand together */
+    UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, sites.count + 1, sizeof *blocks));
+    UIR_SITES_OF_TENSOR(&sites, tensor, i)
+    if (!count || blocks[count - 1] != sites.data[i].block) blocks[count++] = sites.data[i].block;
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(localise_block(&h, blocks[i]));
     memcpy(UIR_SCHEDULE_TENSOR(s, tensor)->extents, h.extent, sizeof h.extent);
-    for (uint32_t i = 0; i < sites.count; i++) {
-        if (sites.data[i].tensor != tensor) continue;
-        UIR_TRY(uir_region_check_binds(s, sites.data[i].block));
-        UIR_TRY(uir_region_check_accesses(s, sites.data[i].block));
+    for (uint32_t i = 0; i < count; i++) {
+        UIR_TRY(uir_region_check_binds(s, blocks[i]));
+        UIR_TRY(uir_region_check_accesses(s, blocks[i]));
     }
-    s->moved = true;
+    uir_step_moved(s, tensor);
     uir_step_say(s, "shrink %s", name);
     return UIR_STATUS_OK;
 }

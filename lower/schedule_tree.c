@@ -205,22 +205,11 @@ uir_status uir_tree_add_condition(uir_schedule *s, uint32_t block, uir_relation 
 /* ---- substitution ---- */
 uir_status uir_substitution_set(uir_schedule *s, uir_substitution *substitution, uir_symbol symbol, uir_dim value) {
     if (!value.id) return UIR_STATUS_OUT_OF_MEMORY;
-    if (symbol.id >= substitution->count) {
-        uint32_t count = symbol.id + 32;
-        uir_dim *data;
-        UIR_TRY_ALLOCATE(data, uir_arena_allocate_array(&s->scratch, count, sizeof *data));
-        if (substitution->count) memcpy(data, substitution->data, substitution->count * sizeof *data);
-        substitution->data = data;
-        substitution->count = count;
-    }
-    substitution->data[symbol.id] = value;
-    return UIR_STATUS_OK;
+    return uir_vector_push(&s->scratch, substitution, ((uir_dim_replacement){symbol, value}));
 }
 
 uir_dim uir_substitute(uir_schedule *s, const uir_substitution *substitution, uir_dim dim) {
-    return substitution->count && dim.id
-               ? uir_dim_substitute(s->function->dims, dim, substitution->data, substitution->count)
-               : dim;
+    return uir_dim_replace(s->function->dims, dim, substitution->data, substitution->count);
 }
 
 static uir_status substitute_conditions(uir_schedule *s, uir_loop_statement *statement,

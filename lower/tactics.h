@@ -31,6 +31,8 @@ static inline const uir_loop_statement *uir_tactic_at(const uir_tactic *t, uint3
 void uir_tactic_add_cost(const uir_loop_function *f, uint32_t expression, uir_tactic_cost *out);
 /* How often the blocks read a tensor. */
 uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_read_as_index);
+/* Which tensors a statement, or the blocks under it, write, and which they read: a flag per tensor, set or left. */
+void uir_tactic_mark_touched(const uir_tactic *t, uint32_t statement, bool *written, bool *read);
 /* Of a block; NULL: it has several. */
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block);
 bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor);

@@ -49,6 +49,23 @@ uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_r
     return uses;
 }
 
+static void mark_loads(const uir_loop_function *f, uint32_t expression, bool *read) {
+    const uir_loop_expression *e = &f->expressions.data[expression];
+    if (e->kind == UIR_LOOP_LOAD) read[e->load.tensor] = true;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) mark_loads(f, e->arguments[i], read);
+}
+
+/* What a reduction goes on from it reads too, but nothing is computed for that. */
+void uir_tactic_mark_touched(const uir_tactic *t, uint32_t statement, bool *written, bool *read) {
+    const uir_loop_statement *s = uir_tactic_at(t, statement);
+    for (uint32_t i = 0; i < s->target_count; i++) written[s->targets[i].tensor] = true;
+    for (uint32_t i = 0; i < s->value_count; i++) mark_loads(t->f, s->values[i], read);
+    for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_BLOCK && i < s->iter_count; i++)
+        if (s->iters[i].data) read[s->iters[i].from.tensor] = true;
+    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+        uir_tactic_mark_touched(t, c, written, read);
+}
+
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block) {
     const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     return s->next == UIR_LOOP_NONE ? s : NULL;
@@ -110,7 +127,6 @@ bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loo
     return false;
 }
 
-/* Or an index that is not linear in it? It cannot be vectorised then. */
 /* Does the expression load what the statement stores in another iteration of the variable: a scan's element before? */
 static bool reads_back(const uir_tactic *t, const uir_loop_access *stored, uint32_t expression, uir_symbol symbol) {
     const uir_loop_expression *e = &t->f->expressions.data[expression];
@@ -207,12 +223,22 @@ static void look_at_loads(reader *r, uint32_t expression) {
     for (uint32_t d = 0; d < r->t->f->tensors.data[r->tensor].rank; d++) look_at_index(r, e->load.indices[d]);
 }
 
+static bool block_reads(const uir_tactic *t, const uir_loop_statement *block, uint32_t tensor) {
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].data && block->iters[i].from.tensor == tensor) return true;
+    for (uint32_t c = block->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+        for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
+            if (uir_loop_expression_reads(t->f, uir_tactic_at(t, c)->values[v], tensor)) return true;
+    return false;
+}
+
 uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor, uint32_t loop) {
     uir_tactic_reading out = {0};
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
         reader r = {.t = t, .tensor = tensor, .block = blocks[i], .out = &out};
+        if (!block_reads(t, b, tensor)) continue;
         r.loop_count = uir_schedule_loops(t->s, blocks[i], r.loops, MOST_LOOPS);
         while (r.depth < r.loop_count && r.loops[r.depth] != loop) r.depth++;
         for (uint32_t k = 0; k < b->iter_count; k++)

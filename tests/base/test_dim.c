@@ -479,6 +479,11 @@ static void test_symbols_and_substitution(void **state) {
     assert_int_equal(uir_dim_substitute(w->dims, parse(w, "M + N + K"), replacements, 3).id, parse(w, "3*N + 5").id);
     assert_int_equal(uir_dim_substitute(w->dims, parse(w, "tr"), replacements, 3).id, parse(w, "tr").id);
     assert_int_equal(uir_dim_substitute(w->dims, parse(w, "min(M, 2*N + 1)"), replacements, 3).id, parse(w, "2*N").id);
+    uir_symbol m = {0}, k = {2};
+    uir_dim_replacement listed[4] = {{m, parse(w, "7")}, {k, parse(w, "5")}, {m, parse(w, "N*2")}, {k, UIR_DIM_NONE}};
+    assert_int_equal(uir_dim_replace(w->dims, parse(w, "M + N + K"), listed, 3).id, parse(w, "3*N + 5").id);
+    assert_int_equal(uir_dim_replace(w->dims, parse(w, "M + N + K"), listed, 4).id, parse(w, "3*N + K").id);
+    assert_int_equal(uir_dim_replace(w->dims, parse(w, "M + K"), NULL, 0).id, parse(w, "M + K").id);
 }
 
 static void test_none_and_overflow(void **state) {

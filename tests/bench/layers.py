@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Compile time against the layers of blocks in which each Concat takes all outputs before it, as in a DenseNet.
+"""Compile time against the pieces of concatenations, sums and splits: blocks in which each takes all outputs before it.
 
     layers.py [FORM...] [--layers 10 20 40 80 160] [--device vm cpu] [--bin DIR]
 
-FORM: bare (1x1 convolutions alone), relu (an activation between), norm (batch normalisation and activation between), wide (one
-Concat of as many inputs). Pieces are the operands of all Concats. Seconds are processor time of a cold start to the first output,
-compilers included. `growth` is the time per piece beside that of 20 layers: at most 2 is wanted. Exit 1 where it is more.
+FORM: bare (1x1 convolutions alone), relu (an activation between), norm (batch normalisation and activation between); concat,
+sum (one Concat or Sum of as many inputs); residual, chain, newest (each layer sums all values before it, and a convolution or
+activation follows; newest: the latest value first); split, parts (one Split into as many outputs; each through an activation,
+or all summed). Pieces are the operands of Concats and Sums and the results of Splits. Seconds are processor time of a cold
+start to the first output, compilers included. `growth` is the time per piece beside that of 20 layers or pieces: at most 2 is
+wanted. Exit 1 where it is more.
 """
 import argparse
 import os
@@ -46,25 +49,61 @@ def block(layers, between):
         weights.append(tensor(f"w{i}", g.uniform(-1, 1, (GROWTH, channels, 1, 1)) / channels))
         nodes.append(helper.make_node("Conv", [last, f"w{i}"], [f"y{i}"]))
         values, channels = values + [f"y{i}"], channels + GROWTH
-    return nodes, weights, {"x": [1, 2 * GROWTH, SIZE, SIZE]}, values[-1]
+    return nodes, weights, {"x": [1, 2 * GROWTH, SIZE, SIZE]}, values[-1:]
 
 
-def wide(count):
+def residual(layers, convolved, newest_first=False):
+    """A chain in which each layer adds all values before it; what is summed is convolved, or an activation taken of it.
+    With the newest value first no two sums have a part in common."""
+    g, nodes, weights, values = np.random.default_rng(42), [], [], ["x"]
+    for i in range(layers):
+        nodes.append(helper.make_node("Sum", values[::-1] if newest_first else values, [f"sum{i}"]))
+        if convolved:
+            weights.append(tensor(f"w{i}", g.uniform(-1, 1, (GROWTH, GROWTH, 1, 1)) / GROWTH / (i + 1)))
+            nodes.append(helper.make_node("Conv", [f"sum{i}", f"w{i}"], [f"y{i}"]))
+        else:
+            nodes.append(helper.make_node("Tanh", [f"sum{i}"], [f"y{i}"]))
+        values.append(f"y{i}")
+    return nodes, weights, {"x": [1, GROWTH, SIZE, SIZE]}, values[-1:]
+
+
+def many_to_one(op, count, **attributes):
     inputs = {f"x{i}": [1, GROWTH, SIZE, SIZE] for i in range(count)}
-    return [helper.make_node("Concat", list(inputs), ["y"], axis=1)], [], inputs, "y"
+    return [helper.make_node(op, list(inputs), ["y"], **attributes)], [], inputs, ["y"]
 
 
-FORMS = {"bare": lambda n: block(n, ()), "relu": lambda n: block(n, ("relu",)), "norm": lambda n: block(n, ("norm", "relu")),
-         "wide": wide}
+def split(count, together):
+    """One Split into so many parts, each an output through an activation of its own, or all summed."""
+    parts = [f"part{i}" for i in range(count)]
+    nodes = [helper.make_node("Split", ["x"], parts, axis=1)]
+    if together:
+        nodes.append(helper.make_node("Sum", parts, ["y"]))
+    else:
+        nodes += [helper.make_node("Relu", [part], [f"y{i}"]) for i, part in enumerate(parts)]
+    return nodes, [], {"x": [1, count * GROWTH, SIZE, SIZE]}, ["y"] if together else [f"y{i}" for i in range(count)]
+
+
+FORMS = {
+    "bare": lambda n: block(n, ()),
+    "relu": lambda n: block(n, ("relu",)),
+    "norm": lambda n: block(n, ("norm", "relu")),
+    "concat": lambda n: many_to_one("Concat", n, axis=1),
+    "sum": lambda n: many_to_one("Sum", n),
+    "residual": lambda n: residual(n, True),
+    "chain": lambda n: residual(n, False),
+    "newest": lambda n: residual(n, False, True),
+    "split": lambda n: split(n, False),
+    "parts": lambda n: split(n, True),
+}
 
 
 def write(form, layers, path):
     """The number of pieces."""
-    nodes, weights, inputs, output = FORMS[form](layers)
+    nodes, weights, inputs, outputs = FORMS[form](layers)
     graph = helper.make_graph(nodes, form, [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
-                              [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)], weights)
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs], weights)
     save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return sum(len(n.input) for n in nodes if n.op_type == "Concat")
+    return sum(len(n.input) for n in nodes if n.op_type in ("Concat", "Sum")) + sum(len(n.output) for n in nodes if n.op_type == "Split")
 
 
 def measure(program, model, device):
@@ -86,7 +125,7 @@ def main():
     if unknown:
         parser.error(f"there is no form {unknown[0]}; there are: {', '.join(FORMS)}")
     over = 0
-    print("form  device  layers  pieces   seconds  ms a piece  growth")
+    print("form     device  layers  pieces   seconds  ms a piece  growth")
     for form in arguments.forms or FORMS:
         for device in arguments.device:
             base = None
@@ -99,7 +138,7 @@ def main():
                 base = each if layers == BASE else base
                 growth = f"{each / base:6.2f}" if base else ""
                 over += base is not None and each > MOST * base
-                print(f"{form:<5} {device:<6} {layers:7} {pieces:7} {seconds:9.2f} {each * 1e3:11.3f}  {growth}", flush=True)
+                print(f"{form:<8} {device:<6} {layers:7} {pieces:7} {seconds:9.2f} {each * 1e3:11.3f}  {growth}", flush=True)
     return 1 if over else 0
 
 

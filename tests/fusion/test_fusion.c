@@ -125,6 +125,57 @@ static void test_windows(void **state) {
     uir_diagnostics_deinit(&diagnostics);
 }
 
+/* However many nodes could be one group, a kernel is made of so many at most: the time that it takes to make one must
+ * not grow with the model. Of a chain, and of the parts of one value side by side. */
+static void check_bounded(const char *source) {
+    enum { MOST_NODES = 128 };
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_module *module = NULL;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    assert_int_equal(uir_module_parse(&allocator, &diagnostics, source, strlen(source), "long", NULL, &module), 0);
+    assert_int_equal(uir_module_verify(module, &diagnostics), UIR_STATUS_OK);
+    uint32_t before = uir_graph_get(module, module->main)->nodes.count, after = 0;
+    assert_int_equal(uir_fuse(module, NULL, &diagnostics), UIR_STATUS_OK);
+    const uir_graph_info *graph = uir_graph_get(module, module->main);
+    assert_true(graph->nodes.count <= (before + MOST_NODES / 2 - 1) / (MOST_NODES / 2)); /* and half full at least */
+    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+        const uir_node_info *group = uir_node_get(module, graph->nodes.data[i]);
+        assert_int_equal(group->op, UIR_OP_GROUP);
+        uint32_t count =
+            uir_graph_get(module, uir_node_find_attribute(module, group, "body")->value.graph)->nodes.count;
+        assert_true(count <= MOST_NODES);
+        after += count;
+    }
+    assert_int_equal(after, before);
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&diagnostics);
+}
+
+static void test_bounded(void **state) {
+    (void)state;
+    enum { LENGTH = 320 };
+    uir_allocator allocator = uir_allocator_system();
+    uir_text source;
+    uir_text_init(&source, &allocator);
+    uir_text_append_string(&source, "module opset 20\ngraph \"g\" (%v0: f32[4]) {\n");
+    for (int i = 0; i < LENGTH; i++) uir_text_append_format(&source, " %%v%d: f32[4] = tanh(%%v%d)\n", i + 1, i);
+    uir_text_append_format(&source, " return %%v%d\n}\n", LENGTH);
+    check_bounded(source.data);
+    uir_text_deinit(&source);
+    uir_text_init(&source, &allocator);
+    uir_text_append_format(&source, "module opset 20\ngraph \"g\" (%%x: f32[%d]) {\n", LENGTH);
+    uir_text_append_string(&source, " %s0: f32[1] = slice(%x) {starts = [0], sizes = [1], steps = [1]}\n");
+    for (int i = 1; i < LENGTH; i++) {
+        uir_text_append_format(&source, " %%p%d: f32[1] = slice(%%x) {starts = [%d], sizes = [1], steps = [1]}\n", i,
+                               i);
+        uir_text_append_format(&source, " %%s%d: f32[1] = add(%%s%d, %%p%d)\n", i, i - 1, i);
+    }
+    uir_text_append_format(&source, " return %%s%d\n}\n", LENGTH - 1);
+    check_bounded(source.data);
+    uir_text_deinit(&source);
+}
+
 static bool fuse_with(const uir_allocator *allocator) {
     const fusion_case *c = &cases[1];
     char source[3000];
@@ -147,6 +198,7 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_twice),
-                                       cmocka_unit_test(test_windows), cmocka_unit_test(test_memory)};
+                                       cmocka_unit_test(test_windows), cmocka_unit_test(test_bounded),
+                                       cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
