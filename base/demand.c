@@ -1,5 +1,7 @@
 #include "base/demand.h"
 
+#include "base/tensor.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,4 +26,78 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
              in_parentheses(left, of_left, sizeof of_left), words[relation], other, (long long)right.value,
              *right.name ? ", as " : "", right.name,
              *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
+}
+
+/* ---- indices ---- */
+/* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all are
+ * inside. */
+static bool all_inside_i64(const int64_t *data, uint64_t count, uint64_t step, int64_t low, int64_t high) {
+    int64_t outside = 0;
+    if (step == 1)
+        for (uint64_t i = 0; i < count; i++) outside |= (int64_t)(data[i] < low) | (int64_t)(data[i] >= high);
+    else
+        for (uint64_t i = 0; i < count; i += step) outside |= (int64_t)(data[i] < low) | (int64_t)(data[i] >= high);
+    return !outside;
+}
+
+static bool all_inside_i32(const int32_t *data, uint64_t count, uint64_t step, int64_t low, int64_t high) {
+    int32_t least = low < INT32_MIN ? INT32_MIN : (int32_t)low, outside = 0;
+    int32_t greatest = high > INT32_MAX ? INT32_MAX : (int32_t)(high - 1);
+    if (step == 1)
+        for (uint64_t i = 0; i < count; i++) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
+    else
+        for (uint64_t i = 0; i < count; i += step) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
+    return !outside;
+}
+
+/* False where they are not, or where that is not easily told. */
+static bool are_plainly_inside(const uir_index_demand *d, uint64_t count) {
+    for (uint32_t k = 0; k < d->bounds && k < count; k++) {
+        int64_t low = d->low[k], high = d->high[k];
+        if (low >= high || low > INT32_MAX || high <= INT32_MIN) return false;
+        bool inside =
+            d->dtype == UIR_DTYPE_I64   ? all_inside_i64((const int64_t *)d->data + k, count - k, d->bounds, low, high)
+            : d->dtype == UIR_DTYPE_I32 ? all_inside_i32((const int32_t *)d->data + k, count - k, d->bounds, low, high)
+                                        : false;
+        if (!inside) return false;
+    }
+    return true;
+}
+
+bool uir_indices_hold(const uir_index_demand *d, uint64_t *out_at) {
+    uint64_t count;
+    *out_at = 0;
+    if (!uir_shape_element_count(d->shape, d->rank, &count) || are_plainly_inside(d, count)) return true;
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t index = uir_dtype_load_integer(d->dtype, d->data, i);
+        if (index >= d->low[i % d->bounds] && index < d->high[i % d->bounds]) continue;
+        *out_at = i;
+        return false;
+    }
+    return true;
+}
+
+/* " at [0, 3]"; nothing for a scalar. */
+static void describe_place(const uir_index_demand *d, uint64_t at, char *buffer, size_t capacity) {
+    uint64_t inner = 1;
+    size_t length = 0;
+    *buffer = 0;
+    for (uint32_t k = 0; k < d->rank; k++) inner *= (uint64_t)d->shape[k];
+    for (uint32_t k = 0; k < d->rank && length < capacity; k++) {
+        inner /= (uint64_t)d->shape[k];
+        length += (size_t)snprintf(buffer + length, capacity - length, "%s%llu%s", k ? ", " : " at [",
+                                   (unsigned long long)(at / inner % (uint64_t)d->shape[k]),
+                                   k + 1 == d->rank ? "]" : "");
+    }
+}
+
+void uir_index_describe(const uir_index_demand *d, uint64_t at, char *buffer, size_t capacity) {
+    char place[400], name[200] = "an index", range[80] = "the axis has no elements";
+    int64_t index = uir_dtype_load_integer(d->dtype, d->data, at), low = d->low[at % d->bounds],
+            high = d->high[at % d->bounds];
+    describe_place(d, at, place, sizeof place);
+    if (*d->name) snprintf(name, sizeof name, "'%.160s'", d->name);
+    if (low < high) snprintf(range, sizeof range, "must be in %lld..%lld", (long long)low, (long long)high - 1);
+    snprintf(buffer, capacity, "%s %s %lld%s and %s", name, d->ends ? "reaches" : "is", (long long)index,
+             d->ends ? "" : place, range);
 }

@@ -1,8 +1,10 @@
-/* What sizes must be to each other when a model runs, as a message: one spelling, whoever finds it broken. */
+/* What sizes must be to each other, and indices to sizes, when a model runs, as a message: one spelling, whoever finds it
+ * broken. */
 #ifndef UIR_BASE_DEMAND_H
 #define UIR_BASE_DEMAND_H
 
 #include "base/dim.h"
+#include "base/dtype.h"
 
 #include <stddef.h>
 
@@ -16,5 +18,23 @@ typedef struct uir_demand_side {
  * `also`: another value that the left side may have; NULL: none. Cuts what is longer than the buffer. */
 void uir_demand_describe(uir_demand_side left, uir_relation relation, const int64_t *also, uir_demand_side right,
                          char *buffer, size_t capacity);
+
+/* Indices as they lie in memory, and what each must be: low[k] <= index < high[k], k its place along the last axis
+ * modulo `bounds`. */
+typedef struct uir_index_demand {
+    uir_dtype dtype; /* an integer of whole bytes */
+    const void *data;
+    uint32_t rank;
+    const int64_t *shape;
+    const int64_t *low, *high;
+    uint32_t bounds;  /* at least 1; more than 1: the extent of the last axis */
+    const char *name; /* of the tensor; "" where it has none */
+    bool ends;        /* these are the least and the greatest of indices that are not in memory: places say nothing */
+} uir_index_demand;
+
+/* Whether all of them are inside; else *out_at is the first that is not. */
+bool uir_indices_hold(const uir_index_demand *demand, uint64_t *out_at);
+/* "'input_ids' is 40000 at [0, 3] and must be in -30522..30521". Cuts what is longer than the buffer. */
+void uir_index_describe(const uir_index_demand *demand, uint64_t at, char *buffer, size_t capacity);
 
 #endif

@@ -3,6 +3,7 @@
  * A dim is needed when it occurs in an attribute or type of a node that stays; what binds it then stays too. A body's
  * nodes are needed as far as its outputs are. */
 #include "decompose/cleanup.h"
+#include "ir/bounds.h"
 
 typedef struct marking {
     uir_module *module;
@@ -42,9 +43,14 @@ static void need_type(marking *m, uir_value_id value) {
     if (value.id && type->rank_known) need_dims(m, type->dims, type->rank);
 }
 
-/* A bind of a symbol that can have but one value is a check: it stays. */
+/* What may fail the run stays: a check that nothing proves, and a bind of a symbol that can have but one value. */
 static bool is_check(const marking *m, const uir_node_info *node) {
     uint32_t count;
+    if (node->op == UIR_OP_CHECK_INDICES) {
+        const uir_dim *low = uir_node_dims(m->module, node, "low", &count),
+                      *high = uir_node_dims(m->module, node, "high", &count);
+        return !uir_indices_are_inside(m->module, node->inputs[0], low, high, count);
+    }
     const uir_dim *dims = uir_node_dims(m->module, node, "dims", &count);
     for (uint32_t i = 0; i < count; i++) {
         uir_symbol symbol;

@@ -219,23 +219,6 @@ static uir_value_id build(uir_rule_context *context, uir_op op, const uir_value_
     return result;
 }
 
-/* Ends the run where the index, not negative any more, is not one of a list of `length`: a kernel would read whatever
- * lies nearest. */
-static void demand_inside(uir_rule_context *context, uir_value_id index, uir_dim length) {
-    static const char name[] = "whether the sequence has the position";
-    uir_builder *b = &context->builder;
-    const int64_t *known;
-    uint32_t count;
-    if (uir_rule_constant_integers(context, index, &known, &count) && count == 1 && known[0] >= 0 &&
-        uir_dim_compare(b->module->dims, length, UIR_RELATION_GT, uir_rule_dim(context, known[0])) == UIR_TRUE)
-        return;
-    uir_value_id zero = uir_build_integer_scalar(b, UIR_DTYPE_I64, 0);
-    uir_value_id end = uir_build_dim_values(b, &length, 1, true, UIR_DTYPE_I64);
-    uir_value_id low = uir_build_cast(b, uir_build_binary(b, UIR_OP_GE, index, zero), UIR_DTYPE_I64);
-    uir_value_id high = uir_build_cast(b, uir_build_binary(b, UIR_OP_LT, index, end), UIR_DTYPE_I64);
-    uir_build_demand(b, uir_build_binary(b, UIR_OP_MUL, low, high), 1, name, sizeof name - 1);
-}
-
 /* ---- the ops ---- */
 
 uir_value_id uir_list_at(uir_rule_context *context, uir_value_id list, uir_value_id position) {
@@ -248,8 +231,7 @@ uir_value_id uir_list_at(uir_rule_context *context, uir_value_id list, uir_value
         uir_value_id stacked = uir_list_stack(context, list, &element);
         uir_dim length = uir_build_extent(&context->builder, stacked, 0);
         if (context->builder.status != UIR_STATUS_OK) return list;
-        uir_value_id index = uir_rule_indices(context, uir_rule_scalar(context, position), length);
-        demand_inside(context, index, length);
+        uir_value_id index = uir_rule_checked_indices(context, uir_rule_scalar(context, position), length);
         return uir_build_gather(&context->builder, stacked, index, 0);
     }
     uir_value_id pair[] = {uir_list_to_sequence(context, list, -1), uir_rule_scalar(context, position)};

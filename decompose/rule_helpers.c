@@ -1,5 +1,6 @@
 /* What rules ask of their node, of its operands and of the builder. */
 #include "decompose/decomposer.h"
+#include "ir/bounds.h"
 #include <string.h>
 
 uir_value_id uir_rule_input(const uir_rule_context *context, uint32_t index) {
@@ -237,4 +238,82 @@ uir_value_id uir_rule_indices(uir_rule_context *context, uir_value_id indices, u
     uir_value_id bound = uir_build_dim_values(b, &extent, 1, true, UIR_DTYPE_I64);
     uir_value_id negative = uir_build_binary(b, UIR_OP_LT, wide, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
     return uir_build_select(b, negative, uir_build_binary(b, UIR_OP_ADD, wide, bound), wide);
+}
+
+uir_value_id uir_rule_checked_indices(uir_rule_context *context, uir_value_id indices, uir_dim extent) {
+    uir_dims *dims = context->builder.module->dims;
+    uir_dim low = uir_dim_sub(dims, uir_dim_const(dims, 0), extent);
+    uir_rule_check_indices(context, indices, indices, &low, &extent, 1);
+    return uir_rule_indices(context, indices, extent);
+}
+
+/* ---- checks of indices ---- */
+/* Whether the node gives the numbers that its operand holds, in the order in which they lie. */
+static bool keeps_numbers(const uir_module *module, const uir_node_info *node) {
+    if (node->op == UIR_OP_RESHAPE) return true;
+    if (node->op != UIR_OP_CAST) return false;
+    uir_dtype from = uir_value_type(module, node->inputs[0])->dtype, to = uir_value_type(module, node->outputs[0])->dtype;
+    return uir_dtype_is_integer(from) && uir_dtype_get_class(from) == uir_dtype_get_class(to) &&
+           uir_dtype_bits(from) <= uir_dtype_bits(to) && uir_dtype_bits(from) >= 8;
+}
+
+/* The indices as what made them has them: nothing is computed for the sake of a look at it. A bound of their own for
+ * each along the last axis asks for that axis. */
+static uir_value_id find_numbers(const uir_module *module, uir_value_id indices, bool whole) {
+    for (;;) {
+        const uir_value_info *info = uir_value_info_get(module, indices);
+        const uir_node_info *node = info->producer.id ? uir_node_get(module, info->producer) : NULL;
+        if (info->constant || !node || !keeps_numbers(module, node) || (whole && node->op == UIR_OP_RESHAPE))
+            return indices;
+        indices = node->inputs[0];
+    }
+}
+
+/* The least and the greatest of indices that follow from sizes, as a tensor of two; both 0 where there are no indices.
+ */
+static uir_value_id ends_of(uir_builder *b, uir_value_id indices, uir_dim low, uir_dim high) {
+    uir_dims *dims = b->module->dims;
+    const uir_type *type = uir_value_type(b->module, indices);
+    uir_dim one = uir_dim_const(dims, 1), ends[2] = {low, high};
+    for (uint32_t d = 0; d < type->rank; d++) {
+        uir_dim any = uir_dim_min(dims, type->dims[d], one);
+        for (int i = 0; i < 2; i++) ends[i] = uir_dim_mul(dims, ends[i], any);
+    }
+    return uir_build_dim_values(b, ends, 2, false, UIR_DTYPE_I64);
+}
+
+static bool follows_from_sizes(uir_builder *b, const uir_bounds *bounds, uir_dim low, uir_dim high) {
+    uir_dims *dims = b->module->dims;
+    return bounds->attained && bounds->low.id && bounds->high.id &&
+           uir_dim_compare(dims, low, UIR_RELATION_LE, uir_dim_const(dims, 0)) == UIR_TRUE &&
+           uir_dim_compare(dims, high, UIR_RELATION_GT, uir_dim_const(dims, 0)) == UIR_TRUE;
+}
+
+void uir_rule_check_indices(uir_rule_context *context, uir_value_id indices, uir_value_id from, const uir_dim *low,
+                            const uir_dim *high, uint32_t count) {
+    uir_builder *b = &context->builder;
+    if (b->status != UIR_STATUS_OK || !indices.id || !count) return;
+    const uir_type *type = uir_value_type(b->module, indices);
+    if (type->kind != UIR_VALUE_TENSOR || !type->rank_known || !uir_dtype_is_integer(type->dtype)) return;
+    if (uir_indices_are_inside(b->module, indices, low, high, count)) return;
+    uir_bounds bounds = uir_value_bounds(b->module, indices);
+    uir_value_id looked_at = find_numbers(b->module, indices, count > 1);
+    bool ends = count == 1 && follows_from_sizes(b, &bounds, *low, *high);
+    uir_string name = uir_value_info_get(b->module, looked_at)->name;
+    if (ends || !uir_string_length(&b->module->strings, name)) name = uir_value_info_get(b->module, indices)->name;
+    if (!uir_string_length(&b->module->strings, name)) name = uir_value_info_get(b->module, from)->name;
+    uir_attribute attributes[4] = {
+        uir_attribute_dims(b, "low", low, count), uir_attribute_dims(b, "high", high, count),
+        uir_attribute_string(b, "of", uir_string_text(&b->module->strings, name))};
+    uint32_t attribute_count = 3;
+    if (ends) {
+        looked_at = ends_of(b, indices, bounds.low, bounds.high);
+        attributes[attribute_count++] = uir_attribute_int(b, "ends", 1);
+    }
+    uir_build_node(b, UIR_OP_CHECK_INDICES, &looked_at, 1, attributes, attribute_count, NULL, 0);
+}
+
+void uir_rule_check_below(uir_rule_context *context, uir_value_id indices, uir_value_id from, uir_dim high) {
+    uir_dim low = uir_rule_dim(context, 0);
+    uir_rule_check_indices(context, indices, from, &low, &high, 1);
 }

@@ -80,6 +80,15 @@ uir_value_id uir_rule_widen(uir_rule_context *context, uir_value_id value);
 uir_value_id uir_rule_binary_number(uir_rule_context *context, uir_op op, uir_value_id a, double value);
 /* Index values of -extent..extent-1 become 0..extent-1, as i64, where they are not known to be so already. */
 uir_value_id uir_rule_indices(uir_rule_context *context, uir_value_id indices, uir_dim extent);
+/* The same, and the run fails where one is neither. */
+uir_value_id uir_rule_checked_indices(uir_rule_context *context, uir_value_id indices, uir_dim extent);
+/* Fails the run unless each of the indices is one of low..high-1, the one bound or each along the last axis its own;
+ * nothing where that is proved. What the message calls them is the name of the nearest value in the model, or, where the
+ * rule has computed them, of `from`. */
+void uir_rule_check_indices(uir_rule_context *context, uir_value_id indices, uir_value_id from, const uir_dim *low,
+                            const uir_dim *high, uint32_t count);
+/* The same of numbers from 0 to below `high`. */
+void uir_rule_check_below(uir_rule_context *context, uir_value_id indices, uir_value_id from, uir_dim high);
 
 /* Whether the string attribute (`fallback` when absent) is `text`. */
 bool uir_rule_string_is(const uir_rule_context *context, const char *name, const char *fallback, const char *text);

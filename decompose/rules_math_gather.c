@@ -27,7 +27,7 @@ uir_status uir_rule_gather(uir_rule_context *context) {
     const uir_dim *extents = uir_rule_extents(context, x);
     int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 0), rank);
     if (b->status != UIR_STATUS_OK) return b->status;
-    uir_value_id indices = uir_rule_indices(context, uir_rule_input(context, 1), extents[axis]);
+    uir_value_id indices = uir_rule_checked_indices(context, uir_rule_input(context, 1), extents[axis]);
     if (context->op == UIR_OP_ONNX_GATHER) {
         context->outputs[0] = uir_build_gather(b, x, indices, axis);
     } else {
@@ -51,6 +51,9 @@ static uir_value_id normal_tuples(uir_rule_context *context, uir_value_id x, uir
                          "the last extent of the indices must be fixed and at most %u", rank - first);
         return indices;
     }
+    uir_dim low[UIR_MAX_RANK], zero = uir_rule_dim(context, 0);
+    for (int64_t d = 0; d < k; d++) low[d] = uir_dim_sub(b->module->dims, zero, extents[first + d]);
+    uir_rule_check_indices(context, indices, indices, low, extents + first, (uint32_t)k);
     uir_value_id wide = uir_build_cast(b, indices, UIR_DTYPE_I64);
     uir_value_id bounds = uir_build_dim_values(b, extents + first, (uint32_t)k, false, UIR_DTYPE_I64);
     uir_value_id negative = uir_math_with(context, UIR_OP_LT, wide, 0);
@@ -95,7 +98,7 @@ uir_status uir_rule_scatter(uir_rule_context *context) {
     const uir_dim *extents = uir_rule_extents(context, x);
     int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 0), rank);
     if (context->builder.status != UIR_STATUS_OK) return context->builder.status;
-    uir_value_id indices = uir_rule_indices(context, uir_rule_input(context, 1), extents[axis]);
+    uir_value_id indices = uir_rule_checked_indices(context, uir_rule_input(context, 1), extents[axis]);
     context->outputs[0] =
         scatter_elements(context, x, indices, uir_rule_input(context, 2), axis, reduction_of(context));
     return context->builder.status;
@@ -121,12 +124,15 @@ uir_status uir_rule_tensor_scatter(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (rank != update_rank)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the update has rank %u, the cache %u", update_rank, rank);
+    bool circular = uir_rule_string_is(context, "mode", "linear", "circular");
     uir_value_id rows = uir_math_along(context, uir_math_iota(context, update_extents[axis]), (uint32_t)axis, rank);
     if (start.id) {
+        uir_dim room = uir_dim_sub(b->module->dims, extents[axis], update_extents[axis]);
+        if (!circular) uir_rule_check_below(context, start, start, uir_dim_add(b->module->dims, room, uir_rule_dim(context, 1)));
         start = uir_math_along(context, uir_math_vector(context, start), 0, rank);
         rows = uir_build_binary(b, UIR_OP_ADD, rows, start);
     }
-    if (uir_rule_string_is(context, "mode", "linear", "circular"))
+    if (circular)
         rows = uir_build_binary(b, UIR_OP_MOD, rows, uir_build_dim_values(b, &extents[axis], 1, true, UIR_DTYPE_I64));
     rows = uir_build_broadcast(b, rows, update_extents, rank);
     context->outputs[0] = scatter_elements(context, cache, rows, update, axis, "none");
@@ -158,6 +164,8 @@ uir_status uir_rule_compress(uir_rule_context *context) {
     const uir_dim *found_extents = uir_rule_extents(context, found);
     if (!found_extents) return b->status;
     found = uir_build_reshape(b, found, &found_extents[1], 1);
+    const uir_dim *picked = uir_rule_extents(context, x);
+    if (picked) uir_rule_check_below(context, found, found, picked[axis]);
     context->outputs[0] = uir_build_gather(b, x, found, axis);
     return b->status;
 }
@@ -322,6 +330,8 @@ uir_status uir_rule_reverse_sequence(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (batch == time)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "batch_axis and time_axis are both %lld", (long long)time);
+    uir_rule_check_below(context, uir_rule_input(context, 1), uir_rule_input(context, 1),
+                         uir_dim_add(b->module->dims, extents[time], uir_rule_dim(context, 1)));
     uir_value_id length =
         uir_math_along(context, uir_math_vector(context, uir_rule_input(context, 1)), (uint32_t)batch, rank);
     uir_value_id step = uir_math_along(context, uir_math_iota(context, extents[time]), (uint32_t)time, rank);

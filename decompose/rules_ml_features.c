@@ -106,6 +106,7 @@ uir_status uir_rule_array_feature_extractor(uir_rule_context *context) {
     at = uir_build_cast(b, uir_build_reshape(b, at, &count, 1), UIR_DTYPE_I64);
     const int64_t first = 0;
     if (rank == 1) x = uir_build_unsqueeze(b, x, &first, 1);
+    uir_rule_check_below(context, at, uir_rule_input(context, 1), uir_build_extent(b, x, rank == 1 ? 1 : rank - 1));
     context->outputs[0] = uir_build_gather(b, x, at, rank == 1 ? 1 : rank - 1);
     return b->status;
 }

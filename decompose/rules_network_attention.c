@@ -310,7 +310,7 @@ uir_status uir_rule_rotary_embedding(uir_rule_context *context) {
     (void)uir_network_shape_between(context, r.sines, "sin_cache", rank, rank);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (!is_none(positions)) {
-        uir_value_id index = uir_rule_indices(context, positions, cache.dims[0]);
+        uir_value_id index = uir_rule_checked_indices(context, positions, cache.dims[0]);
         r.cosines = uir_build_gather(b, r.cosines, index, 0);
         r.sines = uir_build_gather(b, r.sines, index, 0);
     }
@@ -336,9 +336,12 @@ uir_status uir_rule_ms_rotary_embedding(uir_rule_context *context) {
         uir_dim_is_const(b->module->dims, cache.dims[1], &half) && half > 0)
         r.heads = hidden / (2 * half); /* the caches tell the head's size */
     uir_dim sequence = given.rank == 3 ? given.dims[1] : given.dims[2];
-    uir_value_id index = uir_rule_indices(context, positions, cache.dims[0]);
+    uir_value_id index = {0};
+    if (index_shape.rank == 2) index = uir_rule_checked_indices(context, positions, cache.dims[0]);
     if (index_shape.rank == 1) {
         const int64_t first = 0;
+        uir_rule_check_below(context, positions, positions, dim_plus(b, dim_sub(b, cache.dims[0], sequence), 1));
+        index = uir_build_cast(b, positions, UIR_DTYPE_I64);
         index = add(b, uir_network_as_scalar(context, index, "position_ids"),
                     uir_network_range(b, UIR_DTYPE_I64, sequence));
         index = uir_build_unsqueeze(b, index, &first, 1);

@@ -238,6 +238,7 @@ uir_status uir_rule_max_unpool(uir_rule_context *context) {
                               uir_network_reshape(b, x, &count)};
     uir_attribute attributes[2] = {uir_attribute_int(b, "axis", 0), uir_attribute_string(b, "reduction", "none")};
     uir_value_id y = {0};
+    uir_rule_check_below(context, index, index, space.dims[0]);
     if (is_none(wanted)) {
         uir_build_node(b, UIR_OP_SCATTER_ELEMENTS, inputs, 3, attributes, 2, &y, 1);
         context->outputs[0] = uir_network_reshape(b, y, &out);

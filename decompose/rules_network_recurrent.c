@@ -307,6 +307,7 @@ static bool read_layer(uir_rule_context *context, const layer_kind *kind, bool b
     l->time = uir_build_extent(b, l->x, 0);
     l->batch = uir_build_extent(b, l->x, 1);
     l->hidden = recurrent.dims[2];
+    if (!is_none(lengths)) uir_rule_check_below(context, lengths, lengths, dim_plus(b, l->time, 1));
     l->lengths = cast_present(b, lengths, UIR_DTYPE_I64);
     l->clip = uir_rule_float(context, "clip", 0);
     l->gates = kind->gates;

@@ -88,6 +88,7 @@ uir_status uir_rule_roi_align(uir_rule_context *context) {
     if (rows < 1 || columns < 1 || rows > INT32_MAX || columns > INT32_MAX)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attributes output_height and output_width must be at least 1");
     uir_sampler s = uir_network_sampler(context, uir_network_widen(b, x));
+    uir_rule_check_below(context, uir_rule_input(context, 2), uir_rule_input(context, 2), shape.dims[0]);
     s.batch = uir_build_cast(b, uir_rule_input(context, 2), UIR_DTYPE_I64);
     rois = multiply_scalar(b, uir_network_widen(b, rois), uir_rule_float(context, "spatial_scale", 1));
     if (half_pixel) rois = add_scalar(b, rois, -0.5);
@@ -154,6 +155,7 @@ uir_status uir_rule_max_roi_pool(uir_rule_context *context) {
     int64_t pooled[2];
     if (!uir_network_int_list(context, "pooled_shape", 2, 1, 1, pooled)) return b->status;
     uir_value_id image = uir_build_cast(b, column(b, rois, 0), UIR_DTYPE_I64);
+    uir_rule_check_below(context, image, rois, shape.dims[0]);
     uir_value_id scaled = multiply_scalar(b, uir_network_widen(b, rois), uir_rule_float(context, "spatial_scale", 1));
     uir_value_id in_row = roi_bins(b, column(b, scaled, 2), column(b, scaled, 4), pooled[0], shape.dims[2]);
     uir_value_id in_column = roi_bins(b, column(b, scaled, 1), column(b, scaled, 3), pooled[1], shape.dims[3]);

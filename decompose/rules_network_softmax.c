@@ -80,6 +80,8 @@ static uir_value_id nll(uir_rule_context *context, uir_value_id log_p, uir_value
         kept = different(b, index, ignored);
         index = uir_build_select(b, kept, index, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
     }
+    uir_rule_check_below(context, index, target, uir_build_extent(b, log_p, 1));
+    if (!is_none(weights)) weights = uir_build_expect(b, weights, 0, uir_build_extent(b, log_p, 1));
     uir_value_id inputs[2] = {log_p, uir_build_unsqueeze(b, index, &classes, 1)}, picked = {0};
     uir_attribute axis = uir_attribute_int(b, "axis", 1);
     uir_build_node(b, UIR_OP_GATHER_ELEMENTS, inputs, 2, &axis, 1, &picked, 1);

@@ -51,6 +51,7 @@ enum {
     UIR_TRAIT_CONTROL = 1u << 9, /* has subgraphs */
     UIR_TRAIT_HOST = 1u << 10,   /* stays a host or library op (DESIGN section 3) */
     UIR_TRAIT_COMMUTATIVE = 1u << 11,
+    UIR_TRAIT_CHECK = 1u << 12, /* gives nothing: a fault, or none. Kept unless it is proved or an equal one is there */
 };
 
 /* Which dtype classes the data operands of a primitive may have. 0 in the table: its inference checks for itself. */

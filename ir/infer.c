@@ -303,3 +303,16 @@ uir_status uir_infer_bind_dims(uir_inference *inference) {
         return uir_infer_fail(inference, "the operand has not the %u elements that are bound", count);
     return UIR_STATUS_OK;
 }
+
+uir_status uir_infer_check_indices(uir_inference *inference) {
+    UIR_TRY(uir_infer_check_tensor(inference, 0, UIR_DTYPES_INTEGER));
+    const uir_type *a = uir_infer_operand(inference, 0);
+    uint32_t low, high;
+    uir_node_dims(inference->module, inference->node, "low", &low);
+    uir_node_dims(inference->module, inference->node, "high", &high);
+    if (low != high || !low) return uir_infer_fail(inference, "%u lower and %u upper bounds", low, high);
+    if (low == 1) return UIR_STATUS_OK;
+    if (!a->rank || uir_infer_unequal(inference, a->dims[a->rank - 1], uir_dim_const(inference->dims, low)))
+        return uir_infer_fail(inference, "the last axis has not the %u elements that have bounds", low);
+    return UIR_STATUS_OK;
+}

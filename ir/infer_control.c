@@ -181,7 +181,7 @@ uir_status uir_infer_loop(uir_inference *inference) {
 static uir_status check_group_body(uir_inference *inference, const uir_graph_info *body) {
     for (uint32_t n = 0; n < body->nodes.count; n++) {
         const uir_node_info *node = uir_node_get(inference->module, body->nodes.data[n]);
-        if (uir_op_get_row(node->op)->traits & (UIR_TRAIT_EFFECT | UIR_TRAIT_CONTROL | UIR_TRAIT_RANDOM))
+        if (uir_op_get_row(node->op)->traits & (UIR_TRAIT_EFFECT | UIR_TRAIT_CONTROL | UIR_TRAIT_RANDOM | UIR_TRAIT_CHECK))
             return uir_infer_fail(inference, "the body holds %s", uir_op_name(node->op));
     }
     return UIR_STATUS_OK;

@@ -1,4 +1,5 @@
 /* Gather and scatter. Every index is checked against the data's extent. */
+#include "base/demand.h"
 #include "ir/interpret.h"
 #include <string.h>
 
@@ -16,6 +17,28 @@ static int64_t product(const int64_t *shape, uint32_t from, uint32_t to) {
     int64_t result = 1;
     for (uint32_t d = from; d < to; d++) result *= shape[d];
     return result;
+}
+
+uir_status uir_interpret_check_indices(uir_call *call) {
+    const uir_tensor *a = uir_call_tensor(call, 0);
+    uint32_t count;
+    uint64_t at;
+    int64_t lows[UIR_MAX_RANK], highs[UIR_MAX_RANK];
+    char message[512];
+    UIR_TRY(uir_call_dims(call, "low", lows, &count));
+    UIR_TRY(uir_call_dims(call, "high", highs, &count));
+    uir_index_demand demand = {.dtype = a->dtype,
+                               .data = a->data,
+                               .rank = a->rank,
+                               .shape = a->shape,
+                               .low = lows,
+                               .high = highs,
+                               .bounds = count,
+                               .name = uir_node_string(call->module, call->node, "of", ""),
+                               .ends = uir_node_int(call->module, call->node, "ends", 0) != 0};
+    if (uir_indices_hold(&demand, &at)) return UIR_STATUS_OK;
+    uir_index_describe(&demand, at, message, sizeof message);
+    return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s", message);
 }
 
 /* ---- gather ---- */

@@ -216,6 +216,26 @@ static uir_status plan_bind_dims(planner *p, const uir_node_info *node, uint32_t
     return push_step(p, block, &step);
 }
 
+static uir_status plan_check_indices(planner *p, const uir_node_info *node, uint32_t block) {
+    uir_plan_step step = {.kind = UIR_PLAN_STEP_CHECK};
+    const char *of = uir_node_string(p->module, node, "of", "");
+    uint32_t count;
+    const uir_dim *low = uir_node_dims(p->module, node, "low", &count),
+                  *high = uir_node_dims(p->module, node, "high", &count);
+    uir_dim bounds[2 * UIR_PLAN_MAX_RANK];
+    if (count > UIR_PLAN_MAX_RANK) return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "it has %u bounds", count);
+    for (uint32_t k = 0; k < count; k++) {
+        bounds[k] = low[k];
+        bounds[count + k] = high[k];
+    }
+    step.other = uir_node_int(p->module, node, "ends", 0) != 0;
+    UIR_TRY(uir_pl_add_text(p, of, strlen(of), &step.target));
+    UIR_TRY(uir_pl_add_expressions(p, &p->scope, bounds, 2 * count, &step.values));
+    UIR_TRY(list_tensors(p, node->inputs, 1, &step.inputs));
+    UIR_TRY(describe(p, node, &step));
+    return push_step(p, block, &step);
+}
+
 /* ---- bodies ---- */
 static uir_status add_body(planner *p, const uir_node_info *node, const char *name, uint32_t *out_block) {
     uir_graph_id graph = uir_node_find_attribute(p->module, node, name)->value.graph;
@@ -442,6 +462,7 @@ static plan_node *find_rule(uir_op op) {
     } rules[] = {
         {UIR_OP_GROUP, plan_group},         {UIR_OP_RESHAPE, plan_reshape}, {UIR_OP_DIM_VALUES, plan_dim_values},
         {UIR_OP_BIND_DIMS, plan_bind_dims}, {UIR_OP_IF, plan_if},           {UIR_OP_LOOP, plan_loop},
+        {UIR_OP_CHECK_INDICES, plan_check_indices},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].op == op) return rules[i].rule;

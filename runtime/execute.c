@@ -1,4 +1,5 @@
 /* The steps of a plan, one after the other. */
+#include "base/demand.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -127,6 +128,31 @@ static uir_status run_dims(uir_runtime *r, uint32_t step) {
                                 UIR_ROUND_NEAREST_EVEN);
     }
     return UIR_STATUS_OK;
+}
+
+/* The same words as the interpreter's (ir/interpret_gather.c). */
+static uir_status run_check(uir_runtime *r, uint32_t step) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    uint32_t tensor = input_of(r, step, 0), bounds = s->values.count / 2;
+    int64_t values[2 * UIR_PLAN_MAX_RANK];
+    char *data, message[512];
+    uint64_t at;
+    UIR_TRY(uir_rt_locate(r, tensor, &data));
+    for (uint32_t i = 0; i < s->values.count; i++)
+        if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &values[i]))
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a dim has no value");
+    uir_index_demand demand = {.dtype = (uir_dtype)r->plan->tensors[tensor].dtype,
+                               .data = data,
+                               .rank = uir_rt_rank(r, tensor),
+                               .shape = uir_rt_shape(r, tensor),
+                               .low = values,
+                               .high = values + bounds,
+                               .bounds = bounds,
+                               .name = uir_plan_get_text(r->plan, s->target),
+                               .ends = s->other != 0};
+    if (uir_indices_hold(&demand, &at)) return UIR_STATUS_OK;
+    uir_index_describe(&demand, at, message, sizeof message);
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "check_indices: %s", message);
 }
 
 /* ---- branches ---- */
@@ -312,6 +338,7 @@ uir_status uir_rt_run_block(uir_runtime *r, uint32_t block) {
         [UIR_PLAN_STEP_HOST] = run_host,
         [UIR_PLAN_STEP_BIND] = run_bind,
         [UIR_PLAN_STEP_DIMS] = run_dims,
+        [UIR_PLAN_STEP_CHECK] = run_check,
         [UIR_PLAN_STEP_LOOP] = run_loop,
         [UIR_PLAN_STEP_IF] = run_if,
     };

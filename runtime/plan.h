@@ -45,6 +45,9 @@ typedef enum uir_plan_storage {
     UIR_PLAN_STEP(HOST, "host")     /* the host operator named by text `target` */                                     \
     UIR_PLAN_STEP(BIND, "bind")     /* learns `symbols` from the elements of an integer tensor */                      \
     UIR_PLAN_STEP(DIMS, "dims")     /* writes `values` into an integer tensor */                                       \
+    /* each element of an integer tensor, which text `target` calls it, is to be between `values`: the least ones,     \
+     * then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/demand.h) */   \
+    UIR_PLAN_STEP(CHECK, "check")                                                                                      \
     UIR_PLAN_STEP(LOOP, "loop")     /* block `target`; inputs: trips or none, condition or none, carried */            \
     UIR_PLAN_STEP(IF, "if")         /* block `target` when the input is true, else block `other` */
 typedef enum uir_plan_step_kind {
@@ -318,7 +321,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 5
+#define UIR_PACKAGE_VERSION 6
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

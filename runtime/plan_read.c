@@ -389,6 +389,14 @@ static bool check_dims(const checker *c, const uir_plan_step *s) {
            (p->tensors[at(p, s->outputs, 0)].extents.count == 1 || s->values.count == 1);
 }
 
+static bool check_indices(const checker *c, const uir_plan_step *s) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, s->target) || s->other > 1 || s->inputs.count != 1 || !is_tensor_list(p, s->inputs, false) ||
+        s->outputs.count || !s->values.count || s->values.count % 2 || s->values.count > 2 * UIR_PLAN_MAX_RANK)
+        return false;
+    return uir_dtype_is_integer((uir_dtype)p->tensors[at(p, s->inputs, 0)].dtype);
+}
+
 /* What may be written: not inputs, constants or ports, nor what stands for one. */
 static bool is_writable(const uir_plan *p, uint32_t tensor) {
     while (tensor != UIR_PLAN_NONE && p->tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS)
@@ -402,7 +410,7 @@ static bool check_step(const checker *c, const uir_plan_step *s) {
     static bool (*const checks[])(const checker *, const uir_plan_step *) = {
         [UIR_PLAN_STEP_LAUNCH] = check_launch, [UIR_PLAN_STEP_COPY] = check_copy, [UIR_PLAN_STEP_HOST] = check_host,
         [UIR_PLAN_STEP_BIND] = check_bind,     [UIR_PLAN_STEP_DIMS] = check_dims, [UIR_PLAN_STEP_LOOP] = check_loop,
-        [UIR_PLAN_STEP_IF] = check_if,
+        [UIR_PLAN_STEP_IF] = check_if,         [UIR_PLAN_STEP_CHECK] = check_indices,
     };
     const uir_plan *p = c->plan;
     if (s->kind >= UIR_PLAN_STEP_KIND_COUNT || !is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->note) ||

@@ -43,6 +43,7 @@ static const char *const module_text =
     "constant %c: f32[1] = [3]\n"
     "graph \"main\" (%x: f32[N], %q: bool[], %m: i64[], %e: f32[N]) {\n"
     "    bind_dims(%m) {dims = [K]}\n"
+    "    check_indices(%m) {low = [-1], high = [K + 1], of = \"m\"}\n"
     "    %d: f32[N] = group(%x, %c) {body = graph \"g\" (%a: f32[N], %k: f32[1]) {\n"
     "        %kb: f32[N] = broadcast(%k) {dims = [N]}\n"
     "        %b: f32[N] = mul(%a, %kb)\n"
@@ -189,6 +190,7 @@ static uir_plan_step *launch_of(uir_plan *p, bool constants) {
 #define HOST                 step_of(p, UIR_PLAN_STEP_HOST)
 #define BIND                 step_of(p, UIR_PLAN_STEP_BIND)
 #define DIMS                 step_of(p, UIR_PLAN_STEP_DIMS)
+#define CHECK                step_of(p, UIR_PLAN_STEP_CHECK)
 #define BODY                 p->blocks[LOOP->target]
 #define THEN                 p->blocks[BRANCH->target]
 #define ELSE                 p->blocks[BRANCH->other]
@@ -333,6 +335,9 @@ static uint64_t code_size, weights_size;
     EDIT("an operator without an operand", *word_of(p, HOST->inputs, 0) = UIR_PLAN_NONE)                               \
     EDIT("an operator without a result", *word_of(p, HOST->outputs, 0) = UIR_PLAN_NONE)                                \
     EDIT("a list bound to a size", *word_of(p, BIND->inputs, 0) = OWN(I64, 1))                                         \
+    EDIT("indices with bounds of their own", CHECK->values = many(p, 4, expression(p, "c"));                           \
+         *word_of(p, CHECK->inputs, 0) = OWN(I32, 2))                                                                  \
+    EDIT("indices as their ends", CHECK->other = 1)                                                                    \
     EDIT("one size as a number", DIMS->values.count = 1; *word_of(p, DIMS->outputs, 0) = OWN(I64, 0))                  \
     EDIT("a launch with a number that it has no use for", LAUNCH->other = 0)                                           \
     EDIT("a branch the other way round", turn_branch(p))                                                               \
@@ -488,6 +493,16 @@ static uint64_t code_size, weights_size;
     EDIT("sizes and a result", BIND->outputs = many(p, 1, OWN(I64, 0)))                                                \
     EDIT("sizes of nothing", BIND->symbols.count = 0)                                                                  \
     EDIT("sizes that there are not", *word_of(p, BIND->symbols, 0) = p->symbols_count)                                 \
+    EDIT("indices that are floats", *word_of(p, CHECK->inputs, 0) = FLOATS)                                            \
+    EDIT("indices that are nothing", *word_of(p, CHECK->inputs, 0) = UIR_PLAN_NONE)                                    \
+    EDIT("indices of two", CHECK->inputs = longer(p, CHECK->inputs, *word_of(p, CHECK->inputs, 0)))                    \
+    EDIT("indices and a result", CHECK->outputs = many(p, 1, OWN(I64, 0)))                                             \
+    EDIT("indices without bounds", CHECK->values.count = 0)                                                            \
+    EDIT("indices with half of a bound", CHECK->values.count = 1)                                                      \
+    EDIT("indices with too many bounds",                                                                               \
+         CHECK->values = many(p, 2 * UIR_PLAN_MAX_RANK + 2, expression(p, "c")))                                       \
+    EDIT("indices of no name", CHECK->target = p->texts_count)                                                         \
+    EDIT("indices as what there is not", CHECK->other = 2)                                                             \
     EDIT("sizes to two", DIMS->outputs = longer(p, DIMS->outputs, *word_of(p, DIMS->outputs, 0)))                      \
     EDIT("sizes to floats", *word_of(p, DIMS->outputs, 0) = OWN(F32, 1))                                               \
     EDIT("sizes to nothing", *word_of(p, DIMS->outputs, 0) = UIR_PLAN_NONE)                                            \
