@@ -217,6 +217,7 @@ def shrink_tensors(text):
 
 
 def test_damaged_texts():
+    """A text is refused, or it is printed on or run; whichever, the program ends by itself."""
     passes, middle = stage_names()
     numbers = random.Random(options.seed)
     sources = [DIGITS] + [find_model(n) for n in ("gru_seq",) if find_model(n)]
@@ -227,8 +228,9 @@ def test_damaged_texts():
         for number in range(options.mutations):
             stage, text = texts[number % len(texts)]
             damaged = mutate(numbers, text)
-            after = numbers.choice(("emit", "emit", stage))
-            command = [OPT, f.write("damaged.txt", damaged), "--from", stage, "--after", after, "-o", f.at("out.txt")]
+            way = numbers.choice((["--after", "emit"], ["--after", stage], ["--run"], ["--run", "--device", "vm"]))
+            to = [] if "--run" in way else ["-o", f.at("out.txt")]
+            command = [OPT, f.write("damaged.txt", damaged), "--from", stage, *way, *to]
             try:
                 done = run(*command, timeout=60)
             except subprocess.TimeoutExpired:
@@ -238,8 +240,9 @@ def test_damaged_texts():
             if bad:
                 kept = os.path.join(tempfile.gettempdir(), f"uir-damaged-{options.seed}-{number}.txt")
                 shutil.copy(f.at("damaged.txt"), kept)
-                expect(done, f"more than 60 s: {OPT} {kept} --from {stage} --after {after}")
-                expect(False, f"{OPT} {kept} --from {stage} --after {after}", done)
+                shown = " ".join([OPT, kept, "--from", stage, *way])
+                expect(done, f"more than 60 s: {shown}")
+                expect(False, shown, done)
             refused += done.returncode != 0
     expect(refused * 4 > options.mutations, f"{refused} of {options.mutations} damaged texts were refused")
 

@@ -147,16 +147,6 @@ static bool is_argument(const uir_ipointer *p) {
     return p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST;
 }
 
-static const char *given_file(const opt_options *options, const char *name) {
-    for (size_t i = 0; i < options->inputs.count; i++) {
-        const char *equals = strchr(options->inputs.items[i], '=');
-        if (equals && strlen(name) == (size_t)(equals - options->inputs.items[i]) &&
-            !memcmp(options->inputs.items[i], name, strlen(name)))
-            return equals + 1;
-    }
-    return NULL;
-}
-
 static uir_status misfit(const uir_ipointer *p, const buffer *b, const char *file, const uir_value *value) {
     fprintf(stderr, "uir-opt: error: '%s' holds %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
@@ -185,7 +175,7 @@ static uir_status check_inputs(const run_state *s) {
 
 static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uint32_t number) {
     const uir_ipointer *p = &s->igraph->pointers.data[b->pointer];
-    const char *file = given_file(s->options, p->name);
+    const char *file = opt_given_file(s->options, p->name);
     uir_value *value = NULL;
     uir_status status;
     if (file) {

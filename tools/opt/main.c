@@ -103,9 +103,13 @@ static uir_status run_loop(work *w) {
     uir_text_init(&text, w->allocator);
     uir_status status = uir_loop_parse(w->allocator, w->text, w->length, w->options->file, w->diagnostics, &function);
     if (status == UIR_STATUS_OK) status = uir_loop_verify(function, w->diagnostics);
-    if (status == UIR_STATUS_OK) uir_loop_print(function, &text);
-    if (status == UIR_STATUS_OK) status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK) status = opt_write_output(w->options, text.data ? text.data : "", text.length);
+    if (status == UIR_STATUS_OK && w->options->run) {
+        status = opt_run_function(w->options, function, w->diagnostics);
+    } else if (status == UIR_STATUS_OK) {
+        uir_loop_print(function, &text);
+        status = uir_text_status(&text);
+        if (status == UIR_STATUS_OK) status = opt_write_output(w->options, text.data ? text.data : "", text.length);
+    }
     uir_text_deinit(&text);
     uir_loop_function_destroy(function);
     return status;
@@ -223,11 +227,11 @@ static uir_status run_text(work *w) {
         return run_kernels(w);
     }
     if (!strncmp(s, "func", 4)) {
-        if (runs)
-            return opt_usage("--run: a loop function runs as part of a model's text (--after loop or schedule), not "
-                             "by itself:",
-                             w->options->file);
-        UIR_TRY(opt_options_check(w->options, OPT_PRINT_LOOP));
+        uir_middle_stage from;
+        UIR_TRY(opt_options_check(w->options, runs ? OPT_RUN_LOOP : OPT_PRINT_LOOP));
+        if (w->options->from && (!uir_middle_stage_find(w->options->from, &from) ||
+                                 (from != UIR_MIDDLE_LOOP && from != UIR_MIDDLE_SCHEDULE)))
+            return opt_usage("--from: a loop function stands after loop or schedule, not after", w->options->from);
         return run_loop(w);
     }
     UIR_TRY(opt_options_check(w->options, (runs ? OPT_RUN_TEXT : OPT_PRINT_TEXT) |

@@ -1,10 +1,12 @@
 /* uir-opt: the IRs from outside. options.c reads the command line and says what goes with what; main.c moves between
- * stages; model.c takes a model or its text on; run.c runs one on data; kernel.c runs iGraphs. */
+ * stages; model.c takes a model or its text on; run.c runs one on data; loop.c runs a loop function, kernel.c iGraphs;
+ * data.c reads and compares what they take and give. */
 #ifndef UIR_TOOLS_OPT_OPT_H
 #define UIR_TOOLS_OPT_OPT_H
 
 #include "base/datum.h"
 #include "ir/igraph.h"
+#include "ir/loop.h"
 #include "pipeline.h"
 #include "pipeline_lower.h"
 
@@ -33,6 +35,7 @@ typedef enum opt_use {
     OPT_RUN_MODEL = 1 << 4,
     OPT_RUN_TEXT = 1 << 5,
     OPT_RUN_KERNEL = 1 << 6,
+    OPT_RUN_LOOP = 1 << 7,
     OPT_PRINT = OPT_PRINT_MODEL | OPT_PRINT_TEXT | OPT_PRINT_KERNELS | OPT_PRINT_LOOP,
     OPT_RUN = OPT_RUN_MODEL | OPT_RUN_TEXT | OPT_RUN_KERNEL,
 } opt_use;
@@ -80,6 +83,27 @@ typedef struct opt_program {
 /* Runs a model on given or random data, shows its outputs and compares them with what the data expects. */
 uir_status opt_run_values(const opt_options *options, const opt_program *program, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics);
+
+/* Runs one loop function, on given or random data, as the options say; compares with what --data expects. */
+uir_status opt_run_function(const opt_options *options, const uir_loop_function *function,
+                            uir_diagnostics *diagnostics);
+
+/* ---- data (data.c) ---- */
+void opt_report_context(uir_context *context); /* prints and clears its messages */
+/* "FOLDER/WORD_INDEX.pb", or .npy; false when there is neither. */
+bool opt_find_file(const char *folder, const char *word, uint32_t index, char *out_path, size_t capacity);
+const char *opt_given_file(const opt_options *options, const char *name); /* of --input; NULL: none */
+void opt_show_tensor(const char *name, const uir_tensor *tensor);
+/* Where results go: as the options say to --save, and beside --data's, within what is stated beside `home` (the model
+ * that they came from; "" unknown) or what their dtype has. */
+typedef struct opt_results {
+    const opt_options *options;
+    uir_context *context;
+    const char *home;
+} opt_results;
+bool opt_has_expected(const opt_results *results, uint32_t index);
+uir_status opt_take_result(const opt_results *results, uint32_t index, const char *name, const uir_tensor *tensor,
+                           bool *differs);
 
 /* Runs one of the kernels (the first that is for the sizes among those of the name, or of all), on given or random
  * data, as the options say. They are verified and have their runs. */

@@ -1,14 +1,12 @@
 /* Runs a model of primitives, its groups by what a stage made of them, on data from files or a seed; compares. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
-#include "tools/run/query.h"
 #include "pipeline_launch.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct value_run {
     const opt_options *options;
@@ -30,12 +28,6 @@ static const char *value_name(const value_run *r, uir_value_id value) {
 
 static const uir_graph_info *main_graph(const value_run *r) {
     return uir_graph_get(r->program->module, r->program->module->main);
-}
-
-static void report_context(value_run *r) {
-    for (size_t i = 0; i < uir_context_message_count(r->context); i++)
-        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(r->context, i));
-    uir_context_clear_messages(r->context);
 }
 
 /* ---- public values and the IR's ---- */
@@ -68,45 +60,14 @@ static uir_status to_datum(value_run *r, uir_value *value, uir_datum **out_datum
     return status;
 }
 
-/* Of a tensor; what it holds is borrowed. */
-static uir_status to_value(value_run *r, const uir_tensor *t, uir_value **out_value) {
-    if (t->dtype != UIR_DTYPE_STRING)
-        return uir_value_create_tensor_borrowed(r->context, t->dtype, t->rank, t->shape, t->data, t->byte_size,
-                                                out_value);
-    UIR_TRY(uir_value_create_tensor(r->context, t->dtype, t->rank, t->shape, out_value));
-    const uir_string_view *views = t->data;
-    for (uint64_t i = 0; i < t->element_count; i++)
-        UIR_TRY(uir_value_set_string(*out_value, i, views[i].text, views[i].length));
-    return UIR_STATUS_OK;
-}
-
 /* ---- inputs ---- */
 static uir_status load(value_run *r, const char *path, uir_value_kind kind, uir_datum **out_datum) {
     uir_value *value = NULL;
     uir_status status = uir_value_load_file(r->context, path, NULL, kind, &value);
     if (status == UIR_STATUS_OK) status = to_datum(r, value, out_datum);
-    report_context(r);
+    opt_report_context(r->context);
     uir_value_destroy(value);
     return status;
-}
-
-/* "DIR/input_0.pb", or .npy; false when there is neither. */
-static bool find_file(const char *folder, const char *word, uint32_t index, char *out_path, size_t capacity) {
-    static const char *const endings[] = {"pb", "npy"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        snprintf(out_path, capacity, "%s/%s_%u.%s", folder, word, index, endings[i]);
-        if (access(out_path, F_OK) == 0) return true;
-    }
-    return false;
-}
-
-static const char *given_file(const value_run *r, const char *name) {
-    for (size_t i = 0; i < r->options->inputs.count; i++) {
-        const char *text = r->options->inputs.items[i];
-        size_t length = strlen(name);
-        if (!strncmp(text, name, length) && text[length] == '=') return text + length + 1;
-    }
-    return NULL;
 }
 
 static uir_status check_names(value_run *r) {
@@ -205,7 +166,7 @@ static uir_status make_up(value_run *r, uint32_t index, uir_datum **out_datum) {
     if (status == UIR_STATUS_OK)
         status = uir_value_fill_random(value, (uint64_t)r->options->random * 1000 + index, real ? -1 : 0, real ? 1 : 7);
     if (status == UIR_STATUS_OK) status = to_datum(r, value, out_datum);
-    report_context(r);
+    opt_report_context(r->context);
     uir_value_destroy(value);
     return status;
 }
@@ -213,11 +174,11 @@ static uir_status make_up(value_run *r, uint32_t index, uir_datum **out_datum) {
 static uir_status make_inputs(value_run *r) {
     const uir_graph_info *graph = main_graph(r);
     for (uint32_t i = 0; i < r->input_count; i++) {
-        const char *name = value_name(r, graph->inputs.data[i]), *file = given_file(r, name);
+        const char *name = value_name(r, graph->inputs.data[i]), *file = opt_given_file(r->options, name);
         uir_value_kind kind = uir_value_type(r->program->module, graph->inputs.data[i])->kind;
         char path[4096];
         if (!file && r->options->data) {
-            if (!find_file(r->options->data, "input", i, path, sizeof path)) {
+            if (!opt_find_file(r->options->data, "input", i, path, sizeof path)) {
                 fprintf(stderr, "uir-opt: error: --data: '%s' holds no input_%u.pb or .npy, for the input '%s'\n",
                         r->options->data, i, name);
                 return UIR_STATUS_BAD_DATA;
@@ -269,90 +230,6 @@ static uir_status interpret(value_run *r, const char *runner, uir_datum **output
 }
 
 /* ---- outputs ---- */
-static void show_tensor(const char *name, const uir_tensor *t) {
-    double least = INFINITY, greatest = -INFINITY, mean = 0;
-    uint64_t counted = 0, first = t->element_count < 4 ? t->element_count : 4;
-    bool numbers = t->dtype != UIR_DTYPE_STRING && uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_COMPLEX;
-    bool real = uir_dtype_is_float(t->dtype);
-    printf("  %s %s[", name, uir_dtype_name(t->dtype));
-    for (uint32_t d = 0; d < t->rank; d++) printf("%s%lld", d ? "," : "", (long long)t->shape[d]);
-    printf("]");
-    for (uint64_t i = 0; numbers && i < t->element_count; i++) {
-        double x =
-            real ? uir_dtype_load_double(t->dtype, t->data, i) : (double)uir_dtype_load_integer(t->dtype, t->data, i);
-        if (x != x) continue;
-        least = x < least ? x : least;
-        greatest = x > greatest ? x : greatest;
-        mean += (x - mean) / (double)++counted;
-    }
-    if (counted) printf("  min %.6g  max %.6g  mean %.6g", least, greatest, mean);
-    if (numbers && counted < t->element_count) printf("  NaN %llu", (unsigned long long)(t->element_count - counted));
-    printf("  [");
-    for (uint64_t i = 0; numbers && i < first; i++)
-        printf("%s%.6g", i ? " " : "",
-               real ? uir_dtype_load_double(t->dtype, t->data, i)
-                    : (double)uir_dtype_load_integer(t->dtype, t->data, i));
-    puts(t->element_count > first ? " ...]" : "]");
-}
-
-/* A file's name of a value's: what no file is called is replaced. */
-static void plain_name(const char *name, uint32_t index, char *out, size_t capacity) {
-    size_t used = 0;
-    for (; name[used] && used + 1 < capacity; used++) {
-        char c = name[used];
-        bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                    c == '-' || (c == '.' && used);
-        out[used] = fine ? c : '_';
-    }
-    out[used] = 0;
-    if (!used) snprintf(out, capacity, "output_%u", index);
-}
-
-static uir_status save(value_run *r, uint32_t index, const uir_tensor *tensor) {
-    uir_value *value = NULL;
-    char path[4096], plain[256];
-    const char *name = value_name(r, main_graph(r)->outputs.data[index]);
-    plain_name(name, index, plain, sizeof plain);
-    snprintf(path, sizeof path, "%s/%s.npy", r->options->save, plain);
-    uir_status status = to_value(r, tensor, &value);
-    if (status == UIR_STATUS_OK) status = uir_value_save_file(r->context, value, path, name);
-    uir_value_destroy(value);
-    report_context(r);
-    return status;
-}
-
-/* What stages may change in a sum's order: a part of the numbers' size, by their dtype. */
-static uir_tolerance tolerance_of(const uir_value *expected) {
-    uir_dtype dtype = uir_value_get_dtype(expected);
-    double part = dtype == UIR_DTYPE_F16 ? 1e-2 : dtype == UIR_DTYPE_BF16 ? 4e-2 : 1e-3;
-    return (uir_tolerance){.rtol = part, .atol_relative_to_max = part / 10};
-}
-
-static uir_status compare(value_run *r, uint32_t index, const uir_datum *datum, bool *differs) {
-    char path[4096];
-    const char *name = value_name(r, main_graph(r)->outputs.data[index]);
-    uir_value *expected = NULL, *actual = NULL;
-    if (!r->options->data || !find_file(r->options->data, "output", index, path, sizeof path)) return UIR_STATUS_OK;
-    uir_status status = datum->kind != UIR_VALUE_TENSOR
-                            ? UIR_STATUS_OK
-                            : uir_value_load_file(r->context, path, NULL, UIR_VALUE_TENSOR, &expected);
-    if (status == UIR_STATUS_OK && expected) status = to_value(r, datum->tensor, &actual);
-    if (status == UIR_STATUS_OK && expected) {
-        uir_tolerance tolerance = tolerance_of(expected);
-        uir_comparison c = query_comparison(actual, expected, tolerance);
-        printf("    %s output_%u: rtol %g, atol %g of the greatest%s%s\n", c.agree ? "agrees with" : "DIFFERS from",
-               index, tolerance.rtol, tolerance.atol_relative_to_max, c.agree ? "" : ": ", c.text);
-        if (!c.agree) fprintf(stderr, "uir-opt: error: output '%s' differs from %s: %s\n", name, path, c.text);
-        *differs |= !c.agree;
-    } else if (status == UIR_STATUS_OK) {
-        printf("    %s is no tensor and is not compared\n", name);
-    }
-    report_context(r);
-    uir_value_destroy(expected);
-    uir_value_destroy(actual);
-    return status;
-}
-
 /* Every bit; any NaN equals any NaN. */
 static bool same(const uir_tensor *a, const uir_tensor *b) {
     if (a->byte_size != b->byte_size || a->dtype != b->dtype) return false;
@@ -389,16 +266,17 @@ static uir_status check(value_run *r) {
 
 static uir_status show_outputs(value_run *r) {
     bool differs = false;
+    const opt_results results = {r->options, r->context, r->program->home};
     if (r->options->save) UIR_TRY(opt_make_folder(r->options->save));
     for (uint32_t i = 0; i < r->output_count; i++) {
         const char *name = value_name(r, main_graph(r)->outputs.data[i]);
         if (r->outputs[i]->kind == UIR_VALUE_TENSOR) {
-            show_tensor(name, r->outputs[i]->tensor);
-            if (r->options->save) UIR_TRY(save(r, i, r->outputs[i]->tensor));
+            opt_show_tensor(name, r->outputs[i]->tensor);
+            UIR_TRY(opt_take_result(&results, i, name, r->outputs[i]->tensor, &differs));
         } else {
             printf("  %s: %u values\n", name, r->outputs[i]->count);
+            if (opt_has_expected(&results, i)) puts("    it is no tensor and is not compared");
         }
-        UIR_TRY(compare(r, i, r->outputs[i], &differs));
     }
     return differs ? UIR_STATUS_DIFFERENT : UIR_STATUS_OK;
 }
