@@ -218,7 +218,7 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
     const uir_model *model = user;
     uir_arena scratch;
     uir_arena_init(&scratch, call->allocator);
-    uir_interpreter_options options = {.cancel = call->cancel};
+    uir_interpreter_options options = {.cancel = call->cancel, .turn = call->turn};
     size_t slots = (size_t)call->input_count + call->output_count + 1;
     uir_datum **inputs = uir_arena_allocate_array(&scratch, slots, sizeof *inputs);
     uir_bound_symbol *symbols = uir_arena_allocate_array(&scratch, (size_t)call->symbol_count + 1, sizeof *symbols);

@@ -294,6 +294,7 @@ typedef struct uir_interpreter_options {
      * extents are not known before. *out_ran false: the body runs after all. */
     uir_status (*run_group)(void *user, const struct uir_node_values *values, bool *out_ran);
     void *user;
+    uint64_t turn;       /* of a node that is run alone: how often it was run before in the run that it is of */
     uint64_t byte_limit; /* of tensors alive at once; 0: none. Over it: UIR_STATUS_LIMIT */
     uint32_t
         threads; /* 1 when 0; big contractions and elementwise ops are cut over them, results do not depend on it */

@@ -206,8 +206,12 @@ uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call,
     return status;
 }
 
-uint64_t uir_interpreter_next_draw(uir_call *call) {
-    return ++call->interpreter->draws;
+uir_status uir_interpreter_next_draw(uir_call *call, uint64_t *out_draw) {
+    uir_interpreter *in = call->interpreter;
+    if (!in->draws)
+        UIR_TRY_ALLOCATE(in->draws, uir_arena_allocate_array(&in->arena, call->module->nodes.count, sizeof *in->draws));
+    *out_draw = in->options.turn + in->draws[call->node_id.id]++;
+    return UIR_STATUS_OK;
 }
 
 uint32_t uir_call_threads(const uir_call *call) {

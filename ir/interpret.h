@@ -119,7 +119,7 @@ struct uir_interpreter {
     uint32_t symbol_count;
     uint32_t *bound_log; /* symbols in the order they were bound, so that a body's can be unbound */
     uint32_t bound_count;
-    uint64_t draws;
+    uint64_t *draws; /* by node id: how often it has drawn random numbers; NULL while none has */
 };
 
 /* Whatever it returns, the arena is to be ended. */
@@ -135,8 +135,8 @@ uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datu
 void uir_interpreter_guess_shape(uir_call *call, const uir_type *type, int64_t *out_shape);
 /* Binds a symbol to what a node has learned. */
 uir_status uir_interpreter_bind(uir_call *call, uir_symbol symbol, int64_t value);
-/* A number that differs from call to call within a run, and is the same in every run. */
-uint64_t uir_interpreter_next_draw(uir_call *call);
+/* How often the run has run this node before: what it draws differs from time to time, and is the same in every run. */
+uir_status uir_interpreter_next_draw(uir_call *call, uint64_t *out_draw);
 
 #define UIR_PRIMITIVE(constant, name, min_inputs, max_inputs, outputs, traits, dtypes, attributes, infer, run)         \
     uir_status uir_interpret_##run(uir_call *call);

@@ -219,9 +219,13 @@ static uir_status open_random(uir_call *call, uir_tensor **out_result, uint64_t 
     int64_t shape[UIR_MAX_RANK];
     uint32_t rank;
     UIR_TRY(uir_call_dims(call, "dims", shape, &rank));
-    /* The seed alone decides when it is given; a node in a loop still draws anew each time. */
-    uint64_t seed[2] = {(uint64_t)uir_call_int(call, "seed", (int64_t)call->node_id.id),
-                        uir_interpreter_next_draw(call)};
+    /* The seed alone decides when it is given, else the ONNX node, whatever became of the module since; a node in a loop
+     * draws anew each time. */
+    uint64_t turn;
+    UIR_TRY(uir_interpreter_next_draw(call, &turn));
+    bool given = uir_node_find_attribute(call->module, call->node, "seed") != NULL;
+    uint64_t own = call->node->source ? call->node->source : call->node_id.id;
+    uint64_t seed[3] = {given ? (uint64_t)uir_call_int(call, "seed", 0) : own, turn, given};
     *out_state = uir_hash(seed, sizeof seed, 0);
     return uir_call_create(call, 0, uir_node_dtype(call->module, call->node, "dtype", UIR_DTYPE_F32), rank, shape,
                            out_result);

@@ -17,16 +17,22 @@ uir_status uir_pl_fail(planner *p, const uir_node_info *node, uir_status status,
 }
 
 /* ---- tensors ---- */
+/* Of values that only the interpreter works on; NULL: the type is no such. */
+static const char *what_is_unheld(const uir_type *type) {
+    if (type->kind != UIR_VALUE_TENSOR) return "sequences and optionals";
+    return type->dtype == UIR_DTYPE_STRING ? "text" : NULL;
+}
+
 static uir_status fail_value(planner *p, uir_value_id value, const char *what) {
     const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
     p->errors++;
-    return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "value '%s': a plan holds no %s", name, what);
+    return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "value '%s': a package holds no %s", name, what);
 }
 
 static uir_status check_type(planner *p, uir_value_id value) {
     const uir_type *type = uir_value_type(p->module, value);
-    if (type->kind != UIR_VALUE_TENSOR) return fail_value(p, value, "sequences and optionals");
-    if (type->dtype == UIR_DTYPE_STRING) return fail_value(p, value, "strings");
+    const char *what = what_is_unheld(type);
+    if (what) return fail_value(p, value, what);
     if (type->dtype == UIR_DTYPE_NONE || !type->rank_known) return fail_value(p, value, "tensors of unknown type");
     return UIR_STATUS_OK;
 }
@@ -471,6 +477,29 @@ static plan_node *find_rule(uir_op op) {
     return (row->traits & UIR_TRAIT_HOST) && uir_runtime_has_host_op(row->name) ? plan_host : NULL;
 }
 
+/* A value of the node that no package holds, and what it is; none where there is no such value. */
+static uir_value_id find_unheld(const planner *p, const uir_node_info *node, const char **out_what) {
+    for (uint32_t i = 0; i < node->input_count + node->output_count; i++) {
+        uir_value_id value = i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
+        if (value.id && (*out_what = what_is_unheld(uir_value_type(p->module, value)))) return value;
+    }
+    return (uir_value_id){0};
+}
+
+static uir_status refuse_node(planner *p, const uir_node_info *node) {
+    const char *what = NULL;
+    uir_value_id value = find_unheld(p, node, &what);
+    if (!value.id)
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is no host operator");
+    uir_location where = uir_node_location(p->module, node);
+    const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
+    p->errors++;
+    return uir_error_hint(p->diagnostics, UIR_STATUS_UNSUPPORTED, &where,
+                          "a model that takes and gives tensors of numbers can be packed; uir-run runs this one as it is",
+                          "%s%s%sa package holds no %s, on which only the interpreter works", *name ? "value '" : "",
+                          name, *name ? "': " : "", what);
+}
+
 /* Every node that only the opener could run, in bodies as well, is an error. */
 static uir_status refuse_foreign(planner *p, uir_graph_id graph) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
@@ -478,8 +507,7 @@ static uir_status refuse_foreign(planner *p, uir_graph_id graph) {
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         uir_status status = UIR_STATUS_OK;
-        if (is_foreign(p, node))
-            status = uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is no host operator");
+        if (is_foreign(p, node)) status = refuse_node(p, node);
         for (uint32_t k = 0; k < node->attribute_count && status == UIR_STATUS_OK && node->op != UIR_OP_GROUP; k++)
             if (node->attributes[k].kind == UIR_ATTRIBUTE_GRAPH)
                 status = refuse_foreign(p, node->attributes[k].value.graph);

@@ -42,6 +42,7 @@ static uir_status fill_symbols(uir_runtime *r, uint32_t step, uir_arena *scratch
 uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step) {
     uir_arena scratch;
     uir_foreign_call call = {.node = (uint32_t)uir_rt_attribute_int(r, step, "node", 0),
+                             .turn = r->steps[step].calls,
                              .cancel = &r->cancel,
                              .allocator = &r->allocator,
                              .diagnostics = r->diagnostics,

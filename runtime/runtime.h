@@ -28,6 +28,7 @@ typedef struct uir_foreign_symbol {
 } uir_foreign_symbol;
 typedef struct uir_foreign_call {
     uint32_t node;                    /* what the planner was told */
+    uint64_t turn;                    /* how often this run has run it before */
     const uir_foreign_tensor *inputs; /* data NULL: absent */
     uint32_t input_count, output_count;
     const uir_foreign_symbol *symbols; /* dims that have a value by now */

@@ -4,12 +4,14 @@ trusted, and what happens to packages that are damaged, too new, or cannot be ma
 
 In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
 """
+import io
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,8 @@ import time
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
                  is_clean, main, make_model, run, save, value, write_set)
@@ -367,6 +370,59 @@ def test_sizes_that_a_model_cannot_take():
                     for command in ([RUN, m, "--device", "interpreter"], [RUN, m, "--device", "vm"], [RUN, m],
                                     [RUN_PACKAGE, c.path("m.uir")])]
             expect(len(set(said)) == 1, f"{op}: not the same words: {said}")
+
+
+def test_pictures():
+    """ImageDecoder in a package, for the runtime alone: whole pictures, and those that are cut off, damaged or boast."""
+    gradient = np.add.outer(np.arange(30) * 7, np.arange(40) * 5).astype(np.uint8)
+    pixels = np.stack([gradient, 255 - gradient, gradient // 2], axis=2)
+
+    def encoded(kind, **options):
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, kind, **options)
+        return file.getvalue()
+
+    def boasting(picture, at, order):
+        return picture[:at] + struct.pack(order + "HH", 60000, 60000) + picture[at + 4:]
+    jpeg, png, bmp = encoded("JPEG", quality=90), encoded("PNG"), encoded("BMP")
+    frame = jpeg.index(b"\xff\xc0") + 5
+    huge_bmp = bmp[:18] + struct.pack("<II", 60000, 60000) + bmp[26:200]
+    good = (jpeg, png, bmp, encoded("PPM"), encoded("JPEG", progressive=True))
+    bad = ((jpeg[:-200], "JPEG picture is cut off"), (jpeg[:100], "JPEG"), (boasting(jpeg, frame, ">"), "more pixels than its bytes can hold"),
+           (png[:-40], "PNG picture is damaged"), (png[:60] + b"\xff" * 8 + png[68:], "PNG picture is damaged"),
+           (huge_bmp, "more pixels than its bytes can hold"), (bmp[:500], "more pixels than its bytes can hold"),
+           (b"P6 60000 60000 255 " + b"x" * 80, "more pixels than its bytes can hold"),
+           (encoded("TIFF"), "TIFF"), (b"no picture", "of no picture that is known"), (b"", "of no picture that is known"))
+    with Case() as c:
+        model = make_model([helper.make_node("ImageDecoder", ["x"], ["y"], name="decode", pixel_format="RGB")],
+                           [value("x", ["bytes"], TensorProto.UINT8)], [value("y", ["h", "w", 3], TensorProto.UINT8)])
+        done = run(PACK, save(model, c.model), "-o", c.path("model.uir"), "--quiet")
+        expect(done.returncode == RAN, "packing", done)
+        for program, *first in ((RUN_PACKAGE, c.path("model.uir")), (RUN, c.path("model.uir")), (RUN, c.model, "--device", "vm"),
+                                (RUN, c.model, "--device", "interpreter")):
+            for picture in good:
+                data = write_set(c.path("good"), np.frombuffer(picture, np.uint8), np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")))
+                done = run(program, *first, "--data", data)
+                expect(done.returncode == RAN and "agrees" in done.out, f"{picture[:4]}", done)
+            for picture, why in bad:
+                data = write_set(c.path("bad"), np.frombuffer(picture, np.uint8))
+                done = run(program, *first, "--data", data)
+                expect(done.returncode in (BAD_FILE, UNSUPPORTED) and why in done.err and "decode" in done.err, f"{picture[:4]}: {why}", done)
+
+
+def test_what_no_package_holds():
+    """Text, sequences: what, where, and what to do."""
+    text = TensorProto.STRING
+    with Case() as c:
+        model = make_model([helper.make_node("StringConcat", ["a", "b"], ["joined"], name="join")],
+                           [value("a", ["n"], text), value("b", ["n"], text)], [value("joined", ["n"], text)])
+        fails(UNSUPPORTED, "node 'join'", "value 'a'", "holds no text", "can be packed", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
+        np.save(c.path("a.npy"), np.array(["x", "y"]))
+        done = run(RUN, c.model, "--input", "a=" + c.path("a.npy"), "--input", "b=" + c.path("a.npy"))
+        expect(done.returncode == RAN and "the interpreter runs the model" in done.err and "holds no text" in done.err, "a warning", done)
+        model = make_model([helper.make_node("SplitToSequence", ["x"], ["parts"], name="cut")], [value("x", [4])],
+                           [helper.make_tensor_sequence_value_info("parts", TensorProto.FLOAT, None)])
+        fails(UNSUPPORTED, "holds no sequences", "can be packed", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
 
 
 def test_what_a_package_cannot():
