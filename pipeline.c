@@ -11,11 +11,6 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-static uir_status advance(const uir_pipeline_options *options, const char *stage, double fraction) {
-    bool cancelled = options->progress && options->progress(options->progress_user, stage, fraction);
-    return cancelled ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
-}
-
 static uir_status dump(const uir_pipeline_options *options, const uir_allocator *allocator, const char *stage,
                        const uir_module *module) {
     if (!options->dump || !options->dump_text) return UIR_STATUS_OK;
@@ -69,30 +64,31 @@ static uir_status drop_kept(uir_compiled *out, uir_diagnostics *diagnostics) {
 static uir_status compile(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                           uir_arena *arena, const uir_pipeline_options *options, uir_compiled *out) {
     uir_pass_options passes = {.check_text = options->check_text,
+                               .progress = uir_progress_part(options->progress, 0.3, 1),
+                               .stage = "cleaning up",
                                .inline_limit = options->inline_limit,
                                .dump = options->dump,
                                .dump_text = options->dump_text,
                                .user = options->dump_user};
     double start = now_ms();
     UIR_TRY(check_dump(options, diagnostics));
-    UIR_TRY(advance(options, "reading", 0.0));
+    UIR_TRY(uir_progress_tell(options->progress, "reading", 0));
     UIR_TRY(uir_onnx_load(source, allocator, diagnostics, arena, &out->info, &out->onnx));
     out->load_ms = now_ms() - start;
 
     start = now_ms();
-    UIR_TRY(advance(options, "decomposing", 0.3));
+    UIR_TRY(uir_progress_tell(options->progress, "decomposing", 0.2));
     UIR_TRY(uir_decompose(out->onnx, allocator, diagnostics, &out->primitives));
     if (source->keep && source->keep->all) UIR_TRY(drop_kept(out, diagnostics));
     UIR_TRY(dump(options, allocator, "onnx", out->onnx));
     UIR_TRY(dump(options, allocator, "primitives", out->primitives));
 
-    UIR_TRY(advance(options, "cleaning up", 0.6));
     size_t count = options->stop ? passes_done(options->stop) : uir_cleanup_pass_count;
     if (count > uir_cleanup_pass_count) return no_stage(diagnostics, options->stop);
     UIR_TRY(uir_passes_run(out->primitives, uir_cleanup_passes, count, &passes));
     UIR_TRY(uir_module_verify(out->primitives, diagnostics));
     out->compile_ms = now_ms() - start;
-    return advance(options, "ready", 1.0);
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,

@@ -8,9 +8,7 @@
 #include "frontend/frontend.h"
 
 typedef struct uir_pipeline_options {
-    /* As in uir_model_options: progress may cancel. */
-    bool (*progress)(void *user, const char *stage, double fraction);
-    void *progress_user;
+    uir_progress progress; /* may cancel */
     /* After the stage or clean-up pass called `dump` ("onnx", "primitives", or a pass's name) the text is handed over.
      */
     const char *dump;

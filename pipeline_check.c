@@ -28,16 +28,17 @@ static bool is_cancelled(const checker *c) {
     return c->options->cancel && __atomic_load_n(c->options->cancel, __ATOMIC_RELAXED);
 }
 
-/* Cancelled, as the flag and the caller's progress function have it. */
-static bool stops(void *user, const char *stage, double fraction) {
-    const checker *c = user;
-    bool asked = c->options->progress && c->options->progress(c->options->user, stage, fraction);
-    return asked || is_cancelled(c);
+/* What each step takes of the whole, by where it ends. */
+typedef enum check_step { READ, READ_AGAIN, REFERENCE, CLEANED_RUN, MIDDLE, LAUNCHES, STEP_COUNT } check_step;
+static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.15, 0.3, 1};
+static uir_progress part_of(const checker *c, check_step step) {
+    return uir_progress_part(c->options->progress, step ? step_ends[step - 1] : 0, step_ends[step]);
 }
 
-static uir_status advance(checker *c, const char *stage) {
-    double fraction = c->groups ? (double)c->launched / c->groups : 0;
-    return stops(c, stage, fraction < 1 ? fraction : 1) ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
+/* A launch goes through the stages again. */
+static uir_status advance_launch(const checker *c) {
+    return uir_progress_tell(part_of(c, LAUNCHES), "running the kernels",
+                             c->groups ? (double)c->launched / c->groups : 0);
 }
 
 static void say(checker *c, int stage, const char *kernel, const char *node, const char *text) {
@@ -218,7 +219,7 @@ static uir_status run_igraph(launch *l, int stage, const uir_igraph *g, void *co
 /* Runs the kernel as a stage left it and compares; `*out_fine`: it agrees. */
 static uir_status check_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs,
                               void *const *wanted, bool *out_fine) {
-    UIR_TRY(advance(l->c, stages[stage]));
+    UIR_TRY(advance_launch(l->c));
     UIR_TRY(run_loops(l, stage, f, outputs, out_fine));
     if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, false);
     return UIR_STATUS_OK;
@@ -226,7 +227,7 @@ static uir_status check_loops(launch *l, int stage, const uir_loop_function *f, 
 
 static uir_status check_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, void *const *wanted,
                                bool bits, bool *out_fine) {
-    UIR_TRY(advance(l->c, stages[stage]));
+    UIR_TRY(advance_launch(l->c));
     UIR_TRY(run_igraph(l, stage, g, outputs, out_fine));
     if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, bits);
     return UIR_STATUS_OK;
@@ -300,10 +301,10 @@ static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cl
                                uint32_t input_count, const uir_device *device) {
     uir_datum **reference = NULL, **clean = NULL, **grouped = NULL;
     uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
-    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .progress = stops, .progress_user = c};
-    uir_status status = advance(c, "interpreter");
+    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .progress = part_of(c, MIDDLE)};
+    uir_status status = uir_progress_tell(part_of(c, REFERENCE), "interpreter", 0);
     if (status == UIR_STATUS_OK) status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
-    if (status == UIR_STATUS_OK) status = advance(c, stages[CLEANED]);
+    if (status == UIR_STATUS_OK) status = uir_progress_tell(part_of(c, CLEANED_RUN), stages[CLEANED], 0);
     if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
     if (status == UIR_STATUS_OK) compare_outputs(c, CLEANED, clean, reference, count, false);
     if (status == UIR_STATUS_OK && !c->differs)
@@ -329,8 +330,8 @@ uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *i
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
     uir_compiled plain = {0}, cleaned = {0};
     uir_pipeline_devices *devices = NULL;
-    uir_pipeline_options first = {.stop = "primitives", .progress = stops, .progress_user = &c},
-                         second = {.progress = stops, .progress_user = &c};
+    uir_pipeline_options first = {.stop = "primitives", .progress = part_of(&c, READ)},
+                         second = {.progress = part_of(&c, READ_AGAIN)};
     const char *variant = options->device ? strchr(options->device, ':') : NULL;
     c.native = !options->device || !strncmp(options->device, "cpu", 3);
     uir_arena_init(&c.arena, allocator);

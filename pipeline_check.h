@@ -25,9 +25,9 @@ typedef struct uir_check_options {
     const char *device;         /* as for packages; NULL: "cpu" */
     uint64_t limit;             /* operations; 0: 4 million; UINT64_MAX: everything */
     double rtol, atol_relative; /* 0: 1e-3, 1e-4 */
-    const volatile bool *cancel;
+    const volatile bool *cancel; /* the operation's, for what tells nothing of how far it is */
     void (*report)(void *user, const uir_check_report *report); /* at each difference, and at the end of each stage */
-    bool (*progress)(void *user, const char *stage, double fraction); /* may cancel; may be NULL */
+    uir_progress progress;                                      /* may cancel */
     void *user;
 } uir_check_options;
 

@@ -54,9 +54,15 @@ typedef struct work {
     uir_vector(built_kernel) built;
 } work;
 
-static uir_status advance(const uir_middle_options *options, const char *stage, double fraction) {
-    bool cancelled = options->progress && options->progress(options->progress_user, stage, fraction);
-    return cancelled ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
+/* What the stages take of the whole, by where they end. */
+static const double stage_ends[UIR_MIDDLE_COUNT] = {
+    [UIR_MIDDLE_FUSION] = 0.1,  [UIR_MIDDLE_LOOP] = 0.15, [UIR_MIDDLE_SCHEDULE] = 0.75,
+    [UIR_MIDDLE_IGRAPH] = 0.95, [UIR_MIDDLE_RUNS] = 1,
+};
+static uir_status advance(const uir_middle_options *options, uir_middle_stage stage, double fraction) {
+    double begin = stage ? stage_ends[stage - 1] : 0;
+    return uir_progress_tell(uir_progress_part(options->progress, begin, stage_ends[stage]), stage_names[stage],
+                             fraction);
 }
 
 /* What the group is mostly about: a contraction, else a reduction, else its last primitive. */
@@ -163,7 +169,7 @@ static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
     for (uint32_t n = 0; n < count; n++) {
         uir_node_id id = uir_graph_get(module, graph)->nodes.data[n];
         uint32_t attributes = uir_node_get(module, id)->attribute_count;
-        UIR_TRY(advance(w->options, "building loops", (double)(*seen)++ / module->nodes.count));
+        UIR_TRY(advance(w->options, UIR_MIDDLE_LOOP, (double)(*seen)++ / module->nodes.count));
         if (uir_node_get(module, id)->op == UIR_OP_GROUP) {
             if (id.id >= w->first_node) UIR_TRY(build_group(w, id));
             continue;
@@ -224,7 +230,7 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
                                   uint32_t first, uir_diagnostics *diagnostics) {
     for (uint32_t i = first; i < middle->kernels.count;) {
         uir_diagnostics said;
-        UIR_TRY(advance(options, stage_names[stage], (double)i / middle->kernels.count));
+        UIR_TRY(advance(options, stage, (double)i / middle->kernels.count));
         uir_diagnostics_init(&said, &middle->allocator);
         uir_status status = advance_kernel(middle, &middle->kernels.data[i], stage, &said);
         /* What a stage makes of one group, and another part of the compiler refuses, costs that group alone. */
@@ -321,7 +327,7 @@ uir_status uir_middle_run(uir_module *module, const uir_middle_options *options,
                           uir_diagnostics *diagnostics, uir_middle *out_middle) {
     uir_fusion_options fusion = fusion_options(options, 0);
     init(out_middle, module, options, allocator);
-    UIR_TRY(advance(options, "fusing", 0));
+    UIR_TRY(advance(options, UIR_MIDDLE_FUSION, 0));
     UIR_TRY(uir_fuse(module, &fusion, diagnostics));
     UIR_TRY(uir_module_verify(module, diagnostics));
     return go_on(out_middle, options, diagnostics);

@@ -50,10 +50,9 @@ typedef struct uir_middle {
 typedef struct uir_middle_options {
     const uir_device *device;
     uir_middle_stage last;
-    bool each_alone;                                                  /* every primitive a group of its own */
-    bool within_nodes;                                                /* no fusion across nodes of the model */
-    bool (*progress)(void *user, const char *stage, double fraction); /* may cancel */
-    void *progress_user;
+    bool each_alone;       /* every primitive a group of its own */
+    bool within_nodes;     /* no fusion across nodes of the model */
+    uir_progress progress; /* may cancel */
 } uir_middle_options;
 
 /* From a module of primitives, which is changed in place. `out_middle` is to be deinitialised, also after a failure. */

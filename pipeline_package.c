@@ -55,8 +55,7 @@ static uir_status fill(uir_packaging *p, uir_module *module, const uir_packaging
     uir_middle_options middle = {.device = &p->cpu.device,
                                  .last = UIR_MIDDLE_RUNS,
                                  .within_nodes = options->within_nodes,
-                                 .progress = options->progress,
-                                 .progress_user = options->progress_user};
+                                 .progress = options->progress};
     UIR_TRY(uir_middle_run(module, &middle, &p->allocator, diagnostics, &p->middle));
     return list_igraphs(p);
 }

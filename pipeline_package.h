@@ -16,8 +16,7 @@ typedef struct uir_packaging uir_packaging;
 typedef struct uir_packaging_options {
     const char *device; /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
     bool within_nodes; /* no fusion across nodes of the model */
-    bool (*progress)(void *user, const char *stage, double fraction);
-    void *progress_user;
+    uir_progress progress;
 } uir_packaging_options;
 
 /* Whether packages are made for the device of that name. */

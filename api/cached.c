@@ -370,25 +370,32 @@ uir_status uir_model_cached_identify(uir_model *model) {
     return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_OK;
 }
 
+typedef struct entry_target {
+    uir_cache_writer *writer;
+    uir_progress progress;
+} entry_target;
+
 static uir_status append_to_entry(void *user, const void *data, size_t size) {
-    return uir_cache_writer_append(user, data, size);
+    const entry_target *t = user;
+    UIR_TRY(uir_progress_tell(t->progress, "writing", 0));
+    return uir_cache_writer_append(t->writer, data, size);
 }
 static uir_status patch_entry(void *user, const void *data, size_t size) {
-    return uir_cache_writer_patch(user, data, size);
+    return uir_cache_writer_patch(((const entry_target *)user)->writer, data, size);
 }
 static bool entry_equals(void *user, uint64_t offset, const void *data, size_t size) {
-    return uir_cache_writer_equals(user, offset, data, size);
+    return uir_cache_writer_equals(((const entry_target *)user)->writer, offset, data, size);
 }
 
-uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents,
+uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents, uir_progress progress,
                                   uir_diagnostics *diagnostics) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    uir_cache_writer *writer;
-    UIR_TRY(uir_cache_writer_create(code->cache, code->cached.key, diagnostics, &writer));
-    uir_package_sink sink = {append_to_entry, patch_entry, entry_equals, writer};
+    entry_target t = {.progress = progress};
+    UIR_TRY(uir_cache_writer_create(code->cache, code->cached.key, diagnostics, &t.writer));
+    uir_package_sink sink = {append_to_entry, patch_entry, entry_equals, &t};
     uir_status status = uir_packaging_write_contents(code->packaging, contents, diagnostics, &sink);
-    if (status == UIR_STATUS_OK) return uir_cache_writer_finish(writer, &code->cached.package);
-    uir_cache_writer_abandon(writer);
+    if (status == UIR_STATUS_OK) return uir_cache_writer_finish(t.writer, &code->cached.package);
+    uir_cache_writer_abandon(t.writer);
     return status;
 }
 

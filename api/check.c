@@ -15,13 +15,8 @@ static void forward(void *user, const uir_check_report *report) {
     if (options->report) options->report(options->user, &line);
 }
 
-static bool advance(void *user, const char *stage, double fraction) {
-    const uir_model_check_options *options = user;
-    return options->progress && options->progress(options->user, stage, fraction);
-}
-
-static uir_status check(uir_call *call, const char *path, uir_value *const *inputs, size_t input_count,
-                        const uir_model_check_options *options) {
+static uir_status check(uir_call *call, uir_operation *operation, const char *path, uir_value *const *inputs,
+                        size_t input_count, const uir_model_check_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
     uir_onnx_source source = {.path = path, .external_data = options->external_data};
     uir_check_options check = {.device = options->device,
@@ -30,7 +25,7 @@ static uir_status check(uir_call *call, const char *path, uir_value *const *inpu
                                .atol_relative = options->atol_relative,
                                .cancel = options->cancel,
                                .report = forward,
-                               .progress = advance,
+                               .progress = uir_operation_whole(operation),
                                .user = (void *)(uintptr_t)options};
     uir_datum **datums;
     size_t size = (input_count + 1) * sizeof *datums;
@@ -39,7 +34,8 @@ static uir_status check(uir_call *call, const char *path, uir_value *const *inpu
     uir_status status =
         uir_pipeline_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
     uir_release(allocator, datums, size);
-    return status;
+    bool done = status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT;
+    return done && uir_operation_finish(operation) == UIR_STATUS_CANCELLED ? UIR_STATUS_CANCELLED : status;
 }
 
 uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
@@ -48,7 +44,8 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
     uir_model_check_options taken;
     uir_call_begin(&call, context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_model_check_options, options, &taken);
-    if (status == UIR_STATUS_OK) status = check(&call, path, inputs, input_count, &taken);
+    uir_operation operation = {.tell = taken.progress, .user = taken.user, .cancel = taken.cancel};
+    if (status == UIR_STATUS_OK) status = check(&call, &operation, path, inputs, input_count, &taken);
     if (status == UIR_STATUS_DIFFERENT) { /* which the report has told */
         uir_diagnostics_deinit(&call.diagnostics);
         return status;

@@ -34,11 +34,12 @@ static bool is_done(uir_model_code *code, double *out_fraction) {
     return done;
 }
 
-static void note_progress(void *user, uint32_t done, uint32_t total) {
+static bool note_progress(void *user, uint32_t done, uint32_t total) {
     uir_model_code *code = user;
     pthread_mutex_lock(&code->mutex);
     code->fraction = total ? (double)done / total : 0;
     pthread_mutex_unlock(&code->mutex);
+    return false;
 }
 
 static uir_status attach(uir_package *package, uir_model_code *code, const void *object, size_t size) {
@@ -136,11 +137,12 @@ static void *run_compiler(void *user) {
     return NULL;
 }
 
-/* Asks the caller's progress function, which may want to stop, every now and then. */
-static void watch_compiler(uir_model_code *code) {
+/* Whoever waits is told how far it is, and asked whether it is to stop. */
+static void watch_compiler(uir_model_code *code, uir_progress progress) {
     double fraction;
-    while (code->progress && !is_done(code, &fraction)) {
-        if (code->progress(code->progress_user, "compiling kernels", fraction)) {
+    if (!progress.operation->tell && !progress.operation->cancel) return;
+    while (!is_done(code, &fraction)) {
+        if (uir_progress_tell(progress, "compiling kernels", fraction) != UIR_STATUS_OK) {
             __atomic_store_n(&code->cancel, true, __ATOMIC_RELAXED);
             return;
         }
@@ -149,10 +151,10 @@ static void watch_compiler(uir_model_code *code) {
 }
 
 /* The thread is gone; what it said is the call's. */
-static uir_status join_compiler(uir_call *call, uir_model_code *code) {
+static uir_status join_compiler(uir_call *call, uir_model_code *code, uir_progress progress) {
     if (code->joined) return code->status;
     if (code->started) {
-        watch_compiler(code);
+        watch_compiler(code, progress);
         pthread_join(code->thread, NULL);
     }
     code->joined = true;
@@ -166,8 +168,13 @@ static uir_status join_compiler(uir_call *call, uir_model_code *code) {
 }
 
 uir_status uir_model_code_wait(uir_call *call, uir_model *model) {
-    uir_model_code *code = uir_model_get_source(model)->code;
-    return code ? join_compiler(call, code) : UIR_STATUS_OK;
+    const uir_model_source *from = uir_model_get_source(model);
+    uir_operation operation = {.tell = from->progress, .user = from->progress_user, .cancel = from->cancel};
+    uir_progress progress = uir_operation_whole(&operation);
+    /* Who wants it to stop is heard where there is something to stop. */
+    (void)uir_progress_tell(progress, "compiling kernels", 0);
+    uir_status status = from->code ? join_compiler(call, from->code, progress) : UIR_STATUS_OK;
+    return status == UIR_STATUS_OK ? uir_operation_finish(&operation) : status;
 }
 
 uint32_t uir_model_code_count(const uir_model *model) {
@@ -252,7 +259,7 @@ static bool is_complete(const uir_model_code *code, const uir_packaging_contents
 }
 
 /* Into the cache, from which it is mapped; into memory where there is none. */
-static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scratch) {
+static uir_status write_package(uir_call *call, uir_model *model, uir_progress progress, uir_arena *scratch) {
     const uir_model_source *source = uir_model_get_source(model);
     uir_model_code *code = source->code;
     uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
@@ -265,7 +272,7 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scr
     if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
     if (code->cache && code->cached.known && is_complete(code, &bare, allocator)) {
         UIR_TRY(uir_facts_print(&model->facts, scratch, &contents.metadata, &contents.metadata_count));
-        uir_status status = uir_model_cached_store(model, &contents, &call->diagnostics);
+        uir_status status = uir_model_cached_store(model, &contents, progress, &call->diagnostics);
         if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
     }
     contents = bare;
@@ -274,13 +281,13 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_arena *scr
     return uir_packaging_write_contents(code->packaging, &contents, &call->diagnostics, &sink);
 }
 
-static uir_status open_package(uir_call *call, uir_model *model, const char *device) {
+static uir_status open_package(uir_call *call, uir_model *model, const char *device, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_package_options options = {.trusted = true, .checked = true, .foreign = run_foreign, .foreign_user = model};
     uir_arena scratch;
     options.drivers = uir_packaging_drivers(device, &options.driver_count);
     uir_arena_init(&scratch, &call->context->allocator);
-    uir_status status = write_package(call, model, &scratch);
+    uir_status status = write_package(call, model, progress, &scratch);
     uir_arena_deinit(&scratch);
     UIR_TRY(status);
     const uir_cache_entry *entry = &code->cached.package;
@@ -289,16 +296,18 @@ static uir_status open_package(uir_call *call, uir_model *model, const char *dev
                             &call->diagnostics, &model->package);
 }
 
-uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options) {
+uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options,
+                             uir_progress progress) {
+    bool waits = options->wait || uir_model_wants_source(options);
+    double lowered = waits ? 0.2 : 0.95, packaged = waits ? 0.25 : 1; /* where these end */
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     uir_packaging_options packaging = {.device = options->device,
                                        .within_nodes = options->no_fusion,
-                                       .progress = options->progress,
-                                       .progress_user = options->progress_user};
+                                       .progress = uir_progress_part(progress, 0, lowered)};
     UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &call->context->allocator,
                                  &call->diagnostics, &code->packaging));
-    UIR_TRY(open_package(call, model, packaging.device));
+    UIR_TRY(open_package(call, model, packaging.device, uir_progress_part(progress, lowered, packaged)));
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
     if (uir_model_wants_source(options) && (!uir_packaging_isa(code->packaging) || !model->info.kernel_count))
@@ -308,7 +317,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
-        if (options->wait || uir_model_wants_source(options)) UIR_TRY(join_compiler(call, code));
+        if (waits) UIR_TRY(join_compiler(call, code, uir_progress_part(progress, packaged, 1)));
     }
     model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;
@@ -329,8 +338,6 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
     code->dump_source = options->debug->dump_source;
     code->source = options->debug->source;
     code->overwrite_source = options->debug->overwrite_source;
-    code->progress = options->progress;
-    code->progress_user = options->progress_user;
     if (!options->no_cache) (void)!uir_cache_open(allocator, &cache, &call->diagnostics, &code->cache);
     return UIR_STATUS_OK;
 }

@@ -35,8 +35,6 @@ typedef struct uir_model_code {
     const char *dump_source, *source; /* of the options; during the load alone */
     bool overwrite_source;
     volatile bool cancel;
-    bool (*progress)(void *user, const char *stage, double fraction); /* asked while a caller waits */
-    void *progress_user;
     double fraction;
     uint32_t compiled;
     double compile_ms;
@@ -49,6 +47,10 @@ typedef struct uir_model_source {
     uir_module *module;   /* primitives, grouped where a device runs it */
     uir_model_code *code; /* NULL: the interpreter runs it */
     uir_onnx_info info;
+    /* Of the options, for whoever waits. */
+    bool (*progress)(void *user, const char *stage, double fraction);
+    void *progress_user;
+    const volatile bool *cancel;
 } uir_model_source;
 static inline uir_model_source *uir_model_get_source(const uir_model *model) {
     return (uir_model_source *)model->origin;
@@ -66,7 +68,7 @@ static inline bool uir_model_wants_source(const uir_model_options *options) {
 uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options);
 /* Makes the package for the device, and model->package; UNSUPPORTED, with the reason among the call's messages, when
  * that cannot run the model. */
-uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options);
+uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options, uir_progress progress);
 void uir_model_code_destroy(uir_model *model);
 uir_status uir_model_code_wait(uir_call *call, uir_model *model);
 uint32_t uir_model_code_count(const uir_model *model);
@@ -78,7 +80,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
 /* Once the model was read: which package it is, cached.known when that can be told. */
 uir_status uir_model_cached_identify(uir_model *model);
 /* Makes the package an entry of the cache; IO_FAILED or LIMIT, with a warning, when that cannot be. */
-uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents,
+uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents, uir_progress progress,
                                   uir_diagnostics *diagnostics);
 /* The entry of the native code that belongs to the package. */
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics);

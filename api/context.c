@@ -1,4 +1,4 @@
-/* Contexts, messages, statuses. */
+/* Contexts and messages. */
 #include "api/internal.h"
 
 #include <string.h>
@@ -75,33 +75,59 @@ void uir_call_begin(uir_call *call, uir_context *context) {
     uir_diagnostics_init(&call->diagnostics, &context->allocator);
 }
 
-static const char *copy_text(uir_context *context, const char *text) {
-    return text ? uir_arena_copy_string(&context->arena, text, strlen(text)) : NULL;
+/* Best effort: without memory for a message, the status still tells. */
+static bool make_message(uir_arena *arena, const uir_diagnostic *diagnostic, uir_message *out_message) {
+    size_t length = uir_diagnostic_format(diagnostic, NULL, 0);
+    const char *node = diagnostic->location.node, *op = diagnostic->location.op;
+    char *text = uir_arena_allocate(arena, length + 1);
+    if (!text) return false;
+    uir_diagnostic_format(diagnostic, text, length + 1);
+    *out_message = (uir_message){.struct_size = sizeof *out_message,
+                                 .severity = diagnostic->severity,
+                                 .status = diagnostic->status,
+                                 .text = text,
+                                 .node = node ? uir_arena_copy_string(arena, node, strlen(node)) : NULL,
+                                 .op = op ? uir_arena_copy_string(arena, op, strlen(op)) : NULL};
+    return true;
 }
 
-/* Best effort: without memory for a message, the status still tells. */
-static void keep_message(uir_context *context, const uir_diagnostic *diagnostic) {
-    if (context->messages.count >= MAX_MESSAGES) return;
-    size_t length = uir_diagnostic_format(diagnostic, NULL, 0);
-    char *text = uir_arena_allocate(&context->arena, length + 1);
-    if (!text) return;
-    uir_diagnostic_format(diagnostic, text, length + 1);
-    uir_message message = {.severity = diagnostic->severity,
-                           .status = diagnostic->status,
-                           .text = text,
-                           .node = copy_text(context, diagnostic->location.node),
-                           .op = copy_text(context, diagnostic->location.op)};
-    (void)!uir_vector_push(&context->arena, &context->messages, message);
+static void keep_messages(uir_context *context, const uir_diagnostic *first) {
+    uir_message message;
+    for (const uir_diagnostic *d = first; d && context->messages.count < MAX_MESSAGES; d = d->next)
+        if (make_message(&context->arena, d, &message))
+            (void)!uir_vector_push(&context->arena, &context->messages, message);
+}
+
+static void tell_messages(const uir_context *context, const uir_diagnostic *first) {
+    uir_message message;
+    uir_arena arena;
+    uir_arena_init(&arena, &context->allocator);
+    for (const uir_diagnostic *d = first; d; d = d->next) {
+        if (make_message(&arena, d, &message)) context->hear(context->hear_user, &message);
+        uir_arena_reset(&arena);
+    }
+    uir_arena_deinit(&arena);
+}
+
+void uir_context_set_message_callback(uir_context *context, void (*hear)(void *user, const uir_message *message),
+                                      void *user) {
+    context->hear = hear;
+    context->hear_user = user;
 }
 
 uir_status uir_call_flush(uir_call *call, uir_status status, const char *what) {
     if (status != UIR_STATUS_OK && call->diagnostics.error_count == 0) {
         uir_error(&call->diagnostics, status, NULL, "%s: %s", what, uir_status_text(status));
     }
-    pthread_mutex_lock(&call->context->mutex);
-    for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next) keep_message(call->context, d);
-    pthread_mutex_unlock(&call->context->mutex);
-    if (call->diagnostics.count) uir_diagnostics_clear(&call->diagnostics);
+    if (!call->diagnostics.count) return status;
+    if (call->context->hear) {
+        tell_messages(call->context, call->diagnostics.first);
+    } else {
+        pthread_mutex_lock(&call->context->mutex);
+        keep_messages(call->context, call->diagnostics.first);
+        pthread_mutex_unlock(&call->context->mutex);
+    }
+    uir_diagnostics_clear(&call->diagnostics);
     return status;
 }
 

@@ -57,7 +57,8 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
     uir_text all;
     uir_compiled compiled;
     uir_onnx_source source = {.path = path, .external_data = external_data};
-    uir_pipeline_options options = {.stop = "primitives"};
+    uir_operation operation = {.cancel = cancel};
+    uir_pipeline_options options = {.stop = "primitives", .progress = uir_operation_whole(&operation)};
     const uir_allocator *allocator = &p->context->allocator;
     UIR_TRY(uir_storage_create(allocator, &p->storage));
     UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));

@@ -12,6 +12,7 @@
 #include "api/facts.h"
 #include "api/structs.h"
 #include "base/datum.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "runtime/runtime.h"
@@ -23,6 +24,8 @@ struct uir_context {
     pthread_mutex_t mutex; /* guards what follows */
     uir_arena arena;
     uir_vector(uir_message) messages;
+    void (*hear)(void *user, const uir_message *message); /* in place of the list; NULL: the list */
+    void *hear_user;
 };
 
 /* One call: its own sink, emptied into the context by uir_call_end. */

@@ -112,11 +112,9 @@ static uir_status describe_file(uir_model *model, const uir_compiled *compiled) 
 }
 
 static uir_status build(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                        uir_model *model) {
-    uir_pipeline_options pipeline = {0};
+                        uir_progress progress, uir_model *model) {
+    uir_pipeline_options pipeline = {.progress = progress};
     uir_compiled compiled;
-    pipeline.progress = options->progress;
-    pipeline.progress_user = options->progress_user;
     pipeline.dump = options->debug->dump;
     pipeline.dump_text = options->debug->dump_text;
     pipeline.dump_user = options->debug->dump_user;
@@ -162,18 +160,17 @@ static const char *find_reason(const uir_call *call, uir_status status) {
 }
 
 /* The compiler has changed the module: the interpreter is given one that nothing was done to. */
-static uir_status fall_back(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                            uir_model *model, uir_status status) {
+static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_progress progress, uir_model *model,
+                            uir_status status) {
     static const uir_debug_options nothing = {.struct_size = sizeof nothing};
-    uir_model_options plain = {
-        .progress = options->progress, .progress_user = options->progress_user, .debug = &nothing};
+    const uir_model_options plain = {.debug = &nothing};
     const char *reason = find_reason(call, status), *why;
     UIR_TRY_ALLOCATE(why, uir_arena_copy_string(&model->arena, reason, strlen(reason)));
     uir_diagnostics_clear(&call->diagnostics);
     uir_model_code_destroy(model);
     uir_module_destroy(uir_model_get_source(model)->module);
     uir_model_get_source(model)->module = NULL;
-    UIR_TRY(build(call, source, &plain, model));
+    UIR_TRY(build(call, source, &plain, progress, model));
     model->info.why = why;
     uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
                 why);
@@ -182,14 +179,14 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, const
 
 /* On the device, or else on the interpreter. */
 static uir_status build_code(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                             uir_model *model) {
+                             uir_progress progress, uir_model *model) {
     if (wants_interpreter(options)) return UIR_STATUS_OK;
     uir_module *module = uir_model_get_source(model)->module;
     module->diagnostics = &call->diagnostics;
-    uir_status status = uir_model_compile(call, model, options);
+    uir_status status = uir_model_compile(call, model, options, progress);
     module->diagnostics = NULL;
     return uir_middle_is_refusal(status) && !model->package && !uir_model_wants_source(options)
-               ? fall_back(call, source, options, model, status)
+               ? fall_back(call, source, progress, model, status)
                : status;
 }
 
@@ -297,8 +294,14 @@ static const uir_model_table compiled_model = {
 };
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
-                            const uir_model_options *options) {
+                            const uir_model_options *options, uir_progress progress) {
+    double read = wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
+    uir_model_source *from = uir_model_get_source(model);
+    from->progress = options->progress;
+    from->progress_user = options->progress_user;
+    from->cancel = options->cancel;
+    UIR_TRY(uir_progress_tell(progress, "reading", 0));
     UIR_TRY(check_device(call, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
@@ -308,9 +311,9 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
         uir_status status = uir_model_open_cached(call, model, source->path, options);
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
-    UIR_TRY(build(call, source, options, model));
+    UIR_TRY(build(call, source, options, uir_progress_part(progress, 0, read), model));
     if (model->is_description) return UIR_STATUS_OK;
-    UIR_TRY(build_code(call, source, options, model));
+    UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
     model->node_count = uir_model_get_source(model)->module->nodes.count;
     return UIR_STATUS_OK;
 }
@@ -337,7 +340,9 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     source->keep = &keep;
     source->external_data = taken.external_data;
     if (status == UIR_STATUS_OK) status = uir_model_create(context, &compiled_model, out_model);
-    if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, &taken);
+    uir_operation operation = {.tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel};
+    if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, &taken, uir_operation_whole(&operation));
+    if (status == UIR_STATUS_OK) status = uir_operation_finish(&operation);
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(*out_model);
         *out_model = NULL;

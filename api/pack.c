@@ -15,6 +15,7 @@ enum { MAX_DEVICES = 16, MAX_FILE_NAME = 4096 };
 typedef struct packing {
     uir_call *call;
     const uir_package_write_options *options;
+    uir_operation operation;
     const char *path; /* of the package */
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
@@ -25,6 +26,14 @@ typedef struct packing {
     uint32_t native_count;
     uint64_t size; /* of the package */
 } packing;
+
+/* What each step takes of the whole, by where it ends. */
+typedef enum pack_step { READ, MIDDLE, COMPILE, WRITE, STEP_COUNT } pack_step;
+static uir_progress part_of(packing *k, pack_step step) {
+    static const double compiled[STEP_COUNT] = {0.03, 0.2, 0.95, 1}, bare[STEP_COUNT] = {0.1, 0.8, 0.8, 1};
+    const double *ends = k->options->no_native ? bare : compiled;
+    return uir_progress_part(uir_operation_whole(&k->operation), step ? ends[step - 1] : 0, ends[step]);
+}
 
 /* ---- which devices ---- */
 
@@ -90,10 +99,12 @@ static int open_temporary(const char *path, char *out_name) {
 typedef struct target {
     int descriptor;
     uint64_t size;
+    uir_progress progress;
 } target;
 
 static uir_status append_to_file(void *user, const void *data, size_t size) {
     target *t = user;
+    UIR_TRY(uir_progress_tell(t->progress, "writing", 0));
     if (!write_at(t->descriptor, data, size, t->size)) return UIR_STATUS_IO_FAILED;
     t->size += size;
     return UIR_STATUS_OK;
@@ -123,7 +134,7 @@ static uir_status write_file(packing *k, const uir_packaging_contents *contents)
     char temporary[MAX_FILE_NAME];
     uir_location place = {.file = k->path};
     struct stat facts;
-    target t = {-1, 0};
+    target t = {-1, 0, part_of(k, WRITE)};
     if (stat(k->path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name a file",
                               "what is there is no regular file, and is left as it is");
@@ -147,17 +158,15 @@ static uir_status write_file(packing *k, const uir_packaging_contents *contents)
 /* ---- the package ---- */
 
 typedef struct compile_step {
-    const packing *packing;
+    packing *packing;
     uint32_t index, count;
-    volatile bool stop;
 } compile_step;
 
-static void show_compile(void *user, uint32_t done, uint32_t total) {
-    compile_step *step = user;
-    const uir_package_write_options *o = step->packing->options;
+static bool show_compile(void *user, uint32_t done, uint32_t total) {
+    const compile_step *step = user;
     double part = total ? (double)done / total : 0;
-    if (o->progress && o->progress(o->progress_user, "compile", ((double)step->index + part) / step->count))
-        step->stop = true;
+    return uir_progress_tell(part_of(step->packing, COMPILE), "compiling kernels",
+                             ((double)step->index + part) / step->count) != UIR_STATUS_OK;
 }
 
 static uir_status compile_natives(packing *k) {
@@ -166,11 +175,11 @@ static uir_status compile_natives(packing *k) {
     UIR_TRY(list_natives(k, isas, &step.count));
     for (uint32_t i = 0; i < step.count; i++) {
         uir_cpu_build_options options = {.jobs = uir_core_count(), .progress = show_compile, .progress_user = &step};
-        options.compile.cancel = k->options->cancel ? k->options->cancel : &step.stop;
+        options.compile.cancel = k->options->cancel;
         step.index = i;
+        if (show_compile(&step, 0, 1)) return UIR_STATUS_CANCELLED;
         UIR_TRY(uir_packaging_compile_for(k->packaging, isas[i], &options, &k->call->diagnostics, &k->objects[i]));
         k->natives[k->native_count++] = (uir_packaging_native){isas[i], &k->objects[i]};
-        if (step.stop) return UIR_STATUS_CANCELLED;
     }
     return UIR_STATUS_OK;
 }
@@ -179,10 +188,8 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     const uir_allocator *allocator = &k->call->context->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {.path = model_path, .external_data = k->options->external_data};
-    uir_pipeline_options pipeline = {0};
-    uir_packaging_options packaging = {.device = k->devices[0]};
-    pipeline.progress = packaging.progress = k->options->progress;
-    pipeline.progress_user = packaging.progress_user = k->options->progress_user;
+    uir_pipeline_options pipeline = {.progress = part_of(k, READ)};
+    uir_packaging_options packaging = {.device = k->devices[0], .progress = part_of(k, MIDDLE)};
     UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
     k->compiled.primitives->diagnostics = diagnostics;
     uir_facts facts;
@@ -215,6 +222,7 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
                              .native_count = k->native_count,
                              .compile_ms = uir_api_now_ms() - start};
     uir_arena_deinit(&arena);
+    if (status == UIR_STATUS_OK) (void)uir_operation_finish(&k->operation); /* the file is there */
     if (status != UIR_STATUS_OK || !out_info) return status;
     return UIR_STRUCT_GIVE(&k->call->diagnostics, uir_package_info, &info, out_info);
 }
@@ -233,6 +241,7 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
     uir_call_begin(&call, context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_package_write_options, options, &taken);
     if (status == UIR_STATUS_OK) status = check_info(&call, out_info);
+    k.operation = (uir_operation){.tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel};
     if (status == UIR_STATUS_OK) status = pack(&k, model_path, package_path, out_info);
     for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
     uir_packaging_destroy(k.packaging);

@@ -12,6 +12,7 @@
 
 #include "base/datum.h"
 #include "base/dim.h"
+#include "base/progress.h"
 
 typedef struct uir_graph_id {
     uint32_t id;
@@ -346,6 +347,8 @@ typedef struct uir_pass_options {
     const char *dump;
     void (*dump_text)(void *user, const char *pass, const char *text, size_t length);
     void *user;
+    uir_progress progress; /* of all passes, */
+    const char *stage;     /* which together are this one */
 } uir_pass_options;
 uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t count, const uir_pass_options *options);
 

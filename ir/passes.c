@@ -57,6 +57,8 @@ uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t cou
     uir_pass_context context = {module->diagnostics, &scratch, 0};
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
+        if (options) status = uir_progress_tell(options->progress, options->stage, (double)i / (double)count);
+        if (status != UIR_STATUS_OK) break;
         status = run_pass(module, &passes[i], &context, options);
         uir_arena_reset(&scratch);
     }

@@ -61,11 +61,11 @@ typedef struct uir_model_check_options {
     size_t struct_size;
     const char *device;         /* as for loading */
     double rtol, atol_relative; /* 0: 1e-3 and 1e-4 */
-    const volatile bool *cancel;
+    const volatile bool *cancel; /* as for loading */
     void (*report)(void *user, const uir_check_line *line);
     void *user;
     const char *external_data; /* as for loading */
-    /* What is being checked, and how far that is; true cancels. May be NULL. */
+    /* As for loading: how far the check is. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
     bool all; /* large kernels too go through the interpreters of loops and iGraphs */
 } uir_model_check_options;

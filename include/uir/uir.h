@@ -30,7 +30,12 @@
  *     zeros; struct_size stays.
  *   - What is handed to a callback: struct_size is the library's. A member is there when it lies within.
  *
- * NULL may be given to every uir_..._destroy, which then does nothing.
+ * Objects: what a uir_..._create, _load or _open gives belongs to the caller until its uir_..._destroy, and is NULL where
+ * the call failed. NULL may be given to every uir_..._destroy, which then does nothing. All other pointers that come out of
+ * the library belong to it; how long each lives is said where it comes from. What goes in by pointer is needed until the
+ * call returns, unless it says more. Objects of several contexts may be used together.
+ *
+ * What does not name a version has been there since 0.1.0.
  *
  * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
  * sessions on several threads; one session is used by one thread at a time. */
@@ -85,8 +90,9 @@ typedef enum uir_status_code { UIR_STATUS_TABLE(UIR_STATUS_ENUM) UIR_STATUS_COUN
 #undef UIR_STATUS_ENUM
 typedef uir_status_code uir_status;
 
+/* "ok"; what is no status has a text too. It lives as long as the program. */
 UIR_API const char *uir_status_text(uir_status status);
-UIR_API int uir_status_exit_code(uir_status status);
+UIR_API int uir_status_exit_code(uir_status status); /* of uir-run and the others, by the table */
 /* Of the library that the program runs with: "0.1.0", which lives as long as the program, and UIR_VERSION_NUMBER as it
  * was then. */
 UIR_API const char *uir_version(void);
@@ -133,7 +139,7 @@ typedef enum uir_dtype {
     UIR_DTYPE_COUNT = 27
 } uir_dtype;
 
-UIR_API const char *uir_dtype_get_name(uir_dtype dtype); /* "f32" */
+UIR_API const char *uir_dtype_get_name(uir_dtype dtype); /* "f32"; lives as long as the program */
 
 /* A string element; not zero terminated. */
 typedef struct uir_string_view {
@@ -147,12 +153,14 @@ typedef struct uir_model uir_model;
 typedef struct uir_session uir_session;
 typedef struct uir_value uir_value;
 
-/* `allocator` may be NULL: the C library's. */
+/* `allocator`, which is copied, may be NULL: the C library's. All memory comes from it but what reading a picture takes for
+ * itself. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
-/* Models, sessions and values of the context must be destroyed before. */
+/* Models, sessions and values of the context must be destroyed before. Messages end with it. */
 UIR_API void uir_context_destroy(uir_context *context);
 
-/* Messages, oldest first: everything that was said since the last clear. The texts live until then. */
+/* Messages, oldest first: everything that was said since the last clear, by whichever thread; of more than 10000 the
+ * first. Texts live until the next uir_context_clear_messages, or the context's end. */
 typedef struct uir_message {
     size_t struct_size;
     uir_severity severity;
@@ -165,36 +173,50 @@ UIR_API size_t uir_context_message_count(const uir_context *context);
 /* INVALID_ARGUMENT, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_get_message(const uir_context *context, size_t index,
                                                            uir_message *out_message);
-/* Its text alone; "" past the end. */
+/* Its text alone, which lives as long; "" past the end. */
 UIR_API const char *uir_context_get_message_text(const uir_context *context, size_t index);
 UIR_API void uir_context_clear_messages(uir_context *context);
+/* Messages are handed to `hear` instead of being kept: by the thread that made the call they are of, before that call
+ * returns. So threads that share a context, or a model, tell theirs apart. The message and its texts live until `hear`
+ * returns; threads may be in it at once; it may use the context, but not the object that the call is about. NULL: what
+ * comes is kept again. To be set while no other thread uses the context. */
+UIR_API void uir_context_set_message_callback(uir_context *context,
+                                              void (*hear)(void *user, const uir_message *message), void *user);
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
 typedef enum uir_value_kind { UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL } uir_value_kind;
 
-/* A tensor with zeroed storage. `shape` has `rank` extents >= 0. */
+/* A tensor with zeroed storage, a string one of empty strings. `shape` has `rank` extents >= 0; it is copied.
+ * INVALID_ARGUMENT for what is no type, or no shape. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32_t rank,
                                                            const int64_t *shape, uir_value **out_value);
-/* Borrows `data` (row-major, packed), which must outlive the value. `size` in bytes must match exactly. */
+/* Borrows `data` (row-major, packed), which must outlive the value. `size` in bytes must match exactly: else
+ * INVALID_ARGUMENT. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtype, uint32_t rank,
                                                                     const int64_t *shape, const void *data, size_t size,
                                                                     uir_value **out_value);
+/* Not of what is borrowed: elements of another value, outputs of a session. */
 UIR_API void uir_value_destroy(uir_value *value);
 UIR_API uir_value_kind uir_value_get_kind(const uir_value *value);
 UIR_API uir_dtype uir_value_get_dtype(const uir_value *value); /* of a sequence: of its elements */
+/* Of a tensor; else 0 and NULL. The shape and the data live as long as the value; data are row-major and packed, of
+ * strings uir_string_view. */
 UIR_API uint32_t uir_value_get_rank(const uir_value *value);
 UIR_API const int64_t *uir_value_get_shape(const uir_value *value);
 UIR_API uint64_t uir_value_get_element_count(const uir_value *value);
 UIR_API size_t uir_value_get_byte_size(const uir_value *value);
 UIR_API void *uir_value_get_data(uir_value *value);
-/* Elements of a sequence, or of an optional (0 or 1). Borrowed from `value`. */
+/* Elements of a sequence, or of an optional (0 or 1): borrowed, they live as long as `value`. NULL past the end. */
 UIR_API size_t uir_value_get_count(const uir_value *value);
 UIR_API uir_value *uir_value_get_element(const uir_value *value, size_t index);
-/* Element `index` of a tensor (row-major) as a double; booleans 0 or 1; strings and complex give 0. */
+/* Element `index` of a tensor (row-major) as a double; booleans 0 or 1; strings, complex and what is not
+ * there give 0. */
 UIR_API double uir_value_get_double(const uir_value *value, uint64_t index);
-/* Copies into element `index` of a string tensor. */
+/* Copies into element `index` of a string tensor; the view that was there ends. INVALID_ARGUMENT for another value, or past
+ * the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *text, size_t length);
-/* Seeded uniform values: floats in [low, high), integers in [low, high], booleans 0 or 1. */
+/* Seeded uniform values: floats in [low, high), integers in [low, high], booleans 0 or 1; the same for the same seed.
+ * INVALID_ARGUMENT for strings, complex, borrowed data and what is no tensor. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, double high);
 
 /* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected` says),
@@ -204,7 +226,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_value_load_file(uir_context *context, con
                                                        uir_value_kind expected_kind, uir_value **out_value);
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype dtype,
                                                       uint32_t rank, const int64_t *shape, uir_value **out_value);
-/* The name stored inside a .pb file this value came from; "" when none. */
+/* The name stored inside a .pb file this value came from; "" when none. Lives as long as the value. */
 UIR_API const char *uir_value_get_name(const uir_value *value);
 /* Writes .pb or .npy by the path's ending; `name` is stored in a .pb. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, const uir_value *value, const char *path,
@@ -247,11 +269,14 @@ typedef struct uir_dim_binding {
 
 typedef struct uir_model_options {
     size_t struct_size;
-    /* Called with progress 0..1 and a stage name; returning true cancels. May be NULL. */
+    /* Told how far the load is, and each uir_model_wait after it: `fraction`, of the whole, begins at 0, never falls,
+     * and is 1 in the last call, when all is done; where something failed that call does not come. `stage` names what
+     * is being done, and lives until the call returns. At most 100 calls of each, by the thread that loads or waits.
+     * Returning true before the last call cancels. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
-    void *progress_user;
-    /* What runs it: "cpu", "cpu:avx2" (a variant of it), "vm", "interpreter"; NULL: "cpu". A model that the device cannot run as a
-     * whole is run by the interpreter: uir_model_info says why. */
+    void *progress_user; /* lives, as what `progress` points to, as long as the model */
+    /* What runs it: "cpu", "cpu:avx2" (a variant of it), "vm", "interpreter"; NULL: "cpu". A model that the device
+     * cannot run as a whole is run by the interpreter: uir_model_info says why. */
     const char *device;
     bool wait; /* the load returns when the kernels are compiled; else the VM runs while they are */
     /* Compiled kernels are kept in a folder of their owner's: NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. What goes wrong with it
@@ -272,6 +297,10 @@ typedef struct uir_model_options {
      * the ports that the file declares and the problems as messages; it can be asked about, and not run. */
     bool describe;
     bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
+    /* Set by another thread or a signal handler it ends the load, or a uir_model_wait, soon with CANCELLED; as long as
+     * it is set, so it ends the next ones. Nothing is left of a load that was cancelled but parts that the cache keeps.
+     * Lives as long as the model. May be NULL. */
+    const volatile bool *cancel;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -284,10 +313,12 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_load_file(uir_context *context, con
 UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size,
                                                          const char *folder, const uir_model_options *options,
                                                          uir_model **out_model);
+/* Its sessions must be destroyed before. */
 UIR_API void uir_model_destroy(uir_model *model);
-/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it. The options'
- * `progress` is asked meanwhile, with a fraction above 0 once this process has compiled a part; CANCELLED when it says so. Parts that
- * are compiled by then, or when the model is destroyed, are kept in the cache: the next load goes on from there. */
+/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it.
+ * The options' `progress` is told of it, with a fraction above 0 once this process has compiled a part. CANCELLED when
+ * that or `cancel` says so: the compile has ended, and the VM goes on. Parts that are compiled by then, or when the
+ * model is destroyed, are kept in the cache: the next load goes on from there. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 /* ---- packages: models compiled ahead ------------------------------------------------------------------------- */
@@ -315,7 +346,7 @@ typedef struct uir_package_write_options {
     bool no_native; /* no native code: the VM runs it everywhere */
     bool (*progress)(void *user, const char *stage, double fraction); /* as in uir_model_options */
     void *progress_user;
-    const volatile bool *cancel; /* polled while compilers run; NULL: never */
+    const volatile bool *cancel;    /* as in uir_model_options: what was written is gone */
     const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
     const char *external_data;   /* as in uir_model_options */
 } uir_package_write_options;
@@ -350,12 +381,12 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_native_code(const uir_model *mo
 /* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
 typedef struct uir_port {
     size_t struct_size;
-    const char *name;
+    const char *name; /* as long as the model, as all here */
     uir_value_kind kind;
     uir_dtype dtype;
     bool rank_known;
     uint32_t rank;
-    const int64_t *dims; /* these and all texts live as long as the model */
+    const int64_t *dims;
     const char *const *dim_names; /* "batch", "past + sequence"; "" for a fixed one */
     /* An output that the model declares as a list of maps, one a row, all of the same keys (ZipMap of ai.onnx.ml), is
      * the tensor of their values, [rows, keys]. These are the keys by column, numbers among them as text; else NULL. */
@@ -390,7 +421,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model
 /* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */
 typedef struct uir_opset {
     size_t struct_size;
-    const char *domain; /* as in the file: "" and "ai.onnx" are one */
+    const char *domain; /* as in the file: "" and "ai.onnx" are one; lives as long as the model */
     int64_t version;
 } uir_opset;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
@@ -398,14 +429,14 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_opset(const uir_model *model, s
  * NOT_FOUND, without a message, past the last. */
 typedef struct uir_op_count {
     size_t struct_size;
-    const char *domain, *op;  /* domain "": ai.onnx */
+    const char *domain, *op; /* domain "": ai.onnx; both live as long as the model */
     uint64_t count;
 } uir_op_count;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count);
 /* Metadata of the file in its order; NOT_FOUND, without a message, past the last. */
 typedef struct uir_metadata {
     size_t struct_size;
-    const char *key, *value;
+    const char *key, *value; /* live as long as the model */
 } uir_metadata;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata);
 /* Which node makes output `index`, and whether it is one for `keep` alone. NOT_FOUND, without a
@@ -423,7 +454,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *m
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
                                                              const uir_dim_binding *bindings, size_t binding_count,
                                                              int64_t *out_dims);
-/* Metadata ("character" -> "...") of the file; NULL when the key is absent. */
+/* Metadata ("character" -> "...") of the file, which lives as long as the model; NULL when the key is absent. */
 UIR_API const char *uir_model_get_metadata(const uir_model *model, const char *key);
 /* The tolerance that a package was written with; NOT_FOUND (and `out_tolerance` as it was), without a message, where
  * there is none. */
@@ -431,7 +462,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_tolerance(const uir_model *mode
 
 typedef struct uir_model_info {
     size_t struct_size;
-    const char *producer;
+    const char *producer; /* this and the other texts live as long as the model */
     int64_t ir_version;
     int64_t opset; /* of ai.onnx */
     uint32_t onnx_node_count;
@@ -448,7 +479,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, ui
 /* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);
 
-/* Names of the devices of this build; NULL past the end. */
+/* Names of the devices of this build, which live as long as the program; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
@@ -458,7 +489,7 @@ typedef struct uir_session_options {
     uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
     /* The caller's threads in place of the session's own: runs task(context, i) once for every i < count (at most
      * `threads`), on any threads, at once or one after the other, and returns when all have ended. Called by the thread
-     * that runs the session. NULL: the session has threads of its own. */
+     * that runs the session, as long as that lives. NULL: the session has threads of its own. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
     void *parallel_user;
     bool trace; /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
@@ -467,7 +498,8 @@ typedef struct uir_session_options {
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
                                                       uir_session **out_session);
 UIR_API void uir_session_destroy(uir_session *session);
-/* Binds an input. The session keeps no copy: `value` must live until the run has ended. dtype and shape are checked here;
+/* Binds an input, until another is bound. The session keeps no copy: `value` must live until the last run with it has
+ * ended. dtype and shape are checked here;
  * dims that several inputs share are checked when the run starts. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
 /* Binds an input to the caller's memory, which is read by every run until another is bound; nothing is copied here.
@@ -507,13 +539,14 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
 /* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running the
  * next one is; the end of that run ends the request. */
 UIR_API void uir_session_cancel(uir_session *session);
-/* Borrowed; valid until the next run or the session's end. */
+/* Borrowed: it lives, with its shape and data, until the next run or the session's end; of an output that is bound, its
+ * data lie in what it is bound to. INVALID_ARGUMENT before a run that went well. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value);
 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
     size_t struct_size;
-    const char *ran_on; /* "interpreter", "vm", "cpu" */
+    const char *ran_on; /* "interpreter", "vm", "cpu"; lives as long as the model */
     double run_ms;
     uint64_t peak_bytes; /* of tensors alive at once */
     uint64_t interpreter_calls;

@@ -310,23 +310,6 @@ static void sessions_are_of_the_models_device(void **state) {
     uir_context_clear_messages(context);
 }
 
-/* A sequence of two tensors, by way of a file. */
-static uir_value *make_sequence(uir_context *context, const char *name) {
-    blob bytes = blob_new();
-    put_text(&bytes, SEQUENCE_NAME, name);
-    put_int(&bytes, SEQUENCE_ELEMENT_TYPE, SEQUENCE_OF_TENSORS);
-    for (int i = 0; i < 2; i++) {
-        float numbers[] = {(float)i, 5};
-        blob tensor = make_tensor("", UIR_DTYPE_F32, 1, (int64_t[]){2});
-        put_bytes(&tensor, TENSOR_RAW, numbers, sizeof numbers);
-        put_message(&bytes, SEQUENCE_TENSOR, tensor);
-    }
-    uir_value *value;
-    uir_status status = sequence_of(context, bytes, &value);
-    if (status != UIR_STATUS_OK) assert_int_equal(status, UIR_STATUS_OUT_OF_MEMORY);
-    return value;
-}
-
 /* What a sequence is and is not asked as a tensor is. */
 static void sequences_have_elements(void **state) {
     uir_context *context = *state;

@@ -3,6 +3,8 @@
 #include "uir/uir.h"
 #include "tools/run/query.h"
 
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TENSOR_KIND = 1 };
@@ -111,6 +113,79 @@ static void a_cancel_before_the_run_is_not_lost(void **state) {
     }
 }
 
+static void *cancel_soon(void *session) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    uir_session_cancel(session);
+    return NULL;
+}
+
+/* A loop that would take years. */
+static void another_thread_cancels_a_run(void **state) {
+    static const char *const devices[] = {"interpreter", "vm"};
+    world w = {0};
+    (void)state;
+    assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 1, (int64_t[]){2}, &w.input), UIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        blob bytes = loop_model((int64_t)1 << 60);
+        uir_model_options options = {.struct_size = sizeof options, .device = devices[i], .no_cache = true};
+        pthread_t thread;
+        uir_value *output;
+        assert_int_equal(uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, &options, &w.model),
+                         UIR_STATUS_OK);
+        blob_free(&bytes);
+        assert_int_equal(uir_session_create(w.model, NULL, &w.session), UIR_STATUS_OK);
+        assert_int_equal(uir_session_set_input(w.session, 0, w.input), UIR_STATUS_OK);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_soon, w.session), 0);
+        assert_int_equal(uir_session_run(w.session), UIR_STATUS_CANCELLED);
+        pthread_join(thread, NULL);
+        assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
+        assert_null(output);
+        uir_session_destroy(w.session);
+        uir_model_destroy(w.model);
+    }
+    uir_value_destroy(w.input);
+    uir_context_destroy(w.context);
+}
+
+/* Each input fits by itself; that the two have one dim is seen when they run. */
+static void shared_dims_are_checked_by_the_run(void **state) {
+    static const char *const devices[] = {"interpreter", "vm"};
+    world w = {0};
+    (void)state;
+    assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        blob graph = blob_new();
+        uir_value *two, *three, *output;
+        put_text(&graph, GRAPH_NAME, "sum");
+        put_message(&graph, GRAPH_INPUT, make_value("a", UIR_DTYPE_F32, "n"));
+        put_message(&graph, GRAPH_INPUT, make_value("b", UIR_DTYPE_F32, "n"));
+        put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+        put_message(&graph, GRAPH_NODE, make_node("Add", "sum", "a,b", "y"));
+        blob bytes = make_model(graph);
+        uir_model_options options = {.struct_size = sizeof options, .device = devices[i], .no_cache = true};
+        assert_int_equal(uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, &options, &w.model),
+                         UIR_STATUS_OK);
+        blob_free(&bytes);
+        assert_int_equal(uir_session_create(w.model, NULL, &w.session), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 1, (int64_t[]){2}, &two), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 1, (int64_t[]){3}, &three), UIR_STATUS_OK);
+        assert_int_equal(uir_session_set_input(w.session, 0, two), UIR_STATUS_OK);
+        assert_int_equal(uir_session_set_input(w.session, 1, three), UIR_STATUS_OK);
+        assert_int_equal(uir_session_run(w.session), UIR_STATUS_BAD_DATA);
+        assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
+        assert_int_equal(uir_session_set_input(w.session, 0, three), UIR_STATUS_OK);
+        assert_int_equal(uir_session_run(w.session), UIR_STATUS_OK);
+        assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_OK);
+        assert_int_equal(uir_value_get_element_count(output), 3);
+        uir_value_destroy(two);
+        uir_value_destroy(three);
+        uir_session_destroy(w.session);
+        uir_model_destroy(w.model);
+    }
+    uir_context_destroy(w.context);
+}
+
 /* A sequence is no tensor, though its elements have the dtype that is wanted. */
 static void kinds_are_checked(void **state) {
     world *w = *state;
@@ -162,6 +237,8 @@ static void no_elements_are_a_size(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_elements_are_a_size),
+        cmocka_unit_test(another_thread_cancels_a_run),
+        cmocka_unit_test(shared_dims_are_checked_by_the_run),
         cmocka_unit_test_setup_teardown(statistics_are_of_the_last_run, begin, end),
         cmocka_unit_test_setup_teardown(a_cancel_before_the_run_is_not_lost, begin, end),
         cmocka_unit_test_setup_teardown(a_cancel_before_the_run_is_not_lost, begin_vm, end),

@@ -250,10 +250,11 @@ static void test_same_bytes_and_no_warnings(void **state) {
     close_model(&m);
 }
 
-static void count_steps(void *user, uint32_t done, uint32_t total) {
+static bool count_steps(void *user, uint32_t done, uint32_t total) {
     uint32_t *steps = user;
     assert_int_equal(done, ++steps[0]);
     steps[1] = total;
+    return false;
 }
 
 static void test_folder_of_source(void **state) {

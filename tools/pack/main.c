@@ -24,9 +24,9 @@ static void on_signal(int number) {
 }
 
 static bool show_progress(void *user, const char *stage, double fraction) {
-    (void)user, (void)fraction;
-    progress_set(stage);
-    return cancelled;
+    (void)user;
+    progress_set_part(stage, fraction);
+    return false;
 }
 
 /* ---- devices ---- */

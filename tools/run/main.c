@@ -1,5 +1,5 @@
 /* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "debug.h"
 #include "clock.h"
 #include "info.h"
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,31 +26,35 @@
 static uir_session *volatile running_sessions[STEADY_MAX_SESSIONS];
 static volatile sig_atomic_t caught_signal;
 
-static volatile bool check_cancelled;
+static volatile bool cancelled; /* loads, waits, checks */
 
 static void on_signal(int number) {
     if (caught_signal) _exit(128 + number); /* again: at once */
     caught_signal = number;
-    check_cancelled = true;
+    cancelled = true;
     for (size_t i = 0; i < STEADY_MAX_SESSIONS; i++) {
         uir_session *session = running_sessions[i];
         if (session) uir_session_cancel(session);
     }
 }
 
-/* When the answer was there and only the compile of kernels held the process; 0: it is not yet. */
-static double answered_ms;
-#define LINGER_MS 500 /* so long the compile may still take to end as a whole */
+/* The answer is there and only the compile of kernels holds the process: so long it may still take to end as a whole.
+ */
+#define LINGER_US 500000
+static volatile sig_atomic_t lingered, compiled_some;
 
 /* The compile is broken off once something of it is done, which is kept: each start gets further. */
-static bool is_over(double fraction) {
-    return answered_ms > 0 && fraction > 0 && now_ms() - answered_ms >= LINGER_MS;
+static void on_alarm(int number) {
+    (void)number;
+    lingered = 1;
+    if (compiled_some) cancelled = true;
 }
 
 static bool show_progress(void *user, const char *stage, double fraction) {
     debug_stage(user, stage);
-    progress_set(stage);
-    return caught_signal != 0 || is_over(fraction);
+    progress_set_part(stage, fraction);
+    compiled_some = fraction > 0;
+    return lingered && compiled_some;
 }
 
 /* ---- one case ---- */
@@ -138,9 +143,9 @@ static void show_check(void *user, const uir_check_line *line) {
 static bool show_check_progress(void *user, const char *stage, double fraction) {
     char what[64];
     (void)user;
-    snprintf(what, sizeof what, fraction > 0 ? "checking: %s, %.0f %%" : "checking: %s", stage, fraction * 100);
-    progress_set(what);
-    return caught_signal != 0;
+    snprintf(what, sizeof what, "checking: %s", stage);
+    progress_set_part(what, fraction);
+    return false;
 }
 
 static uir_status check_case(uir_context *context, const run_options *options, const run_case *c) {
@@ -149,7 +154,7 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .all = !strcmp(options->check, "all"),
                                      .rtol = options->has_rtol ? options->rtol : 0,
                                      .atol_relative = options->has_atol_relative ? options->atol_relative : 0,
-                                     .cancel = &check_cancelled,
+                                     .cancel = &cancelled,
                                      .report = show_check,
                                      .progress = show_check_progress,
                                      .user = (void *)(uintptr_t)options,
@@ -308,7 +313,7 @@ static uir_status reduce(uir_context *context, uir_model *model, const run_optio
     for (size_t i = 0; i < (count ? count : 1) && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);
-        if (status == UIR_STATUS_OK) status = reduce_case(context, model, options, &c, &check_cancelled);
+        if (status == UIR_STATUS_OK) status = reduce_case(context, model, options, &c, &cancelled);
         progress_hide();
         case_free(&c);
     }
@@ -463,8 +468,13 @@ static double wait_for_kernels(uir_context *context, uir_model *model, const run
 static void finish_compiling(uir_context *context, uir_model *model, const run_options *options) {
     (void)output_flush();
     report_messages(context, options->quiet);
-    answered_ms = now_ms();
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = LINGER_US}, NULL);
+    compiled_some = 0; /* what the load told was of the load */
     uir_status status = uir_model_wait(model);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
     if (status != UIR_STATUS_CANCELLED) {
         warn_of_vm(context, options, 0);
@@ -510,8 +520,11 @@ static uir_status run(const run_options *options) {
                                   .dump_source = options->dump_source,
                                   .source = options->source,
                                   .overwrite_source = options->force};
-    uir_model_options model_options = {
-        .struct_size = sizeof model_options, .progress = show_progress, .progress_user = &debug, .debug = &debugged};
+    uir_model_options model_options = {.struct_size = sizeof model_options,
+                                       .progress = show_progress,
+                                       .progress_user = &debug,
+                                       .debug = &debugged,
+                                       .cancel = &cancelled};
     model_options.describe = options->info;
     model_options.device = options->can_run || options->reduce || options->info ? "interpreter" : options->device;
     model_options.wait = options->no_vm;

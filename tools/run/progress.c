@@ -94,6 +94,12 @@ void progress_set(const char *what) {
     pthread_mutex_unlock(&state.mutex);
 }
 
+void progress_set_part(const char *what, double fraction) {
+    char line[sizeof state.what];
+    snprintf(line, sizeof line, "%.*s, %.0f %%", (int)sizeof line - 10, what, fraction * 100);
+    progress_set(line);
+}
+
 void progress_hide(void) {
     if (!state.running) return;
     pthread_mutex_lock(&state.mutex);

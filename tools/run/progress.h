@@ -9,6 +9,7 @@
 void progress_start(void);
 /* What is done now; printable text, which is copied. */
 void progress_set(const char *what);
+void progress_set_part(const char *what, double fraction); /* 0..1 of the whole */
 /* Removes the line. Between hide and the next set nothing is shown. */
 void progress_hide(void);
 void progress_stop(void);

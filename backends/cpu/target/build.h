@@ -33,8 +33,8 @@ typedef struct uir_cpu_build_options {
     bool overwrite; /* files there that were edited since, or that nothing wrote for kernels; else INVALID_ARGUMENT */
     const uir_cpu_keeper *keeper; /* NULL: none */
     /* After each of `total` steps that this build took itself, on the caller's thread; may be NULL. `done` counts what
-     * was kept, too. */
-    void (*progress)(void *user, uint32_t done, uint32_t total);
+     * was kept, too. True ends the build with CANCELLED. */
+    bool (*progress)(void *user, uint32_t done, uint32_t total);
     void *progress_user;
 } uir_cpu_build_options;
 

@@ -218,7 +218,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         UIR_TRY(judge(&children[i], state, diagnostics));
         if (jobs->finished) jobs->finished(jobs->finished_user, children[i].job);
         jobs->done++;
-        if (o->progress) o->progress(o->progress_user, jobs->done, jobs->total);
+        if (o->progress && o->progress(o->progress_user, jobs->done, jobs->total)) return UIR_STATUS_CANCELLED;
     }
     return UIR_STATUS_OK;
 }
