@@ -277,7 +277,7 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);
     UIR_TRY(uir_evaluate_pending(d));
-    if (d->split) return UIR_STATUS_OK;
+    if (d->split || d->enter.id) return UIR_STATUS_OK;
     return bind_outputs(d, node, context.outputs);
 }
 
@@ -313,26 +313,68 @@ static uir_status decompose_node(uir_decomposer *d, const uir_node_info *node, u
     return poison_outputs(d, node);
 }
 
-uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
-                                    uir_graph_id target_graph) {
-    uir_decomposer *d = decomposer;
-    uint32_t count = uir_graph_get(d->source, source_graph)->nodes.count;
-    for (uint32_t i = first; i < count; i++) {
-        /* A copy: rules of control flow come back here, and the source's arrays may move. */
-        uir_node_info node = *uir_node_get(d->source, uir_graph_get(d->source, source_graph)->nodes.data[i]);
-        d->may_split = i + 1 < count;
-        d->split = false;
-        UIR_TRY(decompose_node(d, &node, target_graph));
-        if (d->split) {
-            d->split = false;
-            return uir_decomposer_split(d, source_graph, i, target_graph);
-        }
+static uir_status enter_branch(uir_decomposer *d, uir_graph_id graph, uint32_t position, const uir_node_info *node,
+                               const uir_walk_frame **frame) {
+    uir_walk_frame *inner;
+    UIR_TRY_ALLOCATE(inner, uir_arena_allocate(d->scratch, sizeof *inner));
+    *inner = (uir_walk_frame){*frame, graph, position + 1, *node};
+    *frame = inner;
+    return UIR_STATUS_OK;
+}
+
+/* The results of the branch `graph` are those of its If. */
+static uir_status leave_branch(uir_decomposer *d, uir_graph_id graph, const uir_node_info *node) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        uir_value_id result;
+        bool poisoned = false;
+        if (!node->outputs[i].id) continue;
+        UIR_TRY(uir_decomposer_map(d, uir_graph_get(d->source, graph)->outputs.data[i], &result, &poisoned));
+        if (poisoned)
+            d->poisoned[node->outputs[i].id] = true;
+        else
+            UIR_TRY(uir_decomposer_bind(d, node->outputs[i], result));
     }
     return UIR_STATUS_OK;
 }
 
+uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
+                                    const uir_walk_frame *frame, uir_graph_id target_graph) {
+    uir_decomposer *d = decomposer;
+    uir_graph_id graph = source_graph;
+    uint32_t i = first;
+    for (;;) {
+        uint32_t count = uir_graph_get(d->source, graph)->nodes.count;
+        if (i == count && !frame) return UIR_STATUS_OK;
+        if (i == count) {
+            UIR_TRY(leave_branch(d, graph, &frame->node));
+            graph = frame->graph;
+            i = frame->next;
+            frame = frame->outer;
+            continue;
+        }
+        /* A copy: rules of control flow come back here, and the source's arrays may move. */
+        uir_node_info node = *uir_node_get(d->source, uir_graph_get(d->source, graph)->nodes.data[i]);
+        d->may_split = i + 1 < count || frame;
+        d->split = false;
+        d->enter = (uir_graph_id){0};
+        UIR_TRY(decompose_node(d, &node, target_graph));
+        uir_graph_id branch = d->enter;
+        bool split = d->split;
+        d->split = false;
+        d->enter = (uir_graph_id){0};
+        if (split) return uir_decomposer_split(d, graph, i, frame, target_graph);
+        if (branch.id) {
+            UIR_TRY(enter_branch(d, graph, i, &node, &frame));
+            graph = branch;
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+}
+
 uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph) {
-    return uir_decomposer_walk_from(decomposer, source_graph, 0, target_graph);
+    return uir_decomposer_walk_from(decomposer, source_graph, 0, NULL, target_graph);
 }
 
 /* ---- the whole ---- */

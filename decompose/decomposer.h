@@ -39,24 +39,35 @@ typedef struct uir_decomposer {
     uir_status status; /* what the whole ends with: UNSUPPORTED only when nothing worse was met */
     bool quiet;        /* the failure at hand follows from one already reported */
     bool split;        /* the node at hand is an If whose branches give tensors of different ranks: see split.c */
-    bool may_split;    /* more nodes follow the one at hand in its graph */
+    uir_graph_id
+        enter;      /* the node at hand is an If whose condition is known: the branch that it takes, of the source */
+    bool may_split; /* more nodes follow the one at hand in its graph */
     uir_vector(uir_list_form) forms;  /* by target value; those beyond have none */
     const uir_list_form *input_forms; /* of the inputs of the body that is made next; NULL: none are lists */
     bool is_trial;                    /* the body at hand is made to find types: what cannot be made is left out */
     bool keeps_sequences;             /* the loop at hand carries sequences as they are */
 } uir_decomposer;
 
+/* The branches that a walk is in, because their conditions are known: where it goes on after each. What follows the
+ * innermost node is so all that follows in the graph that the walk began in. */
+typedef struct uir_walk_frame {
+    const struct uir_walk_frame *outer;
+    uir_graph_id graph; /* that holds the If */
+    uint32_t next;      /* the position after it */
+    uir_node_info node; /* the If */
+} uir_walk_frame;
+
 /* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only for what ends the whole (memory, a
  * limit); problems of single nodes are recorded in the decomposer. */
 uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph);
-/* The same for the nodes from position `first` on. */
+/* The same for the nodes from position `first` on, and what follows the frames, which may be NULL. */
 uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
-                                    uir_graph_id target_graph);
+                                    const uir_walk_frame *frame, uir_graph_id target_graph);
 /* What follows the If at position `position` is decomposed once for each branch, inside it; the outputs of the source
  * graph become results of the If. A branch for which the rest makes no sense is left out and must not be taken at run
  * time. */
 uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t position,
-                                uir_graph_id target_graph);
+                                const uir_walk_frame *frame, uir_graph_id target_graph);
 void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status);
 /* The target's value; a constant is carried over on first use. *out_poisoned when it could not be made. */
 uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,

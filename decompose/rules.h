@@ -99,6 +99,8 @@ uir_value_id uir_rule_scalar(uir_rule_context *context, uir_value_id value);
 /* Decomposes a subgraph of the source into a new graph of the new module whose inputs are `input_types`. */
 uir_status uir_rule_subgraph(uir_rule_context *context, const char *attribute, const uir_type *input_types,
                              uint32_t input_count, uir_graph_id *out_graph);
+/* The node is what a subgraph without inputs gives: the walk goes on in it, and after it behind the node. */
+uir_status uir_rule_enter(uir_rule_context *context, const char *attribute);
 /* Decomposes a subgraph in place: its nodes go to the builder's graph, its inputs are `inputs`. */
 uir_status uir_rule_inline(uir_rule_context *context, const char *attribute, const uir_value_id *inputs,
                            uint32_t input_count, uir_value_id *out_outputs, uint32_t output_count);

@@ -71,8 +71,7 @@ uir_status uir_rule_if(uir_rule_context *context) {
     uir_value_id condition = uir_rule_input(context, 0);
     double known;
     if (uir_rule_constant_number(context, condition, &known))
-        return uir_rule_inline(context, known ? "then_branch" : "else_branch", NULL, 0, context->outputs,
-                               context->output_count);
+        return uir_rule_enter(context, known ? "then_branch" : "else_branch");
     bool may_split = context->decomposer->may_split; /* before the branches are walked */
     uint32_t first_own = uir_dims_symbol_count(b->module->dims);
     uir_graph_id branches[2];

@@ -10,6 +10,7 @@ typedef struct splitting {
     uir_decomposer *decomposer;
     uir_graph_id source_graph, target_graph;
     uint32_t position;
+    const uir_walk_frame *frame;
     const uir_node_info *node;
     uir_value_id *open; /* outputs of the source graph that are not made yet */
     uint32_t open_count;
@@ -28,7 +29,9 @@ static uir_status take_snapshot(splitting *s) {
     uint32_t count = d->source->values.count + 1u;
     UIR_TRY_ALLOCATE(s->map, uir_arena_copy(d->scratch, d->map, count * sizeof *s->map));
     UIR_TRY_ALLOCATE(s->poisoned, uir_arena_copy(d->scratch, d->poisoned, count * sizeof *s->poisoned));
-    const uir_graph_info *graph = uir_graph_get(d->source, s->source_graph);
+    uir_graph_id root = s->source_graph;
+    for (const uir_walk_frame *frame = s->frame; frame; frame = frame->outer) root = frame->graph;
+    const uir_graph_info *graph = uir_graph_get(d->source, root);
     UIR_TRY_ALLOCATE(s->open, uir_arena_allocate_array(d->scratch, graph->outputs.count + 1u, sizeof *s->open));
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         uir_value_id output = graph->outputs.data[i];
@@ -62,7 +65,7 @@ static uir_status follow(const splitting *s, bool taken, uir_graph_id graph) {
     for (uint32_t i = 0; i < s->node->output_count; i++)
         if (s->node->outputs[i].id) UIR_TRY(uir_decomposer_bind(d, s->node->outputs[i], outputs[i]));
     uint32_t failures = d->failures;
-    UIR_TRY(uir_decomposer_walk_from(d, s->source_graph, s->position + 1, graph));
+    UIR_TRY(uir_decomposer_walk_from(d, s->source_graph, s->position + 1, s->frame, graph));
     return d->failures == failures ? UIR_STATUS_OK : d->status;
 }
 
@@ -118,13 +121,14 @@ static uir_status build_if(const splitting *s, uir_rule_context *context, uir_va
 }
 
 uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t position,
-                                uir_graph_id target_graph) {
+                                const uir_walk_frame *frame, uir_graph_id target_graph) {
     uir_decomposer *d = decomposer;
     uir_node_info node = *uir_node_get(d->source, uir_graph_get(d->source, source_graph)->nodes.data[position]);
     splitting s = {.decomposer = d,
                    .source_graph = source_graph,
                    .target_graph = target_graph,
                    .position = position,
+                   .frame = frame,
                    .node = &node};
     uir_rule_context context;
     uir_value_id condition;

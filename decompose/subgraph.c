@@ -95,6 +95,17 @@ static uir_status place(uir_rule_context *context, uir_graph_id source, const ui
     return walk(context, source, context->builder.graph, out_outputs);
 }
 
+uir_status uir_rule_enter(uir_rule_context *context, const char *attribute) {
+    uir_graph_id source;
+    const uir_graph_info *graph = source_graph(context, attribute, 0, &source);
+    if (!graph) return context->builder.status;
+    if (graph->outputs.count != context->output_count)
+        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s gives %u values instead of %u",
+                                attribute, graph->outputs.count, context->output_count);
+    context->decomposer->enter = source;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_rule_inline(uir_rule_context *context, const char *attribute, const uir_value_id *inputs,
                            uint32_t input_count, uir_value_id *out_outputs, uint32_t output_count) {
     if (context->builder.status != UIR_STATUS_OK) return context->builder.status;
