@@ -178,6 +178,10 @@ static void shared_dims_are_checked_by_the_run(void **state) {
         assert_int_equal(uir_session_run(w.session), UIR_STATUS_OK);
         assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_OK);
         assert_int_equal(uir_value_get_element_count(output), 3);
+        /* After a run that did not go well there is none, though there was one before. */
+        assert_int_equal(uir_session_set_input(w.session, 1, two), UIR_STATUS_OK);
+        assert_int_equal(uir_session_run(w.session), UIR_STATUS_BAD_DATA);
+        assert_int_equal(uir_session_get_output(w.session, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
         uir_value_destroy(two);
         uir_value_destroy(three);
         uir_session_destroy(w.session);
