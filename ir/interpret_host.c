@@ -237,9 +237,16 @@ uir_status uir_interpret_random_uniform(uir_call *call) {
     UIR_TRY(open_random(call, &result, &state));
     double low = uir_node_float(call->module, call->node, "low", 0),
            high = uir_node_float(call->module, call->node, "high", 1);
-    for (uint64_t i = 0; i < result->element_count; i++)
-        uir_dtype_store_double(result->dtype, result->data, i, low + (high - low) * next_uniform(&state),
-                               UIR_ROUND_NEAREST_EVEN);
+    /* Below `high`: what rounding takes there is drawn again, unless the dtype has nothing between the two. */
+    enum { MOST_TRIES = 64 };
+    for (uint64_t i = 0; i < result->element_count; i++) {
+        bool above = true;
+        for (int tries = 0; tries < MOST_TRIES && above; tries++) {
+            uir_dtype_store_double(result->dtype, result->data, i, low + (high - low) * next_uniform(&state),
+                                   UIR_ROUND_NEAREST_EVEN);
+            above = high > low && uir_dtype_load_double(result->dtype, result->data, i) >= high;
+        }
+    }
     return UIR_STATUS_OK;
 }
 
