@@ -219,8 +219,8 @@ static uir_status open_random(uir_call *call, uir_tensor **out_result, uint64_t 
     int64_t shape[UIR_MAX_RANK];
     uint32_t rank;
     UIR_TRY(uir_call_dims(call, "dims", shape, &rank));
-    /* The seed alone decides when it is given, else the ONNX node, whatever became of the module since; a node in a loop
-     * draws anew each time. */
+    /* The seed alone decides when it is given, else the ONNX node, whatever became of the module since; a node in a
+     * loop draws anew each time. */
     uint64_t turn;
     UIR_TRY(uir_interpreter_next_draw(call, &turn));
     bool given = uir_node_find_attribute(call->module, call->node, "seed") != NULL;
