@@ -100,6 +100,7 @@ void uir_session_destroy(uir_session *session) {
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
     drop_outputs(session);
     uir_runtime_destroy(session->runtime);
+    uir_runtime_destroy(session->costing);
     if (session->call.context) uir_call_end(&session->call, UIR_STATUS_OK, "a session");
     if (session->inputs) uir_release(allocator, session->inputs, inputs * sizeof *session->inputs);
     if (session->outputs) uir_release(allocator, session->outputs, outputs * sizeof *session->outputs);
@@ -544,21 +545,41 @@ uir_status uir_session_get_output(uir_session *session, size_t index, uir_value 
 }
 
 /* ---- cost ---- */
+static void run_nothing(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context) {
+    (void)user, (void)count, (void)task, (void)context;
+}
+
+/* With outputs bound as the session's are. */
+static uir_status prepare_costing(uir_session *session) {
+    const uir_runtime_options options = {.threads = session->threads, .parallel = run_nothing};
+    if (!session->costing)
+        UIR_TRY(uir_runtime_create(session->model->package, &options, &session->model->context->allocator,
+                                   &session->call.diagnostics, &session->costing));
+    for (uint32_t i = 0; i < session->model->output_count; i++) {
+        const uir_bound_output *bound = &session->bound[i];
+        UIR_TRY(bound->strided
+                    ? uir_runtime_bind_output_strided(session->costing, i, bound->strides, bound->data, bound->capacity)
+                    : uir_runtime_bind_output(session->costing, i, bound->data, bound->capacity));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status get_cost(uir_session *session, const uir_dim_binding *bindings, size_t count, uir_cost *out) {
     const uir_model *model = session->model;
     int64_t shape[UIR_API_MAX_RANK];
     uir_runtime_cost cost;
     *out = (uir_cost){0};
+    UIR_TRY(prepare_costing(session));
     for (uint32_t i = 0; i < model->input_count; i++) {
         const uir_port *port = &model->inputs[i].port;
         if (port->kind != UIR_VALUE_TENSOR || !port->rank_known || port->rank > UIR_API_MAX_RANK)
             return uir_error(&session->call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                              "input '%s' is no tensor of a known rank", port->name);
         UIR_TRY(model->table->get_input_shape(&session->call, model, i, bindings, count, shape));
-        UIR_TRY(uir_runtime_set_input(session->runtime, i, port->dtype, port->rank, shape, NULL));
+        UIR_TRY(uir_runtime_set_input(session->costing, i, port->dtype, port->rank, shape, NULL));
     }
-    UIR_TRY(uir_runtime_plan(session->runtime, &out->tensor_bytes));
-    UIR_TRY(uir_runtime_count_cost(session->runtime, &cost));
+    UIR_TRY(uir_runtime_plan(session->costing, &out->tensor_bytes));
+    UIR_TRY(uir_runtime_count_cost(session->costing, &cost));
     out->scratch_bytes = cost.scratch_bytes;
     out->weight_bytes = uir_package_get_facts(model->package).weight_bytes;
     out->dram_bytes = cost.dram_bytes;
@@ -586,8 +607,8 @@ uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bin
 uir_status uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
     uir_call call;
     uir_runtime_launch_cost cost;
-    if (!session->runtime || index > UINT32_MAX ||
-        !uir_runtime_get_launch_cost(session->runtime, (uint32_t)index, &cost))
+    if (!session->costing || index > UINT32_MAX ||
+        !uir_runtime_get_launch_cost(session->costing, (uint32_t)index, &cost))
         return UIR_STATUS_NOT_FOUND;
     uir_launch_cost known = {.kernel = cost.kernel,
                              .name = cost.node,

@@ -171,8 +171,8 @@ typedef struct uir_cost {
 } uir_cost;
 /* The cost of a run in which every named dim has the given value and every other free dim of the inputs is 1. Dims that
  * only a run's data tell are taken to be unknown: what depends on them is not counted, and loops count one iteration.
- * The session's inputs stay bound. NOT_FOUND for a name that is no dim of an input; UNSUPPORTED in a session of the
- * interpreter; other statuses as for a run with such inputs. */
+ * The session's inputs stay bound, its outputs and statistics as they are. NOT_FOUND for a name that is no dim of an
+ * input; UNSUPPORTED in a session of the interpreter; other statuses as for a run with such inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bindings,
                                                         size_t binding_count, uir_cost *out_cost);
 

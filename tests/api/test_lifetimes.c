@@ -175,6 +175,15 @@ static void run_a_session(uir_context *context, uir_model *model) {
     assert_ptr_equal(again, y);
     const int64_t dims[2] = {5, 3};
     int64_t out_dims[2];
+    uir_cost cost = {.struct_size = sizeof cost};
+    uir_status costed = uir_session_get_cost(session, &(uir_dim_binding){"batch", 5000}, 1, &cost);
+    assert_int_equal(costed, *statistics.ran_on == 'i' ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_OK);
+    assert_int_equal(uir_session_get_output(session, 0, &again), UIR_STATUS_OK);
+    assert_ptr_equal(again, y);
+    assert_int_equal(uir_session_get_output(session, 1, &again), UIR_STATUS_OK); /* the first time after it */
+    assert_true(uir_value_get_shape(again)[0] == 2 && uir_value_get_double(again, 5) == -6);
+    uir_node_statistics node;
+    assert_true(query_node(session, 0, &node));
     assert_int_equal(uir_session_get_output_shape(session, &(uir_input_shape){2, dims}, 1, 0, out_dims), UIR_STATUS_OK);
     assert_true(out_dims[0] == 5 && shape[0] == 2 && shape[1] == 3);
     for (int i = 0; i < 6; i++) assert_true(data[i] == (float)i + (float)(i % 3));
