@@ -303,42 +303,22 @@ static bool is_under(const uir_tactic *t, uint32_t statement, uint32_t loop) {
     return false;
 }
 
-typedef struct touched {
-    bool *written, *read; /* per tensor */
-} touched;
-
-static uir_status find_touched(uir_tactic *t, uint32_t statement, touched *out) {
-    size_t count = t->f->tensors.count;
-    if (!out->written) UIR_TRY_ALLOCATE(out->written, uir_arena_allocate_array(&t->f->arena, 2 * count, sizeof(bool)));
-    out->read = out->written + count;
-    memset(out->written, 0, 2 * count * sizeof(bool));
-    uir_tactic_mark_touched(t, statement, out->written, out->read);
-    return UIR_STATUS_OK;
-}
-
-/* Does one write what the other reads? Only then can it be computed where that is. */
-static bool feeds(const uir_tactic *t, const touched *from, const touched *to) {
-    for (uint32_t i = 0; i < t->f->tensors.count; i++)
-        if (from->written[i] && to->read[i]) return true;
-    return false;
-}
-
 /* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
 static uir_status compute_producers(uir_tactic *t, uint32_t loop) {
-    touched there = {0}, own = {0};
+    uir_tactic_touched there = {0}, own = {0};
     for (bool again = true; again;) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         again = false;
-        UIR_TRY(find_touched(t, loop, &there));
+        UIR_TRY(uir_tactic_find_touched(t, loop, &there));
         for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
             uint32_t b = blocks[i - 1];
             const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, b)->first_child);
             if (is_under(t, b, loop) || s->kind == UIR_LOOP_STATEMENT_INIT) continue;
             bool made = uir_tactic_is_temp(t, s->targets[0].tensor);
-            UIR_TRY(find_touched(t, b, &own));
-            if (made && feeds(t, &own, &there))
+            UIR_TRY(uir_tactic_find_touched(t, b, &own));
+            if (made && uir_tactic_feeds(t, &own, &there))
                 UIR_TRY(asked(uir_schedule_compute_at(t->s, b, loop), &again));
-            else if (!made && feeds(t, &there, &own))
+            else if (!made && uir_tactic_feeds(t, &there, &own))
                 UIR_TRY(asked(uir_schedule_reverse_compute_at(t->s, b, loop), &again));
         }
     }

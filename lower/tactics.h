@@ -31,8 +31,14 @@ static inline const uir_loop_statement *uir_tactic_at(const uir_tactic *t, uint3
 void uir_tactic_add_cost(const uir_loop_function *f, uint32_t expression, uir_tactic_cost *out);
 /* How often the blocks read a tensor. */
 uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_read_as_index);
-/* Which tensors a statement, or the blocks under it, write, and which they read: a flag per tensor, set or left. */
-void uir_tactic_mark_touched(const uir_tactic *t, uint32_t statement, bool *written, bool *read);
+/* Which tensors a statement, or the blocks under it, write and read: a flag per tensor. What a reduction goes on from
+ * it reads too, but nothing is computed for that. Begins as {0}; used again it takes no memory. */
+typedef struct uir_tactic_touched {
+    bool *written, *read;
+} uir_tactic_touched;
+uir_status uir_tactic_find_touched(uir_tactic *t, uint32_t statement, uir_tactic_touched *out);
+/* Does one write what the other reads? Only then can it be computed where that is. */
+bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const uir_tactic_touched *to);
 /* Of a block; NULL: it has several. */
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block);
 bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor);

@@ -55,15 +55,28 @@ static void mark_loads(const uir_loop_function *f, uint32_t expression, bool *re
     for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) mark_loads(f, e->arguments[i], read);
 }
 
-/* What a reduction goes on from it reads too, but nothing is computed for that. */
-void uir_tactic_mark_touched(const uir_tactic *t, uint32_t statement, bool *written, bool *read) {
+static void mark_touched(const uir_tactic *t, uint32_t statement, const uir_tactic_touched *out) {
     const uir_loop_statement *s = uir_tactic_at(t, statement);
-    for (uint32_t i = 0; i < s->target_count; i++) written[s->targets[i].tensor] = true;
-    for (uint32_t i = 0; i < s->value_count; i++) mark_loads(t->f, s->values[i], read);
+    for (uint32_t i = 0; i < s->target_count; i++) out->written[s->targets[i].tensor] = true;
+    for (uint32_t i = 0; i < s->value_count; i++) mark_loads(t->f, s->values[i], out->read);
     for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_BLOCK && i < s->iter_count; i++)
-        if (s->iters[i].data) read[s->iters[i].from.tensor] = true;
-    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
-        uir_tactic_mark_touched(t, c, written, read);
+        if (s->iters[i].data) out->read[s->iters[i].from.tensor] = true;
+    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next) mark_touched(t, c, out);
+}
+
+uir_status uir_tactic_find_touched(uir_tactic *t, uint32_t statement, uir_tactic_touched *out) {
+    size_t count = t->f->tensors.count;
+    if (!out->written) UIR_TRY_ALLOCATE(out->written, uir_arena_allocate_array(&t->f->arena, 2 * count, sizeof(bool)));
+    out->read = out->written + count;
+    memset(out->written, 0, 2 * count * sizeof(bool));
+    mark_touched(t, statement, out);
+    return UIR_STATUS_OK;
+}
+
+bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const uir_tactic_touched *to) {
+    for (uint32_t i = 0; i < t->f->tensors.count; i++)
+        if (from->written[i] && to->read[i]) return true;
+    return false;
 }
 
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block) {

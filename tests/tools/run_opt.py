@@ -266,6 +266,20 @@ def test_results_are_held_to_what_the_model_states():
         for command in ([c.model], [text, "--constants", c.model]):
             done = run(OPT, *command, "--run", "--data", c.path("data"))
             expect(done.returncode == 1 and "info.json" in done.out, f"as stated: {command}", done)
+        # What is JSON is read, whatever else stands there; what is not states nothing.
+        deep = "[" * 62 + "]" * 62
+        for text in ('{"rtol":1e-5}', ' {"a" : [1, -2.5E+3, {"b": null}, true, "\\ud83d\\ude00\\n\u00e9"], "rtol": 0.00001}\n',
+                     '{"tolerance":{"atol":0,"rtol":1E-5,"x":[]}}', '{"d": ' + deep + ', "rtol": 1e-5}'):
+            c.write("info.json", text)
+            done = run(OPT, c.model, "--run", "--data", c.path("data"))
+            expect(done.returncode == 1 and "info.json" in done.out, f"as stated: {text}", done)
+        for text in ("", "{", '{"rtol":1e-5', '{"rtol":1e-5,}', '{"rtol":01e-5}', "{'rtol':1e-5}", '{"rtol":1e-5} x', '{"rtol":.1}',
+                     '{"rtol":"1e-5"}', '{"rtol":-1}', '{"rtol":1e}', '{"x":"\\ud83d","rtol":1e-5}', '{"x":"\\q","rtol":1e-5}',
+                     '{"x":"a\nb","rtol":1e-5}', '{"x":"\\u12g4","rtol":1e-5}', '{"x":"', '[1,2', '{"rtol" 1e-5}', "nul",
+                     '{"d": [[' + deep + ']], "rtol": 1e-5}', '{"rtol":1e-5}\0'):
+            c.write("info.json", text)
+            done = run(OPT, c.model, "--run", "--data", c.path("data"))
+            expect(done.returncode == RAN and "default of the dtype" in done.out, f"nothing stated: {text!r}", done)
 
 
 def test_the_onnx_stage_reads_back():
