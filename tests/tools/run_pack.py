@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
-                 is_clean, main, make_model, run, save, value, write_set)
+                 external_model, is_clean, main, make_model, product_model, run, save, value, write_set)
 
 NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
 
@@ -458,6 +458,25 @@ def test_wrong_usage():
         for option in ("--help", "-h", "--version"):
             done = run(PACK, option)
             expect(done.returncode == RAN and done.out and not done.stderr and is_clean(done.stdout), option, done)
+
+
+def test_data_that_lies_elsewhere():
+    """--external-data: what the model's file leaves out is found there, and is in the package."""
+    with Case() as c:
+        m = os.path.join(c.path("m"), "model.onnx")
+        os.makedirs(c.path("m")), os.makedirs(c.path("weights"))
+        save(external_model("w.bin"), m)
+        with open(os.path.join(c.path("weights"), "w.bin"), "wb") as f:
+            f.write(product_model().graph.initializer[0].raw_data)
+        made = [PACK, m, "-o", c.path("m.uir"), "--no-native"]
+        fails(BAD_FILE, "w.bin", command=made)
+        fails(BAD_FILE, "w.bin", command=[*made, "--external-data", c.path("m")])
+        done = run(*made, "--external-data", c.path("weights"))
+        expect(done.returncode == RAN, "data in the folder that is named", done)
+        shutil.rmtree(c.path("weights"))
+        write_set(c.path("data"), c.x, c.y)
+        done = run(RUN_PACKAGE, c.path("m.uir"), "--data", c.path("data"))
+        expect(done.returncode == RAN and "agrees" in done.out, "the package without the data", done)
 
 
 def test_bad_models_and_places():
