@@ -4,6 +4,7 @@ In: the programs in $UIR_BIN.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -158,17 +159,34 @@ def hostile_model(name, op="Relu"):
                       [value(name + "o", None)])
 
 
+class Lacking(Exception):
+    """What a test needs is not on this machine: it is skipped, for the reason that this says."""
+
+
+def need_program(name):
+    if not shutil.which(name):
+        raise Lacking(f"{name} is not installed")
+
+
+def need_processes():
+    if not os.path.exists("/proc/self/stat"):
+        raise Lacking("there is no /proc to look for processes in")
+
+
 def main(names):
     """Runs the test_ functions among the names, or those that hold a word of the command line."""
     tests = [(name, t) for name, t in sorted(names.items()) if name.startswith("test_")]
     if len(sys.argv) > 1:
         tests = [(name, t) for name, t in tests if any(word in name for word in sys.argv[1:])]
-    failed = 0
+    failed = skipped = 0
     for name, test in tests:
         try:
             test()
+        except Lacking as reason:
+            skipped += 1
+            print(f"skip: {name}: {reason}", flush=True)
         except (AssertionError, subprocess.TimeoutExpired) as e:
             failed += 1
             print(f"{name}: {e}", flush=True)
-    print(f"{len(tests) - failed} passed, {failed} failed, 0 skipped")
+    print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0

@@ -21,7 +21,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, expect,
+from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, Lacking, expect,
                  external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
                  write_set)
 
@@ -1129,7 +1129,10 @@ def test_signals_during_a_check():
 
 def on_terminal(*command, columns=80, env=None):
     """What the command shows on a terminal of that width, and its exit code."""
-    child, end = pty.fork()
+    try:
+        child, end = pty.fork()
+    except OSError as error:
+        raise Lacking(f"there is no pseudo-terminal: {error}") from error
     if child == 0:
         import fcntl
         import termios

@@ -17,7 +17,8 @@ import time
 
 import numpy as np
 
-from cli import BAD_FILE, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Case, expect, fails, main, run, write_set
+from cli import (BAD_FILE, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Case, Lacking, expect, fails, main, need_processes,
+                 need_program, run, write_set)
 
 STRICT = ["--no-vm", "--no-fallback"]
 
@@ -110,6 +111,7 @@ exec cc "$@"
 
 def is_alive(process):
     """Whether it stays: what was killed may take a while to go on a busy machine."""
+    need_processes()
     deadline = time.time() + 20
     while time.time() < deadline:
         try:
@@ -253,8 +255,7 @@ def test_a_full_disk():
             c.clean(f"{blocks} blocks")
         c.works("after files that are too large")
         if run("unshare", "-rm", "true").returncode:
-            print("skip: test_a_full_disk: no file system can be mounted")
-            return
+            raise Lacking("no file system can be mounted")
         place = os.path.join(c.plain, "small")
         os.mkdir(place)
         for size in (4, 8, 16, 24, 32, 48):
@@ -321,9 +322,9 @@ def test_dims_outside_the_facts():
 
 
 def test_a_processor_without_avx():
-    if not shutil.which("qemu-x86_64") or os.uname().machine != "x86_64":
-        print("skip: test_a_processor_without_avx: qemu-x86_64 is not installed")
-        return
+    need_program("qemu-x86_64")
+    if os.uname().machine != "x86_64":
+        raise Lacking("this is no x86-64")
     old = ["qemu-x86_64", "-cpu", "Nehalem"]
     with Compile() as c:
         p = c.path("model.uir")

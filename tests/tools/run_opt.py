@@ -19,8 +19,8 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
 import layers
-from cli import (BAD_FILE, FAILED, KERNEL, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, product_model, run, save,
-                 write_set)
+from cli import (BAD_FILE, FAILED, KERNEL, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, need_processes,
+                 product_model, run, save, write_set)
 
 
 # ---- uir-opt ----
@@ -487,6 +487,7 @@ def test_signals_end_the_compiler():
 
 def alive(pid):
     """Whether the process runs; what has ended and was not waited for does not."""
+    need_processes()
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"

@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
-                 external_model, is_clean, main, make_model, product_model, run, save, value, write_set)
+                 external_model, is_clean, main, make_model, need_processes, need_program, product_model, run, save, value, write_set)
 
 NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
 
@@ -82,6 +82,7 @@ def test_default_name_and_report():
 
 
 def test_same_bytes_in_any_folder():
+    need_program("taskset")
     with Case() as a, Case() as b:
         kinds = (["--device", "cpu:generic"], ["--no-native"], ["--device", "vm"])
         for i, kind in enumerate(kinds):
@@ -237,6 +238,7 @@ REFUSALS = {
 
 def test_native_code_that_cannot_be_loaded():
     """Why is said, once, whoever asked for it; the answer is the VM's."""
+    need_processes()  # and native code is loaded through /proc
     with Case() as c, tempfile.TemporaryDirectory() as plain:  # names in LD_PRELOAD have no blanks
         p, data = packed(c), write_set(c.path("data"), c.x, c.y)
         for word, source in REFUSALS.items():
@@ -263,9 +265,8 @@ def test_native_code_that_cannot_be_loaded():
 
 
 def test_native_code_for_another_machine():
+    need_program("aarch64-linux-gnu-gcc")
     with Case() as c:
-        if not shutil.which("aarch64-linux-gnu-gcc"):
-            return
         p, data = packed(c, "--device", "cpu:aarch64"), write_set(c.path("data"), c.x, c.y)
         for program in (RUN, RUN_PACKAGE):
             done = run(program, p, "--trusted", "--data", data)
