@@ -28,6 +28,13 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
              *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
 }
 
+void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity) {
+    char name[32];
+    snprintf(name, sizeof name, "dim %u", d);
+    uir_demand_describe((uir_demand_side){name, dim, extent}, UIR_RELATION_EQ, NULL, (uir_demand_side){"", "", expected},
+                        buffer, capacity);
+}
+
 /* ---- indices ---- */
 /* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all are
  * inside. */

@@ -19,6 +19,9 @@ typedef struct uir_demand_side {
 void uir_demand_describe(uir_demand_side left, uir_relation relation, const int64_t *also, uir_demand_side right,
                          char *buffer, size_t capacity);
 
+/* The same of an extent that is not the one that is expected: "dim 1 is 3 (width) and must be 4". */
+void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity);
+
 /* Indices as they lie in memory, and what each must be: low[k] <= index < high[k], k its place along the last axis
  * modulo `bounds`. */
 typedef struct uir_index_demand {

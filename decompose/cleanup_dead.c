@@ -46,6 +46,7 @@ static void need_type(marking *m, uir_value_id value) {
 /* What may fail the run stays: a check that nothing proves, and a bind of a symbol that can have but one value. */
 static bool is_check(const marking *m, const uir_node_info *node) {
     uint32_t count;
+    if (node->op == UIR_OP_CHECK_SIZES) return true;
     if (node->op == UIR_OP_CHECK_INDICES) {
         const uir_dim *low = uir_node_dims(m->module, node, "low", &count),
                       *high = uir_node_dims(m->module, node, "high", &count);

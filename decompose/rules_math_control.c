@@ -268,6 +268,8 @@ static uir_status scan_rows(uir_rule_context *context) {
     }
     if (b->status != UIR_STATUS_OK) return b->status;
     s.axes = axes;
+    for (uint32_t i = 0; i < s.scanned; i++)
+        uir_build_equal_sizes(b, uir_build_extent(b, uir_rule_input(context, s.states + i), (uint32_t)axes[i]), s.trips);
     uir_value_id trips = uir_build_dim_values(b, &s.trips, 1, true, UIR_DTYPE_I64);
     UIR_TRY(uir_math_loop(context, trips, (uir_value_id){0}, context->inputs, s.states, make_scan_body, &s,
                           context->outputs, context->output_count));

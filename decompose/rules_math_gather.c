@@ -67,6 +67,8 @@ uir_status uir_rule_gather_nd(uir_rule_context *context) {
     if (batch < 0 || batch > (int64_t)uir_rule_rank(context, x))
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "batch_dims is %lld", (long long)batch);
     uir_value_id pair[] = {x, normal_tuples(context, x, uir_rule_input(context, 1), (uint32_t)batch)};
+    for (uint32_t d = 0; d < batch && d + 1 < uir_rule_rank(context, pair[1]); d++)
+        pair[1] = uir_build_expect(b, pair[1], d, uir_build_extent(b, x, d));
     uir_attribute attribute = uir_attribute_int(b, "batch", batch);
     uir_build_node(b, UIR_OP_GATHER_ND, pair, 2, &attribute, 1, context->outputs, 1);
     return b->status;
@@ -86,6 +88,8 @@ static const char *reduction_of(uir_rule_context *context) {
 static uir_value_id scatter_elements(uir_rule_context *context, uir_value_id x, uir_value_id indices,
                                      uir_value_id updates, int64_t axis, const char *reduction) {
     uir_builder *b = &context->builder;
+    for (uint32_t d = 0; d < uir_rule_rank(context, indices); d++)
+        updates = uir_build_expect(b, updates, d, uir_build_extent(b, indices, d));
     uir_value_id operands[] = {x, indices, updates}, result;
     uir_attribute attributes[] = {uir_attribute_int(b, "axis", axis), uir_attribute_string(b, "reduction", reduction)};
     uir_build_node(b, UIR_OP_SCATTER_ELEMENTS, operands, 3, attributes, 2, &result, 1);
@@ -108,6 +112,11 @@ uir_status uir_rule_scatter_nd(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id x = uir_rule_input(context, 0);
     uir_value_id operands[] = {x, normal_tuples(context, x, uir_rule_input(context, 1), 0), uir_rule_input(context, 2)};
+    uint32_t lead = uir_rule_rank(context, operands[1]) - 1, rank = uir_rule_rank(context, operands[2]),
+             data = uir_rule_rank(context, x);
+    for (uint32_t d = 0; b->status == UIR_STATUS_OK && d < rank && rank <= lead + data; d++)
+        operands[2] = uir_build_expect(
+            b, operands[2], d, d < lead ? uir_build_extent(b, operands[1], d) : uir_build_extent(b, x, d + data - rank));
     uir_attribute attribute = uir_attribute_string(b, "reduction", reduction_of(context));
     uir_build_node(b, UIR_OP_SCATTER_ND, operands, 3, &attribute, 1, context->outputs, 1);
     return b->status;

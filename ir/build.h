@@ -76,6 +76,8 @@ const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int
 /* `a` where what is being built means something only if its extent along `axis` is `extent`, and which has that dim: where the
  * two are not provably equal a check when the model runs is built, and where they provably differ nothing is. */
 uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent);
+/* Fails the run unless the sizes are equal. */
+void uir_build_equal_sizes(uir_builder *builder, uir_dim a, uir_dim b);
 /* Fails the run unless the integer scalar has the value; `name` is what the message calls it. */
 void uir_build_demand(uir_builder *builder, uir_value_id number, int64_t value, const char *name, size_t length);
 /* The value's constant tensor or NULL. */

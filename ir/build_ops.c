@@ -209,18 +209,27 @@ void uir_build_demand(uir_builder *builder, uir_value_id number, int64_t value, 
     uir_build_node(builder, UIR_OP_BIND_DIMS, &number, 1, &attribute, 1, NULL, 0);
 }
 
-/* A dim that must be a constant is named as it is; of two others the difference is 0. */
-static void demand_equal(uir_builder *builder, uir_dim a, uir_dim b) {
-    int64_t value = 0;
-    if (!uir_dim_is_const(builder->module->dims, b, &value)) a = uir_dim_sub(builder->module->dims, a, b);
-    uir_value_id number = uir_build_dim_values(builder, &a, 1, true, UIR_DTYPE_I64);
-    if (failed(builder)) return;
+/* The dim as a person reads it, in the arena; NULL when there is no memory. */
+static const char *spell_dim(uir_builder *builder, uir_dim dim) {
     uir_text text;
+    uir_string kept = {0};
     uir_text_init(&text, builder->module->allocator);
-    uir_dim_print(builder->module->dims, a, &text);
+    uir_dim_print(builder->module->dims, dim, &text);
     builder->status = uir_text_status(&text);
-    if (!failed(builder)) uir_build_demand(builder, number, value, text.data, text.length);
+    if (!failed(builder))
+        builder->status = uir_strings_intern(&builder->module->strings, text.data, text.length, &kept);
     uir_text_deinit(&text);
+    return failed(builder) ? "" : uir_string_text(&builder->module->strings, kept);
+}
+
+void uir_build_equal_sizes(uir_builder *builder, uir_dim a, uir_dim b) {
+    if (failed(builder) || equal(builder, a, b)) return;
+    bool is_number = uir_dim_is_const(builder->module->dims, b, NULL);
+    uir_attribute attributes[] = {
+        uir_attribute_dims(builder, "left", &a, 1), uir_attribute_dims(builder, "right", &b, 1),
+        uir_attribute_string(builder, "of", spell_dim(builder, a)),
+        uir_attribute_string(builder, "as", is_number ? "" : spell_dim(builder, b))};
+    uir_build_node(builder, UIR_OP_CHECK_SIZES, NULL, 0, attributes, 4, NULL, 0);
 }
 
 uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent) {
@@ -231,7 +240,7 @@ uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axi
         uir_dim_compare(builder->module->dims, type.dims[axis], UIR_RELATION_NE, extent) == UIR_TRUE)
         return a;
     memcpy(dims, type.dims, type.rank * sizeof *dims);
-    demand_equal(builder, dims[axis], extent);
+    uir_build_equal_sizes(builder, dims[axis], extent);
     dims[axis] = extent;
     return uir_build_reshape(builder, a, dims, type.rank);
 }

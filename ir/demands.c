@@ -89,7 +89,32 @@ static uir_status of_gather_nd(const asking *a) {
     return UIR_STATUS_OK;
 }
 
+/* Indices are no longer than the data along the axes that are not picked from. */
+static uir_status of_gather_elements(const asking *a) {
+    uint32_t axis = (uint32_t)uir_node_int(a->module, a->node, "axis", 0);
+    for (uint32_t d = 0; d < type_of(a, 1)->rank; d++) {
+        if (d == axis || uir_dim_equal(type_of(a, 1)->dims[d], type_of(a, 0)->dims[d])) continue;
+        UIR_TRY(demand(a, operand_dim(a, 1, d), UIR_RELATION_LE, operand_dim(a, 0, d)));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status of_arg(const asking *a) {
+    uint32_t axis = (uint32_t)uir_node_int(a->module, a->node, "axis", 0);
+    return demand(a, operand_dim(a, 0, axis), UIR_RELATION_GE, number(1));
+}
+
+static uir_status of_check_sizes(const asking *a) {
+    uint32_t count;
+    uir_demand_term left = {.dims = uir_node_dims(a->module, a->node, "left", &count), .count = 1, .times = 1},
+                    right = {.dims = uir_node_dims(a->module, a->node, "right", &count), .count = 1, .times = 1};
+    snprintf(left.name, sizeof left.name, "%s", uir_node_string(a->module, a->node, "of", ""));
+    snprintf(right.name, sizeof right.name, "%s", uir_node_string(a->module, a->node, "as", ""));
+    return demand(a, left, UIR_RELATION_EQ, right);
+}
+
 static uir_status of_scatter_elements(const asking *a) {
+    UIR_TRY(of_gather_elements(a));
     for (uint32_t d = 0; d < type_of(a, 1)->rank; d++) UIR_TRY(demand_equal(a, 2, d, 1, d));
     return UIR_STATUS_OK;
 }
@@ -129,7 +154,11 @@ static const struct {
     {UIR_OP_BROADCAST, of_broadcast},
     {UIR_OP_RESHAPE, of_reshape},
     {UIR_OP_GATHER_ND, of_gather_nd},
+    {UIR_OP_GATHER_ELEMENTS, of_gather_elements},
     {UIR_OP_SCATTER_ELEMENTS, of_scatter_elements},
+    {UIR_OP_ARG_MAX, of_arg},
+    {UIR_OP_ARG_MIN, of_arg},
+    {UIR_OP_CHECK_SIZES, of_check_sizes},
     {UIR_OP_SCATTER_ND, of_scatter_nd},
 };
 

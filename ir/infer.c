@@ -304,6 +304,12 @@ uir_status uir_infer_bind_dims(uir_inference *inference) {
     return UIR_STATUS_OK;
 }
 
+uir_status uir_infer_check_sizes(uir_inference *inference) {
+    const uir_dim *ignored;
+    UIR_TRY(uir_infer_dims(inference, "left", 1, &ignored));
+    return uir_infer_dims(inference, "right", 1, &ignored);
+}
+
 uir_status uir_infer_check_indices(uir_inference *inference) {
     UIR_TRY(uir_infer_check_tensor(inference, 0, UIR_DTYPES_INTEGER));
     const uir_type *a = uir_infer_operand(inference, 0);

@@ -1,4 +1,5 @@
 /* The walk over nodes: values, run-time dims, liveness, memory, control. */
+#include "base/demand.h"
 #include "ir/interpret.h"
 #include <stdio.h>
 #include <string.h>
@@ -601,15 +602,15 @@ static uir_status match_input(uir_interpreter *interpreter, uir_value_id value, 
         uir_symbol symbol;
         int64_t actual = datum->tensor->shape[d], expected = 0;
         if (uir_dim_is_symbol(interpreter->module->dims, type->dims[d], &symbol) != plain) continue;
-        char text[128];
+        char text[128], message[320];
         dim_text(interpreter, type->dims[d], text, sizeof text);
         switch (match_dim(interpreter, type->dims[d], actual)) {
         case BIND_OK:
             break;
         case BIND_DIFFERS:
             evaluate(interpreter, type->dims[d], &expected);
-            return input_error(interpreter, value, "dim %u is %lld, %lld is expected (%s)", d, (long long)actual,
-                               (long long)expected, text);
+            uir_extent_describe(d, uir_dim_is_const(interpreter->module->dims, type->dims[d], NULL) ? "" : text, actual, expected, message, sizeof message);
+            return input_error(interpreter, value, "%s", message);
         case BIND_FACTS:
             return input_error(interpreter, value, "dim %u is %lld, which %s cannot be", d, (long long)actual, text);
         case BIND_UNBOUND:

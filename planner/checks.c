@@ -7,6 +7,7 @@
 typedef struct checking {
     planner *p;
     const uir_node_info *node;
+    uint32_t block;
 } checking;
 
 static uir_dim multiply(planner *p, const uir_demand_term *term) {
@@ -29,11 +30,11 @@ static uir_status add_dims(planner *p, const uir_demand_term *term, uint32_t *ou
     return status;
 }
 
-/* Asked already, by another node: the first that asks is the first that would fail. */
+/* Asked already, by another node that runs before: the first that asks is the first that would fail. */
 static bool is_asked(const planner *p, const uir_plan_check *check) {
     for (uint32_t i = 0; i < p->checks.count; i++) {
         const uir_plan_check *k = &p->checks.data[i];
-        if (k->relation == check->relation && k->left == check->left && k->right == check->right &&
+        if ((k->block == 0 || k->block == check->block) && k->relation == check->relation && k->left == check->left && k->right == check->right &&
             k->or_one <= check->or_one)
             return true;
     }
@@ -45,7 +46,7 @@ static uir_status add_check(void *user, const uir_demand *demand) {
     planner *p = c->p;
     uir_dims *dims = p->module->dims;
     uir_dim left = multiply(p, &demand->left), right = multiply(p, &demand->right);
-    uir_plan_check check = {.relation = demand->relation, .or_one = demand->or_one};
+    uir_plan_check check = {.relation = demand->relation, .or_one = demand->or_one, .block = c->block};
     if (!left.id || !right.id) return UIR_STATUS_OK; /* too large for any run */
     if (uir_dim_compare(dims, left, demand->relation, right) == UIR_TRUE) return UIR_STATUS_OK;
     if (demand->or_one && uir_dim_compare(dims, left, UIR_RELATION_EQ, uir_dim_const(dims, 1)) == UIR_TRUE)
@@ -64,15 +65,13 @@ static uir_status add_check(void *user, const uir_demand *demand) {
     return uir_vector_push(&p->arena, &p->checks, check);
 }
 
-/* What only a branch does need not make sense unless the branch is taken: no check then, its kernels refuse. */
-uir_status uir_pl_add_checks(planner *p, const uir_node_info *node) {
+uir_status uir_pl_add_checks(planner *p, const uir_node_info *node, uint32_t block) {
     const uir_attribute *body = node->op == UIR_OP_GROUP ? uir_node_find_attribute(p->module, node, "body") : NULL;
-    if (p->branches) return UIR_STATUS_OK;
-    if (!body) return uir_demands_of(p->module, node, add_check, &(checking){p, node});
+    if (!body) return uir_demands_of(p->module, node, add_check, &(checking){p, node, block});
     const uir_graph_info *graph = uir_graph_get(p->module, body->value.graph);
     for (uint32_t n = 0; n < graph->nodes.count; n++) {
         const uir_node_info *inner = uir_node_get(p->module, graph->nodes.data[n]);
-        UIR_TRY(uir_demands_of(p->module, inner, add_check, &(checking){p, inner}));
+        UIR_TRY(uir_demands_of(p->module, inner, add_check, &(checking){p, inner, block}));
     }
     return UIR_STATUS_OK;
 }

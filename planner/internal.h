@@ -59,7 +59,6 @@ typedef struct planner {
     uint32_t *tensor_of;             /* per value: tensor + 1 */
     uint32_t *piece_of;              /* per value: constant + 1 */
     uir_vector(uir_pl_block) bodies; /* block 0 is the main graph's */
-    uint32_t branches; /* around what is being planned */
     uint32_t errors;
 #define UIR_PLAN_TABLE(type, field) uir_vector(type) field;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
@@ -102,8 +101,8 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
 uir_status uir_pl_add_note(planner *p, const uir_node_info *node, uint32_t *out_text);
 
 /* ---- checks.c ---- */
-/* What the node, or those of a group's body, demand of sizes and no proof gives, as checks of the plan. */
-uir_status uir_pl_add_checks(planner *p, const uir_node_info *node);
+/* What the node, or those of a group's body, demand of sizes and no proof gives, as checks of the plan's block. */
+uir_status uir_pl_add_checks(planner *p, const uir_node_info *node, uint32_t block);
 
 /* ---- steps.c ---- */
 uir_status uir_pl_add_graphs(planner *p);

@@ -222,6 +222,12 @@ static uir_status plan_bind_dims(planner *p, const uir_node_info *node, uint32_t
     return push_step(p, block, &step);
 }
 
+/* What a check of sizes demands is one of the plan's. */
+static uir_status plan_nothing(planner *p, const uir_node_info *node, uint32_t block) {
+    (void)p, (void)node, (void)block;
+    return UIR_STATUS_OK;
+}
+
 static uir_status plan_check_indices(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_CHECK};
     const char *of = uir_node_string(p->module, node, "of", "");
@@ -288,10 +294,8 @@ static uir_status own_outputs(planner *p, const uir_node_info *node, uint32_t bl
 static uir_status plan_if(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_IF};
     UIR_TRY(list_tensors(p, node->inputs, 1, &step.inputs));
-    p->branches++;
     UIR_TRY(add_body(p, node, "then", &step.target));
     UIR_TRY(add_body(p, node, "else", &step.other));
-    p->branches--;
     UIR_TRY(own_outputs(p, node, step.target, 0, node->output_count, &step.outputs));
     UIR_TRY(describe(p, node, &step));
     return push_step(p, block, &step);
@@ -468,7 +472,7 @@ static plan_node *find_rule(uir_op op) {
     } rules[] = {
         {UIR_OP_GROUP, plan_group},         {UIR_OP_RESHAPE, plan_reshape}, {UIR_OP_DIM_VALUES, plan_dim_values},
         {UIR_OP_BIND_DIMS, plan_bind_dims}, {UIR_OP_IF, plan_if},           {UIR_OP_LOOP, plan_loop},
-        {UIR_OP_CHECK_INDICES, plan_check_indices},
+        {UIR_OP_CHECK_INDICES, plan_check_indices}, {UIR_OP_CHECK_SIZES, plan_nothing},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].op == op) return rules[i].rule;
@@ -520,7 +524,7 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
-        UIR_TRY(uir_pl_add_checks(p, node));
+        UIR_TRY(uir_pl_add_checks(p, node, block));
         UIR_TRY(is_foreign(p, node) ? plan_foreign(p, node, info->nodes.data[i], block)
                                     : find_rule(node->op)(p, node, block));
     }

@@ -6,7 +6,7 @@ typedef struct walk {
     uir_rt_analysis *a;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
-    uint32_t position, depth, branches; /* branches around the place */
+    uint32_t position, depth, bodies; /* bodies around the place, which need not run */
     bool second;                        /* the second time: uses */
     uint32_t *defined;                  /* per root: position */
     bool *known;                        /* per stage, during the second walk */
@@ -118,16 +118,18 @@ static uir_status walk_step(walk *w, uint32_t index) {
         }
     }
     info->position = position;
-    info->conditional = w->branches > 0;
+    info->conditional = w->bodies > 0;
     if (!info->conditional) need_all(w, s->inputs), need_all(w, s->outputs);
     if (s->kind == UIR_PLAN_STEP_LOOP) {
         if (!w->second) info->index = w->a->loop_count++;
+        w->bodies++;
         UIR_TRY(walk_body(w, s->target, true, position, info->end));
+        w->bodies--;
     } else if (s->kind == UIR_PLAN_STEP_IF) {
-        w->branches++;
+        w->bodies++;
         UIR_TRY(walk_body(w, s->target, false, 0, 0));
         UIR_TRY(walk_body(w, s->other, false, 0, 0));
-        w->branches--;
+        w->bodies--;
     } else if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) {
         info->index = w->a->launch_count++;
     }
@@ -157,7 +159,7 @@ static uir_status walk_block(walk *w, uint32_t block) {
     const uir_plan_block *b = &w->plan->blocks[block];
     uir_rt_block_info *info = &w->a->blocks[block];
     w->depth++;
-    if (!w->branches) need_all(w, b->inputs), need_all(w, b->outputs);
+    if (!w->bodies) need_all(w, b->inputs), need_all(w, b->outputs);
     if (w->a->depth < w->depth) w->a->depth = w->depth;
     if (!w->second) {
         info->first_stage = w->a->stages.count;
@@ -271,7 +273,10 @@ static uir_status stage_checks(walk *w) {
         if (!is_bound(w, k->left) || !is_bound(w, k->right)) continue;
         UIR_TRY(raise_stage(w, k->left, &stage));
         UIR_TRY(raise_stage(w, k->right, &stage));
-        UIR_TRY(uir_vector_push(w->arena, &w->a->stages.data[stage].checks, i));
+        uir_rt_block_info *block = &w->a->blocks[k->block];
+        UIR_TRY(k->block && stage < block->first_stage
+                    ? uir_vector_push(w->arena, &block->checks, i)
+                    : uir_vector_push(w->arena, &w->a->stages.data[stage].checks, i));
     }
     return UIR_STATUS_OK;
 }

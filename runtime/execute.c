@@ -47,7 +47,7 @@ uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const i
     uint32_t tensor = output_of(r, step, k);
     size_t bytes;
     if (r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) {
-        UIR_TRY(uir_rt_check_shape(r, tensor, shape, "a result"));
+        UIR_TRY(uir_rt_check_shape(r, tensor, shape, "a result", NULL));
         return uir_rt_locate(r, tensor, out_data);
     }
     UIR_TRY(size_of_shape(r, step, tensor, shape, &bytes));
@@ -64,7 +64,7 @@ uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step) {
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t tensor = output_of(r, step, i);
         if (tensor == UIR_PLAN_NONE || r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) continue;
-        UIR_TRY(uir_rt_check_shape(r, tensor, actual_shape(r, tensor), "a result"));
+        UIR_TRY(uir_rt_check_shape(r, tensor, actual_shape(r, tensor), "a result", NULL));
     }
     return UIR_STATUS_OK;
 }
@@ -169,6 +169,7 @@ static uir_status run_if(uir_runtime *r, uint32_t step) {
     uint32_t id = r->tensors[input_of(r, step, 0)].bytes && *condition ? s->target : s->other;
     const uir_plan_block *block = &r->plan->blocks[id];
     UIR_TRY(begin_block(r, id));
+    UIR_TRY(uir_rt_check_block(r, id));
     UIR_TRY(uir_rt_run_block(r, id));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t inner = uir_plan_get_word(r->plan, block->outputs, i);
@@ -218,7 +219,8 @@ static uir_status bind_ports(loop_run *l) {
     if (stage != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_stage(r, stage));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
-        UIR_TRY(uir_rt_check_shape(r, port, actual_shape(r, output_of(r, l->step, i)), "a value that a loop carries"));
+        UIR_TRY(uir_rt_check_shape(r, port, actual_shape(r, output_of(r, l->step, i)), "a value that a loop carries",
+                                   NULL));
     }
     return UIR_STATUS_OK;
 }
@@ -323,6 +325,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
             l.state->condition = *data != 0;
     }
     for (uint32_t i = 0; i < l.carried; i++) UIR_TRY(fill_slot(&l, i, 0, input_of(r, step, i + 2)));
+    if (trips > 0 && l.state->condition) UIR_TRY(uir_rt_check_block(r, s->target));
     while (l.state->iteration < trips && l.state->condition) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
         UIR_TRY(iterate(&l, trips));

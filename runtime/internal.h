@@ -28,7 +28,7 @@ typedef struct uir_rt_tensor_info {
     uint32_t stage;       /* when its extents are known */
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
-    bool conditional;     /* only steps in branches touch it: its size need not make sense in every run */
+    bool conditional;     /* only steps in bodies touch it: its size need not make sense in every run */
     uint32_t slack;       /* of the root: the symbol of the room behind each stretch of `slack_axis`; NONE: packed */
     uint32_t slack_axis;
 } uir_rt_tensor_info;
@@ -37,11 +37,12 @@ typedef struct uir_rt_step_info {
     uint32_t stage;         /* that it opens when it has run; NONE */
     uint32_t index;         /* among launches, or among loops */
     uint32_t launch_stage;  /* that prepares a launch */
-    bool conditional;       /* in a branch */
+    bool conditional;       /* in a body */
 } uir_rt_step_info;
 typedef struct uir_rt_block_info {
     uint32_t stage;                  /* that binding its inputs opens; NONE */
     uint32_t first_stage, end_stage; /* opened inside: forgotten when it begins */
+    uir_vector(uint32_t) checks;     /* of sizes that are known before it begins */
 } uir_rt_block_info;
 typedef struct uir_rt_stage_info {
     uir_vector(uint32_t) tensors;
@@ -247,8 +248,9 @@ void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* Binds the plain symbols among the tensor's extents that have no value from a shape; checks facts. */
 uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);
-/* Compares with the shape that the plan's extents give. */
-uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what);
+/* Compares with the shape that the plan's extents give. `port`: whose names the dims have; NULL: none. */
+uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what,
+                              const uir_plan_port *port);
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
 
 /* ---- binding.c: tensors that the caller holds ---- */
@@ -262,6 +264,8 @@ void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t ran
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* See above: shapes, places, launches. */
 uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
+/* What sizes that are known before the block begins must be. */
+uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 /* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */
 uir_status uir_rt_check_stage(uir_runtime *r, uint32_t stage);
 void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);

@@ -178,10 +178,11 @@ typedef struct uir_plan_phase {
     uint32_t first_same, same_count; /* conditions */
 } uir_plan_phase;
 
-/* What sizes must be to each other (ir/demands.h), asked when all of them are known; `or_one`: left may be 1 as well. The
- * texts are what the message says: the node, its ONNX op and its primitive, what each side is and its dims. */
+/* What sizes must be to each other (ir/demands.h), asked when all of them are known and `block` is run: what a branch
+ * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts are what the message says: the node, its ONNX op and its primitive, what each side is and its dims. */
 typedef struct uir_plan_check {
     uint32_t relation, left, right, or_one; /* uir_relation, expressions */
+    uint32_t block;
     uint32_t node, op, primitive, left_name, left_dims, right_name, right_dims;
 } uir_plan_check;
 typedef struct uir_plan_native {
@@ -275,7 +276,7 @@ typedef struct uir_plan_metadata {
     W(r->relation)                                                                                                     \
     W(r->left)                                                                                                         \
     W(r->right)                                                                                                        \
-    W(r->or_one)                                                                                                       \
+    W(r->or_one) W(r->block)                                                                                                       \
     W(r->node)                                                                                                         \
     W(r->op)                                                                                                           \
     W(r->primitive)                                                                                                    \
@@ -321,7 +322,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 6
+#define UIR_PACKAGE_VERSION 7
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

@@ -1,4 +1,5 @@
 /* A runtime: its life, what is bound to it, a run, what it says of it. */
+#include "base/demand.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -168,10 +169,10 @@ uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dty
                          "input '%s': %s of rank %u was given, it is %s of rank %u", port.name, uir_dtype_name(dtype),
                          rank, uir_dtype_name(port.dtype), port.rank);
     for (uint32_t d = 0; d < rank; d++) {
-        if (shape[d] < 0 || (port.dims[d] >= 0 && shape[d] != port.dims[d]))
-            return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
-                             "input '%s': extent %lld of axis %u should be %lld", port.name, (long long)shape[d], d,
-                             (long long)port.dims[d]);
+        char message[320];
+        if (shape[d] >= 0 && (port.dims[d] < 0 || shape[d] == port.dims[d])) continue;
+        uir_extent_describe(d, "", shape[d], port.dims[d] < 0 ? 0 : port.dims[d], message, sizeof message);
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s': %s", port.name, message);
     }
     if (!uir_shape_element_count(shape, rank, &count) || !uir_dtype_storage_size(dtype, count, &bytes))
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is too large", port.name);
@@ -277,7 +278,8 @@ static uir_status check_inputs(uir_runtime *r) {
     for (uint32_t i = 0; i < r->plan->inputs_count; i++) {
         snprintf(what, sizeof what, "input '%.120s'", uir_plan_get_text(r->plan, r->plan->inputs[i].name));
         UIR_TRY(
-            uir_rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what));
+            uir_rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what,
+                               &r->plan->inputs[i]));
     }
     return UIR_STATUS_OK;
 }
@@ -419,11 +421,12 @@ static uir_status find_shape(uir_runtime *r, const int64_t *const *input_shapes,
         uir_plan_list extents = p->tensors[p->inputs[i].tensor].extents;
         for (uint32_t d = 0; d < extents.count; d++) {
             bool known = uir_plan_evaluate(p, uir_plan_get_word(p, extents, d), r->values, r->bound, &extent);
-            if (known && extent != input_shapes[i][d])
-                return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
-                                 "input '%.120s': extent %lld of axis %u should be %lld",
-                                 uir_plan_get_text(p, p->inputs[i].name), (long long)input_shapes[i][d], d,
-                                 (long long)extent);
+            char message[320];
+            if (!known || extent == input_shapes[i][d]) continue;
+            uir_extent_describe(d, uir_plan_get_text(p, uir_plan_get_word(p, p->inputs[i].dim_names, d)),
+                                input_shapes[i][d], extent, message, sizeof message);
+            return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%.120s': %s",
+                             uir_plan_get_text(p, p->inputs[i].name), message);
         }
     }
     uir_plan_list extents = p->tensors[p->outputs[index].tensor].extents;

@@ -111,12 +111,15 @@ uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *sh
     return UIR_STATUS_OK;
 }
 
-uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what) {
+uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what,
+                              const uir_plan_port *port) {
+    char message[320];
     const int64_t *wanted = uir_rt_shape(r, tensor);
     for (uint32_t d = 0; d < uir_rt_rank(r, tensor); d++) {
-        if (wanted[d] != shape[d])
-            return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s: extent %lld of axis %u should be %lld",
-                             what, (long long)shape[d], d, (long long)wanted[d]);
+        if (wanted[d] == shape[d]) continue;
+        const char *name = port ? uir_plan_get_text(r->plan, uir_plan_get_word(r->plan, port->dim_names, d)) : "";
+        uir_extent_describe(d, name, shape[d], wanted[d], message, sizeof message);
+        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s: %s", what, message);
     }
     return UIR_STATUS_OK;
 }
@@ -401,9 +404,9 @@ static uir_status refuse(uir_runtime *r, const uir_plan_check *k, int64_t left, 
                      message);
 }
 
-static uir_status check_sizes(uir_runtime *r, const uir_rt_stage_info *info) {
-    for (uint32_t i = 0; i < info->checks.count; i++) {
-        const uir_plan_check *k = &r->plan->checks[info->checks.data[i]];
+static uir_status check_sizes(uir_runtime *r, const uint32_t *checks, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_plan_check *k = &r->plan->checks[checks[i]];
         int64_t left, right;
         if (!uir_plan_evaluate(r->plan, k->left, r->values, r->bound, &left) ||
             !uir_plan_evaluate(r->plan, k->right, r->values, r->bound, &right))
@@ -414,7 +417,12 @@ static uir_status check_sizes(uir_runtime *r, const uir_rt_stage_info *info) {
     return UIR_STATUS_OK;
 }
 
-/* What only a branch touches need not make sense unless the branch is taken: it is asked again then. */
+uir_status uir_rt_check_block(uir_runtime *r, uint32_t block) {
+    const uir_rt_block_info *info = &r->analysis->blocks[block];
+    return check_sizes(r, info->checks.data, info->checks.count);
+}
+
+/* What only a body touches need not make sense unless the body runs: it is asked again then. */
 static uir_status try_tensor(uir_runtime *r, uint32_t tensor) {
     uir_diagnostics *diagnostics = r->diagnostics;
     bool conditional = r->analysis->tensors[tensor].conditional;
@@ -442,7 +450,7 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     uir_rt_stage *stage = &r->stages[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
     stage->valid = false;
-    UIR_TRY(check_sizes(r, info));
+    UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
     for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(try_tensor(r, info->tensors.data[i]));
     for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(try_launch(r, info->launches.data[i]));
     collect_places(r, id);
@@ -474,7 +482,7 @@ static uir_status check_tensor(uir_runtime *r, uint32_t tensor) {
 
 uir_status uir_rt_check_stage(uir_runtime *r, uint32_t id) {
     const uir_rt_stage_info *info = &r->analysis->stages.data[id];
-    UIR_TRY(check_sizes(r, info));
+    UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
     for (uint32_t i = 0; i < info->tensors.count; i++)
         if (!r->analysis->tensors[info->tensors.data[i]].conditional) UIR_TRY(check_tensor(r, info->tensors.data[i]));
     return UIR_STATUS_OK;

@@ -82,7 +82,7 @@ static void test_ports(void **state) {
     session_set(&s, 0, 4, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 1, &five, x));
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
-    check_message(&s.f, "input 'y': extent 5 of axis 0 should be 4");
+    check_message(&s.f, "input 'y': dim 0 is 5 (N) and must be 4");
     session_set(&s, 0, 0, x);
     session_set(&s, 1, 0, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);

@@ -339,9 +339,9 @@ def test_a_package_carries_its_tolerance():
 # Sizes that a model cannot take: op, attributes, shapes of inputs as declared and as given, constants, the words about it.
 MISFITS = [
     ("Add", {}, {"a": (["n"], [3]), "b": (["m"], [4])}, {}, "broadcast: dim 0 of operand 0 is 3 (n) and must be 1 or 4"),
-    ("MatMul", {}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "l - k is 1 and must be 0"),
-    ("Gemm", {"transB": 1}, {"a": (["n", "k"], [2, 3]), "b": (["m", "l"], [4, 5])}, {}, "l - k is 2 and must be 0"),
-    ("Conv", {}, {"a": (["n", "c", "h", "w"], [1, 3, 5, 5]), "b": ([4, "d", 3, 3], [4, 2, 3, 3])}, {}, "d - c is -1 and must be 0"),
+    ("MatMul", {}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "l is 4 and must be 3, as k"),
+    ("Gemm", {"transB": 1}, {"a": (["n", "k"], [2, 3]), "b": (["m", "l"], [4, 5])}, {}, "l is 5 and must be 3, as k"),
+    ("Conv", {}, {"a": (["n", "c", "h", "w"], [1, 3, 5, 5]), "b": ([4, "d", 3, 3], [4, 2, 3, 3])}, {}, "d is 2 and must be 3, as c"),
     ("MaxPool", {"kernel_shape": [3, 3]}, {"a": (["n", 3, "h", "w"], [1, 3, 1, 1])}, {},
      "dim 2 of the result is -1 (h - 2) and must be at least 0"),
     ("Concat", {"axis": 1}, {"a": (["n", 2], [3, 2]), "b": (["m", 2], [4, 2])}, {},
