@@ -16,12 +16,11 @@ typedef struct run_case {
     input_source *sources;
     uir_value **expected; /* NULL where there is none */
     bool has_expected;
-    uir_tolerance tolerance;   /* negative: the dtype's own */
+    uir_tolerance tolerance; /* negative: the dtype's own */
     char tolerance_source[64]; /* who stated it: "command line", a file's name, "the package"; "default": nobody */
 } run_case;
 
-/* `folder` may be NULL: what --input does not give is made up; else only with --random. Messages go to the context,
- * usage errors to standard error. */
+/* `folder` may be NULL: what --input does not give is made up; else only with --random. Messages go to the context, usage errors to standard error. */
 uir_status case_load(uir_context *context, uir_model *model, const run_options *options, const char *folder,
                      run_case *out_case);
 void case_free(run_case *c);

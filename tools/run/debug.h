@@ -15,8 +15,8 @@ typedef struct debug_state {
     char last[32]; /* the stage named last */
 } debug_state;
 
-/* Sets dump, dump_text and round_trip of the options as the environment says; what it says wrongly is an error. Whether
- * there is such a stage the load says. */
+/* Sets dump, dump_text and round_trip of the options as the environment says; what it says wrongly is an error. Whether there
+ * is such a stage the load says. */
 uir_status debug_init(debug_state *state, uir_debug_options *options);
 /* To be called from the progress callback. */
 void debug_stage(debug_state *state, const char *stage);

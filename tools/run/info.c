@@ -249,145 +249,145 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
 
 /* ---- JSON ---- */
 
-static json *make_ports(const uir_model *model, size_t count, port_function *get) {
-    json *list = json_array();
+static cJSON *make_ports(const uir_model *model, size_t count, port_function *get) {
+    cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         uir_port port = get(model, i);
-        json *object = json_object(), *shape;
+        cJSON *object = cJSON_CreateObject(), *shape;
         report_add_text(object, "name", port.name);
-        json_put_string(object, "kind", kind_name(port.kind));
+        cJSON_AddStringToObject(object, "kind", kind_name(port.kind));
         if (port.dtype == UIR_DTYPE_NONE)
-            json_put_null(object, "dtype");
+            cJSON_AddNullToObject(object, "dtype");
         else
-            json_put_string(object, "dtype", uir_dtype_get_name(port.dtype));
-        shape = port.rank_known ? json_put_array(object, "shape") : NULL;
-        if (!shape) json_put_null(object, "shape");
+            cJSON_AddStringToObject(object, "dtype", uir_dtype_get_name(port.dtype));
+        shape = port.rank_known ? cJSON_AddArrayToObject(object, "shape") : cJSON_AddNullToObject(object, "shape");
         for (uint32_t d = 0; port.rank_known && d < port.rank; d++) {
             char name[1024];
-            json_append(shape, port.dims[d] >= 0    ? json_number((double)port.dims[d])
-                               : *port.dim_names[d] ? json_string(printable(port.dim_names[d], name, sizeof name))
-                                                    : json_null());
+            cJSON_AddItemToArray(shape, port.dims[d] >= 0 ? cJSON_CreateNumber((double)port.dims[d])
+                                        : *port.dim_names[d]
+                                            ? cJSON_CreateString(printable(port.dim_names[d], name, sizeof name))
+                                            : cJSON_CreateNull());
         }
         if (port.key_count) {
-            json *keys = json_put_array(object, "keys");
+            cJSON *keys = cJSON_AddArrayToObject(object, "keys");
             for (size_t k = 0; k < port.key_count; k++) {
                 char key[1024];
-                json_append(keys, json_string(printable(port.keys[k], key, sizeof key)));
+                cJSON_AddItemToArray(keys, cJSON_CreateString(printable(port.keys[k], key, sizeof key)));
             }
         }
-        json_append(list, object);
+        cJSON_AddItemToArray(list, object);
     }
     return list;
 }
 
 /* Each with where inputs have it. */
-static json *make_dims(const uir_model *model, const char *const *dims, size_t count) {
-    json *list = json_array();
+static cJSON *make_dims(const uir_model *model, const char *const *dims, size_t count) {
+    cJSON *list = cJSON_CreateArray();
     for (size_t n = 0; n < count; n++) {
-        json *object = json_object(), *places;
+        cJSON *object = cJSON_CreateObject(), *places;
         report_add_text(object, "name", dims[n]);
-        places = json_put_array(object, "inputs");
+        places = cJSON_AddArrayToObject(object, "inputs");
         for (size_t i = 0; i < uir_model_input_count(model); i++) {
             uir_port port = query_input(model, i);
             for (uint32_t d = 0; d < port.rank; d++) {
                 if (port.dims[d] >= 0 || strcmp(port.dim_names[d], dims[n]) != 0) continue;
-                json *place = json_object();
+                cJSON *place = cJSON_CreateObject();
                 report_add_text(place, "name", port.name);
-                json_put_number(place, "axis", d);
-                json_append(places, place);
+                cJSON_AddNumberToObject(place, "axis", d);
+                cJSON_AddItemToArray(places, place);
             }
         }
-        json_append(list, object);
+        cJSON_AddItemToArray(list, object);
     }
     return list;
 }
 
-static void add_package(json *root, const uir_model *model, const uir_model_contents *c) {
+static void add_package(cJSON *root, const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
     uir_tolerance t = {.struct_size = sizeof t};
     if (!c->package_version) {
-        json_put_null(root, "package");
+        cJSON_AddNullToObject(root, "package");
         return;
     }
-    json *package = json_put_object(root, "package"), *list, *tolerance;
-    json_put_number(package, "version", c->package_version);
-    json_put_number(package, "kernels", query_info(model).kernel_count);
-    json_put_number(package, "weight_bytes", (double)c->package_weight_bytes);
-    list = json_put_array(package, "native");
+    cJSON *package = cJSON_AddObjectToObject(root, "package"), *list, *tolerance;
+    cJSON_AddNumberToObject(package, "version", c->package_version);
+    cJSON_AddNumberToObject(package, "kernels", query_info(model).kernel_count);
+    cJSON_AddNumberToObject(package, "weight_bytes", (double)c->package_weight_bytes);
+    list = cJSON_AddArrayToObject(package, "native");
     for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
-        json *object = json_object();
+        cJSON *object = cJSON_CreateObject();
         report_add_text(object, "isa", code.isa);
-        json_put_number(object, "bytes", (double)code.size);
-        json_put_bool(object, "runs_here", code.runs_here);
-        json_append(list, object);
+        cJSON_AddNumberToObject(object, "bytes", (double)code.size);
+        cJSON_AddBoolToObject(object, "runs_here", code.runs_here);
+        cJSON_AddItemToArray(list, object);
     }
     if (uir_model_get_tolerance(model, &t) != UIR_STATUS_OK) {
-        json_put_null(package, "tolerance");
+        cJSON_AddNullToObject(package, "tolerance");
         return;
     }
-    tolerance = json_put_object(package, "tolerance");
+    tolerance = cJSON_AddObjectToObject(package, "tolerance");
     report_add_number(tolerance, "rtol", t.rtol);
     report_add_number(tolerance, "atol", t.atol);
     report_add_number(tolerance, "atol_relative_to_max", t.atol_relative_to_max);
     report_add_number(tolerance, "integers", t.integers);
 }
 
-static void add_ops(json *root, const uir_model *model) {
+static void add_ops(cJSON *root, const uir_model *model) {
     uir_op_count op = {.struct_size = sizeof op};
     uir_opset opset = {.struct_size = sizeof opset};
     uir_metadata pair = {.struct_size = sizeof pair};
-    json *list = json_put_array(root, "opsets");
+    cJSON *list = cJSON_AddArrayToObject(root, "opsets");
     for (size_t i = 0; uir_model_get_opset(model, i, &opset) == UIR_STATUS_OK; i++) {
-        json *object = json_object();
+        cJSON *object = cJSON_CreateObject();
         report_add_text(object, "domain", domain_name(opset.domain));
-        json_put_number(object, "version", (double)opset.version);
-        json_append(list, object);
+        cJSON_AddNumberToObject(object, "version", (double)opset.version);
+        cJSON_AddItemToArray(list, object);
     }
-    json_put_number(root, "nodes", (double)count_nodes(model));
-    list = json_put_array(root, "ops");
+    cJSON_AddNumberToObject(root, "nodes", (double)count_nodes(model));
+    list = cJSON_AddArrayToObject(root, "ops");
     for (size_t i = 0; uir_model_get_op_count(model, i, &op) == UIR_STATUS_OK; i++) {
-        json *object = json_object();
+        cJSON *object = cJSON_CreateObject();
         report_add_text(object, "domain", domain_name(op.domain));
         report_add_text(object, "op", op.op);
-        json_put_number(object, "count", (double)op.count);
-        json_append(list, object);
+        cJSON_AddNumberToObject(object, "count", (double)op.count);
+        cJSON_AddItemToArray(list, object);
     }
-    list = json_put_array(root, "metadata");
+    list = cJSON_AddArrayToObject(root, "metadata");
     for (size_t i = 0; uir_model_get_metadata_at(model, i, &pair) == UIR_STATUS_OK; i++) {
-        json *object = json_object();
+        cJSON *object = cJSON_CreateObject();
         report_add_text(object, "key", pair.key);
         report_add_text(object, "value", pair.value);
-        json_append(list, object);
+        cJSON_AddItemToArray(list, object);
     }
 }
 
 static bool write_info(uir_context *context, const uir_model *model, const uir_model_contents *c, const char *path,
                        const char *const *dims, size_t dim_count) {
     uir_model_info info = query_info(model);
-    json *root = json_object(), *problems;
-    json_put_number(root, "version", 1);
+    cJSON *root = cJSON_CreateObject(), *problems;
+    cJSON_AddNumberToObject(root, "version", 1);
     report_add_text(root, "file", path);
-    json_put_number(root, "file_bytes", (double)file_size(path));
+    cJSON_AddNumberToObject(root, "file_bytes", (double)file_size(path));
     report_add_text(root, "producer", info.producer);
     report_add_text(root, "producer_version", c->producer_version);
     report_add_text(root, "domain", c->domain);
     report_add_text(root, "graph", c->graph);
-    json_put_number(root, "model_version", (double)c->model_version);
-    json_put_number(root, "ir_version", (double)info.ir_version);
-    json_put_number(root, "opset", (double)info.opset);
-    json_put(root, "inputs", make_ports(model, uir_model_input_count(model), query_input));
-    json_put(root, "outputs", make_ports(model, uir_model_output_count(model), query_output));
-    json_put(root, "dims", make_dims(model, dims, dim_count));
-    json_put_number(root, "parameters", (double)c->parameter_count);
-    json_put_number(root, "weight_bytes", (double)c->weight_bytes);
-    json_put_number(root, "external_bytes", (double)c->external_bytes);
-    json_put_number(root, "functions", c->function_count);
+    cJSON_AddNumberToObject(root, "model_version", (double)c->model_version);
+    cJSON_AddNumberToObject(root, "ir_version", (double)info.ir_version);
+    cJSON_AddNumberToObject(root, "opset", (double)info.opset);
+    cJSON_AddItemToObject(root, "inputs", make_ports(model, uir_model_input_count(model), query_input));
+    cJSON_AddItemToObject(root, "outputs", make_ports(model, uir_model_output_count(model), query_output));
+    cJSON_AddItemToObject(root, "dims", make_dims(model, dims, dim_count));
+    cJSON_AddNumberToObject(root, "parameters", (double)c->parameter_count);
+    cJSON_AddNumberToObject(root, "weight_bytes", (double)c->weight_bytes);
+    cJSON_AddNumberToObject(root, "external_bytes", (double)c->external_bytes);
+    cJSON_AddNumberToObject(root, "functions", c->function_count);
     add_ops(root, model);
     add_package(root, model, c);
-    problems = json_put_array(root, "problems");
+    problems = cJSON_AddArrayToObject(root, "problems");
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
         uir_message m = query_message(context, i);
-        if (m.severity == UIR_SEVERITY_ERROR) json_append(problems, json_string(m.text));
+        if (m.severity == UIR_SEVERITY_ERROR) cJSON_AddItemToArray(problems, cJSON_CreateString(m.text));
     }
     return report_write_json(stdout, root);
 }

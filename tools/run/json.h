@@ -1,44 +1,51 @@
-/* JSON, as much as the tools write and read: so that a program which is copied to a device needs no library for it.
- *
- * A value owns what was put into it. Out of memory, what makes a value gives NULL, and what takes one leaves it out;
- * NULL may be given wherever a value is taken. */
+/* JSON: cJSON, or in a program built without it (UIR_NO_JSON: the runtime alone) nothing. Options that need it are
+ * refused there (options.def), and the functions of cJSON that the tools call answer as they do when memory has run out. */
 #ifndef UIR_TOOLS_RUN_JSON_H
 #define UIR_TOOLS_RUN_JSON_H
 
+#ifndef UIR_NO_JSON
+#include <cjson/cJSON.h>
+enum { JSON_IS_THERE = 1 };
+#else
 #include <stdbool.h>
 #include <stddef.h>
+enum { JSON_IS_THERE = 0 };
 
-typedef struct json json;
+typedef struct cJSON {
+    struct cJSON *next;
+    double valuedouble;
+} cJSON;
 
-/* ---- making ---- */
-json *json_object(void);
-json *json_array(void);
-json *json_number(double number);    /* one that is not finite is written as null */
-json *json_string(const char *text); /* UTF-8; NULL as null */
-json *json_null(void);
-void json_destroy(json *value);
-/* Takes the item, also when it cannot be kept. */
-void json_put(json *object, const char *name, json *item);
-void json_append(json *array, json *item);
-/* The new member. */
-json *json_put_object(json *object, const char *name);
-json *json_put_array(json *object, const char *name);
-void json_put_number(json *object, const char *name, double number);
-void json_put_string(json *object, const char *name, const char *text);
-void json_put_bool(json *object, const char *name, bool value);
-void json_put_null(json *object, const char *name);
-/* Lines, indented; ends without a newline. The caller frees. */
-char *json_print(const json *value);
-
-/* ---- reading ---- */
-/* RFC 8259 and nothing after the value but space; NULL for what is no such text, or nests deeper than 64. */
-json *json_parse(const char *text, size_t length);
-/* A member; of several of one name the first. NULL: there is none, or this is no object. */
-const json *json_get(const json *object, const char *name);
-bool json_is_array(const json *value);
-const json *json_first(const json *value); /* of an array's elements or an object's members */
-const json *json_next(const json *element);
-const char *json_get_text(const json *value); /* NULL: it is no string */
-bool json_get_number(const json *value, double *out_number);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define WITHOUT_JSON(type, name, ...)                                                                                  \
+    static inline type cJSON_##name(__VA_ARGS__) {                                                                     \
+        return 0;                                                                                                      \
+    }
+WITHOUT_JSON(cJSON *, CreateObject, void)
+WITHOUT_JSON(cJSON *, CreateArray, void)
+WITHOUT_JSON(cJSON *, CreateNumber, double number)
+WITHOUT_JSON(cJSON *, CreateString, const char *text)
+WITHOUT_JSON(cJSON *, CreateNull, void)
+WITHOUT_JSON(cJSON *, AddObjectToObject, cJSON *object, const char *name)
+WITHOUT_JSON(cJSON *, AddArrayToObject, cJSON *object, const char *name)
+WITHOUT_JSON(cJSON *, AddNumberToObject, cJSON *object, const char *name, double number)
+WITHOUT_JSON(cJSON *, AddStringToObject, cJSON *object, const char *name, const char *text)
+WITHOUT_JSON(cJSON *, AddBoolToObject, cJSON *object, const char *name, int value)
+WITHOUT_JSON(cJSON *, AddNullToObject, cJSON *object, const char *name)
+WITHOUT_JSON(int, AddItemToObject, cJSON *object, const char *name, cJSON *item)
+WITHOUT_JSON(int, AddItemToArray, cJSON *array, cJSON *item)
+WITHOUT_JSON(cJSON *, ParseWithLength, const char *text, size_t length)
+WITHOUT_JSON(cJSON *, GetObjectItemCaseSensitive, const cJSON *object, const char *name)
+WITHOUT_JSON(const char *, GetStringValue, const cJSON *item)
+WITHOUT_JSON(int, IsArray, const cJSON *item)
+WITHOUT_JSON(int, IsNumber, const cJSON *item)
+WITHOUT_JSON(char *, Print, const cJSON *item)
+#undef WITHOUT_JSON
+#define cJSON_ArrayForEach(element, array) for (element = (array) ? NULL : NULL; element;)
+static inline void cJSON_Delete(cJSON *item) {}
+static inline void cJSON_free(void *text) {}
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -250,7 +250,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     char **folders = NULL;
     size_t count = 0;
     uir_session *session = NULL;
-    json *sets = options->json ? json_array() : NULL;
+    cJSON *sets = options->json ? cJSON_CreateArray() : NULL;
     report_facts facts = {options->model, options->device ? options->device : "cpu", wait_ms, 0, true};
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
@@ -299,7 +299,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
         case_free(&c);
     }
     uir_session_destroy(session);
-    json_destroy(sets);
+    cJSON_Delete(sets);
     for (size_t i = 0; i < count; i++) free(folders[i]);
     free(folders);
     return status == UIR_STATUS_OK && !facts.agree ? UIR_STATUS_DIFFERENT : status;

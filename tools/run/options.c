@@ -41,9 +41,12 @@ static const option_row rows[] = {
 #define OPTION(long_name, argument, kind, field, help) ROW(long_name, argument, kind, field, help, NULL)
 #define COMPILER_OPTION(long_name, argument, kind, field, help)                                                        \
     ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_COMPILER)
+#define JSON_OPTION(long_name, argument, kind, field, help)                                                            \
+    ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_JSON)
 #include PROGRAM_OPTIONS
 #undef OPTION
 #undef COMPILER_OPTION
+#undef JSON_OPTION
 #undef ROW
 };
 static const char *const short_names[][2] = {{"-h", "--help"}, {"-o", "--output"}};

@@ -153,43 +153,43 @@ void report_profile(uir_session *session, const case_result *result) {
     free(list.items);
 }
 
-static void add_limits(json *root, const uir_roofline *limits) {
-    json *machine = json_put_object(root, "limits");
-    json_put_number(machine, "threads", (double)limits->threads);
+static void add_limits(cJSON *root, const uir_roofline *limits) {
+    cJSON *machine = cJSON_AddObjectToObject(root, "limits");
+    cJSON_AddNumberToObject(machine, "threads", (double)limits->threads);
     report_add_number(machine, "bytes_per_second", limits->bytes_per_second);
     report_add_number(machine, "flops_per_second", limits->flops_per_second);
 }
 
 /* What a row of kernels has in --plan and --profile alike. */
-static json *add_kernel(json *kernels, const work *w) {
-    json *kernel = json_object();
+static cJSON *add_kernel(cJSON *kernels, const work *w) {
+    cJSON *kernel = cJSON_CreateObject();
     report_add_text(kernel, "kernel", w->kernel);
     report_add_text(kernel, "name", w->name);
     report_add_text(kernel, "op", w->op);
-    json_put_number(kernel, "launches", (double)w->calls);
-    json_put_number(kernel, "least_bytes", (double)w->bytes);
-    json_put_number(kernel, "dram_bytes", (double)w->dram_bytes);
-    json_put_number(kernel, "flops", (double)w->flops);
+    cJSON_AddNumberToObject(kernel, "launches", (double)w->calls);
+    cJSON_AddNumberToObject(kernel, "least_bytes", (double)w->bytes);
+    cJSON_AddNumberToObject(kernel, "dram_bytes", (double)w->dram_bytes);
+    cJSON_AddNumberToObject(kernel, "flops", (double)w->flops);
     report_add_number(kernel, "modelled_ms", w->modelled_ms);
-    json_append(kernels, kernel);
+    cJSON_AddItemToArray(kernels, kernel);
     return kernel;
 }
 
-bool report_add_profile(json *root, uir_session *session, const case_result *result) {
+bool report_add_profile(cJSON *root, uir_session *session, const case_result *result) {
     work_list list = {NULL, 0};
     if (!result->profiled_runs) {
-        json_put_null(root, "profile");
+        cJSON_AddNullToObject(root, "profile");
         return true;
     }
     bool good = list_nodes(session, result, &list);
-    json *profile = json_put_object(root, "profile");
-    json_put_number(profile, "runs", (double)result->profiled_runs);
+    cJSON *profile = cJSON_AddObjectToObject(root, "profile");
+    cJSON_AddNumberToObject(profile, "runs", (double)result->profiled_runs);
     report_add_number(profile, "ms", sum_ms(&list, false));
     add_limits(profile, &result->limits);
-    json *kernels = json_put_array(profile, "kernels");
+    cJSON *kernels = cJSON_AddArrayToObject(profile, "kernels");
     sum_kernels(&list);
     for (size_t i = 0; i < list.count; i++) {
-        json *kernel = add_kernel(kernels, &list.items[i]);
+        cJSON *kernel = add_kernel(kernels, &list.items[i]);
         report_add_text(kernel, "by", list.items[i].by);
         report_add_number(kernel, "ms", list.items[i].ms);
     }
@@ -231,13 +231,13 @@ static void print_plan(const cost_row *rows, size_t count, const work_list *list
 
 static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const work_list *list,
                        const uir_roofline *limits, double modelled) {
-    json *root = json_object(), *kernels = json_array();
-    json_put_number(root, "version", 1);
-    for (size_t i = 0; i < count; i++) json_put_number(root, rows[i].name, (double)rows[i].number);
+    cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray();
+    cJSON_AddNumberToObject(root, "version", 1);
+    for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(root, rows[i].name, (double)rows[i].number);
     report_add_number(root, "modelled_ms", modelled);
     add_limits(root, limits);
     for (size_t i = 0; i < list->count; i++) add_kernel(kernels, &list->items[i]);
-    json_put(root, "kernels", kernels);
+    cJSON_AddItemToObject(root, "kernels", kernels);
     return report_write_json(stream, root);
 }
 

@@ -13,11 +13,11 @@
 #define PROGRAM_OPTIONS "../pack/options.def"
 #else
 #if defined(PROGRAM_UIR_RUN_PACKAGE)
-#define PROGRAM                "uir-run-package"
-#define PROGRAM_USAGE          "uir-run-package PACKAGE.uir [OPTION...]"
-#define PROGRAM_PURPOSE        "uir-run on the runtime alone: runs a package and shows its outputs."
-#define PROGRAM_VALUE_FILES    ".npy .pb .raw"
-#define PROGRAM_ALSO_SECONDS   ""
+#define PROGRAM         "uir-run-package"
+#define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
+#define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
+#define PROGRAM_VALUE_FILES ".npy .pb .raw"
+#define PROGRAM_ALSO_SECONDS ""
 #define PROGRAM_LACKS_COMPILER "it is the runtime alone, without the compiler and what reads pictures"
 #else
 #define PROGRAM       "uir-run"
@@ -26,7 +26,7 @@
     "Runs an ONNX model, or a package of one, and shows its outputs. Inputs come from --data or --input; the rest "    \
     "are "                                                                                                             \
     "seeded random."
-#define PROGRAM_VALUE_FILES  ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
+#define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #define PROGRAM_ALSO_SECONDS "; with --reduce: how long to search (default 300)"
 #endif
 #define PROGRAM_EXITS                                                                                                  \
@@ -35,9 +35,14 @@
 #define PROGRAM_OPTIONS "options.def"
 #endif
 
-/* Why options that need the compiler are refused; NULL: they are not. */
+/* Why options that need the compiler, or JSON, are refused; NULL: they are not. */
 #ifndef PROGRAM_LACKS_COMPILER
 #define PROGRAM_LACKS_COMPILER NULL
+#endif
+#ifdef UIR_NO_JSON
+#define PROGRAM_LACKS_JSON "it was built without cJSON"
+#else
+#define PROGRAM_LACKS_JSON NULL
 #endif
 
 #endif

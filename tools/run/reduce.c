@@ -329,25 +329,25 @@ static void print_finding(const search *s, const finding *f) {
 
 static bool print_json(const search *s, const finding *f) {
     char text[2 * TRIAL_TEXT];
-    json *root = json_object(), *nodes = json_array();
-    json_put_number(root, "version", 1);
-    json_put_bool(root, "reproduced", f && (f->by_interpreter || trial_same(f->result, &s->wanted)));
+    cJSON *root = cJSON_CreateObject(), *nodes = cJSON_CreateArray();
+    cJSON_AddNumberToObject(root, "version", 1);
+    cJSON_AddBoolToObject(root, "reproduced", f && (f->by_interpreter || trial_same(f->result, &s->wanted)));
     report_add_text(root, "fault", describe_end(&s->wanted, text, sizeof text));
-    json_put_number(root, "all_nodes", (double)s->node_count);
-    json_put_number(root, "tries", (double)s->tries);
-    json_put_bool(root, "finished", !s->out_of_time);
-    json_put_bool(root, "fixed_dims", s->fixed);
-    json_put_bool(root, "interpreter_differs", f && f->by_interpreter);
+    cJSON_AddNumberToObject(root, "all_nodes", (double)s->node_count);
+    cJSON_AddNumberToObject(root, "tries", (double)s->tries);
+    cJSON_AddBoolToObject(root, "finished", !s->out_of_time);
+    cJSON_AddBoolToObject(root, "fixed_dims", s->fixed);
+    cJSON_AddBoolToObject(root, "interpreter_differs", f && f->by_interpreter);
     report_add_text(root, "model", f ? f->out : "");
     report_add_text(root, "data", f ? f->data : "");
     report_add_text(root, "check", f && f->check->end == TRIAL_DIFFERS ? f->check->text : "");
-    json_put(root, "nodes", nodes);
+    cJSON_AddItemToObject(root, "nodes", nodes);
     for (size_t i = 0; f && i < s->node_count; i++) {
         if (!s->kept[i]) continue;
-        json *node = json_object();
+        cJSON *node = cJSON_CreateObject();
         report_add_text(node, "name", query_part(s->parts, i).name);
         report_add_text(node, "op", query_part(s->parts, i).op);
-        json_append(nodes, node);
+        cJSON_AddItemToArray(nodes, node);
     }
     return report_write_json(stdout, root);
 }

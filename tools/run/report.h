@@ -53,13 +53,13 @@ typedef struct report_facts {
     size_t cases;
     bool agree; /* all of them */
 } report_facts;
-struct json;
+struct cJSON;
 /* Adds the case to the array of all. */
-void report_add_case(struct json *cases, uir_model *model, uir_session *session, const run_case *c,
+void report_add_case(struct cJSON *cases, uir_model *model, uir_session *session, const run_case *c,
                      const case_result *result);
 /* Writes the object: of the last case, with all of them, which are taken over. */
 bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_session *session, const run_case *c,
-                 const case_result *result, struct json *cases);
+                 const case_result *result, struct cJSON *cases);
 /* --can-run as an object: whether the model is supported, and every problem the context holds. `model` NULL: it is not.
  */
 void report_support(FILE *stream, uir_context *context, uir_model *model);
@@ -67,12 +67,12 @@ void report_support(FILE *stream, uir_context *context, uir_model *model);
 /* ---- for the files of the report ---- */
 /* Why another ran it than the fastest, and what was joined in its kernel, in the buffer. */
 const char *report_why(const uir_node_statistics *node, char *buffer, size_t capacity);
-/* Made printable first: json writes bytes through. */
-void report_add_text(struct json *object, const char *key, const char *text);
-void report_add_number(struct json *object, const char *key, double value); /* null when it is no number */
+/* Made printable first: cJSON writes bytes through. */
+void report_add_text(struct cJSON *object, const char *key, const char *text);
+void report_add_number(struct cJSON *object, const char *key, double value); /* null when it is no number */
 /* --profile as the member `profile`, null without it. */
-bool report_add_profile(struct json *root, uir_session *session, const case_result *result);
+bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
 /* Takes over `root`. */
-bool report_write_json(FILE *stream, struct json *root);
+bool report_write_json(FILE *stream, struct cJSON *root);
 
 #endif

@@ -78,30 +78,30 @@ static void make_file_name(const char *name, size_t index, bool npy, char *buffe
     }
 }
 
-static json *describe(const uir_model *model, size_t output, const uir_value *value, const char *file) {
+static cJSON *describe(const uir_model *model, size_t output, const uir_value *value, const char *file) {
     uir_output_maker maker = maker_of(model, output);
-    json *entry = json_object(), *shape;
+    cJSON *entry = cJSON_CreateObject(), *shape;
     report_add_text(entry, "name", uir_model_get_output_name(model, output));
-    json_put_string(entry, "file", file);
+    cJSON_AddStringToObject(entry, "file", file);
     report_add_text(entry, "node", maker.node);
     report_add_text(entry, "op", maker.op);
-    json_put_number(entry, "place", maker.place);
-    json_put_bool(entry, "kept", maker.is_kept);
+    cJSON_AddNumberToObject(entry, "place", maker.place);
+    cJSON_AddBoolToObject(entry, "kept", maker.is_kept);
     report_add_text(entry, "dtype", uir_dtype_get_name(uir_value_get_dtype(value)));
-    shape = json_put_array(entry, "shape");
+    shape = cJSON_AddArrayToObject(entry, "shape");
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
-        json_append(shape, json_number((double)uir_value_get_shape(value)[d]));
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)uir_value_get_shape(value)[d]));
     return entry;
 }
 
 /* Takes over `root`. */
-static uir_status write_index(const char *folder, json *root) {
+static uir_status write_index(const char *folder, cJSON *root) {
     char path[MAX_PATH_LENGTH];
     snprintf(path, sizeof path, "%s/%s", folder, index_name);
     FILE *file = fopen(path, "w");
     bool written = file && report_write_json(file, root) && !ferror(file);
     int error = errno;
-    if (!file) json_destroy(root);
+    if (!file) cJSON_Delete(root);
     if (file && fclose(file) != 0) written = false, error = errno;
     if (written) return UIR_STATUS_OK;
     complain(NULL, "cannot write %s: %s", path, strerror(error));
@@ -109,10 +109,10 @@ static uir_status write_index(const char *folder, json *root) {
 }
 
 uir_status saved_write(uir_context *context, uir_model *model, uir_session *session, bool npy, const char *folder) {
-    json *root = json_object(), *values = json_array();
-    uir_status status = root && values ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
-    json_put_number(root, "version", 1);
-    json_put(root, "values", values);
+    cJSON *root = cJSON_CreateObject(), *values = cJSON_CreateArray();
+    uir_status status = !JSON_IS_THERE || (root && values) ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    cJSON_AddNumberToObject(root, "version", 1);
+    cJSON_AddItemToObject(root, "values", values);
     for (size_t i = 0; i < uir_model_output_count(model) && status == UIR_STATUS_OK; i++) {
         uir_value *value = NULL;
         const char *name = uir_model_get_output_name(model, i);
@@ -122,10 +122,10 @@ uir_status saved_write(uir_context *context, uir_model *model, uir_session *sess
         make_file_name(name, i, npy && uir_value_get_kind(value) == UIR_VALUE_TENSOR, file, sizeof file);
         snprintf(path, sizeof path, "%s/%s", folder, file);
         status = uir_value_save_file(context, value, path, name);
-        if (status == UIR_STATUS_OK) json_append(values, describe(model, i, value, file));
+        if (status == UIR_STATUS_OK) cJSON_AddItemToArray(values, describe(model, i, value, file));
     }
-    if (status == UIR_STATUS_OK) return write_index(folder, root);
-    json_destroy(root);
+    if (status == UIR_STATUS_OK && JSON_IS_THERE) return write_index(folder, root);
+    cJSON_Delete(root);
     return status;
 }
 
@@ -136,7 +136,7 @@ static uir_status not_saved(const char *folder, const char *what) {
     return UIR_STATUS_BAD_FILE;
 }
 
-static uir_status read_index(const char *folder, json **out_root) {
+static uir_status read_index(const char *folder, cJSON **out_root) {
     char path[MAX_PATH_LENGTH];
     struct stat s;
     *out_root = NULL;
@@ -145,24 +145,27 @@ static uir_status read_index(const char *folder, json **out_root) {
     if (!file) return not_saved(folder, "it has no index.json that can be read");
     size_t size = s.st_size > 0 && s.st_size < MAX_INDEX_BYTES ? (size_t)s.st_size : 0;
     char *text = malloc(size + 1);
-    if (text && size && fread(text, 1, size, file) == size) *out_root = json_parse(text, size);
+    if (text && size && fread(text, 1, size, file) == size) *out_root = cJSON_ParseWithLength(text, size);
     fclose(file);
     free(text);
-    return json_is_array(json_get(*out_root, "values")) ? UIR_STATUS_OK
-                                                        : not_saved(folder, "its index.json is not one of a saved run");
+    return cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(*out_root, "values"))
+               ? UIR_STATUS_OK
+               : not_saved(folder, "its index.json is not one of a saved run");
 }
 
-static const char *text_of(const json *entry, const char *key) {
-    const char *text = json_get_text(json_get(entry, key));
+static const char *text_of(const cJSON *entry, const char *key) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, key));
     return text ? text : "";
 }
 
 /* Of several saved values of that name the one at the same turn; NULL: none. */
-static const json *find_entry(const json *values, const char *name, size_t turn) {
+static const cJSON *find_entry(const cJSON *values, const char *name, size_t turn) {
+    const cJSON *entry;
     char spelled[NAME_LENGTH]; /* as in the index */
     printable(name, spelled, sizeof spelled);
-    for (const json *entry = json_first(values); entry; entry = json_next(entry))
+    cJSON_ArrayForEach(entry, values) {
         if (!strcmp(text_of(entry, "name"), spelled) && turn-- == 0) return entry;
+    }
     return NULL;
 }
 
@@ -186,7 +189,7 @@ static size_t turn_of(const uir_model *model, size_t output) {
     return turn;
 }
 
-static uir_status compare_one(uir_context *context, uir_session *session, const json *entry, size_t output,
+static uir_status compare_one(uir_context *context, uir_session *session, const cJSON *entry, size_t output,
                               saved_comparison *c) {
     const char *file = text_of(entry, "file");
     char path[MAX_PATH_LENGTH];
@@ -207,7 +210,7 @@ static uir_status compare_one(uir_context *context, uir_session *session, const 
     return UIR_STATUS_OK;
 }
 
-static uir_status compare_all(uir_context *context, const uir_model *model, uir_session *session, const json *values,
+static uir_status compare_all(uir_context *context, const uir_model *model, uir_session *session, const cJSON *values,
                               saved_comparison *c) {
     size_t count = uir_model_output_count(model);
     uir_status status = UIR_STATUS_OK;
@@ -217,7 +220,7 @@ static uir_status compare_all(uir_context *context, const uir_model *model, uir_
     qsort(order, count, sizeof *order, in_model_order);
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
         size_t output = order[i].output;
-        const json *entry = find_entry(values, uir_model_get_output_name(model, output), turn_of(model, output));
+        const cJSON *entry = find_entry(values, uir_model_get_output_name(model, output), turn_of(model, output));
         if (entry)
             status = compare_one(context, session, entry, output, c);
         else
@@ -229,13 +232,13 @@ static uir_status compare_all(uir_context *context, const uir_model *model, uir_
 
 uir_status saved_compare(uir_context *context, uir_model *model, uir_session *session, const uir_tolerance *tolerance,
                          const char *folder, saved_comparison *out_comparison) {
-    json *root;
+    cJSON *root;
     *out_comparison = (saved_comparison){.done = true, .tolerance = *tolerance};
     snprintf(out_comparison->folder, sizeof out_comparison->folder, "%s", folder);
     uir_status status = read_index(folder, &root);
     if (status == UIR_STATUS_OK)
-        status = compare_all(context, model, session, json_get(root, "values"), out_comparison);
-    json_destroy(root);
+        status = compare_all(context, model, session, cJSON_GetObjectItemCaseSensitive(root, "values"), out_comparison);
+    cJSON_Delete(root);
     if (status == UIR_STATUS_OK && !out_comparison->compared)
         status = not_saved(folder, "it has none of this run's outputs");
     return status;
@@ -263,24 +266,24 @@ void saved_report(const uir_model *model, const saved_comparison *c, bool quiet)
              uir_model_get_output_name(model, c->output), text);
 }
 
-void saved_add_json(json *root, const uir_model *model, const saved_comparison *c) {
+void saved_add_json(cJSON *root, const uir_model *model, const saved_comparison *c) {
     if (!c->done) return;
-    json *object = json_put_object(root, "compared_with"), *first;
+    cJSON *object = cJSON_AddObjectToObject(root, "compared_with"), *first;
     report_add_text(object, "folder", c->folder);
-    json_put_number(object, "compared", (double)c->compared);
-    json_put_number(object, "differing", (double)c->differing);
-    json_put_number(object, "missing", (double)c->missing);
+    cJSON_AddNumberToObject(object, "compared", (double)c->compared);
+    cJSON_AddNumberToObject(object, "differing", (double)c->differing);
+    cJSON_AddNumberToObject(object, "missing", (double)c->missing);
     if (!c->differing) {
-        json_put_null(object, "first");
+        cJSON_AddNullToObject(object, "first");
         return;
     }
     uir_output_maker maker = maker_of(model, c->output);
-    first = json_put_object(object, "first");
+    first = cJSON_AddObjectToObject(object, "first");
     report_add_text(first, "node", maker.node);
     report_add_text(first, "op", maker.op);
     report_add_text(first, "value", uir_model_get_output_name(model, c->output));
-    json_put_number(first, "elements", (double)c->first.count);
-    json_put_number(first, "differing", (double)c->first.differing);
+    cJSON_AddNumberToObject(first, "elements", (double)c->first.count);
+    cJSON_AddNumberToObject(first, "differing", (double)c->first.differing);
     report_add_number(first, "cosine", c->first.cosine);
     report_add_number(first, "rtol", c->first.rtol);
     report_add_number(first, "atol", c->first.atol);

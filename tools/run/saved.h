@@ -10,8 +10,8 @@
 
 /* A folder that is there already is fine; `option` is named in what is complained of. */
 uir_status saved_make_folder(const char *option, const char *path);
-/* Where data set `at` of `count` goes below `base`: there itself when it is the only one, else a folder of its own,
- * named after its folder, or numbered where names would not do. */
+/* Where data set `at` of `count` goes below `base`: there itself when it is the only one, else a folder of its own, named
+ * after its folder, or numbered where names would not do. */
 uir_status saved_folder(const char *option, const char *base, char *const *folders, size_t count, size_t at,
                         char *buffer, size_t capacity);
 
@@ -34,7 +34,7 @@ uir_status saved_compare(uir_context *context, uir_model *model, uir_session *se
                          const char *folder, saved_comparison *out_comparison);
 /* What came of it: agreement on standard output unless quiet, the first node that differs as a complaint. */
 void saved_report(const uir_model *model, const saved_comparison *comparison, bool quiet);
-struct json;
-void saved_add_json(struct json *root, const uir_model *model, const saved_comparison *comparison);
+struct cJSON;
+void saved_add_json(struct cJSON *root, const uir_model *model, const saved_comparison *comparison);
 
 #endif

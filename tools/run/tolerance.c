@@ -6,27 +6,27 @@
 
 enum { MOST_BYTES = 1 << 22 };
 
-static json *read_json(const char *path) {
+static cJSON *read_json(const char *path) {
     FILE *file = fopen(path, "rb");
     char *buffer = file ? malloc(MOST_BYTES) : NULL;
     size_t n = buffer ? fread(buffer, 1, MOST_BYTES, file) : 0;
-    json *root = n && n < MOST_BYTES ? json_parse(buffer, n) : NULL;
+    cJSON *root = n && n < MOST_BYTES ? cJSON_ParseWithLength(buffer, n) : NULL;
     if (file) fclose(file);
     free(buffer);
     return root;
 }
 
-static bool read_number(const json *object, const char *key, double *out_number) {
-    double number;
-    if (!json_get_number(json_get(object, key), &number) || !(number >= 0)) return false;
-    *out_number = number;
+static bool read_number(const cJSON *object, const char *key, double *out_number) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0)) return false;
+    *out_number = item->valuedouble;
     return true;
 }
 
 /* The absolute part is stated one way or the other, or both. */
 static bool read_tolerance(const char *path, uir_tolerance *out) {
-    json *root = read_json(path);
-    const json *at = json_get(root, "tolerance");
+    cJSON *root = read_json(path);
+    const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "tolerance");
     uir_tolerance found = {.struct_size = sizeof found, .rtol = -1};
     if (!at) at = root;
     bool relative = read_number(at, "rtol", &found.rtol), absolute = read_number(at, "atol", &found.atol);
@@ -34,7 +34,7 @@ static bool read_tolerance(const char *path, uir_tolerance *out) {
         absolute = true;
     else if (!absolute)
         found.atol_relative_to_max = -1;
-    json_destroy(root);
+    cJSON_Delete(root);
     if (!relative && !absolute) return false;
     *out = found;
     return true;
