@@ -100,6 +100,9 @@ static bool float_binary(uir_iop_code code, bool is_double, double a, double b, 
     case UIR_IOP_DIV:
         *out = is_double ? a / b : (double)(x / y);
         return true;
+    case UIR_IOP_FMOD:
+        *out = is_double ? fmod(a, b) : (double)fmodf(x, y);
+        return true;
     case UIR_IOP_MIN:
         *out = a < b || isnan(a) ? a : b;
         return true;

@@ -33,14 +33,6 @@ static bool fits_dtype(uir_dtype dtype, double value) {
            fabs(value) < 18446744073709551616.0;
 }
 
-static bool class_allowed(const char *classes, uir_dtype dtype) {
-    char letter = uir_dtype_is_float(dtype)                            ? 'F'
-                  : uir_dtype_is_integer(dtype)                        ? 'I'
-                  : uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_BOOL ? 'B'
-                                                                       : '?';
-    return strchr(classes, letter) != NULL;
-}
-
 static void want_dtype(const check *c, const uir_islice *slice, uir_dtype dtype) {
     const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
     if (p->dtype != dtype)
@@ -61,8 +53,8 @@ static void check_dtypes(const check *c) {
     uir_dtype result = c->row->family == UIR_IOP_FAMILY_COMPARE ? UIR_DTYPE_BOOL
                        : c->row->family == UIR_IOP_FAMILY_CAST  ? i->dtype_b
                                                                 : i->dtype;
-    if (!class_allowed(c->row->classes, i->dtype) ||
-        (c->row->family == UIR_IOP_FAMILY_CAST && !class_allowed(c->row->classes, i->dtype_b)))
+    if (!uir_iop_is_defined_for(i->code, i->dtype) ||
+        (c->row->family == UIR_IOP_FAMILY_CAST && !uir_iop_is_defined_for(i->code, i->dtype_b)))
         uir_iverify_report(c->v, c->line, "dtype: %s is not defined for %s", c->row->name, uir_dtype_name(i->dtype));
     if (i->code == UIR_IOP_BITS && uir_dtype_bits(i->dtype) != uir_dtype_bits(i->dtype_b))
         uir_iverify_report(c->v, c->line, "dtype: %s and %s are not equally wide", uir_dtype_name(i->dtype),

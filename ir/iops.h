@@ -8,6 +8,8 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
+#include <string.h>
+
 #define UIR_IGRAPH_MAX_RANK  8
 #define UIR_IGRAPH_MAX_MODES 4
 #define UIR_REDUCE_LANES     32
@@ -48,6 +50,15 @@ static inline const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
 #include "ir/iops.def"
     };
     return &rows[code];
+}
+
+/* Whether the instruction's dtype may be this one. */
+static inline bool uir_iop_is_defined_for(uir_iop_code code, uir_dtype dtype) {
+    char letter = uir_dtype_is_float(dtype)                            ? 'F'
+                  : uir_dtype_is_integer(dtype)                        ? 'I'
+                  : uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_BOOL ? 'B'
+                                                                       : '?';
+    return strchr(uir_iop_get_row(code)->classes, letter) != NULL;
 }
 
 /* The dtype of an elementwise instruction's operand k, the instruction's being `dtype`: a selection's first decides. */

@@ -398,12 +398,17 @@ static uint32_t expand_row(uir_kernel *k, const char *text, const uint32_t *oper
     return expand(&x);
 }
 
+/* Which of an instruction's operands has its dtype, whatever dtype a number among them was given. */
+static uint32_t typed_operand(const uir_iop_row *row) {
+    return row->family == UIR_IOP_FAMILY_TERNARY && row->operands == 3 ? 1 : 0;
+}
+
 /* The instruction itself, on operands whose dtype the machine computes in. */
 static uint32_t plain_call(uir_kernel *k, const uir_iop_row *row, uir_dtype result, uint32_t *operands,
                            uint32_t count) {
     char mnemonic[64];
     bool immediates = true;
-    uint32_t which = row->family == UIR_IOP_FAMILY_TERNARY && count == 3 ? 1 : 0;
+    uint32_t which = typed_operand(row);
     for (uint32_t i = 0; i < count; i++)
         immediates = immediates && k->values.data[operands[i]].kind == UIR_KERNEL_NUMBER;
     if (immediates) operands[count - 1] = uir_kernel_materialise(k, operands[count - 1], 0);
@@ -431,11 +436,12 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
         power_of_number(k, args[0], k->values.data[args[1]].number, &value))
         return value;
     if (op == UIR_OP_POW && uir_dtype_is_integer(dtype)) return integer_power(k, dtype, args[0], args[1]);
-    for (size_t i = 0; i < sizeof instruction_rows / sizeof *instruction_rows; i++)
-        if (instruction_rows[i].op == op)
-            return plain_call(k, uir_iop_get_row(instruction_rows[i].code), result, args, count);
-    if (op == UIR_OP_MOD && uir_dtype_is_integer(dtype))
-        return plain_call(k, uir_iop_get_row(UIR_IOP_MOD), result, args, count);
+    for (size_t i = 0; i < sizeof instruction_rows / sizeof *instruction_rows; i++) {
+        if (instruction_rows[i].op != op) continue;
+        const uir_iop_row *row = uir_iop_get_row(instruction_rows[i].code);
+        if (uir_iop_is_defined_for(instruction_rows[i].code, k->values.data[args[typed_operand(row)]].dtype))
+            return plain_call(k, row, result, args, count);
+    }
     for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {
         if (expansion_rows[i].of == OF_DOUBLES) continue;
         bool fits = expansion_rows[i].of == OF_ANY || (expansion_rows[i].of == OF_FLOATS) == uir_dtype_is_float(dtype);

@@ -11,7 +11,7 @@
 #include "base/dtype.h"
 
 #define VM_MAGIC   "UIRVM"
-#define VM_VERSION 3
+#define VM_VERSION 4
 #define VM_NONE    UINT32_MAX
 
 enum {

@@ -57,7 +57,7 @@ static void body_errors(void **state) {
     wants(BODY("unary.exq.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
           "no instruction is called 'unary.exq'; did you mean unary.exp?; there is 'unary' of neg, abs, sign, sqrt, ");
     wants(BODY("binary.plus.f32 %y[p, 0:N], %x[p, 0:N], 1"), 7, 5,
-          "there is 'binary' of add, sub, mul, div, mod, min, ");
+          "there is 'binary' of add, sub, mul, div, mod, fmod, min, ");
     wants(
         BODY("copy.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
         "there are move, fill, iota, unary, binary, compare, ternary, cast, bits, broadcast, reduce, scan, mma, sync");
