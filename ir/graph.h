@@ -86,6 +86,8 @@ uir_op uir_op_find_onnx(const char *domain, const char *name);
 int uir_op_since_version(uir_op op, int opset);
 /* "Conv", "matmul": what messages call the op. */
 const char *uir_op_name(uir_op op);
+/* What a message of the op begins with: its name, "" for a check, whose message says all. */
+const char *uir_op_said_name(uir_op op);
 
 /* ---- types and values ---- */
 typedef struct uir_type {

@@ -34,7 +34,8 @@ uir_status uir_call_fail(uir_call *call, uir_status status, const char *format, 
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     uir_location location = uir_node_location(call->module, call->node);
-    return uir_error(call->interpreter->diagnostics, status, &location, "%s: %s", uir_op_name(call->node->op), message);
+    const char *op = uir_op_said_name(call->node->op);
+    return uir_error(call->interpreter->diagnostics, status, &location, "%s%s%s", op, *op ? ": " : "", message);
 }
 
 /* A failure that no message explained yet: why memory could not be had. */

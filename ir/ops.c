@@ -52,6 +52,10 @@ const char *uir_op_name(uir_op op) {
     return uir_op_get_row(op)->name;
 }
 
+const char *uir_op_said_name(uir_op op) {
+    return uir_op_get_row(op)->traits & UIR_TRAIT_CHECK ? "" : uir_op_name(op);
+}
+
 static const char *const kind_names[UIR_ATTRIBUTE_KIND_COUNT] = {
 #define UIR_ATTRIBUTE_KIND_NAME(constant, name) [UIR_ATTRIBUTE_##constant] = name,
     UIR_ATTRIBUTE_KINDS(UIR_ATTRIBUTE_KIND_NAME)

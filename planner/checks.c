@@ -57,7 +57,7 @@ static uir_status add_check(void *user, const uir_demand *demand) {
     uir_location where = uir_node_location(p->module, c->node);
     UIR_TRY(add_word(p, where.node ? where.node : "", &check.node));
     UIR_TRY(add_word(p, where.op ? where.op : "", &check.op));
-    UIR_TRY(add_word(p, uir_op_name(c->node->op), &check.primitive));
+    UIR_TRY(add_word(p, uir_op_said_name(c->node->op), &check.primitive));
     UIR_TRY(add_word(p, demand->left.name, &check.left_name));
     UIR_TRY(add_word(p, demand->right.name, &check.right_name));
     UIR_TRY(add_dims(p, &demand->left, &check.left_dims));

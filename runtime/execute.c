@@ -152,7 +152,7 @@ static uir_status run_check(uir_runtime *r, uint32_t step) {
                                .ends = s->other != 0};
     if (uir_indices_hold(&demand, &at)) return UIR_STATUS_OK;
     uir_index_describe(&demand, at, message, sizeof message);
-    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "check_indices: %s", message);
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%s", message);
 }
 
 /* ---- branches ---- */

@@ -179,7 +179,9 @@ typedef struct uir_plan_phase {
 } uir_plan_phase;
 
 /* What sizes must be to each other (ir/demands.h), asked when all of them are known and `block` is run: what a branch
- * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts are what the message says: the node, its ONNX op and its primitive, what each side is and its dims. */
+ * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts
+ * are what the message says: the node, its ONNX op, its primitive (empty where the rest says all), what each side is and
+ * its dims. */
 typedef struct uir_plan_check {
     uint32_t relation, left, right, or_one; /* uir_relation, expressions */
     uint32_t block;

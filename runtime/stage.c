@@ -400,8 +400,8 @@ static uir_status refuse(uir_runtime *r, const uir_plan_check *k, int64_t left, 
         (uir_relation)k->relation, k->or_one ? &one : NULL,
         (uir_demand_side){uir_plan_get_text(p, k->right_name), uir_plan_get_text(p, k->right_dims), right}, message,
         sizeof message);
-    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, &where, "%s: %s", uir_plan_get_text(p, k->primitive),
-                     message);
+    const char *primitive = uir_plan_get_text(p, k->primitive);
+    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, &where, "%s%s%s", primitive, *primitive ? ": " : "", message);
 }
 
 static uir_status check_sizes(uir_runtime *r, const uint32_t *checks, uint32_t count) {

@@ -100,6 +100,18 @@ static void the_greatest_is_nan_or_passes_over_it(void **state) {
     expect(OF_ZEROS("binary.maxnum.f32 %y[0:N], %y[0:N], %w[0:N]"), 1, NULL, (float[]){-INFINITY});
 }
 
+#define REMAINDER(before, operands)                                                                                    \
+    HEAD "  phase {\n" before "    binary.fmod.f32 %y[0:N], " operands "\n  }\n}\n"
+static void a_remainder_of_floats_is_exact(void **state) {
+    (void)state;
+    /* 2^40 is one more than a multiple of 3. */
+    expect(REMAINDER("    binary.mul.f32 %y[0:N], %x[0:N], 1099511627776\n", "%y[0:N], 3"), 4, NULL,
+           (float[]){1, 2, 0, 1});
+    expect(REMAINDER("    unary.neg.f32 %y[0:N], %x[0:N]\n", "%y[0:N], 3"), 4, NULL, (float[]){-1, -2, 0, -1});
+    expect(REMAINDER("", "3.5, %x[0:N]"), 4, NULL, (float[]){0.5f, 1.5f, 0.5f, 3.5f});
+    expect(REMAINDER("", "%x[0:N], 0"), 2, NULL, (float[]){NAN, NAN});
+}
+
 static void first_and_last_are_the_ends_of_a_loop(void **state) {
     (void)state;
     static const char text[] = HEAD "  phase {\n    loop l : N {\n      fill.f32 %y[l:1], 5\n      fill.f32 %y[l:1], 1 "
@@ -198,6 +210,7 @@ int main(void) {
         cmocka_unit_test(indices_outside_are_wrapped_clamped_or_skipped),
         cmocka_unit_test(a_number_that_selects_is_a_bool),
         cmocka_unit_test(the_greatest_is_nan_or_passes_over_it),
+        cmocka_unit_test(a_remainder_of_floats_is_exact),
         cmocka_unit_test(first_and_last_are_the_ends_of_a_loop),
         cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
         cmocka_unit_test(undefined_values_do_not_come_out),
