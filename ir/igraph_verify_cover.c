@@ -457,13 +457,16 @@ static bool box_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low,
         if (!low[d] || !high[d]) return false;
     for (uint32_t i = v->facts.count; i-- > 0;)
         if (v->facts.data[i].pointer == pointer && covered_by_one(v, &v->facts.data[i], low, high)) return true;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        int64_t unused;
+        uir_term_bounds(t, low[d], &q.from[d], &unused);
+        uir_term_bounds(t, high[d], &unused, &q.to[d]);
+        if (q.to[d] <= q.from[d]) return true; /* of nothing */
+    }
     uint32_t mark = t->assumptions.count;
     uir_term one = uir_term_const(t, 1), zero = uir_term_const(t, 0);
     for (uint32_t d = 0; d < p->rank; d++) {
         uir_term extent = uir_term_of_dim(t, p->extents[d]);
-        int64_t unused;
-        uir_term_bounds(t, low[d], &q.from[d], &unused);
-        uir_term_bounds(t, high[d], &unused, &q.to[d]);
         q.point[d] = uir_iverify_point(v, low[d], high[d], extent, d);
         if (q.point[d] == low[d]) { /* a coordinate of its own: only points inside matter */
             uir_term_assume(t, uir_term_sub(t, uir_term_sub(t, extent, one), low[d]));
