@@ -5,6 +5,8 @@
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 
+#include <stdio.h>
+
 /* y = Relu(x + w), x f32[batch, 3], w = [-1, 0, 1]; z = Neg(x). */
 static inline blob small_model(void) {
     static const float weights[] = {-1, 0, 1};
@@ -22,6 +24,15 @@ static inline blob small_model(void) {
     blob model = make_model(graph);
     put_message(&model, MODEL_METADATA, make_pair("author", "nobody"));
     return model;
+}
+
+/* The file is `bytes`, which are freed. */
+static inline void write_bytes(const char *path, blob bytes) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.length, file), bytes.length);
+    fclose(file);
+    blob_free(&bytes);
 }
 
 static inline bool has_message(uir_context *context, const char *text) {

@@ -20,14 +20,6 @@ static char *copy(const char *text) {
     return made;
 }
 
-static void write_file(const char *path, blob bytes) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes.data, 1, bytes.length, file), bytes.length);
-    fclose(file);
-    blob_free(&bytes);
-}
-
 static int begin(void **state) {
     static world w;
     snprintf(w.folder, sizeof w.folder, "/tmp/uir-lifetimes-XXXXXX");
@@ -35,7 +27,7 @@ static int begin(void **state) {
     snprintf(w.onnx, sizeof w.onnx, "%s/small.onnx", w.folder);
     snprintf(w.package, sizeof w.package, "%s/small.uir", w.folder);
     setenv("XDG_CACHE_HOME", w.folder, 1);
-    write_file(w.onnx, small_model());
+    write_bytes(w.onnx, small_model());
     *state = &w;
     return 0;
 }
@@ -207,7 +199,7 @@ static void answers_live_as_long_as_the_model(void **state) {
         if (from == PACKAGED) { /* another takes its name: the file that is open stays */
             char other[128];
             snprintf(other, sizeof other, "%s.other", w->package);
-            write_file(other, small_model());
+            write_bytes(other, small_model());
             assert_int_equal(rename(other, w->package), 0);
         }
         run_a_session(context, model);

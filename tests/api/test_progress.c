@@ -84,11 +84,8 @@ static blob long_model(int count) {
 }
 
 static void write_model(const char *path, blob bytes, size_t left_out) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes.data, 1, bytes.length - left_out, file), bytes.length - left_out);
-    fclose(file);
-    blob_free(&bytes);
+    bytes.length -= left_out;
+    write_bytes(path, bytes);
 }
 
 /* What lies there, but for the cache's own entries. */

@@ -307,15 +307,6 @@ static void nothing_may_be_destroyed(void **state) {
 }
 
 /* ---- the world ---- */
-static void write_model(const char *path) {
-    blob bytes = small_model();
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes.data, 1, bytes.length, file), bytes.length);
-    fclose(file);
-    blob_free(&bytes);
-}
-
 static int begin(void **state) {
     static world w;
     uir_value *y;
@@ -325,7 +316,7 @@ static int begin(void **state) {
     snprintf(w.onnx, sizeof w.onnx, "%s/small.onnx", w.folder);
     snprintf(w.package, sizeof w.package, "%s/small.uir", w.folder);
     snprintf(w.written, sizeof w.written, "%s/written", w.folder);
-    write_model(w.onnx);
+    write_bytes(w.onnx, small_model());
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
     assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 2, (int64_t[]){2, 3}, &w.input), UIR_STATUS_OK);
     uir_model_options options = {.struct_size = sizeof options, .device = "vm", .no_cache = true};

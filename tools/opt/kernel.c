@@ -63,19 +63,18 @@ static uir_status no_symbol(const run_state *s, uir_isymbol_kind kind, const cha
 static uir_status take_sizes(run_state *s, const opt_list *list, uir_isymbol_kind kind, const char *option,
                              int64_t *values, bool *given) {
     for (size_t i = 0; i < list->count; i++) {
-        const char *text = list->items[i], *equals = strchr(text, '=');
-        char *end = NULL;
-        long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
-        if ((!equals || end == equals + 1 || *end) && s->quiet) return UIR_STATUS_INVALID_ARGUMENT;
-        if (!equals || end == equals + 1 || *end) return usage("--%s %s: write NAME=NUMBER", option, text);
+        const char *text = list->items[i];
+        opt_size size;
+        bool reads = opt_read_size(text, &size);
+        if (!reads && s->quiet) return UIR_STATUS_INVALID_ARGUMENT;
+        if (!reads) return usage("--%s %s: write NAME=NUMBER", option, text);
         uint32_t at = 0;
         bool found = false;
         for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
             const uir_isymbol *symbol = &s->igraph->symbols.data[k];
             if (symbol->kind != kind) continue;
-            if (strlen(symbol->name) == (size_t)(equals - text) &&
-                !memcmp(symbol->name, text, (size_t)(equals - text))) {
-                values[at] = value;
+            if (opt_size_is_of(&size, symbol->name)) {
+                values[at] = size.value;
                 given[at] = found = true;
             }
             at++;

@@ -21,27 +21,16 @@ static bool is_argument(const uir_loop_tensor *t) {
     return t->role != UIR_LOOP_ROLE_TEMP;
 }
 
-/* The least that facts allow and is at least 1. */
-static int64_t free_size(const uir_dims *dims, uir_symbol symbol) {
-    uir_symbol_facts facts = uir_dims_symbol_facts(dims, symbol);
-    int64_t value = facts.min > 1 ? facts.min : 1;
-    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
-    return value <= facts.max ? value : facts.max;
-}
-
 static uir_status take_dims(function_run *r) {
     const uir_loop_function *f = r->function;
     for (size_t i = 0; i < r->options->dims.count; i++) {
-        const char *text = r->options->dims.items[i], *equals = strrchr(text, '=');
-        char *end = NULL;
-        long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        const char *text = r->options->dims.items[i];
+        opt_size size;
         bool found = false;
-        if (!equals || end == equals + 1 || *end || value < 0) return opt_usage("--dim: write NAME=NUMBER, not", text);
+        if (!opt_read_size(text, &size)) return opt_usage("--dim: write NAME=NUMBER, not", text);
         for (uint32_t s = 0; s < f->sizes.count; s++) {
-            if (strlen(f->sizes.data[s].name) != (size_t)(equals - text) ||
-                memcmp(f->sizes.data[s].name, text, (size_t)(equals - text)))
-                continue;
-            r->sizes[s] = value;
+            if (!opt_size_is_of(&size, f->sizes.data[s].name)) continue;
+            r->sizes[s] = size.value;
             found = true;
         }
         if (found) continue;
@@ -57,7 +46,7 @@ static uir_status settle_sizes(function_run *r) {
     const uir_loop_function *f = r->function;
     for (uint32_t s = 0; s < f->sizes.count; s++) {
         uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[s].symbol);
-        if (r->sizes[s] < 0) r->sizes[s] = free_size(f->dims, f->sizes.data[s].symbol);
+        if (r->sizes[s] < 0) r->sizes[s] = opt_free_size(f->dims, f->sizes.data[s].symbol);
         if (r->sizes[s] < facts.min || r->sizes[s] > facts.max || r->sizes[s] % facts.multiple_of) {
             fprintf(stderr, "uir-opt: error: @%s does not take %s=%lld\n", f->name, f->sizes.data[s].name,
                     (long long)r->sizes[s]);

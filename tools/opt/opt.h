@@ -46,6 +46,17 @@ void opt_options_free(opt_options *options);
 void opt_options_help(void);
 /* Every option that was given is for one of these uses: else what it is for. */
 uir_status opt_options_check(const opt_options *options, uint32_t uses);
+/* A word NAME=NUMBER of --dim or --tile; what stands before the last '=' is the name. */
+typedef struct opt_size {
+    const char *name; /* in the word: `length` bytes */
+    size_t length;
+    int64_t value;
+} opt_size;
+/* False: it is no such word, or the number is below 0. */
+bool opt_read_size(const char *word, opt_size *out_size);
+bool opt_size_is_of(const opt_size *size, const char *name);
+/* What a size that was not given is: the least that facts allow and is at least 1. */
+int64_t opt_free_size(const uir_dims *dims, uir_symbol symbol);
 /* Says what is wrong with `word`, or with nothing in particular (NULL); INVALID_ARGUMENT. */
 uir_status opt_usage(const char *what, const char *word);
 

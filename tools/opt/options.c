@@ -68,6 +68,27 @@ uir_status opt_usage(const char *what, const char *word) {
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
+/* ---- sizes ---- */
+bool opt_read_size(const char *word, opt_size *out_size) {
+    const char *equals = strrchr(word, '=');
+    char *end = NULL;
+    if (!equals) return false;
+    *out_size = (opt_size){word, (size_t)(equals - word), strtoll(equals + 1, &end, 10)};
+    return end != equals + 1 && !*end && out_size->value >= 0;
+}
+
+bool opt_size_is_of(const opt_size *size, const char *name) {
+    return strlen(name) == size->length && !memcmp(name, size->name, size->length);
+}
+
+int64_t opt_free_size(const uir_dims *dims, uir_symbol symbol) {
+    uir_symbol_facts facts = uir_dims_symbol_facts(dims, symbol);
+    int64_t value = facts.min > 1 ? facts.min : 1;
+    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
+    return value <= facts.max ? value : facts.max;
+}
+
+/* ---- help ---- */
 static void print_wrapped(const char *text) {
     int column = HELP_COLUMN;
     while (*text) {

@@ -106,16 +106,14 @@ static uir_status take_dims(value_run *r) {
     const uir_dims *dims = r->program->module->dims;
     uint32_t count = uir_dims_symbol_count(dims);
     for (size_t i = 0; i < r->options->dims.count; i++) {
-        const char *text = r->options->dims.items[i], *equals = strrchr(text, '=');
-        char *end = NULL;
-        long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        const char *text = r->options->dims.items[i];
+        opt_size size;
         bool found = false;
-        if (!equals || end == equals + 1 || *end || value < 0) return opt_usage("--dim: write NAME=NUMBER, not", text);
+        if (!opt_read_size(text, &size)) return opt_usage("--dim: write NAME=NUMBER, not", text);
         for (uint32_t s = 0; s < count; s++) {
             const char *name = uir_dims_symbol_name(dims, (uir_symbol){s});
-            if (!is_input_size(r, s) || strlen(name) != (size_t)(equals - text) || memcmp(name, text, strlen(name)))
-                continue;
-            r->sizes[s] = value;
+            if (!is_input_size(r, s) || !opt_size_is_of(&size, name)) continue;
+            r->sizes[s] = size.value;
             r->known[s] = found = true;
         }
         if (found) continue;
@@ -128,18 +126,10 @@ static uir_status take_dims(value_run *r) {
     return UIR_STATUS_OK;
 }
 
-/* The least that facts allow and is at least 1. */
-static int64_t free_size(const uir_dims *dims, uir_symbol symbol) {
-    uir_symbol_facts facts = uir_dims_symbol_facts(dims, symbol);
-    int64_t value = facts.min > 1 ? facts.min : 1;
-    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
-    return value <= facts.max ? value : facts.max;
-}
-
 static void bind_free(void *user, uir_symbol symbol) {
     value_run *r = user;
     if (r->known[symbol.id]) return;
-    r->sizes[symbol.id] = free_size(r->program->module->dims, symbol);
+    r->sizes[symbol.id] = opt_free_size(r->program->module->dims, symbol);
     r->known[symbol.id] = true;
 }
 
