@@ -35,6 +35,28 @@ void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t ex
                         buffer, capacity);
 }
 
+/* ---- sizes ---- */
+bool uir_facts_hold(uir_symbol_facts facts, int64_t value) {
+    return value >= facts.min && value <= facts.max && (facts.multiple_of <= 1 || value % facts.multiple_of == 0);
+}
+
+void uir_facts_describe(const char *dim, uir_symbol_facts facts, int64_t value, char *buffer, size_t capacity) {
+    char must[64];
+    if (facts.min == facts.max)
+        snprintf(must, sizeof must, "%lld", (long long)facts.min);
+    else if (value >= facts.min && value <= facts.max)
+        snprintf(must, sizeof must, "a multiple of %lld", (long long)facts.multiple_of);
+    else if (facts.max == UIR_DIM_UNBOUNDED)
+        snprintf(must, sizeof must, "at least %lld", (long long)facts.min);
+    else
+        snprintf(must, sizeof must, "in %lld..%lld", (long long)facts.min, (long long)facts.max);
+    snprintf(buffer, capacity, "dim %s is %lld and must be %s", dim, (long long)value, must);
+}
+
+void uir_conflict_describe(const char *dim, int64_t one, int64_t other, char *buffer, size_t capacity) {
+    snprintf(buffer, capacity, "dim %s is %lld in one place and %lld in another", dim, (long long)one, (long long)other);
+}
+
 /* ---- indices ---- */
 /* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all are
  * inside. */

@@ -22,6 +22,13 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
 /* The same of an extent that is not the one that is expected: "dim 1 is 3 (width) and must be 4". */
 void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity);
 
+/* Whether a run-time size may have the value, as far as numbers tell. */
+bool uir_facts_hold(uir_symbol_facts facts, int64_t value);
+/* Why not: "dim height is 50 and must be a multiple of 4". Cuts what is longer than the buffer. */
+void uir_facts_describe(const char *dim, uir_symbol_facts facts, int64_t value, char *buffer, size_t capacity);
+/* "dim batch is 2 in one place and 3 in another". */
+void uir_conflict_describe(const char *dim, int64_t one, int64_t other, char *buffer, size_t capacity);
+
 /* Indices as they lie in memory, and what each must be: low[k] <= index < high[k], k its place along the last axis
  * modulo `bounds`. */
 typedef struct uir_index_demand {

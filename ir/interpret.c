@@ -76,8 +76,7 @@ static bind_result bind_symbol(uir_interpreter *interpreter, uir_symbol symbol, 
     if (interpreter->symbol_bound[symbol.id])
         return interpreter->symbol_values[symbol.id] == value ? BIND_OK : BIND_DIFFERS;
     uir_symbol_facts facts = uir_dims_symbol_facts(interpreter->module->dims, symbol);
-    if (value < facts.min || value > facts.max || (facts.multiple_of > 1 && value % facts.multiple_of))
-        return BIND_FACTS;
+    if (!uir_facts_hold(facts, value)) return BIND_FACTS;
     interpreter->symbol_bound[symbol.id] = true;
     interpreter->symbol_values[symbol.id] = value;
     interpreter->bound_log[interpreter->bound_count++] = symbol.id;
@@ -101,20 +100,16 @@ static bind_result match_dim(uir_interpreter *interpreter, uir_dim dim, int64_t 
 uir_status uir_interpreter_bind(uir_call *call, uir_symbol symbol, int64_t value) {
     uir_interpreter *interpreter = call->interpreter;
     const char *name = uir_dims_symbol_name(call->module->dims, symbol);
-    uir_symbol_facts facts = uir_dims_symbol_facts(call->module->dims, symbol);
+    char message[320];
     switch (bind_symbol(interpreter, symbol, value)) {
     case BIND_OK:
         return UIR_STATUS_OK;
     case BIND_FACTS:
-        if (facts.min == facts.max)
-            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s is %lld and must be %lld", name, (long long)value,
-                                 (long long)facts.min);
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "size %s is %lld; it must be at least %lld%s", name,
-                             (long long)value, (long long)facts.min,
-                             value >= facts.min ? " and fit its other facts" : "");
+        uir_facts_describe(name, uir_dims_symbol_facts(call->module->dims, symbol), value, message, sizeof message);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s", message);
     case BIND_DIFFERS:
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "size %s is %lld here but was %lld before", name,
-                             (long long)value, (long long)interpreter->symbol_values[symbol.id]);
+        uir_conflict_describe(name, interpreter->symbol_values[symbol.id], value, message, sizeof message);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s", message);
     default:
         return uir_call_fail(call, UIR_STATUS_INTERNAL, "size %s cannot be bound", name);
     }

@@ -81,22 +81,14 @@ static uir_status fail_size(uir_runtime *r, const char *what) {
 
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
     const uir_plan_symbol *s = &r->plan->symbols[symbol];
+    uir_symbol_facts facts = {.min = s->min, .max = s->max, .multiple_of = s->multiple_of};
     const char *name = uir_plan_get_text(r->plan, s->name);
+    char message[320] = "";
     if (r->bound[symbol] && r->values[symbol] != value)
-        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s is %lld in one place and %lld in another",
-                         name, (long long)r->values[symbol], (long long)value);
-    if (value != s->min && s->min == s->max)
-        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s is %lld and must be %lld", name,
-                         (long long)value, (long long)s->min);
-    if (value < s->min && s->max == INT64_MAX)
-        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld should be at least %lld", name,
-                         (long long)value, (long long)s->min);
-    if (value < s->min || value > s->max)
-        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld is outside its range %lld..%lld",
-                         name, (long long)value, (long long)s->min, (long long)s->max);
-    if (value % s->multiple_of)
-        return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "dim %s = %lld is not a multiple of %lld", name,
-                         (long long)value, (long long)s->multiple_of);
+        uir_conflict_describe(name, r->values[symbol], value, message, sizeof message);
+    else if (!uir_facts_hold(facts, value))
+        uir_facts_describe(name, facts, value, message, sizeof message);
+    if (*message) return fail_size(r, message);
     r->values[symbol] = value;
     r->bound[symbol] = true;
     return UIR_STATUS_OK;

@@ -402,7 +402,7 @@ static void test_bind(void **state) {
         assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
     }
     check_message(&s.f, "reshape: the number of elements of operand 0 is 12 (N) and must be 10");
-    check_message(&s.f, "dim K = 1001 is outside its range 1..1000");
+    check_message(&s.f, "dim K is 1001 and must be in 1..1000");
     compare(&s, (array[]){vector(12), integer(&ks[1], 1)}, 2);
     end(&s);
 }

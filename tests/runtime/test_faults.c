@@ -86,7 +86,7 @@ static void test_ports(void **state) {
     session_set(&s, 0, 0, x);
     session_set(&s, 1, 0, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
-    check_message(&s.f, "dim N = 0 should be at least 1");
+    check_message(&s.f, "dim N is 0 and must be at least 1");
     session_set(&s, 0, 2000, x);
     session_set(&s, 1, 2000, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);

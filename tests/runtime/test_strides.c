@@ -213,16 +213,16 @@ static void test_symbols(void **state) {
     } cases[] = {
         {0, INT64_MAX, 1, 0, NULL},
         {3, INT64_MAX, 1, 3, NULL},
-        {3, INT64_MAX, 1, 2, "dim N = 2 should be at least 3"},
+        {3, INT64_MAX, 1, 2, "dim N is 2 and must be at least 3"},
         {3, 7, 1, 3, NULL},
         {3, 7, 1, 7, NULL},
-        {3, 7, 1, 8, "dim N = 8 is outside its range 3..7"},
-        {3, 7, 1, 2, "dim N = 2 is outside its range 3..7"},
+        {3, 7, 1, 8, "dim N is 8 and must be in 3..7"},
+        {3, 7, 1, 2, "dim N is 2 and must be in 3..7"},
         {5, 5, 1, 5, NULL},
-        {5, 5, 1, 6, "N is 6 and must be 5"},
-        {5, 5, 1, 4, "N is 4 and must be 5"},
+        {5, 5, 1, 6, "dim N is 6 and must be 5"},
+        {5, 5, 1, 4, "dim N is 4 and must be 5"},
         {0, 100, 4, 8, NULL},
-        {0, 100, 4, 10, "dim N = 10 is not a multiple of 4"},
+        {0, 100, 4, 10, "dim N is 10 and must be a multiple of 4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world w;
