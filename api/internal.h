@@ -139,8 +139,8 @@ struct uir_session {
     uir_model *model;
     uint32_t threads;
     uir_runtime *runtime; /* NULL: the interpreter runs it */
-    uir_runtime
-        *costing; /* never runs: what a run would take, while the runtime keeps what the last one made; or NULL */
+    /* Never runs: tells what a run would take, while the runtime keeps what the last one made. NULL until asked. */
+    uir_runtime *costing;
     uir_call call;        /* of the runtime, whose messages go on to the context */
     volatile bool cancel;
     uir_value **inputs;      /* borrowed; NULL until bound */

@@ -1,5 +1,6 @@
 /* The loop AST's interpreter: every block instance in order, every element with a mark that says whether it was
  * written. */
+#include "base/demand.h"
 #include "ir/interpret.h"
 #include "ir/loop.h"
 
@@ -325,7 +326,7 @@ static uir_status make_room(machine *m) {
 
 static uir_status set_size(machine *m, const uir_loop_size *size, int64_t value) {
     uir_symbol_facts facts = uir_dims_symbol_facts(m->function->dims, size->symbol);
-    if (value < facts.min || value > facts.max || value % facts.multiple_of)
+    if (!uir_facts_hold(facts, value))
         return fail(m, "%s = %lld breaks its declaration", size->name, (long long)value);
     m->values[size->symbol.id] = value;
     m->bound[size->symbol.id] = true;
@@ -389,7 +390,7 @@ static uir_status try_candidate(machine *m, const uir_icandidate *c, bool *out_f
         int64_t value;
         UIR_TRY(evaluate(m, c->tiles[i], &value));
         uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->tiles.data[i].symbol);
-        *out_fits &= value >= facts.min && value <= facts.max && value % facts.multiple_of == 0;
+        *out_fits &= uir_facts_hold(facts, value);
         m->values[f->tiles.data[i].symbol.id] = value;
     }
     if (!*out_fits) return UIR_STATUS_OK;

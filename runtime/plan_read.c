@@ -255,7 +255,8 @@ static bool check_check(const checker *c, const uir_plan_check *k) {
                               k->left_dims, k->right_name, k->right_dims};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!is_text(c->plan, texts[i])) return false;
-    return k->relation <= UIR_RELATION_GE && k->or_one <= 1 && k->block < c->plan->blocks_count && is_expression(c, k->left, c->plan->symbols_count) &&
+    return k->relation <= UIR_RELATION_GE && k->or_one <= 1 && k->block < c->plan->blocks_count &&
+           is_expression(c, k->left, c->plan->symbols_count) &&
            is_expression(c, k->right, c->plan->symbols_count);
 }
 

@@ -95,14 +95,6 @@ static void begin_tied(const run_state *s, void *const *pointers) {
     }
 }
 
-/* A dim that was not given: the least that its facts allow and is at least 1. */
-static int64_t default_dim(const uir_igraph *igraph, const uir_isymbol *symbol) {
-    uir_symbol_facts facts = uir_dims_symbol_facts(igraph->dims, symbol->symbol);
-    int64_t value = facts.min > 1 ? facts.min : 1;
-    if (value % facts.multiple_of) value += facts.multiple_of - value % facts.multiple_of;
-    return value <= facts.max ? value : facts.max;
-}
-
 static uir_status bind_sizes(run_state *s) {
     uint32_t dim_count = uir_igraph_count_symbols(s->igraph, UIR_ISYMBOL_DIM),
              tile_count = uir_igraph_count_symbols(s->igraph, UIR_ISYMBOL_TILE);
@@ -119,7 +111,7 @@ static uir_status bind_sizes(run_state *s) {
     uint32_t at = 0;
     for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
         if (s->igraph->symbols.data[k].kind == UIR_ISYMBOL_DIM)
-            s->dims[at++] = default_dim(s->igraph, &s->igraph->symbols.data[k]);
+            s->dims[at++] = opt_free_size(s->igraph->dims, s->igraph->symbols.data[k].symbol);
     }
     bool *given_tiles = given + dim_count + 1;
     uir_status status = take_sizes(s, &s->options->dims, UIR_ISYMBOL_DIM, "dim", s->dims, given);

@@ -1,4 +1,5 @@
 /* Runs a loop function by itself: its inputs by number from a folder, by name from files, else random. */
+#include "base/demand.h"
 #include "opt.h"
 #include "tools/run/query.h"
 
@@ -47,7 +48,7 @@ static uir_status settle_sizes(function_run *r) {
     for (uint32_t s = 0; s < f->sizes.count; s++) {
         uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[s].symbol);
         if (r->sizes[s] < 0) r->sizes[s] = opt_free_size(f->dims, f->sizes.data[s].symbol);
-        if (r->sizes[s] < facts.min || r->sizes[s] > facts.max || r->sizes[s] % facts.multiple_of) {
+        if (!uir_facts_hold(facts, r->sizes[s])) {
             fprintf(stderr, "uir-opt: error: @%s does not take %s=%lld\n", f->name, f->sizes.data[s].name,
                     (long long)r->sizes[s]);
             return UIR_STATUS_INVALID_ARGUMENT;

@@ -55,7 +55,7 @@ typedef struct opt_size {
 /* False: it is no such word, or the number is below 0. */
 bool opt_read_size(const char *word, opt_size *out_size);
 bool opt_size_is_of(const opt_size *size, const char *name);
-/* What a size that was not given is: the least that facts allow and is at least 1. */
+/* What a size of a loop function, a model or a kernel that was not given is: the least that facts allow and is at least 1. */
 int64_t opt_free_size(const uir_dims *dims, uir_symbol symbol);
 /* Says what is wrong with `word`, or with nothing in particular (NULL); INVALID_ARGUMENT. */
 uir_status opt_usage(const char *what, const char *word);
