@@ -470,9 +470,14 @@ static plan_node *find_rule(uir_op op) {
         uir_op op;
         plan_node *rule;
     } rules[] = {
-        {UIR_OP_GROUP, plan_group},         {UIR_OP_RESHAPE, plan_reshape}, {UIR_OP_DIM_VALUES, plan_dim_values},
-        {UIR_OP_BIND_DIMS, plan_bind_dims}, {UIR_OP_IF, plan_if},           {UIR_OP_LOOP, plan_loop},
-        {UIR_OP_CHECK_INDICES, plan_check_indices}, {UIR_OP_CHECK_SIZES, plan_nothing},
+        {UIR_OP_GROUP, plan_group},
+        {UIR_OP_RESHAPE, plan_reshape},
+        {UIR_OP_DIM_VALUES, plan_dim_values},
+        {UIR_OP_BIND_DIMS, plan_bind_dims},
+        {UIR_OP_IF, plan_if},
+        {UIR_OP_LOOP, plan_loop},
+        {UIR_OP_CHECK_INDICES, plan_check_indices},
+        {UIR_OP_CHECK_SIZES, plan_nothing},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].op == op) return rules[i].rule;
@@ -498,10 +503,11 @@ static uir_status refuse_node(planner *p, const uir_node_info *node) {
     uir_location where = uir_node_location(p->module, node);
     const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
     p->errors++;
-    return uir_error_hint(p->diagnostics, UIR_STATUS_UNSUPPORTED, &where,
-                          "a model that takes and gives tensors of numbers can be packed; uir-run runs this one as it is",
-                          "%s%s%sa package holds no %s, on which only the interpreter works", *name ? "value '" : "",
-                          name, *name ? "': " : "", what);
+    return uir_error_hint(
+        p->diagnostics, UIR_STATUS_UNSUPPORTED, &where,
+        "a model that takes and gives tensors of numbers can be packed; uir-run runs this one as it is",
+        "%s%s%sa package holds no %s, on which only the interpreter works", *name ? "value '" : "", name,
+        *name ? "': " : "", what);
 }
 
 /* Every node that only the opener could run, in bodies as well, is an error. */
@@ -589,18 +595,24 @@ static uir_status add_port(planner *p, const char *name, uir_value_id value, uin
     return uir_pl_add_list(p, names, type->rank, &out->dim_names);
 }
 
+/* Tensor `t` is taken as packed: if it is the port's, or stands for that, so is the port. */
+static void pack_port(const planner *p, uir_plan_port *port, uint32_t t) {
+    while (t != UIR_PLAN_NONE && p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS) t = p->tensors.data[t].index;
+    if (t == port->tensor) port->slack_axis = UIR_PLAN_NONE;
+}
+
 static void finish_port_slack(planner *p, uir_plan_port *port) {
     if (port->slack == UIR_PLAN_NONE) return;
     port->slack = (uint32_t)p->operations.data[p->expressions.data[port->slack].first].value;
     for (uint32_t b = 0; b < p->bodies.count; b++) {
+        for (uint32_t i = 0; i < p->bodies.data[b].outputs.count; i++)
+            pack_port(p, port, p->bodies.data[b].outputs.data[i]);
         for (uint32_t i = 0; i < p->bodies.data[b].steps.count; i++) {
             const uir_plan_step *s = &p->bodies.data[b].steps.data[i];
             for (uint32_t k = 0; s->kind != UIR_PLAN_STEP_LAUNCH && k < s->inputs.count + s->outputs.count; k++) {
                 uint32_t t = k < s->inputs.count ? p->words.data[s->inputs.first + k].value
                                                  : p->words.data[s->outputs.first + k - s->inputs.count].value;
-                while (t != UIR_PLAN_NONE && p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS)
-                    t = p->tensors.data[t].index;
-                if (t == port->tensor) port->slack_axis = UIR_PLAN_NONE;
+                pack_port(p, port, t);
             }
         }
     }

@@ -7,11 +7,17 @@ typedef struct walk {
     uir_arena *arena;
     uir_diagnostics *diagnostics;
     uint32_t position, depth, bodies; /* bodies around the place, which need not run */
-    bool second;                        /* the second time: uses */
-    uint32_t *defined;                  /* per root: position */
-    bool *known;                        /* per stage, during the second walk */
+    bool second;                      /* the second time: uses */
+    uint32_t *defined;                /* per root: position */
+    bool *known;                      /* per stage, during the second walk */
+    uint32_t *expression_stage;       /* per expression: the last among its symbols'; NONE: one has no value ever */
+    uint32_t *symbol_mark, *expression_mark; /* the last stage that lists the symbol, or those of the expression, + 1 */
+    uint64_t left;                           /* operations that may still be looked at for what stages list */
     uint32_t loop_starts[UIR_PLAN_MAX_DEPTH], loop_ends[UIR_PLAN_MAX_DEPTH], loops;
 } walk;
+
+/* As many as these for a byte of the plan: stages may list the same symbols, but not without end. */
+enum { OPERATIONS_PER_BYTE = 16, LAUNCH_PARTS_PER_BYTE = 16 };
 
 static uir_status refuse(const walk *w, const char *what) {
     return uir_error(w->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", what);
@@ -19,7 +25,7 @@ static uir_status refuse(const walk *w, const char *what) {
 
 /* ---- stages ---- */
 static uir_status open_stage(walk *w, uint32_t *out_stage) {
-    uir_rt_stage_info stage = {{0}, {0}, {0}, {0}, {0}};
+    uir_rt_stage_info stage = {.tensors = {0}};
     *out_stage = w->a->stages.count;
     return uir_vector_push(w->arena, &w->a->stages, stage);
 }
@@ -106,12 +112,49 @@ static void need_all(walk *w, uir_plan_list list) {
     }
 }
 
-static uir_status walk_step(walk *w, uint32_t index) {
+static uir_status walk_bodies(walk *w, const uir_plan_step *s, uint32_t position, uint32_t end) {
+    const uir_plan_step_row *row = uir_plan_get_step_row(s->kind);
+    bool turns = row->traits & UIR_PLAN_TURNS;
+    w->bodies++;
+    if (row->target == UIR_PLAN_OF_BLOCK) UIR_TRY(walk_body(w, s->target, turns, position, end));
+    if (row->other == UIR_PLAN_OF_BLOCK) UIR_TRY(walk_body(w, s->other, turns, position, end));
+    w->bodies--;
+    return UIR_STATUS_OK;
+}
+
+/* What the step learns; its results whose room it makes belong to its block. */
+static uir_status learn_step(walk *w, uint32_t index, uint32_t block) {
+    const uir_plan_step *s = &w->plan->steps[index];
+    uint32_t stage = UIR_PLAN_NONE;
+    bool binds = uir_plan_get_step_row(s->kind)->traits & UIR_PLAN_BINDS;
+    for (uint32_t i = 0; i < s->symbols.count && binds; i++)
+        UIR_TRY(learn(w, uir_plan_get_word(w->plan, s->symbols, i), &stage));
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
+        if (t == UIR_PLAN_NONE || w->plan->tensors[t].storage != UIR_PLAN_STORAGE_OWN) continue;
+        UIR_TRY(learn_extents(w, t, &stage));
+        UIR_TRY(uir_vector_push(w->arena, &w->a->blocks[block].tensors, t));
+    }
+    w->a->steps[index].stage = stage;
+    return UIR_STATUS_OK;
+}
+
+static uir_status know_sizes(const walk *w, const uir_plan_step *s) {
+    for (uint32_t i = 0; i < s->values.count; i++) {
+        uint32_t stage = w->expression_stage[uir_plan_get_word(w->plan, s->values, i)];
+        if (stage == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
+        if (!w->known[stage]) return refuse(w, "a step uses a size that is not known yet");
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status walk_step(walk *w, uint32_t index, uint32_t block) {
     const uir_plan_step *s = &w->plan->steps[index];
     uir_rt_step_info *info = &w->a->steps[index];
-    uint32_t position = ++w->position, stage = UIR_PLAN_NONE;
+    uint32_t position = ++w->position;
     if (w->second) {
         UIR_TRY(use_inputs(w, s, position));
+        UIR_TRY(know_sizes(w, s));
         for (uint32_t i = 0; i < s->outputs.count; i++) {
             uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
             if (t != UIR_PLAN_NONE) define(w, t, position);
@@ -120,31 +163,11 @@ static uir_status walk_step(walk *w, uint32_t index) {
     info->position = position;
     info->conditional = w->bodies > 0;
     if (!info->conditional) need_all(w, s->inputs), need_all(w, s->outputs);
-    if (s->kind == UIR_PLAN_STEP_LOOP) {
-        if (!w->second) info->index = w->a->loop_count++;
-        w->bodies++;
-        UIR_TRY(walk_body(w, s->target, true, position, info->end));
-        w->bodies--;
-    } else if (s->kind == UIR_PLAN_STEP_IF) {
-        w->bodies++;
-        UIR_TRY(walk_body(w, s->target, false, 0, 0));
-        UIR_TRY(walk_body(w, s->other, false, 0, 0));
-        w->bodies--;
-    } else if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) {
-        info->index = w->a->launch_count++;
-    }
+    if (s->kind == UIR_PLAN_STEP_LOOP && !w->second) info->index = w->a->loop_count++;
+    if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) info->index = w->a->launch_count++;
+    UIR_TRY(walk_bodies(w, s, position, info->end));
     info->end = w->position;
-    if (!w->second) {
-        for (uint32_t i = 0; i < s->symbols.count && s->kind == UIR_PLAN_STEP_BIND; i++)
-            UIR_TRY(learn(w, uir_plan_get_word(w->plan, s->symbols, i), &stage));
-        for (uint32_t i = 0; i < s->outputs.count; i++) {
-            uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
-            if (t != UIR_PLAN_NONE && w->plan->tensors[t].storage == UIR_PLAN_STORAGE_OWN)
-                UIR_TRY(learn_extents(w, t, &stage));
-        }
-        info->stage = stage;
-        return UIR_STATUS_OK;
-    }
+    if (!w->second) return learn_step(w, index, block);
     if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->known[info->launch_stage])
         return refuse(w, "a kernel is launched before its sizes are known");
     if (info->stage != UIR_PLAN_NONE) w->known[info->stage] = true;
@@ -164,29 +187,42 @@ static uir_status walk_block(walk *w, uint32_t block) {
     if (!w->second) {
         info->first_stage = w->a->stages.count;
         info->stage = UIR_PLAN_NONE;
-        for (uint32_t i = 0; i < b->inputs.count; i++)
+        for (uint32_t i = 0; i < b->inputs.count; i++) {
             UIR_TRY(learn_extents(w, uir_plan_get_word(w->plan, b->inputs, i), &info->stage));
+            UIR_TRY(uir_vector_push(w->arena, &info->tensors, uir_plan_get_word(w->plan, b->inputs, i)));
+        }
     } else {
         if (info->stage != UIR_PLAN_NONE) w->known[info->stage] = true;
         for (uint32_t i = 0; i < b->inputs.count; i++) define(w, uir_plan_get_word(w->plan, b->inputs, i), w->position);
     }
-    for (uint32_t i = 0; i < b->step_count; i++) UIR_TRY(walk_step(w, b->first_step + i));
+    for (uint32_t i = 0; i < b->step_count; i++) UIR_TRY(walk_step(w, b->first_step + i, block));
     if (!w->second) info->end_stage = w->a->stages.count;
     w->depth--;
     return UIR_STATUS_OK;
 }
 
 /* ---- which stage ---- */
+/* Those of a kernel's own scope have no stage, and nobody asks for it. */
+static uir_status stage_expressions(walk *w) {
+    const uir_plan *p = w->plan;
+    UIR_TRY_ALLOCATE(w->expression_stage,
+                     uir_arena_allocate_array(w->arena, (size_t)p->expressions_count + 1, sizeof *w->expression_stage));
+    for (uint32_t i = 0; i < p->expressions_count; i++) {
+        for (uint32_t k = 0; k < p->expressions[i].count && w->expression_stage[i] != UIR_PLAN_NONE; k++) {
+            const uir_plan_operation *o = &p->operations[p->expressions[i].first + k];
+            if (o->kind != UIR_DIM_SYMBOL) continue;
+            uint32_t stage = o->value < p->symbols_count ? w->a->symbol_stage[o->value] : UIR_PLAN_NONE;
+            if (w->expression_stage[i] < stage) w->expression_stage[i] = stage;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Raises `*stage` to that of the expression's symbols. */
 static uir_status raise_stage(const walk *w, uint32_t expression, uint32_t *stage) {
-    const uir_plan_expression *e = &w->plan->expressions[expression];
-    for (uint32_t i = 0; i < e->count; i++) {
-        const uir_plan_operation *o = &w->plan->operations[e->first + i];
-        if (o->kind != UIR_DIM_SYMBOL) continue;
-        uint32_t s = w->a->symbol_stage[o->value];
-        if (s == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
-        if (s > *stage) *stage = s;
-    }
+    uint32_t own = w->expression_stage[expression];
+    if (own == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
+    if (own > *stage) *stage = own;
     return UIR_STATUS_OK;
 }
 
@@ -195,21 +231,41 @@ static uir_status raise_stage_list(const walk *w, uir_plan_list list, uint32_t *
     return UIR_STATUS_OK;
 }
 
-static uir_status add_symbols_of(walk *w, uint32_t expression, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
+/* ---- what a stage depends on ---- */
+static uir_status add_symbol(walk *w, uint32_t symbol, uint32_t id) {
+    if (symbol == UIR_PLAN_NONE || w->symbol_mark[symbol] == id + 1) return UIR_STATUS_OK;
+    w->symbol_mark[symbol] = id + 1;
+    return uir_vector_push(w->arena, &w->a->stages.data[id].symbols, symbol);
+}
+
+static uir_status add_symbols_of(walk *w, uint32_t expression, uint32_t id) {
     const uir_plan_expression *e = &w->plan->expressions[expression];
+    if (w->expression_mark[expression] == id + 1) return UIR_STATUS_OK;
+    w->expression_mark[expression] = id + 1;
+    if (e->count > w->left) return refuse(w, "its stages depend on more sizes than it has bytes for");
+    w->left -= e->count;
     for (uint32_t k = 0; k < e->count; k++) {
         const uir_plan_operation *o = &w->plan->operations[e->first + k];
-        if (o->kind != UIR_DIM_SYMBOL || mark[o->value] == id + 1) continue;
-        mark[o->value] = id + 1;
-        UIR_TRY(uir_vector_push(w->arena, &stage->symbols, (uint32_t)o->value));
+        if (o->kind == UIR_DIM_SYMBOL) UIR_TRY(add_symbol(w, (uint32_t)o->value, id));
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status add_symbols(walk *w, uir_plan_list list, uir_rt_stage_info *stage, uint32_t *mark, uint32_t id) {
-    for (uint32_t i = 0; i < list.count; i++)
-        UIR_TRY(add_symbols_of(w, uir_plan_get_word(w->plan, list, i), stage, mark, id));
+static uir_status add_symbols(walk *w, uir_plan_list list, uint32_t id) {
+    for (uint32_t i = 0; i < list.count; i++) UIR_TRY(add_symbols_of(w, uir_plan_get_word(w->plan, list, i), id));
     return UIR_STATUS_OK;
+}
+
+/* What its bytes depend on: its extents and those of what it stands for, whose slack is its own. */
+static uir_status add_symbols_of_tensor(walk *w, uint32_t tensor, uint32_t id) {
+    const uir_plan_tensor *t = &w->plan->tensors[tensor];
+    const uir_rt_tensor_info *info = &w->a->tensors[tensor];
+    UIR_TRY(add_symbols(w, t->extents, id));
+    if (t->storage == UIR_PLAN_STORAGE_ALIAS) {
+        UIR_TRY(add_symbols(w, w->plan->tensors[t->index].extents, id));
+        UIR_TRY(add_symbols(w, w->plan->tensors[info->root].extents, id));
+    }
+    return add_symbol(w, info->slack, id);
 }
 
 /* The slack that a port's tensor and what stands for it have. */
@@ -258,12 +314,7 @@ static uir_status stage_launches(walk *w) {
 
 /* A check of sizes that nothing here binds is of what the plan does not compute. */
 static bool is_bound(const walk *w, uint32_t expression) {
-    const uir_plan_expression *e = &w->plan->expressions[expression];
-    for (uint32_t i = 0; i < e->count; i++) {
-        const uir_plan_operation *o = &w->plan->operations[e->first + i];
-        if (o->kind == UIR_DIM_SYMBOL && w->a->symbol_stage[o->value] == UIR_PLAN_NONE) return false;
-    }
-    return true;
+    return w->expression_stage[expression] != UIR_PLAN_NONE;
 }
 
 static uir_status stage_checks(walk *w) {
@@ -283,37 +334,64 @@ static uir_status stage_checks(walk *w) {
 
 static uir_status stage_symbols(walk *w) {
     const uir_plan *p = w->plan;
-    uint32_t *mark;
-    UIR_TRY_ALLOCATE(mark, uir_arena_allocate_array(w->arena, (size_t)p->symbols_count + 1, sizeof *mark));
+    UIR_TRY_ALLOCATE(w->symbol_mark,
+                     uir_arena_allocate_array(w->arena, (size_t)p->symbols_count + 1, sizeof *w->symbol_mark));
+    UIR_TRY_ALLOCATE(w->expression_mark,
+                     uir_arena_allocate_array(w->arena, (size_t)p->expressions_count + 1, sizeof *w->expression_mark));
+    w->left = (uint64_t)p->size * OPERATIONS_PER_BYTE;
     for (uint32_t i = 0; i < w->a->stages.count; i++) {
-        uir_rt_stage_info *stage = &w->a->stages.data[i];
-        for (uint32_t k = 0; k < stage->tensors.count; k++) {
-            uint32_t t = stage->tensors.data[k];
-            UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
-            uint32_t slack = w->a->tensors[t].slack;
-            if (slack != UIR_PLAN_NONE && mark[slack] != i + 1) {
-                mark[slack] = i + 1;
-                UIR_TRY(uir_vector_push(w->arena, &stage->symbols, slack));
-            }
-            /* An alias is held to the size of what it stands for. */
-            if (p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS)
-                UIR_TRY(add_symbols(w, p->tensors[p->tensors[t].index].extents, stage, mark, i));
-        }
+        const uir_rt_stage_info *stage = &w->a->stages.data[i];
+        for (uint32_t k = 0; k < stage->tensors.count; k++)
+            UIR_TRY(add_symbols_of_tensor(w, stage->tensors.data[k], i));
         for (uint32_t k = 0; k < stage->checks.count; k++) {
-            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].left, stage, mark, i));
-            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].right, stage, mark, i));
+            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].left, i));
+            UIR_TRY(add_symbols_of(w, p->checks[stage->checks.data[k]].right, i));
         }
         for (uint32_t k = 0; k < stage->launches.count; k++) {
             const uir_plan_step *s = &p->steps[stage->launches.data[k]];
-            UIR_TRY(add_symbols(w, s->values, stage, mark, i));
+            UIR_TRY(add_symbols(w, s->values, i));
             for (uint32_t n = 0; n < s->inputs.count + s->outputs.count; n++) {
                 uint32_t t = n < s->inputs.count ? uir_plan_get_word(p, s->inputs, n)
                                                  : uir_plan_get_word(p, s->outputs, n - s->inputs.count);
-                if (t != UIR_PLAN_NONE) UIR_TRY(add_symbols(w, p->tensors[t].extents, stage, mark, i));
+                if (t != UIR_PLAN_NONE) UIR_TRY(add_symbols_of_tensor(w, t, i));
             }
         }
     }
     return UIR_STATUS_OK;
+}
+
+/* ---- kernels ---- */
+static void raise(uint32_t *most, uint32_t count) {
+    if (*most < count) *most = count;
+}
+
+/* The most that their variants have, and that launches keep nothing out of proportion. */
+static uir_status measure_kernels(walk *w) {
+    const uir_plan *p = w->plan;
+    uint64_t parts = 0;
+    UIR_TRY_ALLOCATE(w->a->kernels,
+                     uir_arena_allocate_array(w->arena, (size_t)p->kernels_count + 1, sizeof *w->a->kernels));
+    for (uint32_t k = 0; k < p->kernels_count; k++) {
+        uir_rt_kernel_info *most = &w->a->kernels[k];
+        for (uint32_t i = 0; i < p->kernels[k].variant_count; i++) {
+            const uir_plan_variant *v = &p->variants[p->kernels[k].first_variant + i];
+            uint32_t works = 0;
+            for (uint32_t n = 0; n < v->pointer_count; n++)
+                works += p->pointers[v->first_pointer + n].role == UIR_PLAN_WORK;
+            raise(&most->symbols, v->symbol_count);
+            raise(&most->pointers, v->pointer_count);
+            raise(&most->phases, v->phase_count);
+            raise(&most->works, works);
+        }
+    }
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        if (uir_plan_get_step_row(p->steps[i].kind)->target != UIR_PLAN_OF_KERNEL) continue;
+        const uir_rt_kernel_info *most = &w->a->kernels[p->steps[i].target];
+        parts += (uint64_t)most->symbols + most->pointers + most->phases;
+    }
+    return parts / LAUNCH_PARTS_PER_BYTE <= p->size
+               ? UIR_STATUS_OK
+               : refuse(w, "its launches have more pointers and sizes than it has bytes for");
 }
 
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, uir_rt_analysis *a) {
@@ -327,7 +405,12 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     UIR_TRY_ALLOCATE(w.defined, uir_arena_allocate_array(arena, (size_t)plan->tensors_count + 1, sizeof *w.defined));
     for (uint32_t i = 0; i < plan->symbols_count; i++) a->symbol_stage[i] = UIR_PLAN_NONE;
     for (uint32_t i = 0; i < plan->tensors_count; i++) {
-        a->tensors[i] = (uir_rt_tensor_info){i, 0, UINT32_MAX, 0, a->shape_count, true, UIR_PLAN_NONE, 0};
+        a->tensors[i] = (uir_rt_tensor_info){.root = i,
+                                             .first = UINT32_MAX,
+                                             .shape = a->shape_count,
+                                             .writer = UIR_PLAN_NONE,
+                                             .conditional = true,
+                                             .slack = UIR_PLAN_NONE};
         a->shape_count += plan->tensors[i].extents.count;
     }
     UIR_TRY(open_stage(&w, &stage));
@@ -337,10 +420,12 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     UIR_TRY(walk_block(&w, 0));
     for (uint32_t i = 0; i < plan->inputs_count; i++) a->tensors[plan->inputs[i].tensor].conditional = false;
     for (uint32_t i = 0; i < plan->outputs_count; i++) a->tensors[plan->outputs[i].tensor].conditional = false;
+    UIR_TRY(stage_expressions(&w));
     UIR_TRY(stage_tensors(&w));
     UIR_TRY(stage_launches(&w));
     UIR_TRY(stage_checks(&w));
     UIR_TRY(stage_symbols(&w));
+    UIR_TRY(measure_kernels(&w));
     UIR_TRY_ALLOCATE(w.known, uir_arena_allocate_array(arena, (size_t)a->stages.count + 1, sizeof *w.known));
     w.known[0] = true;
     w.position = w.depth = 0;

@@ -156,19 +156,13 @@ static uir_status run_check(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- branches ---- */
-static uir_status begin_block(uir_runtime *r, uint32_t block) {
-    const uir_rt_block_info *info = &r->analysis->blocks[block];
-    uir_rt_forget_stages(r, info->first_stage, info->end_stage);
-    return UIR_STATUS_OK;
-}
-
 static uir_status run_if(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     char *condition, *from, *to;
     UIR_TRY(uir_rt_locate(r, input_of(r, step, 0), &condition));
     uint32_t id = r->tensors[input_of(r, step, 0)].bytes && *condition ? s->target : s->other;
     const uir_plan_block *block = &r->plan->blocks[id];
-    UIR_TRY(begin_block(r, id));
+    uir_rt_forget_block(r, id);
     UIR_TRY(uir_rt_check_block(r, id));
     UIR_TRY(uir_rt_run_block(r, id));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
@@ -177,7 +171,7 @@ static uir_status run_if(uir_runtime *r, uint32_t step) {
         UIR_TRY(uir_rt_give_output(r, step, i, uir_rt_shape(r, inner), &to));
         if (r->tensors[inner].bytes) memcpy(to, from, r->tensors[inner].bytes);
     }
-    begin_block(r, id); /* what it learned is forgotten */
+    uir_rt_forget_block(r, id);
     return uir_rt_finish_outputs(r, step);
 }
 
@@ -207,7 +201,7 @@ static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t fro
 static uir_status bind_ports(loop_run *l) {
     uir_runtime *r = l->r;
     uint32_t id = l->s->target, stage = r->analysis->blocks[id].stage;
-    UIR_TRY(begin_block(r, id));
+    uir_rt_forget_block(r, id);
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0), &l->state->iteration, sizeof(int64_t));
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1), &l->state->condition, 1);
     for (uint32_t i = 0; i < l->carried; i++) {
@@ -289,7 +283,7 @@ static void shape_of_nothing(loop_run *l, uint32_t tensor) {
 
 static uir_status give_results(loop_run *l) {
     uir_runtime *r = l->r;
-    begin_block(r, l->s->target); /* what the body learned is forgotten */
+    uir_rt_forget_block(r, l->s->target);
     for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
         uint32_t tensor = output_of(r, l->step, i);
         uir_rt_buffer *buffer = i < l->carried ? &l->state->slots[2 * i + l->turn] : &r->owned[tensor];

@@ -21,28 +21,9 @@ int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *na
     return uir_plan_evaluate(r->plan, r->plan->words[a->first].value, r->values, r->bound, &value) ? value : fallback;
 }
 
-/* Operand `k`; a fault when it is absent. */
-static uir_status find_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
-    const uir_plan_step *s = &r->plan->steps[step];
-    *out_tensor = k < s->inputs.count ? uir_plan_get_word(r->plan, s->inputs, k) : UIR_PLAN_NONE;
-    if (*out_tensor == UIR_PLAN_NONE) return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is absent", k);
+uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
+    *out_tensor = uir_plan_get_word(r->plan, r->plan->steps[step].inputs, k);
     return uir_rt_locate(r, *out_tensor, out_data);
-}
-
-uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank,
-                               uint32_t *out_tensor, char **out_data) {
-    UIR_TRY(find_operand(r, step, k, out_tensor, out_data));
-    if (r->plan->tensors[*out_tensor].dtype == (uint32_t)dtype && uir_rt_rank(r, *out_tensor) == rank)
-        return UIR_STATUS_OK;
-    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "operand %u is of another kind", k);
-}
-
-uir_status uir_rt_host_check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank) {
-    const uir_plan_step *s = &r->plan->steps[step];
-    uint32_t tensor = k < s->outputs.count ? uir_plan_get_word(r->plan, s->outputs, k) : UIR_PLAN_NONE;
-    if (tensor != UIR_PLAN_NONE && r->plan->tensors[tensor].dtype == (uint32_t)dtype && uir_rt_rank(r, tensor) == rank)
-        return UIR_STATUS_OK;
-    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "result %u is of another kind", k);
 }
 
 /* ---- non_zero ---- */
@@ -54,13 +35,12 @@ static bool is_set(uir_dtype dtype, const char *data, uint64_t i) {
 static uir_status non_zero(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *result;
-    UIR_TRY(find_operand(r, step, 0, &x, &data));
+    UIR_TRY(uir_rt_host_operand(r, step, 0, &x, &data));
     uir_dtype dtype = (uir_dtype)r->plan->tensors[x].dtype;
     uint32_t rank = uir_rt_rank(r, x), rows = rank ? rank : 1;
     const int64_t *shape = uir_rt_shape(r, x);
     uint64_t count = 1;
     int64_t found = 0;
-    UIR_TRY(uir_rt_host_check_result(r, step, 0, UIR_DTYPE_I64, 2));
     (void)uir_shape_element_count(shape, rank, &count);
     for (uint64_t i = 0; i < count; i++) found += is_set(dtype, data, i);
     int64_t result_shape[2] = {rows, found};
@@ -142,7 +122,7 @@ static void choose(const line *l, int64_t n, int64_t k, bool sorted, int64_t *ou
 static uir_status top_k(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *values, *indices;
-    UIR_TRY(find_operand(r, step, 0, &x, &data));
+    UIR_TRY(uir_rt_host_operand(r, step, 0, &x, &data));
     line l = {.dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
     uint32_t rank = uir_rt_rank(r, x);
     int64_t axis = uir_rt_attribute_int(r, step, "axis", 0), k = uir_rt_attribute_int(r, step, "k", -1),
@@ -153,13 +133,11 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
     if (axis < 0 || axis >= (int64_t)rank || bits < 8 ||
         (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
-    UIR_TRY(uir_rt_host_check_result(r, step, 0, l.dtype, rank));
-    UIR_TRY(uir_rt_host_check_result(r, step, 1, UIR_DTYPE_I64, rank));
     memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
     int64_t n = shape[axis], outer = 1, inner = 1;
     if (k < 0 || k > n)
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "top_k: k is %lld, axis %lld has %lld elements", (long long)k,
-                                (long long)axis, (long long)n);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "top_k: k is %lld, axis %lld has %lld elements",
+                                (long long)k, (long long)axis, (long long)n);
     for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     shape[axis] = k;
     UIR_TRY(uir_rt_give_output(r, step, 0, shape, &values));
@@ -179,18 +157,77 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- the table ---- */
-uir_rt_host_function *uir_rt_host_find(const char *name) {
-    static const struct {
-        const char *name;
-        uir_rt_host_function *function;
-    } rows[] = {
-#define UIR_HOST_OP(text, call) {text, call},
+typedef enum presence { NO_TENSOR, NEEDED, MAYBE, ANY_NUMBER } presence;
+enum { ANY = -1, ALIKE = -2, HOST_MAX_TENSORS = 5 };
+typedef struct host_tensor {
+    presence presence;
+    int dtype, rank;
+} host_tensor;
+typedef struct host_row {
+    const char *name;
+    uir_rt_host_function *function;
+    host_tensor operands[HOST_MAX_TENSORS + 1], results[HOST_MAX_TENSORS + 1]; /* the last is none */
+} host_row;
+
+static const host_row *find_row(const char *name) {
+#define MANY                                                                                                           \
+    { ANY_NUMBER, ANY, ANY }
+#define TENSOR(dtype, rank)                                                                                            \
+    { NEEDED, dtype, rank }
+#define OPTIONAL(dtype, rank)                                                                                          \
+    { MAYBE, dtype, rank }
+#define TENSORS(...)                                                                                                   \
+    { __VA_ARGS__ }
+#define UIR_HOST_OP(text, call, operands, results) {text, call, TENSORS operands, TENSORS results},
+    static const host_row rows[] = {
 #include "runtime/host_ops.def"
     };
+#undef TENSORS
+#undef OPTIONAL
+#undef TENSOR
+#undef MANY
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!strcmp(rows[i].name, name)) return rows[i].function;
+        if (!strcmp(rows[i].name, name)) return &rows[i];
     }
     return NULL;
+}
+
+static bool is_kind(const uir_plan *plan, const uir_plan_step *step, host_tensor wanted, uint32_t tensor) {
+    const uir_plan_tensor *t = &plan->tensors[tensor];
+    bool alike = wanted.dtype == ALIKE || wanted.rank == ALIKE;
+    const uir_plan_tensor *first = alike ? &plan->tensors[uir_plan_get_word(plan, step->inputs, 0)] : t;
+    if (wanted.dtype == ALIKE ? t->dtype != first->dtype : wanted.dtype != ANY && t->dtype != (uint32_t)wanted.dtype)
+        return false;
+    return wanted.rank == ALIKE ? t->extents.count == first->extents.count
+                                : wanted.rank == ANY || t->extents.count == (uint32_t)wanted.rank;
+}
+
+static const char *check_tensors(const uir_plan *plan, const uir_plan_step *step, const host_tensor *wanted,
+                                 uir_plan_list list, uint32_t *out_at) {
+    uint32_t *k = out_at;
+    for (*k = 0; *k < list.count || wanted->presence == NEEDED; (*k)++) {
+        uint32_t tensor = *k < list.count ? uir_plan_get_word(plan, list, *k) : UIR_PLAN_NONE;
+        if (wanted->presence == ANY_NUMBER) return NULL;
+        if (wanted->presence == NO_TENSOR) return "is one too many";
+        if (tensor == UIR_PLAN_NONE && wanted->presence == NEEDED) return "is absent";
+        if (tensor != UIR_PLAN_NONE && !is_kind(plan, step, *wanted, tensor)) return "is of another kind";
+        wanted++;
+    }
+    return NULL;
+}
+
+const char *uir_rt_host_check(const uir_plan *plan, const uir_plan_step *step, bool *out_result, uint32_t *out_at) {
+    const host_row *row = find_row(uir_plan_get_text(plan, step->target));
+    *out_result = false;
+    const char *what = check_tensors(plan, step, row->operands, step->inputs, out_at);
+    if (what) return what;
+    *out_result = true;
+    return check_tensors(plan, step, row->results, step->outputs, out_at);
+}
+
+uir_rt_host_function *uir_rt_host_find(const char *name) {
+    const host_row *row = find_row(name);
+    return row ? row->function : NULL;
 }
 
 bool uir_runtime_has_host_op(const char *name) {

@@ -10,8 +10,7 @@ uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step) {
     uir_pixels pixels;
     const char *problem;
     const uir_plan_attribute *format = uir_rt_find_attribute(r, step, "format");
-    UIR_TRY(uir_rt_host_operand(r, step, 0, UIR_DTYPE_U8, 1, &bytes, &data));
-    UIR_TRY(uir_rt_host_check_result(r, step, 0, UIR_DTYPE_U8, 3));
+    UIR_TRY(uir_rt_host_operand(r, step, 0, &bytes, &data));
     const char *name = format && format->kind == UIR_PLAN_TEXT ? uir_plan_get_text(r->plan, format->first) : "";
     if (!uir_image_has_format(name))
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "a format that there is not");

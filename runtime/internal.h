@@ -28,6 +28,7 @@ typedef struct uir_rt_tensor_info {
     uint32_t stage;       /* when its extents are known */
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
+    uint32_t writer;      /* of a root: the one step that gives it its contents; NONE: none does */
     bool conditional;     /* only steps in bodies touch it: its size need not make sense in every run */
     uint32_t slack;       /* of the root: the symbol of the room behind each stretch of `slack_axis`; NONE: packed */
     uint32_t slack_axis;
@@ -43,7 +44,12 @@ typedef struct uir_rt_block_info {
     uint32_t stage;                  /* that binding its inputs opens; NONE */
     uint32_t first_stage, end_stage; /* opened inside: forgotten when it begins */
     uir_vector(uint32_t) checks;     /* of sizes that are known before it begins */
+    uir_vector(uint32_t) tensors;    /* that are where they are until it ends: ports, and what its steps make room for */
 } uir_rt_block_info;
+/* The most that a variant of a kernel has. */
+typedef struct uir_rt_kernel_info {
+    uint32_t symbols, pointers, phases, works;
+} uir_rt_kernel_info;
 typedef struct uir_rt_stage_info {
     uir_vector(uint32_t) tensors;
     uir_vector(uint32_t) launches; /* steps */
@@ -55,6 +61,7 @@ typedef struct uir_rt_analysis {
     uir_rt_tensor_info *tensors;
     uir_rt_step_info *steps;
     uir_rt_block_info *blocks;
+    uir_rt_kernel_info *kernels;
     uir_vector(uir_rt_stage_info) stages;
     uint32_t *symbol_stage; /* NONE: never bound */
     uint32_t shape_count, launch_count, loop_count, depth;
@@ -89,6 +96,9 @@ struct uir_package {
 /* Fills in `analysis`; BAD_FILE when a size is used before it is known. */
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
                           uir_rt_analysis *analysis);
+/* Proves what a run relies on (verify.c), of a plan that was analysed; notes who writes what. */
+uir_status uir_rt_verify(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
+                         uir_rt_analysis *analysis);
 uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
 
 /* ---- threads ---- */
@@ -268,7 +278,8 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 /* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */
 uir_status uir_rt_check_stage(uir_runtime *r, uint32_t stage);
-void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end);
+/* What it learned and where its tensors were is forgotten: no symbol and no address outlives a turn. */
+void uir_rt_forget_block(uir_runtime *r, uint32_t block);
 
 /* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
@@ -288,10 +299,11 @@ uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, co
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
-/* Operand `k` of the kind that it must have, and where it lies. */
-uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank,
-                               uint32_t *out_tensor, char **out_data);
-uir_status uir_rt_host_check_result(uir_runtime *r, uint32_t step, uint32_t k, uir_dtype dtype, uint32_t rank);
+/* Whether the step's operands and results are those of its operator, which there must be. What is wrong otherwise, for a
+ * message; NULL: nothing. `*out_result`, `*out_at`: of which. */
+const char *uir_rt_host_check(const uir_plan *plan, const uir_plan_step *step, bool *out_result, uint32_t *out_at);
+/* Operand `k`, which is there, and where it lies. */
+uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data);
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
 uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step);         /* foreign.c */

@@ -18,15 +18,9 @@ static uir_rt_launch *launch_of(const uir_runtime *r, uint32_t step) {
 
 /* ---- making ---- */
 uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step) {
-    const uir_plan_kernel *k = kernel_of(r, step);
+    const uir_rt_kernel_info *most = &r->analysis->kernels[r->plan->steps[step].target];
     uir_rt_launch *l = launch_of(r, step);
-    uint32_t symbols = 0, pointers = 0, phases = 0;
-    for (uint32_t i = 0; i < k->variant_count; i++) {
-        const uir_plan_variant *v = &r->plan->variants[k->first_variant + i];
-        if (symbols < v->symbol_count) symbols = v->symbol_count;
-        if (pointers < v->pointer_count) pointers = v->pointer_count;
-        if (phases < v->phase_count) phases = v->phase_count;
-    }
+    uint32_t symbols = most->symbols, pointers = most->pointers, phases = most->phases;
     UIR_TRY_ALLOCATE(l->symbols, uir_arena_allocate_array(&r->arena, (size_t)symbols + 1, sizeof *l->symbols));
     UIR_TRY_ALLOCATE(l->pointers, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->pointers));
     UIR_TRY_ALLOCATE(l->sizes, uir_arena_allocate_array(&r->arena, (size_t)pointers + 1, sizeof *l->sizes));
@@ -320,6 +314,14 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     return uir_rt_fail_step(r, step, status, "its kernel failed");
 }
 
+/* With what the launch was prepared for behind it. */
+static uir_status locate_argument(uir_runtime *r, uint32_t step, uint32_t tensor, size_t size, char **out_address) {
+    UIR_TRY(uir_rt_locate(r, tensor, out_address));
+    if (size <= r->tensors[tensor].span) return UIR_STATUS_OK;
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "it was prepared for %zu bytes of a tensor of %zu", size,
+                            r->tensors[tensor].span);
+}
+
 static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_plan_step *s = &r->plan->steps[step];
     const uir_rt_stage *stage = &r->stages[r->analysis->steps[step].launch_stage];
@@ -328,9 +330,11 @@ static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) 
         const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
         char *address = NULL, *from = NULL;
         if (p->role == UIR_PLAN_IN) {
-            UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, s->inputs, p->index), &address));
+            uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->index);
+            UIR_TRY(locate_argument(r, step, input, l->sizes[i], &address));
         } else if (p->role == UIR_PLAN_OUT) {
-            UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, s->outputs, p->index), &address));
+            uint32_t output = uir_plan_get_word(r->plan, s->outputs, p->index);
+            UIR_TRY(locate_argument(r, step, output, l->sizes[i], &address));
             if (p->tied != UIR_PLAN_NONE) { /* goes on from what the input holds */
                 uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->tied);
                 UIR_TRY(uir_rt_locate(r, input, &from));

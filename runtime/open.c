@@ -334,6 +334,21 @@ const char *uir_package_get_source(const uir_package *p, uint32_t index, size_t 
 }
 
 /* ---- open and close ---- */
+/* That there is every host operator. */
+static uir_status check_host(const uir_package *p, uir_diagnostics *diagnostics) {
+    for (uint32_t i = 0; i < p->plan.steps_count; i++) {
+        const uir_plan_step *s = &p->plan.steps[i];
+        if (s->kind == UIR_PLAN_STEP_HOST && !uir_rt_host_find(uir_plan_get_text(&p->plan, s->target)))
+            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
+                             uir_plan_get_text(&p->plan, s->target));
+        if (s->kind == UIR_PLAN_STEP_HOST && !p->foreign && !strcmp(uir_plan_get_text(&p->plan, s->target), "foreign"))
+            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                             "node '%s' has no kernel, and only the compiler that made the package can run it",
+                             uir_plan_get_text(&p->plan, s->node));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir_diagnostics *diagnostics) {
     UIR_TRY(uir_package_read(bytes, size, diagnostics, p->sections, &p->section_count));
     const uir_package_section *plan = find_section(p, UIR_PACKAGE_PLAN, 0),
@@ -347,16 +362,8 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     p->weights = weights ? weights->data : (const unsigned char *)bytes;
     UIR_TRY(check_weights(p, weights, diagnostics));
     UIR_TRY(uir_rt_analyse(&p->arena, &p->plan, diagnostics, &p->analysis));
-    for (uint32_t i = 0; i < p->plan.steps_count; i++) {
-        const uir_plan_step *s = &p->plan.steps[i];
-        if (s->kind == UIR_PLAN_STEP_HOST && !uir_rt_host_find(uir_plan_get_text(&p->plan, s->target)))
-            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
-                             uir_plan_get_text(&p->plan, s->target));
-        if (s->kind == UIR_PLAN_STEP_HOST && !p->foreign && !strcmp(uir_plan_get_text(&p->plan, s->target), "foreign"))
-            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "node '%s' has no kernel, and only the compiler that made the package can run it",
-                             uir_plan_get_text(&p->plan, s->node));
-    }
+    UIR_TRY(check_host(p, diagnostics));
+    UIR_TRY(uir_rt_verify(&p->arena, &p->plan, diagnostics, &p->analysis));
     size_t ports = (size_t)p->plan.inputs_count + p->plan.outputs_count;
     UIR_TRY_ALLOCATE(p->verified,
                      uir_arena_allocate_array(&p->arena, (size_t)p->plan.constants_count + 1, sizeof *p->verified));

@@ -38,24 +38,65 @@ typedef enum uir_plan_storage {
         UIR_PLAN_STORAGE_COUNT
 } uir_plan_storage;
 
-/* The kinds of step. */
+/* The kinds of step, and all that reading, analysing and verifying a plan know of each: UIR_PLAN_STEP(constant, name,
+ * target, other, inputs, outputs, traits).
+ * target, other  what the numbers of these names stand for: uir_plan_reference
+ * inputs, outputs  how many, at least and at most
+ * traits  UIR_PLAN_ bits below
+ *
+ * LAUNCH  kernel `target` on inputs, outputs; `values`: its dims
+ * COPY    the bytes of the input to the output
+ * HOST    the host operator named by text `target` (host_ops.def)
+ * BIND    learns `symbols` from the elements of an integer tensor
+ * DIMS    writes `values` into an integer tensor
+ * CHECK   each element of an integer tensor, which text `target` calls it, is to be between `values`: the least ones,
+ *         then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/demand.h)
+ * LOOP    block `target`; inputs: trips or none, condition or none, carried
+ * IF      block `target` when the input is true, else block `other` */
 #define UIR_PLAN_STEPS(UIR_PLAN_STEP)                                                                                  \
-    UIR_PLAN_STEP(LAUNCH, "launch") /* kernel `target` on inputs, outputs; `values`: its dims */                       \
-    UIR_PLAN_STEP(COPY, "copy")     /* the bytes of the input to the output */                                         \
-    UIR_PLAN_STEP(HOST, "host")     /* the host operator named by text `target` */                                     \
-    UIR_PLAN_STEP(BIND, "bind")     /* learns `symbols` from the elements of an integer tensor */                      \
-    UIR_PLAN_STEP(DIMS, "dims")     /* writes `values` into an integer tensor */                                       \
-    /* each element of an integer tensor, which text `target` calls it, is to be between `values`: the least ones,     \
-     * then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/demand.h) */   \
-    UIR_PLAN_STEP(CHECK, "check")                                                                                      \
-    UIR_PLAN_STEP(LOOP, "loop")     /* block `target`; inputs: trips or none, condition or none, carried */            \
-    UIR_PLAN_STEP(IF, "if")         /* block `target` when the input is true, else block `other` */
+    UIR_PLAN_STEP(LAUNCH, "launch", KERNEL, NOTHING, (0, MANY), (0, MANY),                                             \
+                  UIR_PLAN_ABSENT_INPUTS | UIR_PLAN_FILLS | UIR_PLAN_STRIDES)                                          \
+    UIR_PLAN_STEP(COPY, "copy", NOTHING, NOTHING, (1, 1), (1, 1), UIR_PLAN_FILLS | UIR_PLAN_MAKES)                     \
+    UIR_PLAN_STEP(HOST, "host", TEXT, NOTHING, (0, MANY), (0, MANY),                                                   \
+                  UIR_PLAN_ABSENT_INPUTS | UIR_PLAN_ABSENT_OUTPUTS | UIR_PLAN_FILLS | UIR_PLAN_MAKES)                  \
+    UIR_PLAN_STEP(BIND, "bind", NOTHING, NOTHING, (1, 1), (0, 0), UIR_PLAN_BINDS)                                      \
+    UIR_PLAN_STEP(DIMS, "dims", NOTHING, NOTHING, (0, 0), (1, 1), UIR_PLAN_FILLS)                                      \
+    UIR_PLAN_STEP(CHECK, "check", TEXT, NOTHING, (1, 1), (0, 0), 0)                                                    \
+    UIR_PLAN_STEP(LOOP, "loop", BLOCK, NOTHING, (2, MANY), (0, MANY),                                                  \
+                  UIR_PLAN_ABSENT_INPUTS | UIR_PLAN_MAKES | UIR_PLAN_TURNS)                                            \
+    UIR_PLAN_STEP(IF, "if", BLOCK, BLOCK, (1, 1), (0, MANY), UIR_PLAN_MAKES)
 typedef enum uir_plan_step_kind {
-#define UIR_PLAN_STEP_ENUM(constant, name) UIR_PLAN_STEP_##constant,
+#define UIR_PLAN_STEP_ENUM(constant, ...) UIR_PLAN_STEP_##constant,
     UIR_PLAN_STEPS(UIR_PLAN_STEP_ENUM)
 #undef UIR_PLAN_STEP_ENUM
         UIR_PLAN_STEP_KIND_COUNT
 } uir_plan_step_kind;
+
+typedef enum uir_plan_reference {
+    UIR_PLAN_OF_NOTHING, /* any number */
+    UIR_PLAN_OF_KERNEL,
+    UIR_PLAN_OF_TEXT,
+    UIR_PLAN_OF_BLOCK, /* a body, which no other step runs; it has run, or has not, when the step has */
+} uir_plan_reference;
+enum {
+    UIR_PLAN_ABSENT_INPUTS = 1,  /* NONE may stand among them */
+    UIR_PLAN_ABSENT_OUTPUTS = 2, /* the same */
+    UIR_PLAN_FILLS = 4,          /* writes where the plan has a place for the result: storage ARENA, OUTPUT */
+    UIR_PLAN_MAKES = 8,          /* makes room for the result, whose extents it tells: storage OWN */
+    UIR_PLAN_TURNS = 16,         /* its body runs any number of times, and takes inputs of its own */
+    UIR_PLAN_BINDS = 32,         /* `symbols` have their values from it */
+    UIR_PLAN_STRIDES = 64        /* knows the slack of what it reads and writes; for others tensors are packed */
+};
+typedef struct uir_plan_step_row {
+    const char *name;
+    uir_plan_reference target, other;
+    struct {
+        uint32_t least, most;
+    } inputs, outputs;
+    uint32_t traits;
+} uir_plan_step_row;
+/* Of a kind that there is. */
+const uir_plan_step_row *uir_plan_get_step_row(uint32_t kind);
 
 typedef enum uir_plan_symbol_kind { UIR_PLAN_DIM, UIR_PLAN_TILE, UIR_PLAN_VALUE } uir_plan_symbol_kind;
 /* Of a kernel's pointers in device memory, in their order. IN and OUT: `index` is the argument; CONST: `index` is the
@@ -290,6 +331,7 @@ typedef struct uir_plan_metadata {
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 
 typedef struct uir_plan {
+    size_t size; /* of the bytes that it was read from: what it costs is held to that */
     const char *characters; /* of the texts; each text ends with a zero */
     uint32_t characters_count;
 #define UIR_PLAN_TABLE(type, field)                                                                                    \

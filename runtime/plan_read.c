@@ -32,14 +32,25 @@ typedef struct checker {
     uint64_t code_size, weights_size;
     uint32_t native_count;
     uint32_t *symbol_end; /* per expression: one past the greatest symbol it uses */
+    uint32_t *root;       /* per tensor: what it is an alias of in the end */
     bool *block_used;
+    uint32_t *needed_by;            /* per operand: the last kernel of which a variant needs it, + 1 */
+    uint32_t *launches, *next_step; /* per kernel its last launch, per step the one before: + 1 */
+    uint64_t left;                  /* entries that may still be looked at */
+    bool exhausted;                 /* more than these were to be */
 } checker;
 
-static bool is_range(uint32_t first, uint32_t count, uint32_t total) {
-    return first <= total && count <= total - first;
+/* Ranges of records may overlap, but not so that they hold more together than the plan has bytes for. */
+enum { ENTRIES_PER_BYTE = 4 };
+
+static bool is_range(checker *c, uint32_t first, uint32_t count, uint32_t total) {
+    if (first > total || count > total - first) return false;
+    if (count > c->left) return c->exhausted = true, false;
+    c->left -= count;
+    return true;
 }
-static bool is_list(const uir_plan *p, uir_plan_list list) {
-    return is_range(list.first, list.count, p->words_count);
+static bool is_list(checker *c, uir_plan_list list) {
+    return is_range(c, list.first, list.count, c->plan->words_count);
 }
 static uint32_t at(const uir_plan *p, uir_plan_list list, uint32_t i) {
     return uir_plan_get_word(p, list, i);
@@ -51,16 +62,17 @@ static bool is_text(const uir_plan *p, uint32_t text) {
 static bool is_expression(const checker *c, uint32_t expression, uint32_t symbols) {
     return expression < c->plan->expressions_count && c->symbol_end[expression] <= symbols;
 }
-static bool is_expression_list(const checker *c, uir_plan_list list, uint32_t symbols) {
-    if (!is_list(c->plan, list)) return false;
+static bool is_expression_list(checker *c, uir_plan_list list, uint32_t symbols) {
+    if (!is_list(c, list)) return false;
     for (uint32_t i = 0; i < list.count; i++) {
         if (!is_expression(c, at(c->plan, list, i), symbols)) return false;
     }
     return true;
 }
 /* Tensors; NONE among them where `absent` allows. */
-static bool is_tensor_list(const uir_plan *p, uir_plan_list list, bool absent) {
-    if (!is_list(p, list)) return false;
+static bool is_tensor_list(checker *c, uir_plan_list list, bool absent) {
+    const uir_plan *p = c->plan;
+    if (!is_list(c, list)) return false;
     for (uint32_t i = 0; i < list.count; i++) {
         uint32_t t = at(p, list, i);
         if (t >= p->tensors_count && !(absent && t == UIR_PLAN_NONE)) return false;
@@ -68,17 +80,17 @@ static bool is_tensor_list(const uir_plan *p, uir_plan_list list, bool absent) {
     return true;
 }
 
-static bool check_text(const checker *c, const uir_plan_text *t) {
+static bool check_text(checker *c, const uir_plan_text *t) {
     const uir_plan *p = c->plan;
-    return is_range(t->first, t->count, p->characters_count) && t->first + t->count < p->characters_count &&
+    return is_range(c, t->first, t->count, p->characters_count) && t->first + t->count < p->characters_count &&
            p->characters[t->first + t->count] == 0 && !memchr(p->characters + t->first, 0, t->count);
 }
 
-static bool check_expression(const checker *c, uint32_t index) {
+static bool check_expression(checker *c, uint32_t index) {
     const uir_plan *p = c->plan;
     const uir_plan_expression *e = &p->expressions[index];
     uint32_t depth = 0;
-    if (e->count == 0 || !is_range(e->first, e->count, p->operations_count)) return false;
+    if (e->count == 0 || !is_range(c, e->first, e->count, p->operations_count)) return false;
     for (uint32_t i = 0; i < e->count; i++) {
         const uir_plan_operation *o = &p->operations[e->first + i];
         if (o->kind > UIR_DIM_MAX) return false;
@@ -96,17 +108,18 @@ static bool check_expression(const checker *c, uint32_t index) {
     return depth == 1;
 }
 
-static bool check_symbol(const checker *c, const uir_plan_symbol *s) {
+static bool check_symbol(checker *c, const uir_plan_symbol *s) {
     return is_text(c->plan, s->name) && s->multiple_of >= 1;
 }
 
-static bool check_constant(const checker *c, const uir_plan_constant *k) {
+static bool check_constant(checker *c, const uir_plan_constant *k) {
     return k->offset % 64 == 0 && k->offset <= c->weights_size && k->size <= c->weights_size - k->offset;
 }
 
-static bool check_tensor(const checker *c, uint32_t index) {
+static bool check_tensor(checker *c, uint32_t index) {
     const uir_plan *p = c->plan;
     const uir_plan_tensor *t = &p->tensors[index];
+    c->root[index] = index;
     if (!uir_dtype_is_valid((int)t->dtype) || t->dtype == UIR_DTYPE_STRING || t->dtype == UIR_DTYPE_NONE) return false;
     if (t->extents.count > UIR_PLAN_MAX_RANK || !is_expression_list(c, t->extents, p->symbols_count)) return false;
     switch ((uir_plan_storage)t->storage) {
@@ -117,7 +130,9 @@ static bool check_tensor(const checker *c, uint32_t index) {
     case UIR_PLAN_STORAGE_CONSTANT:
         return t->index < p->constants_count;
     case UIR_PLAN_STORAGE_ALIAS:
-        return t->index < index;
+        if (t->index >= index) return false;
+        c->root[index] = c->root[t->index];
+        return true;
     case UIR_PLAN_STORAGE_ARENA:
     case UIR_PLAN_STORAGE_OWN:
     case UIR_PLAN_STORAGE_PORT:
@@ -128,9 +143,9 @@ static bool check_tensor(const checker *c, uint32_t index) {
     return false;
 }
 
-static bool check_port(const checker *c, const uir_plan_port *port, uint32_t index, uir_plan_storage storage) {
+static bool check_port(checker *c, const uir_plan_port *port, uint32_t index, uir_plan_storage storage) {
     const uir_plan *p = c->plan;
-    if (!is_text(p, port->name) || port->tensor >= p->tensors_count || !is_list(p, port->dim_names)) return false;
+    if (!is_text(p, port->name) || port->tensor >= p->tensors_count || !is_list(c, port->dim_names)) return false;
     const uir_plan_tensor *t = &p->tensors[port->tensor];
     if (t->storage != (uint32_t)storage || t->index != index || port->dim_names.count != t->extents.count) return false;
     for (uint32_t i = 0; i < port->dim_names.count; i++) {
@@ -141,13 +156,13 @@ static bool check_port(const checker *c, const uir_plan_port *port, uint32_t ind
             (port->slack_axis < t->extents.count || port->slack_axis == UIR_PLAN_NONE));
 }
 
-static bool check_attribute(const checker *c, const uir_plan_attribute *a) {
+static bool check_attribute(checker *c, const uir_plan_attribute *a) {
     const uir_plan *p = c->plan;
     if (!is_text(p, a->name)) return false;
     switch ((uir_plan_attribute_kind)a->kind) {
     case UIR_PLAN_INTEGERS:
     case UIR_PLAN_REALS:
-        return is_range(a->first, a->count, p->integers_count);
+        return is_range(c, a->first, a->count, p->integers_count);
     case UIR_PLAN_TEXT:
         return is_text(p, a->first) && a->count == 1;
     case UIR_PLAN_SIZES:
@@ -159,9 +174,9 @@ static bool check_attribute(const checker *c, const uir_plan_attribute *a) {
 }
 
 /* ---- kernels ---- */
-static bool check_conditions(const checker *c, uint32_t first, uint32_t count, uint32_t symbols) {
+static bool check_conditions(checker *c, uint32_t first, uint32_t count, uint32_t symbols) {
     const uir_plan *p = c->plan;
-    if (!is_range(first, count, p->conditions_count)) return false;
+    if (!is_range(c, first, count, p->conditions_count)) return false;
     for (uint32_t i = 0; i < count; i++) {
         const uir_plan_condition *k = &p->conditions[first + i];
         if (k->relation > UIR_RELATION_GE || !is_expression(c, k->left, symbols) ||
@@ -171,7 +186,7 @@ static bool check_conditions(const checker *c, uint32_t first, uint32_t count, u
     return true;
 }
 
-static bool check_pointer(const checker *c, const uir_plan_kernel *k, const uir_plan_pointer *p, uint32_t symbols) {
+static bool check_pointer(checker *c, const uir_plan_kernel *k, const uir_plan_pointer *p, uint32_t symbols) {
     if (p->role >= UIR_PLAN_ROLE_COUNT || !uir_dtype_is_valid((int)p->dtype) || p->dtype == UIR_DTYPE_STRING ||
         !is_expression(c, p->span, symbols))
         return false;
@@ -181,9 +196,9 @@ static bool check_pointer(const checker *c, const uir_plan_kernel *k, const uir_
 }
 
 /* The first axis has two indices: that halves its indices is checked when they are known. */
-static bool check_copies(const checker *c, const uir_plan_variant *v, const uir_plan_phase *phase) {
+static bool check_copies(checker *c, const uir_plan_variant *v, const uir_plan_phase *phase) {
     const uir_plan *p = c->plan;
-    if (!is_list(p, phase->copies) || phase->copies.count % 2) return false;
+    if (!is_list(c, phase->copies) || phase->copies.count % 2) return false;
     for (uint32_t i = 0; i < phase->copies.count; i++) {
         uint32_t pointer = at(p, phase->copies, i);
         if (pointer >= v->pointer_count ||
@@ -193,15 +208,16 @@ static bool check_copies(const checker *c, const uir_plan_variant *v, const uir_
     return check_conditions(c, phase->first_same, phase->same_count, v->symbol_count);
 }
 
-static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_plan_variant *v) {
+static bool check_variant(checker *c, const uir_plan_kernel *k, const uir_plan_variant *v) {
     const uir_plan *p = c->plan;
     uint32_t dims = 0, tiles = 0;
     if (v->code_offset > c->code_size || v->code_size > c->code_size - v->code_offset || v->symbol_count > 4096 ||
-        !is_range(v->first_symbol, v->symbol_count, p->kernel_symbols_count) ||
+        !is_range(c, v->first_symbol, v->symbol_count, p->kernel_symbols_count) ||
         !check_conditions(c, v->first_require, v->require_count, v->symbol_count) ||
-        !is_range(v->first_candidate, v->candidate_count, p->candidates_count) ||
-        v->pointer_count > UIR_PLAN_MAX_POINTERS || !is_range(v->first_pointer, v->pointer_count, p->pointers_count) ||
-        v->phase_count > 4096 || !is_range(v->first_phase, v->phase_count, p->phases_count))
+        !is_range(c, v->first_candidate, v->candidate_count, p->candidates_count) ||
+        v->pointer_count > UIR_PLAN_MAX_POINTERS ||
+        !is_range(c, v->first_pointer, v->pointer_count, p->pointers_count) || v->phase_count > 4096 ||
+        !is_range(c, v->first_phase, v->phase_count, p->phases_count))
         return false;
     for (uint32_t i = 0; i < v->symbol_count; i++) {
         const uir_plan_kernel_symbol *s = &p->kernel_symbols[v->first_symbol + i];
@@ -227,7 +243,7 @@ static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_
         if (extents.count > 4 || !is_expression_list(c, extents, v->symbol_count)) return false;
         if (!check_copies(c, v, &p->phases[v->first_phase + i])) return false;
     }
-    if (!is_list(p, v->native_names) || v->native_names.count != p->natives_count) return false;
+    if (!is_list(c, v->native_names) || v->native_names.count != p->natives_count) return false;
     for (uint32_t i = 0; i < v->native_names.count; i++) {
         uint32_t name = at(p, v->native_names, i);
         if (name != UIR_PLAN_NONE && (!is_text(p, name) || v->scratch == UIR_PLAN_NONE)) return false;
@@ -235,10 +251,10 @@ static bool check_variant(const checker *c, const uir_plan_kernel *k, const uir_
     return v->scratch == UIR_PLAN_NONE || is_expression(c, v->scratch, v->symbol_count);
 }
 
-static bool check_kernel(const checker *c, const uir_plan_kernel *k) {
+static bool check_kernel(checker *c, const uir_plan_kernel *k) {
     const uir_plan *p = c->plan;
     if (!is_text(p, k->name) || k->variant_count == 0 || k->variant_count > 4096 ||
-        !is_range(k->first_variant, k->variant_count, p->variants_count) || k->dim_count > 4096)
+        !is_range(c, k->first_variant, k->variant_count, p->variants_count) || k->dim_count > 4096)
         return false;
     for (uint32_t i = 0; i < k->variant_count; i++) {
         if (!check_variant(c, k, &p->variants[k->first_variant + i])) return false;
@@ -246,47 +262,73 @@ static bool check_kernel(const checker *c, const uir_plan_kernel *k) {
     return true;
 }
 
-static bool check_native(const checker *c, const uir_plan_native *n) {
+static bool check_native(checker *c, const uir_plan_native *n) {
     return is_text(c->plan, n->isa) && (n->section == UIR_PLAN_NONE || n->section < c->native_count);
 }
 
-static bool check_check(const checker *c, const uir_plan_check *k) {
-    const uint32_t texts[] = {k->node,      k->op,         k->primitive, k->left_name,
-                              k->left_dims, k->right_name, k->right_dims};
+static bool check_check(checker *c, const uir_plan_check *k) {
+    const uint32_t texts[] = {k->node, k->op, k->primitive, k->left_name, k->left_dims, k->right_name, k->right_dims};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!is_text(c->plan, texts[i])) return false;
     return k->relation <= UIR_RELATION_GE && k->or_one <= 1 && k->block < c->plan->blocks_count &&
-           is_expression(c, k->left, c->plan->symbols_count) &&
-           is_expression(c, k->right, c->plan->symbols_count);
+           is_expression(c, k->left, c->plan->symbols_count) && is_expression(c, k->right, c->plan->symbols_count);
 }
 
 /* ---- steps ---- */
-static bool check_launch(const checker *c, const uir_plan_step *s) {
+/* What the variants of a kernel ask of a step that launches it. */
+typedef struct kernel_needs {
+    uint32_t kernel, inputs, outputs, constants; /* how many: one past the last that a pointer names */
+} kernel_needs;
+
+static void need_input(checker *c, kernel_needs *needs, uint32_t input) {
+    if (needs->inputs <= input) needs->inputs = input + 1;
+    if (input < c->plan->words_count) c->needed_by[input] = needs->kernel + 1;
+}
+
+static kernel_needs find_needs(checker *c, uint32_t kernel) {
     const uir_plan *p = c->plan;
-    uint32_t constants = 0;
-    if (s->target >= p->kernels_count) return false;
-    const uir_plan_kernel *k = &p->kernels[s->target];
+    const uir_plan_kernel *k = &p->kernels[kernel];
+    kernel_needs needs = {kernel, 0, 0, 0};
     for (uint32_t v = 0; v < k->variant_count; v++) {
         const uir_plan_variant *variant = &p->variants[k->first_variant + v];
         for (uint32_t i = 0; i < variant->pointer_count; i++) {
             const uir_plan_pointer *pointer = &p->pointers[variant->first_pointer + i];
-            if (pointer->role == UIR_PLAN_CONST) constants++;
-            /* An input that is absent is no pointer of any variant. */
-            if (pointer->role == UIR_PLAN_IN &&
-                (pointer->index >= s->inputs.count || at(p, s->inputs, pointer->index) == UIR_PLAN_NONE))
-                return false;
-            if (pointer->role == UIR_PLAN_OUT && pointer->index >= s->outputs.count) return false;
-            if (pointer->tied != UIR_PLAN_NONE &&
-                (pointer->tied >= s->inputs.count || at(p, s->inputs, pointer->tied) == UIR_PLAN_NONE))
-                return false;
+            needs.constants += pointer->role == UIR_PLAN_CONST;
+            if (pointer->role == UIR_PLAN_IN) need_input(c, &needs, pointer->index);
+            if (pointer->role == UIR_PLAN_OUT && needs.outputs <= pointer->index) needs.outputs = pointer->index + 1;
+            if (pointer->tied != UIR_PLAN_NONE) need_input(c, &needs, pointer->tied);
         }
     }
-    if (s->constants.count != constants || !is_list(p, s->constants)) return false;
-    for (uint32_t i = 0; i < constants; i++) {
+    return needs;
+}
+
+static bool check_launch(checker *c, const uir_plan_step *s, const kernel_needs *needs) {
+    const uir_plan *p = c->plan;
+    if (s->inputs.count < needs->inputs || s->outputs.count < needs->outputs ||
+        s->constants.count != needs->constants || s->values.count != p->kernels[needs->kernel].dim_count)
+        return false;
+    for (uint32_t i = 0; i < s->inputs.count; i++) /* one that is absent is no pointer of any variant */
+        if (at(p, s->inputs, i) == UIR_PLAN_NONE && c->needed_by[i] == needs->kernel + 1) return false;
+    for (uint32_t i = 0; i < s->constants.count; i++)
         if (at(p, s->constants, i) >= p->constants_count) return false;
+    return true;
+}
+
+/* Kernel by kernel, so that each of them is looked through once. */
+static bool check_launches(checker *c) {
+    const uir_plan *p = c->plan;
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        if (uir_plan_get_step_row(p->steps[i].kind)->target != UIR_PLAN_OF_KERNEL) continue;
+        c->next_step[i] = c->launches[p->steps[i].target];
+        c->launches[p->steps[i].target] = i + 1;
     }
-    return s->values.count == k->dim_count && is_tensor_list(p, s->inputs, true) &&
-           is_tensor_list(p, s->outputs, false);
+    for (uint32_t k = 0; k < p->kernels_count; k++) {
+        if (!c->launches[k]) continue;
+        kernel_needs needs = find_needs(c, k);
+        for (uint32_t i = c->launches[k]; i; i = c->next_step[i - 1])
+            if (!check_launch(c, &p->steps[i - 1], &needs)) return false;
+    }
+    return true;
 }
 
 static bool is_integer_tensor(const uir_plan *p, uint32_t tensor) {
@@ -297,7 +339,7 @@ static bool is_bool_tensor(const uir_plan *p, uint32_t tensor) {
     return p->tensors[tensor].dtype == UIR_DTYPE_BOOL;
 }
 
-static bool use_block(const checker *c, uint32_t block) {
+static bool use_block(checker *c, uint32_t block) {
     if (block == 0 || block >= c->plan->blocks_count || c->block_used[block]) return false;
     c->block_used[block] = true;
     return true;
@@ -307,14 +349,11 @@ static bool same_kind(const uir_plan *p, uint32_t a, uint32_t b) {
     return p->tensors[a].dtype == p->tensors[b].dtype;
 }
 
-static bool check_loop(const checker *c, const uir_plan_step *s) {
+static bool check_loop(checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
-    if (!use_block(c, s->target)) return false;
     const uir_plan_block *b = &p->blocks[s->target];
-    if (s->inputs.count < 2 || b->inputs.count != s->inputs.count || b->outputs.count != s->outputs.count + 1 ||
-        s->outputs.count < s->inputs.count - 2 || !is_tensor_list(p, b->inputs, false) ||
-        !is_tensor_list(p, b->outputs, false) || !is_tensor_list(p, s->inputs, true) ||
-        !is_tensor_list(p, s->outputs, false))
+    if (b->inputs.count != s->inputs.count || b->outputs.count != s->outputs.count + 1 ||
+        s->outputs.count < s->inputs.count - 2)
         return false;
     uint32_t trips = at(p, s->inputs, 0), condition = at(p, s->inputs, 1);
     if (trips != UIR_PLAN_NONE && !is_integer_tensor(p, trips)) return false;
@@ -345,11 +384,10 @@ static bool check_loop(const checker *c, const uir_plan_step *s) {
     return true;
 }
 
-static bool check_branch(const checker *c, const uir_plan_step *s, uint32_t block) {
+static bool check_branch(checker *c, const uir_plan_step *s, uint32_t block) {
     const uir_plan *p = c->plan;
-    if (!use_block(c, block)) return false;
     const uir_plan_block *b = &p->blocks[block];
-    if (b->inputs.count || b->outputs.count != s->outputs.count || !is_tensor_list(p, b->outputs, false)) return false;
+    if (b->inputs.count || b->outputs.count != s->outputs.count) return false;
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t inner = at(p, b->outputs, i), outer = at(p, s->outputs, i);
         if (!same_kind(p, inner, outer) || p->tensors[outer].storage != UIR_PLAN_STORAGE_OWN ||
@@ -359,90 +397,97 @@ static bool check_branch(const checker *c, const uir_plan_step *s, uint32_t bloc
     return true;
 }
 
-static bool check_if(const checker *c, const uir_plan_step *s) {
-    const uir_plan *p = c->plan;
-    return s->inputs.count == 1 && is_tensor_list(p, s->inputs, false) && is_bool_tensor(p, at(p, s->inputs, 0)) &&
-           is_tensor_list(p, s->outputs, false) && check_branch(c, s, s->target) && check_branch(c, s, s->other);
+static bool check_if(checker *c, const uir_plan_step *s) {
+    return is_bool_tensor(c->plan, at(c->plan, s->inputs, 0)) && check_branch(c, s, s->target) &&
+           check_branch(c, s, s->other);
 }
 
-static bool check_copy(const checker *c, const uir_plan_step *s) {
+static bool check_copy(checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
-    return s->inputs.count == 1 && s->outputs.count == 1 && is_tensor_list(p, s->inputs, false) &&
-           is_tensor_list(p, s->outputs, false) && same_kind(p, at(p, s->inputs, 0), at(p, s->outputs, 0));
+    uint32_t from = at(p, s->inputs, 0), to = at(p, s->outputs, 0);
+    return same_kind(p, from, to) && p->tensors[from].extents.count == p->tensors[to].extents.count;
 }
 
-static bool check_host(const checker *c, const uir_plan_step *s) {
-    const uir_plan *p = c->plan;
-    return is_text(p, s->target) && is_tensor_list(p, s->inputs, true) && is_tensor_list(p, s->outputs, true);
+static bool check_bind(checker *c, const uir_plan_step *s) {
+    return is_integer_tensor(c->plan, at(c->plan, s->inputs, 0)) && s->symbols.count > 0;
 }
 
-static bool check_bind(const checker *c, const uir_plan_step *s) {
+static bool check_dims(checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
-    if (s->inputs.count != 1 || !is_tensor_list(p, s->inputs, false) || !is_integer_tensor(p, at(p, s->inputs, 0)))
-        return false;
-    return s->outputs.count == 0 && s->symbols.count > 0;
+    uint32_t to = at(p, s->outputs, 0);
+    return is_integer_tensor(p, to) && (p->tensors[to].extents.count == 1 || s->values.count == 1);
 }
 
-static bool check_dims(const checker *c, const uir_plan_step *s) {
+static bool check_indices(checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
-    return s->inputs.count == 0 && s->outputs.count == 1 && is_tensor_list(p, s->outputs, false) &&
-           is_integer_tensor(p, at(p, s->outputs, 0)) &&
-           (p->tensors[at(p, s->outputs, 0)].extents.count == 1 || s->values.count == 1);
-}
-
-static bool check_indices(const checker *c, const uir_plan_step *s) {
-    const uir_plan *p = c->plan;
-    if (!is_text(p, s->target) || s->other > 1 || s->inputs.count != 1 || !is_tensor_list(p, s->inputs, false) ||
-        s->outputs.count || !s->values.count || s->values.count % 2 || s->values.count > 2 * UIR_PLAN_MAX_RANK)
-        return false;
-    return uir_dtype_is_integer((uir_dtype)p->tensors[at(p, s->inputs, 0)].dtype);
+    return s->other <= 1 && s->values.count && s->values.count % 2 == 0 && s->values.count <= 2 * UIR_PLAN_MAX_RANK &&
+           uir_dtype_is_integer((uir_dtype)p->tensors[at(p, s->inputs, 0)].dtype);
 }
 
 /* What may be written: not inputs, constants or ports, nor what stands for one. */
-static bool is_writable(const uir_plan *p, uint32_t tensor) {
-    while (tensor != UIR_PLAN_NONE && p->tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS)
-        tensor = p->tensors[tensor].index;
+static bool is_writable(const checker *c, uint32_t tensor) {
     if (tensor == UIR_PLAN_NONE) return true;
-    uint32_t storage = p->tensors[tensor].storage;
+    uint32_t storage = c->plan->tensors[c->root[tensor]].storage;
     return storage == UIR_PLAN_STORAGE_ARENA || storage == UIR_PLAN_STORAGE_OUTPUT || storage == UIR_PLAN_STORAGE_OWN;
 }
 
-static bool check_step(const checker *c, const uir_plan_step *s) {
-    static bool (*const checks[])(const checker *, const uir_plan_step *) = {
-        [UIR_PLAN_STEP_LAUNCH] = check_launch, [UIR_PLAN_STEP_COPY] = check_copy, [UIR_PLAN_STEP_HOST] = check_host,
-        [UIR_PLAN_STEP_BIND] = check_bind,     [UIR_PLAN_STEP_DIMS] = check_dims, [UIR_PLAN_STEP_LOOP] = check_loop,
-        [UIR_PLAN_STEP_IF] = check_if,         [UIR_PLAN_STEP_CHECK] = check_indices,
+static bool is_reference(checker *c, uir_plan_reference what, uint32_t number) {
+    switch (what) {
+    case UIR_PLAN_OF_NOTHING:
+        return true;
+    case UIR_PLAN_OF_KERNEL:
+        return number < c->plan->kernels_count;
+    case UIR_PLAN_OF_TEXT:
+        return is_text(c->plan, number);
+    case UIR_PLAN_OF_BLOCK:
+        return use_block(c, number);
+    }
+    return false;
+}
+
+static bool check_step(checker *c, const uir_plan_step *s) {
+    /* What is particular to a kind; launches are looked at kernel by kernel. */
+    static bool (*const checks[UIR_PLAN_STEP_KIND_COUNT])(checker *, const uir_plan_step *) = {
+        [UIR_PLAN_STEP_COPY] = check_copy, [UIR_PLAN_STEP_BIND] = check_bind, [UIR_PLAN_STEP_DIMS] = check_dims,
+        [UIR_PLAN_STEP_LOOP] = check_loop, [UIR_PLAN_STEP_IF] = check_if,     [UIR_PLAN_STEP_CHECK] = check_indices,
     };
     const uir_plan *p = c->plan;
-    if (s->kind >= UIR_PLAN_STEP_KIND_COUNT || !is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->note) ||
-        !is_list(p, s->inputs) || !is_list(p, s->outputs) || !is_expression_list(c, s->values, p->symbols_count) ||
-        !is_list(p, s->symbols) || !is_list(p, s->constants) ||
-        !is_range(s->first_attribute, s->attribute_count, p->attributes_count))
+    if (s->kind >= UIR_PLAN_STEP_KIND_COUNT) return false;
+    const uir_plan_step_row *row = uir_plan_get_step_row(s->kind);
+    if (!is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->note) ||
+        !is_reference(c, row->target, s->target) || !is_reference(c, row->other, s->other) ||
+        s->inputs.count < row->inputs.least || s->inputs.count > row->inputs.most ||
+        s->outputs.count < row->outputs.least || s->outputs.count > row->outputs.most ||
+        !is_tensor_list(c, s->inputs, row->traits & UIR_PLAN_ABSENT_INPUTS) ||
+        !is_tensor_list(c, s->outputs, row->traits & UIR_PLAN_ABSENT_OUTPUTS) ||
+        !is_expression_list(c, s->values, p->symbols_count) || !is_list(c, s->symbols) || !is_list(c, s->constants) ||
+        !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;
     }
-    if (!checks[s->kind](c, s)) return false;
     for (uint32_t i = 0; i < s->outputs.count; i++) {
-        if (!is_writable(p, at(p, s->outputs, i))) return false;
+        if (!is_writable(c, at(p, s->outputs, i))) return false;
     }
-    return true;
+    return !checks[s->kind] || checks[s->kind](c, s);
 }
 
 /* Every block but the first is the body of one step of an earlier block, so that walking ends; steps are in one block
  * each, in the blocks' order. */
-static bool check_blocks(const checker *c) {
+static bool check_blocks(checker *c) {
     const uir_plan *p = c->plan;
     uint32_t step = 0;
     if (p->blocks_count == 0) return false;
     for (uint32_t b = 0; b < p->blocks_count; b++) {
         const uir_plan_block *block = &p->blocks[b];
-        if (block->first_step != step || !is_range(step, block->step_count, p->steps_count)) return false;
-        if (!is_tensor_list(p, block->inputs, false) || !is_tensor_list(p, block->outputs, false)) return false;
+        if (block->first_step != step || !is_range(c, step, block->step_count, p->steps_count)) return false;
+        if (!is_tensor_list(c, block->inputs, false) || !is_tensor_list(c, block->outputs, false)) return false;
         for (uint32_t i = 0; i < block->step_count; i++) {
             const uir_plan_step *s = &p->steps[step + i];
-            if ((s->kind == UIR_PLAN_STEP_LOOP || s->kind == UIR_PLAN_STEP_IF) && s->target <= b) return false;
-            if (s->kind == UIR_PLAN_STEP_IF && s->other <= b) return false;
+            if (s->kind >= UIR_PLAN_STEP_KIND_COUNT) return false;
+            const uir_plan_step_row *row = uir_plan_get_step_row(s->kind);
+            if (row->target == UIR_PLAN_OF_BLOCK && s->target <= b) return false;
+            if (row->other == UIR_PLAN_OF_BLOCK && s->other <= b) return false;
         }
         step += block->step_count;
     }
@@ -450,7 +495,7 @@ static bool check_blocks(const checker *c) {
 }
 
 /* The first table that is out of order, or NULL. */
-static const char *find_fault(const checker *c) {
+static const char *find_fault(checker *c) {
     const uir_plan *p = c->plan;
 #define CHECK(field, what, call)                                                                                       \
     for (uint32_t i = 0; i < p->field##_count; i++) {                                                                  \
@@ -470,6 +515,7 @@ static const char *find_fault(const checker *c) {
     CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
     if (!check_blocks(c)) return "the order of the steps";
     CHECK(steps, "a step", check_step(c, &p->steps[i]))
+    if (!check_launches(c)) return "a launch";
     for (uint32_t b = 1; b < p->blocks_count; b++) {
         if (!c->block_used[b]) return "a body that no step runs";
     }
@@ -480,17 +526,30 @@ static const char *find_fault(const checker *c) {
 uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint64_t code_size, uint64_t weights_size,
                          uint32_t native_count, uir_diagnostics *diagnostics, uir_plan *out_plan) {
     uir_reader in = {bytes, (const unsigned char *)bytes + size, false};
-    checker c = {out_plan, code_size, weights_size, native_count, NULL, NULL};
+    checker c = {.plan = out_plan,
+                 .code_size = code_size,
+                 .weights_size = weights_size,
+                 .native_count = native_count,
+                 .left = (uint64_t)size * ENTRIES_PER_BYTE};
     memset(out_plan, 0, sizeof *out_plan);
     uir_status status = read_tables(&in, arena, out_plan);
     if (status == UIR_STATUS_BAD_FILE)
         return uir_error(diagnostics, status, NULL, "the package's plan is cut off or too long");
     UIR_TRY(status);
-    UIR_TRY_ALLOCATE(c.symbol_end,
-                     uir_arena_allocate_array(arena, (size_t)out_plan->expressions_count + 1, sizeof *c.symbol_end));
-    UIR_TRY_ALLOCATE(c.block_used,
-                     uir_arena_allocate_array(arena, (size_t)out_plan->blocks_count + 1, sizeof *c.block_used));
+    out_plan->size = size;
+#define MAKE(field, count)                                                                                             \
+    UIR_TRY_ALLOCATE(c.field, uir_arena_allocate_array(arena, (size_t)out_plan->count##_count + 1, sizeof *c.field))
+    MAKE(symbol_end, expressions);
+    MAKE(root, tensors);
+    MAKE(block_used, blocks);
+    MAKE(needed_by, words);
+    MAKE(launches, kernels);
+    MAKE(next_step, steps);
+#undef MAKE
     const char *fault = find_fault(&c);
+    if (fault && c.exhausted)
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                         "the package's plan: its lists overlap so that they hold more than its %zu bytes do", size);
     if (fault)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s is out of order", fault);
     return UIR_STATUS_OK;

@@ -10,18 +10,8 @@ static uir_status make_stage(uir_runtime *r, uint32_t id) {
     const uir_rt_stage_info *info = &r->analysis->stages.data[id];
     uir_rt_stage *stage = &r->stages[id];
     size_t places = info->tensors.count;
-    for (uint32_t i = 0; i < info->launches.count; i++) {
-        const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[info->launches.data[i]].target];
-        size_t most = 0;
-        for (uint32_t v = 0; v < k->variant_count; v++) {
-            const uir_plan_variant *variant = &r->plan->variants[k->first_variant + v];
-            size_t works = 0;
-            for (uint32_t p = 0; p < variant->pointer_count; p++)
-                works += r->plan->pointers[variant->first_pointer + p].role == UIR_PLAN_WORK;
-            if (works > most) most = works;
-        }
-        places += most;
-    }
+    for (uint32_t i = 0; i < info->launches.count; i++)
+        places += r->analysis->kernels[r->plan->steps[info->launches.data[i]].target].works;
     if (places > UINT32_MAX / 2) return UIR_STATUS_LIMIT;
     UIR_TRY_ALLOCATE(stage->snapshot,
                      uir_arena_allocate_array(&r->arena, (size_t)info->symbols.count + 1, sizeof *stage->snapshot));
@@ -262,6 +252,8 @@ static uir_status fail_input(uir_runtime *r, uint32_t index, uir_status status) 
 static uir_status bind_inputs(uir_runtime *r, bool with_data) {
     const uir_plan *p = r->plan;
     memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
+    for (uint32_t b = 0; b < p->blocks_count; b++) uir_rt_forget_block(r, b);
+    for (uint32_t i = 0; i < p->outputs_count; i++) uir_rt_place_tensor(r, p->outputs[i].tensor, NULL, 0);
     for (uint32_t i = 0; i < p->inputs_count; i++) {
         const char *name = uir_plan_get_text(p, p->inputs[i].name);
         if (!r->input_set[i] || (with_data && !r->bound_inputs[i].data && r->input_sizes[i]))
@@ -544,14 +536,9 @@ uir_runtime_statistics uir_runtime_get_statistics(const uir_runtime *r) {
 }
 
 bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step *out) {
-    static const char *const kinds[] = {
-#define UIR_PLAN_STEP(constant, name) name,
-        UIR_PLAN_STEPS(UIR_PLAN_STEP)
-#undef UIR_PLAN_STEP
-    };
     if (index >= r->plan->steps_count) return false;
     const uir_plan_step *s = &r->plan->steps[index];
-    *out = (uir_runtime_step){.kind = kinds[s->kind],
+    *out = (uir_runtime_step){.kind = uir_plan_get_step_row(s->kind)->name,
                               .by = "",
                               .kernel = "",
                               .node = uir_plan_get_text(r->plan, s->node),

@@ -64,19 +64,22 @@ void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t 
 
 static uir_status shape_tensor(uir_runtime *r, uint32_t tensor);
 
+static uir_status fail_size(uir_runtime *r, const char *what) {
+    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s", what);
+}
+
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
     static const char nothing[RT_ALIGN] = {0}; /* what tensors without elements point at */
     const uir_rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
+    if (r->tensors[tensor].invalid) {
+        UIR_TRY(shape_tensor(r, tensor)); /* says what is wrong */
+        return fail_size(r, "a tensor has no size for these dims");
+    }
     size_t bytes = r->tensors[tensor].span;
-    if (r->tensors[tensor].invalid) UIR_TRY(shape_tensor(r, tensor)); /* says what is wrong */
     *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
     if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
     return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
                      "the plan uses a tensor of %zu bytes before it is there", bytes);
-}
-
-static uir_status fail_size(uir_runtime *r, const char *what) {
-    return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s", what);
 }
 
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
@@ -142,6 +145,7 @@ static uir_status span_tensor(uir_runtime *r, uint32_t tensor) {
 
 /* Names the step that takes the tensor, or gives it. */
 static uir_status fail_tensor(uir_runtime *r, uint32_t tensor, const char *what) {
+    if (!r->diagnostics) return UIR_STATUS_BAD_DATA; /* nobody asks which */
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_plan_step *s = &r->plan->steps[i];
         for (uint32_t k = 0; k < s->inputs.count + s->outputs.count; k++) {
@@ -279,23 +283,28 @@ static bool overlaps(const void *a, size_t a_size, const void *b, size_t b_size)
     return a_size && b_size && x < y + b_size && y < x + a_size;
 }
 
+/* The launch that makes the output, whose variant is chosen; NULL: none. `*out_step`: its step. */
+static const uir_rt_launch *maker_of(const uir_runtime *r, uint32_t output, uint32_t *out_step) {
+    uint32_t step = r->analysis->tensors[r->plan->outputs[output].tensor].writer;
+    if (step == UIR_PLAN_NONE || r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH) return NULL;
+    const uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
+    *out_step = step;
+    return l->variant ? l : NULL;
+}
+
 /* Whether the launch that makes the output goes on in place from input `input` of the plan, which nothing reads later.
  */
 static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor;
-    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
-        const uir_plan_step *s = &r->plan->steps[i];
-        if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
-        const uir_rt_launch *l = &r->launches[r->analysis->steps[i].index];
-        for (uint32_t p = 0; l->variant && p < l->variant->pointer_count; p++) {
-            const uir_plan_pointer *pointer = &r->plan->pointers[l->variant->first_pointer + p];
-            if (pointer->role != UIR_PLAN_OUT || uir_plan_get_word(r->plan, s->outputs, pointer->index) != tensor)
-                continue;
-            if (pointer->tied == UIR_PLAN_NONE) return false;
-            uint32_t tied = uir_plan_get_word(r->plan, s->inputs, pointer->tied);
-            return r->analysis->tensors[tied].root == source &&
-                   r->analysis->tensors[source].last <= r->analysis->steps[i].position;
-        }
+    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor, step;
+    const uir_rt_launch *l = maker_of(r, output, &step);
+    for (uint32_t p = 0; l && p < l->variant->pointer_count; p++) {
+        const uir_plan_step *s = &r->plan->steps[step];
+        const uir_plan_pointer *pointer = &r->plan->pointers[l->variant->first_pointer + p];
+        if (pointer->role != UIR_PLAN_OUT || uir_plan_get_word(r->plan, s->outputs, pointer->index) != tensor) continue;
+        if (pointer->tied == UIR_PLAN_NONE) return false;
+        uint32_t tied = uir_plan_get_word(r->plan, s->inputs, pointer->tied);
+        return r->analysis->tensors[tied].root == source &&
+               r->analysis->tensors[source].last <= r->analysis->steps[step].position;
     }
     return false;
 }
@@ -303,21 +312,18 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
 /* Whether the launch that makes the output only appends to what the input of the plan holds, which lies where the
  * output has it: what others read of the input, they read unchanged. */
 static bool appends_to_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor;
-    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
-        const uir_plan_step *s = &r->plan->steps[i];
-        if (s->kind != UIR_PLAN_STEP_LAUNCH) continue;
-        const uir_rt_launch *l = &r->launches[r->analysis->steps[i].index];
-        for (uint32_t f = 0; l->variant && f < l->variant->phase_count; f++) {
-            uir_plan_list copies = r->plan->phases[l->variant->first_phase + f].copies;
-            for (uint32_t c = 0; c < copies.count && l->halves[f]; c += 2) {
-                const uir_plan_pointer *pointers = &r->plan->pointers[l->variant->first_pointer],
-                                       *from = &pointers[uir_plan_get_word(r->plan, copies, c)],
-                                       *to = &pointers[uir_plan_get_word(r->plan, copies, c + 1)];
-                if (uir_plan_get_word(r->plan, s->outputs, to->index) == tensor &&
-                    uir_plan_get_word(r->plan, s->inputs, from->index) == source)
-                    return true;
-            }
+    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor, step;
+    const uir_rt_launch *l = maker_of(r, output, &step);
+    for (uint32_t f = 0; l && f < l->variant->phase_count; f++) {
+        const uir_plan_step *s = &r->plan->steps[step];
+        uir_plan_list copies = r->plan->phases[l->variant->first_phase + f].copies;
+        for (uint32_t c = 0; c < copies.count && l->halves[f]; c += 2) {
+            const uir_plan_pointer *pointers = &r->plan->pointers[l->variant->first_pointer],
+                                   *from = &pointers[uir_plan_get_word(r->plan, copies, c)],
+                                   *to = &pointers[uir_plan_get_word(r->plan, copies, c + 1)];
+            if (uir_plan_get_word(r->plan, s->outputs, to->index) == tensor &&
+                uir_plan_get_word(r->plan, s->inputs, from->index) == source)
+                return true;
         }
     }
     return false;
@@ -423,7 +429,7 @@ static uir_status try_tensor(uir_runtime *r, uint32_t tensor) {
     r->diagnostics = diagnostics;
     r->tensors[tensor].invalid = status != UIR_STATUS_OK;
     if (!conditional || status == UIR_STATUS_OK) return status;
-    r->tensors[tensor].bytes = 0;
+    r->tensors[tensor].bytes = r->tensors[tensor].span = 0;
     return UIR_STATUS_OK;
 }
 
@@ -443,10 +449,18 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
     if (is_unchanged(r, id)) return place_outputs(r, id);
     stage->valid = false;
     UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
-    for (uint32_t i = 0; i < info->tensors.count; i++) UIR_TRY(try_tensor(r, info->tensors.data[i]));
-    for (uint32_t i = 0; i < info->launches.count; i++) UIR_TRY(try_launch(r, info->launches.data[i]));
+    for (uint32_t i = 0; i < info->tensors.count; i++) {
+        UIR_TRY(try_tensor(r, info->tensors.data[i]));
+        if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
+    }
+    for (uint32_t i = 0; i < info->launches.count; i++) {
+        UIR_TRY(try_launch(r, info->launches.data[i]));
+        if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
+    }
     collect_places(r, id);
     stage->block_size = assign_offsets(stage);
+    for (uint32_t i = 0; i < stage->place_count; i++)
+        if (stage->places[i].tensor != UIR_PLAN_NONE) uir_rt_place_tensor(r, stage->places[i].tensor, NULL, 0);
     UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size, largest_tensor(stage)));
     for (uint32_t i = 0; i < stage->place_count; i++) {
         const uir_rt_place *p = &stage->places[i];
@@ -480,9 +494,11 @@ uir_status uir_rt_check_stage(uir_runtime *r, uint32_t id) {
     return UIR_STATUS_OK;
 }
 
-void uir_rt_forget_stages(uir_runtime *r, uint32_t first, uint32_t end) {
-    for (uint32_t s = first; s < end; s++) {
-        const uir_rt_stage_info *info = &r->analysis->stages.data[s];
-        for (uint32_t i = 0; i < info->learned.count; i++) r->bound[info->learned.data[i]] = false;
+void uir_rt_forget_block(uir_runtime *r, uint32_t block) {
+    const uir_rt_block_info *info = &r->analysis->blocks[block];
+    for (uint32_t i = 0; i < info->tensors.count; i++) uir_rt_place_tensor(r, info->tensors.data[i], NULL, 0);
+    for (uint32_t s = info->first_stage; s < info->end_stage; s++) {
+        const uir_rt_stage_info *stage = &r->analysis->stages.data[s];
+        for (uint32_t i = 0; i < stage->learned.count; i++) r->bound[stage->learned.data[i]] = false;
     }
 }

@@ -1,0 +1,312 @@
+/* Packages with one promise broken each: opening says which, before anything of them runs. Each row changes one thing
+ * of an honest plan, which opens as it is. */
+#include "tests/runtime/support.h"
+
+#include "runtime/plan.h"
+
+#include <string.h>
+
+static const char *const kernels = "igraph @twice on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @both on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  ptr %z : dram f32 [N] out 1\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "    binary.add.f32 %z[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n";
+
+/* Step, what is computed, of what, a number that no other has. */
+#define TWICE(value, of, n)                                                                                            \
+    "    %" value ": f32[N] = group(%" of ") {body = graph \"g" n "\" (%a" n ": f32[N]) {\n"                           \
+    "        %b" n ": f32[N] = add(%a" n ", %a" n ")\n        return %b" n "\n    }, sizes = [N], kernel = "           \
+    "\"twice\"}\n"
+
+/* Every kind of step, a loop in a loop, branches; aliases; results whose extents only the run tells. */
+static const char *const module_text =
+    "module opset 17\nsize N\nsize T\nsize K\nsize F\nsize U\n"
+    "constant %n: i64[] = [3]\n"
+    "graph \"main\" (%x: f32[N], %q: bool[], %m: i64[], %e: f32[N], %boxes: f32[1, N, 4], %scores: f32[1, 1, N]) {\n"
+    "    bind_dims(%m) {dims = [K]}\n"
+    "    check_indices(%m) {low = [-1], high = [K + 1], of = \"m\"}\n" /**/
+    TWICE("d", "x", "1")                                               /**/
+    TWICE("d2", "d", "2")                                              /**/
+    "    %r: f32[1, N] = reshape(%d2) {dims = [1, N]}\n"
+    "    %z: i64[1, F] = non_zero(%d)\n"
+    "    %flat: i64[F] = reshape(%z) {dims = [F]}\n"
+    "    %h1: f32[N], %h2: f32[N] = group(%d) {body = graph \"g0\" (%a0: f32[N]) {\n"
+    "        %b0: f32[N] = add(%a0, %a0)\n        %c0: f32[N] = add(%a0, %a0)\n        return %b0, %c0\n"
+    "    }, sizes = [N], kernel = \"both\"}\n"
+    "    %l: f32[N], %o: f32[N], %rows: f32[T, N] = loop(%n, none, %h1, %e) {body = graph \"b\" (%i: i64[], %go: "
+    "bool[], %v: f32[N], %u: f32[N]) {\n"                                                                   /**/
+    TWICE("w", "v", "3")                                                                                    /**/
+    TWICE("w2", "w", "4")                                                                                   /**/
+    "    %in: f32[N] = loop(%n, none, %w2) {body = graph \"c\" (%i2: i64[], %go2: bool[], %v2: f32[N]) {\n" /**/
+    TWICE("w3", "v2", "5")                                                                                  /**/
+    "        return %go2, %w3\n    }}\n"
+    "        return %go, %in, %v, %w\n    }}\n"
+    "    %y: f32[N] = if(%q) {then = graph \"t\" () {\n"   /**/
+    TWICE("p", "l", "6")                                   /**/
+    TWICE("p2", "p", "7")                                  /**/
+    "        return %p2\n    }, else = graph \"f\" () {\n" /**/
+    TWICE("s", "h2", "8")                                  /**/
+    "        return %s\n    }}\n"
+    "    %tv: f32[2], %j: i64[2] = top_k(%e) {axis = 0, k = [2], largest = 1, sorted = 1}\n"
+    "    %nms: i64[U, 3] = non_max_suppression(%boxes, %scores, none, none, none) {center = 0}\n"
+    "    %s2: i64[2] = dim_values() {dims = [K, N*T], scalar = 0, dtype = i64}\n"
+    "    return %y, %rows, %tv, %s2, %x, %r, %flat, %o, %j, %nms\n"
+    "}\n";
+
+/* ---- records more ---- */
+enum { MOST = 2000 };
+static uir_plan_word more_words[MOST];
+static uir_plan_tensor more_tensors[MOST];
+static uir_plan_operation more_operations[MOST];
+static uir_plan_expression more_expressions[MOST];
+
+static void make_room(uir_plan *p) {
+    assert_true(p->words_count < MOST / 2 && p->tensors_count < MOST / 2 && p->expressions_count < MOST / 2);
+    memcpy(more_words, p->words, p->words_count * sizeof *p->words);
+    memcpy(more_tensors, p->tensors, p->tensors_count * sizeof *p->tensors);
+    memcpy(more_operations, p->operations, p->operations_count * sizeof *p->operations);
+    memcpy(more_expressions, p->expressions, p->expressions_count * sizeof *p->expressions);
+    p->words = more_words;
+    p->tensors = more_tensors;
+    p->operations = more_operations;
+    p->expressions = more_expressions;
+}
+
+/* ---- where things are ---- */
+/* Step `n` of a kind, blocks in their order: the plan, the loop's body, that of the loop in it, the branches. */
+static uir_plan_step *nth(uir_plan *p, uint32_t kind, uint32_t n) {
+    for (uint32_t i = 0; i < p->steps_count; i++)
+        if (p->steps[i].kind == kind && n-- == 0) return &p->steps[i];
+    fail_msg("there is no such step");
+    return NULL;
+}
+enum { D, D2, HOLD, W, W2, W3, P, P2, S }; /* the launches, by what they give */
+#define LAUNCH(n)       nth(p, UIR_PLAN_STEP_LAUNCH, n)
+#define COPY(n)         nth(p, UIR_PLAN_STEP_COPY, n)
+#define NON_ZERO        nth(p, UIR_PLAN_STEP_HOST, 0)
+#define TOP_K           nth(p, UIR_PLAN_STEP_HOST, 1)
+#define NMS             nth(p, UIR_PLAN_STEP_HOST, 2)
+#define BIND            nth(p, UIR_PLAN_STEP_BIND, 0)
+#define CHECK           nth(p, UIR_PLAN_STEP_CHECK, 0)
+#define DIMS            nth(p, UIR_PLAN_STEP_DIMS, 0)
+#define LOOP            nth(p, UIR_PLAN_STEP_LOOP, 0)
+#define INNER           nth(p, UIR_PLAN_STEP_LOOP, 1)
+#define BRANCH          nth(p, UIR_PLAN_STEP_IF, 0)
+#define BODY(of)        p->blocks[(of)->target]
+#define ELSE            p->blocks[BRANCH->other]
+#define IN(step, k)     *word_of(p, (step)->inputs, k)
+#define OUT(step, k)    *word_of(p, (step)->outputs, k)
+#define GIVES(block, k) *word_of(p, (block).outputs, k)
+#define TAKES(block, k) *word_of(p, (block).inputs, k)
+#define TENSOR(t)       p->tensors[t]
+#define FLOATS          p->inputs[0].tensor
+
+/* A tensor more, with the extents of another. */
+static uint32_t like(uir_plan *p, uint32_t tensor, uir_plan_storage storage, uint32_t index) {
+    uir_plan_tensor t = p->tensors[tensor];
+    t.storage = (uint32_t)storage;
+    t.index = index;
+    p->tensors[p->tensors_count] = t;
+    return p->tensors_count++;
+}
+#define ARENA(of)   like(p, of, UIR_PLAN_STORAGE_ARENA, 0)
+#define OWN(of)     like(p, of, UIR_PLAN_STORAGE_OWN, 0)
+#define NAME_OF(of) like(p, of, UIR_PLAN_STORAGE_ALIAS, of)
+static void swap(uir_plan_step *a, uir_plan_step *b) {
+    uir_plan_step kept = *a;
+    *a = *b;
+    *b = kept;
+}
+/* The list and a word more. */
+static uir_plan_list longer(uir_plan *p, uir_plan_list list, uint32_t value) {
+    uir_plan_list all = {p->words_count, list.count + 1};
+    for (uint32_t i = 0; i < list.count; i++) p->words[p->words_count++] = p->words[list.first + i];
+    p->words[p->words_count++].value = value;
+    return all;
+}
+/* A symbol that no step binds, as an expression. */
+static uint32_t unbound(uir_plan *p) {
+    static uir_plan_symbol symbols[MOST];
+    memcpy(symbols, p->symbols, p->symbols_count * sizeof *symbols);
+    symbols[p->symbols_count] = symbols[0];
+    p->symbols = symbols;
+    p->operations[p->operations_count] = (uir_plan_operation){UIR_DIM_SYMBOL, p->symbols_count++};
+    p->expressions[p->expressions_count] = (uir_plan_expression){p->operations_count++, 1};
+    return p->expressions_count++;
+}
+/* The input's elements may have room between them. */
+static void leave_room(uir_plan *p, uint32_t input) {
+    uint32_t e = unbound(p);
+    p->inputs[input].slack = (uint32_t)p->operations[p->expressions[e].first].value;
+    p->inputs[input].slack_axis = 0;
+}
+
+/* What is done, and what is said of it. */
+#define LATER  "which is written later"
+#define NEVER  "which nothing writes"
+#define ENDED  "which was written in a body that has ended"
+#define OF_ITS "which only its own body has"
+#define BROKEN(EDIT)                                                                                                   \
+    /* read before it is written */                                                                                    \
+    EDIT("(launch) reads tensor", LATER, swap(LAUNCH(D), LAUNCH(D2)))                                                  \
+    EDIT("(launch) reads tensor", NEVER, IN(LAUNCH(D2), 0) = ARENA(FLOATS))                                            \
+    EDIT("(launch) reads tensor", NEVER, uint32_t t = ARENA(FLOATS); IN(LAUNCH(D2), 0) = NAME_OF(t))                   \
+    EDIT("(launch) reads tensor", NEVER, IN(LAUNCH(D2), 0) = OWN(FLOATS))                                              \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(D), 0) = OUT(LOOP, 0))                                              \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(D), 0) = OUT(BRANCH, 0))                                            \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(D), 0) = p->outputs[2].tensor)                                      \
+    EDIT("(host) reads tensor", NEVER, IN(NON_ZERO, 0) = ARENA(FLOATS))                                                \
+    EDIT("(host) reads tensor", LATER, IN(TOP_K, 0) = IN(COPY(0), 0); swap(TOP_K, BRANCH))                             \
+    EDIT("(copy) reads tensor", NEVER, IN(COPY(0), 0) = OWN(IN(COPY(0), 0)))                                           \
+    EDIT("(copy) reads tensor", LATER, swap(COPY(0), BRANCH))                                                          \
+    EDIT("(bind) reads tensor", NEVER, IN(BIND, 0) = ARENA(IN(BIND, 0)))                                               \
+    EDIT("(check) reads tensor", NEVER, IN(CHECK, 0) = ARENA(IN(CHECK, 0)))                                            \
+    EDIT("(check) reads tensor", LATER, IN(CHECK, 0) = OUT(DIMS, 0))                                                   \
+    EDIT("(if) reads tensor", NEVER, IN(BRANCH, 0) = ARENA(IN(BRANCH, 0)))                                             \
+    EDIT("(loop) reads tensor", NEVER, IN(LOOP, 0) = ARENA(IN(LOOP, 0)))                                               \
+    EDIT("(loop) reads tensor", NEVER, IN(LOOP, 1) = ARENA(IN(BRANCH, 0)))                                             \
+    EDIT("(loop) reads tensor", LATER, IN(LOOP, 2) = OUT(BRANCH, 0))                                                   \
+    EDIT("(loop) writes over tensor", "while it", IN(LOOP, 3) = OUT(LOOP, 0))                                          \
+    EDIT("output 'y' is tensor", NEVER, OUT(COPY(0), 0) = ARENA(p->outputs[0].tensor))                                 \
+    EDIT("output 'r' is tensor", NEVER, OUT(LAUNCH(D2), 0) = ARENA(FLOATS))                                            \
+    /* in turns and branches */                                                                                        \
+    EDIT("(launch) reads tensor", LATER, swap(LAUNCH(W), LAUNCH(W2)))                                                  \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(W), 0) = OUT(LAUNCH(W2), 0))                                        \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(W), 0) = OUT(INNER, 0))                                             \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(W3), 0) = OUT(INNER, 0))                                            \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(W3), 0) = OUT(LOOP, 1))                                             \
+    EDIT("(launch) reads tensor", LATER, IN(LAUNCH(P), 0) = OUT(BRANCH, 0))                                            \
+    EDIT("(launch) reads tensor", ENDED, IN(LAUNCH(P), 0) = OUT(LAUNCH(W), 0))                                         \
+    EDIT("(launch) reads tensor", ENDED, IN(LAUNCH(P), 0) = OUT(LAUNCH(W3), 0))                                        \
+    EDIT("(launch) reads tensor", ENDED, IN(LAUNCH(S), 0) = OUT(LAUNCH(P), 0))                                         \
+    EDIT("(host) reads tensor", ENDED, IN(TOP_K, 0) = OUT(LAUNCH(P), 0))                                               \
+    EDIT("(host) reads tensor", ENDED, IN(TOP_K, 0) = OUT(LAUNCH(S), 0))                                               \
+    EDIT("(copy) reads tensor", ENDED, IN(COPY(0), 0) = OUT(LAUNCH(W), 0))                                             \
+    EDIT("(launch) reads tensor", OF_ITS, IN(LAUNCH(D), 0) = TAKES(BODY(LOOP), 2))                                     \
+    EDIT("(launch) reads tensor", OF_ITS, IN(LAUNCH(W), 0) = TAKES(BODY(INNER), 2))                                    \
+    EDIT("(launch) reads tensor", ENDED, IN(LAUNCH(P), 0) = TAKES(BODY(LOOP), 2))                                      \
+    EDIT("(copy) reads tensor", ENDED, IN(COPY(0), 0) = TAKES(BODY(LOOP), 3))                                          \
+    EDIT("(loop) has a body that gives tensor", NEVER, GIVES(BODY(LOOP), 0) = ARENA(IN(BRANCH, 0)))                    \
+    EDIT("(loop) has a body that gives tensor", LATER, GIVES(BODY(LOOP), 1) = OUT(LOOP, 0))                            \
+    EDIT("(loop) has a body that gives tensor", ENDED, GIVES(BODY(LOOP), 3) = OUT(LAUNCH(W3), 0))                      \
+    EDIT("(loop) has a body that gives tensor", ENDED, GIVES(BODY(LOOP), 2) = TAKES(BODY(INNER), 2))                   \
+    EDIT("(loop) has a body that gives tensor", LATER, GIVES(BODY(INNER), 1) = OUT(LOOP, 1))                           \
+    EDIT("(if) has a body that gives tensor", NEVER, GIVES(BODY(BRANCH), 0) = ARENA(FLOATS))                           \
+    EDIT("(if) has a body that gives tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(BRANCH, 0))                          \
+    EDIT("(if) has a body that gives tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(LAUNCH(S), 0))                       \
+    EDIT("(if) has a body that gives tensor", ENDED, GIVES(ELSE, 0) = OUT(LAUNCH(P), 0))                               \
+    /* written twice */                                                                                                \
+    EDIT("(launch) writes tensor", "which step", OUT(LAUNCH(D2), 0) = OUT(LAUNCH(D), 0); IN(LAUNCH(D2), 0) = FLOATS)   \
+    EDIT("(launch) writes tensor", "twice", OUT(LAUNCH(HOLD), 1) = OUT(LAUNCH(HOLD), 0))                               \
+    EDIT("(launch) writes tensor", "twice", OUT(LAUNCH(HOLD), 1) = NAME_OF(OUT(LAUNCH(HOLD), 0)))                      \
+    EDIT("(launch) writes tensor", "which step", OUT(LAUNCH(W), 0) = OUT(LAUNCH(D), 0))                                \
+    EDIT("(launch) writes tensor", "which step", OUT(LAUNCH(S), 0) = OUT(LAUNCH(P), 0))                                \
+    EDIT("(launch) writes tensor", "which step", OUT(LAUNCH(W), 0) = p->outputs[0].tensor)                             \
+    EDIT("(loop) writes tensor", "twice", OUT(LOOP, 1) = OUT(LOOP, 0))                                                 \
+    EDIT("(if) writes tensor", "which step", OUT(BRANCH, 0) = OUT(LOOP, 0))                                            \
+    EDIT("(copy) writes tensor", "which step", OUT(COPY(2), 0) = p->outputs[0].tensor)                                 \
+    EDIT("(dims) writes tensor", "which step", OUT(DIMS, 0) = p->outputs[8].tensor)                                    \
+    /* written where it is read */                                                                                     \
+    EDIT("(launch) writes over tensor", "while it reads it", IN(LAUNCH(D2), 0) = OUT(LAUNCH(D2), 0))                   \
+    EDIT("(launch) writes over tensor", "while it reads it", IN(LAUNCH(W), 0) = NAME_OF(OUT(LAUNCH(W), 0)))            \
+    EDIT("(copy) writes over tensor", "while it reads it", IN(COPY(0), 0) = OUT(COPY(0), 0))                           \
+    EDIT("(host) writes over tensor", "while it reads it", IN(TOP_K, 0) = OUT(TOP_K, 0))                               \
+    EDIT("(loop) writes over tensor", "while it reads it", IN(LOOP, 2) = OUT(LOOP, 0))                                 \
+    /* where there is no place, or another's */                                                                        \
+    EDIT("(launch) makes no room", "which has no place", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                           \
+    EDIT("(dims) makes no room", "which has no place", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                               \
+    EDIT("(host) makes room", "another name of", uint32_t t = OWN(FLOATS); OUT(TOP_K, 0) = NAME_OF(t))                 \
+    EDIT("an input is not the one of tensor", "", IN(LAUNCH(D), 0) = like(p, FLOATS, UIR_PLAN_STORAGE_INPUT, 0))       \
+    EDIT("an output is not the one of tensor", "", OUT(LAUNCH(HOLD), 1) = like(p, FLOATS, UIR_PLAN_STORAGE_OUTPUT, 0)) \
+    EDIT("bodies share the port that is tensor", "", TAKES(BODY(INNER), 2) = TAKES(BODY(LOOP), 2))                     \
+    EDIT("bodies share the port that is tensor", "", TAKES(BODY(LOOP), 3) = TAKES(BODY(LOOP), 2))                      \
+    EDIT("(loop) takes tensor", "room between its elements", leave_room(p, 3))                                         \
+    EDIT("(loop) has a body", "", GIVES(BODY(LOOP), 1) = ARENA(FLOATS))                                                \
+    /* sizes */                                                                                                        \
+    EDIT("a step uses a size that is not known yet", "", swap(DIMS, LOOP))                                             \
+    EDIT("a step uses a tensor whose size is not known yet", "", IN(LAUNCH(D), 0) = OUT(NON_ZERO, 0))                  \
+    EDIT("a size that nothing binds", "", *word_of(p, DIMS->values, 0) = unbound(p))                                   \
+    EDIT("a size that nothing binds", "", *word_of(p, TENSOR(OUT(LAUNCH(W), 0)).extents, 0) = unbound(p))              \
+    /* kinds of operands */                                                                                            \
+    EDIT("'non_zero': result 0 is of another kind", "", TENSOR(OUT(NON_ZERO, 0)).dtype = UIR_DTYPE_I32)                \
+    EDIT("'non_zero': operand 1 is one too many", "", NON_ZERO->inputs = longer(p, NON_ZERO->inputs, FLOATS))          \
+    EDIT("'non_max_suppression': operand 0 is of another kind", "", IN(NMS, 0) = FLOATS)                               \
+    EDIT("'non_max_suppression': operand 2 is of another kind", "", IN(NMS, 2) = FLOATS)                               \
+    EDIT("'non_max_suppression': operand 5 is one too many", "", NMS->inputs = longer(p, NMS->inputs, FLOATS))         \
+    EDIT("'non_max_suppression': operand 1 is absent", "", NMS->inputs.count = 1)                                      \
+    EDIT("a step is out of order", "", IN(COPY(0), 0) = p->outputs[5].tensor)                                          \
+    EDIT("a step is out of order", "", IN(COPY(0), 0) = IN(COPY(1), 0))
+
+typedef struct edit {
+    uint32_t which; /* NONE: nothing is changed */
+    const char *what, *message, *more;
+} edit;
+
+static void apply(void *user, uir_plan *p) {
+    edit *e = user;
+    uint32_t at = 0;
+    make_room(p);
+#define EDIT(text, then, ...)                                                                                          \
+    if (at++ == e->which) {                                                                                            \
+        __VA_ARGS__;                                                                                                   \
+        e->what = #__VA_ARGS__;                                                                                        \
+        e->message = text;                                                                                             \
+        e->more = then;                                                                                                \
+    }
+    BROKEN(EDIT)
+#undef EDIT
+}
+
+static uir_status open_edited(fixture *f, edit *e) {
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    uir_package *package;
+    uir_text bytes;
+    uir_text_init(&bytes, &f->allocator);
+    fixture_forge(f, apply, e, &bytes);
+    uir_status status = uir_package_open(bytes.data, bytes.length, &options, &f->allocator, &f->diagnostics, &package);
+    uir_package_close(package);
+    uir_text_deinit(&bytes);
+    return status;
+}
+
+static void test_broken(void **state) {
+    (void)state;
+    fixture f;
+    uint32_t wrong = 0, count = 0;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, open_edited(&f, &(edit){.which = UIR_PLAN_NONE}));
+    for (;; count++) {
+        edit e = {.which = count};
+        uir_status status = open_edited(&f, &e);
+        if (!e.message) break;
+        const char *said = f.diagnostics.first ? f.diagnostics.first->message : "nothing";
+        if (status != UIR_STATUS_BAD_FILE || !strstr(said, e.message) || !strstr(said, e.more)) {
+            print_error("%s: %s: %s\n", e.what, uir_status_text(status), said);
+            wrong++;
+        }
+        uir_diagnostics_clear(&f.diagnostics);
+    }
+    assert_int_equal(wrong, 0);
+    assert_true(count >= 60);
+    fixture_deinit(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_broken)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
