@@ -10,13 +10,12 @@
 #include "api/identity.h"
 #include "decompose/decompose.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static uir_cache_key make_key(const uir_model_cached *cached, const char *kind, const uir_text *first,
                               const uir_text *second, uir_status *status) {
     uir_text text;
-    uir_cache_key key = {0, 0};
+    uir_cache_key key = {0};
     uir_text_init(&text, &cached->config.allocator);
     uir_text_append_format(&text, "%s\n", kind);
     uir_text_append(&text, cached->config.data, cached->config.length);
@@ -30,6 +29,11 @@ static uir_cache_key make_key(const uir_model_cached *cached, const char *kind, 
     return key;
 }
 
+/* Whatever else is in the way, the cache is done without. */
+static bool ends_load(uir_status status) {
+    return status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED;
+}
+
 /* Keeps `record` under the key of that kind and text; without memory it is as good as not there. */
 static void store_record(const uir_model_code *code, const char *kind, const uir_text *first, const uir_text *record,
                          uir_diagnostics *diagnostics) {
@@ -38,19 +42,17 @@ static void store_record(const uir_model_code *code, const char *kind, const uir
     if (status == UIR_STATUS_OK) (void)!uir_cache_store(code->cache, key, record->data, record->length, diagnostics);
 }
 
+/* A key is a line of its own: as many characters as its text and the zero after it. */
+enum { KEY_LINE = UIR_DIGEST_TEXT_SIZE };
+
 static bool key_from_text(const char *text, size_t size, uir_cache_key *out_key) {
-    char digits[33];
-    if (size < 33 || text[32] != '\n' || strspn(text, "0123456789abcdef") != 32) return false;
-    memcpy(digits, text, 32);
-    digits[32] = 0;
-    out_key->low = strtoull(digits + 16, NULL, 16);
-    digits[16] = 0;
-    out_key->high = strtoull(digits, NULL, 16);
-    return true;
+    return size >= KEY_LINE && text[KEY_LINE - 1] == '\n' && uir_digest_parse(text, KEY_LINE - 1, out_key);
 }
 
 static void append_key(uir_text *text, uir_cache_key key) {
-    uir_text_append_format(text, "%016llx%016llx\n", (unsigned long long)key.high, (unsigned long long)key.low);
+    char digits[UIR_DIGEST_TEXT_SIZE];
+    uir_digest_print(&key, digits);
+    uir_text_append_format(text, "%s\n", digits);
 }
 
 /* ---- what decides a package besides its model ---- */
@@ -224,7 +226,7 @@ static uir_status find_by_stamps(uir_call *call, uir_model *model, uir_identity 
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
     code->cached.known =
         key_from_text(entry.bytes, entry.size, &code->cached.key) &&
-        uir_identity_holds(identity, uir_identity_stamp, (const char *)entry.bytes + 33, entry.size - 33);
+        uir_identity_holds(identity, uir_identity_stamp, (const char *)entry.bytes + KEY_LINE, entry.size - KEY_LINE);
     uir_cache_entry_release(&entry);
     return code->cached.known ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
 }
@@ -316,12 +318,15 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     uir_status status =
         uir_identity_init(&identity, &call->context->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
+    identity.cancel = options->cancel;
     if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
+    if (status == UIR_STATUS_NOT_FOUND && options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
+        status = UIR_STATUS_CANCELLED;
     uir_identity_deinit(&identity);
     uir_text_deinit(&files);
     if (status == UIR_STATUS_OK) model->info.load_ms = uir_api_now_ms() - start;
     /* Whatever was in the way, the model's own loading says it. */
-    if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY) {
+    if (status != UIR_STATUS_OK && !ends_load(status)) {
         if (!code->cached.content.length) code->cached.path = NULL;
         return UIR_STATUS_NOT_FOUND;
     }
@@ -337,7 +342,7 @@ static uir_status describe_files(uir_model *model, uir_identity *identity, uir_t
     uir_onnx_file file;
     uir_text now;
     for (uint32_t i = 0; uir_onnx_get_file(from->module, i, &file); i++) {
-        UIR_TRY(uir_identity_content_of(file.name, file.data, file.size, files));
+        UIR_TRY(uir_identity_content_of(identity, file.name, file.data, file.size, files));
         UIR_TRY(uir_identity_note_read(identity, file.name, file.device, file.inode));
     }
     uir_text_init(&now, &identity->allocator);
@@ -346,7 +351,7 @@ static uir_status describe_files(uir_model *model, uir_identity *identity, uir_t
         cached->stamp.length ? uir_identity_stamp(identity, NULL, &now) : uir_identity_content(identity, NULL, &now);
     *again = status == UIR_STATUS_OK && now.length == then->length && !memcmp(now.data, then->data, now.length);
     uir_text_deinit(&now);
-    return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_OK;
+    return ends_load(status) ? status : UIR_STATUS_OK;
 }
 
 uir_status uir_model_cached_identify(uir_model *model) {
@@ -358,6 +363,7 @@ uir_status uir_model_cached_identify(uir_model *model) {
     uir_status status =
         uir_identity_init(&identity, &model->context->allocator, code->cached.path, code->cached.external_data);
     identity.began_s = code->cached.began_s; /* what changed since then has changed too lately */
+    identity.cancel = uir_model_get_source(model)->cancel;
     if (status == UIR_STATUS_OK) status = describe_files(model, &identity, &files, &again);
     if (status == UIR_STATUS_OK && again) {
         code->cached.key = make_key(&code->cached, "package", &code->cached.content, &files, &status);
@@ -367,7 +373,7 @@ uir_status uir_model_cached_identify(uir_model *model) {
     if (code->cached.known) note_stamps(model, &identity, &files, &code->said);
     uir_identity_deinit(&identity);
     uir_text_deinit(&files);
-    return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_OK;
+    return ends_load(status) ? status : UIR_STATUS_OK;
 }
 
 typedef struct entry_target {

@@ -1,16 +1,15 @@
 #include "api/identity.h"
 
-#include "uir/uir.h"
+#include "cache/digest.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { SETTLED_S = 2 }; /* coarser than the times of any file system */
 
@@ -75,31 +74,43 @@ uir_status uir_identity_stamp(uir_identity *identity, const char *name, uir_text
     return uir_text_status(text);
 }
 
-uir_status uir_identity_content_of(const char *name, const void *data, uint64_t size, uir_text *text) {
-    if (name && strchr(name, '\n')) return UIR_STATUS_NOT_FOUND;
-    XXH128_hash_t hash = XXH3_128bits(size ? data : "", (size_t)size);
-    uir_text_append_format(text, "%llx %016llx%016llx %s\n", (unsigned long long)size, (unsigned long long)hash.high64,
-                           (unsigned long long)hash.low64, name ? name : "");
+static uir_digest_options how_to_hash(const uir_identity *identity) {
+    return (uir_digest_options){.threads = uir_core_count(), .cancel = identity->cancel};
+}
+
+static uir_status append_content(const uir_digest *digest, uint64_t size, const char *name, uir_text *text) {
+    char digits[UIR_DIGEST_TEXT_SIZE];
+    uir_digest_print(digest, digits);
+    uir_text_append_format(text, "%llx %s %s\n", (unsigned long long)size, digits, name ? name : "");
     return uir_text_status(text);
+}
+
+uir_status uir_identity_content_of(uir_identity *identity, const char *name, const void *data, uint64_t size,
+                                   uir_text *text) {
+    uir_digest digest;
+    uir_digest_options how = how_to_hash(identity);
+    if (name && strchr(name, '\n')) return UIR_STATUS_NOT_FOUND;
+    UIR_TRY(uir_digest_of_memory(data, size, &how, &identity->allocator, &digest));
+    return append_content(&digest, size, name, text);
 }
 
 uir_status uir_identity_content(uir_identity *identity, const char *name, uir_text *text) {
     struct stat about;
+    uir_digest digest;
+    uir_digest_options how = how_to_hash(identity);
     uir_status status = UIR_STATUS_NOT_FOUND;
+    if (name && strchr(name, '\n')) return status;
     int fd = name ? uir_folders_open_file(&identity->folders, name)
                   : open(identity->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return status;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0 &&
-        (uint64_t)about.st_size <= SIZE_MAX / 2) {
-        void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map != MAP_FAILED) {
-            status = uir_identity_content_of(name, map, (uint64_t)about.st_size, text);
-            munmap(map, (size_t)about.st_size);
-            if (status == UIR_STATUS_OK && name)
-                status = uir_identity_note_read(identity, name, (uint64_t)about.st_dev, (uint64_t)about.st_ino);
-        }
-    }
+        (uint64_t)about.st_size <= SIZE_MAX / 2)
+        status = uir_digest_of_file(fd, (uint64_t)about.st_size, &how, &identity->allocator, &digest);
     close(fd);
+    if (status == UIR_STATUS_IO_FAILED) return UIR_STATUS_NOT_FOUND; /* cut short meanwhile */
+    if (status == UIR_STATUS_OK) status = append_content(&digest, (uint64_t)about.st_size, name, text);
+    if (status == UIR_STATUS_OK && name)
+        status = uir_identity_note_read(identity, name, (uint64_t)about.st_dev, (uint64_t)about.st_ino);
     return status;
 }
 

@@ -3,7 +3,7 @@
  * In: a path, and the names of the files of external data in its folders, links followed as the loader does. Out: two
  * descriptions. By `stamp`: device, inode, size and times, which takes no reading, and is worth something only once the
  * last change is older than the clock of the file system is coarse. By `content`: a hash of all bytes, which survives
- * copying. */
+ * copying; who may write one model's file cannot make it another's (cache/digest.h). */
 #ifndef UIR_API_IDENTITY_H
 #define UIR_API_IDENTITY_H
 
@@ -20,9 +20,10 @@ typedef struct uir_identity_read {
 typedef struct uir_identity {
     uir_allocator allocator;
     uir_arena arena;
-    const char *path;    /* borrowed */
-    uir_folders folders; /* of the external data */
-    int64_t began_s;     /* when the looking began */
+    const char *path;            /* borrowed */
+    uir_folders folders;         /* of the external data */
+    int64_t began_s;             /* when the looking began */
+    const volatile bool *cancel; /* asked while bytes are hashed; NULL: nobody asks */
     uir_vector(uir_identity_read) reads;
 } uir_identity;
 
@@ -36,9 +37,11 @@ void uir_identity_deinit(uir_identity *identity);
  * that way: it is not there, no regular file, changed a moment ago (stamp), another one than when its bytes were read,
  * for a link may have been turned since (stamp), or its name has a line's end. */
 uir_status uir_identity_stamp(uir_identity *identity, const char *name, uir_text *text);
+/* CANCELLED when the flag was set. */
 uir_status uir_identity_content(uir_identity *identity, const char *name, uir_text *text);
 /* Of bytes that were read already. */
-uir_status uir_identity_content_of(const char *name, const void *data, uint64_t size, uir_text *text);
+uir_status uir_identity_content_of(uir_identity *identity, const char *name, const void *data, uint64_t size,
+                                   uir_text *text);
 
 /* Notes which file they were read from. */
 uir_status uir_identity_note_read(uir_identity *identity, const char *name, uint64_t device, uint64_t inode);

@@ -12,18 +12,18 @@
 #include <xxhash.h>
 
 #define ALWAYS_HASHED ((size_t)1 << 22)
-enum { VERSION = 2, ORDER = 0x01020304 };
+enum { VERSION = 3, ORDER = 0x01020304 };
 
 static const char magic[8] = {'u', 'i', 'r', 'c', 'a', 'c', 'h', 'e'};
 
 uir_cache_key uir_cache_make_key(const void *material, size_t size) {
-    XXH128_hash_t hash = XXH3_128bits(material, size);
-    return (uir_cache_key){hash.low64, hash.high64};
+    return uir_digest_make(material, size);
 }
 
 void uir_cache_name(uir_cache_key key, const char *suffix, char out[UIR_CACHE_NAME_SIZE]) {
-    snprintf(out, UIR_CACHE_NAME_SIZE, "%016llx%016llx%s", (unsigned long long)key.high, (unsigned long long)key.low,
-             suffix);
+    char digits[UIR_DIGEST_TEXT_SIZE];
+    uir_digest_print(&key, digits);
+    snprintf(out, UIR_CACHE_NAME_SIZE, "%s%s", digits, suffix);
 }
 
 uir_status uir_cache_open(const uir_allocator *allocator, const uir_cache_options *options,
@@ -126,7 +126,7 @@ static const char *find_damage(const uir_cache *cache, const uir_cache_entry *en
     if (memcmp(h.magic, magic, sizeof magic) != 0 || h.order != ORDER) return "not an entry";
     if (h.version != VERSION) return "another version made it";
     if (h.check != XXH3_64bits(&h, offsetof(uir_cache_header, check))) return "its header is damaged";
-    if (h.key.low != entry->key.low || h.key.high != entry->key.high) return "it is another's entry";
+    if (memcmp(&h.key, &entry->key, sizeof h.key) != 0) return "it is another's entry";
     if (h.size != entry->size) return "its size is not what it was";
     *out_known = h.size > ALWAYS_HASHED && is_known(cache, entry->key, &now);
     if (*out_known) return NULL;

@@ -1,4 +1,5 @@
-/* The cache of compiled things: blobs on disk by a 128-bit key, for one owner, shared by his processes.
+/* The cache of compiled things: blobs on disk by the digest of what decides them, for one owner, shared by his
+ * processes.
  *
  * In: key material (whatever decides the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the bytes,
  * mapped and page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes wrong
@@ -6,13 +7,11 @@
 #ifndef UIR_CACHE_CACHE_H
 #define UIR_CACHE_CACHE_H
 
-#include "base/status.h"
+#include "cache/digest.h"
 
 typedef struct uir_cache uir_cache;
 
-typedef struct uir_cache_key {
-    uint64_t low, high;
-} uir_cache_key;
+typedef uir_digest uir_cache_key;
 
 typedef struct uir_cache_options {
     const char *folder; /* NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir */

@@ -66,12 +66,24 @@ uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagn
 }
 
 /* ---- files ---- */
+/* Entries of versions before the digest had names of half as many digits: nobody finds them, but they take room until
+ * they are pruned. */
+enum { KEY_DIGITS = 2 * UIR_DIGEST_SIZE, OLDER_DIGITS = 32 };
+
+/* Of the key that the name begins with; 0: none. */
+static size_t count_digits(const char *name) {
+    size_t count = strspn(name, "0123456789abcdef");
+    return count == KEY_DIGITS || count == OLDER_DIGITS ? count : 0;
+}
+
 static bool is_entry(const char *name) {
-    return strspn(name, "0123456789abcdef") == 32 && name[32] == 0;
+    size_t count = count_digits(name);
+    return count && name[count] == 0;
 }
 
 static bool is_use(const char *name) {
-    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, UIR_CACHE_USE) == 0;
+    size_t count = count_digits(name);
+    return count && strcmp(name + count, UIR_CACHE_USE) == 0;
 }
 
 static bool is_temporary(const char *name) {
@@ -88,7 +100,7 @@ static DIR *open_again(const uir_cache *cache) {
 
 static void remove_entry(const uir_cache *cache, const char *name) {
     char use[UIR_CACHE_NAME_SIZE];
-    snprintf(use, sizeof use, "%.32s%s", name, UIR_CACHE_USE);
+    snprintf(use, sizeof use, "%.*s%s", KEY_DIGITS, name, UIR_CACHE_USE);
     unlinkat(cache->folder, name, 0);
     unlinkat(cache->folder, use, 0);
 }
@@ -111,14 +123,14 @@ static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldes
         }
         if (is_use(e->d_name)) { /* of an entry that another process removed meanwhile */
             char entry[UIR_CACHE_NAME_SIZE];
-            snprintf(entry, sizeof entry, "%.32s", e->d_name);
+            snprintf(entry, sizeof entry, "%.*s", (int)count_digits(e->d_name), e->d_name);
             if (faccessat(cache->folder, entry, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
                 unlinkat(cache->folder, e->d_name, 0);
             continue;
         }
         if (!is_entry(e->d_name) || fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
         total += (uint64_t)about.st_size;
-        snprintf(use_name, sizeof use_name, "%.32s%s", e->d_name, UIR_CACHE_USE);
+        snprintf(use_name, sizeof use_name, "%.*s%s", KEY_DIGITS, e->d_name, UIR_CACHE_USE);
         struct timespec used = about.st_mtim;
         if (fstatat(cache->folder, use_name, &use, AT_SYMLINK_NOFOLLOW) == 0 &&
             (use.st_mtim.tv_sec > used.tv_sec ||
@@ -128,7 +140,7 @@ static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldes
         if (oldest[0] && (used.tv_sec > least.tv_sec || (used.tv_sec == least.tv_sec && used.tv_nsec >= least.tv_nsec)))
             continue;
         least = used;
-        snprintf(oldest, UIR_CACHE_NAME_SIZE, "%.32s", e->d_name);
+        snprintf(oldest, UIR_CACHE_NAME_SIZE, "%.*s", KEY_DIGITS, e->d_name);
     }
     closedir(directory);
     return total;

@@ -11,7 +11,7 @@ struct uir_cache {
     char path[1024]; /* for messages */
 };
 
-#define UIR_CACHE_NAME_SIZE 48
+#define UIR_CACHE_NAME_SIZE (UIR_DIGEST_TEXT_SIZE + 8)
 #define UIR_CACHE_TEMPORARY "tmp-" /* an entry that is being written */
 #define UIR_CACHE_USE       ".use" /* beside an entry: its time is the last use, its contents a stamp */
 void uir_cache_name(uir_cache_key key, const char *suffix, char out_name[UIR_CACHE_NAME_SIZE]);
@@ -23,7 +23,7 @@ typedef struct uir_cache_header {
     uint32_t version, order; /* `order` is 0x01020304 on a machine of the same byte order */
     uint64_t size;
     uir_cache_key key;
-    uint64_t hash[2]; /* of the bytes: low, high */
+    uint64_t hash[2]; /* of the bytes: low, high. xxh3 finds damage; whoever may write here needs to forge nothing */
     uint64_t check;   /* of all above */
 } uir_cache_header;
 void uir_cache_header_fill(uir_cache_header *header, uir_cache_key key, uint64_t size, const uint64_t hash[2]);

@@ -425,7 +425,8 @@ uir_status uir_package_write(const uir_package_section *sections, uint32_t count
  * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */
 uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
                             uir_package_section *out_sections, uint32_t *out_count);
-/* What hashes of packages are: xxh3, 64 bits. */
+/* What hashes of packages are: xxh3, 64 bits. They find damage; whoever makes a package makes them too, so nothing is
+ * believed for them. */
 uint64_t uir_package_hash(const void *data, size_t size);
 
 #endif

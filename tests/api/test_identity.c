@@ -153,7 +153,7 @@ static void what_is_no_file_has_no_description(void **state) {
     write_beside(w, "new\nline", "x");
     assert_int_equal(stamp(w, later, "new\nline", &text), UIR_STATUS_NOT_FOUND);
     assert_int_equal(uir_identity_content(&w->identity, "new\nline", &text), UIR_STATUS_NOT_FOUND);
-    assert_int_equal(uir_identity_content_of("new\nline", "x", 1, &text), UIR_STATUS_NOT_FOUND);
+    assert_int_equal(uir_identity_content_of(&w->identity, "new\nline", "x", 1, &text), UIR_STATUS_NOT_FOUND);
     assert_int_equal(uir_identity_content(&w->identity, "empty", &text), UIR_STATUS_NOT_FOUND);
     assert_int_equal(text.length, 0);
     char path[160];
@@ -206,12 +206,12 @@ static void contents_are_told_by_their_bytes(void **state) {
     uir_text one, other;
     uir_text_init(&one, &w->allocator), uir_text_init(&other, &w->allocator);
     assert_int_equal(uir_identity_content(&w->identity, "a", &one), UIR_STATUS_OK);
-    assert_int_equal(uir_identity_content_of("a", "a", 1, &other), UIR_STATUS_OK);
+    assert_int_equal(uir_identity_content_of(&w->identity, "a", "a", 1, &other), UIR_STATUS_OK);
     assert_string_equal(one.data, other.data);
     assert_string_equal(one.data + one.length - 3, " a\n");
     one.length = other.length = 0;
     assert_int_equal(uir_identity_content(&w->identity, NULL, &one), UIR_STATUS_OK);
-    assert_int_equal(uir_identity_content_of(NULL, "m.onnx", 6, &other), UIR_STATUS_OK);
+    assert_int_equal(uir_identity_content_of(&w->identity, NULL, "m.onnx", 6, &other), UIR_STATUS_OK);
     assert_string_equal(one.data, other.data);
     static const struct {
         const char *name, *bytes;
@@ -220,11 +220,29 @@ static void contents_are_told_by_their_bytes(void **state) {
                      {"", "M.onnx", 6},   {"a", "m.onnx", 6},  {NULL, NULL, 0}};
     for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
         other.length = 0;
-        assert_int_equal(uir_identity_content_of(different[i].name, different[i].bytes, different[i].size, &other),
-                         UIR_STATUS_OK);
+        assert_int_equal(
+            uir_identity_content_of(&w->identity, different[i].name, different[i].bytes, different[i].size, &other),
+            UIR_STATUS_OK);
         assert_string_not_equal(one.data, other.data);
     }
     uir_text_deinit(&one), uir_text_deinit(&other);
+}
+
+/* Whoever wants it to stop is heard before the next piece of a file. */
+static void hashing_can_be_cancelled(void **state) {
+    world *w = *state;
+    volatile bool cancel = false;
+    uir_text text;
+    uir_text_init(&text, &w->allocator);
+    w->identity.cancel = &cancel;
+    assert_int_equal(uir_identity_content(&w->identity, "a", &text), UIR_STATUS_OK);
+    text.length = 0;
+    cancel = true;
+    assert_int_equal(uir_identity_content(&w->identity, "a", &text), UIR_STATUS_CANCELLED);
+    assert_int_equal(uir_identity_content(&w->identity, NULL, &text), UIR_STATUS_CANCELLED);
+    assert_int_equal(uir_identity_content_of(&w->identity, "a", "a", 1, &text), UIR_STATUS_CANCELLED);
+    assert_int_equal(text.length, 0);
+    uir_text_deinit(&text);
 }
 
 /* Lines hold while each is what would be written now, and all of it. */
@@ -320,6 +338,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_no_file_has_no_description, begin, end),
         cmocka_unit_test_setup_teardown(links_are_followed, begin, end),
         cmocka_unit_test_setup_teardown(contents_are_told_by_their_bytes, begin, end),
+        cmocka_unit_test_setup_teardown(hashing_can_be_cancelled, begin, end),
         cmocka_unit_test_setup_teardown(lines_hold_until_something_changes, begin, end),
         cmocka_unit_test_setup_teardown(folders_are_opened_and_closed, begin, end),
         cmocka_unit_test_setup_teardown(a_build_is_one_line, begin, end),

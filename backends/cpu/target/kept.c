@@ -35,6 +35,7 @@ static uir_status print_material(const uir_cpu_kept *kept, const uir_cpu_job *jo
     UIR_TRY(uir_cpu_read_file(kept->allocator, path, diagnostics, &source, &size));
     print_compiler(job->argv[0], text);
     for (char *const *word = job->argv; *word; word++) uir_text_append(text, *word, strlen(*word) + 1);
+    uir_text_append(text, "", 1); /* no word is empty: here they end */
     uir_text_append(text, source, size);
     uir_release(kept->allocator, source, size);
     return uir_text_status(text);
