@@ -21,6 +21,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 GROWTH, SIZE, BASE, MOST = 4, 8, 20, 2
 
 
@@ -97,12 +98,19 @@ FORMS = {
 }
 
 
-def write(form, layers, path):
-    """The number of pieces."""
-    nodes, weights, inputs, outputs = FORMS[form](layers)
-    graph = helper.make_graph(nodes, form, [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+def save(name, graph, path):
+    """Nodes, weights, inputs and outputs as a model."""
+    nodes, weights, inputs, outputs = graph
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
                               [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs], weights)
     save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def write(form, layers, path):
+    """The number of pieces."""
+    graph = FORMS[form](layers)
+    nodes = graph[0]
+    save(form, graph, path)
     return sum(len(n.input) for n in nodes if n.op_type in ("Concat", "Sum")) + sum(len(n.output) for n in nodes if n.op_type == "Split")
 
 
@@ -119,7 +127,7 @@ def main():
     parser.add_argument("forms", nargs="*", metavar="FORM", help="of " + ", ".join(FORMS) + " (default: all)")
     parser.add_argument("--layers", type=int, nargs="+", default=[10, 20, 40, 80, 160])
     parser.add_argument("--device", nargs="+", default=["vm", "cpu"])
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
+    parser.add_argument("--bin", default=BIN)
     arguments = parser.parse_args()
     unknown = [form for form in arguments.forms if form not in FORMS]
     if unknown:

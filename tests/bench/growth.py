@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Whether compiling costs in proportion to the model: processor time and peak memory per node, operand or piece.
+
+    growth.py [FORM...] [--sizes 250 500 1000 2000 4000 8000] [--device vm] [--can-run] [--bin DIR]
+
+FORM: relu, softmax, matmul (with an Add), transpose (with a Relu), movement (transposes alone), where: chains of so many
+nodes; sum, concat, same (a Concat of one input so many times), split, parts: one node of so many operands; transformer: layers
+of 24 nodes; dense: one dense block of so many pieces, blocks: of 12 layers each. Time is processor time of a cold start to the
+first output, or, with --can-run, of reading the model and its clean-up; it and the peak memory are given less those of the
+form's least model. `ratio` is the greatest of a form beside its least: at most 2 is wanted. Exit 1 where it is more.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from onnx import helper
+
+from layers import BIN, block, many_to_one, save, split, tensor
+
+SIZES, MOST, WIDTH = [250, 500, 1000, 2000, 4000, 8000], 2, 8
+
+
+def chain(count, make, weights=(), extent=(WIDTH, WIDTH)):
+    """Nodes that `make(i, x, y)` gives, each of one value and giving the next."""
+    nodes = [node for i in range(count) for node in make(i, f"v{i}", f"v{i + 1}")]
+    return nodes, list(weights), {"v0": list(extent)}, [f"v{count}"]
+
+
+def node(*arguments, **attributes):
+    return helper.make_node(*arguments, **attributes)
+
+
+def matmul(count):
+    g, count = np.random.default_rng(42), max(count // 2, 1)
+    weights = [tensor(f"w{i}", g.uniform(-1, 1, (WIDTH, WIDTH)) / WIDTH) for i in range(count)]
+    weights += [tensor(f"b{i}", g.uniform(-1, 1, WIDTH)) for i in range(count)]
+    return chain(count, lambda i, x, y: [node("MatMul", [x, f"w{i}"], [f"m{i}"]), node("Add", [f"m{i}", f"b{i}"], [y])], weights)
+
+
+def transpose(count):
+    return chain(max(count // 2, 1), lambda i, x, y: [node("Transpose", [x], [f"t{i}"], perm=[1, 2, 0]), node("Relu", [f"t{i}"], [y])],
+                 extent=(2, 4, WIDTH))
+
+
+def where(count):
+    nodes, weights, inputs, outputs = chain(count, lambda i, x, y: [node("Where", [f"c{i}", x, "other"], [y])])
+    for i in range(count):
+        weights.append(tensor(f"l{i}", i / count))
+        nodes.insert(2 * i, node("Greater", ["other", f"l{i}"], [f"c{i}"]))
+    return nodes, weights, {**inputs, "other": [WIDTH, WIDTH]}, outputs
+
+
+def layer(i, x, y, g, weights):
+    """Multi-head attention and two linear layers, each with its norm and residual: 24 nodes."""
+    heads, width = 2, 16
+    made = []
+
+    def make(op, inputs, **attributes):
+        made.append(node(op, inputs, [f"{i}.{len(made)}"], **attributes))
+        return made[-1].output[0]
+
+    def weight(*shape):
+        weights.append(tensor(f"{i}.w{len(weights)}", g.uniform(-1, 1, shape) / shape[0]))
+        return weights[-1].name
+
+    def linear(value, rows, columns):
+        return make("Add", [make("MatMul", [value, weight(rows, columns)]), weight(columns)])
+
+    def part(value, perm):
+        return make("Transpose", [make("Reshape", [linear(value, width, width), "split"])], perm=perm)
+
+    norm = make("LayerNormalization", [x, weight(width), weight(width)])
+    q, k, v = part(norm, [0, 2, 1, 3]), part(norm, [0, 2, 3, 1]), part(norm, [0, 2, 1, 3])
+    scores = make("Softmax", [make("MatMul", [q, k])])
+    joined = make("Reshape", [make("Transpose", [make("MatMul", [scores, v])], perm=[0, 2, 1, 3]), "join"])
+    x = make("Add", [x, linear(joined, width, width)])
+    norm = make("LayerNormalization", [x, weight(width), weight(width)])
+    made.append(node("Add", [x, linear(make("Relu", [linear(norm, width, 2 * width)]), 2 * width, width)], [y]))
+    return made
+
+
+def transformer(count):
+    g, weights = np.random.default_rng(42), []
+    graph = chain(max(round(count / 24), 1), lambda i, x, y: layer(i, x, y, g, weights), extent=(1, 8, 16))
+    integers = [helper.make_tensor("split", 7, [4], [1, 8, 2, 8]), helper.make_tensor("join", 7, [3], [1, 8, 16])]
+    return graph[0], weights + integers, graph[2], graph[3]
+
+
+def blocks(count):
+    """Dense blocks of 12 layers, the last output of one being the input of the next."""
+    nodes, weights, value = [], [], "x"
+    for b in range(max(count // 36, 1)):
+        more, constants, inputs, outputs = block(12, ("relu",))
+        names = {v: f"{b}.{v}" for n in more for v in (*n.input, *n.output)} | {"x": value}
+        for n in more:
+            n.input[:], n.output[:] = [names[v] for v in n.input], [names[v] for v in n.output]
+        for constant in constants:
+            constant.name = names[constant.name]
+        value = f"{b}.next"
+        g = np.random.default_rng(b)
+        constants.append(tensor(f"{b}.w", g.uniform(-1, 1, (inputs["x"][1], 4, 1, 1))))
+        nodes += [*more, node("Conv", [names[outputs[0]], f"{b}.w"], [value])]
+        weights += constants
+    return nodes, weights, inputs, [value]
+
+
+FORMS = {
+    "relu": lambda n: chain(n, lambda i, x, y: [node("Relu", [x], [y])]),
+    "softmax": lambda n: chain(n, lambda i, x, y: [node("Softmax", [x], [y])]),
+    "matmul": matmul,
+    "transpose": transpose,
+    "movement": lambda n: chain(n, lambda i, x, y: [node("Transpose", [x], [y], perm=[1, 2, 0])], extent=(2, 4, WIDTH)),
+    "where": where,
+    "sum": lambda n: many_to_one("Sum", n),
+    "concat": lambda n: many_to_one("Concat", n, axis=1),
+    "same": lambda n: ([node("Concat", ["x"] * n, ["y"], axis=0)], [], {"x": [2, 3]}, ["y"]),
+    "split": lambda n: split(n, False),
+    "parts": lambda n: split(n, True),
+    "transformer": transformer,
+    "dense": lambda n: block(max(round((2 * n) ** 0.5), 1), ("norm", "relu")),
+    "blocks": blocks,
+}
+
+
+# A process begins with the peak of the one that started it, which is little where that is a bare interpreter.
+STARTER = "import os,sys; pid=os.posix_spawn(sys.argv[1],sys.argv[1:],os.environ); _,s,u=os.wait4(pid,0); print(s,u.ru_utime+u.ru_stime,u.ru_maxrss)"
+
+
+def measure(command, seconds):
+    """Processor seconds and peak bytes; the least of three where it takes no time."""
+    least = (float("inf"), float("inf"))
+    for _ in range(3):
+        told = subprocess.run([sys.executable, "-I", "-S", "-c", STARTER, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              text=True, check=True, timeout=seconds).stdout.split()[-3:]
+        if int(told[0]):
+            raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(int(told[0])), command)
+        least = min(least[0], float(told[1])), min(least[1], int(told[2]) * 1024)
+        if least[0] > 0.5:
+            break
+    return least
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("forms", nargs="*", metavar="FORM", help="of " + ", ".join(FORMS) + " (default: all)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--device", default="vm")
+    parser.add_argument("--can-run", action="store_true", help="reading the model and its clean-up alone")
+    parser.add_argument("--most-seconds", type=float, help="a model that takes longer is given up, and the greater ones of its form")
+    parser.add_argument("--bin", default=BIN)
+    arguments = parser.parse_args()
+    unknown = [form for form in arguments.forms if form not in FORMS]
+    if unknown:
+        parser.error(f"there is no form {unknown[0]}; there are: {', '.join(FORMS)}")
+    options = ["--can-run"] if arguments.can_run else ["--device", arguments.device, "--no-cache", "--quiet"]
+    over = 0
+    print("form            size   seconds  ms each      MiB  KiB each")
+    for form in arguments.forms or FORMS:
+        each, base = [], (0, 0)
+        for size in [1, *arguments.sizes]:
+            with tempfile.TemporaryDirectory(prefix="uir-bench-") as scratch:
+                path = os.path.join(scratch, "model.onnx")
+                save(form, FORMS[form](size), path)
+                try:
+                    seconds, peak = measure([os.path.join(arguments.bin, "uir-run"), path, *options], arguments.most_seconds)
+                except subprocess.TimeoutExpired:
+                    print(f"{form:<12} {size:7}  over {arguments.most_seconds:g} seconds", flush=True)
+                    over += 1
+                    break
+            if size == 1:
+                base = seconds, peak
+                continue
+            each.append(((seconds - base[0]) * 1e3 / size, (peak - base[1]) / 1024 / size))
+            print(f"{form:<12} {size:7} {seconds:9.2f} {each[-1][0]:8.3f} {peak / 2**20:8.1f} {each[-1][1]:9.2f}", flush=True)
+        if not each:
+            continue
+        ratios = [max(part) / max(min(part), 1e-9) for part in zip(*each)]
+        over += any(ratio > MOST for ratio in ratios)
+        print(f"{form:<12}   ratio           {ratios[0]:8.2f}          {ratios[1]:9.2f}", flush=True)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
