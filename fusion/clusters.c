@@ -48,7 +48,7 @@ static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *nod
     return class;
 }
 
-bool uir_places_has(const uir_places *places, uint32_t place) {
+uint32_t uir_places_find(const uir_places *places, uint32_t place) {
     uint32_t low = 0, high = places->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -57,7 +57,12 @@ bool uir_places_has(const uir_places *places, uint32_t place) {
         else
             high = middle;
     }
-    return low < places->count && places->data[low] == place;
+    return low;
+}
+
+bool uir_places_has(const uir_places *places, uint32_t place) {
+    uint32_t at = uir_places_find(places, place);
+    return at < places->count && places->data[at] == place;
 }
 
 bool uir_fusion_is_scalar_constant(const uir_module *module, uir_value_id value) {

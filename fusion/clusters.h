@@ -62,10 +62,8 @@ typedef struct uir_clusters {
     uint32_t *maker;                  /* by value: the place that makes it here, or NONE */
     bool *is_result;                  /* by value: the graph's own result */
     uint32_t value_count;
-    /* What each cluster leads to and is led to from, as bits over the clusters of its window: places are in an order in
-     * which paths go forward only, so that no path leaves a window and comes back. */
-    uint64_t *after, *before;
-    double *bytes; /* by value: bytes at the sizes' nominal values; 0: not asked yet */
+    struct uir_cluster_order *order; /* order.c */
+    double *bytes;                   /* by value: bytes at the sizes' nominal values; 0: not asked yet */
     /* By value: the turn, a walk over a candidate's operands, that met it last, and the most bytes that it read of it.
      */
     uint32_t *met;
@@ -76,8 +74,6 @@ typedef struct uir_clusters {
     uint64_t row_capacity; /* bytes that a row used more than once may have; 0: any */
 } uir_clusters;
 
-enum { UIR_FUSION_WINDOW = 4096 };
-
 uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id graph, const uir_fusion_options *options,
                              uir_arena *arena);
 static inline const uir_node_info *uir_clusters_node(const uir_clusters *c, uint32_t place) {
@@ -87,6 +83,8 @@ static inline const uir_node_info *uir_clusters_node(const uir_clusters *c, uint
 static inline uint32_t uir_clusters_maker(const uir_clusters *c, uir_value_id value) {
     return value.id && value.id < c->value_count ? c->maker[value.id] : UIR_FUSION_NONE;
 }
+/* The index of the first place that is not before this one. */
+uint32_t uir_places_find(const uir_places *places, uint32_t place);
 bool uir_places_has(const uir_places *places, uint32_t place);
 /* Whether the value is a constant that bodies may use directly. */
 bool uir_fusion_is_scalar_constant(const uir_module *module, uir_value_id value);

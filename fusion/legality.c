@@ -90,15 +90,8 @@ static uir_fusion_class class_of(const looking *l, uint32_t index) {
 static uint32_t maker_of(const looking *l, uint32_t index, uint32_t operand) {
     uint32_t maker = uir_clusters_maker(l->c, node_of(l, index)->inputs[operand]);
     if (maker == UIR_FUSION_NONE) return UIR_FUSION_NONE;
-    uint32_t low = 0, high = count_of(l);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (place_of(l, middle) < maker)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count_of(l) && place_of(l, low) == maker ? low : UIR_FUSION_NONE;
+    uint32_t at = uir_places_find(&l->candidate->places, maker);
+    return at < count_of(l) && place_of(l, at) == maker ? at : UIR_FUSION_NONE;
 }
 
 static bool gives(const looking *l, uint32_t index) {

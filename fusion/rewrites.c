@@ -396,18 +396,22 @@ static bool is_alike(const uir_clusters *c, uint32_t a, uint32_t b) {
 }
 
 /* Clusters of one kind that read the same value: at each value the readers are tried pairwise, in order. What of many
- * readers has become one cluster is tried once, and again only where it grew, which may make room for others. */
+ * readers has become one cluster is tried once, and again only where it grew, which may make room for others. One that
+ * so many in a row do not join is full, or leads to all that come after it. */
+enum { MOST_MISSES = 16 };
+
 static uir_status join_readers(uir_clusters *c, const uir_places *users) {
     uir_places done = {0};
     for (uint32_t i = 0; i < users->count; i++) {
         uint32_t a = c->items[users->data[i]].home;
         bool grew = false;
         if (a == UIR_FUSION_NONE || uir_places_has(&done, a)) continue;
-        for (uint32_t k = i + 1; k < users->count; k++) {
+        for (uint32_t k = i + 1, misses = 0; k < users->count && misses < MOST_MISSES; k++) {
             uint32_t b = c->items[users->data[k]].home;
-            bool joined;
-            if (b == UIR_FUSION_NONE || a == b || !is_alike(c, a, b)) continue;
-            UIR_TRY(try_join(c, b, a, UIR_FUSION_HORIZONTAL, &joined));
+            bool joined = false;
+            if (b == UIR_FUSION_NONE || a == b) continue;
+            if (is_alike(c, a, b)) UIR_TRY(try_join(c, b, a, UIR_FUSION_HORIZONTAL, &joined));
+            misses = joined ? 0 : misses + 1;
             grew |= joined;
         }
         if (!grew) UIR_TRY(uir_places_add(c->arena, &done, a));
@@ -415,30 +419,41 @@ static uir_status join_readers(uir_clusters *c, const uir_places *users) {
     return UIR_STATUS_OK;
 }
 
+/* By value that is not made here: the places that read it, in order. */
+static uir_status find_outside_readers(uir_clusters *c, uir_places **out_readers) {
+    uir_places *readers;
+    UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *readers));
+    for (uint32_t p = 0; p < c->count; p++) {
+        const uir_node_info *node = uir_clusters_node(c, p);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            uir_places *of = &readers[node->inputs[k].id];
+            bool is_new = !of->count || of->data[of->count - 1] != p;
+            if (is_new && uir_clusters_maker(c, node->inputs[k]) == UIR_FUSION_NONE)
+                UIR_TRY(uir_vector_push(c->arena, of, p));
+        }
+    }
+    *out_readers = readers;
+    return UIR_STATUS_OK;
+}
+
 static uir_status join_siblings(uir_clusters *c) {
     const uir_graph_info *graph = uir_graph_get(c->module, c->graph);
+    uir_places *readers;
     if (!runs(c, UIR_FUSION_HORIZONTAL)) return UIR_STATUS_OK;
     for (uint32_t p = 0; p < c->count; p++) UIR_TRY(join_readers(c, &c->items[p].users));
-    for (uint32_t i = 0; i < graph->inputs.count; i++) {
-        uir_places users = {0};
-        for (uint32_t p = 0; p < c->count; p++) {
-            const uir_node_info *node = uir_clusters_node(c, p);
-            for (uint32_t k = 0; k < node->input_count; k++)
-                if (node->inputs[k].id == graph->inputs.data[i].id) UIR_TRY(uir_places_add(c->arena, &users, p));
-        }
-        UIR_TRY(join_readers(c, &users));
-    }
+    UIR_TRY(find_outside_readers(c, &readers));
+    for (uint32_t i = 0; i < graph->inputs.count; i++) UIR_TRY(join_readers(c, &readers[graph->inputs.data[i].id]));
     return UIR_STATUS_OK;
 }
 
 /* ---- several contractions in one group ---- */
-static uir_status try_join_all(uir_clusters *c, const uir_places *members, uir_fusion_rewrite rewrite) {
+static uir_status try_join_all(uir_clusters *c, const uir_places *members, uir_fusion_rewrite rewrite,
+                               bool *out_joined) {
     uir_candidate candidate = {0};
     const char *line;
-    bool legal;
     for (uint32_t i = 0; i < members->count; i++) UIR_TRY(uir_candidate_add(c, &candidate, members->data[i]));
-    UIR_TRY(uir_candidate_is_legal(c, &candidate, &legal));
-    if (!legal) return UIR_STATUS_OK;
+    UIR_TRY(uir_candidate_is_legal(c, &candidate, out_joined));
+    if (!*out_joined) return UIR_STATUS_OK;
     UIR_TRY(
         say(c, rewrite, seed_of(c, members->data[0]), "with", seed_of(c, members->data[members->count - 1]), &line));
     fire(c, rewrite);
@@ -475,21 +490,33 @@ static uir_status join_attention(uir_clusters *c) {
         UIR_TRY(find_products_before(c, middle, &firsts));
         for (uint32_t i = 0; i < firsts.count && c->items[p].home == last; i++) {
             uint32_t members[3] = {firsts.data[i], middle, last};
-            UIR_TRY(try_join_all(c, &(uir_places){members, 3, 3}, UIR_FUSION_ATTENTION));
+            bool joined;
+            UIR_TRY(try_join_all(c, &(uir_places){members, 3, 3}, UIR_FUSION_ATTENTION, &joined));
         }
     }
     return UIR_STATUS_OK;
 }
 
+/* With those after it that have its left operand. */
+static uir_status join_product(uir_clusters *c, uint32_t p, const uir_places *users) {
+    for (uint32_t i = uir_places_find(users, p), misses = 0; i < users->count && misses < MOST_MISSES; i++) {
+        uint32_t q = users->data[i], pair[2] = {c->items[p].home, c->items[q].home};
+        bool joined, alike = is_product(c, q) && pair[0] != pair[1];
+        if (!alike || uir_clusters_node(c, q)->inputs[0].id != uir_clusters_node(c, p)->inputs[0].id) continue;
+        UIR_TRY(try_join_all(c, &(uir_places){pair, 2, 2}, UIR_FUSION_SIBLINGS, &joined));
+        misses = joined ? 0 : misses + 1;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status join_products(uir_clusters *c) {
+    uir_places *outside;
+    UIR_TRY(find_outside_readers(c, &outside));
     for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_SIBLINGS); p++) {
-        const uir_node_info *node = uir_clusters_node(c, p);
         if (!is_product(c, p)) continue;
-        for (uint32_t q = p + 1; q < c->count; q++) {
-            uint32_t pair[2] = {c->items[p].home, c->items[q].home};
-            if (!is_product(c, q) || uir_clusters_node(c, q)->inputs[0].id != node->inputs[0].id) continue;
-            if (pair[0] != pair[1]) UIR_TRY(try_join_all(c, &(uir_places){pair, 2, 2}, UIR_FUSION_SIBLINGS));
-        }
+        uir_value_id left = uir_clusters_node(c, p)->inputs[0];
+        uint32_t maker = uir_clusters_maker(c, left);
+        UIR_TRY(join_product(c, p, maker == UIR_FUSION_NONE ? &outside[left.id] : &c->items[maker].users));
     }
     return UIR_STATUS_OK;
 }
