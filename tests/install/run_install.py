@@ -185,6 +185,39 @@ def test_libraries(tree):
     assert not everything, f"the checkout is named in {everything}"
 
 
+def check_hardened(path, *more):
+    """What the linker does against the use of a fault, as the file has it."""
+    said = run("readelf", "-lWd", path)
+    stack = re.search(r"GNU_STACK\s+(?:0x\w+\s+){5}(\w+)\s", said)
+    assert stack and "E" not in stack.group(1), f"{path}: the stack may be executed\n{said}"
+    assert "GNU_RELRO" in said, f"{path}: its tables stay writable\n{said}"
+    assert not re.search(r"\bLOAD\s.*\bRWE\b", said), f"{path}: what is written may be executed\n{said}"
+    for flag in ("NOW", *more):
+        assert re.search(rf"\(FLAGS_1\).*\b{flag}\b", said), f"{path}: no {flag}\n{said}"
+
+
+def test_hardened(tree):
+    for name in LIBRARIES:
+        check_hardened(os.path.join(tree.library, f"lib{name}.so"))
+    for name in ("uir-run", "uir-pack", "uir-opt", "uir-run-package"):
+        program = os.path.join(tree.prefix, "bin", name)
+        check_hardened(program, "PIE")
+        # An optimised build's: the stack is watched, and so are the C library's copies.
+        names = run("nm", "-D", "--undefined-only", program)
+        assert "__stack_chk_fail" in names and re.search(r"__mem\w+_chk", names), f"{program}:\n{names}"
+
+
+def test_hardened_kernels(tree):
+    """The object that a compile makes of a model's kernels."""
+    package = make_package(tree)
+    with open(package, "rb") as f:
+        packed = f.read()
+    begin = packed.index(b"\x7fELF")
+    with open(tree.path("kernels.so"), "wb") as f:
+        f.write(packed[begin:])
+    check_hardened(tree.path("kernels.so"))
+
+
 def main():
     passed = failed = 0
     with Installed() as tree:

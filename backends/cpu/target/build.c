@@ -19,7 +19,7 @@
 
 /* Beside what decides a result: nothing but speed of the compiler and fewer bytes. */
 #define BUILD_FLAGS  "-pipe -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-stack-protector -fno-ident"
-#define LINK_FLAGS   "-shared -Wl,--build-id=none -Wl,-s"
+#define LINK_FLAGS   UIR_CPU_LINK_SHARED " -Wl,--build-id=none -Wl,-s"
 #define OBJECT_NAME  "kernels.so"
 #define MARK_NAME    "kernels.txt"
 #define SCRIPT_NAME  "build.sh"

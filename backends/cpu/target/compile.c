@@ -159,7 +159,7 @@ static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_op
     if (options->keep_source) UIR_TRY(uir_cpu_write_file(options->keep_source, source, length, diagnostics));
     bool foreign = !uir_cpu_variant_runs_here(options->variant); /* an emulator has no libraries of that machine */
     bool fits = uir_cpu_words_begin(&w, options) &&
-                uir_cpu_words_add_all(&w, !program  ? "-shared"
+                uir_cpu_words_add_all(&w, !program  ? UIR_CPU_LINK_SHARED
                                           : foreign ? "-static"
                                                     : NULL) &&
                 uir_cpu_words_add(&w, "-o", 2) && uir_cpu_words_add(&w, output, strlen(output)) &&
