@@ -32,6 +32,11 @@ static bool is_set(uir_dtype dtype, const char *data, uint64_t i) {
     return uir_dtype_load_integer(dtype, data, i) != 0;
 }
 
+/* Long work asks now and then whether it is still wanted. */
+static bool is_cancelled(const uir_runtime *r, uint64_t i) {
+    return i % RT_POLL == 0 && uir_rt_cancelled(r);
+}
+
 static uir_status non_zero(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *result;
@@ -42,11 +47,15 @@ static uir_status non_zero(uir_runtime *r, uint32_t step) {
     uint64_t count = 1;
     int64_t found = 0;
     (void)uir_shape_element_count(shape, rank, &count);
-    for (uint64_t i = 0; i < count; i++) found += is_set(dtype, data, i);
+    for (uint64_t i = 0; i < count; i++) {
+        if (is_cancelled(r, i)) return UIR_STATUS_CANCELLED;
+        found += is_set(dtype, data, i);
+    }
     int64_t result_shape[2] = {rows, found};
     UIR_TRY(uir_rt_give_output(r, step, 0, result_shape, &result));
     int64_t *out = (int64_t *)(void *)result, n = 0;
     for (uint64_t i = 0; i < count && n < found; i++) {
+        if (is_cancelled(r, i)) return UIR_STATUS_CANCELLED;
         if (!is_set(dtype, data, i)) continue;
         uint64_t rest = i;
         for (uint32_t d = rows; d-- > 0;) {
@@ -61,16 +70,18 @@ static uir_status non_zero(uir_runtime *r, uint32_t step) {
 
 /* ---- top_k ---- */
 typedef struct line {
+    const uir_runtime *r;
     uir_dtype dtype;
     const char *data;
     int64_t first, stride; /* in elements */
-    bool largest;
+    bool largest, by_index;
 } line;
 
 /* Whether element a comes before b: NaN counts as the greatest, of equal ones the lower index. */
 static bool precedes(const line *l, int64_t a, int64_t b) {
     uint64_t i = (uint64_t)(l->first + a * l->stride), j = (uint64_t)(l->first + b * l->stride);
     int order;
+    if (l->by_index) return a < b;
     if (uir_dtype_is_float(l->dtype)) {
         double x = uir_dtype_load_double(l->dtype, l->data, i), y = uir_dtype_load_double(l->dtype, l->data, j);
         order = x != x ? (y != y ? 0 : 1) : y != y ? -1 : (x > y) - (x < y);
@@ -97,33 +108,47 @@ static void sift_down(const line *l, int64_t *heap, int64_t step, int64_t at, in
     }
 }
 
+static uir_status make_heap(const line *l, int64_t *heap, int64_t step, int64_t count) {
+    for (int64_t i = count / 2; i-- > 0;) {
+        if (is_cancelled(l->r, (uint64_t)i)) return UIR_STATUS_CANCELLED;
+        sift_down(l, heap, step, i, count);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status sort_heap(const line *l, int64_t *heap, int64_t step, int64_t count) {
+    for (int64_t i = count; i-- > 1;) {
+        if (is_cancelled(l->r, (uint64_t)i)) return UIR_STATUS_CANCELLED;
+        int64_t swap = heap[0];
+        heap[0] = heap[i * step];
+        heap[i * step] = swap;
+        sift_down(l, heap, step, 0, i);
+    }
+    return UIR_STATUS_OK;
+}
+
 /* The k first of n, in order, into `out` with the given step; or in the order of their indices. */
-static void choose(const line *l, int64_t n, int64_t k, bool sorted, int64_t *out, int64_t step) {
+static uir_status choose(line *l, int64_t n, int64_t k, bool sorted, int64_t *out, int64_t step) {
+    l->by_index = false;
     for (int64_t i = 0; i < k; i++) out[i * step] = i;
-    for (int64_t i = k / 2; i-- > 0;) sift_down(l, out, step, i, k);
-    for (int64_t i = k; i < n && k > 0; i++) {
+    UIR_TRY(make_heap(l, out, step, k));
+    for (int64_t i = k; i < n; i++) {
+        if (is_cancelled(l->r, (uint64_t)i)) return UIR_STATUS_CANCELLED;
         if (!precedes(l, i, out[0])) continue;
         out[0] = i;
         sift_down(l, out, step, 0, k);
     }
-    for (int64_t i = k; i-- > 1;) {
-        int64_t swap = out[0];
-        out[0] = out[i * step];
-        out[i * step] = swap;
-        sift_down(l, out, step, 0, i);
-    }
-    for (int64_t i = 1; i < k && !sorted; i++) {
-        int64_t value = out[i * step], at = i;
-        for (; at > 0 && out[(at - 1) * step] > value; at--) out[at * step] = out[(at - 1) * step];
-        out[at * step] = value;
-    }
+    l->by_index = !sorted;
+    if (!sorted) UIR_TRY(make_heap(l, out, step, k));
+    return sort_heap(l, out, step, k);
 }
 
 static uir_status top_k(uir_runtime *r, uint32_t step) {
     uint32_t x;
     char *data, *values, *indices;
+    uint64_t count = 0;
     UIR_TRY(uir_rt_host_operand(r, step, 0, &x, &data));
-    line l = {.dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
+    line l = {.r = r, .dtype = (uir_dtype)r->plan->tensors[x].dtype, .data = data};
     uint32_t rank = uir_rt_rank(r, x);
     int64_t axis = uir_rt_attribute_int(r, step, "axis", 0), k = uir_rt_attribute_int(r, step, "k", -1),
             shape[UIR_PLAN_MAX_RANK];
@@ -134,20 +159,22 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
         (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
     memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
+    (void)uir_shape_element_count(shape, rank, &count);
     int64_t n = shape[axis], outer = 1, inner = 1;
     if (k < 0 || k > n)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "top_k: k is %lld, axis %lld has %lld elements",
                                 (long long)k, (long long)axis, (long long)n);
-    for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     shape[axis] = k;
     UIR_TRY(uir_rt_give_output(r, step, 0, shape, &values));
     UIR_TRY(uir_rt_give_output(r, step, 1, shape, &indices));
+    if (!count || !k) return UIR_STATUS_OK; /* however large the other extents are */
+    for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     for (int64_t o = 0; o < outer; o++) {
         for (int64_t i = 0; i < inner; i++) {
             int64_t *out = (int64_t *)(void *)indices + o * k * inner + i;
             l.first = o * n * inner + i;
             l.stride = inner;
-            choose(&l, n, k, sorted, out, inner);
+            UIR_TRY(choose(&l, n, k, sorted, out, inner));
             for (int64_t j = 0; j < k; j++)
                 memcpy(values + (size_t)((o * k + j) * inner + i) * (bits / 8),
                        data + (size_t)(l.first + out[j * inner] * inner) * (bits / 8), bits / 8);

@@ -7,6 +7,7 @@
 
 /* One class of one picture. */
 typedef struct suppression {
+    const uir_runtime *r;
     const float *boxes, *scores; /* [boxes, 4] and [boxes] */
     int64_t box_count, most;
     float threshold, least;
@@ -31,12 +32,18 @@ static void sift_down(const suppression *s, int64_t value, int64_t at, int64_t c
 }
 
 /* The boxes that stay, in order, into `kept`; how many they are. */
-static int64_t suppress(const suppression *s, int64_t *kept) {
+static uir_status suppress(const suppression *s, int64_t *kept, int64_t *out_found) {
     int64_t count = 0, found = 0;
-    for (int64_t i = 0; i < s->box_count; i++)
+    for (int64_t i = 0; i < s->box_count; i++) {
+        if (i % RT_POLL == 0 && uir_rt_cancelled(s->r)) return UIR_STATUS_CANCELLED;
         if (s->scores[i] == s->scores[i] && (!s->has_least || s->scores[i] > s->least)) s->work[count++] = i;
-    for (int64_t i = count / 2; i-- > 0;) sift_down(s, s->work[i], i, count);
+    }
+    for (int64_t i = count / 2; i-- > 0;) {
+        if (i % RT_POLL == 0 && uir_rt_cancelled(s->r)) return UIR_STATUS_CANCELLED;
+        sift_down(s, s->work[i], i, count);
+    }
     while (count > 0 && found < s->most) {
+        if (uir_rt_cancelled(s->r)) return UIR_STATUS_CANCELLED;
         int64_t first = s->work[0], other = 0;
         uir_box candidate = uir_box_load(s->boxes + first * 4, s->center);
         if (--count > 0) sift_down(s, s->work[count], 0, count);
@@ -45,7 +52,8 @@ static int64_t suppress(const suppression *s, int64_t *kept) {
             other++;
         if (other == found) kept[found++] = first;
     }
-    return found;
+    *out_found = found;
+    return UIR_STATUS_OK;
 }
 
 /* An operand of one element, which may be absent; `*out_data` NULL: it is. */
@@ -83,12 +91,13 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
     UIR_TRY(uir_rt_host_operand(r, step, 0, &boxes, &box_data));
     UIR_TRY(uir_rt_host_operand(r, step, 1, &scores, &score_data));
     const int64_t *shape = uir_rt_shape(r, scores), *of_boxes = uir_rt_shape(r, boxes);
-    int64_t lines, n = shape[2], found = 0, room;
-    suppression s = {.box_count = n};
+    int64_t lines, n = shape[2], found = 0, room, nothing[2] = {0, 3};
+    suppression s = {.r = r, .box_count = n};
     if (of_boxes[0] != shape[0] || of_boxes[1] != n || of_boxes[2] != 4)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA,
                                 "boxes are not [batch, n, 4] for scores [batch, classes, n]");
     UIR_TRY(read_settings(r, step, &s));
+    if (!r->tensors[scores].bytes) return uir_rt_give_output(r, step, 0, nothing, &result);
     /* The kept of every class, how many they are, and a class's work. */
     if (__builtin_mul_overflow(shape[0], shape[1], &lines) || __builtin_mul_overflow(lines, s.most + 1, &room) ||
         __builtin_add_overflow(room, n, &room) || room > INT64_MAX / (int64_t)sizeof(int64_t))
@@ -100,7 +109,7 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
         s.boxes = (const float *)(const void *)box_data + i / shape[1] * n * 4;
         s.scores = (const float *)(const void *)score_data + i * n;
-        counts[i] = suppress(&s, kept + i * s.most);
+        UIR_TRY(suppress(&s, kept + i * s.most, &counts[i]));
         found += counts[i];
     }
     int64_t result_shape[2] = {found, 3}, classes = shape[1];

@@ -13,7 +13,7 @@
 #include "runtime/runtime.h"
 #include <stdatomic.h>
 
-enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8 };
+enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8, RT_POLL = 1024 /* steps of a loop between looks at cancel */ };
 
 /* ---- a package ---- */
 /* The kernels of one driver: per variant, NULL where the driver has none. Never changed once it can be seen. */
@@ -173,7 +173,7 @@ typedef struct uir_rt_stage {
     uir_rt_buffer block;
     uint64_t block_size; /* that the places take */
     uir_rt_place *places;
-    uint32_t *order; /* by offset */
+    uint32_t *order; /* what assigning offsets works in: three a place */
     uint32_t place_count;
 } uir_rt_stage;
 
@@ -274,6 +274,9 @@ void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t ran
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* See above: shapes, places, launches. */
 uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
+/* Offsets at which no two places that are alive together share bytes; how many bytes there are in all. `work` has room
+ * for three numbers a place. */
+uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work);
 /* What sizes that are known before the block begins must be. */
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 /* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */

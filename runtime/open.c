@@ -28,37 +28,89 @@ static const uir_package_section *find_section(const uir_package *p, uir_package
 }
 
 /* ---- kernels ---- */
+/* What the variant's launches give; `writable` has room for the most pointers. */
+static uir_driver_entry describe_variant(const uir_plan *plan, const uir_plan_variant *v, bool *writable) {
+    uir_driver_entry e = {.offset = (size_t)v->code_offset,
+                          .size = (size_t)v->code_size,
+                          .pointer_count = v->pointer_count,
+                          .phase_count = v->phase_count,
+                          .writable = writable};
+    for (uint32_t s = 0; s < v->symbol_count; s++) {
+        e.dim_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_DIM;
+        e.tile_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_TILE;
+    }
+    for (uint32_t n = 0; n < v->pointer_count; n++) {
+        uint32_t role = plan->pointers[v->first_pointer + n].role;
+        writable[n] = role == UIR_PLAN_OUT || role == UIR_PLAN_WORK;
+    }
+    return e;
+}
+
+/* What is looked for in an image. */
+typedef struct kernel_search {
+    const uir_package *p;
+    struct uir_rt_loaded *l;
+    uir_diagnostics *diagnostics;
+    uint32_t native; /* which native object, and its names if they are not the package's */
+    const char *const *symbols;
+    uint64_t left;   /* bytes of code that no variant has had */
+    uint32_t *first; /* by offset of the code, hashed: the variant that was the first to have it, + 1 */
+    uint32_t mask;
+} kernel_search;
+
+static uir_status find_native(kernel_search *s, uint32_t id, const uir_plan_variant *v) {
+    const uir_plan *plan = &s->p->plan;
+    bool writable[UIR_PLAN_MAX_POINTERS];
+    uint32_t name = uir_plan_get_word(plan, v->native_names, s->native);
+    uir_driver_entry e = describe_variant(plan, v, writable);
+    e.symbol = s->symbols ? s->symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
+    if (!e.symbol || v->scratch == UIR_PLAN_NONE) return UIR_STATUS_OK;
+    return s->l->driver->find(s->l->module, &e, s->diagnostics, &s->l->kernels.variants[id]);
+}
+
+/* Bytecode is decoded once, whichever variants share it, and no byte of it twice. */
+static uir_status find_code(kernel_search *s, uint32_t id, const uir_plan_variant *v) {
+    const uir_plan *plan = &s->p->plan;
+    const char *fault = "the code of two kernels overlaps";
+    const uir_driver_kernel **variants = s->l->kernels.variants;
+    bool writable[UIR_PLAN_MAX_POINTERS], others[UIR_PLAN_MAX_POINTERS];
+    uir_driver_entry e = describe_variant(plan, v, writable);
+    uint32_t at = (uint32_t)uir_package_hash(&v->code_offset, sizeof v->code_offset) & s->mask;
+    if (!v->code_size) return UIR_STATUS_OK;
+    while (s->first[at] && plan->variants[s->first[at] - 1].code_offset != v->code_offset) at = (at + 1) & s->mask;
+    if (s->first[at]) {
+        uir_driver_entry other = describe_variant(plan, &plan->variants[s->first[at] - 1], others);
+        variants[id] = variants[s->first[at] - 1];
+        if (other.size == e.size && other.dim_count == e.dim_count && other.tile_count == e.tile_count &&
+            other.pointer_count == e.pointer_count && other.phase_count == e.phase_count &&
+            !memcmp(others, writable, e.pointer_count * sizeof *writable))
+            return UIR_STATUS_OK;
+        fault = "two kernels use the same code in different ways";
+    } else if (e.size <= s->left) {
+        s->left -= e.size;
+        s->first[at] = id + 1;
+        return s->l->driver->find(s->l->module, &e, s->diagnostics, &variants[id]);
+    }
+    return uir_error(s->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", fault);
+}
+
 static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, const uir_driver_image *image,
                                uint32_t native, const char *const *symbols, uir_diagnostics *diagnostics) {
     const uir_plan *plan = &p->plan;
+    uir_status status = UIR_STATUS_OK;
+    size_t capacity = 4;
+    while (capacity < 2 * (size_t)plan->variants_count) capacity *= 2;
+    kernel_search s = {p, l, diagnostics, native, symbols, image->size, NULL, (uint32_t)(capacity - 1)};
+    UIR_TRY_ALLOCATE(s.first, uir_allocate_zeroed(&p->allocator, capacity * sizeof *s.first));
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
-        for (uint32_t i = 0; i < plan->kernels[k].variant_count; i++) {
+        for (uint32_t i = 0; i < plan->kernels[k].variant_count && status == UIR_STATUS_OK; i++) {
             uint32_t id = plan->kernels[k].first_variant + i;
-            const uir_plan_variant *v = &plan->variants[id];
-            uir_driver_entry e = {NULL, (size_t)v->code_offset, (size_t)v->code_size, 0,
-                                  0,    v->pointer_count,       v->phase_count,       NULL};
-            for (uint32_t s = 0; s < v->symbol_count; s++) {
-                e.dim_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_DIM;
-                e.tile_count += plan->kernel_symbols[v->first_symbol + s].kind == UIR_PLAN_TILE;
-            }
-            bool writable[UIR_PLAN_MAX_POINTERS];
-            for (uint32_t n = 0; n < v->pointer_count; n++) {
-                uint32_t role = plan->pointers[v->first_pointer + n].role;
-                writable[n] = role == UIR_PLAN_OUT || role == UIR_PLAN_WORK;
-            }
-            e.writable = writable;
             if (l->kernels.variants[id]) continue; /* shared by two kernels */
-            if (image->isa) {
-                uint32_t name = uir_plan_get_word(plan, v->native_names, native);
-                e.symbol = symbols ? symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
-                if (!e.symbol || v->scratch == UIR_PLAN_NONE) continue;
-            } else if (!v->code_size) {
-                continue;
-            }
-            UIR_TRY(l->driver->find(l->module, &e, diagnostics, &l->kernels.variants[id]));
+            status = image->isa ? find_native(&s, id, &plan->variants[id]) : find_code(&s, id, &plan->variants[id]);
         }
     }
-    return UIR_STATUS_OK;
+    uir_release(&p->allocator, s.first, capacity * sizeof *s.first);
+    return status;
 }
 
 static void unload(const uir_allocator *allocator, struct uir_rt_loaded *l) {

@@ -35,9 +35,11 @@ typedef struct checker {
     uint32_t *root;       /* per tensor: what it is an alias of in the end */
     bool *block_used;
     uint32_t *needed_by;            /* per operand: the last kernel of which a variant needs it, + 1 */
+    uint32_t *written_by;           /* per result: the last variant that writes it, counted from 1 */
     uint32_t *launches, *next_step; /* per kernel its last launch, per step the one before: + 1 */
     uint64_t left;                  /* entries that may still be looked at */
-    bool exhausted;                 /* more than these were to be */
+    uint32_t variant;
+    bool exhausted; /* more than these were to be */
 } checker;
 
 /* Ranges of records may overlap, but not so that they hold more together than the plan has bytes for. */
@@ -278,6 +280,7 @@ static bool check_check(checker *c, const uir_plan_check *k) {
 /* What the variants of a kernel ask of a step that launches it. */
 typedef struct kernel_needs {
     uint32_t kernel, inputs, outputs, constants; /* how many: one past the last that a pointer names */
+    bool whole;                                  /* every variant writes each of the outputs */
 } kernel_needs;
 
 static void need_input(checker *c, kernel_needs *needs, uint32_t input) {
@@ -288,23 +291,31 @@ static void need_input(checker *c, kernel_needs *needs, uint32_t input) {
 static kernel_needs find_needs(checker *c, uint32_t kernel) {
     const uir_plan *p = c->plan;
     const uir_plan_kernel *k = &p->kernels[kernel];
-    kernel_needs needs = {kernel, 0, 0, 0};
+    kernel_needs needs = {.kernel = kernel, .whole = true};
     for (uint32_t v = 0; v < k->variant_count; v++) {
         const uir_plan_variant *variant = &p->variants[k->first_variant + v];
+        uint32_t written = 0, end = 0;
+        c->variant++;
         for (uint32_t i = 0; i < variant->pointer_count; i++) {
             const uir_plan_pointer *pointer = &p->pointers[variant->first_pointer + i];
             needs.constants += pointer->role == UIR_PLAN_CONST;
             if (pointer->role == UIR_PLAN_IN) need_input(c, &needs, pointer->index);
-            if (pointer->role == UIR_PLAN_OUT && needs.outputs <= pointer->index) needs.outputs = pointer->index + 1;
             if (pointer->tied != UIR_PLAN_NONE) need_input(c, &needs, pointer->tied);
+            if (pointer->role != UIR_PLAN_OUT) continue;
+            if (pointer->index >= p->words_count) return needs.whole = false, needs; /* no step has so many */
+            written += c->written_by[pointer->index] != c->variant;
+            c->written_by[pointer->index] = c->variant;
+            if (end <= pointer->index) end = pointer->index + 1;
         }
+        needs.whole &= written == end && (v == 0 || end == needs.outputs);
+        needs.outputs = end;
     }
     return needs;
 }
 
 static bool check_launch(checker *c, const uir_plan_step *s, const kernel_needs *needs) {
     const uir_plan *p = c->plan;
-    if (s->inputs.count < needs->inputs || s->outputs.count < needs->outputs ||
+    if (s->inputs.count < needs->inputs || s->outputs.count != needs->outputs || !needs->whole ||
         s->constants.count != needs->constants || s->values.count != p->kernels[needs->kernel].dim_count)
         return false;
     for (uint32_t i = 0; i < s->inputs.count; i++) /* one that is absent is no pointer of any variant */
@@ -543,6 +554,7 @@ uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint6
     MAKE(root, tensors);
     MAKE(block_used, blocks);
     MAKE(needed_by, words);
+    MAKE(written_by, words);
     MAKE(launches, kernels);
     MAKE(next_step, steps);
 #undef MAKE

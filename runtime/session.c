@@ -12,11 +12,11 @@ static uir_status make_stage(uir_runtime *r, uint32_t id) {
     size_t places = info->tensors.count;
     for (uint32_t i = 0; i < info->launches.count; i++)
         places += r->analysis->kernels[r->plan->steps[info->launches.data[i]].target].works;
-    if (places > UINT32_MAX / 2) return UIR_STATUS_LIMIT;
+    if (places > UINT32_MAX / 4) return UIR_STATUS_LIMIT;
     UIR_TRY_ALLOCATE(stage->snapshot,
                      uir_arena_allocate_array(&r->arena, (size_t)info->symbols.count + 1, sizeof *stage->snapshot));
     UIR_TRY_ALLOCATE(stage->places, uir_arena_allocate_array(&r->arena, places + 1, sizeof *stage->places));
-    UIR_TRY_ALLOCATE(stage->order, uir_arena_allocate_array(&r->arena, 2 * places + 1, sizeof *stage->order));
+    UIR_TRY_ALLOCATE(stage->order, uir_arena_allocate_array(&r->arena, 3 * places + 1, sizeof *stage->order));
     return UIR_STATUS_OK;
 }
 

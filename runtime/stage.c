@@ -42,7 +42,9 @@ uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t si
     uir_rt_buffer_release(r, buffer);
     if (size <= SIZE_MAX / 2) {
         buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
-        buffer->data = uir_allocate(&r->allocator, buffer->capacity);
+        /* Whose kernels nobody vouches for sees nothing of what the process had there. */
+        buffer->data = r->package->trusted ? uir_allocate(&r->allocator, buffer->capacity)
+                                           : uir_allocate_zeroed(&r->allocator, buffer->capacity);
         if (buffer->data) return UIR_STATUS_OK;
         buffer->capacity = 0;
     }
@@ -196,63 +198,7 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
     return UIR_STATUS_OK;
 }
 
-/* ---- places: first fit, largest first ---- */
-static bool is_before(const uir_rt_place *a, const uir_rt_place *b) {
-    return a->size != b->size ? a->size > b->size : a->first != b->first ? a->first < b->first : a < b;
-}
-
-/* Indices of places by size, largest first: heap sort, which needs no memory. */
-static void sift(const uir_rt_place *places, uint32_t *order, uint32_t at, uint32_t count) {
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= count) return;
-        if (child + 1 < count && is_before(&places[order[child]], &places[order[child + 1]])) child++;
-        if (!is_before(&places[order[at]], &places[order[child]])) return;
-        uint32_t swap = order[at];
-        order[at] = order[child];
-        order[child] = swap;
-        at = child;
-    }
-}
-
-static void sort_places(const uir_rt_place *places, uint32_t *order, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) order[i] = i;
-    for (uint32_t i = count / 2; i-- > 0;) sift(places, order, i, count);
-    for (uint32_t i = count; i-- > 1;) {
-        uint32_t swap = order[0];
-        order[0] = order[i];
-        order[i] = swap;
-        sift(places, order, 0, i);
-    }
-}
-
-/* `order` holds the places by size, and behind them the placed ones by offset. */
-static uint64_t assign_offsets(uir_rt_stage *stage) {
-    uint32_t count = stage->place_count, *order = stage->order, *placed = stage->order + count;
-    uint64_t total = 0;
-    sort_places(stage->places, order, count);
-    for (uint32_t i = 0; i < count; i++) {
-        uir_rt_place *p = &stage->places[order[i]];
-        uint64_t offset = 0;
-        for (uint32_t k = 0; k < i; k++) {
-            const uir_rt_place *other = &stage->places[placed[k]];
-            if (other->last < p->first || p->last < other->first) continue;
-            if (other->offset >= offset + p->size) continue; /* fits before it, as far as this one goes */
-            if (other->offset + other->size > offset) offset = other->offset + other->size;
-        }
-        /* By offset: the scan above passes gaps in order. */
-        uint32_t at = i;
-        while (at > 0 && stage->places[placed[at - 1]].offset > offset) {
-            placed[at] = placed[at - 1];
-            at--;
-        }
-        placed[at] = order[i];
-        p->offset = offset;
-        if (offset + p->size > total) total = offset + p->size;
-    }
-    return total;
-}
-
+/* ---- places ---- */
 static void collect_places(uir_runtime *r, uint32_t id) {
     const uir_rt_stage_info *info = &r->analysis->stages.data[id];
     uir_rt_stage *stage = &r->stages[id];
@@ -458,7 +404,7 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
     }
     collect_places(r, id);
-    stage->block_size = assign_offsets(stage);
+    stage->block_size = uir_rt_assign_offsets(stage->places, stage->place_count, stage->order);
     for (uint32_t i = 0; i < stage->place_count; i++)
         if (stage->places[i].tensor != UIR_PLAN_NONE) uir_rt_place_tensor(r, stage->places[i].tensor, NULL, 0);
     UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size, largest_tensor(stage)));

@@ -105,6 +105,11 @@ static bool dim_range(const vm_dim *dim, int64_t *least, int64_t *greatest, bool
     return true;
 }
 
+/* Nothing of the view is inside: the other dims' places were never asked for, and must not be. */
+static void bind_nothing(vm_view *view) {
+    for (uint32_t d = 0; d < view->rank; d++) view->dims[d] = (vm_dim){view->dims[d].count, 0, 0, 0, 0, NULL};
+}
+
 /* Every element is inside the memory. Says in the view what follows for reading it whole. */
 static uir_status check_box(vm_machine *machine, vm_view *view, int64_t first, int64_t span) {
     int64_t least = first, greatest = first, start = first, next = 1;
@@ -114,7 +119,7 @@ static uir_status check_box(vm_machine *machine, vm_view *view, int64_t first, i
         int64_t a = 0, b = 0;
         bool empty = false;
         bool fine = dim_range(dim, &a, &b, &empty);
-        if (empty) return UIR_STATUS_OK; /* nothing is inside */
+        if (empty) return bind_nothing(view), UIR_STATUS_OK;
         if (!fine || __builtin_add_overflow(least, a, &least) || __builtin_add_overflow(greatest, b, &greatest))
             return uir_vm_fail(machine, "an address overflows");
         even &= !dim->along && dim->low == 0 && dim->high == dim->count;
@@ -219,6 +224,13 @@ static uint32_t moving_dim(const window *w, uint32_t d) {
     return dim;
 }
 
+/* The coordinate a step further along the axis, or back at its beginning: what it was measured to be, without a part on
+ * the way that is too large. */
+static int64_t move_along(const window *w, uint32_t axis, uint32_t d, int64_t place, bool wraps) {
+    uint64_t step = (uint64_t)w->steps[axis][d];
+    return (int64_t)((uint64_t)place + (wraps ? 0 - step * (uint64_t)(w->extents[axis] - 1) : step));
+}
+
 /* Offsets of a dim of the slice whose axes do not lie evenly, or are outside in part: `uneven` says in which pointer
  * dims it is not a sum of strides. */
 static uir_status list_dim(vm_machine *machine, const window *w, uint32_t group, const vm_layout *layouts,
@@ -242,8 +254,7 @@ static uir_status list_dim(vm_machine *machine, const window *w, uint32_t group,
         for (uint32_t a = w->axes; a-- > 0;) {
             if (w->groups[a] != group) continue;
             bool wraps = ++at[a] == w->extents[a];
-            for (uint32_t d = 0; d < w->pointer_rank; d++)
-                place[d] += wraps ? -w->steps[a][d] * (w->extents[a] - 1) : w->steps[a][d];
+            for (uint32_t d = 0; d < w->pointer_rank; d++) place[d] = move_along(w, a, d, place[d], wraps);
             if (!wraps) break;
             at[a] = 0;
         }
@@ -315,8 +326,7 @@ static uir_status list_window(vm_machine *machine, const vm_slice *slice, const 
             bool wraps = ++at[a] == w->extents[a];
             if (wraps) at[a] = 0;
             machine->values[symbols[a]] = at[a];
-            for (uint32_t d = 0; measured && d < w->pointer_rank; d++)
-                place[d] += wraps ? -w->steps[a][d] * (w->extents[a] - 1) : w->steps[a][d];
+            for (uint32_t d = 0; measured && d < w->pointer_rank; d++) place[d] = move_along(w, a, d, place[d], wraps);
             if (!wraps) break;
         }
     }
@@ -332,7 +342,7 @@ static uir_status bind_window(vm_machine *machine, const vm_slice *slice, const 
     bool measured = false, done = false;
     UIR_TRY(open_window(machine, slice, pointer_rank, view, &w, symbols));
     if (outside) { /* no element is inside */
-        for (uint32_t g = 0; g < view->rank; g++) view->dims[g] = (vm_dim){view->dims[g].count, 0, 0, 0, 0, NULL};
+        bind_nothing(view);
         done = view->rank > 0;
     } else if (traits->affine) {
         UIR_TRY(measure_window(machine, slice, symbols, &w, &measured));
@@ -448,32 +458,43 @@ int64_t uir_vm_view_rows(const vm_view *view) {
     return rows;
 }
 
+/* The sum over the dims is inside the memory; a part of it may be anything. */
+static uint64_t dim_offset(const vm_dim *dim, int64_t i) {
+    return dim->along ? (uint64_t)dim->along[i] : (uint64_t)dim->base + (uint64_t)i * (uint64_t)dim->stride;
+}
+static char *at_offset(const vm_view *view, uint64_t offset) {
+    return view->data + (size_t)offset * view->size;
+}
+static ptrdiff_t dim_step(const vm_dim *dim, uint32_t size) {
+    return (ptrdiff_t)((uint64_t)dim->stride * size);
+}
+
 /* Offset of a row's column 0 without the last dim's share; false outside. */
-static bool row_offset(const vm_view *view, int64_t row, int64_t *out) {
-    int64_t offset = 0;
+static bool row_offset(const vm_view *view, int64_t row, uint64_t *out) {
+    uint64_t offset = 0;
     for (uint32_t d = view->rank - 1; d-- > 0;) {
         const vm_dim *dim = &view->dims[d];
         int64_t i = row % dim->count;
         row /= dim->count;
         if (i < dim->low || i >= dim->high) return false;
         if (dim->along && dim->along[i] == VM_OUTSIDE) return false;
-        offset += dim->along ? dim->along[i] : dim->base + i * dim->stride;
+        offset += dim_offset(dim, i);
     }
     *out = offset;
     return true;
 }
 
 /* Offset of the element at `column`, or -1. */
-static int64_t element_offset(const vm_view *view, int64_t row, int64_t offset, int64_t column) {
+static int64_t element_offset(const vm_view *view, int64_t row, uint64_t offset, int64_t column) {
     if (view->offsets) return view->offsets[row * vm_view_columns(view) + column];
     const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
     if (column < dim->low || column >= dim->high || (dim->along && dim->along[column] == VM_OUTSIDE)) return -1;
-    return offset + (dim->along ? dim->along[column] : dim->base + column * dim->stride);
+    return (int64_t)(offset + dim_offset(dim, column));
 }
 
 /* The address of contiguous elements inside, or NULL. */
 static char *contiguous(const vm_view *view, int64_t row, int64_t start, int64_t count) {
-    int64_t offset;
+    uint64_t offset;
     if (view->offsets) {
         const int64_t *at = view->offsets + row * vm_view_columns(view) + start;
         if (at[0] < 0) return NULL;
@@ -486,7 +507,7 @@ static char *contiguous(const vm_view *view, int64_t row, int64_t start, int64_t
     const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
     if (!row_offset(view, row, &offset) || start < dim->low || start + count > dim->high) return NULL;
     if (dim->along || (dim->stride != 1 && count > 1)) return NULL;
-    return view->data + (size_t)(offset + dim->base + start * dim->stride) * view->size;
+    return at_offset(view, offset + dim_offset(dim, start));
 }
 
 static void copy_one(char *to, const char *from, uint32_t size) {
@@ -551,7 +572,8 @@ static void inside_columns(const vm_dim *dim, int64_t start, int64_t count, int6
 
 const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, int64_t count, char *buffer) {
     const char *direct = contiguous(view, row, start, count);
-    int64_t offset = 0, low = start, high = start;
+    int64_t low = start, high = start;
+    uint64_t offset = 0;
     uint32_t size = view->size;
     if (direct) return direct;
     bool inside = view->offsets || row_offset(view, row, &offset);
@@ -568,9 +590,8 @@ const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, in
     for (int64_t i = start; i < low; i++)
         copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
     if (low < high)
-        uir_vm_gather(buffer + (size_t)(low - start) * size,
-                      view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
-                      (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
+        uir_vm_gather(buffer + (size_t)(low - start) * size, at_offset(view, offset + dim_offset(dim, low)),
+                      dim_step(dim, size), high - low, size);
     for (int64_t i = high; i < start + count; i++)
         copy_one(buffer + (size_t)(i - start) * size, (const char *)view->outside, size);
     return buffer;
@@ -582,7 +603,8 @@ char *uir_vm_view_target(const vm_view *view, int64_t row, int64_t start, int64_
 }
 
 void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t count, const char *from) {
-    int64_t offset = 0, low, high;
+    int64_t low, high;
+    uint64_t offset = 0;
     char *direct = contiguous(view, row, start, count);
     uint32_t size = view->size;
     if (direct) {
@@ -600,8 +622,8 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
     }
     inside_columns(dim, start, count, &low, &high);
     if (low < high)
-        uir_vm_scatter(view->data + (offset + dim->base + low * dim->stride) * (int64_t)size,
-                       from + (size_t)(low - start) * size, (ptrdiff_t)(dim->stride * (int64_t)size), high - low, size);
+        uir_vm_scatter(at_offset(view, offset + dim_offset(dim, low)), from + (size_t)(low - start) * size,
+                       dim_step(dim, size), high - low, size);
 }
 
 char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {

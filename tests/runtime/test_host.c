@@ -176,6 +176,109 @@ static void test_how_many(void **state) {
     session_end(&s);
 }
 
+/* ---- no elements, no work ---- */
+/* However large the other extents are; and no product of them is one that a number cannot hold. */
+static void test_empty(void **state) {
+    (void)state;
+    static const char *const text =
+        "module opset 17\nsize N\nsize M\nsize F\nsize U\n"
+        "graph \"main\" (%x: f32[N, M, 2], %b: f32[N, M, 4], %s: f32[N, N, M]) {\n"
+        "    %v: f32[N, M, 1], %i: i64[N, M, 1] = top_k(%x) {axis = 2, k = [1], largest = 1, sorted = 1}\n"
+        "    %w: f32[N, M, 2], %j: i64[N, M, 2] = top_k(%x) {axis = 1, k = [M], largest = 1, sorted = 0}\n"
+        "    %z: i64[3, F] = non_zero(%x)\n"
+        "    %n: i64[U, 3] = non_max_suppression(%b, %s, none, none, none) {center = 0}\n"
+        "    return %v, %i, %w, %j, %z, %n\n}\n";
+    static const int64_t extents[][2] = {{INT64_C(1) << 40, 0}, {INT64_C(1) << 62, 0}, {0, INT64_C(1) << 40}};
+    session s;
+    begin(&s, text);
+    for (size_t c = 0; c < sizeof extents / sizeof *extents; c++) {
+        int64_t n = extents[c][0], m = extents[c][1];
+        uir_runtime_output out;
+        check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 3, (int64_t[]){n, m, 2}, NULL));
+        check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 3, (int64_t[]){n, m, 4}, NULL));
+        check_ok(&s.f, uir_runtime_set_input(s.r, 2, UIR_DTYPE_F32, 3, (int64_t[]){n, n, m}, NULL));
+        check_ok(&s.f, uir_runtime_run(s.r));
+        for (uint32_t i = 0; i < 6; i++) {
+            check_ok(&s.f, uir_runtime_get_output(s.r, i, &out));
+            assert_int_equal(out.size, 0);
+        }
+        assert_int_equal(out.shape[0], 0);
+    }
+    session_end(&s);
+}
+
+/* ---- long work is broken off ---- */
+/* Asks for the end once the operator has taken memory for its result, in the middle of its work. */
+typedef struct breaking {
+    uir_allocator under;
+    uir_runtime *r;
+    size_t size;
+} breaking;
+static void *breaking_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    breaking *b = user;
+    if (b->r && new_size >= b->size) uir_runtime_cancel(b->r);
+    return b->under.resize(b->under.user, pointer, old_size, new_size);
+}
+
+/* The results of top_k are the step's to make room for. */
+static void make_own(void *user, uir_plan *p) {
+    (void)user;
+    for (uint32_t i = 1; i < p->outputs_count; i++) {
+        uir_plan_tensor *t = &p->tensors[p->outputs[i].tensor];
+        if (t->storage != UIR_PLAN_STORAGE_OUTPUT) continue;
+        t->storage = UIR_PLAN_STORAGE_OWN;
+        t->index = 0;
+    }
+    p->outputs_count = 1;
+}
+
+static void test_broken_off(void **state) {
+    (void)state;
+    enum { COUNT = 4096 };
+    static const float numbers[4 * COUNT] = {[7] = 1};
+    static const char *const texts[] = {
+        "module opset 17\ngraph \"main\" (%x: f32[1, 4096]) {\n    %v: f32[1, 4096], %i: i64[1, 4096] = top_k(%x) "
+        "{axis = 1, k = [4096], largest = 1, sorted = 1}\n    return %x, %v, %i\n}\n",
+        "module opset 17\nsize F\ngraph \"main\" (%x: f32[1, 4096]) {\n    %z: i64[2, F] = non_zero(%x)\n    return "
+        "%x, "
+        "%z\n}\n",
+        "module opset 17\nsize U\ngraph \"main\" (%x: f32[1, 4096, 4], %s: f32[1, 1, 4096]) {\n    %n: i64[U, 3] = "
+        "non_max_suppression(%x, %s, none, none, none) {center = 0}\n    return %x, %n\n}\n"};
+    for (size_t c = 0; c < sizeof texts / sizeof *texts; c++) {
+        breaking b = {.under = uir_allocator_system(), .size = c == 1 ? 1 : 4 * COUNT};
+        uir_allocator allocator = {breaking_resize, &b};
+        const uir_driver *drivers[] = {&uir_vm_driver};
+        uir_package_options options = {.drivers = drivers, .driver_count = 1};
+        uir_package *package;
+        uir_text bytes;
+        fixture f;
+        fixture_init(&f);
+        uir_text_init(&bytes, &f.allocator);
+        check_ok(&f, fixture_build(&f, texts[c], kernels));
+        if (c == 0)
+            fixture_forge(&f, make_own, NULL, &bytes);
+        else
+            uir_text_append(&bytes, f.package.data, f.package.length);
+        check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
+        uir_runtime *r;
+        check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &allocator, &f.diagnostics, &r));
+        const int64_t shape[3] = {1, COUNT, 4}, line[3] = {1, 1, COUNT};
+        check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, c == 2 ? 3 : 2, shape, numbers));
+        if (c == 2) check_ok(&f, uir_runtime_set_input(r, 1, UIR_DTYPE_F32, 3, line, numbers));
+        uint64_t bytes_of_arena;
+        check_ok(&f, uir_runtime_plan(r, &bytes_of_arena)); /* what is laid out is not asked for again */
+        b.r = r;
+        assert_int_equal(uir_runtime_run(r), UIR_STATUS_CANCELLED);
+        assert_int_equal(uir_runtime_get_statistics(r).host_calls, 0);
+        b.r = NULL;
+        check_ok(&f, uir_runtime_run(r));
+        uir_runtime_destroy(r);
+        uir_package_close(package);
+        uir_text_deinit(&bytes);
+        fixture_deinit(&f);
+    }
+}
+
 /* ---- a plan that was made by somebody else ---- */
 static uir_plan_step *host_step(uir_plan *p) {
     for (uint32_t i = 0; i < p->steps_count; i++)
@@ -338,7 +441,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expressions), cmocka_unit_test(test_input_shapes), cmocka_unit_test(test_order),
         cmocka_unit_test(test_no_dims),     cmocka_unit_test(test_how_many),     cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_empty),       cmocka_unit_test(test_broken_off),   cmocka_unit_test(test_foreign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,8 @@ static void many_pointers(uir_plan *p, uint32_t count) {
     uint32_t span = expression(p, "c");
     TWICE->first_pointer = p->pointers_count;
     TWICE->pointer_count = count;
-    for (uint32_t i = 0; i < count; i++)
+    add_pointers(p, (uir_plan_pointer){UIR_PLAN_OUT, 0, UIR_DTYPE_F32, span, UIR_PLAN_NONE});
+    for (uint32_t i = 1; i < count; i++)
         add_pointers(p, (uir_plan_pointer){UIR_PLAN_WORK, 9, UIR_DTYPE_F32, span, UIR_PLAN_NONE});
 }
 static void many_phases(uir_plan *p, uint32_t count) {

@@ -247,6 +247,8 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("'non_max_suppression': operand 2 is of another kind", "", IN(NMS, 2) = FLOATS)                               \
     EDIT("'non_max_suppression': operand 5 is one too many", "", NMS->inputs = longer(p, NMS->inputs, FLOATS))         \
     EDIT("'non_max_suppression': operand 1 is absent", "", NMS->inputs.count = 1)                                      \
+    EDIT("a launch is out of order", "", LAUNCH(D)->outputs = longer(p, LAUNCH(D)->outputs, ARENA(FLOATS)))            \
+    EDIT("a launch is out of order", "", LAUNCH(HOLD)->outputs.count = 1)                                              \
     EDIT("a step is out of order", "", IN(COPY(0), 0) = p->outputs[5].tensor)                                          \
     EDIT("a step is out of order", "", IN(COPY(0), 0) = IN(COPY(1), 0))
 
@@ -306,7 +308,117 @@ static void test_broken(void **state) {
     fixture_deinit(&f);
 }
 
+/* ---- what only a run can tell ---- */
+static const char *const wide_kernels = "igraph @wide on cpu {\n"
+                                        "  dim K in 0..1000\n"
+                                        "  ptr %x : dram f32 [28] in 0\n"
+                                        "  ptr %y : dram f32 [28] out 0\n"
+                                        "  phase {\n"
+                                        "    binary.add.f32 %y[0:28], %x[0:28], %x[0:28]\n"
+                                        "  }\n"
+                                        "}\n";
+
+/* The kernel reads all the room that the input has, whose sizes it is not told of. */
+static void count_room(void *user, uir_plan *p) {
+    (void)user;
+    make_room(p);
+    leave_room(p, 0);
+    p->inputs[0].slack_axis = 1;
+}
+
+/* The launch belongs to a later stage, whose own sizes stay the same when the caller leaves less room than before. */
+static void test_less_room(void **state) {
+    (void)state;
+    static const float x[28] = {1};
+    static const int64_t shape[2] = {2, 4}, strides[2] = {14, 1};
+    const int64_t three = 3;
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+    uir_text bytes;
+    fixture_init(&f);
+    uir_text_init(&bytes, &f.allocator);
+    check_ok(&f, fixture_build(&f,
+                               "module opset 17\nsize N\nsize K\ngraph \"main\" (%x: f32[2, N], %m: i64[]) {\n"
+                               "    bind_dims(%m) {dims = [K]}\n"
+                               "    %y: f32[28] = group(%x) {body = graph \"g\" (%a: f32[2, N]) {\n"
+                               "        %b: f32[28] = iota() {axis = 0, dims = [28], dtype = f32}\n        return %b\n"
+                               "    }, sizes = [K], kernel = \"wide\"}\n    return %y\n}\n",
+                               wide_kernels));
+    fixture_forge(&f, count_room, NULL, &bytes);
+    check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
+    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &f.allocator, &f.diagnostics, &r));
+    check_ok(&f, uir_runtime_set_input(r, 1, UIR_DTYPE_I64, 0, NULL, &three));
+    for (int turn = 0; turn < 2; turn++) {
+        check_ok(&f, uir_runtime_set_input_strided(r, 0, UIR_DTYPE_F32, 2, shape, strides, x, sizeof x));
+        check_ok(&f, uir_runtime_run(r));
+        check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 2, shape, x));
+        assert_int_equal(uir_runtime_run(r), UIR_STATUS_BAD_FILE);
+        check_message(&f, "pointer 0 of its kernel wants 112 bytes of 32");
+        uir_diagnostics_clear(&f.diagnostics);
+    }
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    uir_text_deinit(&bytes);
+    fixture_deinit(&f);
+}
+
+/* A kernel that writes nothing gives nothing of what the process had in memory: it finds zeros. */
+static void *dirty_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    const uir_allocator *under = user;
+    char *data = under->resize(under->user, pointer, old_size, new_size);
+    if (data && new_size > old_size) memset(data + old_size, 0xa5, new_size - old_size);
+    return data;
+}
+
+/* The kernel is told of no elements. */
+static void run_nothing(void *user, uir_plan *p) {
+    (void)user;
+    make_room(p);
+    p->operations[p->operations_count] = (uir_plan_operation){UIR_DIM_CONST, 0};
+    p->expressions[p->expressions_count] = (uir_plan_expression){p->operations_count++, 1};
+    *word_of(p, LAUNCH(0)->values, 0) = p->expressions_count++;
+}
+
+static void test_nothing_written(void **state) {
+    (void)state;
+    static const float zeros[8] = {0};
+    static const int64_t shape = 8;
+    uir_allocator under = uir_allocator_system(), dirty = {dirty_resize, &under};
+    const uir_driver *drivers[] = {&uir_vm_driver};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+    uir_runtime_output out;
+    uir_text bytes;
+    fixture_init(&f);
+    uir_text_init(&bytes, &f.allocator);
+    check_ok(&f, fixture_build(&f,
+                               "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+                               "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+                               "        %b: f32[N] = add(%a, %a)\n        return %b\n"
+                               "    }, sizes = [N], kernel = \"each\"}\n    return %y\n}\n",
+                               "igraph @each on cpu {\n  dim N in 0..1000\n  ptr %x : dram f32 [N] in 0\n"
+                               "  ptr %y : dram f32 [N] out 0\n  phase {\n    parallel p : N group\n"
+                               "    binary.add.f32 %y[p:1], %x[p:1], %x[p:1]\n  }\n}\n"));
+    fixture_forge(&f, run_nothing, NULL, &bytes);
+    check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
+    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &dirty, &f.diagnostics, &r));
+    check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 1, &shape, zeros));
+    check_ok(&f, uir_runtime_run(r));
+    check_ok(&f, uir_runtime_get_output(r, 0, &out));
+    assert_memory_equal(out.data, zeros, sizeof zeros);
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    uir_text_deinit(&bytes);
+    fixture_deinit(&f);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_broken)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_broken), cmocka_unit_test(test_less_room),
+                                       cmocka_unit_test(test_nothing_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

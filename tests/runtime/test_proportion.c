@@ -1,0 +1,343 @@
+/* What opening a package costs is in proportion to its bytes: plans whose records share lists, code and expressions
+ * without end are refused, or looked at once. Work is counted, not timed. Also where the many places of a large plan
+ * go. */
+#include "tests/runtime/support.h"
+
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernels = "igraph @twice on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  tile t in 1..64\n"
+                                   "  require t <= N + 100\n"
+                                   "  candidate t = 5 when N >= 100 cost 3*N\n"
+                                   "  candidate t = 6\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n"
+                                   "igraph @other on cpu {\n"
+                                   "  dim N in 0..1000\n"
+                                   "  ptr %x : dram f32 [N] in 0\n"
+                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  phase {\n"
+                                   "    binary.mul.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+                                   "  }\n"
+                                   "}\n";
+
+static const char *const module_text = "module opset 17\nsize N\nsize K\n"
+                                       "graph \"main\" (%x: f32[N], %m: i64[]) {\n"
+                                       "    bind_dims(%m) {dims = [K]}\n"
+                                       "    %d: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+                                       "        %b: f32[N] = add(%a, %a)\n        return %b\n"
+                                       "    }, sizes = [N], kernel = \"twice\"}\n"
+                                       "    %e: f32[N] = group(%d) {body = graph \"h\" (%p: f32[N]) {\n"
+                                       "        %q: f32[N] = mul(%p, %p)\n        return %q\n"
+                                       "    }, sizes = [N], kernel = \"other\"}\n"
+                                       "    %s: i64[1] = dim_values() {dims = [K], scalar = 0, dtype = i64}\n"
+                                       "    return %e, %s\n"
+                                       "}\n";
+
+/* ---- records more ---- */
+enum { MOST = 20000, MANY = 3000 };
+#define GROWING(GROW)                                                                                                  \
+    GROW(uir_plan_word, words)                                                                                         \
+    GROW(uir_plan_text, texts)                                                                                         \
+    GROW(uir_plan_operation, operations)                                                                               \
+    GROW(uir_plan_expression, expressions)                                                                             \
+    GROW(uir_plan_condition, conditions)                                                                               \
+    GROW(uir_plan_symbol, symbols)                                                                                     \
+    GROW(uir_plan_tensor, tensors)                                                                                     \
+    GROW(uir_plan_attribute, attributes)                                                                               \
+    GROW(uir_plan_integer, integers)                                                                                   \
+    GROW(uir_plan_step, steps)                                                                                         \
+    GROW(uir_plan_kernel, kernels)                                                                                     \
+    GROW(uir_plan_candidate, candidates)                                                                               \
+    GROW(uir_plan_phase, phases)                                                                                       \
+    GROW(uir_plan_kernel_symbol, kernel_symbols)                                                                       \
+    GROW(uir_plan_variant, variants)
+#define GROW(type, field)                                                                                              \
+    static type more_##field[MOST];                                                                                    \
+    /* `count` of the record more, all alike; the first of them. */                                                    \
+    static uint32_t add_##field(uir_plan *p, type record, uint32_t count) {                                            \
+        uint32_t first = p->field##_count;                                                                             \
+        assert_true(first + count <= MOST);                                                                            \
+        for (uint32_t i = 0; i < count; i++) p->field[p->field##_count++] = record;                                    \
+        return first;                                                                                                  \
+    }
+GROWING(GROW)
+#undef GROW
+
+static void make_room(uir_plan *p) {
+#define GROW(type, field)                                                                                              \
+    memcpy(more_##field, p->field, p->field##_count * sizeof *p->field);                                               \
+    p->field = more_##field;
+    GROWING(GROW)
+#undef GROW
+}
+
+/* ---- plans that claim more than they hold ---- */
+static uint32_t number(uir_plan *p) {
+    uint32_t first = add_operations(p, (uir_plan_operation){UIR_DIM_CONST, 1}, 1);
+    return add_expressions(p, (uir_plan_expression){first, 1}, 1);
+}
+/* A sum of `terms` terms, each symbol `symbol`. */
+static uir_plan_expression sum(uir_plan *p, uint32_t terms, int64_t symbol) {
+    uint32_t first = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, symbol}, 1);
+    for (uint32_t i = 1; i < terms; i++) {
+        add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, symbol}, 1);
+        add_operations(p, (uir_plan_operation){UIR_DIM_ADD, 0}, 1);
+    }
+    return (uir_plan_expression){first, 2 * terms - 1};
+}
+
+static void share_operations(uir_plan *p) {
+    add_expressions(p, sum(p, MANY, 0), MANY);
+}
+static void share_characters(uir_plan *p) {
+    static char characters[MANY + 1];
+    memset(characters, 'a', MANY);
+    p->characters = characters;
+    p->characters_count = MANY + 1;
+    for (uint32_t i = 0; i < p->texts_count; i++) p->texts[i] = (uir_plan_text){MANY, 0};
+    add_texts(p, (uir_plan_text){0, MANY}, MANY);
+}
+static void share_words(uir_plan *p) {
+    uint32_t e = number(p), first = add_words(p, (uir_plan_word){e}, MANY);
+    add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_SIZES, first, MANY}, MANY);
+}
+static void share_integers(uir_plan *p) {
+    uint32_t first = add_integers(p, (uir_plan_integer){1}, MANY);
+    add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_INTEGERS, first, MANY}, MANY);
+}
+static void share_attributes(uir_plan *p) {
+    uint32_t first = add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_INTEGERS, 0, 0}, MANY);
+    uir_plan_step *s = step_of(p, UIR_PLAN_STEP_DIMS);
+    s->first_attribute = first;
+    s->attribute_count = MANY;
+    for (uint32_t i = 0; i + 1 < MANY; i++) p->blocks[p->blocks_count - 1].step_count += add_steps(p, *s, 1) > 0;
+}
+/* Candidates of one kernel share conditions. */
+static void share_conditions(uir_plan *p) {
+    uint32_t e = number(p), first = add_conditions(p, (uir_plan_condition){UIR_RELATION_EQ, e, e}, MANY);
+    uir_plan_variant *v = &p->variants[p->kernels[0].first_variant];
+    uir_plan_candidate c = p->candidates[v->first_candidate];
+    c.first_condition = first;
+    c.condition_count = MANY;
+    v->first_candidate = add_candidates(p, c, MANY);
+    v->candidate_count = MANY;
+}
+/* Variants share candidates, which share conditions. */
+static void share_candidates(uir_plan *p) {
+    uir_plan_kernel *k = &p->kernels[0];
+    uir_plan_variant v = p->variants[k->first_variant];
+    v.first_candidate = add_candidates(p, p->candidates[v.first_candidate], MANY);
+    v.candidate_count = MANY;
+    k->first_variant = add_variants(p, v, MANY);
+    k->variant_count = MANY;
+}
+static void share_kernel_symbols(uir_plan *p) {
+    uir_plan_kernel *k = &p->kernels[0];
+    uir_plan_variant v = p->variants[k->first_variant];
+    uint32_t e = number(p),
+             first = add_kernel_symbols(p, (uir_plan_kernel_symbol){UIR_PLAN_VALUE, 0, 1, 1, e}, MANY - 2);
+    for (uint32_t i = 0; i < 2; i++) add_kernel_symbols(p, p->kernel_symbols[v.first_symbol + i], 1);
+    v.first_symbol = first;
+    v.symbol_count = MANY;
+    k->first_variant = add_variants(p, v, MANY);
+    k->variant_count = MANY;
+}
+static void share_phases(uir_plan *p) {
+    uir_plan_kernel *k = &p->kernels[0];
+    uir_plan_variant v = p->variants[k->first_variant];
+    v.first_phase = add_phases(p, p->phases[v.first_phase], MANY);
+    v.phase_count = MANY;
+    k->first_variant = add_variants(p, v, MANY);
+    k->variant_count = MANY;
+}
+/* Kernels share variants. */
+static void share_variants(uir_plan *p) {
+    uir_plan_kernel k = p->kernels[0];
+    k.first_variant = add_variants(p, p->variants[k.first_variant], MANY);
+    k.variant_count = MANY;
+    add_kernels(p, k, MANY);
+}
+/* Launches of one kernel that has many phases, of which each launch keeps an entry. */
+static void many_launches(uir_plan *p) {
+    uir_plan_step *s = step_of(p, UIR_PLAN_STEP_LAUNCH);
+    uir_plan_variant *v = &p->variants[p->kernels[s->target].first_variant];
+    v->first_phase = add_phases(p, (uir_plan_phase){{0, 0}, {0, 0}, 0, 0}, 4000);
+    v->phase_count = 4000;
+    for (uint32_t i = 0; i < MANY; i++) p->blocks[p->blocks_count - 1].step_count += add_steps(p, *s, 1) > 0;
+}
+/* Each of many stages depends on the one long sum. */
+static void many_stages(uir_plan *p) {
+    uir_plan_step bind = *step_of(p, UIR_PLAN_STEP_BIND);
+    uir_plan_symbol symbol = p->symbols[0];
+    uint32_t kept = p->steps_count, e = add_expressions(p, sum(p, MANY, 0), 1);
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t s = add_symbols(p, symbol, 1), o = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, s}, 1),
+                 own = add_expressions(p, (uir_plan_expression){o, 1}, 1), w = add_words(p, (uir_plan_word){s}, 1),
+                 x = add_words(p, (uir_plan_word){own}, 1);
+        add_words(p, (uir_plan_word){e}, 1);
+        bind.symbols = (uir_plan_list){w, 1};
+        add_steps(p, bind, 1);
+        add_tensors(p, (uir_plan_tensor){UIR_DTYPE_F32, UIR_PLAN_STORAGE_ARENA, 0, {x, 2}}, 1);
+    }
+    p->blocks[0].step_count += p->steps_count - kept;
+}
+/* The code of one is a part of another's, or is another's whose operands are others. */
+static void overlap_code(uir_plan *p) {
+    p->variants[1].code_offset = p->variants[0].code_offset + 8;
+    p->variants[1].code_size = p->variants[0].code_size - 8;
+}
+static void take_others_code(uir_plan *p) {
+    p->variants[1].code_offset = p->variants[0].code_offset;
+    p->variants[1].code_size = p->variants[0].code_size;
+}
+static void share_code(uir_plan *p) {
+    uir_plan_kernel *k = &p->kernels[0];
+    uir_plan_variant v = p->variants[k->first_variant];
+    k->first_variant = add_variants(p, v, MANY);
+    k->variant_count = MANY;
+}
+
+/* ---- a driver that counts what it decodes ---- */
+static uint32_t decoded;
+static uir_status count_find(uir_driver_module *module, const uir_driver_entry *entry, uir_diagnostics *diagnostics,
+                             const uir_driver_kernel **out_kernel) {
+    decoded++;
+    return uir_vm_driver.find(module, entry, diagnostics, out_kernel);
+}
+
+static void edit(void *user, uir_plan *p) {
+    make_room(p);
+    (*(void (**)(uir_plan *))user)(p);
+}
+
+static uir_status open_edited(fixture *f, void (*change)(uir_plan *p)) {
+    uir_driver counting = uir_vm_driver;
+    const uir_driver *drivers[] = {&counting};
+    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    uir_package *package;
+    uir_text bytes;
+    counting.find = count_find;
+    decoded = 0;
+    uir_text_init(&bytes, &f->allocator);
+    fixture_forge(f, edit, &change, &bytes);
+    uir_status status = uir_package_open(bytes.data, bytes.length, &options, &f->allocator, &f->diagnostics, &package);
+    uir_package_close(package);
+    uir_text_deinit(&bytes);
+    return status;
+}
+
+#define OVERLAP "its lists overlap so that they hold more than its"
+
+static void test_claims(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        void (*change)(uir_plan *p);
+        const char *message;
+    } cases[] = {
+        {"operations", share_operations, OVERLAP},
+        {"characters", share_characters, OVERLAP},
+        {"words", share_words, OVERLAP},
+        {"integers", share_integers, OVERLAP},
+        {"attributes", share_attributes, OVERLAP},
+        {"conditions", share_conditions, OVERLAP},
+        {"candidates", share_candidates, OVERLAP},
+        {"symbols", share_kernel_symbols, OVERLAP},
+        {"phases", share_phases, OVERLAP},
+        {"variants", share_variants, OVERLAP},
+        {"launches", many_launches, "its launches have more pointers and sizes than it has bytes for"},
+        {"stages", many_stages, "its stages depend on more sizes than it has bytes for"},
+        {"code in code", overlap_code, "the code of two kernels overlaps"},
+        {"code of another", take_others_code, "two kernels use the same code in different ways"},
+    };
+    fixture f;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (open_edited(&f, cases[i].change) != UIR_STATUS_BAD_FILE) fail_msg("%s: opened", cases[i].name);
+        check_message(&f, cases[i].message);
+        uir_diagnostics_clear(&f.diagnostics);
+    }
+    fixture_deinit(&f);
+}
+
+static void test_decoded_once(void **state) {
+    (void)state;
+    fixture f;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, open_edited(&f, share_code));
+    assert_int_equal(decoded, 2);
+    fixture_deinit(&f);
+}
+
+/* ---- places ---- */
+static uint64_t seed = 88172645463325252u;
+static uint32_t below(uint32_t n) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed % n);
+}
+
+static int by_offset(const void *a, const void *b) {
+    const uir_rt_place *x = *(const uir_rt_place *const *)a, *y = *(const uir_rt_place *const *)b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* At every moment, what is alive lies apart; in all not twice what must be there at one moment, but for the end of a
+ * few large ones. */
+static void check_places(uint32_t count, uint32_t moments, uint32_t length) {
+    uir_rt_place *places = calloc(count, sizeof *places);
+    const uir_rt_place **alive = calloc(count, sizeof *alive);
+    uint32_t *work = calloc((size_t)3 * count, sizeof *work);
+    uint64_t most = 0;
+    assert_true(places && alive && work);
+    for (uint32_t i = 0; i < count; i++) {
+        places[i].first = below(moments);
+        places[i].last = places[i].first + below(length);
+        places[i].size = 64 * (uint64_t)below(1u << below(12));
+    }
+    uint64_t total = uir_rt_assign_offsets(places, count, work);
+    for (uint32_t t = 0; t < moments; t++) {
+        uint32_t living = 0;
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < count; i++)
+            if (places[i].size && places[i].first <= t && t <= places[i].last) alive[living++] = &places[i];
+        qsort(alive, living, sizeof(void *), by_offset);
+        for (uint32_t i = 0; i < living; i++) {
+            bytes += alive[i]->size;
+            assert_true(alive[i]->offset % 64 == 0 && alive[i]->offset + alive[i]->size <= total);
+            if (i) assert_true(alive[i - 1]->offset + alive[i - 1]->size <= alive[i]->offset);
+        }
+        if (most < bytes) most = bytes;
+    }
+    assert_in_range(total, most, 3 * most);
+    free(work);
+    free(alive);
+    free(places);
+}
+
+static void test_places(void **state) {
+    (void)state;
+    check_places(1, 1, 1);
+    check_places(500, 100, 20);
+    check_places(30000, 300, 20);
+    check_places(30000, 300, 1);
+    check_places(6000, 1, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims), cmocka_unit_test(test_decoded_once),
+                                       cmocka_unit_test(test_places)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
