@@ -389,25 +389,60 @@ static uir_node_values values_of(const uir_call *call) {
                              interpreter->symbol_count};
 }
 
+/* The shape of a result that is a tensor, where it is known before the node has run. */
+static bool find_result(const uir_call *call, uint32_t index, int64_t *out_shape) {
+    const uir_type *type = uir_value_type(call->module, call->node->outputs[index]);
+    bool known = type->kind == UIR_VALUE_TENSOR && type->rank_known && type->dtype;
+    for (uint32_t d = 0; known && d < type->rank; d++)
+        known = evaluate(call->interpreter, type->dims[d], &out_shape[d]) && out_shape[d] >= 0;
+    return known;
+}
+
+static bool is_wanted(const uir_call *call, uint32_t index) {
+    return call->node->outputs[index].id != 0;
+}
+
+static uir_status make_results(uir_call *call) {
+    int64_t shape[UIR_MAX_RANK];
+    uir_tensor *tensor;
+    for (uint32_t i = 0; i < call->node->output_count; i++) {
+        if (!is_wanted(call, i)) continue;
+        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
+        (void)find_result(call, i, shape);
+        UIR_TRY(uir_call_create(call, i, type->dtype, type->rank, shape, &tensor));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* A group by the hook, into results made for it; what is made stays with the call. */
 static uir_status run_hooked(uir_call *call, bool *out_ran) {
     int64_t shape[UIR_MAX_RANK];
-    uir_tensor *tensor;
     *out_ran = false;
-    for (uint32_t i = 0; i < call->node->output_count; i++) {
-        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
-        bool known = type->kind == UIR_VALUE_TENSOR && type->rank_known && type->dtype;
-        for (uint32_t d = 0; known && d < type->rank; d++)
-            known = evaluate(call->interpreter, type->dims[d], &shape[d]) && shape[d] >= 0;
-        if (!known) return UIR_STATUS_OK;
-    }
-    for (uint32_t i = 0; i < call->node->output_count; i++) {
-        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
-        for (uint32_t d = 0; d < type->rank; d++) (void)evaluate(call->interpreter, type->dims[d], &shape[d]);
-        UIR_TRY(uir_call_create(call, i, type->dtype, type->rank, shape, &tensor));
-    }
+    for (uint32_t i = 0; i < call->node->output_count; i++)
+        if (!find_result(call, i, shape)) return UIR_STATUS_OK;
+    UIR_TRY(make_results(call));
     uir_node_values values = values_of(call);
     return call->interpreter->options.run_group(call->interpreter->options.user, &values, out_ran);
+}
+
+/* No elements, no work: results without elements are made, whatever the extents of operands are, and nothing is
+ * computed. Not where what runs is more than its results: control flow, checks, dims that data tell, a group's nodes
+ * with the sizes that each demands. */
+static uir_status give_nothing(uir_call *call, bool *out_ran) {
+    int64_t shape[UIR_MAX_RANK];
+    uint64_t elements;
+    *out_ran = false;
+    if (!call->node->output_count || call->node->op == UIR_OP_GROUP ||
+        uir_op_get_row(call->node->op)->traits & UIR_TRAIT_EFFECT)
+        return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < call->node->output_count; i++) {
+        if (!is_wanted(call, i)) continue;
+        if (!find_result(call, i, shape)) return UIR_STATUS_OK;
+        uint32_t rank = uir_value_type(call->module, call->node->outputs[i])->rank;
+        if (!uir_shape_element_count(shape, rank, &elements) || elements) return UIR_STATUS_OK;
+    }
+    *out_ran = true;
+    return make_results(call);
 }
 
 /* Runs one node on operands; on success all its outputs are made and checked. */
@@ -416,8 +451,8 @@ static uir_status run_call(uir_call *call) {
     if (!run) return uir_call_fail(call, UIR_STATUS_INTERNAL, "not a primitive");
     UIR_TRY(uir_call_check_demands(call));
     bool ran = false;
-    uir_status status = UIR_STATUS_OK;
-    if (call->node->op == UIR_OP_GROUP && call->interpreter->options.run_group) {
+    uir_status status = give_nothing(call, &ran);
+    if (status == UIR_STATUS_OK && !ran && call->node->op == UIR_OP_GROUP && call->interpreter->options.run_group) {
         status = run_hooked(call, &ran);
         for (uint32_t i = 0; status == UIR_STATUS_OK && !ran && i < call->node->output_count; i++) {
             uir_datum_release(call->outputs[i]);
@@ -605,7 +640,8 @@ static uir_status match_input(uir_interpreter *interpreter, uir_value_id value, 
             break;
         case BIND_DIFFERS:
             evaluate(interpreter, type->dims[d], &expected);
-            uir_extent_describe(d, uir_dim_is_const(interpreter->module->dims, type->dims[d], NULL) ? "" : text, actual, expected, message, sizeof message);
+            uir_extent_describe(d, uir_dim_is_const(interpreter->module->dims, type->dims[d], NULL) ? "" : text, actual,
+                                expected, message, sizeof message);
             return input_error(interpreter, value, "%s", message);
         case BIND_FACTS:
             return input_error(interpreter, value, "dim %u is %lld, which %s cannot be", d, (long long)actual, text);

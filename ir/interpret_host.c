@@ -174,6 +174,7 @@ uir_status uir_interpret_non_max_suppression(uir_call *call) {
     suppression s = {.batches = scores->shape[0], .classes = scores->shape[1], .boxes = scores->shape[2]};
     if (boxes->shape[2] != 4 || boxes->shape[0] != s.batches || boxes->shape[1] != s.boxes)
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "boxes are not [batch, n, 4] for scores [batch, classes, n]");
+    if (!s.boxes) s.batches = 0; /* no elements, no work, however many batches and classes of none there are */
     s.most = uir_call_scalar(call, 2, 0);
     s.iou = iou ? *(const float *)iou->data : 0;
     s.has_score = score != NULL;

@@ -134,6 +134,7 @@ typedef struct uir_rt_launch {
     const uir_plan_variant *variant;
     uint32_t variant_index; /* within the kernel */
     bool invalid;           /* conditional, and it cannot be prepared for these dims */
+    bool idle;              /* no result has elements: it is not prepared, and does nothing */
     size_t state_capacity;
     int64_t *symbols, *indices;
     void **pointers;

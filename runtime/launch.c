@@ -194,10 +194,26 @@ static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const uir_rt_launc
                             uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
 }
 
+/* What has no shape has none because its sizes make no sense, which is to be told. */
+static bool gives_elements(const uir_runtime *r, const uir_plan_step *s) {
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        const uir_rt_tensor *t = &r->tensors[uir_plan_get_word(r->plan, s->outputs, i)];
+        if (t->bytes || t->invalid) return true;
+    }
+    return false;
+}
+
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     const uir_plan_kernel *k = kernel_of(r, step);
     uir_rt_launch *l = launch_of(r, step);
+    l->idle = !gives_elements(r, s);
+    if (l->idle) {
+        l->variant = NULL;
+        l->variant_index = 0;
+        l->bytes = 0;
+        return UIR_STATUS_OK;
+    }
     for (uint32_t i = 0; i < s->values.count; i++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &l->symbols[i]))
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
@@ -378,6 +394,7 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
         uir_status status = uir_rt_launch_prepare(r, step); /* says what is wrong */
         return status == UIR_STATUS_OK ? uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "it has no sizes") : status;
     }
+    if (l->idle) return UIR_STATUS_OK;
     UIR_TRY(set_pointers(r, step, l));
     uint64_t bytes = l->bytes - skip_copies(r, step, l);
     for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
@@ -398,6 +415,7 @@ uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *
     uint32_t variant = kernel_of(r, step)->first_variant + l->variant_index;
     *out_bytes = l->bytes;
     if (out_flops) *out_flops = 0;
+    if (l->idle) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < r->package->driver_count; i++) {
         const uir_rt_kernels *kernels = r->kernels[i];
         if (!kernels || !kernels->driver->count_traffic || !kernels->variants[variant]) continue;

@@ -457,7 +457,7 @@ uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_rt_step_info *info = &r->analysis->steps[i];
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || info->launch_stage != 0 ||
-            r->launches[info->index].invalid)
+            r->launches[info->index].invalid || r->launches[info->index].idle)
             continue;
         memset(r->launches[info->index].begins, 0,
                r->launches[info->index].variant->phase_count * sizeof *r->launches[info->index].begins);

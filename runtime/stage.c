@@ -214,7 +214,7 @@ static void collect_places(uir_runtime *r, uint32_t id) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
         uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
         l->first_work = stage->place_count;
-        if (l->invalid) continue;
+        if (l->invalid || l->idle) continue;
         for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
             if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
             stage->places[stage->place_count++] =
