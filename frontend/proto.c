@@ -1,4 +1,5 @@
 #include "frontend/proto.h"
+#include "base/sanitize.h"
 #include "frontend/scan.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ static void *budget_allocate(void *user, size_t size) {
     void *block = uir_arena_allocate(budget->arena, size ? size : 1);
     if (block) {
         budget->left -= size;
+        UIR_WRITTEN_ELSEWHERE(block, size);
     } else {
         budget->failed = true;
     }

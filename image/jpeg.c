@@ -1,4 +1,5 @@
 /* JPEG, by libjpeg-turbo. Its errors come back by longjmp; nothing is printed. */
+#include "base/sanitize.h"
 #include "image/internal.h"
 
 #ifdef UIR_HAVE_JPEG
@@ -49,6 +50,7 @@ static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
     while (d->output_scanline < d->output_height) {
         JSAMPROW row = source->pixels.data + (size_t)d->output_scanline * d->output_width * 3;
         if (jpeg_read_scanlines(d, &row, 1) != 1) break;
+        UIR_WRITTEN_ELSEWHERE(row, (size_t)d->output_width * 3);
     }
     return UIR_STATUS_OK;
 }
@@ -56,7 +58,7 @@ static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
 uir_status uir_image_read_jpeg(uir_image_source *source) {
     jpeg_reader *reader;
     volatile uir_status status = UIR_STATUS_BAD_DATA;
-    UIR_TRY_ALLOCATE(reader, uir_allocate(source->allocator, sizeof *reader));
+    UIR_TRY_ALLOCATE(reader, uir_allocate_zeroed(source->allocator, sizeof *reader));
     reader->decoder.err = jpeg_std_error(&reader->errors);
     reader->errors.error_exit = leave;
     reader->errors.output_message = stay_silent;

@@ -1,4 +1,5 @@
 /* PNG, by libpng. Alpha is left out, not blended. */
+#include "base/sanitize.h"
 #include "image/internal.h"
 
 #ifdef UIR_HAVE_PNG
@@ -31,6 +32,7 @@ uir_status uir_image_read_png(uir_image_source *source) {
         uint8_t *target = alpha ? four : source->pixels.data;
         if (status == UIR_STATUS_OK && !png_image_finish_read(&image, NULL, target, 0, NULL))
             status = UIR_STATUS_BAD_DATA;
+        if (status == UIR_STATUS_OK) UIR_WRITTEN_ELSEWHERE(target, count * (alpha ? 4 : 3));
         for (size_t i = 0; status == UIR_STATUS_OK && alpha && i < count; i++)
             memcpy(source->pixels.data + 3 * i, four + 4 * i, 3);
         if (four) uir_release(source->allocator, four, size);

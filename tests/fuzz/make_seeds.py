@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Small inputs for the guided targets to begin with: `make_seeds.py FOLDER` fills FOLDER/NAME for each target from what
+the tree and the onnx package have.
+
+In: the programs in $UIR_BIN. Out: a line for each target with its number of files. What is there already stays.
+"""
+import glob
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+NODES = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+MOST_BYTES = 4096
+
+
+def models(every=1):
+    found = sorted(p for p in glob.glob(os.path.join(NODES, "*", "model.onnx")) if os.path.getsize(p) <= MOST_BYTES)
+    return found[::every]
+
+
+class Seeds:
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder)
+
+    def add(self, data):
+        if isinstance(data, str):
+            data = data.encode()
+        if data:
+            with open(os.path.join(self.folder, hashlib.sha256(data).hexdigest()[:16]), "wb") as f:
+                f.write(data)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def ask(*command):
+    """What a program says; "" when it fails: not every model has every stage."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def stage(model, name):
+    return ask(os.path.join(BIN, "uir-opt"), model, "--after", name, "--constants", "inline")
+
+
+def items(text, word):
+    """The functions or kernels of a text, each whole."""
+    return re.findall(rf"^{word} @.*?^}}\n", text, re.M | re.S)
+
+
+def add_onnx(seeds):
+    for path in models():
+        seeds.add(read(path))
+
+
+def add_value(seeds):
+    for path in sorted(glob.glob(os.path.join(NODES, "*", "*", "*.pb")))[::9]:
+        if os.path.getsize(path) <= 1024:
+            seeds.add(read(path))
+    kinds = [v for v in TensorProto.DataType.values() if v not in (0, TensorProto.STRING)]
+    for kind in kinds: # numbers in fields of their own, and as bytes
+        for raw in (False, True):
+            try:
+                made = helper.make_tensor("t", kind, [2, 3], b"\1" * 48 if raw else [0, 1, 1, 0, 1, 0], raw=raw)
+            except (ValueError, TypeError, KeyError):
+                continue
+            seeds.add(made.SerializeToString())
+    a = numpy_helper.from_array(np.arange(6, dtype=np.float32), "a")
+    sequence = onnx.SequenceProto(name="s", elem_type=onnx.SequenceProto.TENSOR, tensor_values=[a, a])
+    seeds.add(sequence.SerializeToString())
+    nested = onnx.SequenceProto(name="n", elem_type=onnx.SequenceProto.SEQUENCE, sequence_values=[sequence])
+    for proto in (nested, onnx.OptionalProto(name="o", elem_type=onnx.OptionalProto.TENSOR, tensor_value=a),
+                  onnx.OptionalProto(name="o", elem_type=onnx.OptionalProto.SEQUENCE, sequence_value=sequence),
+                  onnx.OptionalProto(name="e")):
+        seeds.add(proto.SerializeToString())
+    for dtype in ("<f4", ">f4", "<f2", "<f8", "?", "|u1", "<i8", ">i2", "<c8", "<u4"):
+        for order in "CF":
+            buffer = io.BytesIO()
+            np.save(buffer, np.arange(6).reshape(2, 3).astype(dtype, order=order))
+            seeds.add(buffer.getvalue())
+    for write in (np.savez, np.savez_compressed):
+        for arrays in ({"a": np.zeros((40, 5))}, {"a": np.arange(3), "b": np.random.default_rng(1).random(30)}):
+            buffer = io.BytesIO()
+            write(buffer, **arrays)
+            seeds.add(buffer.getvalue())
+
+
+def add_picture(seeds):
+    for path in glob.glob(os.path.join(NODES, "test_image_decoder*", "*", "input_0.pb")):
+        proto = TensorProto()
+        proto.ParseFromString(read(path))
+        seeds.add(numpy_helper.to_array(proto).tobytes()[:20000])
+    picture = Image.effect_noise((13, 9), 80)
+    options = [("PNG", m, {}) for m in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")]
+    ways = ({}, {"progressive": True}, {"subsampling": 2, "quality": 20})
+    options += [("JPEG", m, o) for m in ("L", "RGB", "CMYK") for o in ways]
+    options += [("JPEG", "RGB", {"restart_marker_blocks": 1}), ("PNG", "RGB", {"compress_level": 0})]
+    options += [("BMP", m, {}) for m in ("1", "L", "P", "RGB", "RGBA")] + [("PPM", m, {}) for m in ("1", "L", "RGB")]
+    for kind, mode, more in options:
+        buffer = io.BytesIO()
+        picture.convert("I" if mode == "I;16" else "RGB").convert(mode).save(buffer, kind, **more)
+        seeds.add(buffer.getvalue())
+    seeds.add("P3\n2 1\n255\n1 2 3 4 5 6\n")
+    seeds.add("P2\n# grey\n2 1\n9\n1 2\n")
+
+
+def add_graph(seeds):
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "ir", "graph", "cases", "*.txt"))):
+        for text in re.findall(r"^module.*?^}\n", read(path).decode(), re.M | re.S):
+            seeds.add(text)
+    for number, path in enumerate(models(every=9)):
+        for name in (("primitives", "onnx"), ("fusion",))[number % 2]:
+            text = stage(path, name)
+            if len(text) <= MOST_BYTES:
+                seeds.add(text)
+
+
+def add_loop(seeds):
+    for path in models(every=23):
+        for name in ("loop", "schedule"):
+            for text in items(stage(path, name), "func"):
+                if len(text) <= MOST_BYTES:
+                    seeds.add(text)
+
+
+def add_igraph(seeds):
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "igraph", "**", "*.igraph"), recursive=True)):
+        for text in items(read(path).decode(), "igraph"):
+            if len(text) <= MOST_BYTES:
+                seeds.add(text)
+    for path in models(every=29):
+        for text in items(stage(path, "igraph"), "igraph"):
+            if len(text) <= MOST_BYTES:
+                seeds.add(text)
+
+
+def add_package(seeds):
+    words = ("loop", "if", "scan", "nonzero", "topk", "nonmax", "sequence", "range", "reshape", "unique", "concat")
+    chosen = [p for p in models() if any(w in os.path.dirname(p) for w in words)][::4] + models(every=20)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in chosen:
+            package = os.path.join(folder, "p.uir")
+            for model in (path, free_sizes(path, os.path.join(folder, "m.onnx"))):
+                command = [os.path.join(BIN, "uir-pack"), model, "-o", package, "--no-native", "--quiet"]
+                if model and subprocess.run(command, capture_output=True, timeout=120).returncode == 0:
+                    seeds.add(read(package))
+
+
+def free_sizes(path, out):
+    """The model with inputs of any sizes, of the same rank."""
+    model = onnx.load(path)
+    for value in [*model.graph.input, *model.graph.output]:
+        if not value.type.HasField("tensor_type"):
+            return None
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            dim.dim_param = f"n{axis}" if value in model.graph.input[:] else f"{value.name}_{axis}"
+    onnx.save(model, out)
+    return out
+
+
+def add_bytecode(seeds):
+    files = glob.glob(os.path.join(ROOT, "tests", "igraph", "*.igraph"))
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(BIN, "fuzz_encode"), folder, *files], check=True, capture_output=True)
+        for name in os.listdir(folder):
+            seeds.add(read(os.path.join(folder, name)))
+
+
+def main():
+    os.environ.update(XDG_CACHE_HOME=os.path.join(sys.argv[1], ".cache"))
+    makers = {n[4:]: f for n, f in globals().items() if n.startswith("add_")}
+    for name, make in makers.items():
+        place = os.path.join(sys.argv[1], name)
+        if not os.path.isdir(place):
+            shutil.rmtree(place + ".part", ignore_errors=True)
+            make(Seeds(place + ".part"))
+            os.rename(place + ".part", place)
+        print(name, len(os.listdir(place)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The guided fuzz targets by libFuzzer: `run_targets.py [--minutes N] [--jobs J] [TARGET...]`. Builds the preset `fuzz`,
+makes the seeds, and runs each target for N minutes (default: 1; all targets), J at a time. What is learned stays in
+build/fuzz/corpus; what is found lies in build/fuzz/found/TARGET.
+
+In: the programs in $UIR_BIN. Out: for each target a line, for each file that was found one with what reproduces it;
+then `N passed, M failed, S skipped`.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, "build", "fuzz")
+TARGETS = sorted(os.path.basename(p)[7:-2] for p in glob.glob(os.path.join(ROOT, "tests", "fuzz", "target_*.c")))
+MOST_FOUND = 20  # of a target: then something is so near that nothing else is seen
+OPTIONS = ["-timeout=20", "-rss_limit_mb=3072", "-max_len=8192", "-print_final_stats=1", "-reload=0", "-verbosity=1"]
+
+
+def run(target, minutes):
+    """Files that were found and lines to say. A target that ends early, because it has found something, goes on."""
+    corpus, found = (os.path.join(BUILD, kind, target) for kind in ("corpus", "found"))
+    program = os.path.join("build", "fuzz", "bin", "fuzz_target_" + target)
+    for folder in (corpus, found):
+        os.makedirs(folder, exist_ok=True)
+    before, end, executed, covered = set(os.listdir(found)), time.monotonic() + 60 * minutes, 0, 0
+    environment = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1", UBSAN_OPTIONS="print_stacktrace=1")
+    while time.monotonic() < end and len(set(os.listdir(found)) - before) < MOST_FOUND:
+        left = max(1, int(end - time.monotonic()))
+        given = [os.path.join(BUILD, "seeds", target), os.path.join(ROOT, "tests", "fuzz", "found", target)]
+        command = [program, *OPTIONS, f"-max_total_time={left}", f"-artifact_prefix={found}/", corpus,
+                   *(folder for folder in given if os.path.isdir(folder))]
+        with open(os.path.join(found, "..", target + ".log"), "w+", encoding="utf-8", errors="replace") as log:
+            code = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, env=environment).returncode
+            log.seek(0)
+            said = log.read()
+        executed += int((re.findall(r"number_of_executed_units: (\d+)", said) or ["0"])[-1])
+        covered = int((re.findall(r"cov: (\d+)", said) or ["0"])[-1])
+        if code == 0:
+            break
+        if not set(os.listdir(found)) - before:
+            return ["?"], [f"{target}: ended with {code}, see {log.name}"]
+    new = sorted(set(os.listdir(found)) - before)
+    lines = [f"{target}: {executed} runs, {covered} edges, {len(os.listdir(corpus))} inputs kept, {len(new)} found"]
+    return new, lines + [f"  {program} build/fuzz/found/{target}/{name}" for name in new]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Guided fuzzing by libFuzzer.")
+    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 1))
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
+    chosen = parser.parse_args()
+    unknown = [t for t in chosen.targets if t not in TARGETS]
+    if unknown:
+        parser.error(f"no target {unknown[0]}; there are: {', '.join(TARGETS)}")
+    targets = chosen.targets or TARGETS
+    if not shutil.which("clang"):
+        print(f"skip: clang is not installed\n0 passed, 0 failed, {len(targets)} skipped")
+        return 0
+    for command in (["cmake", "--preset", "fuzz"], ["cmake", "--build", "--preset", "fuzz"],
+                    [sys.executable, "-B", os.path.join("tests", "fuzz", "make_seeds.py"), os.path.join(BUILD, "seeds")]):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+        for found, lines in pool.map(lambda t: run(t, chosen.minutes), targets):
+            print("\n".join(lines), flush=True)
+            passed, failed = passed + (not found), failed + bool(found)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

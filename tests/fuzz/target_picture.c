@@ -1,0 +1,23 @@
+/* Pictures: as value files, and as the operator ImageDecoder reads them. */
+#include "api/internal.h"
+#include "image/decode.h"
+#include "tests/fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const formats[] = {"RGB", "BGR", "Grayscale"};
+    fuzz_case c;
+    uir_tensor *tensor = NULL;
+    uir_pixels pixels;
+    const char *problem = NULL;
+    fuzz_begin(&c);
+    uir_status status = uir_image_read(&c.allocator, &c.diagnostics, "fuzz.png", data, size, &tensor);
+    fuzz_require_told(&c, status);
+    if (status == UIR_STATUS_OK) uir_tensor_release(tensor);
+    status = uir_image_decode(&c.allocator, data, size, formats[size % 3], &pixels, &problem);
+    if (status == UIR_STATUS_OK)
+        uir_pixels_release(&c.allocator, &pixels);
+    else
+        fuzz_require(problem || status == UIR_STATUS_OUT_OF_MEMORY, "a picture is refused without a reason");
+    fuzz_end(&c);
+    return 0;
+}
