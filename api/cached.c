@@ -105,7 +105,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     if (!same)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
-    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .keep = &cached->keep};
+    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
     UIR_TRY(
         uir_pipeline_compile(&source, &call->context->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
     from->module = compiled.primitives;
@@ -128,6 +128,7 @@ static const uir_model_table cached_model = {
     .destroy = uir_model_destroy_source,
     .wait = uir_model_code_wait,
     .count_compiled = uir_model_code_count,
+    .check_files = uir_model_check_files,
     .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = uir_api_get_package_shape,
     .prepare_interpreter = prepare_interpreter,
@@ -296,6 +297,7 @@ static uir_status copy_keep(uir_model *model, const uir_model_options *options, 
         UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, options->keep[i], strlen(options->keep[i])));
     cached->keep = (uir_onnx_keep){options->keep_all, names, options->keep_count};
     cached->no_fusion = options->no_fusion;
+    cached->no_map = options->no_map;
     return UIR_STATUS_OK;
 }
 

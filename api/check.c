@@ -18,7 +18,7 @@ static void forward(void *user, const uir_check_report *report) {
 static uir_status check(uir_call *call, uir_operation *operation, const char *path, uir_value *const *inputs,
                         size_t input_count, const uir_model_check_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
-    uir_onnx_source source = {.path = path, .external_data = options->external_data};
+    uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
     uir_check_options check = {.device = options->device,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,

@@ -325,7 +325,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
 
 uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options) {
     const uir_allocator *allocator = &call->context->allocator;
-    uir_cache_options cache = {options->cache, options->cache_limit};
+    uir_cache_options cache = {options->cache, options->cache_limit, options->no_map};
     uir_model_code *code;
     UIR_TRY_ALLOCATE(code, uir_allocate_zeroed(allocator, sizeof *code));
     uir_model_get_source(model)->code = code;

@@ -13,7 +13,7 @@ typedef struct uir_model_cached {
     const char *device;        /* as it was asked for */
     const char *external_data; /* the folder named for it; NULL: none */
     uir_onnx_keep keep;        /* outputs besides the model's own */
-    bool no_fusion;
+    bool no_fusion, no_map;
     uir_text config;  /* what decides the package besides the model's files */
     uir_text stamp;   /* of the model's file; empty: it changed too lately */
     uir_text content; /* the same by its bytes; empty: not read */
@@ -58,6 +58,8 @@ static inline uir_model_source *uir_model_get_source(const uir_model *model) {
 
 /* load.c */
 void uir_model_destroy_source(uir_model *model);
+
+uir_status uir_model_check_files(uir_call *call, const uir_model *model, bool interpreted);
 
 /* Whether the options ask for kernels by their source, past the cache. */
 static inline bool uir_model_wants_source(const uir_model_options *options) {

@@ -53,14 +53,14 @@ static uir_status interpret(uir_call *call, uir_extractor *p, const uir_module *
 
 static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir_value *const *inputs,
                          size_t input_count, const char *external_data, const volatile bool *cancel) {
-    uir_mapped file;
+    uir_file file;
     uir_text all;
     uir_compiled compiled;
     uir_onnx_source source = {.path = path, .external_data = external_data};
     uir_operation operation = {.cancel = cancel};
     uir_pipeline_options options = {.stop = "primitives", .progress = uir_operation_whole(&operation)};
     const uir_allocator *allocator = &p->context->allocator;
-    UIR_TRY(uir_storage_create(allocator, &p->storage));
+    UIR_TRY(uir_storage_create(allocator, false, &p->storage));
     UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));
     UIR_TRY(uir_onnx_parts_init(file.data, file.size, path, allocator, &call->diagnostics, &p->parts));
     if (p->parts.inputs.count != input_count)

@@ -69,6 +69,8 @@ typedef struct uir_model_table {
     const char *(*explain_vm)(const uir_model *model);
     /* Before the first interpreted session is made; NULL: nothing is to be done. Any thread. */
     uir_status (*prepare_interpreter)(uir_call *call, uir_model *model);
+    /* Before each run: BAD_FILE with a message when a mapped file that the run reads is not what it was. */
+    uir_status (*check_files)(uir_call *call, const uir_model *model, bool interpreted);
     /* The interpreter; NULL where there is no graph to interpret. */
     uir_status (*interpret)(uir_call *call, uir_session *session);
     /* The shape of an output by those of the inputs, which have no data. */

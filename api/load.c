@@ -281,10 +281,22 @@ void uir_model_destroy_source(uir_model *model) {
     uir_release(&model->context->allocator, from, sizeof *from);
 }
 
+/* A package is all that kernels read; of the model's own files the interpreter does. */
+uir_status uir_model_check_files(uir_call *call, const uir_model *model, bool interpreted) {
+    const uir_model_source *from = uir_model_get_source(model);
+    if (interpreted) return uir_onnx_check_files(from->module, &call->diagnostics);
+    const uir_model_cached *cached = &from->code->cached;
+    if (!cached->package.size || uir_cache_entry_is_unchanged(from->code->cache, &cached->package))
+        return UIR_STATUS_OK;
+    return uir_error_hint(&call->diagnostics, UIR_STATUS_BAD_FILE, NULL, "load the model again",
+                          "the model's package in the cache has changed since it was loaded");
+}
+
 static const uir_model_table compiled_model = {
     .destroy = uir_model_destroy_source,
     .wait = uir_model_code_wait,
     .count_compiled = uir_model_code_count,
+    .check_files = uir_model_check_files,
     .explain_vm = uir_model_code_explain_vm,
     .get_input_shape = get_input_shape,
     .interpret = uir_session_interpret,
@@ -339,6 +351,7 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     keep = (uir_onnx_keep){taken.keep_all, taken.keep, taken.keep_count};
     source->keep = &keep;
     source->external_data = taken.external_data;
+    source->no_map = taken.no_map;
     if (status == UIR_STATUS_OK) status = uir_model_create(context, &compiled_model, out_model);
     uir_operation operation = {.tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel};
     if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, &taken, uir_operation_whole(&operation));
@@ -376,9 +389,9 @@ uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {
     const uir_op_row *row = uir_op_get_row(op);
     if (op == UIR_OP_NONE) return UIR_STATUS_NOT_FOUND;
     uir_op_info info = {.domain = row->domain,
-                              .name = row->name,
-                              .since_version = uir_op_since_version(op, INT_MAX),
-                              .supported = uir_decompose_has_rule(op)};
+                        .name = row->name,
+                        .since_version = uir_op_since_version(op, INT_MAX),
+                        .supported = uir_decompose_has_rule(op)};
     return UIR_STRUCT_GIVE(NULL, uir_op_info, &info, out_info);
 }
 

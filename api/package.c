@@ -34,6 +34,11 @@ uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, siz
     return status;
 }
 
+static uir_status check_files(uir_call *call, const uir_model *model, bool interpreted) {
+    (void)interpreted;
+    return uir_package_check_file(model->package, &call->diagnostics);
+}
+
 static const char *explain_vm(const uir_model *model) {
     return model->vm_why;
 }
@@ -42,6 +47,7 @@ static const uir_model_table package_model = {
     .destroy = destroy_nothing,
     .wait = wait_for_nothing,
     .count_compiled = count_none,
+    .check_files = check_files,
     .explain_vm = explain_vm,
     .get_input_shape = uir_api_get_package_shape,
 };
@@ -91,7 +97,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {.drivers = row->drivers, .driver_count = row->driver_count, .trusted = o.trusted};
+    uir_package_options package = {
+        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = o.trusted, .copy = o.no_map};
     UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));

@@ -402,6 +402,7 @@ uir_status uir_session_take_outputs(uir_call *call, uir_session *session) {
 
 static uir_status run_on_device(uir_call *call, uir_session *session) {
     const uir_model *model = session->model;
+    UIR_TRY(model->table->check_files(call, model, false));
     UIR_TRY(uir_session_take_inputs(call, session));
     for (uint32_t i = 0; i < model->input_count; i++) {
         const uir_bound_input *held = &session->held[i];
@@ -478,7 +479,8 @@ uir_status uir_session_run(uir_session *session) {
     }
     uir_call_begin(&call, session->model->context);
     drop_outputs(session);
-    uir_status status = wrap_held(session);
+    uir_status status = session->model->table->check_files(&call, session->model, true);
+    if (status == UIR_STATUS_OK) status = wrap_held(session);
     if (status == UIR_STATUS_OK) status = session->model->table->interpret(&call, session);
     unwrap_held(session);
     __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);

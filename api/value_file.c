@@ -1,48 +1,26 @@
 /* Values from and to files. */
 #include "api/internal.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* A whole file, mapped for the time of one call. */
-typedef struct file {
-    void *data; /* NULL: empty */
-    size_t size;
-} file;
-
-static uir_status open_file(uir_call *call, const char *path, file *out_file) {
+static uir_status open_file(uir_call *call, const char *path, uir_file *out_file) {
     uir_location place = {.file = path};
-    struct stat facts;
+    const char *why;
     /* Not blocking: opening a pipe would otherwise wait for a writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    *out_file = (file){NULL, 0};
+    *out_file = (uir_file){.data = ""};
     if (descriptor < 0)
         return uir_error(&call->diagnostics,
                          errno == ENOENT || errno == ENOTDIR ? UIR_STATUS_NOT_FOUND : UIR_STATUS_IO_FAILED, &place,
-                         "cannot open the file: %s",
-                         errno == ENOENT || errno == ENOTDIR ? "there is no such file"
-                         : errno == EACCES                   ? "permission denied"
-                                                             : "the system refused");
-    uir_status status = UIR_STATUS_OK;
-    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        status = uir_error(&call->diagnostics, UIR_STATUS_BAD_FILE, &place, "'%s' is not a regular file", path);
-    } else if (facts.st_size > 0) {
-        void *data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (data == MAP_FAILED)
-            status = uir_error(&call->diagnostics, UIR_STATUS_IO_FAILED, &place, "cannot map the file");
-        else
-            *out_file = (file){data, (size_t)facts.st_size};
-    }
+                         "cannot open the file: %s", uir_file_explain(errno));
+    uir_status status = uir_file_take(descriptor, false, &call->context->allocator, out_file, &why);
     close(descriptor);
-    return status;
-}
-
-static void close_file(file *file) {
-    if (file->data) munmap(file->data, file->size);
+    if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    return uir_error(&call->diagnostics, status, &place, "cannot read '%s': %s", path, why);
 }
 
 static bool has_ending(const char *path, const char *ending) {
@@ -80,7 +58,7 @@ static uir_status read_as(uir_value_reading *reading, const uir_value_formats *f
 uir_status uir_value_load_as(uir_context *context, const char *path, const char *member, uir_value_kind expected_kind,
                              const uir_value_formats *formats, uir_value **out_value) {
     uir_call call;
-    file file = {0};
+    uir_file file = {.data = ""};
     *out_value = NULL;
     uir_call_begin(&call, context);
     uir_value_reading reading = {.allocator = &context->allocator,
@@ -92,7 +70,7 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
     uir_arena_init(&reading.arena, &context->allocator);
     uir_status status = open_file(&call, path, &file);
     if (status == UIR_STATUS_OK) {
-        reading.data = file.data ? file.data : (const uint8_t *)"";
+        reading.data = file.data;
         reading.size = file.size;
         status = read_as(&reading, formats);
     }
@@ -101,14 +79,14 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
         if (status != UIR_STATUS_OK) uir_datum_release(reading.datum);
     }
     uir_arena_deinit(&reading.arena);
-    close_file(&file);
+    uir_file_release(&file, &context->allocator);
     return uir_call_end(&call, status, "loading a value");
 }
 
 uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype dtype, uint32_t rank,
                               const int64_t *shape, uir_value **out_value) {
     uir_call call;
-    file file = {0};
+    uir_file file = {.data = ""};
     uir_status status = uir_value_create_tensor(context, dtype, rank, shape, out_value);
     if (status != UIR_STATUS_OK) return status;
     uir_call_begin(&call, context);
@@ -129,7 +107,7 @@ uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype 
             ((uint8_t *)tensor->data)[i] = ((uint8_t *)tensor->data)[i] != 0;
         }
     }
-    close_file(&file);
+    uir_file_release(&file, &context->allocator);
     if (status != UIR_STATUS_OK) {
         uir_value_destroy(*out_value);
         *out_value = NULL;

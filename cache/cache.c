@@ -33,6 +33,7 @@ uir_status uir_cache_open(const uir_allocator *allocator, const uir_cache_option
     UIR_TRY_ALLOCATE(cache, uir_allocate_zeroed(allocator, sizeof *cache));
     cache->allocator = *allocator;
     cache->folder = -1;
+    cache->copy = options && options->copy;
     cache->limit = options && options->limit ? options->limit : UIR_CACHE_LIMIT_DEFAULT;
     uir_status status = uir_cache_open_folder(cache, options ? options->folder : NULL, diagnostics);
     if (status != UIR_STATUS_OK) {
@@ -158,7 +159,7 @@ uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *
         close(fd);
         return drop(cache, key, diagnostics, name, "not an entry");
     }
-    bool mapped = uir_cache_map(fd, &about, key, out_entry);
+    bool mapped = uir_cache_map(cache, fd, &about, key, out_entry);
     int error = errno;
     close(fd);
     if (!mapped) {
@@ -176,10 +177,29 @@ uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *
     return UIR_STATUS_OK;
 }
 
-bool uir_cache_map(int fd, const struct stat *about, uir_cache_key key, uir_cache_entry *out_entry) {
+/* Memory of the process's own with the file's bytes in it, so that it is released as a map of the file is. */
+static void *read_into_map(int fd, size_t size) {
+    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t done = 0; map != MAP_FAILED && done < size;) {
+        size_t part = size - done > (size_t)1 << 30 ? (size_t)1 << 30 : size - done;
+        ssize_t got = pread(fd, map + done, part, (off_t)done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            int error = got ? errno : EIO;
+            munmap(map, size);
+            errno = error;
+            return MAP_FAILED;
+        }
+        done += (size_t)got;
+    }
+    return map;
+}
+
+bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key,
+                   uir_cache_entry *out_entry) {
     size_t size = (size_t)about->st_size;
     uir_cache_stamp stamp = uir_cache_stamp_make(about);
-    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *map = cache->copy ? read_into_map(fd, size) : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) return false;
     *out_entry = (uir_cache_entry){.bytes = (const char *)map + UIR_CACHE_PAGE,
                                    .size = size - UIR_CACHE_PAGE,
@@ -199,6 +219,18 @@ void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry) {
     uir_cache_stamp now = uir_cache_stamp_make(&about);
     if (memcmp(&now, entry->stamp, sizeof now) == 0)
         note_use(cache, entry->key, &now, is_known(cache, entry->key, &now));
+}
+
+bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry *entry) {
+    char name[UIR_CACHE_NAME_SIZE];
+    struct stat about;
+    uir_cache_stamp then;
+    uir_cache_name(entry->key, "", name);
+    if (cache->copy || fstatat(cache->folder, name, &about, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    uir_cache_stamp now = uir_cache_stamp_make(&about);
+    memcpy(&then, entry->stamp, sizeof then);
+    if (now.device != then.device || now.inode != then.inode) return true; /* another one's name */
+    return now.size == then.size && now.modified_s == then.modified_s && now.modified_ns == then.modified_ns;
 }
 
 void uir_cache_entry_release(uir_cache_entry *entry) {

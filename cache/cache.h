@@ -2,7 +2,7 @@
  * processes.
  *
  * In: key material (whatever decides the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the bytes,
- * mapped and page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes wrong
+ * mapped or read, page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes wrong
  * with it is a warning and a status on which the caller goes on without. File names are made from keys alone. */
 #ifndef UIR_CACHE_CACHE_H
 #define UIR_CACHE_CACHE_H
@@ -16,6 +16,7 @@ typedef uir_digest uir_cache_key;
 typedef struct uir_cache_options {
     const char *folder; /* NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir */
     uint64_t limit;     /* bytes on disk; 0: UIR_CACHE_LIMIT_DEFAULT */
+    bool copy;          /* entries are read into memory, and never mapped */
 } uir_cache_options;
 #define UIR_CACHE_LIMIT_DEFAULT ((uint64_t)8 << 30)
 
@@ -45,6 +46,10 @@ void uir_cache_entry_release(uir_cache_entry *entry);
  * time. Does nothing when the file has changed since, or so lately that a change would not show. Entries that were
  * loaded are noted by themselves. */
 void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry);
+
+/* Whether the entry's file, if it is there still, has the bytes that were mapped, as far as its size and the time of its
+ * last change tell: it was neither cut short nor written to. */
+bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry *entry);
 
 /* Replaces an entry of that key at once: others see the old one or the new one. Then removes the entries that were not
  * used for longest until the limit holds. LIMIT when the entry alone is larger; IO_FAILED (read only, disk full); both

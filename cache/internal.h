@@ -8,6 +8,7 @@ struct uir_cache {
     uir_allocator allocator;
     int folder; /* open; every file is named relative to it */
     uint64_t limit;
+    bool copy;
     char path[1024]; /* for messages */
 };
 
@@ -40,8 +41,8 @@ typedef struct uir_cache_stamp {
 } uir_cache_stamp;
 struct stat;
 uir_cache_stamp uir_cache_stamp_make(const struct stat *about);
-/* A map of the file behind the descriptor, as an entry. False: it cannot be mapped. */
-bool uir_cache_map(int fd, const struct stat *about, uir_cache_key key, uir_cache_entry *out_entry);
+/* A map of the file behind the descriptor, or its bytes, as an entry. False: that cannot be; errno says why. */
+bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key, uir_cache_entry *out_entry);
 
 /* folder.c */
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics);

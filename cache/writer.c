@@ -188,7 +188,7 @@ static uir_status finish(uir_cache_writer *w, uir_cache_entry *out_entry) {
     if (!error && renameat(w->cache->folder, w->temporary, w->cache->folder, name) != 0) error = errno;
     if (error) return fail(w, error);
     w->temporary[0] = 0;
-    if (fstat(w->fd, &about) != 0 || !uir_cache_map(w->fd, &about, w->key, out_entry)) return fail(w, errno);
+    if (fstat(w->fd, &about) != 0 || !uir_cache_map(w->cache, w->fd, &about, w->key, out_entry)) return fail(w, errno);
     uir_cache_prune(w->cache, w->key);
     return UIR_STATUS_OK;
 }

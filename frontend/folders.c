@@ -126,10 +126,42 @@ int uir_confined_open_walk(int directory, const char *path) {
     }
 }
 
-static int open_confined(int directory, const char *path) {
+static int open_below(int directory, const char *path) {
     int descriptor = uir_confined_open_kernel(directory, path);
     /* An old kernel, or a sandbox that knows no openat2. */
     return descriptor == -ENOSYS || descriptor == -EPERM ? uir_confined_open_walk(directory, path) : descriptor;
+}
+
+/* Whoever may write to a folder can give a file of somebody else's a name there, as he can a link; what has no other
+ * name is of the folder, and in a folder of the caller's own nobody else gives names. */
+static bool is_borrowed(int folder, int descriptor) {
+    struct stat file, about;
+    if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink <= 1) return false;
+    return fstat(folder, &about) != 0 || about.st_uid != geteuid();
+}
+
+/* The folder is opened before the file, and that below it: what is asked of it is asked of the one that the file has
+ * its name in. */
+static int open_confined(int directory, const char *path) {
+    char above[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    int folder = directory;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return open_below(directory, path);
+    if (length >= sizeof above) return -ENAMETOOLONG;
+    if (length) {
+        memcpy(above, path, length);
+        above[length] = 0;
+        folder = open_below(directory, above);
+        if (folder < 0) return folder;
+    }
+    int descriptor = slash == path ? -EXDEV : open_below(folder, name);
+    if (descriptor >= 0 && is_borrowed(folder, descriptor)) {
+        close(descriptor);
+        descriptor = -EMLINK;
+    }
+    if (folder != directory) close(folder);
+    return descriptor;
 }
 
 /* What follows the folder in the path; NULL: the path is not below it. */

@@ -33,7 +33,8 @@ uir_status uir_folders_open(uir_folders *folders, const uir_folders_source *sour
 void uir_folders_close(uir_folders *folders);
 
 /* Opens the file for reading that `name`, a relative path, names in the first folder that has it. Returns a descriptor
- * or -errno: ENOLINK for a symbolic link to what is not there, EXDEV for one that leads out. What is no regular file
+ * or -errno: ENOLINK for a symbolic link to what is not there, EXDEV for one that leads out, EMLINK for a file of several
+ * names (hard links) in a folder that is not the caller's. What is no regular file
  * may be opened too, and nothing waits for it. */
 int uir_folders_open_file(const uir_folders *folders, const char *name);
 

@@ -40,6 +40,7 @@ typedef struct uir_onnx_source {
     size_t size;
     const char *folder;        /* of external data; NULL: those of `path` and of its real path, without a path none */
     const char *external_data; /* another, which comes first; NULL: none */
+    bool no_map;               /* files are copied, also where nobody but the caller can change them (base/file.h) */
     const struct uir_onnx_keep *keep; /* NULL: the graph's own outputs alone */
     /* Whether something can be done with an op; NULL: with all in the table. Others join the report of what is
      * unsupported. */
@@ -106,6 +107,8 @@ typedef struct uir_onnx_file {
     uint64_t device, inode; /* which file it was */
 } uir_onnx_file;
 bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *out_file);
+/* BAD_FILE with a message when a mapped one is not what it was when it was loaded. Any thread. */
+uir_status uir_onnx_check_files(const uir_module *module, uir_diagnostics *diagnostics);
 
 /* A TensorProto, SequenceProto or OptionalProto. The datum owns its data. `out_name` is the name stored in it, "" when
  * none. */

@@ -73,7 +73,7 @@ static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto
 static uir_status open_source(uir_importer *importer, const uir_onnx_source *source) {
     uir_module *module = importer->module;
     uir_storage *storage;
-    UIR_TRY(uir_storage_create(importer->allocator, &storage));
+    UIR_TRY(uir_storage_create(importer->allocator, source->no_map, &storage));
     module->storage = storage;
     module->release_storage = uir_storage_destroy;
     importer->tensors = (uir_tensor_source){.allocator = importer->allocator,
@@ -82,7 +82,7 @@ static uir_status open_source(uir_importer *importer, const uir_onnx_source *sou
                                             .size = source->size,
                                             .storage = storage};
     if (source->path && !source->data) {
-        uir_mapped mapped;
+        uir_file mapped;
         UIR_TRY(uir_storage_map_path(storage, importer->diagnostics, source->path, &mapped));
         importer->tensors.data = mapped.data;
         importer->tensors.size = mapped.size;
@@ -130,7 +130,7 @@ uir_status uir_onnx_load(const uir_onnx_source *source, const uir_allocator *all
 }
 
 bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *out_file) {
-    uir_mapped mapped;
+    uir_file mapped;
     if (!module->storage || module->release_storage != uir_storage_destroy ||
         !uir_storage_get_file(module->storage, index, &out_file->name, &mapped))
         return false;
@@ -139,4 +139,9 @@ bool uir_onnx_get_file(const uir_module *module, uint32_t index, uir_onnx_file *
     out_file->device = mapped.device;
     out_file->inode = mapped.inode;
     return true;
+}
+
+uir_status uir_onnx_check_files(const uir_module *module, uir_diagnostics *diagnostics) {
+    if (!module->storage || module->release_storage != uir_storage_destroy) return UIR_STATUS_OK;
+    return uir_storage_check(module->storage, diagnostics);
 }

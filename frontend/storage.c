@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_LOCATION 4096
@@ -12,9 +10,10 @@
 
 typedef struct mapping {
     struct mapping *next;
-    const char *location; /* NULL: the model's own file */
+    const char *location; /* of a file below the folders; NULL: `path` is what it is */
     size_t length;        /* of the location */
-    uir_mapped mapped;
+    const char *path;     /* as the caller named it */
+    uir_file file;
     bool known, is_short; /* it was tried; a tensor was to lie past its end */
     uir_status status;    /* of the try */
 } mapping;
@@ -22,15 +21,17 @@ typedef struct mapping {
 struct uir_storage {
     uir_allocator allocator;
     uir_arena arena;
+    bool copy;
     mapping *first;
     uint32_t count;
     uir_folders folders;
 };
 
-uir_status uir_storage_create(const uir_allocator *allocator, uir_storage **out_storage) {
+uir_status uir_storage_create(const uir_allocator *allocator, bool copy, uir_storage **out_storage) {
     uir_storage *storage;
     UIR_TRY_ALLOCATE(storage, uir_allocate_zeroed(allocator, sizeof *storage));
     storage->allocator = *allocator;
+    storage->copy = copy;
     uir_arena_init(&storage->arena, &storage->allocator);
     *out_storage = storage;
     return UIR_STATUS_OK;
@@ -40,42 +41,12 @@ void uir_storage_destroy(void *pointer) {
     uir_storage *storage = pointer;
     if (!storage) return;
     for (mapping *mapping = storage->first; mapping; mapping = mapping->next) {
-        if (mapping->mapped.size) munmap((void *)(uintptr_t)mapping->mapped.data, (size_t)mapping->mapped.size);
+        uir_file_release(&mapping->file, &storage->allocator);
     }
     uir_folders_close(&storage->folders);
     uir_arena_deinit(&storage->arena);
     uir_allocator allocator = storage->allocator;
     uir_release(&allocator, storage, sizeof *storage);
-}
-
-/* A message for an errno value, without strerror's locale and static buffer. */
-static const char *errno_text(int number) {
-    switch (number) {
-    case ENOENT:
-        return "there is no such file";
-    case ENOTDIR:
-        return "a part of the path is not a folder";
-    case EACCES:
-    case EPERM:
-        return "permission denied";
-    case EISDIR:
-        return "it is a folder";
-    case ELOOP:
-        return "its symbolic links lead in a circle";
-    case ENOLINK:
-        return "it is or goes through a symbolic link to what is not there";
-    case EXDEV:
-        return "it is or goes through a symbolic link that leads out of the model's folder";
-    case EMFILE:
-    case ENFILE:
-        return "too many files are open";
-    case ENAMETOOLONG:
-        return "the path is too long";
-    case ENOMEM:
-        return "out of memory";
-    default:
-        return "the system refused";
-    }
 }
 
 static uir_status errno_status(int number) {
@@ -88,6 +59,7 @@ static uir_status errno_status(int number) {
         return UIR_STATUS_OUT_OF_MEMORY;
     case EISDIR:
     case ELOOP:
+    case EMLINK:
     case EXDEV:
     case ENAMETOOLONG:
         return UIR_STATUS_BAD_FILE;
@@ -96,34 +68,14 @@ static uir_status errno_status(int number) {
     }
 }
 
-/* Maps the regular file behind `descriptor` and closes it. */
-static uir_status map_descriptor(uir_diagnostics *diagnostics, const uir_location *place, int descriptor,
-                                 const char *owner, const char *name, uir_mapped *out_mapped) {
-    struct stat info = {0};
-    uir_status status = UIR_STATUS_OK;
-    uir_mapped mapped = {.data = (const uint8_t *)""};
-    if (fstat(descriptor, &info) != 0) {
-        status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot read '%s': %s", owner, name,
-                           errno_text(errno));
-    } else if (!S_ISREG(info.st_mode)) {
-        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, place, "%s'%s' is not a regular file", owner, name);
-    } else if (info.st_size > 0) {
-        void *data = (uint64_t)info.st_size > SIZE_MAX
-                         ? MAP_FAILED
-                         : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (data == MAP_FAILED) {
-            status = uir_error(diagnostics, UIR_STATUS_IO_FAILED, place, "%scannot map '%s': %s", owner, name,
-                               errno_text(errno));
-        } else {
-            mapped.data = data;
-            mapped.size = (uint64_t)info.st_size;
-        }
-    }
-    mapped.device = (uint64_t)info.st_dev;
-    mapped.inode = (uint64_t)info.st_ino;
+/* Takes the bytes of the regular file behind `descriptor` and closes it. */
+static uir_status take_file(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
+                            int descriptor, const char *owner, const char *name, uir_file *out_file) {
+    const char *why;
+    uir_status status = uir_file_take(descriptor, storage->copy, &storage->allocator, out_file, &why);
     close(descriptor);
-    if (status == UIR_STATUS_OK) *out_mapped = mapped;
-    return status;
+    if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    return uir_error(diagnostics, status, place, "%scannot read '%s': %s", owner, name, why);
 }
 
 static void add(uir_storage *storage, mapping *mapping) {
@@ -133,23 +85,25 @@ static void add(uir_storage *storage, mapping *mapping) {
 }
 
 uir_status uir_storage_map_path(uir_storage *storage, uir_diagnostics *diagnostics, const char *path,
-                                uir_mapped *out_mapped) {
+                                uir_file *out_file) {
     uir_location place = {.file = path};
     /* Not blocking: opening a pipe would otherwise wait for a writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) {
         int number = errno;
-        return uir_error(diagnostics, errno_status(number), &place, "cannot open the file: %s", errno_text(number));
+        return uir_error(diagnostics, errno_status(number), &place, "cannot open the file: %s",
+                         uir_file_explain(number));
     }
     mapping *file = uir_arena_allocate(&storage->arena, sizeof *file);
-    if (!file) {
+    char *copy = uir_arena_copy_string(&storage->arena, path, strlen(path));
+    if (!file || !copy) {
         close(descriptor);
         return UIR_STATUS_OUT_OF_MEMORY;
     }
-    *file = (mapping){.known = true};
-    UIR_TRY(map_descriptor(diagnostics, &place, descriptor, "", path, &file->mapped));
+    *file = (mapping){.path = copy, .known = true};
+    UIR_TRY(take_file(storage, diagnostics, &place, descriptor, "", path, &file->file));
     add(storage, file);
-    *out_mapped = file->mapped;
+    *out_file = file->file;
     return UIR_STATUS_OK;
 }
 
@@ -159,7 +113,7 @@ uir_status uir_storage_open_folders(uir_storage *storage, uir_diagnostics *diagn
     if (status != UIR_STATUS_NOT_FOUND) return status; /* others are reported by whatever wants something in them */
     return uir_error_hint(diagnostics, status, &(uir_location){.file = source->external_data},
                           "name the folder that holds the model's data files",
-                          "the folder for external data cannot be opened: %s", errno_text(errno));
+                          "the folder for external data cannot be opened: %s", uir_file_explain(errno));
 }
 
 /* The file's record, made when it is first asked for; NULL: without memory. */
@@ -207,9 +161,9 @@ static uir_status open_file(uir_storage *storage, uir_diagnostics *diagnostics, 
     int descriptor = uir_folders_open_file(&storage->folders, name);
     if (descriptor < 0) {
         return uir_error_hint(diagnostics, errno_status(-descriptor), place, hint,
-                              "%scannot open external data '%s': %s", owner, name, errno_text(-descriptor));
+                              "%scannot open external data '%s': %s", owner, name, uir_file_explain(-descriptor));
     }
-    return map_descriptor(diagnostics, place, descriptor, owner, name, &file->mapped);
+    return take_file(storage, diagnostics, place, descriptor, owner, name, &file->file);
 }
 
 uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
@@ -225,8 +179,8 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
         add(storage, file);
     }
     if (file->status != UIR_STATUS_OK) return file->status; /* said where it was first met */
-    if (offset <= file->mapped.size && length <= file->mapped.size - offset) {
-        *out_data = file->mapped.data + offset;
+    if (offset <= file->file.size && length <= file->file.size - offset) {
+        *out_data = (const uint8_t *)file->file.data + offset;
         return UIR_STATUS_OK;
     }
     if (file->is_short) return UIR_STATUS_BAD_FILE;
@@ -236,16 +190,32 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
                           "its end as well",
                           "%sbytes %llu to %llu of external data '%s', which has %llu bytes", owner,
                           (unsigned long long)offset, (unsigned long long)offset + (unsigned long long)length,
-                          file->location, (unsigned long long)file->mapped.size);
+                          file->location, (unsigned long long)file->file.size);
 }
 
-bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location,
-                          uir_mapped *out_mapped) {
+bool uir_storage_get_file(const uir_storage *storage, uint32_t index, const char **out_location, uir_file *out_file) {
     for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
         if (!mapping->location || mapping->status != UIR_STATUS_OK || index-- > 0) continue;
         *out_location = mapping->location;
-        *out_mapped = mapping->mapped;
+        *out_file = mapping->file;
         return true;
     }
     return false;
+}
+
+uir_status uir_storage_check(const uir_storage *storage, uir_diagnostics *diagnostics) {
+    for (const mapping *mapping = storage->first; mapping; mapping = mapping->next) {
+        if (!mapping->file.mapped) continue;
+        int descriptor = mapping->location ? uir_folders_open_file(&storage->folders, mapping->location)
+                                           : open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (descriptor < 0) continue; /* the name is gone, and nobody writes by it */
+        bool unchanged = uir_file_is_unchanged(&mapping->file, descriptor);
+        close(descriptor);
+        if (!unchanged)
+            return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE,
+                                  &(uir_location){.file = mapping->location ? mapping->location : mapping->path},
+                                  "load the model again; one that is loaded without maps does not notice",
+                                  "the file has changed since the model was loaded");
+    }
+    return UIR_STATUS_OK;
 }

@@ -7,6 +7,7 @@
 #ifndef UIR_RUNTIME_INTERNAL_H
 #define UIR_RUNTIME_INTERNAL_H
 
+#include "base/file.h"
 #include "base/tensor.h"
 #include "base/vector.h"
 #include "runtime/plan.h"
@@ -87,8 +88,9 @@ struct uir_package {
     struct uir_rt_loaded *loaded;
     _Atomic(bool) *verified; /* per constant */
     atomic_bool all_verified;
-    void *mapped;
-    size_t mapped_size;
+    uir_file file;      /* that was opened; all zero: bytes were */
+    int descriptor;     /* of it, where it is mapped */
+    const char *path;
     const int64_t **port_dims; /* inputs, then outputs */
     const char ***port_names;
 };

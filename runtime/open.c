@@ -1,12 +1,11 @@
 /* Opening a package: sections, plan, kernels of every driver, ports. */
 #include "runtime/internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A module that a driver gave, kept until the package is closed. */
@@ -453,36 +452,53 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     return UIR_STATUS_OK;
 }
 
-static uir_status map_file(const char *path, uir_diagnostics *diagnostics, void **out_data, size_t *out_size) {
-    struct stat facts;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+static uir_status take_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
+                            uir_diagnostics *diagnostics, uir_file *out_file, int *out_descriptor) {
+    const char *why;
+    /* Not blocking: opening a pipe would otherwise wait for a writer. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
-        return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s: the file cannot be opened", path);
-    *out_data = MAP_FAILED;
-    if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-        *out_size = (size_t)facts.st_size;
-        *out_data = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    }
-    close(descriptor);
-    if (*out_data == MAP_FAILED)
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "%s: the file is empty or cannot be mapped", path);
-    return UIR_STATUS_OK;
+        return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s: the file cannot be opened: %s", path,
+                         uir_file_explain(errno));
+    uir_status status = uir_file_take(descriptor, options->copy, allocator, out_file, &why);
+    if (status == UIR_STATUS_OK && !out_file->size) status = UIR_STATUS_BAD_FILE, why = "it is empty";
+    *out_descriptor = out_file->mapped ? descriptor : -1;
+    if (!out_file->mapped) close(descriptor);
+    if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    return uir_error(diagnostics, status, NULL, "%s: the file cannot be read: %s", path, why);
+}
+
+static void release_file(uir_file *file, int descriptor, const uir_allocator *allocator) {
+    if (file->mapped) close(descriptor);
+    uir_file_release(file, allocator);
 }
 
 uir_status uir_package_open_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
                                  uir_diagnostics *diagnostics, uir_package **out_package) {
-    void *data;
-    size_t size = 0;
+    uir_file file;
+    int descriptor = -1;
     *out_package = NULL;
-    UIR_TRY(map_file(path, diagnostics, &data, &size));
-    uir_status status = uir_package_open(data, size, options, allocator, diagnostics, out_package);
+    UIR_TRY(take_file(path, options, allocator, diagnostics, &file, &descriptor));
+    uir_status status = uir_package_open(file.data, (size_t)file.size, options, allocator, diagnostics, out_package);
     if (status != UIR_STATUS_OK) {
-        munmap(data, size);
+        release_file(&file, descriptor, allocator);
         return status;
     }
-    (*out_package)->mapped = data;
-    (*out_package)->mapped_size = size;
-    return UIR_STATUS_OK;
+    uir_package *p = *out_package;
+    p->file = file;
+    p->descriptor = descriptor;
+    p->path = uir_arena_copy_string(&p->arena, path, strlen(path));
+    if (p->path) return UIR_STATUS_OK;
+    uir_package_close(p);
+    *out_package = NULL;
+    return UIR_STATUS_OUT_OF_MEMORY;
+}
+
+uir_status uir_package_check_file(const uir_package *p, uir_diagnostics *diagnostics) {
+    if (!p->file.mapped || uir_file_is_unchanged(&p->file, p->descriptor)) return UIR_STATUS_OK;
+    return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = p->path},
+                          "open it again; one that is opened without maps does not notice",
+                          "the package has changed since it was opened");
 }
 
 void uir_package_close(uir_package *p) {
@@ -493,7 +509,7 @@ void uir_package_close(uir_package *p) {
         unload(&allocator, p->loaded);
         p->loaded = next;
     }
-    if (p->mapped) munmap(p->mapped, p->mapped_size);
+    release_file(&p->file, p->descriptor, &allocator);
     uir_arena_deinit(&p->arena);
     uir_release(&allocator, p, sizeof *p);
 }

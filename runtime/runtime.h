@@ -49,6 +49,7 @@ typedef struct uir_package_options {
     uint32_t driver_count;
     bool trusted;       /* native objects in it may be loaded */
     bool checked;       /* its constants are known to be sound (this process has just made them): no hashing */
+    bool copy;          /* a file is never mapped */
     const char *folder; /* where a file-system is needed to load an object, or NULL: memory only */
 } uir_package_options;
 
@@ -57,11 +58,14 @@ typedef struct uir_package_options {
  */
 uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package);
-/* Maps a file; it must not be changed while it is open (replacing it by rename is fine). */
+/* Of a file: mapped where nobody but the caller can change it, else copied (base/file.h); it must not be changed while
+ * it is open (replacing it by rename is fine). */
 uir_status uir_package_open_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
                                  uir_diagnostics *diagnostics, uir_package **out_package);
 /* The runtimes over it must be destroyed before. NULL is fine. */
 void uir_package_close(uir_package *package);
+/* BAD_FILE with a message when the file that it maps is not what it was. Any thread. */
+uir_status uir_package_check_file(const uir_package *package, uir_diagnostics *diagnostics);
 /* Checks every constant's hash now. */
 uir_status uir_package_verify(uir_package *package, uir_diagnostics *diagnostics);
 

@@ -65,6 +65,7 @@ typedef struct uir_model_check_options {
     void (*report)(void *user, const uir_check_line *line);
     void *user;
     const char *external_data; /* as for loading */
+    bool no_map;               /* likewise */
     /* As for loading: how far the check is. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
     bool all; /* large kernels too go through the interpreters of loops and iGraphs */

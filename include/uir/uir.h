@@ -301,6 +301,11 @@ typedef struct uir_model_options {
      * it is set, so it ends the next ones. Nothing is left of a load that was cancelled but parts that the cache keeps.
      * Lives as long as the model. May be NULL. */
     const volatile bool *cancel;
+    /* Files are mapped where nobody but the caller can change them (he owns them, and others may not write to them), else
+     * copied. An owner who cuts a mapped file short during a run ends the process with SIGBUS; when a run begins, a mapped
+     * file that was cut or written to is BAD_FILE. True: they are always copied, as is what the cache has, and what
+     * becomes of them later is nothing to the model. */
+    bool no_map;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -328,9 +333,10 @@ typedef struct uir_package_open_options {
     size_t struct_size;
     bool trusted;       /* native code in the package may run in this process; else the VM runs its kernels */
     const char *device; /* "cpu" or "vm"; NULL: "cpu" */
+    bool no_map;        /* as in uir_model_options */
 } uir_package_open_options;
 
-/* Opens a package as a model: no compiler is needed, or started. The file is mapped and validated; what it holds of
+/* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it holds of
  * constants is checked when a run first needs them. It must not be changed while it is open (replacing it by rename is
  * fine). `options` may be NULL: not trusted. BAD_FILE for what is no package of this version. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_open_package_file(uir_context *context, const char *path,
@@ -349,6 +355,7 @@ typedef struct uir_package_write_options {
     const volatile bool *cancel;    /* as in uir_model_options: what was written is gone */
     const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
     const char *external_data;   /* as in uir_model_options */
+    bool no_map;                 /* likewise */
 } uir_package_write_options;
 
 typedef struct uir_package_info {

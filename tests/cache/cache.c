@@ -39,7 +39,7 @@ static bool said(const fixture *f, const char *text) {
 }
 
 static uir_status open_folder(fixture *f, const char *folder, uint64_t limit, uir_cache **out) {
-    uir_cache_options options = {folder, limit};
+    uir_cache_options options = {.folder = folder, .limit = limit};
     return uir_cache_open(&f->allocator, &options, &f->diagnostics, out);
 }
 

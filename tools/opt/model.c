@@ -138,7 +138,7 @@ static uir_status take_target(model_work *w) {
 }
 
 static uir_status compile_model(model_work *w, const char *path, const char *stop) {
-    uir_onnx_source source = {.path = path, .external_data = w->options->external_data};
+    uir_onnx_source source = {.path = path, .external_data = w->options->external_data, .no_map = w->options->no_map};
     uir_pipeline_options options = {.stop = is_onnx(stop) ? "primitives" : stop, .check_text = true};
     return uir_pipeline_compile(&source, w->allocator, w->diagnostics, &w->arena, &options, &w->compiled);
 }

@@ -22,7 +22,7 @@ typedef struct opt_options {
     const char *save;
     int64_t random, threads;
     double seconds;
-    bool run, check, time, list, version, help;
+    bool run, check, time, no_map, list, version, help;
     uint32_t given; /* a bit for each row of the table that was on the command line */
 } opt_options;
 

@@ -118,7 +118,8 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .progress = show_progress,
                                        .cancel = &cancelled,
                                        .tolerance = stated ? &tolerance : NULL,
-                                       .external_data = options->external_data};
+                                       .external_data = options->external_data,
+                                       .no_map = options->no_map};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

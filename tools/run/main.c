@@ -158,7 +158,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .report = show_check,
                                      .progress = show_check_progress,
                                      .user = (void *)(uintptr_t)options,
-                                     .external_data = options->external_data};
+                                     .external_data = options->external_data,
+                                     .no_map = options->no_map};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -396,7 +397,7 @@ static uir_status check_options(const run_options *options) {
 static uir_status load(uir_context *context, const run_options *options, bool package,
                        const uir_model_options *model_options, uir_model **out_model) {
     uir_package_open_options open_options = {
-        .struct_size = sizeof open_options, .trusted = options->trusted, .device = options->device};
+        .struct_size = sizeof open_options, .trusted = options->trusted, .device = options->device, .no_map = options->no_map};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
         return UIR_STATUS_UNSUPPORTED;
@@ -531,6 +532,7 @@ static uir_status run(const run_options *options) {
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
     model_options.external_data = options->external_data;
+    model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
     status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
