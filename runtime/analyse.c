@@ -16,8 +16,9 @@ typedef struct walk {
     uint32_t loop_starts[UIR_PLAN_MAX_DEPTH], loop_ends[UIR_PLAN_MAX_DEPTH], loops;
 } walk;
 
-/* As many as these for a byte of the plan: stages may list the same symbols, but not without end. */
-enum { OPERATIONS_PER_BYTE = 16, LAUNCH_PARTS_PER_BYTE = 16 };
+/* As many as these for a byte of the plan: stages may depend on the same symbols and launches have the same kernel, but
+ * not without end. */
+enum { OPERATIONS_PER_BYTE = 16, LAUNCH_PARTS_PER_BYTE = 1 };
 
 static uir_status refuse(const walk *w, const char *what) {
     return uir_error(w->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", what);

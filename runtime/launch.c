@@ -49,6 +49,7 @@ static bool bind_environment(uir_runtime *r, const uir_plan_variant *v, const in
         const uir_plan_kernel_symbol *s = &r->plan->kernel_symbols[v->first_symbol + i];
         int64_t value = 0;
         bool bound = true;
+        if (uir_rt_cancelled(r)) return false;
         if (s->kind == UIR_PLAN_DIM)
             value = dims[dim++];
         else if (s->kind == UIR_PLAN_TILE && tiles)
@@ -230,6 +231,7 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
         for (uint32_t p = 0; p < v->pointer_count; p++)
             l->first_constant += r->plan->pointers[v->first_pointer + p].role == UIR_PLAN_CONST;
     }
+    if (!chosen && uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
     if (!chosen) return refuse_sizes(r, step, l, k->dim_count);
     l->variant = chosen;
     UIR_TRY(bind_pointers(r, step, l));
@@ -309,7 +311,8 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
     uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
     if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
-    phase_job job = {.r = r, .launch = l, .step = step, .phase = phase, .total = total, .chunk = total, .next = begin};
+    phase_job job = {
+        .r = r, .launch = l, .step = step, .phase = phase, .total = total, .chunk = total - begin, .next = begin};
     if (total == begin) return UIR_STATUS_OK;
     if (threads < 2) {
         run_part(&job, 0);

@@ -38,12 +38,14 @@ typedef struct checker {
     uint32_t *written_by;           /* per result: the last variant that writes it, counted from 1 */
     uint32_t *launches, *next_step; /* per kernel its last launch, per step the one before: + 1 */
     uint64_t left;                  /* entries that may still be looked at */
+    uint64_t operations_left;       /* the same of the expressions that records name, each as often as it is named */
     uint32_t variant;
     bool exhausted; /* more than these were to be */
 } checker;
 
-/* Ranges of records may overlap, but not so that they hold more together than the plan has bytes for. */
-enum { ENTRIES_PER_BYTE = 4 };
+/* Records may share lists and expressions, but not so that they hold more together than the plan has bytes for: the
+ * given models' have a third of an entry and a tenth of an operation for a byte. */
+enum { ENTRIES_PER_BYTE = 4, OPERATIONS_PER_BYTE = 16 };
 
 static bool is_range(checker *c, uint32_t first, uint32_t count, uint32_t total) {
     if (first > total || count > total - first) return false;
@@ -61,8 +63,11 @@ static bool is_text(const uir_plan *p, uint32_t text) {
     return text < p->texts_count;
 }
 /* Over `symbols` symbols of its scope. */
-static bool is_expression(const checker *c, uint32_t expression, uint32_t symbols) {
-    return expression < c->plan->expressions_count && c->symbol_end[expression] <= symbols;
+static bool is_expression(checker *c, uint32_t expression, uint32_t symbols) {
+    if (expression >= c->plan->expressions_count || c->symbol_end[expression] > symbols) return false;
+    if (c->plan->expressions[expression].count > c->operations_left) return c->exhausted = true, false;
+    c->operations_left -= c->plan->expressions[expression].count;
+    return true;
 }
 static bool is_expression_list(checker *c, uir_plan_list list, uint32_t symbols) {
     if (!is_list(c, list)) return false;
@@ -541,7 +546,8 @@ uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint6
                  .code_size = code_size,
                  .weights_size = weights_size,
                  .native_count = native_count,
-                 .left = (uint64_t)size * ENTRIES_PER_BYTE};
+                 .left = (uint64_t)size * ENTRIES_PER_BYTE,
+                 .operations_left = (uint64_t)size * OPERATIONS_PER_BYTE};
     memset(out_plan, 0, sizeof *out_plan);
     uir_status status = read_tables(&in, arena, out_plan);
     if (status == UIR_STATUS_BAD_FILE)

@@ -155,6 +155,17 @@ static void fill(uir_dtype dtype, void *data, size_t count) {
     }
 }
 
+/* Strides of a packed tensor, but for room behind each stretch of some axis; how many elements that takes. */
+static size_t spread(uint32_t rank, const int64_t *shape, int64_t *strides) {
+    uint32_t axis = (uint32_t)below(rank);
+    int64_t room = (int64_t)below(4), stride = 1;
+    for (uint32_t d = rank; d-- > 0;) {
+        strides[d] = stride;
+        stride *= shape[d] + (d == axis ? room : 0);
+    }
+    return (size_t)stride;
+}
+
 static uir_status set_inputs(uir_package *package, uir_runtime *r, int64_t size) {
     for (uint32_t i = 0; i < uir_package_input_count(package); i++) {
         uir_package_port port = uir_package_get_input(package, i);
@@ -165,6 +176,15 @@ static uir_status set_inputs(uir_package *package, uir_runtime *r, int64_t size)
         if (!uir_shape_element_count(shape, port.rank, &count) || !uir_dtype_storage_size(port.dtype, count, &needed) ||
             needed > MOST_BYTES || uir_dtype_get_class(port.dtype) == UIR_DTYPE_CLASS_COMPLEX)
             return UIR_STATUS_BAD_DATA;
+        int64_t strides[UIR_PLAN_MAX_RANK];
+        size_t roomy =
+            port.rank && count && count < 1000 ? spread(port.rank, shape, strides) * uir_dtype_bits(port.dtype) / 8 : 0;
+        if (roomy && roomy <= MOST_BYTES && uir_dtype_bits(port.dtype) >= 8 && below(3) == 0) {
+            void *data = given[i % 8] + MOST_BYTES - (roomy + 63) / 64 * 64;
+            fill(port.dtype, data, roomy / (uir_dtype_bits(port.dtype) / 8));
+            UIR_TRY(uir_runtime_set_input_strided(r, i, port.dtype, port.rank, shape, strides, data, roomy));
+            continue;
+        }
         unsigned char *end = given[i % 8] + MOST_BYTES; /* what lies behind is another's */
         void *data = end - (needed + 63) / 64 * 64;
         fill(port.dtype, data, (size_t)count);
@@ -173,12 +193,31 @@ static uir_status set_inputs(uir_package *package, uir_runtime *r, int64_t size)
     return UIR_STATUS_OK;
 }
 
-/* Some results go where the caller says, now and then over an input. */
-static uir_status bind_outputs(uir_package *package, uir_runtime *r) {
+/* Some results go where the caller says, now and then over an input, or with room between their elements. */
+static uir_status bind_outputs(uir_package *package, uir_runtime *r, int64_t size) {
+    int64_t shapes[16][UIR_PLAN_MAX_RANK];
+    const int64_t *of_inputs[16];
+    for (uint32_t i = 0; i < uir_package_input_count(package) && i < 16; i++) {
+        uir_package_port port = uir_package_get_input(package, i);
+        for (uint32_t d = 0; d < port.rank; d++) shapes[i][d] = port.dims[d] >= 0 ? port.dims[d] : size;
+        of_inputs[i] = shapes[i];
+    }
     for (uint32_t i = 0; i < uir_package_output_count(package); i++) {
         uint64_t where = below(8);
-        void *data = where == 0 ? given[i % 8] : where < 3 ? taken[i % 8] : NULL;
-        UIR_TRY(uir_runtime_bind_output(r, i, data, data ? MOST_BYTES : 0));
+        void *data = where == 0 ? given[i % 8] : where < 4 ? taken[i % 8] : NULL;
+        uir_package_port port = uir_package_get_output(package, i);
+        int64_t shape[UIR_PLAN_MAX_RANK], strides[UIR_PLAN_MAX_RANK];
+        uint64_t count = 0;
+        bool known = data && port.rank && uir_package_input_count(package) <= 16 &&
+                     uir_runtime_find_shape(r, of_inputs, i, shape) == UIR_STATUS_OK;
+        for (uint32_t d = 0; d < port.rank && known; d++) known = shape[d] >= 0;
+        if (known && below(2) && uir_dtype_bits(port.dtype) >= 8 && uir_shape_element_count(shape, port.rank, &count) &&
+            count && count < 1000) {
+            size_t roomy = spread(port.rank, shape, strides) * uir_dtype_bits(port.dtype) / 8;
+            UIR_TRY(uir_runtime_bind_output_strided(r, i, strides, data, roomy < MOST_BYTES ? roomy : MOST_BYTES));
+        } else {
+            UIR_TRY(uir_runtime_bind_output(r, i, data, data ? MOST_BYTES : 0));
+        }
     }
     return UIR_STATUS_OK;
 }
@@ -186,7 +225,7 @@ static uir_status bind_outputs(uir_package *package, uir_runtime *r) {
 static uir_status run_once(uir_package *package, uir_runtime *r, int64_t size) {
     uir_runtime_output output;
     UIR_TRY(set_inputs(package, r, size));
-    UIR_TRY(bind_outputs(package, r));
+    UIR_TRY(bind_outputs(package, r, size));
     UIR_TRY(run_watched(r));
     for (uint32_t i = 0; i < uir_package_output_count(package); i++) {
         UIR_TRY(uir_runtime_get_output(r, i, &output));
@@ -235,7 +274,8 @@ static void forge_words(const uir_text *good, uir_text *out) {
     uir_allocator allocator = uir_allocator_system();
     if (uir_package_read(good->data, good->length, NULL, sections, &count) != UIR_STATUS_OK) exit(1);
     uint32_t which = 0, wanted = below(4) ? UIR_PACKAGE_PLAN : UIR_PACKAGE_CODE; /* the plan, mostly */
-    while (sections[which].kind != wanted) which++;
+    while (sections[which].kind != wanted || sections[which].size < 4)
+        which = (which + 1) % count, wanted = UIR_PACKAGE_PLAN;
     size_t size = (size_t)sections[which].size;
     unsigned char *copy = uir_allocate(&allocator, size);
     memcpy(copy, sections[which].data, size);
@@ -411,7 +451,8 @@ int main(int count, char **arguments) {
     else
         check_ok(&f, fixture_build(&f, module_text, kernels));
     uir_text_init(&bytes, &f.allocator);
-    check_ok(&f, open_and_run(f.package.data, f.package.length));
+    uir_status as_it_is = open_and_run(f.package.data, f.package.length); /* what data a file's wants is not known */
+    if (count <= 3 || as_it_is == UIR_STATUS_BAD_FILE) check_ok(&f, as_it_is);
     for (uint64_t i = 0; i < cases; i++) {
         uir_status status;
         if (i % 4) {

@@ -174,19 +174,29 @@ static void many_launches(uir_plan *p) {
     v->phase_count = 4000;
     for (uint32_t i = 0; i < MANY; i++) p->blocks[p->blocks_count - 1].step_count += add_steps(p, *s, 1) > 0;
 }
-/* Each of many stages depends on the one long sum. */
-static void many_stages(uir_plan *p) {
-    uir_plan_step bind = *step_of(p, UIR_PLAN_STEP_BIND);
-    uir_plan_symbol symbol = p->symbols[0];
-    uint32_t kept = p->steps_count, e = add_expressions(p, sum(p, MANY, 0), 1);
+/* Tensors share a long sum as their extent. */
+static void share_sums(uir_plan *p) {
+    uint32_t e = add_expressions(p, sum(p, MANY, 0), 1);
     for (uint32_t i = 0; i < MANY; i++) {
-        uint32_t s = add_symbols(p, symbol, 1), o = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, s}, 1),
-                 own = add_expressions(p, (uir_plan_expression){o, 1}, 1), w = add_words(p, (uir_plan_word){s}, 1),
-                 x = add_words(p, (uir_plan_word){own}, 1);
-        add_words(p, (uir_plan_word){e}, 1);
-        bind.symbols = (uir_plan_list){w, 1};
+        uint32_t w = add_words(p, (uir_plan_word){e}, 1);
+        add_tensors(p, (uir_plan_tensor){UIR_DTYPE_F32, UIR_PLAN_STORAGE_ARENA, 0, {w, 1}}, 1);
+    }
+}
+/* A launch in each of many stages reads the one tensor whose extent is a long sum. */
+static void many_stages(uir_plan *p) {
+    uir_plan_step bind = *step_of(p, UIR_PLAN_STEP_BIND), launch = *step_of(p, UIR_PLAN_STEP_LAUNCH);
+    uint32_t e = add_expressions(p, sum(p, 2 * MANY, 0), 1), w = add_words(p, (uir_plan_word){e}, 1),
+             kept = p->steps_count;
+    uint32_t t = add_tensors(p, (uir_plan_tensor){UIR_DTYPE_F32, UIR_PLAN_STORAGE_ARENA, 0, {w, 1}}, 1);
+    launch.inputs = (uir_plan_list){add_words(p, (uir_plan_word){t}, 1), 1};
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t s = add_symbols(p, p->symbols[0], 1),
+                 o = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, s}, 1);
+        bind.symbols = (uir_plan_list){add_words(p, (uir_plan_word){s}, 1), 1};
+        uint32_t own = add_expressions(p, (uir_plan_expression){o, 1}, 1);
+        launch.values = (uir_plan_list){add_words(p, (uir_plan_word){own}, 1), 1};
         add_steps(p, bind, 1);
-        add_tensors(p, (uir_plan_tensor){UIR_DTYPE_F32, UIR_PLAN_STORAGE_ARENA, 0, {x, 2}}, 1);
+        add_steps(p, launch, 1);
     }
     p->blocks[0].step_count += p->steps_count - kept;
 }
@@ -248,6 +258,7 @@ static void test_claims(void **state) {
         {"characters", share_characters, OVERLAP},
         {"words", share_words, OVERLAP},
         {"integers", share_integers, OVERLAP},
+        {"sums", share_sums, OVERLAP},
         {"attributes", share_attributes, OVERLAP},
         {"conditions", share_conditions, OVERLAP},
         {"candidates", share_candidates, OVERLAP},
