@@ -167,7 +167,8 @@ typedef struct uir_runtime_output {
     const int64_t *strides; /* of the caller's; NULL: packed */
 } uir_runtime_output;
 uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, uir_runtime_output *out_output);
-/* From any thread or a signal handler: a run in progress, or else the next one, ends soon with CANCELLED. */
+/* From any thread or a signal handler: a run in progress (or one that is planned), or else the next one, ends soon with
+ * CANCELLED. */
 void uir_runtime_cancel(uir_runtime *runtime);
 /* Forgets a wish to stop that came before the run. */
 void uir_runtime_forget_cancel(uir_runtime *runtime);

@@ -390,14 +390,20 @@ uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runt
     return UIR_STATUS_OK;
 }
 
+static uir_status plan_all(uir_runtime *r) {
+    UIR_TRY(bind_inputs(r, false));
+    UIR_TRY(uir_rt_enter_stage(r, 0));
+    return check_inputs(r);
+}
+
 uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     r->ran = false;
     see_kernels(r);
-    UIR_TRY(bind_inputs(r, false));
-    UIR_TRY(uir_rt_enter_stage(r, 0));
-    UIR_TRY(check_inputs(r));
+    uir_status status = plan_all(r);
+    if (status == UIR_STATUS_CANCELLED && __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED))
+        return uir_error(r->diagnostics, status, NULL, "laying out a run was cancelled");
     *out_bytes = r->stages[0].block_size;
-    return UIR_STATUS_OK;
+    return status;
 }
 
 static uir_status find_shape(uir_runtime *r, const int64_t *const *input_shapes, uint32_t index, int64_t *out_dims) {

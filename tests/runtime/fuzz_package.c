@@ -117,7 +117,7 @@ static void *watch_run(void *argument) {
     watch *w = argument;
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += 200000000;
+    end.tv_nsec += 50000000;
     if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
     pthread_mutex_lock(&w->mutex);
     while (!w->done && pthread_cond_timedwait(&w->over, &w->mutex, &end) != ETIMEDOUT) {

@@ -177,6 +177,11 @@ static void test_cancel(void **state) {
     session_set(&s, 0, 4, x);
     session_set(&s, 1, 4, x);
     uir_runtime_cancel(s.r);
+    uint64_t bytes;
+    assert_int_equal(uir_runtime_plan(s.r, &bytes), UIR_STATUS_CANCELLED);
+    check_message(&s.f, "laying out a run was cancelled");
+    check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
+    uir_runtime_cancel(s.r);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_CANCELLED);
     check_ok(&s.f, uir_runtime_run(s.r));
     session_end(&s);
