@@ -117,6 +117,9 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     }
     char name[80];
     uir_middle_kernel kernel = {0};
+    uir_budget *budget = w->middle->arena.budget;
+    if (status == UIR_STATUS_OK && w->middle->kernels.count >= uir_budget_get_limit(budget, UIR_LIMIT_KERNELS))
+        status = uir_budget_refuse(budget, UIR_LIMIT_KERNELS, 0, w->diagnostics, NULL);
     uint32_t number = w->middle->kernels.count;
     do /* of kernels that were dropped, numbers are free again, not always the last ones */
         snprintf(name, sizeof name, "k%u_%s", number++,

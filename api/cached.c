@@ -92,8 +92,8 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     uir_identity identity;
     uir_compiled compiled;
     uir_text now;
-    uir_text_init(&now, &model->context->allocator);
-    uir_status status = uir_identity_init(&identity, &model->context->allocator, cached->path, cached->external_data);
+    uir_text_init(&now, &model->allocator);
+    uir_status status = uir_identity_init(&identity, &model->allocator, cached->path, cached->external_data);
     const uir_text *then = cached->stamp.length ? &cached->stamp : &cached->content;
     if (status == UIR_STATUS_OK)
         status = cached->stamp.length ? uir_identity_stamp(&identity, NULL, &now)
@@ -107,7 +107,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
                               "load the model again", "the file has changed since the model was loaded");
     uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
     UIR_TRY(
-        uir_pipeline_compile(&source, &call->context->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
+        uir_pipeline_compile(&source, &model->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
     from->module = compiled.primitives;
     from->module->diagnostics = NULL;
     model->node_count = from->module->nodes.count;
@@ -166,7 +166,7 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     if (!row->native || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
     uir_device_find(code->cached.device, &variant);
     UIR_TRY(uir_cpu_describe(variant, &call->diagnostics, &cpu));
-    uir_text_init(&link, &call->context->allocator);
+    uir_text_init(&link, &model->allocator);
     append_key(&link, code->cached.key);
     key = make_key(&code->cached, "native", &link, NULL, &status);
     uir_text_deinit(&link);
@@ -191,7 +191,7 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_package_options options = {
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = true, .checked = true};
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
-    UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &call->context->allocator,
+    UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator,
                              NULL, &model->package));
     UIR_TRY(attach_native(call, model, row));
     UIR_TRY(uir_api_take_package_ports(model));
@@ -258,8 +258,8 @@ static void note_stamps(uir_model *model, uir_identity *identity, const uir_text
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_text record, name;
     uir_status status = code->cached.stamp.length ? UIR_STATUS_OK : UIR_STATUS_NOT_FOUND;
-    uir_text_init(&record, &model->context->allocator);
-    uir_text_init(&name, &model->context->allocator);
+    uir_text_init(&record, &model->allocator);
+    uir_text_init(&name, &model->allocator);
     append_key(&record, code->cached.key);
     for (const char *at = lines->data, *end = at ? at + lines->length : at; at < end && status == UIR_STATUS_OK;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at)), *from = strchr(strchr(at, ' ') + 1, ' ') + 1;
@@ -316,9 +316,9 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
     if (options) UIR_TRY(copy_keep(model, options, &code->cached));
-    uir_text_init(&files, &call->context->allocator);
+    uir_text_init(&files, &model->allocator);
     uir_status status =
-        uir_identity_init(&identity, &call->context->allocator, code->cached.path, code->cached.external_data);
+        uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
     identity.cancel = options->cancel;
     if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
@@ -361,9 +361,9 @@ uir_status uir_model_cached_identify(uir_model *model) {
     uir_identity identity;
     uir_text files;
     bool again = false;
-    uir_text_init(&files, &model->context->allocator);
+    uir_text_init(&files, &model->allocator);
     uir_status status =
-        uir_identity_init(&identity, &model->context->allocator, code->cached.path, code->cached.external_data);
+        uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     identity.began_s = code->cached.began_s; /* what changed since then has changed too lately */
     identity.cancel = uir_model_get_source(model)->cancel;
     if (status == UIR_STATUS_OK) status = describe_files(model, &identity, &files, &again);
@@ -411,8 +411,8 @@ void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnosti
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_text from, to;
     if (!code->cached.package.size) return;
-    uir_text_init(&from, &model->context->allocator);
-    uir_text_init(&to, &model->context->allocator);
+    uir_text_init(&from, &model->allocator);
+    uir_text_init(&to, &model->allocator);
     append_key(&from, code->cached.key);
     append_key(&to, native);
     if (uir_text_status(&from) == UIR_STATUS_OK) store_record(code, "native", &from, &to, diagnostics);

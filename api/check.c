@@ -15,9 +15,8 @@ static void forward(void *user, const uir_check_report *report) {
     if (options->report) options->report(options->user, &line);
 }
 
-static uir_status check(uir_call *call, uir_operation *operation, const char *path, uir_value *const *inputs,
-                        size_t input_count, const uir_model_check_options *options) {
-    const uir_allocator *allocator = &call->context->allocator;
+static uir_status check(uir_call *call, const uir_allocator *allocator, uir_operation *operation, const char *path,
+                        uir_value *const *inputs, size_t input_count, const uir_model_check_options *options) {
     uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
     uir_check_options check = {.device = options->device,
                                .limit = options->all ? UINT64_MAX : 0,
@@ -42,10 +41,18 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
                                 const uir_model_check_options *options) {
     uir_call call;
     uir_model_check_options taken;
+    uir_limits limits;
+    uir_budget budget;
     uir_call_begin(&call, context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_model_check_options, options, &taken);
-    uir_operation operation = {.tell = taken.progress, .user = taken.user, .cancel = taken.cancel};
-    if (status == UIR_STATUS_OK) status = check(&call, &operation, path, inputs, input_count, &taken);
+    if (status == UIR_STATUS_OK) status = uir_api_take_limits(&call.diagnostics, taken.limits, &limits);
+    uir_budget_init(&budget, &context->allocator, status == UIR_STATUS_OK ? &limits : NULL);
+    uir_allocator allocator = uir_budget_allocator(&budget);
+    uir_operation operation = {.tell = taken.progress, .user = taken.user, .cancel = taken.cancel, .budget = &budget};
+    if (status == UIR_STATUS_OK) status = uir_budget_begin(&budget, "checking the model", taken.cancel, NULL);
+    if (status == UIR_STATUS_OK) status = check(&call, &allocator, &operation, path, inputs, input_count, &taken);
+    status = uir_budget_end(&budget, status, &call.diagnostics);
+    uir_budget_deinit(&budget);
     if (status == UIR_STATUS_DIFFERENT) { /* which the report has told */
         uir_diagnostics_deinit(&call.diagnostics);
         return status;

@@ -76,7 +76,7 @@ static uir_status get_from_source(uir_model *model, uir_cpu_build_options *optio
 static uir_status compile_cached(uir_model *model, uir_cpu_build_options *options, uir_cache *cache,
                                  uir_cache_key key) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    const uir_allocator *allocator = &model->context->allocator;
+    const uir_allocator *allocator = &model->allocator;
     uir_cpu_object object;
     uir_kept_files files;
     bool keeps = cache && uir_kept_files_init(&files, cache, allocator, &code->said) == UIR_STATUS_OK;
@@ -106,7 +106,7 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
                                      .progress_user = code};
     *out_compiled = false;
     if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
-    uir_status known = make_key(code, &model->context->allocator, &key);
+    uir_status known = make_key(code, &model->allocator, &key);
     if (known == UIR_STATUS_OUT_OF_MEMORY) return known;
     uir_cache *cache = known == UIR_STATUS_OK ? code->cache : NULL;
     if (cache && uir_cache_load(cache, key, &code->said, &entry) == UIR_STATUS_OK) {
@@ -128,6 +128,7 @@ static void *run_compiler(void *user) {
     double start = uir_api_now_ms();
     bool compiled;
     uir_status status = get_native(model, &compiled);
+    uir_watch_stop(&code->beside.watch);
     pthread_mutex_lock(&code->mutex);
     code->done = true;
     code->status = status;
@@ -164,7 +165,12 @@ static uir_status join_compiler(uir_call *call, uir_model_code *code, uir_progre
         else
             uir_warning(&call->diagnostics, &d->location, "%s", d->message);
     }
-    return code->status;
+    if (!code->started) return code->status;
+    uir_status status = uir_budget_end(&code->beside, code->status, &call->diagnostics);
+    pthread_mutex_lock(&code->mutex);
+    code->status = status;
+    pthread_mutex_unlock(&code->mutex);
+    return status;
 }
 
 uir_status uir_model_code_wait(uir_call *call, uir_model *model) {
@@ -268,7 +274,7 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
                                          .input_names = source->info.input_names,
                                          .output_names = source->info.output_names};
     uir_packaging_contents contents = bare;
-    const uir_allocator *allocator = &call->context->allocator;
+    const uir_allocator *allocator = &model->allocator;
     if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
     if (code->cache && code->cached.known && is_complete(code, &bare, allocator)) {
         UIR_TRY(uir_facts_print(&model->facts, scratch, &contents.metadata, &contents.metadata_count));
@@ -286,14 +292,21 @@ static uir_status open_package(uir_call *call, uir_model *model, const char *dev
     uir_package_options options = {.trusted = true, .checked = true, .foreign = run_foreign, .foreign_user = model};
     uir_arena scratch;
     options.drivers = uir_packaging_drivers(device, &options.driver_count);
-    uir_arena_init(&scratch, &call->context->allocator);
+    uir_arena_init(&scratch, &model->allocator);
     uir_status status = write_package(call, model, progress, &scratch);
     uir_arena_deinit(&scratch);
     UIR_TRY(status);
     const uir_cache_entry *entry = &code->cached.package;
     return uir_package_open(entry->size ? entry->bytes : code->bytes.data,
-                            entry->size ? entry->size : code->bytes.length, &options, &call->context->allocator,
+                            entry->size ? entry->size : code->bytes.length, &options, &model->allocator,
                             &call->diagnostics, &model->package);
+}
+
+/* The compile beside the runs has as much time as the load. */
+static uir_status limit_time(const uir_model *model, uir_model_code *code) {
+    uir_budget_init(&code->beside, &model->context->allocator, NULL);
+    code->beside.limits[UIR_LIMIT_MILLISECONDS] = model->budget.limits[UIR_LIMIT_MILLISECONDS];
+    return uir_budget_begin(&code->beside, "compiling the kernels", NULL, &code->cancel);
 }
 
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options,
@@ -305,8 +318,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     uir_packaging_options packaging = {.device = options->device,
                                        .within_nodes = options->no_fusion,
                                        .progress = uir_progress_part(progress, 0, lowered)};
-    UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &call->context->allocator,
-                                 &call->diagnostics, &code->packaging));
+    UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &model->allocator, &call->diagnostics,
+                                 &code->packaging));
     UIR_TRY(open_package(call, model, packaging.device, uir_progress_part(progress, lowered, packaged)));
     model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
     model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
@@ -315,6 +328,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
                               "sources are those of a model with kernels on the device cpu",
                               "there is no source: the model has no native code here");
     if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
+        UIR_TRY(limit_time(model, code));
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
         if (waits) UIR_TRY(join_compiler(call, code, uir_progress_part(progress, packaged, 1)));
@@ -324,7 +338,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
 }
 
 uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_model_options *options) {
-    const uir_allocator *allocator = &call->context->allocator;
+    const uir_allocator *allocator = &model->allocator;
     uir_cache_options cache = {options->cache, options->cache_limit, options->no_map};
     uir_model_code *code;
     UIR_TRY_ALLOCATE(code, uir_allocate_zeroed(allocator, sizeof *code));
@@ -333,7 +347,7 @@ uir_status uir_model_code_create(uir_call *call, uir_model *model, const uir_mod
     uir_text_init(&code->cached.config, allocator);
     uir_text_init(&code->cached.stamp, allocator);
     uir_text_init(&code->cached.content, allocator);
-    uir_diagnostics_init(&code->said, allocator);
+    uir_diagnostics_init(&code->said, &model->context->allocator);
     pthread_mutex_init(&code->mutex, NULL);
     code->dump_source = options->debug->dump_source;
     code->source = options->debug->source;
@@ -347,6 +361,7 @@ void uir_model_code_destroy(uir_model *model) {
     if (!code) return;
     __atomic_store_n(&code->cancel, true, __ATOMIC_RELAXED);
     if (code->started && !code->joined) pthread_join(code->thread, NULL);
+    uir_budget_deinit(&code->beside);
     uir_package_close(model->package);
     model->package = NULL;
     uir_model_cached_deinit(code);
@@ -355,6 +370,6 @@ void uir_model_code_destroy(uir_model *model) {
     uir_text_deinit(&code->bytes);
     uir_diagnostics_deinit(&code->said);
     pthread_mutex_destroy(&code->mutex);
-    uir_release(&model->context->allocator, code, sizeof *code);
+    uir_release(&model->allocator, code, sizeof *code);
     uir_model_get_source(model)->code = NULL;
 }

@@ -35,6 +35,7 @@ typedef struct uir_model_code {
     const char *dump_source, *source; /* of the options; during the load alone */
     bool overwrite_source;
     volatile bool cancel;
+    uir_budget beside; /* of the compile that goes on beside the runs: its time */
     double fraction;
     uint32_t compiled;
     double compile_ms;

@@ -39,6 +39,9 @@ uir_status uir_call_flush(uir_call *call, uir_status status, const char *what);
 /* Returns `status`. A failure of which nothing was said gets a message naming `what` was being done. */
 uir_status uir_call_end(uir_call *call, uir_status status, const char *what);
 
+/* The caller's limits, which may be NULL, checked. */
+uir_status uir_api_take_limits(uir_diagnostics *diagnostics, const uir_limits *given, uir_limits *out_limits);
+
 struct uir_value {
     uir_context *context;
     uir_datum *datum;            /* owned reference */
@@ -82,6 +85,8 @@ typedef struct uir_model_table {
 
 struct uir_model {
     uir_context *context;
+    uir_budget budget;       /* of the load, and of the memory that the model holds */
+    uir_allocator allocator; /* the budget's: of all but the model itself */
     uir_arena arena;
     const uir_model_table *table;
     void *origin;         /* of the table's functions: a uir_model_source, or NULL */
@@ -95,8 +100,9 @@ struct uir_model {
     uir_model_info info;
     uir_facts facts;
 };
-/* A model that knows no more than its table. */
-uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model);
+/* A model that knows no more than its table. `limits` as the caller gave them. */
+uir_status uir_model_create(uir_call *call, const uir_model_table *table, const uir_limits *limits,
+                            uir_model **out_model);
 /* package.c: a model that is its package: ports, and what it answers. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
@@ -139,6 +145,8 @@ typedef struct uir_session_slice {
 
 struct uir_session {
     uir_model *model;
+    uir_budget budget;       /* of each run, and of the memory that the session holds */
+    uir_allocator allocator; /* the budget's: of all but the session itself */
     uint32_t threads;
     uir_runtime *runtime; /* NULL: the interpreter runs it */
     /* Never runs: tells what a run would take, while the runtime keeps what the last one made. NULL until asked. */

@@ -26,7 +26,7 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     uir_arena_reset(&session->slice_arena);
     memset(&session->slices, 0, sizeof session->slices);
     double start = session->began_ms = uir_api_now_ms();
-    UIR_TRY(uir_module_interpret(uir_model_get_source(model)->module, &model->context->allocator, &call->diagnostics,
+    UIR_TRY(uir_module_interpret(uir_model_get_source(model)->module, &session->allocator, &call->diagnostics,
                                  &options, session->datums, model->input_count, results, model->output_count,
                                  &session->statistics.peak_bytes));
     session->statistics.run_ms = uir_api_now_ms() - start;
@@ -35,7 +35,7 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
 
 uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,
                                             uint32_t output, int64_t *out_dims) {
-    return uir_module_find_shape(uir_model_get_source(model)->module, &model->context->allocator, &call->diagnostics,
+    return uir_module_find_shape(uir_model_get_source(model)->module, &model->allocator, &call->diagnostics,
                                  inputs, model->input_count, output, out_dims);
 }
 

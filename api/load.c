@@ -119,8 +119,8 @@ static uir_status build(uir_call *call, const uir_onnx_source *source, const uir
     pipeline.dump_text = options->debug->dump_text;
     pipeline.dump_user = options->debug->dump_user;
     pipeline.check_text = options->debug->round_trip;
-    uir_status status = uir_pipeline_compile(source, &call->context->allocator, &call->diagnostics, &model->arena,
-                                             &pipeline, &compiled);
+    uir_status status =
+        uir_pipeline_compile(source, &model->allocator, &call->diagnostics, &model->arena, &pipeline, &compiled);
     if (status == UIR_STATUS_UNSUPPORTED && options->describe && compiled.info.described)
         return describe_file(model, &compiled);
     UIR_TRY(status);
@@ -260,7 +260,7 @@ static uir_status evaluate_shape(uir_call *call, const uir_model *model, size_t 
 static uir_status get_input_shape(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                   size_t binding_count, int64_t *out_dims) {
     uir_arena scratch;
-    uir_arena_init(&scratch, &model->context->allocator);
+    uir_arena_init(&scratch, &model->allocator);
     binding_walk walk = {
         .dims = uir_model_get_source(model)->module->dims, .bindings = bindings, .count = binding_count};
     walk.used = uir_arena_allocate_array(&scratch, binding_count + 1, sizeof *walk.used);
@@ -278,7 +278,7 @@ void uir_model_destroy_source(uir_model *model) {
     if (!from) return;
     uir_model_code_destroy(model);
     uir_module_destroy(from->module);
-    uir_release(&model->context->allocator, from, sizeof *from);
+    uir_release(&model->allocator, from, sizeof *from);
 }
 
 /* A package is all that kernels read; of the model's own files the interpreter does. */
@@ -308,7 +308,7 @@ static const uir_model_table compiled_model = {
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options, uir_progress progress) {
     double read = wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
-    UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->context->allocator, sizeof(uir_model_source)));
+    UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->allocator, sizeof(uir_model_source)));
     uir_model_source *from = uir_model_get_source(model);
     from->progress = options->progress;
     from->progress_user = options->progress_user;
@@ -339,6 +339,18 @@ static uir_status take_options(uir_call *call, const uir_model_options *given, u
     return UIR_STATUS_OK;
 }
 
+/* Within its limits. */
+static uir_status load_within(uir_call *call, uir_model *model, const uir_onnx_source *source,
+                              const uir_model_options *options) {
+    uir_budget *budget = &model->budget;
+    uir_operation operation = {
+        .tell = options->progress, .user = options->progress_user, .cancel = options->cancel, .budget = budget};
+    uir_status status = uir_budget_begin(budget, "loading the model", options->cancel, NULL);
+    if (status == UIR_STATUS_OK) status = load_into(call, model, source, options, uir_operation_whole(&operation));
+    if (status == UIR_STATUS_OK) status = uir_operation_finish(&operation);
+    return uir_budget_end(budget, status, &call->diagnostics);
+}
+
 static uir_status load(uir_context *context, uir_onnx_source *source, const uir_model_options *options,
                        uir_model **out_model) {
     uir_call call;
@@ -352,10 +364,8 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     source->keep = &keep;
     source->external_data = taken.external_data;
     source->no_map = taken.no_map;
-    if (status == UIR_STATUS_OK) status = uir_model_create(context, &compiled_model, out_model);
-    uir_operation operation = {.tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel};
-    if (status == UIR_STATUS_OK) status = load_into(&call, *out_model, source, &taken, uir_operation_whole(&operation));
-    if (status == UIR_STATUS_OK) status = uir_operation_finish(&operation);
+    if (status == UIR_STATUS_OK) status = uir_model_create(&call, &compiled_model, taken.limits, out_model);
+    if (status == UIR_STATUS_OK) status = load_within(&call, *out_model, source, &taken);
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(*out_model);
         *out_model = NULL;

@@ -4,12 +4,18 @@
 
 #include <string.h>
 
-uir_status uir_model_create(uir_context *context, const uir_model_table *table, uir_model **out_model) {
+uir_status uir_model_create(uir_call *call, const uir_model_table *table, const uir_limits *limits,
+                            uir_model **out_model) {
+    uir_context *context = call->context;
     uir_model *model;
+    uir_limits taken;
+    UIR_TRY(uir_api_take_limits(&call->diagnostics, limits, &taken));
     UIR_TRY_ALLOCATE(model, uir_allocate_zeroed(&context->allocator, sizeof *model));
     model->context = context;
     model->table = table;
-    uir_arena_init(&model->arena, &context->allocator);
+    uir_budget_init(&model->budget, &context->allocator, &taken);
+    model->allocator = uir_budget_allocator(&model->budget);
+    uir_arena_init(&model->arena, &model->allocator);
     *out_model = model;
     return UIR_STATUS_OK;
 }
@@ -19,6 +25,7 @@ void uir_model_destroy(uir_model *model) {
     model->table->destroy(model);
     uir_package_close(model->package);
     uir_arena_deinit(&model->arena);
+    uir_budget_deinit(&model->budget);
     uir_release(&model->context->allocator, model, sizeof *model);
 }
 
@@ -134,8 +141,8 @@ static uir_status refuse_name(uir_call *call, const uir_api_port *ports, uint32_
     uir_status status = uir_text_status(&names);
     if (status == UIR_STATUS_OK)
         status = uir_error(&call->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "the model has no %s '%s'; it has %s%s%s%s",
-                           kind, name, count ? names.data : "none", meant ? "; did you mean '" : "",
-                           meant ? meant : "", meant ? "'?" : "");
+                           kind, name, count ? names.data : "none", meant ? "; did you mean '" : "", meant ? meant : "",
+                           meant ? "'?" : "");
     uir_text_deinit(&names);
     return status;
 }

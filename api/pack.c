@@ -14,6 +14,8 @@ enum { MAX_DEVICES = 16, MAX_FILE_NAME = 4096 };
 
 typedef struct packing {
     uir_call *call;
+    uir_budget budget;
+    uir_allocator allocator; /* the budget's */
     const uir_package_write_options *options;
     uir_operation operation;
     const char *path; /* of the package */
@@ -185,7 +187,7 @@ static uir_status compile_natives(packing *k) {
 }
 
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
-    const uir_allocator *allocator = &k->call->context->allocator;
+    const uir_allocator *allocator = &k->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {.path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
     uir_pipeline_options pipeline = {.progress = part_of(k, READ)};
@@ -214,7 +216,7 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_arena arena;
     double start = uir_api_now_ms();
     UIR_TRY(take_devices(k));
-    uir_arena_init(&arena, &k->call->context->allocator);
+    uir_arena_init(&arena, &k->allocator);
     k->path = package_path;
     uir_status status = make_package(k, &arena, model_path);
     uir_package_info info = {.size = k->size,
@@ -237,15 +239,23 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
                                   const uir_package_write_options *options, uir_package_info *out_info) {
     uir_call call;
     uir_package_write_options taken;
+    uir_limits limits;
     packing k = {.call = &call, .options = &taken};
     uir_call_begin(&call, context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_package_write_options, options, &taken);
     if (status == UIR_STATUS_OK) status = check_info(&call, out_info);
-    k.operation = (uir_operation){.tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel};
+    if (status == UIR_STATUS_OK) status = uir_api_take_limits(&call.diagnostics, taken.limits, &limits);
+    uir_budget_init(&k.budget, &context->allocator, status == UIR_STATUS_OK ? &limits : NULL);
+    k.allocator = uir_budget_allocator(&k.budget);
+    k.operation = (uir_operation){
+        .tell = taken.progress, .user = taken.progress_user, .cancel = taken.cancel, .budget = &k.budget};
+    if (status == UIR_STATUS_OK) status = uir_budget_begin(&k.budget, "writing the package", taken.cancel, NULL);
     if (status == UIR_STATUS_OK) status = pack(&k, model_path, package_path, out_info);
+    status = uir_budget_end(&k.budget, status, &call.diagnostics);
     for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
     uir_packaging_destroy(k.packaging);
     if (k.compiled.primitives) k.compiled.primitives->diagnostics = NULL;
     uir_compiled_deinit(&k.compiled);
+    uir_budget_deinit(&k.budget);
     return uir_call_end(&call, status, "writing a package");
 }

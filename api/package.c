@@ -23,7 +23,7 @@ static uint32_t count_none(const uir_model *model) {
 
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims) {
-    const uir_allocator *allocator = &model->context->allocator;
+    const uir_allocator *allocator = &model->allocator;
     size_t size = (binding_count + 1) * sizeof(uir_package_dim);
     uir_package_dim *dims;
     UIR_TRY_ALLOCATE(dims, uir_allocate_zeroed(allocator, size));
@@ -88,9 +88,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                             const uir_package_open_options *options) {
     uir_diagnostics *diagnostics = &call->diagnostics;
     double start = uir_api_now_ms();
-    uir_package_open_options o;
-    UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_package_open_options, options, &o));
-    const char *device = o.device;
+    const char *device = options->device;
     if (device && !strcmp(device, UIR_INTERPRETER_NAME))
         return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
                               "a package has no graph that the interpreter could run");
@@ -98,8 +96,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
     uir_package_options package = {
-        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = o.trusted, .copy = o.no_map};
-    UIR_TRY(uir_package_open_file(path, &package, &model->context->allocator, diagnostics, &model->package));
+        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options->trusted, .copy = options->no_map};
+    UIR_TRY(uir_package_open_file(path, &package, &model->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));
     UIR_TRY(uir_api_take_keys(model));
@@ -124,14 +122,22 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
 
 uir_status uir_model_open_package_file(uir_context *context, const char *path, const uir_package_open_options *options,
                                        uir_model **out_model) {
+    static const char *const what = "opening a package";
     uir_call call;
+    uir_package_open_options taken;
     *out_model = NULL;
     uir_call_begin(&call, context);
-    uir_status status = uir_model_create(context, &package_model, out_model);
-    if (status == UIR_STATUS_OK) status = open_into(&call, *out_model, path, options);
+    uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_package_open_options, options, &taken);
+    if (status == UIR_STATUS_OK) status = uir_model_create(&call, &package_model, taken.limits, out_model);
+    if (status == UIR_STATUS_OK) {
+        uir_budget *budget = &(*out_model)->budget;
+        status = uir_budget_begin(budget, what, taken.cancel, NULL);
+        if (status == UIR_STATUS_OK) status = open_into(&call, *out_model, path, &taken);
+        status = uir_budget_end(budget, status, &call.diagnostics);
+    }
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(*out_model);
         *out_model = NULL;
     }
-    return uir_call_end(&call, status, "opening a package");
+    return uir_call_end(&call, status, what);
 }

@@ -27,7 +27,7 @@ static uir_status unknown_device(uir_call *call, const uir_model *model, const c
 }
 
 static uir_status allocate_parts(uir_session *session) {
-    const uir_allocator *allocator = &session->model->context->allocator;
+    const uir_allocator *allocator = &session->allocator;
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
     UIR_TRY_ALLOCATE(session->inputs, uir_allocate_zeroed(allocator, inputs * sizeof *session->inputs));
     UIR_TRY_ALLOCATE(session->outputs, uir_allocate_zeroed(allocator, outputs * sizeof *session->outputs));
@@ -39,7 +39,7 @@ static uir_status allocate_parts(uir_session *session) {
     return UIR_STATUS_OK;
 }
 
-static uir_status create(uir_call *call, uir_model *model, const uir_session_options *options,
+static uir_status create(uir_call *call, uir_model *model, const uir_session_options *options, const uir_limits *limits,
                          uir_session **out_session) {
     if (options->device && !is_known_device(model, options->device))
         return unknown_device(call, model, options->device);
@@ -51,7 +51,9 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     session->model = model;
     session->threads = options->threads ? options->threads : uir_core_count();
     session->trace = options->trace;
-    uir_arena_init(&session->slice_arena, &model->context->allocator);
+    uir_budget_init(&session->budget, &model->context->allocator, limits);
+    session->allocator = uir_budget_allocator(&session->budget);
+    uir_arena_init(&session->slice_arena, &session->allocator);
     session->statistics.ran_on = UIR_INTERPRETER_NAME;
     bool interpreted = !model->package || (options->device && !strcmp(options->device, UIR_INTERPRETER_NAME));
     uir_status status = UIR_STATUS_OK;
@@ -66,7 +68,7 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
                                        .parallel = options->parallel,
                                        .parallel_user = options->parallel_user};
         session->statistics.ran_on = model->info.device;
-        status = uir_runtime_create(model->package, &runtime, &model->context->allocator, &session->call.diagnostics,
+        status = uir_runtime_create(model->package, &runtime, &session->allocator, &session->call.diagnostics,
                                     &session->runtime);
     }
     if (status != UIR_STATUS_OK) {
@@ -80,10 +82,13 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
 uir_status uir_session_create(uir_model *model, const uir_session_options *options, uir_session **out_session) {
     uir_call call;
     uir_session_options taken;
+    uir_limits limits;
     *out_session = NULL;
     uir_call_begin(&call, model->context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_session_options, options, &taken);
-    if (status == UIR_STATUS_OK) status = create(&call, model, &taken, out_session);
+    if (status == UIR_STATUS_OK) status = uir_api_take_limits(&call.diagnostics, taken.limits, &limits);
+    if (status == UIR_STATUS_OK && !limits.memory) limits.memory = UIR_NO_LIMIT;
+    if (status == UIR_STATUS_OK) status = create(&call, model, &taken, &limits, out_session);
     return uir_call_end(&call, status, "creating a session");
 }
 
@@ -96,7 +101,7 @@ static void drop_outputs(uir_session *session) {
 
 void uir_session_destroy(uir_session *session) {
     if (!session) return;
-    const uir_allocator *allocator = &session->model->context->allocator;
+    const uir_allocator *allocator = &session->allocator;
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
     drop_outputs(session);
     uir_runtime_destroy(session->runtime);
@@ -111,7 +116,8 @@ void uir_session_destroy(uir_session *session) {
     if (session->held) uir_release(allocator, session->held, inputs * sizeof *session->held);
     if (session->times) uir_release(allocator, session->times, session->time_count * sizeof *session->times);
     uir_arena_deinit(&session->slice_arena);
-    uir_release(allocator, session, sizeof *session);
+    uir_budget_deinit(&session->budget);
+    uir_release(&session->model->context->allocator, session, sizeof *session);
 }
 
 /* ---- inputs ---- */
@@ -164,7 +170,7 @@ static uir_status misfit(uir_call *call, const uir_session *session, size_t inde
     uir_text expected;
     const uir_port *port = &session->model->inputs[index].port;
     describe_value(datum, given, sizeof given);
-    uir_text_init(&expected, &session->model->context->allocator);
+    uir_text_init(&expected, &session->allocator);
     describe_port(port, &expected);
     uir_status status = uir_text_status(&expected);
     if (status == UIR_STATUS_OK) {
@@ -371,9 +377,9 @@ static uir_status place_output(uir_call *call, uir_session *session, uint32_t in
                          "output '%s' takes %zu bytes, and the buffer bound to it has %zu", name, from->byte_size,
                          bound->capacity);
     if (from->byte_size) memmove(bound->data, from->data, from->byte_size);
-    UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, from->dtype, from->rank, from->shape,
-                                       bound->data, &tensor));
-    uir_status status = uir_datum_create_tensor(&session->model->context->allocator, tensor, &placed);
+    UIR_TRY(
+        uir_tensor_create_borrowed(&session->allocator, from->dtype, from->rank, from->shape, bound->data, &tensor));
+    uir_status status = uir_datum_create_tensor(&session->allocator, tensor, &placed);
     if (status != UIR_STATUS_OK) {
         uir_tensor_release(tensor);
         return status;
@@ -439,7 +445,7 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
 
 /* ---- what the caller holds, for the interpreter ---- */
 static uir_status wrap_held(uir_session *session) {
-    const uir_allocator *allocator = &session->model->context->allocator;
+    const uir_allocator *allocator = &session->allocator;
     for (uint32_t i = 0; i < session->model->input_count; i++) {
         const uir_bound_input *held = &session->held[i];
         uir_dtype dtype = session->model->inputs[i].port.dtype;
@@ -471,20 +477,26 @@ static void unwrap_held(uir_session *session) {
 }
 
 uir_status uir_session_run(uir_session *session) {
+    static const char *const what = "running the model";
     uir_call call;
+    uir_budget *budget = &session->budget;
     if (session->runtime) {
-        uir_status status = run_on_device(&session->call, session);
-        if (status == UIR_STATUS_CANCELLED) uir_runtime_forget_cancel(session->runtime);
-        return uir_call_flush(&session->call, status, "running the model");
+        uir_status status = uir_budget_begin(budget, what, NULL, uir_runtime_get_cancel(session->runtime));
+        if (status == UIR_STATUS_OK) status = run_on_device(&session->call, session);
+        status = uir_budget_end(budget, status, &session->call.diagnostics);
+        if (status == UIR_STATUS_CANCELLED || status == UIR_STATUS_LIMIT) uir_runtime_forget_cancel(session->runtime);
+        return uir_call_flush(&session->call, status, what);
     }
     uir_call_begin(&call, session->model->context);
     drop_outputs(session);
-    uir_status status = session->model->table->check_files(&call, session->model, true);
+    uir_status status = uir_budget_begin(budget, what, &session->cancel, NULL);
+    if (status == UIR_STATUS_OK) status = session->model->table->check_files(&call, session->model, true);
     if (status == UIR_STATUS_OK) status = wrap_held(session);
     if (status == UIR_STATUS_OK) status = session->model->table->interpret(&call, session);
     unwrap_held(session);
+    status = uir_budget_end(budget, status, &call.diagnostics);
     __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);
-    return uir_call_end(&call, status, "running the model");
+    return uir_call_end(&call, status, what);
 }
 
 void uir_session_cancel(uir_session *session) {
@@ -515,12 +527,11 @@ static uir_status wrap_output(uir_session *session, uint32_t index) {
     session->outputs[index] = NULL;
     if (output.strides) {
         element_walk w = {output.rank, output.shape, output.strides, (size_t)uir_dtype_bits(output.dtype) / 8};
-        UIR_TRY(
-            uir_tensor_create(&session->model->context->allocator, output.dtype, output.rank, output.shape, &tensor));
+        UIR_TRY(uir_tensor_create(&session->allocator, output.dtype, output.rank, output.shape, &tensor));
         copy_strided(&w, tensor->data, (char *)(uintptr_t)output.data, true);
     } else {
-        UIR_TRY(uir_tensor_create_borrowed(&session->model->context->allocator, output.dtype, output.rank, output.shape,
-                                           output.data, &tensor));
+        UIR_TRY(uir_tensor_create_borrowed(&session->allocator, output.dtype, output.rank, output.shape, output.data,
+                                           &tensor));
     }
     uir_status status = uir_value_wrap_tensor(session->model->context, tensor, &session->outputs[index]);
     if (status != UIR_STATUS_OK) uir_tensor_release(tensor);
@@ -555,8 +566,8 @@ static void run_nothing(void *user, uint32_t count, void (*task)(void *context, 
 static uir_status prepare_costing(uir_session *session) {
     const uir_runtime_options options = {.threads = session->threads, .parallel = run_nothing};
     if (!session->costing)
-        UIR_TRY(uir_runtime_create(session->model->package, &options, &session->model->context->allocator,
-                                   &session->call.diagnostics, &session->costing));
+        UIR_TRY(uir_runtime_create(session->model->package, &options, &session->allocator, &session->call.diagnostics,
+                                   &session->costing));
     for (uint32_t i = 0; i < session->model->output_count; i++) {
         const uir_bound_output *bound = &session->bound[i];
         UIR_TRY(bound->strided
@@ -629,8 +640,7 @@ uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_
     uir_roofline roofline = {0};
     uir_call_begin(&call, session->model->context);
     uir_status status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
-    if (status == UIR_STATUS_OK)
-        status = uir_cpu_measure_limits(&session->model->context->allocator, session->threads, &measured);
+    if (status == UIR_STATUS_OK) status = uir_cpu_measure_limits(&session->allocator, session->threads, &measured);
     roofline = (uir_roofline){.threads = session->threads,
                               .flops_per_second = measured.flops_per_second,
                               .bytes_per_second = measured.bytes_per_second};

@@ -4,7 +4,7 @@
 /* An input of that shape and without data; checked as one that is bound. */
 static uir_status take_shape(uir_call *call, const uir_session *session, size_t index, const uir_input_shape *shape,
                              uir_datum **out_datum) {
-    const uir_allocator *allocator = &session->model->context->allocator;
+    const uir_allocator *allocator = &session->allocator;
     const uir_port *port = &session->model->inputs[index].port;
     uint64_t count;
     size_t bytes;
@@ -59,7 +59,7 @@ static uir_status get_output_shape(uir_call *call, uir_session *session, const u
     if (port->kind != UIR_VALUE_TENSOR || !port->rank_known)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                          "output '%s' is no tensor of a rank that is known before a run", port->name);
-    uir_arena_init(&scratch, &model->context->allocator);
+    uir_arena_init(&scratch, &session->allocator);
     uir_datum **datums = uir_arena_allocate_array(&scratch, count + 1, sizeof(uir_datum *));
     const int64_t **dims = uir_arena_allocate_array(&scratch, count + 1, sizeof(int64_t *));
     uir_status status = datums && dims ? find_shape(call, session, shapes, (uint32_t)index, datums, dims, out_dims)

@@ -29,7 +29,13 @@ struct uir_arena_chunk {
 _Static_assert(sizeof(struct uir_arena_chunk) <= HEADER_SIZE, "the first block must be 64-byte aligned");
 
 void uir_arena_init(uir_arena *arena, const uir_allocator *allocator) {
-    *arena = (uir_arena){.allocator = *allocator};
+    *arena = (uir_arena){.allocator = *allocator, .budget = uir_budget_of(allocator)};
+}
+
+uir_status uir_arena_tell_budget(uir_arena *arena) {
+    uint32_t steps = arena->unspent;
+    arena->unspent = 0;
+    return uir_budget_spend(arena->budget, steps);
 }
 
 static void release_chunk(uir_arena *arena, uir_arena_chunk *chunk) {
@@ -99,7 +105,10 @@ static uir_arena_chunk *add_chunk(uir_arena *arena, size_t needed) {
 }
 
 void *uir_arena_allocate(uir_arena *arena, size_t size) {
+    enum { BYTES_A_STEP = 256 };
+    size_t steps = 1 + size / BYTES_A_STEP;
     if (size > PTRDIFF_MAX / 2) return NULL;
+    if (uir_arena_spend(arena, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX) != UIR_STATUS_OK) return NULL;
     size_t alignment = size >= 64 ? 64 : 16;
     size_t rounded = ((size ? size : 1) + 15) & ~(size_t)15;
     uir_arena_chunk *chunk = arena->chunks;

@@ -5,7 +5,7 @@
 #ifndef UIR_BASE_ARENA_H
 #define UIR_BASE_ARENA_H
 
-#include "base/allocator.h"
+#include "base/budget.h"
 
 typedef struct uir_arena_chunk uir_arena_chunk;
 
@@ -14,6 +14,8 @@ typedef struct uir_arena {
     uir_arena_chunk *chunks; /* newest first */
     uir_arena_chunk *spare;  /* at most one, kept when returning to a mark */
     size_t used;             /* bytes handed out, for statistics */
+    uir_budget *budget;      /* of the allocator; NULL: none */
+    uint32_t unspent;        /* steps that the budget does not know of yet */
 } uir_arena;
 
 /* A place to return to: everything allocated after it is forgotten. */
@@ -22,6 +24,9 @@ typedef struct uir_arena_mark {
     size_t chunk_used, used;
 } uir_arena_mark;
 
+/* Steps of work that the budget does not know of at most, and so what lies between two looks at it. */
+enum { UIR_ARENA_UNSPENT = 4096 };
+
 void uir_arena_init(uir_arena *arena, const uir_allocator *allocator);
 void uir_arena_deinit(uir_arena *arena);
 /* Forgets every allocation, keeps one chunk for reuse. */
@@ -29,6 +34,18 @@ void uir_arena_reset(uir_arena *arena);
 uir_arena_mark uir_arena_get_mark(const uir_arena *arena);
 /* Marks are returned to in the reverse order of taking them; a reset makes them all invalid. */
 void uir_arena_return_to(uir_arena *arena, uir_arena_mark mark);
+
+/* Steps of a loop that allocates nothing, or of much work each: CANCELLED once the operation, of which the arena's
+ * allocator is, has to stop. Allocating is a step as well. */
+uir_status uir_arena_tell_budget(uir_arena *arena);
+static inline uir_status uir_arena_spend(uir_arena *arena, uint32_t steps) {
+    if (steps < UIR_ARENA_UNSPENT - arena->unspent) {
+        arena->unspent += steps;
+        return UIR_STATUS_OK;
+    }
+    arena->unspent = steps < UIR_ARENA_UNSPENT ? arena->unspent + steps : steps;
+    return uir_arena_tell_budget(arena);
+}
 
 /* Zeroed, 16-byte aligned (64 when size >= 64). NULL when memory is exhausted or count * size overflows. */
 void *uir_arena_allocate(uir_arena *arena, size_t size);

@@ -86,6 +86,9 @@ uir_status uir_file_take(int descriptor, bool copy, const uir_allocator *allocat
                      .modified_ns = about.st_mtim.tv_nsec};
     *out_why = "out of memory";
     if (file.size > SIZE_MAX / 2) return UIR_STATUS_OUT_OF_MEMORY;
+    *out_why = "more bytes than may be read";
+    if (!uir_budget_add_file(uir_budget_of(allocator), file.size)) return UIR_STATUS_LIMIT;
+    *out_why = "out of memory";
     if (file.size && !copy && is_private(&about)) {
         void *map = mmap(NULL, (size_t)file.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         file.mapped = map != MAP_FAILED; /* a file system may have no maps */

@@ -8,13 +8,14 @@ enum { STEPS = 64, MOST_CHANGES = UIR_PROGRESS_MOST_CALLS - STEPS - 3 };
 static const double almost = 1 - 1.0 / STEPS; /* 1 is the end's */
 
 static bool is_asked_to_stop(const uir_operation *o) {
-    return o->stopped || (o->cancel && __atomic_load_n(o->cancel, __ATOMIC_RELAXED));
+    return o->stopped || uir_budget_is_over(o->budget) || (o->cancel && __atomic_load_n(o->cancel, __ATOMIC_RELAXED));
 }
 
 uir_status uir_progress_tell(uir_progress progress, const char *stage, double fraction) {
     uir_operation *o = progress.operation;
     if (!o) return UIR_STATUS_OK;
     if (is_asked_to_stop(o)) return UIR_STATUS_CANCELLED;
+    uir_budget_enter(o->budget, stage);
     if (!o->tell) return UIR_STATUS_OK;
     double part = fraction > 0 ? fraction < 1 ? fraction : 1 : 0,
            whole = progress.begin + part * (progress.end - progress.begin);

@@ -13,6 +13,7 @@ typedef struct uir_operation {
     bool (*tell)(void *user, const char *stage, double fraction); /* true: stop; NULL: nobody listens */
     void *user;
     const volatile bool *cancel; /* set by whoever wants it to stop; NULL: nobody does */
+    uir_budget *budget;          /* told of the stages, and asked; NULL: none */
     /* What was told; zero at first. */
     const char *stage;
     double fraction;

@@ -283,6 +283,7 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
 
 static uir_status decompose_node(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph) {
     uir_location location = node_location(d, node);
+    uir_budget_at(d->scratch->budget, location.node, location.op);
     if (++d->work > d->work_limit)
         return uir_error(d->diagnostics, UIR_STATUS_LIMIT, &location,
                          "nested subgraphs are decomposed too many times (over %llu nodes)",

@@ -77,10 +77,47 @@ static bool is_small(uir_decomposer *d, const uir_node_info *node) {
     return true;
 }
 
+/* Of a node whose dims are all constant; what decides structure is so small that it is always worth it. */
+static void count_work(const uir_module *module, const uir_node_info *node, uir_tensor *const *inputs,
+                       uint64_t *out_work, uint64_t *out_bytes) {
+    enum { ALWAYS = 4096 };
+    const uir_op_row *row = uir_op_get_row(node->op);
+    uint64_t made = 0, read = 0, each = 1, count;
+    *out_bytes = 0;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uir_type *type = uir_value_type(module, node->outputs[i]);
+        size_t size;
+        if (!uir_type_element_count(module, type, &count)) continue;
+        made += count;
+        if (uir_dtype_storage_size(type->dtype, count, &size)) *out_bytes += size;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) read += inputs[i] ? inputs[i]->element_count : 0;
+    if ((row->traits & UIR_TRAIT_CONTRACTION) && inputs[0]->rank && inputs[1]->rank && inputs[1]->element_count) {
+        /* Each element of the result is a sum over the right operand without its own axis. */
+        uint32_t axis = node->op == UIR_OP_MATMUL ? inputs[0]->rank - 1 : 0;
+        each = node->op == UIR_OP_MATMUL ? (uint64_t)inputs[0]->shape[axis]
+                                         : inputs[1]->element_count / (uint64_t)inputs[1]->shape[axis];
+    }
+    const uir_attribute *window = uir_node_find_attribute(module, node, "window");
+    for (uint32_t i = 0; window && i < window->count; i++) {
+        int64_t extent = 1;
+        if (uir_dim_is_const(module->dims, window->value.dims[i], &extent) && extent > 0 &&
+            __builtin_mul_overflow(each, (uint64_t)extent, &each))
+            each = UINT64_MAX;
+    }
+    if (__builtin_mul_overflow(made, each, out_work) || *out_work > UINT64_MAX - read) *out_work = UINT64_MAX - read;
+    *out_work += read;
+    if (*out_work <= ALWAYS) *out_work = *out_bytes = 0;
+}
+
 uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocator *allocator, uir_node_id id,
                                      uir_tensor *const *inputs, uir_arena *scratch, uir_tensor **out_outputs) {
     const uir_node_info *node = uir_node_get(module, id);
     uir_datum **operands, **results;
+    uint64_t work, bytes;
+    uir_budget_at(module->arena.budget, uir_string_text(&module->strings, node->name), uir_op_said_name(node->op));
+    count_work(module, node, inputs, &work, &bytes);
+    if (!uir_budget_take_fold(uir_budget_of(allocator), work, bytes)) return UIR_STATUS_OK;
     UIR_TRY_ALLOCATE(operands, uir_arena_allocate_array(scratch, node->input_count + 1u, sizeof *operands));
     UIR_TRY_ALLOCATE(results, uir_arena_allocate_array(scratch, node->output_count + 1u, sizeof *results));
     uir_status status = UIR_STATUS_OK;
@@ -92,7 +129,7 @@ uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocat
     }
     if (status == UIR_STATUS_OK) {
         status = uir_node_interpret(module, allocator, NULL, id, operands, results);
-        if (status != UIR_STATUS_OK && status != UIR_STATUS_OUT_OF_MEMORY) status = UIR_STATUS_OK;
+        if (status != UIR_STATUS_OUT_OF_MEMORY && status != UIR_STATUS_CANCELLED) status = UIR_STATUS_OK;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (!results[i]) continue;

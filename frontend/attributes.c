@@ -147,6 +147,11 @@ static uir_status read_floats(uir_importer *importer, const UirOnnx__AttributePr
 static uir_status read_graph(uir_importer *importer, uir_graph_id parent, const UirOnnx__GraphProto *proto,
                              uir_attribute *out) {
     const char *name;
+    uir_budget *budget = importer->scratch.budget;
+    uint64_t depth = 0;
+    for (uir_graph_id outer = parent; outer.id; outer = uir_graph_get(importer->module, outer)->parent) depth++;
+    if (depth > uir_budget_get_limit(budget, UIR_LIMIT_DEPTH))
+        return uir_budget_refuse(budget, UIR_LIMIT_DEPTH, 0, importer->diagnostics, NULL);
     UIR_TRY(uir_import_text(importer, UIR_PROTO_BYTES(proto, name), &importer->scratch, &name));
     UIR_TRY(uir_module_add_graph(importer->module, parent, name, &out->value.graph));
     return uir_import_graph(importer, out->value.graph, proto, NULL, NULL);

@@ -87,6 +87,8 @@ static uir_status open_source(uir_importer *importer, const uir_onnx_source *sou
         importer->tensors.data = mapped.data;
         importer->tensors.size = mapped.size;
         importer->tensors.borrow = true;
+    } else {
+        (void)uir_budget_add_file(uir_budget_of(importer->allocator), source->size);
     }
     uir_folders_source folders = {source->external_data, source->folder, source->path};
     return uir_storage_open_folders(storage, importer->diagnostics, &folders);

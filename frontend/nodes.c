@@ -147,6 +147,14 @@ static uir_status bind_outputs(uir_importer *importer, const UirOnnx__NodeProto 
     return UIR_STATUS_OK;
 }
 
+static uir_status count_node(uir_importer *importer, const uir_location *place) {
+    uir_budget *budget = importer->scratch.budget;
+    uint64_t count = importer->module->nodes.count; /* [0] is none */
+    uir_budget_at(budget, place->node, place->op);
+    if (count <= uir_budget_get_limit(budget, UIR_LIMIT_NODES)) return UIR_STATUS_OK;
+    return uir_budget_refuse(budget, UIR_LIMIT_NODES, 0, importer->diagnostics, place);
+}
+
 static uir_status import_node(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node) {
     uir_location place;
     uir_import_function *function;
@@ -154,6 +162,7 @@ static uir_status import_node(uir_importer *importer, uir_graph_id graph, const 
     bool good = true;
     UIR_TRY(uir_import_spend(importer, 1 + node->n_input + node->n_output + attribute_work(node)));
     UIR_TRY(uir_import_place(importer, node, &place));
+    UIR_TRY(count_node(importer, &place));
     UIR_TRY(uir_import_find_function(importer, node, &function));
     if (function) return uir_import_call(importer, graph, node, function, &place);
     if (node->n_input > UINT32_MAX || node->n_output > UINT32_MAX) return UIR_STATUS_LIMIT;

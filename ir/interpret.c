@@ -166,6 +166,7 @@ uir_status uir_call_create(uir_call *call, uint32_t index, uir_dtype dtype, uint
     uint64_t count;
     if (!uir_shape_element_count(shape, rank, &count))
         return uir_call_fail(call, UIR_STATUS_LIMIT, "the result has too many elements");
+    UIR_TRY(uir_budget_check_elements(call->interpreter->arena.budget, count, call->interpreter->diagnostics));
     uir_tensor *tensor;
     uir_status status = uir_tensor_create(call->allocator, dtype, rank, shape, &tensor);
     size_t bytes;
@@ -192,7 +193,7 @@ uir_tensor *uir_call_take(uir_call *call, uint32_t index) {
 
 bool uir_call_cancelled(const uir_call *call) {
     const volatile bool *cancel = call->interpreter->options.cancel;
-    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || uir_budget_is_over(call->interpreter->arena.budget);
 }
 
 uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena)) {
@@ -473,6 +474,10 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
     bool inline_last[INLINE_OPERANDS];
     uir_datum **inputs = inline_inputs, **outputs = inline_outputs;
     bool *last_use = inline_last;
+    if (interpreter->arena.budget)
+        uir_budget_at(interpreter->arena.budget, uir_string_text(&module->strings, node->name),
+                      uir_op_said_name(node->op));
+    if (uir_budget_is_over(interpreter->arena.budget)) return UIR_STATUS_CANCELLED;
     if (interpreter->options.cancel && __atomic_load_n(interpreter->options.cancel, __ATOMIC_RELAXED))
         return UIR_STATUS_CANCELLED;
     const uir_allocator *allocator = &interpreter->allocator;

@@ -34,7 +34,7 @@ static uir_status size_of_shape(uir_runtime *r, uint32_t step, uint32_t tensor, 
     uint64_t count;
     if (uir_shape_element_count(shape, uir_rt_rank(r, tensor), &count) &&
         uir_dtype_storage_size((uir_dtype)r->plan->tensors[tensor].dtype, count, out))
-        return UIR_STATUS_OK;
+        return uir_budget_check_elements(uir_budget_of(&r->allocator), count, r->diagnostics);
     return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "its result is too large");
 }
 

@@ -6,7 +6,7 @@
 
 /* A launch whose tensors are smaller than this runs on the caller: waking threads would take longer. Bytecode is slower
  * and is worth it sooner. */
-enum { SMALL_NATIVE_BYTES = 64 << 10, SMALL_BYTES = 4 << 10, CHUNKS_PER_THREAD = 4 };
+enum { SMALL_NATIVE_BYTES = 64 << 10, SMALL_BYTES = 4 << 10, CHUNKS_PER_THREAD = 4, CHUNK_BYTES = 256 << 10 };
 
 static const uir_plan_kernel *kernel_of(const uir_runtime *r, uint32_t step) {
     return &r->plan->kernels[r->plan->steps[step].target];
@@ -314,11 +314,13 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     phase_job job = {
         .r = r, .launch = l, .step = step, .phase = phase, .total = total, .chunk = total - begin, .next = begin};
     if (total == begin) return UIR_STATUS_OK;
+    /* Slices so small that a wish to stop is heard soon, and so large that their number costs nothing. */
+    uint64_t slices = l->bytes / CHUNK_BYTES, even = threads > 1 ? (uint64_t)threads * CHUNKS_PER_THREAD : 1;
+    if (slices < even) slices = even;
+    job.chunk = slices < (uint64_t)(total - begin) ? (total - begin) / (int64_t)slices : 1;
     if (threads < 2) {
         run_part(&job, 0);
     } else {
-        job.chunk = (total - begin) / ((int64_t)threads * CHUNKS_PER_THREAD);
-        if (job.chunk < 1) job.chunk = 1;
         if (r->options.parallel)
             r->options.parallel(r->options.parallel_user, threads, run_part, &job);
         else

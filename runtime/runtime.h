@@ -172,6 +172,8 @@ uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, ui
 void uir_runtime_cancel(uir_runtime *runtime);
 /* Forgets a wish to stop that came before the run. */
 void uir_runtime_forget_cancel(uir_runtime *runtime);
+/* The flag that uir_runtime_cancel sets; as long as the runtime lives. */
+volatile bool *uir_runtime_get_cancel(uir_runtime *runtime);
 /* Plans the memory for the inputs' shapes, which may be set with data NULL, without running; bytes of the arena. Dims
  * that are learned in a run are not in it. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);

@@ -372,6 +372,10 @@ void uir_runtime_cancel(uir_runtime *r) {
     __atomic_store_n(&r->cancel, true, __ATOMIC_RELAXED);
 }
 
+volatile bool *uir_runtime_get_cancel(uir_runtime *r) {
+    return &r->cancel;
+}
+
 void uir_runtime_forget_cancel(uir_runtime *r) {
     __atomic_store_n(&r->cancel, false, __ATOMIC_RELAXED);
 }

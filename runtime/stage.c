@@ -178,6 +178,7 @@ static uir_status evaluate_tensor(uir_runtime *r, uint32_t tensor, int64_t *shap
     if (!uir_shape_element_count(shape, t->extents.count, out_count) ||
         !uir_dtype_storage_size((uir_dtype)t->dtype, *out_count, out_bytes))
         return fail_tensor(r, tensor, "a tensor is too large for these dims");
+    UIR_TRY(uir_budget_check_elements(uir_budget_of(&r->allocator), *out_count, r->diagnostics));
     return UIR_STATUS_OK;
 }
 

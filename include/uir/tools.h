@@ -69,6 +69,7 @@ typedef struct uir_model_check_options {
     /* As for loading: how far the check is. May be NULL. */
     bool (*progress)(void *user, const char *stage, double fraction);
     bool all; /* large kernels too go through the interpreters of loops and iGraphs */
+    const uir_limits *limits; /* of the whole check; NULL: defaults */
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,

@@ -183,6 +183,46 @@ UIR_API void uir_context_clear_messages(uir_context *context);
 UIR_API void uir_context_set_message_callback(uir_context *context,
                                               void (*hear)(void *user, const uir_message *message), void *user);
 
+/* ---- limits -------------------------------------------------------------------------------------------------- */
+#define UIR_NO_LIMIT UINT64_MAX
+/* The members of uir_limits, in their order: UIR_LIMIT(constant, field, option, scale, base, per_byte, what, help). The
+ * command line tools have --limit-OPTION, times `scale`; the default is `base` and `per_byte` for each byte of the files
+ * that are read. */
+#define UIR_LIMIT_TABLE(UIR_LIMIT)                                                                                     \
+    UIR_LIMIT(MILLISECONDS, milliseconds, "seconds", 1000, UIR_NO_LIMIT, 0, "time",                                    \
+              "ends a load, with its compile, or a run, after so long")                                                \
+    UIR_LIMIT(MEMORY, memory, "memory", 1, 2ull << 30, 16, "bytes of memory", "alive at once, as in 500M or 8G")       \
+    UIR_LIMIT(FILE_BYTES, file_bytes, "file-bytes", 1, 1ull << 44, 0, "bytes of files",                                \
+              "of all files that a load reads")                                                                        \
+    UIR_LIMIT(NODES, nodes, "nodes", 1, 1ull << 20, 0, "nodes", "of a model")                                          \
+    UIR_LIMIT(DEPTH, depth, "depth", 1, 100, 0, "graphs in graphs", "of graphs in graphs, 100 at most")                \
+    UIR_LIMIT(KERNELS, kernels, "kernels", 1, 1ull << 16, 0, "different kernels", "different ones of a model")         \
+    UIR_LIMIT(WORK, work, "work", 1, UIR_NO_LIMIT, 0, "steps of the compiler",                                         \
+              "steps of the compiler, some 10 million a second, the same on every machine")                            \
+    UIR_LIMIT(FOLD_WORK, fold_work, "fold-work", 1, 1ull << 28, 64, "operations on constants",                         \
+              "operations on constants at load; those beyond are left to each run")                                    \
+    UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
+              "of constants computed at load, likewise")                                                               \
+    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")
+/* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is the
+ * default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and a
+ * message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
+typedef struct uir_limits {
+    size_t struct_size;
+    uint64_t milliseconds; /* wall time, of a load with the compile of its kernels; default: none */
+    uint64_t memory;       /* bytes alive at once of all that is allocated; default: 2 GiB and 16 for each byte of the model's
+                              files, or the package; of sessions: none */
+    uint64_t file_bytes;   /* of all files that are read; default: 16 TiB */
+    uint64_t nodes;        /* of the model, functions inlined and bodies with them; default: 2^20 */
+    uint64_t depth;        /* of graphs in graphs; default and greatest: 100 */
+    uint64_t kernels;      /* different ones; default: 2^16 */
+    uint64_t work;         /* steps of the compiler, each some 100 ns; the same on every machine; default: none */
+    uint64_t fold_work;    /* operations on constants that are done once for all runs; what is beyond is left to each run;
+                              default: 2^28 and 64 for each byte of the model's files */
+    uint64_t fold_bytes;   /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
+    uint64_t elements;     /* of one value; default: 2^40 */
+} uir_limits;
+
 /* ---- values -------------------------------------------------------------------------------------------------- */
 typedef enum uir_value_kind { UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL } uir_value_kind;
 
@@ -306,6 +346,7 @@ typedef struct uir_model_options {
      * file that was cut or written to is BAD_FILE. True: they are always copied, as is what the cache has, and what
      * becomes of them later is nothing to the model. */
     bool no_map;
+    const uir_limits *limits; /* NULL: defaults; copied */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -334,6 +375,8 @@ typedef struct uir_package_open_options {
     bool trusted;       /* native code in the package may run in this process; else the VM runs its kernels */
     const char *device; /* "cpu" or "vm"; NULL: "cpu" */
     bool no_map;        /* as in uir_model_options */
+    const uir_limits *limits; /* of the opening; NULL: defaults */
+    const volatile bool *cancel; /* as in uir_model_options, of the opening */
 } uir_package_open_options;
 
 /* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it holds of
@@ -356,6 +399,7 @@ typedef struct uir_package_write_options {
     const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
     const char *external_data;   /* as in uir_model_options */
     bool no_map;                 /* likewise */
+    const uir_limits *limits;    /* NULL: defaults */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -500,6 +544,7 @@ typedef struct uir_session_options {
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
     void *parallel_user;
     bool trace; /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
+    const uir_limits *limits; /* of each run, and of the memory that the session holds; NULL: defaults; copied */
 } uir_session_options;
 
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,

@@ -119,7 +119,8 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .cancel = &cancelled,
                                        .tolerance = stated ? &tolerance : NULL,
                                        .external_data = options->external_data,
-                                       .no_map = options->no_map};
+                                       .no_map = options->no_map,
+                                       .limits = &options->limits};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

@@ -159,7 +159,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .progress = show_check_progress,
                                      .user = (void *)(uintptr_t)options,
                                      .external_data = options->external_data,
-                                     .no_map = options->no_map};
+                                     .no_map = options->no_map,
+                                     .limits = &options->limits};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -255,7 +256,8 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     report_facts facts = {options->model, options->device ? options->device : "cpu", wait_ms, 0, true};
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
-                                           .trace = options->trace != NULL};
+                                           .trace = options->trace != NULL,
+                                           .limits = &options->limits};
     uir_status status = case_folders(options, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
     size_t cases = facts.cases = count ? count : 1;
@@ -329,7 +331,8 @@ static uir_status show_plan(uir_context *context, uir_model *model, const run_op
     uir_cost cost = {.struct_size = sizeof cost};
     uir_roofline limits = {.struct_size = sizeof limits};
     uir_session_options session_options = {.struct_size = sizeof session_options,
-                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024)};
+                                           .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
+                                           .limits = &options->limits};
     uir_status status = uir_session_create(model, &session_options, &session);
     if (status == UIR_STATUS_OK) status = case_cost(context, model, session, options, &cost);
     if (status == UIR_STATUS_OK) status = uir_session_measure_roofline(session, &limits);
@@ -396,8 +399,12 @@ static uir_status check_options(const run_options *options) {
 
 static uir_status load(uir_context *context, const run_options *options, bool package,
                        const uir_model_options *model_options, uir_model **out_model) {
-    uir_package_open_options open_options = {
-        .struct_size = sizeof open_options, .trusted = options->trusted, .device = options->device, .no_map = options->no_map};
+    uir_package_open_options open_options = {.struct_size = sizeof open_options,
+                                             .trusted = options->trusted,
+                                             .device = options->device,
+                                             .no_map = options->no_map,
+                                             .limits = &options->limits,
+                                             .cancel = &cancelled};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
         return UIR_STATUS_UNSUPPORTED;
@@ -525,7 +532,8 @@ static uir_status run(const run_options *options) {
                                        .progress = show_progress,
                                        .progress_user = &debug,
                                        .debug = &debugged,
-                                       .cancel = &cancelled};
+                                       .cancel = &cancelled,
+                                       .limits = &options->limits};
     model_options.describe = options->info;
     model_options.device = options->can_run || options->reduce || options->info ? "interpreter" : options->device;
     model_options.wait = options->no_vm;

@@ -15,7 +15,8 @@ typedef enum option_kind {
     KIND_LIST,
     KIND_REAL,
     KIND_COUNT,
-    KIND_SIZE
+    KIND_SIZE,
+    KIND_LIMIT
 } option_kind;
 
 typedef struct option_row {
@@ -25,6 +26,7 @@ typedef struct option_row {
     size_t has_offset; /* of has_FIELD; the field itself for kinds without one */
     const char *help;
     const char *lacks; /* why this program cannot do it; NULL: it can */
+    uint64_t scale;    /* of a limit: units of the field in one of the option */
 } option_row;
 
 #define HAS_FLAG(field)   offsetof(run_options, field)
@@ -37,13 +39,17 @@ typedef struct option_row {
 #define HAS_SIZE(field)   offsetof(run_options, has_##field)
 static const option_row rows[] = {
 #define ROW(long_name, argument, kind, field, help, lacks)                                                             \
-    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacks},
+    {long_name, argument, KIND_##kind, offsetof(run_options, field), HAS_##kind(field), help, lacks, 0},
 #define OPTION(long_name, argument, kind, field, help) ROW(long_name, argument, kind, field, help, NULL)
 #define COMPILER_OPTION(long_name, argument, kind, field, help)                                                        \
     ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_COMPILER)
 #define JSON_OPTION(long_name, argument, kind, field, help)                                                            \
     ROW(long_name, argument, kind, field, help, PROGRAM_LACKS_JSON)
+#define LIMIT_ROW(constant, field, option, scale, base, per_byte, what, help)                                          \
+    {"limit-" option, "N|none", KIND_LIMIT, offsetof(run_options, limits.field), 0, help, NULL, scale},
 #include PROGRAM_OPTIONS
+    UIR_LIMIT_TABLE(LIMIT_ROW)
+#undef LIMIT_ROW
 #undef OPTION
 #undef COMPILER_OPTION
 #undef JSON_OPTION
@@ -89,6 +95,25 @@ bool parse_real(const char *text, double *out_value) {
     if (end == text || *end || value != value) return false;
     *out_value = value;
     return true;
+}
+
+/* A size, or a number times `scale`; "none". */
+static bool parse_limit(const char *text, uint64_t scale, uint64_t *out_value) {
+    int64_t size;
+    double number;
+    if (!strcmp(text, "none")) {
+        *out_value = UIR_NO_LIMIT;
+        return true;
+    }
+    if (scale == 1) {
+        if (!parse_size(text, &size)) return false;
+        *out_value = (uint64_t)size;
+    } else {
+        if (!parse_real(text, &number) || !(number > 0) || number > 1e9) return false;
+        number *= (double)scale;
+        *out_value = number < 1 ? 1 : (uint64_t)number;
+    }
+    return *out_value > 0;
 }
 
 /* Levenshtein distance; long words never match. */
@@ -180,6 +205,10 @@ static uir_status set_field(run_options *options, const option_row *row, const c
         complain("try " PROGRAM " --help", "--%s needs a number of bytes such as 500M or 8G, not '%s'", row->name,
                  value);
         return UIR_STATUS_INVALID_ARGUMENT;
+    case KIND_LIMIT:
+        if (parse_limit(value, row->scale, (uint64_t *)(void *)field)) return UIR_STATUS_OK;
+        complain("try " PROGRAM " --help", "--%s needs a number above 0, or none, not '%s'", row->name, value);
+        return UIR_STATUS_INVALID_ARGUMENT;
     }
     complain(NULL, "--%s needs a number that is not negative, not '%s'", row->name, value);
     return UIR_STATUS_INVALID_ARGUMENT;
@@ -194,6 +223,7 @@ static const option_row *find_row(const char *name, size_t length) {
 
 uir_status options_parse(int argc, char **argv, run_options *out_options) {
     memset(out_options, 0, sizeof *out_options);
+    UIR_INIT(&out_options->limits);
     bool only_names = false;
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];

@@ -25,6 +25,7 @@ typedef struct option_list {
 #define FIELD_SIZE(name) FIELD_COUNT(name) /* bytes */
 typedef struct run_options {
     const char *model;
+    uir_limits limits; /* --limit-... */
 #define OPTION(long_name, argument, kind, field, help) FIELD_##kind(field)
 #include PROGRAM_OPTIONS
 #undef OPTION

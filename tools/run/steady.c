@@ -220,7 +220,8 @@ uir_status steady_measure_sessions(uir_model *model, const run_options *options,
     size_t count = (size_t)options->sessions;
     uint32_t cores = (uint32_t)(result->statistics.threads / count);
     uint32_t threads = options->threads ? (uint32_t)result->statistics.threads : cores ? cores : 1;
-    uir_session_options session_options = {.struct_size = sizeof session_options, .threads = threads};
+    uir_session_options session_options = {
+        .struct_size = sizeof session_options, .threads = threads, .limits = &options->limits};
     gate g = {
         .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .count = count, .options = options};
     lane *lanes = calloc(count, sizeof *lanes);
