@@ -71,10 +71,7 @@ void uir_context_clear_messages(uir_context *context) {
 /* ---- calls ---- */
 
 uir_status uir_api_take_limits(uir_diagnostics *diagnostics, const uir_limits *given, uir_limits *out_limits) {
-    enum { GREATEST_DEPTH = 100 }; /* which stages that go down by themselves have the stack for */
-    UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_limits, given, out_limits));
-    if (out_limits->depth > GREATEST_DEPTH) out_limits->depth = GREATEST_DEPTH;
-    return UIR_STATUS_OK;
+    return UIR_STRUCT_TAKE(diagnostics, uir_limits, given, out_limits);
 }
 
 void uir_call_begin(uir_call *call, uir_context *context) {

@@ -28,6 +28,9 @@ static void init_limits(uir_budget *budget, const uir_limits *limits) {
         budget->is_default[i] = !given[i];
         budget->limits[i] = given[i] ? given[i] : rows[i].base;
     }
+    /* Stages go down by themselves, and have the stack for so many. */
+    uint64_t *depth = &budget->limits[UIR_LIMIT_DEPTH];
+    if (*depth > rows[UIR_LIMIT_DEPTH].base) *depth = rows[UIR_LIMIT_DEPTH].base;
 }
 
 void uir_budget_init(uir_budget *budget, const uir_allocator *under, const uir_limits *limits) {

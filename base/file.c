@@ -43,10 +43,12 @@ static bool is_private(const struct stat *about) {
     return about->st_uid == geteuid() && !(about->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static uir_status copy_bytes(int descriptor, uint64_t size, char *bytes, const char **out_why) {
+static uir_status copy_bytes(int descriptor, uint64_t size, char *bytes, uir_budget *budget, const char **out_why) {
+    enum { PART = 16 << 20 };
     uint64_t done = 0;
     while (done < size) {
-        size_t part = size - done > (uint64_t)1 << 30 ? (size_t)1 << 30 : (size_t)(size - done);
+        size_t part = size - done > PART ? PART : (size_t)(size - done);
+        if (uir_budget_is_over(budget)) return UIR_STATUS_CANCELLED;
         ssize_t got = pread(descriptor, bytes + done, part, (off_t)done);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
@@ -62,7 +64,7 @@ static uir_status copy_file(int descriptor, const uir_allocator *allocator, uir_
     char *bytes = uir_allocate(allocator, (size_t)file->size);
     *out_why = "out of memory";
     if (!bytes) return UIR_STATUS_OUT_OF_MEMORY;
-    uir_status status = copy_bytes(descriptor, file->size, bytes, out_why);
+    uir_status status = copy_bytes(descriptor, file->size, bytes, uir_budget_of(allocator), out_why);
     file->data = bytes;
     if (status != UIR_STATUS_OK) uir_release(allocator, bytes, (size_t)file->size);
     return status;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    ROWS = 4,    /* of a register block */
-    DEPTH = 256, /* summed in one go: partial sums keep f32 accurate, a panel's part stays in the first cache */
+    ROWS = 4,           /* of a register block */
+    DEPTH = 256,        /* summed in one go: partial sums keep f32 accurate, a panel's part stays in the first cache */
+    MOST_JOB = 1 << 29, /* multiply-adds of a job */
     DIRECT_COLUMNS = 512, /* of a block without packing */
     PANEL_BYTES = 1 << 19 /* packed at a time, for the second cache */
 };
@@ -89,6 +90,10 @@ static uir_status run_contraction(uir_call *call, contraction *t, const contract
         int64_t parts = (int64_t)((2 * threads + jobs - 1) / jobs);
         t->row_block = ((t->m + parts - 1) / parts + ROWS - 1) / ROWS * ROWS;
     }
+    /* No job so large that a wish to stop waits for it. */
+    int64_t most = MOST_JOB / t->k / (t->n < t->column_block ? t->n : t->column_block) / ROWS * ROWS;
+    if (most < ROWS) most = ROWS;
+    if (t->row_block > most) t->row_block = most;
     t->row_blocks = (t->m + t->row_block - 1) / t->row_block;
     jobs *= (uint64_t)t->row_blocks;
     uint64_t cost = (uint64_t)(t->batches * t->n) * (uint64_t)t->m * (uint64_t)t->k;

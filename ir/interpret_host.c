@@ -138,6 +138,7 @@ typedef struct suppression {
     int64_t batches, classes, boxes, most;
     float iou, score;
     bool has_score, center;
+    const uir_call *call;
     int64_t *order, *chosen; /* of one class: 2 * boxes to sort in, boxes */
     uir_vector(int64_t) found;
 } suppression;
@@ -157,6 +158,7 @@ static uir_status suppress_class(suppression *s, uir_arena *arena, const float *
     for (int64_t i = 0; i < candidates && chosen < s->most; i++) {
         uir_box candidate = uir_box_load(boxes + s->order[i] * 4, s->center);
         bool kept = true;
+        if (uir_call_cancelled(s->call)) return UIR_STATUS_CANCELLED;
         for (int64_t c = 0; c < chosen && kept; c++)
             kept = !uir_box_overlap(candidate, uir_box_load(boxes + s->chosen[c] * 4, s->center), s->iou);
         if (!kept) continue;
@@ -171,7 +173,7 @@ static uir_status suppress_class(suppression *s, uir_arena *arena, const float *
 uir_status uir_interpret_non_max_suppression(uir_call *call) {
     const uir_tensor *boxes = uir_call_tensor(call, 0), *scores = uir_call_tensor(call, 1);
     const uir_tensor *iou = uir_call_tensor(call, 3), *score = uir_call_tensor(call, 4);
-    suppression s = {.batches = scores->shape[0], .classes = scores->shape[1], .boxes = scores->shape[2]};
+    suppression s = {.call = call, .batches = scores->shape[0], .classes = scores->shape[1], .boxes = scores->shape[2]};
     if (boxes->shape[2] != 4 || boxes->shape[0] != s.batches || boxes->shape[1] != s.boxes)
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "boxes are not [batch, n, 4] for scores [batch, classes, n]");
     if (!s.boxes) s.batches = 0; /* no elements, no work, however many batches and classes of none there are */

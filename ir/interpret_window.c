@@ -41,7 +41,9 @@ uir_status uir_window_map_init(uir_call *call, const uir_tensor *x, const int64_
 }
 
 /* Results of one channel of one image; x in the compute type. */
+enum { POLL_MASK = 255 }; /* windows' elements between looks at whether the run is still wanted */
 typedef struct pooling {
+    const uir_call *call;
     const window_map *map;
     const void *x;
     void *result;  /* of the accumulator's type */
@@ -58,6 +60,7 @@ typedef struct pooling {
             for (int64_t i = 0; i < map->row_length; i++) target[i] = start;                                           \
             for (int64_t w = 0; w < map->window_size; w++) {                                                           \
                 row_view view;                                                                                         \
+                if (!(w & POLL_MASK) && uir_call_cancelled(p->call)) return;                                           \
                 if (!view_row(map, row, w, 0, map->row_length, &view)) continue;                                       \
                 const type *source = image + view.source;                                                              \
                 wide *sums = target + view.first;                                                                      \
@@ -108,7 +111,7 @@ uir_status uir_interpret_window(uir_call *call) {
     UIR_TRY(uir_call_create(call, 0, x->dtype, x->rank, shape, &result));
     if (!result->element_count) return UIR_STATUS_OK;
     uir_dtype compute = uir_compute_dtype(x->dtype);
-    pooling p = {.map = &map};
+    pooling p = {.call = call, .map = &map};
     if (compute == UIR_DTYPE_I64) p.least = uir_dtype_integer_min(x->dtype);
     uir_dtype wide = choose(call->node->op, compute, &p);
     if (wide != x->dtype) UIR_TRY(uir_tensor_create(call->allocator, wide, x->rank, shape, &sums));

@@ -261,13 +261,18 @@ static void list_stages(void) {
 }
 
 static uir_status run(const opt_options *options) {
-    uir_allocator allocator = uir_allocator_system();
+    uir_allocator system = uir_allocator_system();
+    uir_budget budget;
     uir_diagnostics diagnostics;
+    uir_budget_init(&budget, &system, &options->limits);
+    uir_allocator allocator = uir_budget_allocator(&budget);
     work w = {options, &allocator, &diagnostics, NULL, 0};
     size_t n = strlen(options->file);
-    uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = UIR_STATUS_OK;
-    if (n > 5 && !strcmp(options->file + n - 5, ".onnx")) {
+    uir_diagnostics_init(&diagnostics, &system);
+    uir_status status = uir_budget_begin(&budget, "working on the file", NULL, &opt_stop.cancel);
+    if (status != UIR_STATUS_OK) {
+        /* There is no thread to watch the time. */
+    } else if (n > 5 && !strcmp(options->file + n - 5, ".onnx")) {
         status = opt_options_check(options, (options->run ? OPT_RUN_MODEL : OPT_PRINT_MODEL) |
                                                 (options->run && options->kernel ? OPT_RUN_KERNEL : 0));
         if (status == UIR_STATUS_OK) status = opt_run_module(options, NULL, 0, &allocator, &diagnostics);
@@ -275,6 +280,7 @@ static uir_status run(const opt_options *options) {
         status = opt_read_file(options->file, &w.text, &w.length);
         if (status == UIR_STATUS_OK) status = run_text(&w);
     }
+    status = uir_budget_end(&budget, status, &diagnostics);
     if (status != UIR_STATUS_OK && !caught_signal && !diagnostics.count && status != UIR_STATUS_INVALID_ARGUMENT &&
         status != UIR_STATUS_DIFFERENT && status != UIR_STATUS_NOT_FOUND && status != UIR_STATUS_BAD_DATA &&
         status != UIR_STATUS_IO_FAILED) {
@@ -283,6 +289,7 @@ static uir_status run(const opt_options *options) {
     opt_report(&diagnostics);
     free(w.text);
     uir_diagnostics_deinit(&diagnostics);
+    uir_budget_deinit(&budget);
     return status;
 }
 

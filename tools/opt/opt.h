@@ -23,7 +23,8 @@ typedef struct opt_options {
     int64_t random, threads;
     double seconds;
     bool run, check, time, no_map, list, version, help;
-    uint32_t given; /* a bit for each row of the table that was on the command line */
+    uir_limits limits;
+    uint64_t given; /* a bit for each row of the table that was on the command line */
 } opt_options;
 
 /* What a call does, and to what: each option is for some of these. */

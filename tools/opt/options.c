@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum value_kind { TEXT_VALUE, LIST_VALUE, COUNT_VALUE, REAL_VALUE, NO_VALUE } value_kind;
+typedef enum value_kind { TEXT_VALUE, LIST_VALUE, COUNT_VALUE, REAL_VALUE, LIMIT_VALUE, NO_VALUE } value_kind;
 
 typedef struct option_row {
     const char *name;
@@ -57,7 +57,11 @@ static const option_row rows[] = {
      "the median and the least time of a kernel's runs"},
     {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S", "of --time (default 1)"},
     {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "for the cpu (default 1)"},
-    {"--list", NO_VALUE, offsetof(opt_options, list), 0, NULL, "stages and devices"},
+#define LIMIT_ROW(constant, field, option, scale, base, per_byte, what, help)                                          \
+    {"--limit-" option, LIMIT_VALUE, offsetof(opt_options, limits.field), UINT32_MAX, "N|none", help},
+    UIR_LIMIT_TABLE(LIMIT_ROW)
+#undef LIMIT_ROW
+        {"--list", NO_VALUE, offsetof(opt_options, list), 0, NULL, "stages and devices"},
     {"--version", NO_VALUE, offsetof(opt_options, version), 0, NULL, "prints the version"},
     {"--help", NO_VALUE, offsetof(opt_options, help), 0, NULL, "prints this"},
 };
@@ -125,12 +129,32 @@ static uir_status expected_number(const char *option, const char *value) {
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
+/* "none", "1.5", "500M": powers of 1024. */
+static bool read_limit(const char *name, const char *value, uint64_t *out) {
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(value, &end), scale = 1;
+    *out = UIR_NO_LIMIT;
+    if (!strcmp(value, "none")) return true;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (uint32_t i = 0; i < UIR_LIMIT_COUNT; i++)
+        if (!strcmp(name + sizeof "--limit-" - 1, uir_limit_get_row((uir_limit)i)->option))
+            scale = (double)uir_limit_get_row((uir_limit)i)->scale;
+    if (unit) {
+        for (const char *u = units; u <= unit; u++) scale *= 1024;
+        end++;
+    }
+    if (end == value || *end || !(number > 0) || number * scale > 1e18) return false;
+    *out = number * scale < 1 ? 1 : (uint64_t)(number * scale);
+    return true;
+}
+
 static uir_status set_option(opt_options *options, size_t r, const char *value) {
     const option_row *row = &rows[r];
     char *field = (char *)options + row->offset, *end;
     if ((options->given >> r & 1) && row->kind != LIST_VALUE && row->kind != NO_VALUE)
         return opt_usage("given twice:", row->name);
-    options->given |= 1u << r;
+    options->given |= (uint64_t)1 << r;
     errno = 0;
     switch (row->kind) {
     case NO_VALUE:
@@ -150,6 +174,9 @@ static uir_status set_option(opt_options *options, size_t r, const char *value) 
     case COUNT_VALUE:
         *(int64_t *)(void *)field = strtoll(value, &end, 10);
         return *value >= '0' && *value <= '9' && !*end && !errno ? UIR_STATUS_OK : expected_number(row->name, value);
+    case LIMIT_VALUE:
+        return read_limit(row->name, value, (uint64_t *)(void *)field) ? UIR_STATUS_OK
+                                                                       : expected_number(row->name, value);
     case REAL_VALUE:
         *(double *)(void *)field = strtod(value, &end);
         return end != value && !*end && *(double *)(void *)field >= 0 ? UIR_STATUS_OK
@@ -172,6 +199,7 @@ static uir_status unknown_option(const char *name) {
 
 uir_status opt_options_parse(int argc, char **argv, opt_options *options) {
     *options = (opt_options){.threads = 1, .seconds = 1};
+    UIR_INIT(&options->limits);
     for (int i = 1; i < argc; i++) {
         const char *word = strcmp(argv[i], "-h") ? argv[i] : "--help";
         size_t r = 0, length = strlen(word);
