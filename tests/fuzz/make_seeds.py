@@ -22,7 +22,7 @@ from PIL import Image
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 NODES = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
-MOST_BYTES = 4096
+MOST_BYTES, MOST_KERNEL = 4096, 1024  # the verifier takes a second for a large kernel
 
 
 def models(every=1):
@@ -141,11 +141,11 @@ def add_loop(seeds):
 def add_igraph(seeds):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "igraph", "**", "*.igraph"), recursive=True)):
         for text in items(read(path).decode(), "igraph"):
-            if len(text) <= MOST_BYTES:
+            if len(text) <= MOST_KERNEL:
                 seeds.add(text)
     for path in models(every=29):
         for text in items(stage(path, "igraph"), "igraph"):
-            if len(text) <= MOST_BYTES:
+            if len(text) <= MOST_KERNEL:
                 seeds.add(text)
 
 
