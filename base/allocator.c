@@ -1,4 +1,4 @@
-#include "base/allocator.h"
+#include "base/budget.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +47,17 @@ void *uir_allocate(const uir_allocator *allocator, size_t size) {
     return allocator->resize(allocator->user, NULL, 0, real_size(size));
 }
 
+/* A large block is cleared piece by piece: the first touch of a page is the system's work, and takes time. */
 void *uir_allocate_zeroed(const uir_allocator *allocator, size_t size) {
-    void *block = uir_allocate(allocator, size);
-    if (block) memset(block, 0, real_size(size));
+    enum { PIECE = 16 << 20 };
+    char *block = uir_allocate(allocator, size);
+    for (size_t at = 0, all = real_size(size); block && at < all; at += PIECE) {
+        if (at && uir_budget_is_over(uir_budget_of(allocator))) {
+            uir_release(allocator, block, size);
+            return NULL;
+        }
+        memset(block + at, 0, all - at < PIECE ? all - at : PIECE);
+    }
     return block;
 }
 

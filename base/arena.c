@@ -50,6 +50,7 @@ static void clear_chunk(uir_arena_chunk *chunk, size_t used) {
 }
 
 void uir_arena_deinit(uir_arena *arena) {
+    if (arena->unspent) (void)uir_arena_tell_budget(arena);
     for (uir_arena_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         release_chunk(arena, chunk);

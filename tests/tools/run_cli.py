@@ -218,6 +218,19 @@ def test_unwritable_folders():
                 expect(done.returncode == FAILED and b"cannot write the output" in done.stderr, f"a full disk: {done}")
 
 
+def test_limits():
+    with Case() as c:
+        for command in ([*INTERPRET, c.model], [PACK, c.model, "--no-native", "-o", c.path("p.uir")], [OPT, c.model]):
+            for option, words in (("elements=2", ["more than 2 elements of a value"]), ("file-bytes=10", ["more than 10 bytes of files"]),
+                                  ("memory=1K", ["more than 1024 bytes of memory"]), ("work=10", ["more than 10 steps"])):
+                fails(BAD_FILE, *words, "hint:", "--limit-" + option.split("=")[0], "uir_limits.",
+                      command=[*command, "--limit-" + option])
+            done = run(command, "--limit-nodes", "none", "--limit-seconds", "1e3", "--limit-memory", "8G")
+            expect(done.returncode == RAN, "limits that hold", done)
+            for option in ("seconds=-1", "seconds=x", "nodes=0", "memory=1Q", "memory="):
+                fails(USAGE, "--limit-", command=[*command, "--limit-" + option])
+
+
 # ---- names ----
 def test_hostile_names():
     with Case() as c:
