@@ -191,11 +191,6 @@ uir_tensor *uir_call_take(uir_call *call, uint32_t index) {
     return datum->references == 1 && tensor->references == 1 && tensor->owned ? tensor : NULL;
 }
 
-bool uir_call_cancelled(const uir_call *call) {
-    const volatile bool *cancel = call->interpreter->options.cancel;
-    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || uir_budget_is_over(call->interpreter->arena.budget);
-}
-
 uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena)) {
     uir_arena arena;
     uir_arena_init(&arena, call->allocator);
@@ -210,11 +205,6 @@ uir_status uir_interpreter_next_draw(uir_call *call, uint64_t *out_draw) {
         UIR_TRY_ALLOCATE(in->draws, uir_arena_allocate_array(&in->arena, call->module->nodes.count, sizeof *in->draws));
     *out_draw = in->options.turn + in->draws[call->node_id.id]++;
     return UIR_STATUS_OK;
-}
-
-uint32_t uir_call_threads(const uir_call *call) {
-    uint32_t threads = call->interpreter->options.threads;
-    return threads ? threads : 1;
 }
 
 /* ---- liveness ---- */
@@ -477,9 +467,7 @@ static uir_status run_node(uir_interpreter *interpreter, uir_node_id node_id) {
     if (interpreter->arena.budget)
         uir_budget_at(interpreter->arena.budget, uir_string_text(&module->strings, node->name),
                       uir_op_said_name(node->op));
-    if (uir_budget_is_over(interpreter->arena.budget)) return UIR_STATUS_CANCELLED;
-    if (interpreter->options.cancel && __atomic_load_n(interpreter->options.cancel, __ATOMIC_RELAXED))
-        return UIR_STATUS_CANCELLED;
+    if (uir_call_cancelled(&(uir_call){.interpreter = interpreter})) return UIR_STATUS_CANCELLED;
     const uir_allocator *allocator = &interpreter->allocator;
     size_t bytes = (node->input_count + 1) * (sizeof *inputs + 1) + (node->output_count + 1) * sizeof *outputs;
     void *block = NULL;

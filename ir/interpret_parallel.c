@@ -22,6 +22,16 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+uint32_t uir_call_threads(const uir_call *call) {
+    uint32_t threads = call->interpreter->options.threads;
+    return threads ? threads : 1;
+}
+
+bool uir_call_cancelled(const uir_call *call) {
+    const volatile bool *cancel = call->interpreter->options.cancel;
+    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || uir_budget_is_over(call->interpreter->arena.budget);
+}
+
 static void *work(void *argument) {
     worker *self = argument;
     job_list *list = self->list;
