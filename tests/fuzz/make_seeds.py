@@ -16,6 +16,7 @@ import tempfile
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
@@ -63,23 +64,59 @@ def items(text, word):
     return re.findall(rf"^{word} @.*?^}}\n", text, re.M | re.S)
 
 
+FUNCTIONS = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+graph (float[N] x, bool b) => (float[N] y, float[N] z) <float[2] w = {1.0, 2.0}> {
+    h = own.outer <alpha = 2.0, deep = [1, 2]> (x)
+    y = own.inner (h)
+    z = If (b) <then_branch = t () => (float[N] p) { p = own.inner (h) }, else_branch = e () => (float[N] q) { q = Neg (x) }>
+}
+<domain: "own", opset_import: ["" : 21, "own" : 1]>
+outer <alpha: float = 1.0, deep: ints, text: string = "none"> (a) => (c) {
+    k = Constant <value_float: float = @alpha> ()
+    l = Constant <value_ints: ints = @deep> ()
+    m = own.inner (a)
+    c = Mul (m, k)
+}
+<domain: "own", opset_import: ["" : 21]>
+inner (a) => (c) { c = Abs (a) }
+"""
+
+
+def tensors():
+    """A tensor of every type, its numbers in fields of their own and as bytes."""
+    for kind in TensorProto.DataType.values():
+        for raw in (False, True):
+            values = [b"a", b"b"] * 3 if kind == TensorProto.STRING else [0, 1, 1, 0, 1, 0]
+            try:
+                yield helper.make_tensor("t", kind, [2, 3], b"\1" * 96 if raw else values, raw=raw)
+            except (ValueError, TypeError, KeyError, AssertionError):
+                continue
+
+
 def add_onnx(seeds):
     for path in models():
         seeds.add(read(path))
+    seeds.add(onnx.parser.parse_model(FUNCTIONS).SerializeToString())
+    for tensor in tensors():
+        for given in ({"initializer": [tensor]}, {"nodes": [helper.make_node("Constant", [], ["t"], value=tensor)]}):
+            nodes = [*given.pop("nodes", []), helper.make_node("Identity", ["t"], ["y"], "named")]
+            out = helper.make_tensor_value_info("y", tensor.data_type, [2, 3])
+            seeds.add(helper.make_model(helper.make_graph(nodes, "g", [], [out], **given)).SerializeToString())
+    sparse = helper.make_sparse_tensor(numpy_helper.from_array(np.ones(2, np.float32), "t"),
+                                       numpy_helper.from_array(np.array([1, 4])), [2, 3])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph([helper.make_node("Identity", ["t"], ["y"])], "g", [], [out], sparse_initializer=[sparse])
+    seeds.add(helper.make_model(graph).SerializeToString())
+    constant = helper.make_node("Constant", [], ["y"], sparse_value=sparse)
+    seeds.add(helper.make_model(helper.make_graph([constant], "g", [], [out])).SerializeToString())
 
 
 def add_value(seeds):
+    for tensor in tensors():
+        seeds.add(tensor.SerializeToString())
     for path in sorted(glob.glob(os.path.join(NODES, "*", "*", "*.pb")))[::9]:
         if os.path.getsize(path) <= 1024:
             seeds.add(read(path))
-    kinds = [v for v in TensorProto.DataType.values() if v not in (0, TensorProto.STRING)]
-    for kind in kinds: # numbers in fields of their own, and as bytes
-        for raw in (False, True):
-            try:
-                made = helper.make_tensor("t", kind, [2, 3], b"\1" * 48 if raw else [0, 1, 1, 0, 1, 0], raw=raw)
-            except (ValueError, TypeError, KeyError):
-                continue
-            seeds.add(made.SerializeToString())
     a = numpy_helper.from_array(np.arange(6, dtype=np.float32), "a")
     sequence = onnx.SequenceProto(name="s", elem_type=onnx.SequenceProto.TENSOR, tensor_values=[a, a])
     seeds.add(sequence.SerializeToString())
@@ -88,10 +125,10 @@ def add_value(seeds):
                   onnx.OptionalProto(name="o", elem_type=onnx.OptionalProto.SEQUENCE, sequence_value=sequence),
                   onnx.OptionalProto(name="e")):
         seeds.add(proto.SerializeToString())
-    for dtype in ("<f4", ">f4", "<f2", "<f8", "?", "|u1", "<i8", ">i2", "<c8", "<u4"):
+    for dtype in "<f4 >f4 <f2 >f8 ? |u1 |i1 <i8 >i2 <c8 >c16 <u4 <u2 <U3 |S3 O".split():
         for order in "CF":
             buffer = io.BytesIO()
-            np.save(buffer, np.arange(6).reshape(2, 3).astype(dtype, order=order))
+            np.save(buffer, np.arange(6).reshape(2, 3).astype(dtype, order=order), allow_pickle=True)
             seeds.add(buffer.getvalue())
     for write in (np.savez, np.savez_compressed):
         for arrays in ({"a": np.zeros((40, 5))}, {"a": np.arange(3), "b": np.random.default_rng(1).random(30)}):

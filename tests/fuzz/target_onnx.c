@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                      .device = UIR_INTERPRETER_NAME,
                                      .no_cache = true,
                                      .describe = size % 2, /* both ways */
+                                     .keep_all = size % 4 > 1,
                                      .cancel = &c.cancel};
         uir_status status = uir_model_load_memory(context, data, size, NULL, &options, &model);
         fuzz_require(status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED ||
