@@ -2,6 +2,7 @@
 #include "api/compiled.h"
 #include "api/device.h"
 #include "api/facts_onnx.h"
+#include "api/sign.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,6 +132,14 @@ static bool file_equals(void *user, uint64_t offset, const void *data, size_t si
     return true;
 }
 
+/* Behind what was written, where a key is given. */
+static uir_status sign(const packing *k, target *t) {
+    unsigned char signature[UIR_SIGNATURE_SIZE];
+    if (!k->options->sign_key) return UIR_STATUS_OK;
+    UIR_TRY(uir_sign_file(t->descriptor, t->size, k->options->sign_key, &k->call->diagnostics, signature));
+    return append_to_file(t, signature, sizeof signature);
+}
+
 static uir_status write_file(packing *k, const uir_packaging_contents *contents) {
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     char temporary[MAX_FILE_NAME];
@@ -146,6 +155,7 @@ static uir_status write_file(packing *k, const uir_packaging_contents *contents)
                               "cannot write the file");
     uir_package_sink sink = {append_to_file, patch_file, file_equals, &t};
     uir_status status = uir_packaging_write_contents(k->packaging, contents, diagnostics, &sink);
+    if (status == UIR_STATUS_OK) status = sign(k, &t);
     bool good = status == UIR_STATUS_OK && fsync(t.descriptor) == 0;
     good = close(t.descriptor) == 0 && good;
     good = good && rename(temporary, k->path) == 0;
@@ -189,7 +199,8 @@ static uir_status compile_natives(packing *k) {
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     const uir_allocator *allocator = &k->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    uir_onnx_source source = {.path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
+    uir_onnx_source source = {
+        .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
     uir_pipeline_options pipeline = {.progress = part_of(k, READ)};
     uir_packaging_options packaging = {.device = k->devices[0], .progress = part_of(k, MIDDLE)};
     UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
@@ -216,6 +227,11 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_arena arena;
     double start = uir_api_now_ms();
     UIR_TRY(take_devices(k));
+    if (k->options->sign_key) { /* before anything is compiled */
+        unsigned char key[UIR_KEY_SIZE];
+        UIR_TRY(uir_trust_read_key(k->options->sign_key, UIR_SECRET_KEY_WORD, &k->call->diagnostics, key));
+        memset(key, 0, sizeof key);
+    }
     uir_arena_init(&arena, &k->allocator);
     k->path = package_path;
     uir_status status = make_package(k, &arena, model_path);

@@ -1,6 +1,7 @@
 /* Models from package files: no compiler, no graph. */
 #include "api/device.h"
 #include "api/internal.h"
+#include "api/trust.h"
 #include "base/number.h"
 
 #include <string.h>
@@ -97,6 +98,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
     uir_package_options package = {
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options->trusted, .copy = options->no_map};
+    uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
+    if (options->trust_count) package.vouch = uir_trust_vouch, package.vouch_user = &trust;
     UIR_TRY(uir_package_open_file(path, &package, &model->allocator, diagnostics, &model->package));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));
@@ -105,9 +108,10 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     const char *why = uir_package_explain_not_native(model->package);
     model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
                     : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"
-                    : !package.trusted ? "the package is not trusted, so that its native code is left alone"
-                    : *why             ? why
-                                       : "this machine does not run the package's native code";
+                    : !package.trusted && !package.vouch
+                        ? "the package is not trusted, so that its native code is left alone"
+                    : *why ? why
+                           : "this machine does not run the package's native code";
     model->info = (uir_model_info){.producer = model->facts.producer,
                                    .ir_version = model->facts.ir_version,
                                    .opset = model->facts.opset,

@@ -443,7 +443,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);
-    uir_status status = open_parts(p, bytes, size, diagnostics);
+    uir_status status = open_parts(p, bytes, uir_package_skip_signature(bytes, size), diagnostics);
     if (status != UIR_STATUS_OK) {
         uir_package_close(p);
         return status;
@@ -460,7 +460,7 @@ static uir_status take_file(const char *path, const uir_package_options *options
     if (descriptor < 0)
         return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s: the file cannot be opened: %s", path,
                          uir_file_explain(errno));
-    uir_status status = uir_file_take(descriptor, options->copy, allocator, out_file, &why);
+    uir_status status = uir_file_take(descriptor, options->copy || options->vouch, allocator, out_file, &why);
     if (status == UIR_STATUS_OK && !out_file->size) status = UIR_STATUS_BAD_FILE, why = "it is empty";
     *out_descriptor = out_file->mapped ? descriptor : -1;
     if (!out_file->mapped) close(descriptor);
@@ -477,9 +477,13 @@ uir_status uir_package_open_file(const char *path, const uir_package_options *op
                                  uir_diagnostics *diagnostics, uir_package **out_package) {
     uir_file file;
     int descriptor = -1;
+    uir_package_options o = *options;
     *out_package = NULL;
     UIR_TRY(take_file(path, options, allocator, diagnostics, &file, &descriptor));
-    uir_status status = uir_package_open(file.data, (size_t)file.size, options, allocator, diagnostics, out_package);
+    uir_status status = o.vouch ? o.vouch(o.vouch_user, file.data, (size_t)file.size, diagnostics) : UIR_STATUS_OK;
+    o.trusted |= o.vouch != NULL;
+    if (status == UIR_STATUS_OK)
+        status = uir_package_open(file.data, (size_t)file.size, &o, allocator, diagnostics, out_package);
     if (status != UIR_STATUS_OK) {
         release_file(&file, descriptor, allocator);
         return status;

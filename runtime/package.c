@@ -198,3 +198,9 @@ uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *dia
     *out_count = (uint32_t)count;
     return UIR_STATUS_OK;
 }
+
+size_t uir_package_skip_signature(const void *bytes, size_t size) {
+    if (size < UIR_SIGNATURE_SIZE) return size;
+    const char *end = (const char *)bytes + size - UIR_SIGNATURE_SIZE;
+    return memcmp(end, UIR_SIGNATURE_MAGIC, UIR_SIGNATURE_KEY_AT) == 0 ? size - UIR_SIGNATURE_SIZE : size;
+}

@@ -425,6 +425,12 @@ uir_status uir_package_write(const uir_package_section *sections, uint32_t count
  * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */
 uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
                             uir_package_section *out_sections, uint32_t *out_count);
+/* A signature may follow a package in its file (api/trust.h): this word, a public key, the signature by it. */
+#define UIR_SIGNATURE_MAGIC "UIRSIGN1"
+enum { UIR_SIGNATURE_KEY_AT = 8, UIR_SIGNATURE_AT = 40, UIR_SIGNATURE_SIZE = 104 };
+/* The size of the package in the bytes of its file: without the signature, if there is one. */
+size_t uir_package_skip_signature(const void *bytes, size_t size);
+
 /* What hashes of packages are: xxh3, 64 bits. They find damage; whoever makes a package makes them too, so nothing is
  * believed for them. */
 uint64_t uir_package_hash(const void *data, size_t size);

@@ -50,6 +50,10 @@ typedef struct uir_package_options {
     bool trusted;       /* native objects in it may be loaded */
     bool checked;       /* its constants are known to be sound (this process has just made them): no hashing */
     bool copy;          /* a file is never mapped */
+    /* Of a file: OK when its bytes, which are copied then and used as they are, may be trusted; else the package is not
+     * opened. NULL: nobody is asked. */
+    uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);
+    void *vouch_user;
     const char *folder; /* where a file-system is needed to load an object, or NULL: memory only */
 } uir_package_options;
 

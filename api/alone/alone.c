@@ -38,6 +38,14 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
     return refuse(context, "writing a package", model_path);
 }
 
+uir_status uir_package_make_key(uir_context *context, const char *path) {
+    uir_call call;
+    uir_call_begin(&call, context);
+    uir_status status = uir_error_hint(&call.diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = path},
+                                       "uir-pack --make-key makes one", "this library makes no keys");
+    return uir_call_end(&call, status, "making a key");
+}
+
 uir_status uir_model_check_file(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
                                 const uir_model_check_options *options) {
     (void)inputs, (void)input_count, (void)options;

@@ -377,6 +377,12 @@ typedef struct uir_package_open_options {
     bool no_map;        /* as in uir_model_options */
     const uir_limits *limits; /* of the opening; NULL: defaults */
     const volatile bool *cancel; /* as in uir_model_options, of the opening */
+    /* Files of public keys (uir_package_make_key). Where there are any, the package has to be signed by one of them: its
+     * native code may run then, and else it is not opened: BAD_FILE with a message, whatever `trusted` says. The file is
+     * copied, and the bytes that are checked are those that are used. libsodium checks them, which libuir_rt opens when it
+     * is asked to: UNSUPPORTED where that cannot be. */
+    const char *const *trust;
+    size_t trust_count;
 } uir_package_open_options;
 
 /* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it holds of
@@ -400,6 +406,7 @@ typedef struct uir_package_write_options {
     const char *external_data;   /* as in uir_model_options */
     bool no_map;                 /* likewise */
     const uir_limits *limits;    /* NULL: defaults */
+    const char *sign_key;        /* the file of a secret key, which signs the package; NULL: it is not signed */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -417,6 +424,10 @@ UIR_API UIR_WARN_UNUSED uir_status uir_package_write_file(uir_context *context, 
                                                           const char *package_path,
                                                           const uir_package_write_options *options,
                                                           uir_package_info *out_info);
+
+/* Makes a pair of keys: `path`, which is secret, signs, and is its owner's alone to read; and `path`.pub, which tells
+ * whom to trust. IO_FAILED where either is there already. In libuir alone. */
+UIR_API UIR_WARN_UNUSED uir_status uir_package_make_key(uir_context *context, const char *path);
 
 /* Native code that lies in the model's package, by index; NOT_FOUND, without a message, past the last
  * and for a model that is no package. */

@@ -231,6 +231,30 @@ static void the_file_of_another_is_copied(void **state) {
     }
 }
 
+/* The bytes that were found signed are those that are used: a copy, which the file cannot change any more. */
+static void what_was_signed_is_what_runs(void **state) {
+    world *w = *state;
+    char key[120], trusted[128];
+    const char *const keys[] = {trusted};
+    uir_model *model;
+    write_model(w, false);
+    snprintf(key, sizeof key, "%s/key", w->folder);
+    snprintf(trusted, sizeof trusted, "%s.pub", key);
+    expect_ok(w, uir_package_make_key(w->context, key));
+    uir_package_write_options packing = {.struct_size = sizeof packing, .no_native = true, .sign_key = key};
+    uir_package_open_options opening = {.struct_size = sizeof opening, .trust = keys, .trust_count = 1};
+    expect_ok(w, uir_package_write_file(w->context, w->model, w->package, &packing, NULL));
+    uir_status status = uir_model_open_package_file(w->context, w->package, &opening, &model);
+    if (status == UIR_STATUS_UNSUPPORTED) skip(); /* libsodium cannot be opened by this program */
+    expect_ok(w, status);
+    uir_session *session = open_session(w, model);
+    assert_false(is_mapped(w->package));
+    assert_int_equal(truncate(w->package, 0), 0);
+    expect_answer(w, session);
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+}
+
 /* Who may write to a folder can give any file a name there. In a folder of the caller's own nobody else can. */
 static void a_data_file_of_several_names_is_in_the_callers_folder(void **state) {
     world *w = *state;
@@ -257,6 +281,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_mapped_file_is_asked_before_a_run, begin, end),
         cmocka_unit_test_setup_teardown(a_copied_file_may_be_cut, begin, end),
         cmocka_unit_test_setup_teardown(the_file_of_another_is_copied, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_signed_is_what_runs, begin, end),
         cmocka_unit_test_setup_teardown(a_data_file_of_several_names_is_in_the_callers_folder, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

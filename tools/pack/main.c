@@ -120,7 +120,8 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .tolerance = stated ? &tolerance : NULL,
                                        .external_data = options->external_data,
                                        .no_map = options->no_map,
-                                       .limits = &options->limits};
+                                       .limits = &options->limits,
+                                       .sign_key = options->sign};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));
@@ -158,6 +159,24 @@ static uir_status pack(const run_options *options) {
     return status;
 }
 
+static uir_status make_key(const run_options *options) {
+    uir_context *context = NULL;
+    char shown[300];
+    if (options->model) {
+        complain("make the key first", "--make-key makes no package");
+        return UIR_STATUS_INVALID_ARGUMENT;
+    }
+    uir_status status = uir_context_create(NULL, &context);
+    if (status == UIR_STATUS_OK) status = uir_package_make_key(context, options->make_key);
+    if (context) show_messages(context, options->quiet);
+    if (status == UIR_STATUS_OK && !options->quiet) {
+        printable(options->make_key, shown, sizeof shown);
+        printf("%s: secret, for --sign\n%s.pub: for whoever is to trust it, --trust\n", shown, shown);
+    }
+    uir_context_destroy(context);
+    return status;
+}
+
 int main(int argc, char **argv) {
     run_options options;
     struct sigaction action = {.sa_handler = on_signal};
@@ -171,7 +190,7 @@ int main(int argc, char **argv) {
         else if (options.version)
             printf("uir %s\n", uir_version());
         else
-            status = pack(&options);
+            status = options.make_key ? make_key(&options) : pack(&options);
     }
     options_free(&options);
     return output_end(status, caught_signal);

@@ -119,8 +119,9 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
         return UIR_STATUS_UNSUPPORTED;
     }
     if (options->no_vm && statistics->vm_calls) {
-        complain(options->trusted || !is_package(options->model) ? NULL
-                                                                 : "--trusted lets the package's native code run",
+        complain(options->trusted || options->trust.count || !is_package(options->model)
+                     ? NULL
+                     : "--trusted lets the package's native code run",
                  "--no-vm: %llu kernels ran on the VM", (unsigned long long)statistics->vm_calls);
         return UIR_STATUS_DEVICE_FAILED;
     }
@@ -404,7 +405,9 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
                                              .device = options->device,
                                              .no_map = options->no_map,
                                              .limits = &options->limits,
-                                             .cancel = &cancelled};
+                                             .cancel = &cancelled,
+                                             .trust = options->trust.items,
+                                             .trust_count = options->trust.count};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
         return UIR_STATUS_UNSUPPORTED;
@@ -431,6 +434,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         complain("leave it out", "--external-data: a package holds all of its model's data");
         return UIR_STATUS_INVALID_ARGUMENT;
     }
+    if (!package && options->trust.count) {
+        complain("give the package that was signed, or leave --trust out",
+                 "--trust: the file is no package, and nothing else is signed");
+        return UIR_STATUS_BAD_FILE;
+    }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
     return uir_model_load_file(context, options->model, model_options, out_model);
 }
@@ -438,7 +446,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
 /* Said once: much faster is possible, at the price of trust. */
 static void advise_trust(const uir_model *model, const run_options *options) {
     uir_native_code code = {.struct_size = sizeof code};
-    if (options->trusted || options->quiet) return;
+    if (options->trusted || options->trust.count || options->quiet) return;
     for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         if (!code.runs_here) continue;
         fprintf(stderr,
