@@ -13,6 +13,7 @@
 typedef struct jpeg_reader {
     struct jpeg_decompress_struct decoder;
     struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
     jmp_buf back;
     const char *problem;
 } jpeg_reader;
@@ -31,6 +32,17 @@ static void hear_message(j_common_ptr decoder, int level) {
     jpeg_reader *reader = decoder->client_data;
     if (level >= 0 || decoder->err->msg_code != JWRN_JPEG_EOF) return;
     reader->problem = "the JPEG picture is cut off";
+    longjmp(reader->back, 1);
+}
+
+/* A scan of a few bytes costs a pass over the whole picture: a thousand of them a thousand. Encoders write about ten.
+ */
+enum { MOST_SCANS = 100 };
+
+static void count_scans(j_common_ptr decoder) {
+    jpeg_reader *reader = decoder->client_data;
+    if (reader->decoder.input_scan_number <= MOST_SCANS) return;
+    reader->problem = "the JPEG picture has more than 100 scans";
     longjmp(reader->back, 1);
 }
 
@@ -68,6 +80,8 @@ uir_status uir_image_read_jpeg(uir_image_source *source) {
     if (!setjmp(reader->back)) {
         jpeg_create_decompress(&reader->decoder);
         reader->decoder.client_data = reader;
+        reader->progress.progress_monitor = count_scans;
+        reader->decoder.progress = &reader->progress;
         status = decode(source, reader);
     }
     if (status != UIR_STATUS_OK && !source->problem) source->problem = reader->problem;

@@ -13,9 +13,10 @@ import stat
 import sys
 
 import numpy as np
+from onnx import TensorProto, helper
 
 from cli import (BAD_FILE, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect, external_model, fails,
-                 main, product_model, run, save)
+                 main, make_model, product_model, run, save, value)
 
 # Two models of one size and one XXH3-128.
 ATTACKS = os.path.join(os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models"), "..", "review", "attacks")
@@ -187,6 +188,30 @@ def test_without_libsodium_nothing_is_trusted():
         bare = {"LD_LIBRARY_PATH": c.path("lib")}
         expect(run(RUN_PACKAGE, package, "--trusted", "--no-vm", env=bare).returncode == RAN, "nothing else needs it")
         fails(UNSUPPORTED, "libsodium", "hint:", command=[RUN_PACKAGE, package, "--trust", c.path("mine.pub")], env=bare)
+
+
+def test_pictures_of_many_scans():
+    """JPEG files are libjpeg-turbo's, in the channels that they have; each scan is a pass over all pixels, and so they are few."""
+    from PIL import Image
+    with Case() as c:
+        model = save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", ["h", "w", "c"], TensorProto.UINT8)],
+                                [value("y", None, TensorProto.UINT8)]), c.path("identity.onnx"))
+        pixels = np.random.default_rng(1).integers(0, 256, (40, 24, 3), np.uint8)
+        for mode in ("RGB", "L"):
+            for progressive in (False, True):
+                path = c.path("p.jpg")
+                Image.fromarray(pixels).convert(mode).save(path, progressive=progressive, subsampling=0)
+                expected = np.asarray(Image.open(path)).reshape(40, 24, -1)
+                done = run(RUN, "--device", "interpreter", model, "--input", "x=" + path, "--preprocess", "layout=nhwc", "--save", c.path("out"), "--format", "npy")
+                expect(done.returncode == RAN, "a picture is read", done)
+                shown = np.load(c.path("out", "y.npy"))
+                expect(shown.shape == expected.shape and np.abs(shown.astype(int) - expected).max() <= 2, f"{mode}: other pixels")
+        data = open(path, "rb").read()
+        scan = data[data.rindex(b"\xff\xda"):-2]
+        for times, code in ((50, RAN), (2000, BAD_FILE)):
+            c.write("p.jpg", data[:-2] + scan * times + data[-2:])
+            done = run(RUN, "--device", "interpreter", model, "--input", "x=" + path)
+            expect(done.returncode == code and (code == RAN or "scans" in done.err), f"{times} scans more", done)
 
 
 if __name__ == "__main__":
