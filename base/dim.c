@@ -72,6 +72,10 @@ void uir_dims_set_symbol_facts(uir_dims *dims, uir_symbol symbol, uir_symbol_fac
     dims->facts_version++; /* what was derived from the old facts is derived anew */
 }
 
+uint32_t uir_dims_facts_version(const uir_dims *dims) {
+    return dims->facts_version;
+}
+
 uir_dim uir_dim_symbol(uir_dims *dims, uir_symbol symbol) {
     return symbol.id < dims->symbols.count ? dims->symbols.data[symbol.id].dim : UIR_DIM_NONE;
 }

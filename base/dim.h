@@ -75,6 +75,8 @@ const char *uir_dims_symbol_name(const uir_dims *dims, uir_symbol symbol);
 uir_symbol_facts uir_dims_symbol_facts(const uir_dims *dims, uir_symbol symbol);
 /* Narrows what is known; expressions already made keep their form. */
 void uir_dims_set_symbol_facts(uir_dims *dims, uir_symbol symbol, uir_symbol_facts facts);
+/* Another number whenever facts have changed: what was proved before may be proved otherwise. */
+uint32_t uir_dims_facts_version(const uir_dims *dims);
 
 /* Builders. They simplify; on exhausted memory, constant overflow or an expression beyond all measure (200 levels, a
  * million nodes written out, 1024 terms of a sum) they return UIR_DIM_NONE, and so does a NONE operand, so a chain of

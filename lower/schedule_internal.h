@@ -30,6 +30,7 @@ struct uir_schedule {
     uir_vector(bool) full;        /* per statement */
     uir_vector(uir_symbol) twins; /* per symbol, id + 1 of its twin in another instance; 0: none yet */
     uir_vector(uint32_t) parents; /* per statement; valid when `indexed` */
+    struct uir_answers *answers;  /* schedule_answers.c; NULL: none yet */
     uir_vector(uint32_t) places;  /* per statement: its number in the order of the text, 0: unreachable */
     bool indexed;
     bool moved;            /* the step changed what iterations share: marked loops are looked at again */
@@ -123,6 +124,11 @@ typedef struct uir_conflict {
 /* `equal_until`: instances that differ in loops around this statement do not count (UIR_LOOP_NONE: all count). */
 uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
                              uir_conflict *out);
+/* The same, asked anew; the other one remembers what it was told of sites that stand as they stood
+ * (schedule_answers.c).
+ */
+uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+                              uir_conflict *out);
 typedef enum uir_order { UIR_ORDER_NEVER, UIR_ORDER_BEFORE, UIR_ORDER_AFTER, UIR_ORDER_UNKNOWN } uir_order;
 uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, uir_order *out);
 /* Conditions that hold at a statement's place: ranges of loops, ifs, and a block's where. */

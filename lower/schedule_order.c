@@ -233,8 +233,8 @@ static uir_status add_equations(inquiry *q, const uir_site *x, const uir_site *y
     return UIR_STATUS_OK;
 }
 
-uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
-                             uir_conflict *out) {
+uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+                              uir_conflict *out) {
     uint32_t px[UIR_SCHEDULE_MAX_DEPTH], py[UIR_SCHEDULE_MAX_DEPTH];
     uint32_t nx = uir_tree_path(s, x->block, px), ny = uir_tree_path(s, y->block, py);
     uir_dim twins_of[UIR_SCHEDULE_MAX_DEPTH];

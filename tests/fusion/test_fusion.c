@@ -175,6 +175,58 @@ static void test_bounded(void **state) {
     uir_text_deinit(&source);
 }
 
+/* ---- proportion ---- */
+typedef struct counted {
+    uir_allocator inner;
+    size_t calls;
+} counted;
+
+static void *count_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    counted *c = user;
+    c->calls += new_size != 0;
+    return c->inner.resize(c->inner.user, pointer, old_size, new_size);
+}
+
+/* Blocks of memory that fusion takes, some for each candidate that it looks at, of a graph of so many nodes. */
+static size_t count_work(const char *each, int count) {
+    counted c = {.inner = uir_allocator_system()};
+    uir_allocator allocator = {count_resize, &c};
+    uir_diagnostics diagnostics;
+    uir_module *module = NULL;
+    uir_text source;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_text_init(&source, &allocator);
+    uir_text_append_format(&source, "module opset 20\ngraph \"g\" (%%x: f32[%d], %%y: f32[4, 4]) {\n", 4 * count);
+    for (int i = 0; i < count; i++) uir_text_append_format(&source, each, i, 4 * i);
+    uir_text_append_string(&source, " return %v0");
+    for (int i = 1; i < count; i++) uir_text_append_format(&source, ", %%v%d", i);
+    uir_text_append_string(&source, "\n}\n");
+    assert_int_equal(uir_module_parse(&allocator, &diagnostics, source.data, source.length, "wide", NULL, &module), 0);
+    assert_int_equal(uir_module_verify(module, &diagnostics), UIR_STATUS_OK);
+    size_t before = c.calls;
+    assert_int_equal(uir_fuse(module, NULL, &diagnostics), UIR_STATUS_OK);
+    before = c.calls - before;
+    uir_text_deinit(&source);
+    uir_module_destroy(module);
+    uir_diagnostics_deinit(&diagnostics);
+    return before;
+}
+
+/* Many readers of one value that do not become one: twice as many are twice the work. */
+static void test_proportion(void **state) {
+    (void)state;
+    static const char *const forms[] = {
+        /* of a node's number, and where it reads of %x */
+        " %%v%d: f32[4] = slice(%%x) {starts = [%d], sizes = [4], steps = [1]}\n",
+        " %%v%d: f32[4, 4] = matmul(%%y, %%y) {to = f32}\n",
+    };
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        size_t half = count_work(forms[f], 200), whole = count_work(forms[f], 400);
+        print_message("form %zu: %zu and %zu blocks\n", f, half, whole);
+        assert_true(whole * 10 <= half * 22);
+    }
+}
+
 static bool fuse_with(const uir_allocator *allocator) {
     const fusion_case *c = &cases[1];
     char source[3000];
@@ -196,8 +248,8 @@ static void test_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_twice),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),       cmocka_unit_test(test_twice),
                                        cmocka_unit_test(test_large_graph), cmocka_unit_test(test_bounded),
-                                       cmocka_unit_test(test_memory)};
+                                       cmocka_unit_test(test_proportion),  cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
