@@ -212,15 +212,23 @@ static void bind_symbol(void *user, uir_symbol symbol) {
     }
 }
 
-static uir_status bind_inputs(uir_call *call, const uir_model *model, binding_walk *walk) {
+static void bind_input(const uir_module *module, uint32_t index, binding_walk *walk) {
+    const uir_type *type = uir_value_type(module, uir_graph_get(module, module->main)->inputs.data[index]);
+    for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
+        uir_dim_visit_symbols(walk->dims, type->dims[d], bind_symbol, walk);
+}
+
+static bool all_used(const binding_walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        if (!walk->used[i]) return false;
+    return true;
+}
+
+/* The dims of input `index`; of the others only so many are looked at as tell that some input has each bound dim. */
+static uir_status bind_inputs(uir_call *call, const uir_model *model, size_t index, binding_walk *walk) {
     const uir_module *module = uir_model_get_source(model)->module;
-    const uir_graph_info *main = uir_graph_get(module, module->main);
-    for (uint32_t i = 0; i < main->inputs.count; i++) {
-        const uir_type *type = uir_value_type(module, main->inputs.data[i]);
-        for (uint32_t d = 0; type->rank_known && d < type->rank; d++) {
-            uir_dim_visit_symbols(walk->dims, type->dims[d], bind_symbol, walk);
-        }
-    }
+    bind_input(module, (uint32_t)index, walk);
+    for (uint32_t i = 0; i < model->input_count && !all_used(walk); i++) bind_input(module, i, walk);
     for (size_t i = 0; i < walk->count; i++) {
         if (!walk->used[i]) {
             return uir_error(&call->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "no input has a dim '%s'",
@@ -241,7 +249,7 @@ static uir_status evaluate_shape(uir_call *call, const uir_model *model, size_t 
     }
     uint32_t symbols = uir_dims_symbol_count(walk->dims);
     for (uint32_t i = 0; i < symbols; i++) walk->values[i] = 1;
-    UIR_TRY(bind_inputs(call, model, walk));
+    UIR_TRY(bind_inputs(call, model, index, walk));
     const uir_module *module = uir_model_get_source(model)->module;
     const uir_graph_info *main = uir_graph_get(module, module->main);
     const uir_type *type = uir_value_type(module, main->inputs.data[index]);

@@ -42,7 +42,8 @@ static const uir_status UNRELATED = UIR_STATUS_UNSUPPORTED;
 
 /* ---- atoms ---- */
 static uint32_t find(const table *t, uint32_t a) {
-    while (t->atoms.data[a].parent != a) a = t->atoms.data[a].parent;
+    atom *atoms = t->atoms.data;
+    while (atoms[a].parent != a) a = atoms[a].parent = atoms[atoms[a].parent].parent;
     return a;
 }
 
