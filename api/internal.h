@@ -224,7 +224,5 @@ uir_status uir_zip_read(const uir_allocator *allocator, uir_diagnostics *diagnos
                         const uint8_t *data, size_t size, const char *member, uint8_t **out_data, size_t *out_size);
 uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
                           const uint8_t *data, size_t size, uir_tensor **out_tensor);
-/* Raw deflate data into exactly `target_size` bytes; false when it is not that. */
-bool uir_inflate(const uint8_t *data, size_t size, uint8_t *target, size_t target_size);
 
 #endif

@@ -3,9 +3,11 @@
  * Layout and names: PKWARE's APPNOTE.TXT 6.3. Sizes are taken from the central directory (numpy's local headers leave
  * them to a 64-bit extra field), and every offset is checked against the file. */
 #include "api/internal.h"
+#include "base/sanitize.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 enum {
     END_SIGNATURE = 0x06054b50,
@@ -22,7 +24,9 @@ enum {
     MAX_COMMENT = 65535,
     MAX_LISTED = 32,
     STORED = 0,
-    DEFLATED = 8
+    DEFLATED = 8,
+    HEADER = 64,    /* before a block of zlib's */
+    STEP = 1 << 30, /* bytes that zlib is given at once */
 };
 
 typedef struct archive {
@@ -171,14 +175,52 @@ static uir_status find_entry(const archive *archive, const char *member, entry *
                           "the file holds %llu arrays: name one of them", (unsigned long long)found);
 }
 
-/* CRC-32 as in ISO 3309, by bit. */
-static uint32_t checksum(const uint8_t *data, size_t size) {
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320u : 0);
+/* ---- what zlib does ---- */
+static void *take(void *user, unsigned count, unsigned size) {
+    /* zlib does not say how large a block is that it gives back. */
+    size_t *block = uir_allocate(user, HEADER + (size_t)count * size);
+    if (!block) return NULL;
+    *block = HEADER + (size_t)count * size;
+    return (char *)block + HEADER;
+}
+
+static void give_back(void *user, void *pointer) {
+    size_t *block = (size_t *)((char *)pointer - HEADER);
+    uir_release(user, block, *block);
+}
+
+/* What is left of a size, as far as a step of zlib's goes. */
+static unsigned step_of(size_t left) {
+    return left < STEP ? (unsigned)left : STEP;
+}
+
+/* Raw deflate data into exactly `target_size` bytes. BAD_FILE when it is not that. */
+static uir_status inflate_member(const uir_allocator *allocator, const uint8_t *data, size_t size, uint8_t *target,
+                                 size_t target_size) {
+    z_stream stream = {.zalloc = take, .zfree = give_back, .opaque = (void *)(uintptr_t)allocator};
+    size_t read = 0, written = 0;
+    int result = inflateInit2(&stream, -MAX_WBITS);
+    if (result != Z_OK) return UIR_STATUS_OUT_OF_MEMORY;
+    while (result == Z_OK) {
+        unsigned in = step_of(size - read), out = step_of(target_size - written);
+        stream.next_in = (uint8_t *)(uintptr_t)(data + read);
+        stream.avail_in = in;
+        stream.next_out = target + written;
+        stream.avail_out = out;
+        result = inflate(&stream, Z_NO_FLUSH);
+        UIR_WRITTEN_ELSEWHERE(target + written, out - stream.avail_out);
+        read += in - stream.avail_in;
+        written += out - stream.avail_out;
     }
-    return ~crc;
+    inflateEnd(&stream);
+    if (result == Z_MEM_ERROR) return UIR_STATUS_OUT_OF_MEMORY;
+    return result == Z_STREAM_END && written == target_size ? UIR_STATUS_OK : UIR_STATUS_BAD_FILE;
+}
+
+static uint32_t checksum(const uint8_t *data, size_t size) {
+    uLong crc = crc32(0, NULL, 0);
+    for (size_t at = 0; at < size; at += step_of(size - at)) crc = crc32(crc, data + at, step_of(size - at));
+    return (uint32_t)crc;
 }
 
 uir_status uir_zip_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
@@ -200,18 +242,15 @@ uir_status uir_zip_read(const uir_allocator *allocator, uir_diagnostics *diagnos
     uint8_t *unpacked;
     size_t unpacked_size = (size_t)entry.unpacked;
     UIR_TRY_ALLOCATE(unpacked, uir_allocate(allocator, unpacked_size));
-    bool good = true;
-    if (entry.method == DEFLATED) {
-        /* The inflater wants some bytes behind the stream, which zlib's own format has there; here it is the directory.
-         */
-        size_t packed = (size_t)entry.packed + (has(&archive, start + entry.packed, 8) ? 8 : 0);
-        good = uir_inflate(data + start, packed, unpacked, unpacked_size);
-    } else if (unpacked_size) {
+    uir_status status = UIR_STATUS_OK;
+    if (entry.method == DEFLATED)
+        status = inflate_member(allocator, data + start, (size_t)entry.packed, unpacked, unpacked_size);
+    else if (unpacked_size)
         memcpy(unpacked, data + start, unpacked_size);
-    }
-    if (!good || checksum(unpacked, unpacked_size) != entry.checksum) {
+    if (status == UIR_STATUS_OK && checksum(unpacked, unpacked_size) != entry.checksum) status = UIR_STATUS_BAD_FILE;
+    if (status != UIR_STATUS_OK) {
         uir_release(allocator, unpacked, unpacked_size);
-        return bad(&archive, "a member's contents are damaged");
+        return status == UIR_STATUS_BAD_FILE ? bad(&archive, "a member's contents are damaged") : status;
     }
     *out_data = unpacked;
     *out_size = unpacked_size;

@@ -41,8 +41,8 @@ set(public_libraries "uir_rt|packages of compiled models run, without a compiler
 uir_add_public_library(uir_rt OWN uir_alone uir_api PARTS uir_vm uir_cpu_driver uir_rt uir_image uir_base
                        EXTERNAL ${UIR_PICTURE_EXTERNAL} pthread dl)
 if(NOT UIR_RUNTIME_ONLY)
-  list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c libsodium ${picture_modules}")
-  uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c sodium ${UIR_PICTURE_EXTERNAL} pthread dl)
+  list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c libsodium zlib ${picture_modules}")
+  uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c sodium z ${UIR_PICTURE_EXTERNAL} pthread dl)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -83,6 +83,7 @@ uir_status uir_image_read_pnm(uir_image_source *source) {
     if (!next_number(source, &at, &width) || !next_number(source, &at, &height) ||
         !next_number(source, &at, &greatest) || !greatest || greatest > 65535)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture's header is not one");
+    source->gray = !colour;
     at++; /* one blank */
     UIR_TRY(uir_image_allocate(source, width, height, at + (uint64_t)width * height * (colour ? 3 : 1)));
     for (size_t i = 0; i < source->pixels.size; i++) {

@@ -13,7 +13,7 @@ typedef struct uir_pixels {
     uint8_t *data;
 } uir_pixels;
 
-/* `format` is "RGB", "BGR" or "Grayscale". BAD_DATA or UNSUPPORTED with *out_problem saying what. */
+/* `format` is "RGB", "BGR" or "Grayscale"; NULL: one channel where the picture is gray, else RGB. Alpha is left out. BAD_DATA or UNSUPPORTED with *out_problem saying what. */
 uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size, const char *format,
                             uir_pixels *out_pixels, const char **out_problem);
 bool uir_image_has_format(const char *format);

@@ -1,4 +1,4 @@
-/* What the formats share: each gives RGB pixels. */
+/* What the formats share: each gives RGB pixels, and says whether the picture is gray. */
 #ifndef UIR_IMAGE_INTERNAL_H
 #define UIR_IMAGE_INTERNAL_H
 
@@ -11,6 +11,7 @@ typedef struct uir_image_source {
     const uint8_t *data;
     size_t size;
     uir_pixels pixels;
+    bool gray; /* all channels are the same: the picture has one */
     const char *problem;
 } uir_image_source;
 

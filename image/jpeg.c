@@ -50,6 +50,7 @@ static uir_status decode(uir_image_source *source, jpeg_reader *reader) {
     struct jpeg_decompress_struct *d = &reader->decoder;
     jpeg_mem_src(d, source->data, source->size);
     jpeg_read_header(d, TRUE);
+    source->gray = d->num_components == 1;
     d->out_color_space = JCS_RGB;
     if (d->arith_code)
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the JPEG picture is coded arithmetically");

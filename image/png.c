@@ -21,6 +21,7 @@ uir_status uir_image_read_png(uir_image_source *source) {
     source->problem = "the PNG picture is damaged";
     if (png_image_begin_read_from_memory(&image, source->data, source->size)) {
         bool alpha = image.format & PNG_FORMAT_FLAG_ALPHA;
+        source->gray = !(image.format & PNG_FORMAT_FLAG_COLOR);
         uint8_t *four = NULL;
         size_t count = (size_t)image.width * image.height, size = count * 4;
         image.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;

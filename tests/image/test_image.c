@@ -184,6 +184,58 @@ static void test_damaged(void **state) {
     }
 }
 
+/* As the picture has them: one channel of gray, else three. */
+static void test_own_channels(void **state) {
+    (void)state;
+    counted c, more;
+    uir_pixels own, rgb;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        bool gray = strstr(p->name, "gray") || strstr(p->name, "one bit") || strstr(p->name, "PGM");
+        if (is_left_out(p)) continue;
+        assert_int_equal(decode(p->data, p->size, NULL, &c, &own, &problem), UIR_STATUS_OK);
+        assert_int_equal(decode(p->data, p->size, "RGB", &more, &rgb, &problem), UIR_STATUS_OK);
+        assert_int_equal(own.channels, gray ? 1 : 3);
+        assert_int_equal(own.size, (size_t)(own.height * own.width * own.channels));
+        for (size_t k = 0; k < rgb.size; k++) assert_int_equal(own.data[gray ? k / 3 : k], rgb.data[k]);
+        release(&c, &own);
+        release(&more, &rgb);
+    }
+}
+
+/* The last scan of a progressive picture again and again: each is work for all its pixels, in few bytes. */
+static void test_very_many_scans(void **state) {
+    enum { MORE = 200 };
+    (void)state;
+    counted c;
+    uir_pixels pixels;
+    const char *problem;
+    const picture *p = NULL;
+    for (int i = 0; i < GOOD_COUNT; i++)
+        if (!strcmp(good_pictures[i].name, "progressive JPEG")) p = &good_pictures[i];
+    assert_non_null(p);
+    if (is_left_out(p)) skip();
+    size_t last = p->size - 2, begin = last; /* before the mark of the end */
+    while (begin && (p->data[begin] != 0xff || p->data[begin + 1] != 0xda)) begin--;
+    assert_true(begin > 0);
+    unsigned char *many = malloc(p->size + MORE * (last - begin));
+    assert_non_null(many);
+    for (int scans = 1; scans <= MORE; scans += MORE - 1) {
+        size_t size = begin;
+        memcpy(many, p->data, begin);
+        for (int i = 0; i < scans; i++, size += last - begin) memcpy(many + size, p->data + begin, last - begin);
+        memcpy(many + size, p->data + last, 2);
+        uir_status status = decode(many, size + 2, "RGB", &c, &pixels, &problem);
+        assert_int_equal(status, scans == 1 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
+        if (status == UIR_STATUS_OK)
+            release(&c, &pixels);
+        else
+            assert_non_null(strstr(problem, "more than 100 scans"));
+    }
+    free(many);
+}
+
 static void test_boasting_headers(void **state) {
     (void)state;
     counted c;
@@ -234,6 +286,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),           cmocka_unit_test(test_channels),
         cmocka_unit_test(test_cut_off),          cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_own_channels),     cmocka_unit_test(test_very_many_scans),
         cmocka_unit_test(test_boasting_headers), cmocka_unit_test(test_what_is_no_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
