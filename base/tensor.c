@@ -23,9 +23,9 @@ static uir_status create(const uir_allocator *allocator, uir_dtype dtype, uint32
     size_t size;
     *out_tensor = NULL;
     if (!uir_dtype_is_valid(dtype) || !uir_shape_element_count(shape, rank, &count)) return UIR_STATUS_INVALID_ARGUMENT;
-    UIR_TRY(uir_budget_check_elements(uir_budget_of(allocator), count, NULL));
     /* A size that no address space holds is out of memory, not a bad argument. */
     if (!uir_dtype_storage_size(dtype, count, &size)) return UIR_STATUS_OUT_OF_MEMORY;
+    UIR_TRY(uir_budget_check_elements(uir_budget_of(allocator), count, NULL));
     uir_tensor *tensor;
     UIR_TRY_ALLOCATE(tensor, uir_allocate_zeroed(allocator, sizeof *tensor));
     tensor->dtype = dtype;

@@ -260,7 +260,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64
 UIR_API UIR_WARN_UNUSED uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, double high);
 
 /* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected` says),
- * .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels]). `expected_kind` matters
+ * .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels], without alpha). `expected_kind` matters
  * for .pb only. Raw bytes need uir_value_load_raw. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_file(uir_context *context, const char *path, const char *member,
                                                        uir_value_kind expected_kind, uir_value **out_value);

@@ -78,7 +78,9 @@ static void *work(void *user) {
     attempt *a = user;
     a->begun = true;
     a->status = a->runs ? UIR_STATUS_OK : load(a, &a->cancel);
-    while (a->runs && a->status == UIR_STATUS_OK) a->status = uir_session_run(a->session);
+    /* A wish that comes as a run ends is that run's: the next one would not hear of it. */
+    while (a->runs && a->status == UIR_STATUS_OK && !__atomic_load_n(&a->cancel, __ATOMIC_RELAXED))
+        a->status = uir_session_run(a->session);
     a->ended_ms = now_ms();
     return NULL;
 }
@@ -102,10 +104,8 @@ static double cancel_after(attempt *a, double ms) {
     while (!a->begun) nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
     nanosleep(&(struct timespec){(time_t)(ms / 1e3), (long)((uint64_t)(ms * 1e6) % 1000000000)}, NULL);
     double asked = now_ms();
-    if (a->runs)
-        uir_session_cancel(a->session);
-    else
-        __atomic_store_n(&a->cancel, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->cancel, true, __ATOMIC_RELAXED);
+    if (a->runs) uir_session_cancel(a->session);
     pthread_join(a->thread, NULL);
     return a->ended_ms < asked ? -1 : a->ended_ms - asked;
 }
