@@ -1,6 +1,7 @@
 #include "base/budget.h"
 #include "base/status.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,13 +53,30 @@ static void note_broken(uir_budget *budget, uir_limit limit, uint64_t asked) {
         __atomic_store_n(&budget->asked, asked, __ATOMIC_RELAXED);
 }
 
+static bool is_stopped(uir_budget *budget) {
+    return __atomic_load_n(&budget->broken, __ATOMIC_RELAXED) || __atomic_load_n(&budget->cancelled, __ATOMIC_RELAXED);
+}
+
+/* The flag is the caller's, who may release it after the operation: kernels that are compiled beside it do not look
+ * at it then. */
+static bool poll_cancel(uir_budget *budget) {
+    if (!__atomic_load_n(&budget->cancel, __ATOMIC_RELAXED)) return false;
+    __atomic_add_fetch(&budget->pollers, 1, __ATOMIC_SEQ_CST);
+    const volatile bool *cancel = __atomic_load_n(&budget->cancel, __ATOMIC_SEQ_CST);
+    bool wished = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+    if (wished) __atomic_store_n(&budget->cancelled, true, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&budget->pollers, 1, __ATOMIC_RELEASE);
+    return wished;
+}
+
+static void forget_cancel(uir_budget *budget) {
+    __atomic_store_n(&budget->cancel, NULL, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&budget->pollers, __ATOMIC_SEQ_CST)) sched_yield();
+}
+
 bool uir_budget_is_over(uir_budget *budget) {
     if (!budget || !__atomic_load_n(&budget->runs, __ATOMIC_RELAXED)) return false;
-    if (__atomic_load_n(&budget->broken, __ATOMIC_RELAXED) || __atomic_load_n(&budget->cancelled, __ATOMIC_RELAXED))
-        return true;
-    if (!budget->cancel || !__atomic_load_n(budget->cancel, __ATOMIC_RELAXED)) return false;
-    __atomic_store_n(&budget->cancelled, true, __ATOMIC_RELAXED);
-    return true;
+    return is_stopped(budget) || poll_cancel(budget);
 }
 
 uir_status uir_budget_spend(uir_budget *budget, uint64_t steps) {
@@ -152,13 +170,14 @@ static void ring(void *user) {
 
 uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile bool *cancel, volatile bool *also) {
     budget->what = what;
-    budget->cancel = cancel;
     budget->also = also;
     budget->stage = NULL;
     budget->node[0] = budget->op[0] = 0;
-    budget->broken = 0;
-    budget->cancelled = false;
-    budget->work = budget->fold_work = budget->fold_bytes = 0;
+    budget->fold_work = budget->fold_bytes = 0;
+    __atomic_store_n(&budget->cancel, cancel, __ATOMIC_RELAXED);
+    __atomic_store_n(&budget->broken, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&budget->cancelled, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&budget->work, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->runs, true, __ATOMIC_RELAXED);
     if (budget->limits[UIR_LIMIT_MILLISECONDS] == UIR_NO_LIMIT) return UIR_STATUS_OK;
     return uir_watch_start(&budget->watch, budget->limits[UIR_LIMIT_MILLISECONDS], ring, budget);
@@ -214,16 +233,17 @@ uir_status uir_budget_check_elements(uir_budget *budget, uint64_t count, uir_dia
 uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics *diagnostics) {
     uir_watch_stop(&budget->watch);
     /* What nobody was refused anything for is whole, whatever was wished meanwhile. */
-    bool over = budget->broken || budget->cancelled;
+    bool over = is_stopped(budget);
     __atomic_store_n(&budget->runs, false, __ATOMIC_RELAXED);
-    budget->cancel = NULL;
+    forget_cancel(budget);
     budget->also = NULL;
     if (!over) return status;
-    if (!budget->broken) {
+    uint32_t broken = __atomic_load_n(&budget->broken, __ATOMIC_RELAXED);
+    if (!broken) {
         if (status != UIR_STATUS_CANCELLED) uir_diagnostics_clear(diagnostics);
         return UIR_STATUS_CANCELLED;
     }
     const uir_location location = {.node = *budget->node ? budget->node : NULL, .op = *budget->op ? budget->op : NULL};
     uir_diagnostics_clear(diagnostics);
-    return explain(budget, budget->broken - 1, budget->asked, diagnostics, &location);
+    return explain(budget, broken - 1, __atomic_load_n(&budget->asked, __ATOMIC_RELAXED), diagnostics, &location);
 }

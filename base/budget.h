@@ -38,8 +38,9 @@ typedef struct uir_budget {
     uint64_t work, fold_work, fold_bytes, files;
     bool runs; /* between begin and end: what breaks stays broken */
     bool cancelled;
-    uint32_t broken; /* the limit + 1; 0: all hold */
-    uint64_t asked;  /* for, when it broke; 0: unknown */
+    uint32_t pollers; /* threads that look at *cancel: the end waits for them */
+    uint32_t broken;  /* the limit + 1; 0: all hold */
+    uint64_t asked;   /* for, when it broke; 0: unknown */
 } uir_budget;
 
 /* `limits` NULL: defaults. Nothing is allocated. */

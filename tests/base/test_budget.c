@@ -3,7 +3,9 @@
 
 #include "base/status.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct rig {
@@ -151,6 +153,41 @@ static void test_time_ends_it(void **state) {
     end(&r, UIR_STATUS_CANCELLED, UIR_STATUS_LIMIT, "more than 0.001 seconds");
 }
 
+/* What goes on beside operations polls, and an operation's flag is its caller's alone once it has ended. */
+typedef struct poller {
+    uir_budget *budget;
+    bool end;
+} poller;
+
+static void *poll_until_end(void *user) {
+    poller *p = user;
+    while (!__atomic_load_n(&p->end, __ATOMIC_RELAXED)) uir_budget_is_over(p->budget);
+    return NULL;
+}
+
+static void test_a_flag_may_go_when_it_has_ended(void **state) {
+    rig r;
+    poller beside = {&r.budget, false};
+    pthread_t thread;
+    (void)state;
+    begin(&r, (uir_limits){0}, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, poll_until_end, &beside), 0);
+    for (uint32_t i = 0; i < 2000; i++) {
+        bool *flag = calloc(1, sizeof *flag);
+        assert_non_null(flag);
+        assert_int_equal(uir_budget_end(&r.budget, UIR_STATUS_OK, &r.diagnostics), UIR_STATUS_OK);
+        assert_int_equal(uir_budget_begin(&r.budget, "the test", flag, NULL), UIR_STATUS_OK);
+        sched_yield();
+        assert_int_equal(uir_budget_end(&r.budget, UIR_STATUS_OK, &r.diagnostics), UIR_STATUS_OK);
+        *flag = true;
+        free(flag);
+        assert_int_equal(uir_budget_begin(&r.budget, "the test", NULL, NULL), UIR_STATUS_OK);
+    }
+    __atomic_store_n(&beside.end, true, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    end(&r, UIR_STATUS_OK, UIR_STATUS_OK, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_is_counted),
@@ -161,6 +198,7 @@ int main(void) {
         cmocka_unit_test(test_folding_has_its_own),
         cmocka_unit_test(test_a_watch_rings_once),
         cmocka_unit_test(test_time_ends_it),
+        cmocka_unit_test(test_a_flag_may_go_when_it_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
