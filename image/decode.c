@@ -46,19 +46,7 @@ static void swap_channels(uir_pixels *p) {
     }
 }
 
-/* One channel of three that are the same. */
-static uir_status keep_one(uir_image_source *source) {
-    uir_pixels *p = &source->pixels, gray = *p;
-    gray.channels = 1;
-    gray.size = p->size / 3;
-    UIR_TRY_ALLOCATE(gray.data, uir_allocate(source->allocator, gray.size));
-    for (size_t i = 0; i < gray.size; i++) gray.data[i] = p->data[3 * i];
-    uir_pixels_release(source->allocator, p);
-    *p = gray;
-    return UIR_STATUS_OK;
-}
-
-/* The luma of ITU-R 601 in 16 bits of fraction, rounded. */
+/* One channel: the luma of ITU-R 601 in 16 bits of fraction, rounded. Three that are the same are their luma. */
 static uir_status make_gray(uir_image_source *source) {
     uir_pixels *p = &source->pixels, gray = *p;
     gray.channels = 1;
@@ -90,9 +78,9 @@ uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data,
                             uir_pixels *out_pixels, const char **out_problem) {
     uir_image_source source = {.allocator = allocator, .data = data, .size = size};
     uir_status status = read(&source);
-    if (status == UIR_STATUS_OK && !format && source.gray) status = keep_one(&source);
+    bool gray = format ? !strcmp(format, "Grayscale") : source.gray;
     if (status == UIR_STATUS_OK && format && !strcmp(format, "BGR")) swap_channels(&source.pixels);
-    if (status == UIR_STATUS_OK && format && !strcmp(format, "Grayscale")) status = make_gray(&source);
+    if (status == UIR_STATUS_OK && gray) status = make_gray(&source);
     if (status != UIR_STATUS_OK) uir_pixels_release(allocator, &source.pixels);
     *out_pixels = source.pixels;
     *out_problem = source.problem ? source.problem : uir_status_text(status);

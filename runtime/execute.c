@@ -7,8 +7,7 @@
 
 uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) {
     const uir_plan_step *s = &r->plan->steps[step];
-    const char *node = uir_plan_get_text(r->plan, s->node), *op = uir_plan_get_text(r->plan, s->op);
-    uir_location where = {.node = node[0] ? node : NULL, .op = op[0] ? op : NULL};
+    uir_location where = uir_plan_get_location(r->plan, s->node, s->op);
     char message[400];
     va_list arguments;
     va_start(arguments, format);

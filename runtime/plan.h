@@ -352,6 +352,11 @@ void uir_plan_write(const uir_plan *plan, uir_text *bytes);
 static inline const char *uir_plan_get_text(const uir_plan *plan, uint32_t text) {
     return plan->characters + plan->texts[text].first;
 }
+/* Where in the model a record belongs, by its texts of a node and an operator; an empty one names none. */
+static inline uir_location uir_plan_get_location(const uir_plan *plan, uint32_t node, uint32_t op) {
+    const char *name = uir_plan_get_text(plan, node), *kind = uir_plan_get_text(plan, op);
+    return (uir_location){.node = *name ? name : NULL, .op = *kind ? kind : NULL};
+}
 static inline uint32_t uir_plan_get_word(const uir_plan *plan, uir_plan_list list, uint32_t i) {
     return plan->words[list.first + i].value;
 }

@@ -338,8 +338,7 @@ static uir_status refuse(uir_runtime *r, const uir_plan_check *k, int64_t left, 
     static const int64_t one = 1;
     const uir_plan *p = r->plan;
     char message[512];
-    const char *node = uir_plan_get_text(p, k->node), *op = uir_plan_get_text(p, k->op);
-    uir_location where = {.node = *node ? node : NULL, .op = *op ? op : NULL};
+    uir_location where = uir_plan_get_location(p, k->node, k->op);
     uir_demand_describe(
         (uir_demand_side){uir_plan_get_text(p, k->left_name), uir_plan_get_text(p, k->left_dims), left},
         (uir_relation)k->relation, k->or_one ? &one : NULL,

@@ -25,8 +25,7 @@ typedef struct verifier {
 static uir_status refuse(const verifier *v, uint32_t step, const char *format, ...) UIR_PRINTF(3, 4);
 static uir_status refuse(const verifier *v, uint32_t step, const char *format, ...) {
     const uir_plan_step *s = &v->plan->steps[step];
-    const char *node = uir_plan_get_text(v->plan, s->node), *op = uir_plan_get_text(v->plan, s->op);
-    uir_location where = {.node = node[0] ? node : NULL, .op = op[0] ? op : NULL};
+    uir_location where = uir_plan_get_location(v->plan, s->node, s->op);
     char message[300];
     va_list arguments;
     va_start(arguments, format);
