@@ -1,10 +1,11 @@
-/* What the tests of models share: a small model made by hand, and messages. */
+/* What the tests of models share: small models made by hand, messages, memory that is counted. */
 #ifndef UIR_TESTS_API_SMALL_H
 #define UIR_TESTS_API_SMALL_H
 
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* y = Relu(x + w), x f32[batch, 3], w = [-1, 0, 1]; z = Neg(x). */
@@ -26,6 +27,33 @@ static inline blob small_model(void) {
     return model;
 }
 
+/* y = x, of these dims, doubled by a Loop: so many times, or, where NULL, for ever, as its condition stays true. */
+static inline blob loop_model(const char *dims, const int64_t *trips) {
+    static const bool always = true;
+    blob body = blob_new(), graph = blob_new();
+    blob node = make_node("Loop", "the loop", trips ? "trips,,x" : ",always,x", "y");
+    blob tensor = trips ? make_tensor("trips", UIR_DTYPE_I64, 0, NULL) : make_tensor("always", UIR_DTYPE_BOOL, 0, NULL);
+    if (trips)
+        put_bytes(&tensor, TENSOR_RAW, trips, sizeof *trips);
+    else
+        put_bytes(&tensor, TENSOR_RAW, &always, sizeof always);
+    put_text(&body, GRAPH_NAME, "body");
+    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
+    put_message(&body, GRAPH_INPUT, make_value("go", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, dims));
+    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_OUTPUT, make_value("twice", UIR_DTYPE_F32, ""));
+    put_message(&body, GRAPH_NODE, make_node("Identity", "keep going", "go", "go_on"));
+    put_message(&body, GRAPH_NODE, make_node("Add", "double", "v,v", "twice"));
+    put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
+    put_text(&graph, GRAPH_NAME, "loop");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, dims));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    put_message(&graph, GRAPH_NODE, node);
+    return make_model(graph);
+}
+
 /* The file is `bytes`, which are freed. */
 static inline void write_bytes(const char *path, blob bytes) {
     FILE *file = fopen(path, "wb");
@@ -40,6 +68,19 @@ static inline bool has_message(uir_context *context, const char *text) {
         if (strstr(uir_context_get_message_text(context, i), text)) return true;
     }
     return false;
+}
+
+static inline void *count_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
+    _Atomic size_t *alive = user;
+    uir_allocator system = uir_allocator_system();
+    void *block = system.resize(system.user, pointer, old_size, new_size);
+    if (block || !new_size) atomic_fetch_add(alive, new_size - old_size);
+    return block;
+}
+
+/* Keeps in *alive how many bytes are not given back, whichever thread takes them. */
+static inline uir_allocator counting_allocator(_Atomic size_t *alive) {
+    return (uir_allocator){count_resize, alive};
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include "tests/api/small.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@ static uint64_t seed = 1;
 static int moments = 12;
 static char **files;
 static int file_count;
+static _Atomic size_t alive; /* bytes that are not given back */
 
 static double now_ms(void) {
     struct timespec now;
@@ -24,17 +24,6 @@ static double now_ms(void) {
 static double draw(void) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(seed >> 11) / (double)(1ull << 53);
-}
-
-/* ---- memory that is counted ---- */
-static _Atomic size_t alive;
-
-static void *count_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
-    (void)user;
-    uir_allocator system = uir_allocator_system();
-    void *block = system.resize(system.user, pointer, old_size, new_size);
-    if (block || !new_size) atomic_fetch_add(&alive, new_size - old_size);
-    return block;
 }
 
 /* ---- what is cancelled ---- */
@@ -112,7 +101,7 @@ static double cancel_after(attempt *a, double ms) {
 
 /* One moment; `a` says of what. */
 static double try_moment(attempt *a, double ms, const char *small) {
-    const uir_allocator counting = {count_resize, NULL};
+    const uir_allocator counting = counting_allocator(&alive);
     uir_value *values[64] = {0};
     double took = -1;
     assert_int_equal(uir_context_create(&counting, &a->context), UIR_STATUS_OK);
@@ -138,28 +127,10 @@ static double try_moment(attempt *a, double ms, const char *small) {
 
 /* ---- models ---- */
 static void make_own(const char *folder, char paths[2][96]) {
-    blob graph = blob_new(), body = blob_new(), node = make_node("Loop", "for ever", ",go,x", "y");
-    const bool go = true;
-    blob tensor = make_tensor("go", UIR_DTYPE_BOOL, 0, NULL);
-    put_bytes(&tensor, TENSOR_RAW, &go, 1);
-    put_text(&body, GRAPH_NAME, "body");
-    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
-    put_message(&body, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, "batch,3"));
-    put_message(&body, GRAPH_OUTPUT, make_value("c2", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_OUTPUT, make_value("v2", UIR_DTYPE_F32, ""));
-    put_message(&body, GRAPH_NODE, make_node("Identity", "go on", "c", "c2"));
-    put_message(&body, GRAPH_NODE, make_node("Add", "twice", "v,v", "v2"));
-    put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
-    put_text(&graph, GRAPH_NAME, "endless");
-    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_INITIALIZER, tensor);
-    put_message(&graph, GRAPH_NODE, node);
+    blob graph = blob_new();
     snprintf(paths[0], 96, "%s/endless.onnx", folder);
-    write_bytes(paths[0], make_model(graph));
+    write_bytes(paths[0], loop_model("batch,3", NULL));
 
-    graph = blob_new();
     put_text(&graph, GRAPH_NAME, "curves");
     put_message(&graph, GRAPH_INPUT, make_value("v0", UIR_DTYPE_F32, "batch,3"));
     for (int i = 0; i < 60; i++) {

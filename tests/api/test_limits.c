@@ -2,23 +2,13 @@
 #include "tests/api/small.h"
 #include "uir/tools.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- memory that is counted ---- */
-static _Atomic size_t alive;
-
-static void *count_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
-    (void)user;
-    uir_allocator system = uir_allocator_system();
-    void *block = system.resize(system.user, pointer, old_size, new_size);
-    if (block || !new_size) atomic_fetch_add(&alive, new_size - old_size);
-    return block;
-}
+static _Atomic size_t alive; /* bytes that are not given back */
 
 static int begin(void **state) {
-    const uir_allocator counting = {count_resize, NULL};
+    const uir_allocator counting = counting_allocator(&alive);
     uir_context *context;
     assert_int_equal(uir_context_create(&counting, &context), UIR_STATUS_OK);
     *state = context;
@@ -56,32 +46,6 @@ static blob chain_model(int count) {
     }
     snprintf(last, sizeof last, "v%d", count);
     put_message(&graph, GRAPH_OUTPUT, make_value(last, UIR_DTYPE_F32, ""));
-    return make_model(graph);
-}
-
-static blob bool_tensor(const char *name, bool value) {
-    blob tensor = make_tensor(name, UIR_DTYPE_BOOL, 0, NULL);
-    put_bytes(&tensor, TENSOR_RAW, &value, 1);
-    return tensor;
-}
-
-/* y = x, doubled for ever: a Loop without a trip count whose condition stays. */
-static blob endless_model(void) {
-    blob body = blob_new(), graph = blob_new(), node = make_node("Loop", "for ever", ",go,x", "y");
-    put_text(&body, GRAPH_NAME, "body");
-    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
-    put_message(&body, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, "batch,3"));
-    put_message(&body, GRAPH_OUTPUT, make_value("c2", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_OUTPUT, make_value("v2", UIR_DTYPE_F32, ""));
-    put_message(&body, GRAPH_NODE, make_node("Identity", "go on", "c", "c2"));
-    put_message(&body, GRAPH_NODE, make_node("Add", "twice", "v,v", "v2"));
-    put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
-    put_text(&graph, GRAPH_NAME, "endless");
-    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_INITIALIZER, bool_tensor("go", true));
-    put_message(&graph, GRAPH_NODE, node);
     return make_model(graph);
 }
 
@@ -130,6 +94,9 @@ static blob foldable_model(void) {
     return make_model(graph);
 }
 
+static blob endless_model(void) {
+    return loop_model("batch,3", NULL);
+}
 static blob long_chain(void) {
     return chain_model(30);
 }

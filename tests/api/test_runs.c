@@ -1,6 +1,5 @@
 /* Sessions: statistics of one run and of the next, kinds of inputs, stopping. */
-#include "tests/frontend/make.h"
-#include "uir/uir.h"
+#include "tests/api/small.h"
 #include "tools/run/query.h"
 
 #include <pthread.h>
@@ -8,28 +7,6 @@
 #include <unistd.h>
 
 enum { TENSOR_KIND = 1 };
-
-/* y = x doubled `trips` times by a Loop. */
-static blob loop_model(int64_t trips) {
-    blob body = blob_new(), graph = blob_new(), count = make_tensor("trips", UIR_DTYPE_I64, 0, NULL);
-    put_text(&body, GRAPH_NAME, "body");
-    put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
-    put_message(&body, GRAPH_INPUT, make_value("go", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, "n"));
-    put_message(&body, GRAPH_NODE, make_node("Identity", "keep going", "go", "go_on"));
-    put_message(&body, GRAPH_NODE, make_node("Add", "double", "v,v", "twice"));
-    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_OUTPUT, make_value("twice", UIR_DTYPE_F32, ""));
-    put_bytes(&count, TENSOR_RAW, &trips, sizeof trips);
-    blob loop = make_node("Loop", "the loop", "trips,,x", "y");
-    put_message(&loop, NODE_ATTRIBUTE, make_graph_attribute("body", body));
-    put_text(&graph, GRAPH_NAME, "loop");
-    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "n"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_INITIALIZER, count);
-    put_message(&graph, GRAPH_NODE, loop);
-    return make_model(graph);
-}
 
 typedef struct world {
     const char *device;
@@ -42,7 +19,8 @@ typedef struct world {
 static int begin_on(void **state, const char *device) {
     static world w;
     w.device = device;
-    blob bytes = loop_model(4);
+    const int64_t trips = 4;
+    blob bytes = loop_model("n", &trips);
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
     uir_model_options options = {.struct_size = sizeof options, .device = w.device, .no_cache = true};
     uir_status status = uir_model_load_memory(w.context, bytes.data, bytes.length, NULL, &options, &w.model);
@@ -127,7 +105,8 @@ static void another_thread_cancels_a_run(void **state) {
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);
     assert_int_equal(uir_value_create_tensor(w.context, UIR_DTYPE_F32, 1, (int64_t[]){2}, &w.input), UIR_STATUS_OK);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        blob bytes = loop_model((int64_t)1 << 60);
+        const int64_t trips = (int64_t)1 << 60;
+        blob bytes = loop_model("n", &trips);
         uir_model_options options = {.struct_size = sizeof options, .device = devices[i], .no_cache = true};
         pthread_t thread;
         uir_value *output;

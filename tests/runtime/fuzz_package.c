@@ -14,39 +14,27 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  candidate t = 4 when N < 100 cost N\n"
-                                   "  candidate t = 16 cost 50\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %w : dram f32 [N] work\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  ptr %s : sram f32 [t]\n"
-                                   "  phase {\n"
-                                   "    parallel p : ceildiv(N, t) group\n"
-                                   "    move.dram.sram.f32 %s, %x[p*t:t]\n"
-                                   "    binary.add.f32 %w[p*t:t], %s, %s\n"
-                                   "  }\n"
-                                   "  phase {\n"
-                                   "    parallel p : ceildiv(N, t) group\n"
-                                   "    move.dram.dram.f32 %y[p*t:t], %w[p*t:t]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @scale on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %c : dram f32 [1] const 1\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.mul.f32 %y[0:N], %x[0:N], %c\n"
-                                   "  }\n"
-                                   "}\n";
-
-#define TWICE(value, of, n)                                                                                            \
-    "    %" value ": f32[N] = group(%" of ") {body = graph \"g" n "\" (%a" n ": f32[N]) {\n"                           \
-    "        %b" n ": f32[N] = add(%a" n ", %a" n ")\n        return %b" n "\n    }, sizes = [N], kernel = "           \
-    "\"twice\"}\n"
+static const char *const kernels = /**/
+    "igraph @twice on cpu {\n"
+    "  dim N in 0..1000\n"
+    "  tile t in 1..64\n"
+    "  candidate t = 4 when N < 100 cost N\n"
+    "  candidate t = 16 cost 50\n"
+    "  ptr %x : dram f32 [N] in 0\n"
+    "  ptr %w : dram f32 [N] work\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  ptr %s : sram f32 [t]\n"
+    "  phase {\n"
+    "    parallel p : ceildiv(N, t) group\n"
+    "    move.dram.sram.f32 %s, %x[p*t:t]\n"
+    "    binary.add.f32 %w[p*t:t], %s, %s\n"
+    "  }\n"
+    "  phase {\n"
+    "    parallel p : ceildiv(N, t) group\n"
+    "    move.dram.dram.f32 %y[p*t:t], %w[p*t:t]\n"
+    "  }\n"
+    "}\n" /**/
+    KERNEL_SCALE;
 
 static const char *const module_text =
     "module opset 17\nsize N\nsize T\nsize F\nsize K\nsize U\n"
@@ -60,18 +48,18 @@ static const char *const module_text =
     "        %b: f32[N] = mul(%a, %kb)\n"
     "        return %b\n"
     "    }, sizes = [N], kernel = \"scale\"}\n" /**/
-    TWICE("d2", "d", "1")                       /**/
+    GROUP_TWICE("d2", "d", "1")                 /**/
     "    %r: f32[1, N] = reshape(%d2) {dims = [1, N]}\n"
     "    %l: f32[N], %o: f32[N], %rows: f32[T, N] = loop(%n, none, %d, %x) {body = graph \"b\" (%i: i64[], %go: "
     "bool[], "
     "%v: f32[N], %u: f32[N]) {\n"                                                                              /**/
-    TWICE("w", "v", "2")                                                                                       /**/
+    GROUP_TWICE("w", "v", "2")                                                                                 /**/
     "        %in: f32[N] = loop(%n, none, %w) {body = graph \"c\" (%i2: i64[], %go2: bool[], %v2: f32[N]) {\n" /**/
-    TWICE("w3", "v2", "3")                                                                                     /**/
+    GROUP_TWICE("w3", "v2", "3")                                                                               /**/
     "            return %go2, %w3\n        }}\n"
     "        return %go, %in, %v, %w\n    }}\n"
     "    %y: f32[N] = if(%q) {then = graph \"t\" () {\n" /**/
-    TWICE("p", "l", "4")                                 /**/
+    GROUP_TWICE("p", "l", "4")                           /**/
     "        return %p\n    }, else = graph \"e\" () {\n"
     "        return %x\n    }}\n"
     "    %z: i64[1, F] = non_zero(%y)\n"
@@ -242,12 +230,10 @@ static uir_status open_and_run(const char *bytes, size_t size) {
     uir_diagnostics diagnostics;
     uir_package *package = NULL;
     uir_runtime *r = NULL;
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
     uir_runtime_options threads = {.threads = 1 + (uint32_t)below(2)};
     const int64_t sizes[] = {5, (int64_t)below(3), 3 + (int64_t)below(40)};
     uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = uir_package_open(bytes, size, &options, &allocator, &diagnostics, &package), first;
+    uir_status status = uir_package_open(bytes, size, &open_by_vm, &allocator, &diagnostics, &package), first;
     first = status;
     if (status == UIR_STATUS_OK) status = uir_runtime_create(package, &threads, &allocator, &diagnostics, &r);
     if (first == UIR_STATUS_OK) first = status;
@@ -269,16 +255,15 @@ static uir_status open_and_run(const char *bytes, size_t size) {
 
 /* Words of the plan or the code are changed, then the package is put together anew. */
 static void forge_words(const uir_text *good, uir_text *out) {
-    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
-    uint32_t count;
+    sections s;
     uir_allocator allocator = uir_allocator_system();
-    if (uir_package_read(good->data, good->length, NULL, sections, &count) != UIR_STATUS_OK) exit(1);
+    find_sections(good, &s);
     uint32_t which = 0, wanted = below(4) ? UIR_PACKAGE_PLAN : UIR_PACKAGE_CODE; /* the plan, mostly */
-    while (sections[which].kind != wanted || sections[which].size < 4)
-        which = (which + 1) % count, wanted = UIR_PACKAGE_PLAN;
-    size_t size = (size_t)sections[which].size;
+    while (s.list[which].kind != wanted || s.list[which].size < 4)
+        which = (which + 1) % s.count, wanted = UIR_PACKAGE_PLAN;
+    size_t size = (size_t)s.list[which].size;
     unsigned char *copy = uir_allocate(&allocator, size);
-    memcpy(copy, sections[which].data, size);
+    memcpy(copy, s.list[which].data, size);
     for (uint64_t n = 1 + below(3); n > 0; n--) {
         size_t at = below(size / 4) * 4;
         uint64_t kind = below(5);
@@ -291,9 +276,9 @@ static void forge_words(const uir_text *good, uir_text *out) {
                            : word ^ 1u << below(32);
         memcpy(copy + at, &word, 4);
     }
-    sections[which].data = copy;
+    s.list[which].data = copy;
     out->length = 0;
-    if (uir_package_write(sections, count, out) != UIR_STATUS_OK) exit(1);
+    if (uir_package_write(s.list, s.count, out) != UIR_STATUS_OK) exit(1);
     uir_release(&allocator, copy, size);
 }
 
@@ -398,31 +383,21 @@ static void change_plan(uir_plan *p) {
 }
 
 static void forge_records(const uir_text *good, uir_text *out) {
-    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
-    uint32_t count, which = 0, natives = 0;
-    uint64_t code = 0, weights = 0;
+    sections s;
     uir_allocator allocator = uir_allocator_system();
     uir_arena arena;
     uir_text bytes;
     uir_plan plan;
     uir_arena_init(&arena, &allocator);
     uir_text_init(&bytes, &allocator);
-    if (uir_package_read(good->data, good->length, NULL, sections, &count) != UIR_STATUS_OK) exit(1);
-    for (uint32_t i = 0; i < count; i++) {
-        if (sections[i].kind == UIR_PACKAGE_PLAN) which = i;
-        if (sections[i].kind == UIR_PACKAGE_CODE) code = sections[i].size;
-        if (sections[i].kind == UIR_PACKAGE_WEIGHTS) weights = sections[i].size;
-        natives += sections[i].kind == UIR_PACKAGE_NATIVE;
-    }
-    if (uir_plan_read(&arena, sections[which].data, (size_t)sections[which].size, code, weights, natives, NULL,
-                      &plan) != UIR_STATUS_OK)
-        exit(1);
+    find_sections(good, &s);
+    if (read_plan(&s, s.plan->data, (size_t)s.plan->size, &arena, &plan) != UIR_STATUS_OK) exit(1);
     change_plan(&plan);
     uir_plan_write(&plan, &bytes);
-    sections[which].data = (const unsigned char *)bytes.data;
-    sections[which].size = bytes.length;
+    s.plan->data = (const unsigned char *)bytes.data;
+    s.plan->size = bytes.length;
     out->length = 0;
-    if (uir_text_status(&bytes) != UIR_STATUS_OK || uir_package_write(sections, count, out) != UIR_STATUS_OK) exit(1);
+    if (uir_text_status(&bytes) != UIR_STATUS_OK || uir_package_write(s.list, s.count, out) != UIR_STATUS_OK) exit(1);
     uir_text_deinit(&bytes);
     uir_arena_deinit(&arena);
 }

@@ -25,10 +25,12 @@ void fixture_init(fixture *f) {
     f->allocator = uir_allocator_system();
     uir_diagnostics_init(&f->diagnostics, &f->allocator);
     uir_text_init(&f->package, &f->allocator);
+    uir_text_init(&f->forged, &f->allocator);
     check_ok(f, uir_pipeline_devices_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
 }
 
 void fixture_deinit(fixture *f) {
+    uir_text_deinit(&f->forged);
     uir_text_deinit(&f->package);
     if (f->kernels.allocator.resize) uir_igraph_list_deinit(&f->kernels);
     uir_module_destroy(f->module);
@@ -85,36 +87,76 @@ uir_status fixture_build(fixture *f, const char *module_text, const char *kernel
     return fixture_plan(f, NULL, &f->allocator, &f->package);
 }
 
+static const uir_driver *const vm_alone[] = {&uir_vm_driver};
+const uir_package_options open_by_vm = {.drivers = vm_alone, .driver_count = 1};
+
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package) {
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
-    return uir_package_open(f->package.data, f->package.length, &options, allocator, &f->diagnostics, out_package);
+    return uir_package_open(f->package.data, f->package.length, &open_by_vm, allocator, &f->diagnostics, out_package);
 }
 
-void fixture_forge(fixture *f, void (*edit)(void *user, uir_plan *plan), void *user, uir_text *out) {
-    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS];
-    uint32_t count, plan_at = 0;
-    uint64_t code = 0, weights = 0;
+void find_sections(const uir_text *package, sections *out) {
+    *out = (sections){.plan = NULL};
+    assert_int_equal(uir_package_read(package->data, package->length, NULL, out->list, &out->count), UIR_STATUS_OK);
+    for (uint32_t i = 0; i < out->count; i++) {
+        uir_package_section *s = &out->list[i];
+        if (s->kind == UIR_PACKAGE_PLAN) out->plan = s;
+        if (s->kind == UIR_PACKAGE_CODE) out->code = s->size;
+        if (s->kind == UIR_PACKAGE_WEIGHTS) out->weights = s->size;
+        out->natives += s->kind == UIR_PACKAGE_NATIVE;
+    }
+    assert_non_null(out->plan);
+}
+
+uir_status read_plan(const sections *s, const void *bytes, size_t size, uir_arena *arena, uir_plan *out_plan) {
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, &allocator);
+    uir_status status = uir_plan_read(arena, bytes, size, s->code, s->weights, s->natives, &said, out_plan);
+    uir_diagnostics_deinit(&said);
+    return status;
+}
+
+void make_room(uir_plan *plan) {
+#define UIR_PLAN_TABLE(type, field)                                                                                    \
+    static type all_##field[MOST_RECORDS];                                                                             \
+    assert_true(plan->field##_count <= MOST_RECORDS);                                                                  \
+    memcpy(all_##field, plan->field, plan->field##_count * sizeof *plan->field);                                       \
+    plan->field = all_##field;
+    UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+#undef UIR_PLAN_TABLE
+}
+
+uir_plan_list longer(uir_plan *plan, uir_plan_list list, uint32_t value) {
+    uir_plan_list all = {plan->words_count, list.count + 1};
+    for (uint32_t i = 0; i < list.count; i++) add_words(plan, plan->words[list.first + i], 1);
+    add_words(plan, (uir_plan_word){value}, 1);
+    return all;
+}
+
+void fixture_forge(fixture *f, plan_edit *edit, void *user) {
+    sections s;
     uir_arena arena;
     uir_text bytes;
     uir_plan plan;
     uir_arena_init(&arena, &f->allocator);
     uir_text_init(&bytes, &f->allocator);
-    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, list, &count));
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i].kind == UIR_PACKAGE_PLAN) plan_at = i;
-        if (list[i].kind == UIR_PACKAGE_CODE) code = list[i].size;
-        if (list[i].kind == UIR_PACKAGE_WEIGHTS) weights = list[i].size;
-    }
-    check_ok(f,
-             uir_plan_read(&arena, list[plan_at].data, list[plan_at].size, code, weights, 0, &f->diagnostics, &plan));
+    find_sections(&f->package, &s);
+    check_ok(f, read_plan(&s, s.plan->data, (size_t)s.plan->size, &arena, &plan));
+    make_room(&plan);
     edit(user, &plan);
     uir_plan_write(&plan, &bytes);
-    list[plan_at].data = (const unsigned char *)bytes.data;
-    list[plan_at].size = bytes.length;
-    check_ok(f, uir_package_write(list, count, out));
+    s.plan->data = (const unsigned char *)bytes.data;
+    s.plan->size = bytes.length;
+    f->forged.length = 0;
+    check_ok(f, uir_package_write(s.list, s.count, &f->forged));
     uir_text_deinit(&bytes);
     uir_arena_deinit(&arena);
+}
+
+uir_status fixture_open_forged(fixture *f, const uir_package_options *options, plan_edit *edit, void *user,
+                               uir_package **out_package) {
+    fixture_forge(f, edit, user);
+    return uir_package_open(f->forged.data, f->forged.length, options, &f->allocator, &f->diagnostics, out_package);
 }
 
 void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, uint32_t count) {
@@ -144,11 +186,18 @@ void compare_with_interpreter(fixture *f, uir_runtime *r, const array *inputs, u
     for (uint32_t i = 0; i < count; i++) uir_datum_release(in[i]);
 }
 
-void session_begin(session *s, const char *module_text, const char *kernel_text, const uir_runtime_options *options) {
+void session_begin_forged(session *s, const char *module_text, const char *kernel_text, plan_edit *edit,
+                          const uir_runtime_options *options, const uir_allocator *allocator) {
     fixture_init(&s->f);
     check_ok(&s->f, fixture_build(&s->f, module_text, kernel_text));
-    check_ok(&s->f, fixture_open(&s->f, &s->f.allocator, &s->package));
-    check_ok(&s->f, uir_runtime_create(s->package, options, &s->f.allocator, &s->f.diagnostics, &s->r));
+    check_ok(&s->f, edit ? fixture_open_forged(&s->f, &open_by_vm, edit, NULL, &s->package)
+                         : fixture_open(&s->f, &s->f.allocator, &s->package));
+    check_ok(&s->f, uir_runtime_create(s->package, options, allocator ? allocator : &s->f.allocator, &s->f.diagnostics,
+                                       &s->r));
+}
+
+void session_begin(session *s, const char *module_text, const char *kernel_text, const uir_runtime_options *options) {
+    session_begin_forged(s, module_text, kernel_text, NULL, options, NULL);
 }
 
 void session_end(session *s) {
@@ -161,11 +210,15 @@ void session_set(session *s, uint32_t index, int64_t count, const float *data) {
     check_ok(&s->f, uir_runtime_set_input(s->r, index, UIR_DTYPE_F32, 1, &count, data));
 }
 
-uir_plan_step *step_of(uir_plan *plan, uint32_t kind) {
+uir_plan_step *nth_step(uir_plan *plan, uint32_t kind, uint32_t n) {
     for (uint32_t i = 0; i < plan->steps_count; i++)
-        if (plan->steps[i].kind == kind) return &plan->steps[i];
-    fail_msg("the plan has no step of kind %u", kind);
+        if (plan->steps[i].kind == kind && n-- == 0) return &plan->steps[i];
+    fail_msg("the plan has no such step of kind %u", kind);
     return NULL;
+}
+
+uir_plan_step *step_of(uir_plan *plan, uint32_t kind) {
+    return nth_step(plan, kind, 0);
 }
 
 uint32_t *word_of(uir_plan *plan, uir_plan_list list, uint32_t i) {

@@ -5,40 +5,33 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @add on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  ptr %a : dram f32 [N] in 0\n"
-                                   "  ptr %b : dram f32 [N] in 1\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %a[0:N], %b[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @join on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [2*N] out 0\n"
-                                   "  phase {\n"
-                                   "    move.dram.dram.f32 %y[0:N], %x[0:N]\n"
-                                   "    move.dram.dram.f32 %y[N:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @less on cpu {\n"
-                                   "  ptr %a : dram i64 [1] in 0\n"
-                                   "  ptr %b : dram i64 [1] in 1\n"
-                                   "  ptr %y : dram bool [1] out 0\n"
-                                   "  phase {\n"
-                                   "    compare.lt.i64 %y, %a, %b\n"
-                                   "  }\n"
-                                   "}\n";
+static const char *const kernels = KERNEL_TWICE("twice", "0..100000") /**/
+    "igraph @add on cpu {\n"
+    "  dim N in 0..100000\n"
+    "  ptr %a : dram f32 [N] in 0\n"
+    "  ptr %b : dram f32 [N] in 1\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  phase {\n"
+    "    binary.add.f32 %y[0:N], %a[0:N], %b[0:N]\n"
+    "  }\n"
+    "}\n"
+    "igraph @join on cpu {\n"
+    "  dim N in 0..100000\n"
+    "  ptr %x : dram f32 [N] in 0\n"
+    "  ptr %y : dram f32 [2*N] out 0\n"
+    "  phase {\n"
+    "    move.dram.dram.f32 %y[0:N], %x[0:N]\n"
+    "    move.dram.dram.f32 %y[N:N], %x[0:N]\n"
+    "  }\n"
+    "}\n"
+    "igraph @less on cpu {\n"
+    "  ptr %a : dram i64 [1] in 0\n"
+    "  ptr %b : dram i64 [1] in 1\n"
+    "  ptr %y : dram bool [1] out 0\n"
+    "  phase {\n"
+    "    compare.lt.i64 %y, %a, %b\n"
+    "  }\n"
+    "}\n";
 
 static const char *const trips_module =
     "module opset 17\n"
@@ -47,11 +40,8 @@ static const char *const trips_module =
     "constant %n: i64[] = [5]\n"
     "graph \"main\" (%x: f32[N]) {\n"
     "    %last: f32[N], %rows: f32[T, N] = loop(%n, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) "
-    "{\n"
-    "        %w: f32[N] = group(%v) {body = graph \"g1\" (%a1: f32[N]) {\n"
-    "        %r1: f32[N] = add(%a1, %a1)\n"
-    "        return %r1\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "{\n"                      /**/
+    GROUP_TWICE("w", "v", "1") /**/
     "        %u: f32[N] = group(%w, %x) {body = graph \"g2\" (%a2: f32[N], %b2: f32[N]) {\n"
     "        %r2: f32[N] = add(%a2, %b2)\n"
     "        return %r2\n"
@@ -67,11 +57,8 @@ static const char *const condition_module =
     "size T\n"
     "graph \"main\" (%x: f32[N], %limit: i64[]) {\n"
     "    %last: f32[N], %rows: i64[T] = loop(none, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) "
-    "{\n"
-    "        %w: f32[N] = group(%v) {body = graph \"g3\" (%a3: f32[N]) {\n"
-    "        %r3: f32[N] = add(%a3, %a3)\n"
-    "        return %r3\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "{\n"                      /**/
+    GROUP_TWICE("w", "v", "3") /**/
     "        %go: bool[] = group(%i, %limit) {body = graph \"g4\" (%a4: i64[], %b4: i64[]) {\n"
     "        %r4: bool[] = lt(%a4, %b4)\n"
     "        return %r4\n"
@@ -81,25 +68,20 @@ static const char *const condition_module =
     "    return %last, %rows\n"
     "}\n";
 
-static const char *const zero_module = "module opset 17\n"
-                                       "size N\n"
-                                       "size T\n"
-                                       "constant %no: bool[] = [0]\n"
-                                       "graph \"main\" (%x: f32[N], %n: i64[]) {\n"
-                                       "    %last: f32[N], %rows: f32[T, N] = loop(%n, %no, %x) {body = graph \"b\" "
-                                       "(%i: i64[], %c: bool[], %v: f32[N]) {\n"
-                                       "        %w: f32[N] = group(%v) {body = graph \"g5\" (%a5: f32[N]) {\n"
-                                       "        %r5: f32[N] = add(%a5, %a5)\n"
-                                       "        return %r5\n"
-                                       "    }, sizes = [N], kernel = \"twice\"}\n"
-                                       "        return %c, %w, %w\n"
-                                       "    }}\n"
-                                       "    %z: f32[N] = group(%last) {body = graph \"g6\" (%a6: f32[N]) {\n"
-                                       "        %r6: f32[N] = add(%a6, %a6)\n"
-                                       "        return %r6\n"
-                                       "    }, sizes = [N], kernel = \"twice\"}\n"
-                                       "    return %z, %rows, %last\n"
-                                       "}\n";
+static const char *const zero_module = /**/
+    "module opset 17\n"
+    "size N\n"
+    "size T\n"
+    "constant %no: bool[] = [0]\n"
+    "graph \"main\" (%x: f32[N], %n: i64[]) {\n"
+    "    %last: f32[N], %rows: f32[T, N] = loop(%n, %no, %x) {body = graph \"b\" "
+    "(%i: i64[], %c: bool[], %v: f32[N]) {\n" /**/
+    GROUP_TWICE("w", "v", "5")                /**/
+    "        return %c, %w, %w\n"
+    "    }}\n"                    /**/
+    GROUP_TWICE("z", "last", "6") /**/
+    "    return %z, %rows, %last\n"
+    "}\n";
 
 static const char *const grows_module =
     "module opset 17\n"
@@ -113,32 +95,23 @@ static const char *const grows_module =
     "        return %r7\n"
     "    }, sizes = [K], kernel = \"join\"}\n"
     "        return %c, %w\n"
-    "    }}\n"
-    "    %z: f32[L] = group(%last) {body = graph \"g8\" (%a8: f32[L]) {\n"
-    "        %r8: f32[L] = add(%a8, %a8)\n"
-    "        return %r8\n"
-    "    }, sizes = [L], kernel = \"twice\"}\n"
+    "    }}\n"                            /**/
+    GROUP_TWICE_OF("L", "z", "last", "8") /**/
     "    return %z\n"
     "}\n";
 
-static const char *const nested_module =
+static const char *const nested_module = /**/
     "module opset 17\n"
     "size N\n"
     "size T\n"
     "size U\n"
     "constant %n: i64[] = [3]\n"
     "constant %m: i64[] = [2]\n"
-    "graph \"main\" (%x: f32[N]) {\n"
-    "    %y: f32[N] = group(%x) {body = graph \"g9\" (%a9: f32[N]) {\n"
-    "        %r9: f32[N] = add(%a9, %a9)\n"
-    "        return %r9\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "graph \"main\" (%x: f32[N]) {\n" /**/
+    GROUP_TWICE("y", "x", "9")        /**/
     "    %last: f32[N], %rows: f32[T, 2, N] = loop(%n, none, %x) {body = graph \"b\" (%i: i64[], %c: bool[], %v: "
-    "f32[N]) {\n"
-    "        %p: f32[N] = group(%v) {body = graph \"g10\" (%a10: f32[N]) {\n"
-    "        %r10: f32[N] = add(%a10, %a10)\n"
-    "        return %r10\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "f32[N]) {\n"               /**/
+    GROUP_TWICE("p", "v", "10") /**/
     "        %last2: f32[N], %rows2: f32[U, N] = loop(%m, none, %p) {body = graph \"b2\" (%i2: i64[], %c2: bool[], "
     "%v2: f32[N]) {\n"
     "            %w2: f32[N] = group(%v2, %y) {body = graph \"g11\" (%a11: f32[N], %b11: f32[N]) {\n"
@@ -157,33 +130,25 @@ static const char *const nested_module =
     "    return %last, %rows, %y\n"
     "}\n";
 
-static const char *const branch_module = "module opset 17\n"
-                                         "size N\n"
-                                         "size K\n"
-                                         "graph \"main\" (%x: f32[N], %c: bool[]) {\n"
-                                         "    %before: f32[N] = group(%x) {body = graph \"g13\" (%a13: f32[N]) {\n"
-                                         "        %r13: f32[N] = add(%a13, %a13)\n"
-                                         "        return %r13\n"
-                                         "    }, sizes = [N], kernel = \"twice\"}\n"
-                                         "    %y: f32[K], %z: f32[N] = if(%c) {then = graph \"t\" () {\n"
-                                         "        %w: f32[2*N] = group(%x) {body = graph \"g14\" (%a14: f32[N]) {\n"
-                                         "        %r14: f32[2*N] = concat(%a14, %a14) {axis = 0}\n"
-                                         "        return %r14\n"
-                                         "    }, sizes = [N], kernel = \"join\"}\n"
-                                         "        return %w, %x\n"
-                                         "    }, else = graph \"e\" () {\n"
-                                         "        %u: f32[N] = group(%before) {body = graph \"g15\" (%a15: f32[N]) {\n"
-                                         "        %r15: f32[N] = add(%a15, %a15)\n"
-                                         "        return %r15\n"
-                                         "    }, sizes = [N], kernel = \"twice\"}\n"
-                                         "        return %u, %before\n"
-                                         "    }}\n"
-                                         "    %q: f32[K] = group(%y) {body = graph \"g16\" (%a16: f32[K]) {\n"
-                                         "        %r16: f32[K] = add(%a16, %a16)\n"
-                                         "        return %r16\n"
-                                         "    }, sizes = [K], kernel = \"twice\"}\n"
-                                         "    return %q, %z\n"
-                                         "}\n";
+static const char *const branch_module = /**/
+    "module opset 17\n"
+    "size N\n"
+    "size K\n"
+    "graph \"main\" (%x: f32[N], %c: bool[]) {\n" /**/
+    GROUP_TWICE("before", "x", "13")              /**/
+    "    %y: f32[K], %z: f32[N] = if(%c) {then = graph \"t\" () {\n"
+    "        %w: f32[2*N] = group(%x) {body = graph \"g14\" (%a14: f32[N]) {\n"
+    "        %r14: f32[2*N] = concat(%a14, %a14) {axis = 0}\n"
+    "        return %r14\n"
+    "    }, sizes = [N], kernel = \"join\"}\n"
+    "        return %w, %x\n"
+    "    }, else = graph \"e\" () {\n" /**/
+    GROUP_TWICE("u", "before", "15")   /**/
+    "        return %u, %before\n"
+    "    }}\n"                          /**/
+    GROUP_TWICE_OF("K", "q", "y", "16") /**/
+    "    return %q, %z\n"
+    "}\n";
 
 static const char *const host_module =
     "module opset 17\n"
@@ -228,18 +193,15 @@ static const char *const boxes_module =
     "    return %a, %c, %d, %e, %n\n"
     "}\n";
 
-static const char *const bind_module =
+static const char *const bind_module = /**/
     "module opset 17\n"
     "size N\n"
     "size K min 1 max 1000\n"
     "graph \"main\" (%x: f32[N], %k: i64[1]) {\n"
     "    bind_dims(%k) {dims = [K]}\n"
     "    %y: f32[K, floordiv(N, K)] = reshape(%x) {dims = [K, floordiv(N, K)]}\n"
-    "    %f: f32[K*floordiv(N, K)] = reshape(%y) {dims = [K*floordiv(N, K)]}\n"
-    "    %z: f32[K*floordiv(N, K)] = group(%f) {body = graph \"g17\" (%a17: f32[K*floordiv(N, K)]) {\n"
-    "        %r17: f32[K*floordiv(N, K)] = add(%a17, %a17)\n"
-    "        return %r17\n"
-    "    }, sizes = [K*floordiv(N, K)], kernel = \"twice\"}\n"
+    "    %f: f32[K*floordiv(N, K)] = reshape(%y) {dims = [K*floordiv(N, K)]}\n" /**/
+    GROUP_TWICE_OF("K*floordiv(N, K)", "z", "f", "17")                          /**/
     "    %o: f32[K, floordiv(N, K)] = reshape(%z) {dims = [K, floordiv(N, K)]}\n"
     "    return %o, %y\n"
     "}\n";

@@ -4,38 +4,25 @@
 #include <pthread.h>
 #include <string.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @put on cpu {\n"
-                                   "  dim R in 1..1000, C in 0..1000\n"
-                                   "  ptr %old : dram f32 [R, C] in 0\n"
-                                   "  ptr %row : dram f32 [1, C] in 1\n"
-                                   "  ptr %new : dram f32 [R, C] out 0 tied %old\n"
-                                   "  phase {\n"
-                                   "    move.dram.dram.f32 %new[R-1:1, 0:C], %row[0:1, 0:C]\n"
-                                   "  }\n"
-                                   "}\n";
+static const char *const kernels = KERNEL_TWICE("twice", "0..1000") /**/
+    "igraph @put on cpu {\n"
+    "  dim R in 1..1000, C in 0..1000\n"
+    "  ptr %old : dram f32 [R, C] in 0\n"
+    "  ptr %row : dram f32 [1, C] in 1\n"
+    "  ptr %new : dram f32 [R, C] out 0 tied %old\n"
+    "  phase {\n"
+    "    move.dram.dram.f32 %new[R-1:1, 0:C], %row[0:1, 0:C]\n"
+    "  }\n"
+    "}\n";
 
-static const char *const module_text =
+static const char *const module_text = /**/
     "module opset 17\n"
     "size N min 1\n"
     "constant %n: i64[] = [3]\n"
-    "graph \"main\" (%x: f32[N], %y: f32[N]) {\n"
-    "    %d: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
-    "        %b: f32[N] = add(%a, %a)\n"
-    "        return %b\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
-    "    %l: f32[N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) {\n"
-    "        %w: f32[N] = group(%v) {body = graph \"g2\" (%a2: f32[N]) {\n"
-    "            %b2: f32[N] = add(%a2, %a2)\n"
-    "            return %b2\n"
-    "        }, sizes = [N], kernel = \"twice\"}\n"
+    "graph \"main\" (%x: f32[N], %y: f32[N]) {\n"                                                     /**/
+    GROUP_TWICE("d", "x", "1")                                                                        /**/
+    "    %l: f32[N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) {\n" /**/
+    GROUP_TWICE("w", "v", "2")                                                                        /**/
     "        return %c, %w\n"
     "    }}\n"
     "    return %d, %l, %y\n"
@@ -211,10 +198,8 @@ static uir_status whole_run(fixture *f, counting *c) {
     uir_text bytes;
     uir_text_init(&bytes, &c->allocator);
     uir_status status = fixture_plan(f, NULL, &c->allocator, &bytes);
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
     if (status == UIR_STATUS_OK)
-        status = uir_package_open(bytes.data, bytes.length, &options, &c->allocator, &f->diagnostics, &package);
+        status = uir_package_open(bytes.data, bytes.length, &open_by_vm, &c->allocator, &f->diagnostics, &package);
     if (status == UIR_STATUS_OK)
         status = uir_runtime_create(package, &(uir_runtime_options){.threads = 2}, &c->allocator, &f->diagnostics, &r);
     for (uint32_t i = 0; i < 2 && status == UIR_STATUS_OK; i++)

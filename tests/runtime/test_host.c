@@ -247,47 +247,27 @@ static void test_broken_off(void **state) {
     for (size_t c = 0; c < sizeof texts / sizeof *texts; c++) {
         breaking b = {.under = uir_allocator_system(), .size = c == 1 ? 1 : 4 * COUNT};
         uir_allocator allocator = {breaking_resize, &b};
-        const uir_driver *drivers[] = {&uir_vm_driver};
-        uir_package_options options = {.drivers = drivers, .driver_count = 1};
-        uir_package *package;
-        uir_text bytes;
-        fixture f;
-        fixture_init(&f);
-        uir_text_init(&bytes, &f.allocator);
-        check_ok(&f, fixture_build(&f, texts[c], kernels));
-        if (c == 0)
-            fixture_forge(&f, make_own, NULL, &bytes);
-        else
-            uir_text_append(&bytes, f.package.data, f.package.length);
-        check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
-        uir_runtime *r;
-        check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &allocator, &f.diagnostics, &r));
+        session s;
+        session_begin_forged(&s, texts[c], kernels, c == 0 ? make_own : NULL, &(uir_runtime_options){.threads = 1},
+                             &allocator);
         const int64_t shape[3] = {1, COUNT, 4}, line[3] = {1, 1, COUNT};
-        check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, c == 2 ? 3 : 2, shape, numbers));
-        if (c == 2) check_ok(&f, uir_runtime_set_input(r, 1, UIR_DTYPE_F32, 3, line, numbers));
-        uint64_t bytes_of_arena;
-        check_ok(&f, uir_runtime_plan(r, &bytes_of_arena)); /* what is laid out is not asked for again */
-        b.r = r;
-        assert_int_equal(uir_runtime_run(r), UIR_STATUS_CANCELLED);
-        assert_int_equal(uir_runtime_get_statistics(r).host_calls, 0);
+        check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, c == 2 ? 3 : 2, shape, numbers));
+        if (c == 2) check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 3, line, numbers));
+        uint64_t bytes;
+        check_ok(&s.f, uir_runtime_plan(s.r, &bytes)); /* what is laid out is not asked for again */
+        b.r = s.r;
+        assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_CANCELLED);
+        assert_int_equal(uir_runtime_get_statistics(s.r).host_calls, 0);
         b.r = NULL;
-        check_ok(&f, uir_runtime_run(r));
-        uir_runtime_destroy(r);
-        uir_package_close(package);
-        uir_text_deinit(&bytes);
-        fixture_deinit(&f);
+        check_ok(&s.f, uir_runtime_run(s.r));
+        session_end(&s);
     }
 }
 
 /* ---- a plan that was made by somebody else ---- */
-static uir_plan_step *host_step(uir_plan *p) {
-    for (uint32_t i = 0; i < p->steps_count; i++)
-        if (p->steps[i].kind == UIR_PLAN_STEP_HOST) return &p->steps[i];
-    fail_msg("no host operator");
-    return NULL;
-}
+#define HOST step_of(p, UIR_PLAN_STEP_HOST)
 static uir_plan_integer *integer_of(uir_plan *p, const char *name) {
-    const uir_plan_step *s = host_step(p);
+    const uir_plan_step *s = HOST;
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const uir_plan_attribute *a = &p->attributes[s->first_attribute + i];
         if (!strcmp(uir_plan_get_text(p, a->name), name)) return &p->integers[a->first];
@@ -296,21 +276,21 @@ static uir_plan_integer *integer_of(uir_plan *p, const char *name) {
     return NULL;
 }
 static uir_plan_tensor *result_of(uir_plan *p, uint32_t k) {
-    return &p->tensors[uir_plan_get_word(p, host_step(p)->outputs, k)];
+    return &p->tensors[uir_plan_get_word(p, HOST->outputs, k)];
 }
 
 #define OF_KIND " is of another kind"
 #define EDITS(E)                                                                                                       \
     E("axis below", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = -1)                          \
     E("axis beyond", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = 2)                          \
-    E("no operand", "operand 0 is absent", host_step(p)->inputs.count = 0)                                             \
-    E("operand left out", "operand 0 is absent", p->words[host_step(p)->inputs.first].value = UIR_PLAN_NONE)           \
-    E("no result", "result 1 is absent", host_step(p)->outputs.count = 1)                                              \
-    E("result left out", "result 0 is absent", p->words[host_step(p)->outputs.first].value = UIR_PLAN_NONE)            \
+    E("no operand", "operand 0 is absent", HOST->inputs.count = 0)                                                     \
+    E("operand left out", "operand 0 is absent", p->words[HOST->inputs.first].value = UIR_PLAN_NONE)                   \
+    E("no result", "result 1 is absent", HOST->outputs.count = 1)                                                      \
+    E("result left out", "result 0 is absent", p->words[HOST->outputs.first].value = UIR_PLAN_NONE)                    \
     E("dtype of the result", "result 0" OF_KIND, result_of(p, 0)->dtype = UIR_DTYPE_F64)                               \
     E("rank of the result", "result 1" OF_KIND, result_of(p, 1)->extents = p->tensors[p->outputs[1].tensor].extents)   \
-    E("operand too many", "operand 1 is one too many", host_step(p)->inputs.count = 2)                                 \
-    E("result too many", "result 2 is one too many", host_step(p)->outputs.count = 3)
+    E("operand too many", "operand 1 is one too many", HOST->inputs.count = 2)                                         \
+    E("result too many", "result 2 is one too many", HOST->outputs.count = 3)
 
 typedef struct edit {
     uint32_t which;
@@ -332,7 +312,6 @@ static void make_edit(void *user, uir_plan *p) {
 static void test_forged(void **state) {
     (void)state;
     static const float x[6] = {1, 2, 3, 4, 5, 6};
-    const uir_driver *drivers[] = {&uir_vm_driver};
     fixture f;
     fixture_init(&f);
     check_ok(&f, fixture_build(&f,
@@ -344,12 +323,7 @@ static void test_forged(void **state) {
         edit e = {i, NULL};
         uir_package *package = NULL;
         uir_runtime *r = NULL;
-        uir_text bytes;
-        uir_text_init(&bytes, &f.allocator);
-        fixture_forge(&f, make_edit, &e, &bytes);
-        uir_package_options options = {.drivers = drivers, .driver_count = 1};
-        uir_status status =
-            uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package);
+        uir_status status = fixture_open_forged(&f, &open_by_vm, make_edit, &e, &package);
         if (status == UIR_STATUS_OK) {
             check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &f.allocator, &f.diagnostics,
                                             &r));
@@ -361,7 +335,6 @@ static void test_forged(void **state) {
         uir_diagnostics_clear(&f.diagnostics);
         uir_runtime_destroy(r);
         uir_package_close(package);
-        uir_text_deinit(&bytes);
         if (!e.message) break;
     }
     fixture_deinit(&f);
@@ -384,7 +357,7 @@ static uir_status negate(void *user, const uir_foreign_call *call) {
 }
 
 static void lose_dims(void *user, uir_plan *p) {
-    const uir_plan_step *s = host_step(p);
+    const uir_plan_step *s = HOST;
     (void)user;
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         uir_plan_attribute *a = &p->attributes[s->first_attribute + i];
@@ -395,15 +368,12 @@ static void lose_dims(void *user, uir_plan *p) {
 static void test_foreign(void **state) {
     (void)state;
     static const float x[3] = {1, 2, 3};
-    const uir_driver *drivers[] = {&uir_vm_driver};
     int64_t three = 3;
     uint32_t calls = 0;
     fixture f;
-    uir_text lost;
     uir_package *package;
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    uir_package_options options = open_by_vm;
     fixture_init(&f);
-    uir_text_init(&lost, &f.allocator);
     assert_int_equal(fixture_build(&f,
                                    "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
                                    "    %y: f32[N] = neg(%x) name \"minus\"\n    return %y\n}\n",
@@ -411,15 +381,13 @@ static void test_foreign(void **state) {
                      UIR_STATUS_UNSUPPORTED);
     uir_text_deinit(&f.package);
     check_ok(&f, fixture_plan(&f, &(uir_plan_options){.foreign = true}, &f.allocator, &f.package));
-    fixture_forge(&f, lose_dims, NULL, &lost);
-    assert_int_equal(
-        uir_package_open(f.package.data, f.package.length, &options, &f.allocator, &f.diagnostics, &package),
-        UIR_STATUS_UNSUPPORTED);
+    assert_int_equal(fixture_open(&f, &f.allocator, &package), UIR_STATUS_UNSUPPORTED);
     check_message(&f, "node 'minus' has no kernel");
+    fixture_forge(&f, lose_dims, NULL);
     options.foreign = negate;
     options.foreign_user = &calls;
     for (int forged = 0; forged < 2; forged++) {
-        const uir_text *bytes = forged ? &lost : &f.package;
+        const uir_text *bytes = forged ? &f.forged : &f.package;
         uir_runtime *r;
         uir_runtime_output out;
         check_ok(&f, uir_package_open(bytes->data, bytes->length, &options, &f.allocator, &f.diagnostics, &package));
@@ -433,7 +401,6 @@ static void test_foreign(void **state) {
         uir_package_close(package);
     }
     assert_int_equal(calls, 1);
-    uir_text_deinit(&lost);
     fixture_deinit(&f);
 }
 

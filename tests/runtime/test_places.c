@@ -8,134 +8,105 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @shared on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    parallel p : ceildiv(N, 64) group\n"
-                                   "    binary.add.f32 %y[p*64:64], %x[p*64:64], %x[p*64:64]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @put on cpu {\n"
-                                   "  dim N in 1..1000\n"
-                                   "  ptr %old : dram f32 [N] in 0\n"
-                                   "  ptr %row : dram f32 [1] in 1\n"
-                                   "  ptr %new : dram f32 [N] out 0 tied %old\n"
-                                   "  phase {\n"
-                                   "    move.dram.dram.f32 %new[N-1:1], %row[0:1]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @which on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  candidate t = 5 cost 3*N\n"
-                                   "  candidate t = 6 cost N + 20\n"
-                                   "  candidate t = 7 cost N + 20\n"
-                                   "  candidate t = 8 when N >= 100 cost 0\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram i32 [1, 1] out 0\n"
-                                   "  phase {\n"
-                                   "    iota.row.i32 %y, t\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @share on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  candidate t = 5 cost 10 units N\n"
-                                   "  candidate t = 6 cost 25 units ceildiv(N, 4)\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram i32 [1, 1] out 0\n"
-                                   "  phase {\n"
-                                   "    iota.row.i32 %y, t\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @append on cpu {\n"
-                                   "  dim P in 0..1000, N in 0..1000\n"
-                                   "  ptr %t : sram f32 [1]\n"
-                                   "  ptr %past : dram f32 [P] in 0\n"
-                                   "  ptr %new : dram f32 [N] in 1\n"
-                                   "  ptr %all : dram f32 [P+N] out 0\n"
-                                   "  phase {\n"
-                                   "    parallel half : 2 group\n"
-                                   "    if half == 0 {\n"
-                                   "      loop r : P {\n"
-                                   "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
-                                   "      }\n"
-                                   "    }\n"
-                                   "    if half == 1 {\n"
-                                   "      fill.f32 %t[0:1], 0\n"
-                                   "      loop q : N {\n"
-                                   "        move.dram.dram.f32 %all[P+q:1], %new[q:1]\n"
-                                   "      }\n"
-                                   "    }\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @spread on cpu {\n"
-                                   "  ptr %past : dram f32 [4]:((2, 2)):((2, 1)) in 0\n"
-                                   "  ptr %new : dram f32 [1] in 1\n"
-                                   "  ptr %all : dram f32 [4]:((4, 1)):((2, 1)) out 0\n"
-                                   "  ptr %one : dram f32 [1] out 1\n"
-                                   "  phase {\n"
-                                   "    parallel half : 2 group\n"
-                                   "    if half == 0 {\n"
-                                   "      loop r : 4 {\n"
-                                   "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
-                                   "      }\n"
-                                   "    }\n"
-                                   "    if half == 1 {\n"
-                                   "      loop q : 1 {\n"
-                                   "        move.dram.dram.f32 %one[q:1], %new[q:1]\n"
-                                   "      }\n"
-                                   "    }\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @works on cpu {\n"
-                                   "  dim N in 0..100\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  ptr %a, %b, %c, %d, %e, %f, %g, %h : dram f32 [N] work\n"
-                                   "  phase {\n"
-                                   "    move.dram.dram.f32 %a[0:N], %x[0:N]\n"
-                                   "    move.dram.dram.f32 %b[0:N], %a[0:N]\n"
-                                   "    move.dram.dram.f32 %c[0:N], %b[0:N]\n"
-                                   "    move.dram.dram.f32 %d[0:N], %c[0:N]\n"
-                                   "    move.dram.dram.f32 %e[0:N], %d[0:N]\n"
-                                   "    move.dram.dram.f32 %f[0:N], %e[0:N]\n"
-                                   "    move.dram.dram.f32 %g[0:N], %f[0:N]\n"
-                                   "    move.dram.dram.f32 %h[0:N], %g[0:N]\n"
-                                   "    binary.add.f32 %y[0:N], %a[0:N], %h[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @works on cpu {\n"
-                                   "  dim N in 101..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @beyond on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N+1] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    move.dram.dram.f32 %y[0:N], %x[1:N]\n"
-                                   "  }\n"
-                                   "}\n";
+static const char *const kernels = KERNEL_TWICE("twice", "0..100000") /**/
+    "igraph @shared on cpu {\n"
+    "  dim N in 0..100000\n"
+    "  ptr %x : dram f32 [N] in 0\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  phase {\n"
+    "    parallel p : ceildiv(N, 64) group\n"
+    "    binary.add.f32 %y[p*64:64], %x[p*64:64], %x[p*64:64]\n"
+    "  }\n"
+    "}\n"
+    "igraph @put on cpu {\n"
+    "  dim N in 1..1000\n"
+    "  ptr %old : dram f32 [N] in 0\n"
+    "  ptr %row : dram f32 [1] in 1\n"
+    "  ptr %new : dram f32 [N] out 0 tied %old\n"
+    "  phase {\n"
+    "    move.dram.dram.f32 %new[N-1:1], %row[0:1]\n"
+    "  }\n"
+    "}\n"
+    "igraph @which on cpu {\n"
+    "  dim N in 0..1000\n"
+    "  tile t in 1..64\n"
+    "  candidate t = 5 cost 3*N\n"
+    "  candidate t = 6 cost N + 20\n"
+    "  candidate t = 7 cost N + 20\n"
+    "  candidate t = 8 when N >= 100 cost 0\n" TELL_TILE /**/
+    "}\n"
+    "igraph @share on cpu {\n"
+    "  dim N in 0..1000\n"
+    "  tile t in 1..64\n"
+    "  candidate t = 5 cost 10 units N\n"
+    "  candidate t = 6 cost 25 units ceildiv(N, 4)\n" TELL_TILE /**/
+    "}\n"
+    "igraph @append on cpu {\n"
+    "  dim P in 0..1000, N in 0..1000\n"
+    "  ptr %t : sram f32 [1]\n"
+    "  ptr %past : dram f32 [P] in 0\n"
+    "  ptr %new : dram f32 [N] in 1\n"
+    "  ptr %all : dram f32 [P+N] out 0\n"
+    "  phase {\n"
+    "    parallel half : 2 group\n"
+    "    if half == 0 {\n"
+    "      loop r : P {\n"
+    "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
+    "      }\n"
+    "    }\n"
+    "    if half == 1 {\n"
+    "      fill.f32 %t[0:1], 0\n"
+    "      loop q : N {\n"
+    "        move.dram.dram.f32 %all[P+q:1], %new[q:1]\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n"
+    "igraph @spread on cpu {\n"
+    "  ptr %past : dram f32 [4]:((2, 2)):((2, 1)) in 0\n"
+    "  ptr %new : dram f32 [1] in 1\n"
+    "  ptr %all : dram f32 [4]:((4, 1)):((2, 1)) out 0\n"
+    "  ptr %one : dram f32 [1] out 1\n"
+    "  phase {\n"
+    "    parallel half : 2 group\n"
+    "    if half == 0 {\n"
+    "      loop r : 4 {\n"
+    "        move.dram.dram.f32 %all[r:1], %past[r:1]\n"
+    "      }\n"
+    "    }\n"
+    "    if half == 1 {\n"
+    "      loop q : 1 {\n"
+    "        move.dram.dram.f32 %one[q:1], %new[q:1]\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n"
+    "igraph @works on cpu {\n"
+    "  dim N in 0..100\n"
+    "  ptr %x : dram f32 [N] in 0\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  ptr %a, %b, %c, %d, %e, %f, %g, %h : dram f32 [N] work\n"
+    "  phase {\n"
+    "    move.dram.dram.f32 %a[0:N], %x[0:N]\n"
+    "    move.dram.dram.f32 %b[0:N], %a[0:N]\n"
+    "    move.dram.dram.f32 %c[0:N], %b[0:N]\n"
+    "    move.dram.dram.f32 %d[0:N], %c[0:N]\n"
+    "    move.dram.dram.f32 %e[0:N], %d[0:N]\n"
+    "    move.dram.dram.f32 %f[0:N], %e[0:N]\n"
+    "    move.dram.dram.f32 %g[0:N], %f[0:N]\n"
+    "    move.dram.dram.f32 %h[0:N], %g[0:N]\n"
+    "    binary.add.f32 %y[0:N], %a[0:N], %h[0:N]\n"
+    "  }\n"
+    "}\n" KERNEL_TWICE("works", "101..1000") /**/
+    "igraph @beyond on cpu {\n"
+    "  dim N in 0..1000\n"
+    "  ptr %x : dram f32 [N+1] in 0\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  phase {\n"
+    "    move.dram.dram.f32 %y[0:N], %x[1:N]\n"
+    "  }\n"
+    "}\n";
 
-#define TWICE(to, from, body)                                                                                          \
-    "    %" to ": f32[N] = group(%" from ") {body = graph \"" body "\" (%a" body ": f32[N]) {\n"                       \
-    "        %b" body ": f32[N] = add(%a" body ", %a" body ")\n        return %b" body "\n"                            \
-    "    }, sizes = [N], kernel = \"twice\"}\n"
 #define MODULE "module opset 17\nsize N min 1\n"
 
 static void begin(session *s, const char *text, const uir_runtime_options *options) {
@@ -155,8 +126,8 @@ static void test_chain(void **state) {
     session s;
     uint64_t bytes;
     begin(&s,
-          MODULE "graph \"main\" (%x: f32[N]) {\n" TWICE("c", "x", "1") TWICE("d", "c", "2") TWICE("e", "d", "3")
-              TWICE("f", "e", "4") TWICE("g", "f", "5") "    return %g\n}\n",
+          MODULE "graph \"main\" (%x: f32[N]) {\n" GROUP_TWICE("c", "x", "1") GROUP_TWICE("d", "c", "2")
+              GROUP_TWICE("e", "d", "3") GROUP_TWICE("f", "e", "4") GROUP_TWICE("g", "f", "5") "    return %g\n}\n",
           &(uir_runtime_options){.threads = 1});
     session_set(&s, 0, 1024, NULL);
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
@@ -196,7 +167,8 @@ static void test_meeting(void **state) {
         session s;
         float buffer[6] = {1, 2, 3, 4, 5, 6}, x[4] = {10, 20, 30, 40}, y[4];
         float *input = buffer + first, *result = buffer + 2 - first;
-        begin(&s, MODULE "graph \"main\" (%x: f32[N], %y: f32[N]) {\n" TWICE("c", "x", "1") "    return %c, %y\n}\n",
+        begin(&s,
+              MODULE "graph \"main\" (%x: f32[N], %y: f32[N]) {\n" GROUP_TWICE("c", "x", "1") "    return %c, %y\n}\n",
               &(uir_runtime_options){.threads = 1});
         memcpy(y, input, sizeof y);
         session_set(&s, 0, 4, x);
@@ -220,7 +192,7 @@ static void test_read_later(void **state) {
                  "    %new: f32[N] = group(%old, %row) {body = graph \"p\" (%a: f32[N], %b: f32[1]) {\n"
                  "        %head: f32[N - 1] = slice(%a) {starts = [0], sizes = [N - 1], steps = [1]}\n"
                  "        %all: f32[N] = concat(%head, %b) {axis = 0}\n        return %all\n"
-                 "    }, sizes = [N], kernel = \"put\"}\n" TWICE("c", "old", "1") "    return %new, %c\n}\n",
+                 "    }, sizes = [N], kernel = \"put\"}\n" GROUP_TWICE("c", "old", "1") "    return %new, %c\n}\n",
           &(uir_runtime_options){.threads = 1});
     session_set(&s, 0, 3, old);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_F32, 1, &one, row));
@@ -388,14 +360,15 @@ static void test_branch(void **state) {
     float x[3] = {1, 2, 3};
     bool take = false;
     begin(&s,
-          MODULE
+          MODULE /**/
           "graph \"main\" (%x: f32[N], %c: bool[]) {\n    %y: f32[N] = if(%c) {then = graph \"t\" () {\n"
           "    %s: f32[N - 5] = group(%x) {body = graph \"h\" (%p: f32[N]) {\n"
           "        %q: f32[N - 5] = slice(%p) {starts = [0], sizes = [N - 5], steps = [1]}\n        return %q\n"
-          "    }, sizes = [N - 5], kernel = \"twice\"}\n" TWICE(
-              "d", "x", "1") "        return %d\n"
-                             "    }, else = graph \"e\" () {\n" TWICE("f", "x", "2") "        return %f\n    }}\n"
-                                                                                     "    return %y\n}\n",
+          "    }, sizes = [N - 5], kernel = \"twice\"}\n"       /**/
+          GROUP_TWICE("d", "x", "1")                            /**/
+          "        return %d\n    }, else = graph \"e\" () {\n" /**/
+          GROUP_TWICE("f", "x", "2")                            /**/
+          "        return %f\n    }}\n    return %y\n}\n",
           &(uir_runtime_options){.threads = 1});
     session_set(&s, 0, 3, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_BOOL, 0, NULL, &take));
@@ -414,10 +387,11 @@ static void test_sized_later(void **state) {
     int64_t two = 2, one = 1;
     uir_runtime_output out;
     begin(&s,
-          MODULE "size K min 1 max 1000\ngraph \"main\" (%x: f32[N], %k: i64[1]) {\n" TWICE(
-              "d", "x",
-              "1") "    bind_dims(%k) {dims = [K]}\n"
-                   "    %o: f32[K, floordiv(N, K)] = reshape(%d) {dims = [K, floordiv(N, K)]}\n    return %o\n}\n",
+          MODULE                                                               /**/
+          "size K min 1 max 1000\ngraph \"main\" (%x: f32[N], %k: i64[1]) {\n" /**/
+          GROUP_TWICE("d", "x", "1")                                           /**/
+          "    bind_dims(%k) {dims = [K]}\n"
+          "    %o: f32[K, floordiv(N, K)] = reshape(%d) {dims = [K, floordiv(N, K)]}\n    return %o\n}\n",
           &(uir_runtime_options){.threads = 1});
     session_set(&s, 0, 6, x);
     check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 1, &one, &two));

@@ -9,32 +9,11 @@
 #include <unistd.h>
 
 static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  require t <= N + 100\n"
-                                   "  candidate t = 5 when N >= 100 cost 3*N\n"
-                                   "  candidate t = 6\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @scale on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %c : dram f32 [1] const 1\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.mul.f32 %y[0:N], %x[0:N], %c\n"
-                                   "  }\n"
-                                   "}\n";
+                                   "  dim N in 0..1000\n" TILES VECTORS PHASE_TWICE PHASE_TWICE /**/
+                                   "}\n" KERNEL_SCALE;
 
 /* Every kind of step. */
-static const char *const module_text =
+static const char *const module_text = /**/
     "module opset 17\n"
     "size N\n"
     "size T\n"
@@ -49,18 +28,13 @@ static const char *const module_text =
     "        %b: f32[N] = mul(%a, %kb)\n"
     "        return %b\n"
     "    }, sizes = [N], kernel = \"scale\"}\n"
-    "    %l: f32[N], %rows: f32[T, N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %go: bool[], %v: f32[N]) {\n"
-    "        %w: f32[N] = group(%v) {body = graph \"g2\" (%a2: f32[N]) {\n"
-    "            %b2: f32[N] = add(%a2, %a2)\n"
-    "            return %b2\n"
-    "        }, sizes = [N], kernel = \"twice\"}\n"
+    "    %l: f32[N], %rows: f32[T, N] = loop(%n, none, %d) {body = graph \"b\" (%i: "
+    "i64[], %go: bool[], %v: f32[N]) {\n" /**/
+    GROUP_TWICE("w", "v", "2")            /**/
     "        return %go, %w, %v\n"
     "    }}\n"
-    "    %y: f32[N] = if(%q) {then = graph \"t\" () {\n"
-    "        %u: f32[N] = group(%l) {body = graph \"g3\" (%a3: f32[N]) {\n"
-    "            %b3: f32[N] = add(%a3, %a3)\n"
-    "            return %b3\n"
-    "        }, sizes = [N], kernel = \"twice\"}\n"
+    "    %y: f32[N] = if(%q) {then = graph \"t\" () {\n" /**/
+    GROUP_TWICE("u", "l", "3")                           /**/
     "        return %u\n"
     "    }, else = graph \"f\" () {\n"
     "        return %x\n"
@@ -71,47 +45,12 @@ static const char *const module_text =
     "}\n";
 
 /* ---- records more ---- */
-enum { MOST = 5000 };
-#define GROWING(GROW)                                                                                                  \
-    GROW(uir_plan_word, words)                                                                                         \
-    GROW(uir_plan_operation, operations)                                                                               \
-    GROW(uir_plan_expression, expressions)                                                                             \
-    GROW(uir_plan_tensor, tensors)                                                                                     \
-    GROW(uir_plan_attribute, attributes)                                                                               \
-    GROW(uir_plan_condition, conditions)                                                                               \
-    GROW(uir_plan_constant, constants)                                                                                 \
-    GROW(uir_plan_pointer, pointers)                                                                                   \
-    GROW(uir_plan_phase, phases)                                                                                       \
-    GROW(uir_plan_kernel_symbol, kernel_symbols)                                                                       \
-    GROW(uir_plan_variant, variants)                                                                                   \
-    GROW(uir_plan_native, natives)                                                                                     \
-    GROW(uir_plan_metadata, metadata)
-
-#define GROW(type, field)                                                                                              \
-    static type more_##field[MOST];                                                                                    \
-    static uint32_t add_##field(uir_plan *p, type record) {                                                            \
-        assert_true(p->field##_count < MOST);                                                                          \
-        p->field[p->field##_count] = record;                                                                           \
-        return p->field##_count++;                                                                                     \
-    }
-GROWING(GROW)
-#undef GROW
-
-/* Gives the tables room; after this, records stay where they are. */
-static void make_room(uir_plan *p) {
-#define GROW(type, field)                                                                                              \
-    memcpy(more_##field, p->field, p->field##_count * sizeof *p->field);                                               \
-    p->field = more_##field;
-    GROWING(GROW)
-#undef GROW
-}
-
 enum { FAR = 1 << 28 };
 
 /* `count` words of one value. */
 static uir_plan_list many(uir_plan *p, uint32_t count, uint32_t value) {
     uir_plan_list list = {p->words_count, count};
-    for (uint32_t i = 0; i < count; i++) add_words(p, (uir_plan_word){value});
+    add_words(p, (uir_plan_word){value}, count);
     return list;
 }
 static uir_plan_list two(uir_plan *p, uint32_t first, uint32_t second) {
@@ -119,38 +58,33 @@ static uir_plan_list two(uir_plan *p, uint32_t first, uint32_t second) {
     many(p, 1, second);
     return (uir_plan_list){list.first, 2};
 }
-/* The list and a word more. */
-static uir_plan_list longer(uir_plan *p, uir_plan_list list, uint32_t value) {
-    uir_plan_list all = {p->words_count, list.count + 1};
-    for (uint32_t i = 0; i < list.count; i++) many(p, 1, p->words[list.first + i].value);
-    many(p, 1, value);
-    return all;
-}
 /* By a letter each: a constant, a symbol of that digit, `+`, the last operation, one behind it. */
 static uint32_t expression(uir_plan *p, const char *text) {
     uir_plan_expression e = {p->operations_count, (uint32_t)strlen(text)};
     for (; *text; text++)
-        add_operations(p, *text == 'c'                   ? (uir_plan_operation){UIR_DIM_CONST, 1}
-                          : *text >= '0' && *text <= '9' ? (uir_plan_operation){UIR_DIM_SYMBOL, *text - '0'}
-                          : *text == '+'                 ? (uir_plan_operation){UIR_DIM_ADD, 0}
-                          : *text == 'M'                 ? (uir_plan_operation){UIR_DIM_MAX, 0}
-                                                         : (uir_plan_operation){UIR_DIM_MAX + 1, 0});
-    return add_expressions(p, e);
+        add_operations(p,
+                       *text == 'c'                   ? (uir_plan_operation){UIR_DIM_CONST, 1}
+                       : *text >= '0' && *text <= '9' ? (uir_plan_operation){UIR_DIM_SYMBOL, *text - '0'}
+                       : *text == '+'                 ? (uir_plan_operation){UIR_DIM_ADD, 0}
+                       : *text == 'M'                 ? (uir_plan_operation){UIR_DIM_MAX, 0}
+                                                      : (uir_plan_operation){UIR_DIM_MAX + 1, 0},
+                       1);
+    return add_expressions(p, e, 1);
 }
 /* `depth` constants, and their sum. */
 static void deep(uir_plan *p, uint32_t depth) {
     uir_plan_expression e = {p->operations_count, 2 * depth - 1};
-    for (uint32_t i = 0; i < depth; i++) add_operations(p, (uir_plan_operation){UIR_DIM_CONST, 1});
-    for (uint32_t i = 1; i < depth; i++) add_operations(p, (uir_plan_operation){UIR_DIM_ADD, 0});
-    add_expressions(p, e);
+    add_operations(p, (uir_plan_operation){UIR_DIM_CONST, 1}, depth);
+    add_operations(p, (uir_plan_operation){UIR_DIM_ADD, 0}, depth - 1);
+    add_expressions(p, e, 1);
 }
 static void symbol(uir_plan *p, int64_t number) {
-    uint32_t first = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, number});
-    add_expressions(p, (uir_plan_expression){first, 1});
+    uint32_t first = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, number}, 1);
+    add_expressions(p, (uir_plan_expression){first, 1}, 1);
 }
 static uint32_t tensor(uir_plan *p, uir_dtype dtype, uir_plan_storage storage, uint32_t index, uint32_t rank) {
-    return add_tensors(p,
-                       (uir_plan_tensor){(uint32_t)dtype, (uint32_t)storage, index, many(p, rank, expression(p, "c"))});
+    uir_plan_tensor t = {(uint32_t)dtype, (uint32_t)storage, index, many(p, rank, expression(p, "c"))};
+    return add_tensors(p, t, 1);
 }
 #define OWN(dtype, rank) tensor(p, UIR_DTYPE_##dtype, UIR_PLAN_STORAGE_OWN, 0, rank)
 
@@ -228,7 +162,7 @@ static void copy_to_another(uir_plan *p) {
             p->phases[v->first_phase].copies = two(p, find_pointer(p, v, UIR_PLAN_IN), i);
 }
 static void all_native(uir_plan *p, uint32_t name, bool scratch) {
-    add_natives(p, (uir_plan_native){0, UIR_PLAN_NONE});
+    add_natives(p, (uir_plan_native){0, UIR_PLAN_NONE}, 1);
     for (uint32_t i = 0; i < p->variants_count; i++) {
         p->variants[i].native_names = many(p, 1, i ? UIR_PLAN_NONE : name);
         p->variants[i].scratch = scratch ? expression(p, "c") : UIR_PLAN_NONE;
@@ -238,45 +172,45 @@ static void many_pointers(uir_plan *p, uint32_t count) {
     uint32_t span = expression(p, "c");
     TWICE->first_pointer = p->pointers_count;
     TWICE->pointer_count = count;
-    add_pointers(p, (uir_plan_pointer){UIR_PLAN_OUT, 0, UIR_DTYPE_F32, span, UIR_PLAN_NONE});
-    for (uint32_t i = 1; i < count; i++)
-        add_pointers(p, (uir_plan_pointer){UIR_PLAN_WORK, 9, UIR_DTYPE_F32, span, UIR_PLAN_NONE});
+    add_pointers(p, (uir_plan_pointer){UIR_PLAN_OUT, 0, UIR_DTYPE_F32, span, UIR_PLAN_NONE}, 1);
+    add_pointers(p, (uir_plan_pointer){UIR_PLAN_WORK, 9, UIR_DTYPE_F32, span, UIR_PLAN_NONE}, count - 1);
 }
 static void many_phases(uir_plan *p, uint32_t count) {
     TWICE->first_phase = p->phases_count;
     TWICE->phase_count = count;
-    for (uint32_t i = 0; i < count; i++) add_phases(p, (uir_plan_phase){{0, 0}, {0, 0}, 0, 0});
+    add_phases(p, (uir_plan_phase){{0, 0}, {0, 0}, 0, 0}, count);
 }
 static void more_symbols(uir_plan *p, uint32_t count, uir_plan_kernel_symbol last) {
     uir_plan_variant *v = SCALED;
     uint32_t first = v->first_symbol;
     v->first_symbol = p->kernel_symbols_count;
     for (uint32_t i = 0; i + 1 < count; i++)
-        add_kernel_symbols(p, i < v->symbol_count ? p->kernel_symbols[first + i]
-                                                  : (uir_plan_kernel_symbol){UIR_PLAN_VALUE, 0, 1, 1, last.definition});
-    add_kernel_symbols(p, last);
+        add_kernel_symbols(p,
+                           i < v->symbol_count ? p->kernel_symbols[first + i]
+                                               : (uir_plan_kernel_symbol){UIR_PLAN_VALUE, 0, 1, 1, last.definition},
+                           1);
+    add_kernel_symbols(p, last, 1);
     v->symbol_count = count;
 }
 #define VALUE(of) ((uir_plan_kernel_symbol){UIR_PLAN_VALUE, 0, 1, 1, of})
 static void many_variants(uir_plan *p, uint32_t count) {
     uir_plan_kernel *k = kernel_of(p, false);
     uir_plan_variant one = p->variants[k->first_variant];
-    k->first_variant = p->variants_count;
+    k->first_variant = add_variants(p, one, count);
     k->variant_count = count;
-    for (uint32_t i = 0; i < count; i++) add_variants(p, one);
 }
 static void add_requirements(uir_plan *p, uint32_t second) {
     uint32_t good = expression(p, "c");
-    SCALED->first_require = add_conditions(p, (uir_plan_condition){UIR_RELATION_GE, good, good});
+    SCALED->first_require = add_conditions(p, (uir_plan_condition){UIR_RELATION_GE, good, good}, 1);
     SCALED->require_count = 2;
-    add_conditions(p, (uir_plan_condition){UIR_RELATION_GE, second ? second : good, good});
+    add_conditions(p, (uir_plan_condition){UIR_RELATION_GE, second ? second : good, good}, 1);
 }
 /* A value before the kernel's own symbols, of the symbol that it is. */
 static void value_first(uir_plan *p) {
     uir_plan_variant *v = SCALED;
     uint32_t first = v->first_symbol, definition = expression(p, "0");
-    v->first_symbol = add_kernel_symbols(p, VALUE(definition));
-    for (uint32_t i = 0; i < v->symbol_count; i++) add_kernel_symbols(p, p->kernel_symbols[first + i]);
+    v->first_symbol = add_kernel_symbols(p, VALUE(definition), 1);
+    for (uint32_t i = 0; i < v->symbol_count; i++) add_kernel_symbols(p, p->kernel_symbols[first + i], 1);
     v->symbol_count++;
 }
 /* The step, and the first one of that block, are each in the other's place. */
@@ -291,7 +225,7 @@ static void turn_branch(uir_plan *p) {
     s->target = s->other;
     s->other = target;
 }
-static uint64_t code_size, weights_size;
+static sections parts; /* of the package */
 
 /* What is still a plan. */
 #define SOUND(EDIT)                                                                                                    \
@@ -300,22 +234,22 @@ static uint64_t code_size, weights_size;
     EDIT("a symbol of the greatest number", symbol(p, UIR_PLAN_MAX_RECORDS - 1))                                       \
     EDIT("a tensor of the greatest rank", OWN(F32, UIR_PLAN_MAX_RANK))                                                 \
     EDIT("a tensor that is another", tensor(p, UIR_DTYPE_F32, UIR_PLAN_STORAGE_ALIAS, p->tensors_count - 1, 1))        \
-    EDIT("a constant of nothing at the end", add_constants(p, (uir_plan_constant){weights_size / 64 * 64, 0, 0}))      \
+    EDIT("a constant of nothing at the end", add_constants(p, (uir_plan_constant){parts.weights / 64 * 64, 0, 0}, 1))  \
     EDIT("room along an axis", p->inputs[0].slack = 0; p->inputs[0].slack_axis = 0)                                    \
     EDIT("room along no axis", p->inputs[0].slack = 0; p->inputs[0].slack_axis = UIR_PLAN_NONE)                        \
     EDIT("room between bytes", p->tensors[p->inputs[3].tensor].dtype = UIR_DTYPE_I8; p->inputs[3].slack = 0;           \
          p->inputs[3].slack_axis = 0)                                                                                  \
     EDIT("elements of four bits", p->tensors[p->inputs[3].tensor].dtype = UIR_DTYPE_I4)                                \
-    EDIT("an attribute of a text", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 1}))                    \
+    EDIT("an attribute of a text", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 1}, 1))                 \
     EDIT("an attribute of sizes", uir_plan_list l = many(p, 1, expression(p, "0"));                                    \
-         add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_SIZES, l.first, l.count}))                                 \
+         add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_SIZES, l.first, l.count}, 1))                              \
     EDIT("two requirements", add_requirements(p, 0))                                                                   \
     EDIT("a constant's pointer of any number", POINTER(SCALED, UIR_PLAN_CONST).index = 1000)                           \
     EDIT("a result that goes on from an operand", POINTER(SCALED, UIR_PLAN_OUT).tied = 0)                              \
     EDIT("an operand that no pointer has", LAUNCH->inputs = longer(p, LAUNCH->inputs, UIR_PLAN_NONE))                  \
     EDIT("copies", copy_all(p, 1))                                                                                     \
     EDIT("copies of two", copy_all(p, 2))                                                                              \
-    EDIT("code of nothing at the end", TWICE->code_offset = code_size; TWICE->code_size = 0)                           \
+    EDIT("code of nothing at the end", TWICE->code_offset = parts.code; TWICE->code_size = 0)                          \
     EDIT("as many pointers as may be", many_pointers(p, UIR_PLAN_MAX_POINTERS))                                        \
     EDIT("as many phases as may be", many_phases(p, 4096))                                                             \
     EDIT("as many symbols as may be", more_symbols(p, 4096, VALUE(expression(p, "c"))))                                \
@@ -342,7 +276,7 @@ static uint64_t code_size, weights_size;
     EDIT("one size as a number", DIMS->values.count = 1; *word_of(p, DIMS->outputs, 0) = OWN(I64, 0))                  \
     EDIT("a launch with a number that it has no use for", LAUNCH->other = 0)                                           \
     EDIT("a branch the other way round", turn_branch(p))                                                               \
-    EDIT("metadata", add_metadata(p, (uir_plan_metadata){0, 0}))
+    EDIT("metadata", add_metadata(p, (uir_plan_metadata){0, 0}, 1))
 
 /* What is none. */
 #define BROKEN(EDIT)                                                                                                   \
@@ -365,17 +299,18 @@ static uint64_t code_size, weights_size;
     EDIT("a tensor that is itself", tensor(p, UIR_DTYPE_F32, UIR_PLAN_STORAGE_ALIAS, p->tensors_count, 0))             \
     EDIT("a tensor nowhere", tensor(p, UIR_DTYPE_F32, UIR_PLAN_STORAGE_COUNT, 0, 0))                                   \
     EDIT("a constant longer than the rest",                                                                            \
-         add_constants(p, (uir_plan_constant){weights_size / 64 * 64, weights_size % 64 + 1, 0}))                      \
+         add_constants(p, (uir_plan_constant){parts.weights / 64 * 64, parts.weights % 64 + 1, 0}, 1))                 \
     EDIT("an input without a name", p->inputs[0].name = p->texts_count)                                                \
     EDIT("an input of a tensor far away", p->inputs[0].tensor = FAR)                                                   \
     EDIT("an input whose names are far away", p->inputs[0].dim_names.first = FAR)                                      \
     EDIT("room between half bytes", p->tensors[p->inputs[3].tensor].dtype = UIR_DTYPE_I4; p->inputs[3].slack = 0;      \
          p->inputs[3].slack_axis = 0)                                                                                  \
-    EDIT("an attribute of no text", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 0}))                   \
-    EDIT("an attribute of two texts", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 2}))                 \
-    EDIT("an attribute of no kind", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_ATTRIBUTE_KIND_COUNT, 0, 0}))   \
+    EDIT("an attribute of no text", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 0}, 1))                \
+    EDIT("an attribute of two texts", add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_TEXT, 0, 2}, 1))              \
+    EDIT("an attribute of no kind",                                                                                    \
+         add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_ATTRIBUTE_KIND_COUNT, 0, 0}, 1))                           \
     EDIT("an attribute of no size", uir_plan_list l = many(p, 1, p->expressions_count);                                \
-         add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_SIZES, l.first, l.count}))                                 \
+         add_attributes(p, (uir_plan_attribute){0, UIR_PLAN_SIZES, l.first, l.count}, 1))                              \
     EDIT("a second requirement of nothing", add_requirements(p, p->expressions_count + 9))                             \
     EDIT("a pointer to no known elements", POINTER(SCALED, UIR_PLAN_CONST).dtype = 1000)                               \
     EDIT("a result that goes on from what the kernel has not",                                                         \
@@ -396,7 +331,7 @@ static uint64_t code_size, weights_size;
          *word_of(p, p->phases[0].copies, 1) = *word_of(p, p->phases[0].copies, 0))                                    \
     EDIT("a copy to another's result", copy_to_another(p))                                                             \
     EDIT("a copy under no condition", copy_all(p, 1); p->phases[0].first_same = FAR; p->phases[0].same_count = 1)      \
-    EDIT("code behind the end", TWICE->code_offset = code_size; TWICE->code_size = 1)                                  \
+    EDIT("code behind the end", TWICE->code_offset = parts.code; TWICE->code_size = 1)                                 \
     EDIT("too many pointers", many_pointers(p, UIR_PLAN_MAX_POINTERS + 1))                                             \
     EDIT("too many phases", many_phases(p, 4097))                                                                      \
     EDIT("too many symbols", more_symbols(p, 4097, VALUE(expression(p, "c"))))                                         \
@@ -419,7 +354,7 @@ static uint64_t code_size, weights_size;
     EDIT("a second phase of half a copy", p->phases[TWICE->first_phase + 1].copies = many(p, 1, 0))                    \
     EDIT("names without native code", TWICE->native_names = many(p, 1, UIR_PLAN_NONE))                                 \
     EDIT("names past the words", TWICE->native_names.first = FAR)                                                      \
-    EDIT("native code without names", add_natives(p, (uir_plan_native){0, UIR_PLAN_NONE}))                             \
+    EDIT("native code without names", add_natives(p, (uir_plan_native){0, UIR_PLAN_NONE}, 1))                          \
     EDIT("native code without scratch", all_native(p, 0, false))                                                       \
     EDIT("native code of no name", all_native(p, p->texts_count, true))                                                \
     EDIT("scratch of no size", TWICE->scratch = p->expressions_count)                                                  \
@@ -500,8 +435,7 @@ static uint64_t code_size, weights_size;
     EDIT("indices and a result", CHECK->outputs = many(p, 1, OWN(I64, 0)))                                             \
     EDIT("indices without bounds", CHECK->values.count = 0)                                                            \
     EDIT("indices with half of a bound", CHECK->values.count = 1)                                                      \
-    EDIT("indices with too many bounds",                                                                               \
-         CHECK->values = many(p, 2 * UIR_PLAN_MAX_RANK + 2, expression(p, "c")))                                       \
+    EDIT("indices with too many bounds", CHECK->values = many(p, 2 * UIR_PLAN_MAX_RANK + 2, expression(p, "c")))       \
     EDIT("indices of no name", CHECK->target = p->texts_count)                                                         \
     EDIT("indices as what there is not", CHECK->other = 2)                                                             \
     EDIT("sizes to two", DIMS->outputs = longer(p, DIMS->outputs, *word_of(p, DIMS->outputs, 0)))                      \
@@ -532,8 +466,8 @@ static uint64_t code_size, weights_size;
     EDIT("a branch that gives something far away", *word_of(p, BRANCH->outputs, 0) = FAR)                              \
     EDIT("a branch that gives nothing", *word_of(p, BRANCH->outputs, 0) = UIR_PLAN_NONE)                               \
     EDIT("a value that is its own, before all others", value_first(p))                                                 \
-    EDIT("metadata without a key", add_metadata(p, (uir_plan_metadata){p->texts_count, 0}))                            \
-    EDIT("metadata without a value", add_metadata(p, (uir_plan_metadata){0, p->texts_count}))
+    EDIT("metadata without a key", add_metadata(p, (uir_plan_metadata){p->texts_count, 0}, 1))                         \
+    EDIT("metadata without a value", add_metadata(p, (uir_plan_metadata){0, p->texts_count}, 1))
 
 /* Does edit `which` of either list, and says what it is; NULL: there are no more. */
 static const char *apply(uir_plan *p, bool sound, uint32_t which) {
@@ -552,34 +486,13 @@ static const char *apply(uir_plan *p, bool sound, uint32_t which) {
     return NULL;
 }
 
-static uir_package_section find_sections(fixture *f) {
-    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS], plan = {.data = NULL};
-    uint32_t count;
-    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, list, &count));
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i].kind == UIR_PACKAGE_PLAN) plan = list[i];
-        if (list[i].kind == UIR_PACKAGE_CODE) code_size = list[i].size;
-        if (list[i].kind == UIR_PACKAGE_WEIGHTS) weights_size = list[i].size;
-    }
-    assert_non_null(plan.data);
-    return plan;
-}
-
-static uir_status read_plan(fixture *f, const void *bytes, size_t size, uir_arena *arena, uir_plan *plan) {
-    uir_diagnostics said;
-    uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_plan_read(arena, bytes, size, code_size, weights_size, 0, &said, plan);
-    uir_diagnostics_deinit(&said);
-    return status;
-}
-
 static void test_records(void **state) {
     (void)state;
     fixture f;
     uint32_t wrong = 0;
     fixture_init(&f);
     check_ok(&f, fixture_build(&f, module_text, kernels));
-    uir_package_section section = find_sections(&f);
+    find_sections(&f.package, &parts);
     for (int sound = 0; sound < 2; sound++) {
         for (uint32_t i = 0;; i++) {
             uir_arena arena;
@@ -587,12 +500,13 @@ static void test_records(void **state) {
             uir_text bytes;
             uir_arena_init(&arena, &f.allocator);
             uir_text_init(&bytes, &f.allocator);
-            assert_int_equal(read_plan(&f, section.data, section.size, &arena, &plan), UIR_STATUS_OK);
+            assert_int_equal(read_plan(&parts, parts.plan->data, (size_t)parts.plan->size, &arena, &plan),
+                             UIR_STATUS_OK);
             make_room(&plan);
             const char *name = apply(&plan, sound, i);
             if (name) {
                 uir_plan_write(&plan, &bytes);
-                uir_status status = read_plan(&f, bytes.data, bytes.length, &arena, &again);
+                uir_status status = read_plan(&parts, bytes.data, bytes.length, &arena, &again);
                 if (status != (sound ? UIR_STATUS_OK : UIR_STATUS_BAD_FILE)) {
                     print_error("%s: %s\n", name, uir_status_text(status));
                     wrong++;
@@ -614,19 +528,20 @@ static void test_cut_off(void **state) {
     uir_plan plan;
     fixture_init(&f);
     check_ok(&f, fixture_build(&f, module_text, kernels));
-    uir_package_section section = find_sections(&f);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = ((size_t)section.size / page + 2) * page;
+    find_sections(&f.package, &parts);
+    const size_t whole = (size_t)parts.plan->size;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (whole / page + 2) * page;
     unsigned char *pages = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + room, page, PROT_NONE), 0);
-    for (size_t size = 0; size <= section.size + 1; size++) {
+    for (size_t size = 0; size <= whole + 1; size++) {
         uir_arena arena;
         uir_arena_init(&arena, &f.allocator);
         unsigned char *bytes = pages + room - size;
-        memcpy(bytes, section.data, size < section.size ? size : (size_t)section.size);
-        if (size > section.size) bytes[section.size] = 0;
-        assert_int_equal(read_plan(&f, bytes, size, &arena, &plan),
-                         size == section.size ? UIR_STATUS_OK : UIR_STATUS_BAD_FILE);
+        memcpy(bytes, parts.plan->data, size < whole ? size : whole);
+        if (size > whole) bytes[whole] = 0;
+        assert_int_equal(read_plan(&parts, bytes, size, &arena, &plan),
+                         size == whole ? UIR_STATUS_OK : UIR_STATUS_BAD_FILE);
         uir_arena_deinit(&arena);
     }
     munmap(pages, room + page);

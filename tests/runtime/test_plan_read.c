@@ -5,43 +5,21 @@
 
 #include <string.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @which on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  require t <= N + 100\n"
-                                   "  candidate t = 5 when N >= 100 cost 3*N\n"
-                                   "  candidate t = 6\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram i32 [1, 1] out 0\n"
-                                   "  phase {\n"
-                                   "    iota.row.i32 %y, t\n"
-                                   "  }\n"
-                                   "}\n";
+static const char *const kernels = KERNEL_TWICE("twice", "0..1000") /**/
+    "igraph @which on cpu {\n"
+    "  dim N in 0..1000\n" TILES TELL_TILE /**/
+    "}\n";
 
 /* Launches, with tiles as well, a loop, a host operator, a constant, an alias, a copy. */
-static const char *const module_text =
+static const char *const module_text = /**/
     "module opset 17\n"
     "size N min 1\n"
     "constant %n: i64[] = [3]\n"
-    "graph \"main\" (%x: f32[N], %y: f32[N]) {\n"
-    "    %d: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
-    "        %b: f32[N] = add(%a, %a)\n"
-    "        return %b\n"
-    "    }, sizes = [N], kernel = \"twice\"}\n"
+    "graph \"main\" (%x: f32[N], %y: f32[N]) {\n" /**/
+    GROUP_TWICE("d", "x", "1")                    /**/
     "    %r: f32[1, N] = reshape(%d) {dims = [1, N]}\n"
-    "    %l: f32[N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) {\n"
-    "        %w: f32[N] = group(%v) {body = graph \"g2\" (%a2: f32[N]) {\n"
-    "            %b2: f32[N] = add(%a2, %a2)\n"
-    "            return %b2\n"
-    "        }, sizes = [N], kernel = \"twice\"}\n"
+    "    %l: f32[N] = loop(%n, none, %d) {body = graph \"b\" (%i: i64[], %c: bool[], %v: f32[N]) {\n" /**/
+    GROUP_TWICE("w", "v", "2")                                                                        /**/
     "        return %c, %w\n"
     "    }}\n"
     "    %t: i32[1, 1] = group(%x) {body = graph \"g3\" (%a3: f32[N]) {\n"
@@ -186,37 +164,18 @@ static const char *apply(uir_plan *p, uint32_t which) {
     return NULL;
 }
 
-typedef struct sections {
-    uir_package_section list[UIR_PACKAGE_MAX_SECTIONS];
-    uint64_t code, weights;
-    const uir_package_section *plan;
-} sections;
-
-static void find_sections(fixture *f, sections *s) {
-    uint32_t count;
-    check_ok(f, uir_package_read(f->package.data, f->package.length, &f->diagnostics, s->list, &count));
-    for (uint32_t i = 0; i < count; i++) {
-        if (s->list[i].kind == UIR_PACKAGE_PLAN) s->plan = &s->list[i];
-        if (s->list[i].kind == UIR_PACKAGE_CODE) s->code = s->list[i].size;
-        if (s->list[i].kind == UIR_PACKAGE_WEIGHTS) s->weights = s->list[i].size;
-    }
-    assert_non_null(s->plan);
-}
-
 /* The status of the plan with edit `which`, NONE: as it is. */
-static uir_status read_edited(fixture *f, const sections *s, uint32_t which, const char **out_name) {
+static uir_status read_edited(const sections *s, uint32_t which, const char **out_name) {
+    uir_allocator allocator = uir_allocator_system();
     uir_arena arena;
     uir_plan plan, again;
     uir_text bytes;
-    uir_diagnostics said;
-    uir_arena_init(&arena, &f->allocator);
-    uir_text_init(&bytes, &f->allocator);
-    uir_diagnostics_init(&said, &f->allocator);
-    check_ok(f, uir_plan_read(&arena, s->plan->data, s->plan->size, s->code, s->weights, 0, &f->diagnostics, &plan));
+    uir_arena_init(&arena, &allocator);
+    uir_text_init(&bytes, &allocator);
+    assert_int_equal(read_plan(s, s->plan->data, (size_t)s->plan->size, &arena, &plan), UIR_STATUS_OK);
     *out_name = which == UIR_PLAN_NONE ? "as it is" : apply(&plan, which);
     uir_plan_write(&plan, &bytes);
-    uir_status status = uir_plan_read(&arena, bytes.data, bytes.length, s->code, s->weights, 0, &said, &again);
-    uir_diagnostics_deinit(&said);
+    uir_status status = read_plan(s, bytes.data, bytes.length, &arena, &again);
     uir_text_deinit(&bytes);
     uir_arena_deinit(&arena);
     return status;
@@ -225,15 +184,15 @@ static uir_status read_edited(fixture *f, const sections *s, uint32_t which, con
 static void test_edits(void **state) {
     (void)state;
     fixture f;
-    sections s = {.plan = NULL};
+    sections s;
     const char *name;
     uint32_t wrong = 0;
     fixture_init(&f);
     check_ok(&f, fixture_build(&f, module_text, kernels));
-    find_sections(&f, &s);
-    assert_int_equal(read_edited(&f, &s, UIR_PLAN_NONE, &name), UIR_STATUS_OK);
+    find_sections(&f.package, &s);
+    assert_int_equal(read_edited(&s, UIR_PLAN_NONE, &name), UIR_STATUS_OK);
     for (uint32_t i = 0;; i++) {
-        uir_status status = read_edited(&f, &s, i, &name);
+        uir_status status = read_edited(&s, i, &name);
         if (!name) break;
         if (status != UIR_STATUS_BAD_FILE) print_error("%s: %s\n", name, uir_status_text(status));
         wrong += status != UIR_STATUS_BAD_FILE;
@@ -338,12 +297,9 @@ static void test_opened(void **state) {
     static const char *const text =
         "module opset 17\nsize N\nconstant %a: f32[2] = [0, 0]\n"
         "constant %b: f32[2, 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
-        "0, 0, 0, 0, 0]\ngraph \"main\" (%x: f32[N]) {\n"
-        "    %d: f32[N] = group(%x) {body = graph \"g\" (%p: f32[N]) {\n"
-        "        %q: f32[N] = add(%p, %p)\n        return %q\n"
-        "    }, sizes = [N], kernel = \"twice\"}\n    return %d, %a, %b\n}\n";
+        "0, 0, 0, 0, 0]\ngraph \"main\" (%x: f32[N]) {\n" GROUP_TWICE("d", "x", "1") "    return %d, %a, %b\n}\n";
     static const struct {
-        void (*edit)(void *user, uir_plan *p);
+        plan_edit *edit;
         uir_status status;
         const char *message;
     } cases[] = {
@@ -356,17 +312,10 @@ static void test_opened(void **state) {
     fixture_init(&f);
     check_ok(&f, fixture_build(&f, text, kernels));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const uir_driver *drivers[] = {&uir_vm_driver};
-        uir_package_options options = {.drivers = drivers, .driver_count = 1};
         uir_package *package;
-        uir_text bytes;
-        uir_text_init(&bytes, &f.allocator);
-        fixture_forge(&f, cases[i].edit, NULL, &bytes);
-        assert_int_equal(uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package),
-                         cases[i].status);
+        assert_int_equal(fixture_open_forged(&f, &open_by_vm, cases[i].edit, NULL, &package), cases[i].status);
         check_message(&f, cases[i].message);
         uir_diagnostics_clear(&f.diagnostics);
-        uir_text_deinit(&bytes);
     }
     fixture_deinit(&f);
 }

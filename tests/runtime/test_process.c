@@ -43,30 +43,15 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
 }
 #endif
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000000\n"
-                                   "  tile t in 1..4096\n"
-                                   "  candidate t = 256\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    parallel p : ceildiv(N, t) group\n"
-                                   "    binary.add.f32 %y[p*t:t], %x[p*t:t], %x[p*t:t]\n"
-                                   "  }\n"
-                                   "}\n";
-static const char *const module_text = "module opset 17\n"
-                                       "size N\n"
-                                       "graph \"main\" (%x: f32[N]) {\n"
-                                       "    %a: f32[N] = group(%x) {body = graph \"g\" (%p: f32[N]) {\n"
-                                       "        %q: f32[N] = add(%p, %p)\n"
-                                       "        return %q\n"
-                                       "    }, sizes = [N], kernel = \"twice\"}\n"
-                                       "    %b: f32[N] = group(%a) {body = graph \"h\" (%r: f32[N]) {\n"
-                                       "        %s: f32[N] = add(%r, %r)\n"
-                                       "        return %s\n"
-                                       "    }, sizes = [N], kernel = \"twice\"}\n"
-                                       "    return %b\n"
-                                       "}\n";
+static const char *const kernels = KERNEL_TWICE_IN_PARTS("0..1000000", "  candidate t = 256\n");
+static const char *const module_text = /**/
+    "module opset 17\n"
+    "size N\n"
+    "graph \"main\" (%x: f32[N]) {\n" /**/
+    GROUP_TWICE("a", "x", "1")        /**/
+    GROUP_TWICE("b", "a", "2")        /**/
+    "    return %b\n"
+    "}\n";
 
 static void test_steady(void **state) {
     (void)state;

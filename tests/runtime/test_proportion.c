@@ -9,76 +9,28 @@
 #include <string.h>
 
 static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  tile t in 1..64\n"
-                                   "  require t <= N + 100\n"
-                                   "  candidate t = 5 when N >= 100 cost 3*N\n"
-                                   "  candidate t = 6\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
+                                   "  dim N in 0..1000\n" TILES VECTORS PHASE_TWICE /**/
                                    "}\n"
                                    "igraph @other on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
+                                   "  dim N in 0..1000\n" VECTORS /**/
                                    "  phase {\n"
                                    "    binary.mul.f32 %y[0:N], %x[0:N], %x[0:N]\n"
                                    "  }\n"
                                    "}\n";
 
-static const char *const module_text = "module opset 17\nsize N\nsize K\n"
-                                       "graph \"main\" (%x: f32[N], %m: i64[]) {\n"
-                                       "    bind_dims(%m) {dims = [K]}\n"
-                                       "    %d: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
-                                       "        %b: f32[N] = add(%a, %a)\n        return %b\n"
-                                       "    }, sizes = [N], kernel = \"twice\"}\n"
-                                       "    %e: f32[N] = group(%d) {body = graph \"h\" (%p: f32[N]) {\n"
-                                       "        %q: f32[N] = mul(%p, %p)\n        return %q\n"
-                                       "    }, sizes = [N], kernel = \"other\"}\n"
-                                       "    %s: i64[1] = dim_values() {dims = [K], scalar = 0, dtype = i64}\n"
-                                       "    return %e, %s\n"
-                                       "}\n";
+static const char *const module_text = /**/
+    "module opset 17\nsize N\nsize K\n"
+    "graph \"main\" (%x: f32[N], %m: i64[]) {\n"
+    "    bind_dims(%m) {dims = [K]}\n" /**/
+    GROUP_TWICE("d", "x", "1")         /**/
+    "    %e: f32[N] = group(%d) {body = graph \"h\" (%p: f32[N]) {\n"
+    "        %q: f32[N] = mul(%p, %p)\n        return %q\n"
+    "    }, sizes = [N], kernel = \"other\"}\n"
+    "    %s: i64[1] = dim_values() {dims = [K], scalar = 0, dtype = i64}\n"
+    "    return %e, %s\n"
+    "}\n";
 
-/* ---- records more ---- */
-enum { MOST = 20000, MANY = 3000 };
-#define GROWING(GROW)                                                                                                  \
-    GROW(uir_plan_word, words)                                                                                         \
-    GROW(uir_plan_text, texts)                                                                                         \
-    GROW(uir_plan_operation, operations)                                                                               \
-    GROW(uir_plan_expression, expressions)                                                                             \
-    GROW(uir_plan_condition, conditions)                                                                               \
-    GROW(uir_plan_symbol, symbols)                                                                                     \
-    GROW(uir_plan_tensor, tensors)                                                                                     \
-    GROW(uir_plan_attribute, attributes)                                                                               \
-    GROW(uir_plan_integer, integers)                                                                                   \
-    GROW(uir_plan_step, steps)                                                                                         \
-    GROW(uir_plan_kernel, kernels)                                                                                     \
-    GROW(uir_plan_candidate, candidates)                                                                               \
-    GROW(uir_plan_phase, phases)                                                                                       \
-    GROW(uir_plan_kernel_symbol, kernel_symbols)                                                                       \
-    GROW(uir_plan_variant, variants)
-#define GROW(type, field)                                                                                              \
-    static type more_##field[MOST];                                                                                    \
-    /* `count` of the record more, all alike; the first of them. */                                                    \
-    static uint32_t add_##field(uir_plan *p, type record, uint32_t count) {                                            \
-        uint32_t first = p->field##_count;                                                                             \
-        assert_true(first + count <= MOST);                                                                            \
-        for (uint32_t i = 0; i < count; i++) p->field[p->field##_count++] = record;                                    \
-        return first;                                                                                                  \
-    }
-GROWING(GROW)
-#undef GROW
-
-static void make_room(uir_plan *p) {
-#define GROW(type, field)                                                                                              \
-    memcpy(more_##field, p->field, p->field##_count * sizeof *p->field);                                               \
-    p->field = more_##field;
-    GROWING(GROW)
-#undef GROW
-}
+enum { MANY = 3000 };
 
 /* ---- plans that claim more than they hold ---- */
 static uint32_t number(uir_plan *p) {
@@ -131,33 +83,35 @@ static void share_conditions(uir_plan *p) {
     v->first_candidate = add_candidates(p, c, MANY);
     v->candidate_count = MANY;
 }
+static uir_plan_variant first_variant(const uir_plan *p) {
+    return p->variants[p->kernels[0].first_variant];
+}
+/* The first kernel has this variant again and again. */
+static void repeat_variant(uir_plan *p, uir_plan_variant v) {
+    p->kernels[0].first_variant = add_variants(p, v, MANY);
+    p->kernels[0].variant_count = MANY;
+}
 /* Variants share candidates, which share conditions. */
 static void share_candidates(uir_plan *p) {
-    uir_plan_kernel *k = &p->kernels[0];
-    uir_plan_variant v = p->variants[k->first_variant];
+    uir_plan_variant v = first_variant(p);
     v.first_candidate = add_candidates(p, p->candidates[v.first_candidate], MANY);
     v.candidate_count = MANY;
-    k->first_variant = add_variants(p, v, MANY);
-    k->variant_count = MANY;
+    repeat_variant(p, v);
 }
 static void share_kernel_symbols(uir_plan *p) {
-    uir_plan_kernel *k = &p->kernels[0];
-    uir_plan_variant v = p->variants[k->first_variant];
+    uir_plan_variant v = first_variant(p);
     uint32_t e = number(p),
              first = add_kernel_symbols(p, (uir_plan_kernel_symbol){UIR_PLAN_VALUE, 0, 1, 1, e}, MANY - 2);
     for (uint32_t i = 0; i < 2; i++) add_kernel_symbols(p, p->kernel_symbols[v.first_symbol + i], 1);
     v.first_symbol = first;
     v.symbol_count = MANY;
-    k->first_variant = add_variants(p, v, MANY);
-    k->variant_count = MANY;
+    repeat_variant(p, v);
 }
 static void share_phases(uir_plan *p) {
-    uir_plan_kernel *k = &p->kernels[0];
-    uir_plan_variant v = p->variants[k->first_variant];
+    uir_plan_variant v = first_variant(p);
     v.first_phase = add_phases(p, p->phases[v.first_phase], MANY);
     v.phase_count = MANY;
-    k->first_variant = add_variants(p, v, MANY);
-    k->variant_count = MANY;
+    repeat_variant(p, v);
 }
 /* Kernels share variants. */
 static void share_variants(uir_plan *p) {
@@ -210,10 +164,7 @@ static void take_others_code(uir_plan *p) {
     p->variants[1].code_size = p->variants[0].code_size;
 }
 static void share_code(uir_plan *p) {
-    uir_plan_kernel *k = &p->kernels[0];
-    uir_plan_variant v = p->variants[k->first_variant];
-    k->first_variant = add_variants(p, v, MANY);
-    k->variant_count = MANY;
+    repeat_variant(p, first_variant(p));
 }
 
 /* ---- a driver that counts what it decodes ---- */
@@ -225,7 +176,6 @@ static uir_status count_find(uir_driver_module *module, const uir_driver_entry *
 }
 
 static void edit(void *user, uir_plan *p) {
-    make_room(p);
     (*(void (**)(uir_plan *))user)(p);
 }
 
@@ -234,14 +184,10 @@ static uir_status open_edited(fixture *f, void (*change)(uir_plan *p)) {
     const uir_driver *drivers[] = {&counting};
     uir_package_options options = {.drivers = drivers, .driver_count = 1};
     uir_package *package;
-    uir_text bytes;
     counting.find = count_find;
     decoded = 0;
-    uir_text_init(&bytes, &f->allocator);
-    fixture_forge(f, edit, &change, &bytes);
-    uir_status status = uir_package_open(bytes.data, bytes.length, &options, &f->allocator, &f->diagnostics, &package);
+    uir_status status = fixture_open_forged(f, &options, edit, &change, &package);
     uir_package_close(package);
-    uir_text_deinit(&bytes);
     return status;
 }
 

@@ -6,49 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kernels = "igraph @double on cpu {\n"
-                                   "  dim N in 0..100000\n"
-                                   "  tile t in 1..4096\n"
-                                   "  candidate t = 64\n"
-                                   "  candidate t = 256 when N >= 1024 cost -N\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    parallel p : ceildiv(N, t) group\n"
-                                   "    binary.add.f32 %y[p*t:t], %x[p*t:t], %x[p*t:t]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @sum on cpu {\n"
-                                   "  dim M in 0..10000, N in 0..10000\n"
-                                   "  ptr %x : dram f32 [M, N] in 0\n"
-                                   "  ptr %c : dram f32 [1] const 1\n"
-                                   "  ptr %w : dram f32 [M, N] work\n"
-                                   "  ptr %y : dram f32 [M, 1] out 0\n"
-                                   "  phase {\n"
-                                   "    parallel p : M group\n"
-                                   "    binary.mul.f32 %w[p:1, 0:N], %x[p:1, 0:N], %c\n"
-                                   "  }\n"
-                                   "  phase {\n"
-                                   "    parallel p : M group\n"
-                                   "    reduce.add.row.unit.f32 %y[p:1, 0:1], %w[p:1, 0:N]\n"
-                                   "  }\n"
-                                   "}\n";
+static const char *const kernels =
+    KERNEL_TWICE_IN_PARTS("0..100000", "  candidate t = 64\n  candidate t = 256 when N >= 1024 cost -N\n") /**/
+    "igraph @sum on cpu {\n"
+    "  dim M in 0..10000, N in 0..10000\n"
+    "  ptr %x : dram f32 [M, N] in 0\n"
+    "  ptr %c : dram f32 [1] const 1\n"
+    "  ptr %w : dram f32 [M, N] work\n"
+    "  ptr %y : dram f32 [M, 1] out 0\n"
+    "  phase {\n"
+    "    parallel p : M group\n"
+    "    binary.mul.f32 %w[p:1, 0:N], %x[p:1, 0:N], %c\n"
+    "  }\n"
+    "  phase {\n"
+    "    parallel p : M group\n"
+    "    reduce.add.row.unit.f32 %y[p:1, 0:1], %w[p:1, 0:N]\n"
+    "  }\n"
+    "}\n";
 
-static const char *const module_text =
+static const char *const module_text = /**/
     "module opset 17\n"
     "size M\n"
     "size N\n"
     "constant %c: f32[1] = [3]\n"
     "graph \"main\" (%x: f32[M, N]) {\n"
-    "    %f: f32[M*N] = reshape(%x) {dims = [M*N]}\n"
-    "    %d: f32[M*N] = group(%f) {body = graph \"g\" (%a: f32[M*N]) {\n"
-    "        %b: f32[M*N] = add(%a, %a)\n"
-    "        return %b\n"
-    "    }, sizes = [M*N], kernel = \"double\"}\n"
-    "    %e: f32[M*N] = group(%d) {body = graph \"g2\" (%a2: f32[M*N]) {\n"
-    "        %b2: f32[M*N] = add(%a2, %a2)\n"
-    "        return %b2\n"
-    "    }, sizes = [M*N], kernel = \"double\"}\n"
+    "    %f: f32[M*N] = reshape(%x) {dims = [M*N]}\n" /**/
+    GROUP_TWICE_OF("M*N", "d", "f", "1")              /**/
+    GROUP_TWICE_OF("M*N", "e", "d", "2")              /**/
     "    %r: f32[M, N] = reshape(%e) {dims = [M, N]}\n"
     "    %s: f32[M, 1] = group(%r, %c) {body = graph \"h\" (%p: f32[M, N], %k: f32[1]) {\n"
     "        %kb: f32[M, N] = broadcast(%k) {dims = [M, N]}\n"

@@ -6,30 +6,17 @@
 
 #include <string.h>
 
-static const char *const kernels = "igraph @twice on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n"
-                                   "igraph @both on cpu {\n"
-                                   "  dim N in 0..1000\n"
-                                   "  ptr %x : dram f32 [N] in 0\n"
-                                   "  ptr %y : dram f32 [N] out 0\n"
-                                   "  ptr %z : dram f32 [N] out 1\n"
-                                   "  phase {\n"
-                                   "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
-                                   "    binary.add.f32 %z[0:N], %x[0:N], %x[0:N]\n"
-                                   "  }\n"
-                                   "}\n";
-
-/* Step, what is computed, of what, a number that no other has. */
-#define TWICE(value, of, n)                                                                                            \
-    "    %" value ": f32[N] = group(%" of ") {body = graph \"g" n "\" (%a" n ": f32[N]) {\n"                           \
-    "        %b" n ": f32[N] = add(%a" n ", %a" n ")\n        return %b" n "\n    }, sizes = [N], kernel = "           \
-    "\"twice\"}\n"
+static const char *const kernels = KERNEL_TWICE("twice", "0..1000") /**/
+    "igraph @both on cpu {\n"
+    "  dim N in 0..1000\n"
+    "  ptr %x : dram f32 [N] in 0\n"
+    "  ptr %y : dram f32 [N] out 0\n"
+    "  ptr %z : dram f32 [N] out 1\n"
+    "  phase {\n"
+    "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
+    "    binary.add.f32 %z[0:N], %x[0:N], %x[0:N]\n"
+    "  }\n"
+    "}\n";
 
 /* Every kind of step, a loop in a loop, branches; aliases; results whose extents only the run tells. */
 static const char *const module_text =
@@ -38,8 +25,8 @@ static const char *const module_text =
     "graph \"main\" (%x: f32[N], %q: bool[], %m: i64[], %e: f32[N], %boxes: f32[1, N, 4], %scores: f32[1, 1, N]) {\n"
     "    bind_dims(%m) {dims = [K]}\n"
     "    check_indices(%m) {low = [-1], high = [K + 1], of = \"m\"}\n" /**/
-    TWICE("d", "x", "1")                                               /**/
-    TWICE("d2", "d", "2")                                              /**/
+    GROUP_TWICE("d", "x", "1")                                         /**/
+    GROUP_TWICE("d2", "d", "2")                                        /**/
     "    %r: f32[1, N] = reshape(%d2) {dims = [1, N]}\n"
     "    %z: i64[1, F] = non_zero(%d)\n"
     "    %flat: i64[F] = reshape(%z) {dims = [F]}\n"
@@ -48,17 +35,17 @@ static const char *const module_text =
     "    }, sizes = [N], kernel = \"both\"}\n"
     "    %l: f32[N], %o: f32[N], %rows: f32[T, N] = loop(%n, none, %h1, %e) {body = graph \"b\" (%i: i64[], %go: "
     "bool[], %v: f32[N], %u: f32[N]) {\n"                                                                   /**/
-    TWICE("w", "v", "3")                                                                                    /**/
-    TWICE("w2", "w", "4")                                                                                   /**/
+    GROUP_TWICE("w", "v", "3")                                                                              /**/
+    GROUP_TWICE("w2", "w", "4")                                                                             /**/
     "    %in: f32[N] = loop(%n, none, %w2) {body = graph \"c\" (%i2: i64[], %go2: bool[], %v2: f32[N]) {\n" /**/
-    TWICE("w3", "v2", "5")                                                                                  /**/
+    GROUP_TWICE("w3", "v2", "5")                                                                            /**/
     "        return %go2, %w3\n    }}\n"
     "        return %go, %in, %v, %w\n    }}\n"
     "    %y: f32[N] = if(%q) {then = graph \"t\" () {\n"   /**/
-    TWICE("p", "l", "6")                                   /**/
-    TWICE("p2", "p", "7")                                  /**/
+    GROUP_TWICE("p", "l", "6")                             /**/
+    GROUP_TWICE("p2", "p", "7")                            /**/
     "        return %p2\n    }, else = graph \"f\" () {\n" /**/
-    TWICE("s", "h2", "8")                                  /**/
+    GROUP_TWICE("s", "h2", "8")                            /**/
     "        return %s\n    }}\n"
     "    %tv: f32[2], %j: i64[2] = top_k(%e) {axis = 0, k = [2], largest = 1, sorted = 1}\n"
     "    %nms: i64[U, 3] = non_max_suppression(%boxes, %scores, none, none, none) {center = 0}\n"
@@ -66,45 +53,19 @@ static const char *const module_text =
     "    return %y, %rows, %tv, %s2, %x, %r, %flat, %o, %j, %nms\n"
     "}\n";
 
-/* ---- records more ---- */
-enum { MOST = 2000 };
-static uir_plan_word more_words[MOST];
-static uir_plan_tensor more_tensors[MOST];
-static uir_plan_operation more_operations[MOST];
-static uir_plan_expression more_expressions[MOST];
-
-static void make_room(uir_plan *p) {
-    assert_true(p->words_count < MOST / 2 && p->tensors_count < MOST / 2 && p->expressions_count < MOST / 2);
-    memcpy(more_words, p->words, p->words_count * sizeof *p->words);
-    memcpy(more_tensors, p->tensors, p->tensors_count * sizeof *p->tensors);
-    memcpy(more_operations, p->operations, p->operations_count * sizeof *p->operations);
-    memcpy(more_expressions, p->expressions, p->expressions_count * sizeof *p->expressions);
-    p->words = more_words;
-    p->tensors = more_tensors;
-    p->operations = more_operations;
-    p->expressions = more_expressions;
-}
-
-/* ---- where things are ---- */
-/* Step `n` of a kind, blocks in their order: the plan, the loop's body, that of the loop in it, the branches. */
-static uir_plan_step *nth(uir_plan *p, uint32_t kind, uint32_t n) {
-    for (uint32_t i = 0; i < p->steps_count; i++)
-        if (p->steps[i].kind == kind && n-- == 0) return &p->steps[i];
-    fail_msg("there is no such step");
-    return NULL;
-}
+/* ---- where things are, blocks in their order: the plan, the loop's body, that of the loop in it, the branches ---- */
 enum { D, D2, HOLD, W, W2, W3, P, P2, S }; /* the launches, by what they give */
-#define LAUNCH(n)       nth(p, UIR_PLAN_STEP_LAUNCH, n)
-#define COPY(n)         nth(p, UIR_PLAN_STEP_COPY, n)
-#define NON_ZERO        nth(p, UIR_PLAN_STEP_HOST, 0)
-#define TOP_K           nth(p, UIR_PLAN_STEP_HOST, 1)
-#define NMS             nth(p, UIR_PLAN_STEP_HOST, 2)
-#define BIND            nth(p, UIR_PLAN_STEP_BIND, 0)
-#define CHECK           nth(p, UIR_PLAN_STEP_CHECK, 0)
-#define DIMS            nth(p, UIR_PLAN_STEP_DIMS, 0)
-#define LOOP            nth(p, UIR_PLAN_STEP_LOOP, 0)
-#define INNER           nth(p, UIR_PLAN_STEP_LOOP, 1)
-#define BRANCH          nth(p, UIR_PLAN_STEP_IF, 0)
+#define LAUNCH(n)       nth_step(p, UIR_PLAN_STEP_LAUNCH, n)
+#define COPY(n)         nth_step(p, UIR_PLAN_STEP_COPY, n)
+#define NON_ZERO        nth_step(p, UIR_PLAN_STEP_HOST, 0)
+#define TOP_K           nth_step(p, UIR_PLAN_STEP_HOST, 1)
+#define NMS             nth_step(p, UIR_PLAN_STEP_HOST, 2)
+#define BIND            nth_step(p, UIR_PLAN_STEP_BIND, 0)
+#define CHECK           nth_step(p, UIR_PLAN_STEP_CHECK, 0)
+#define DIMS            nth_step(p, UIR_PLAN_STEP_DIMS, 0)
+#define LOOP            nth_step(p, UIR_PLAN_STEP_LOOP, 0)
+#define INNER           nth_step(p, UIR_PLAN_STEP_LOOP, 1)
+#define BRANCH          nth_step(p, UIR_PLAN_STEP_IF, 0)
 #define BODY(of)        p->blocks[(of)->target]
 #define ELSE            p->blocks[BRANCH->other]
 #define IN(step, k)     *word_of(p, (step)->inputs, k)
@@ -119,8 +80,7 @@ static uint32_t like(uir_plan *p, uint32_t tensor, uir_plan_storage storage, uin
     uir_plan_tensor t = p->tensors[tensor];
     t.storage = (uint32_t)storage;
     t.index = index;
-    p->tensors[p->tensors_count] = t;
-    return p->tensors_count++;
+    return add_tensors(p, t, 1);
 }
 #define ARENA(of)   like(p, of, UIR_PLAN_STORAGE_ARENA, 0)
 #define OWN(of)     like(p, of, UIR_PLAN_STORAGE_OWN, 0)
@@ -130,22 +90,11 @@ static void swap(uir_plan_step *a, uir_plan_step *b) {
     *a = *b;
     *b = kept;
 }
-/* The list and a word more. */
-static uir_plan_list longer(uir_plan *p, uir_plan_list list, uint32_t value) {
-    uir_plan_list all = {p->words_count, list.count + 1};
-    for (uint32_t i = 0; i < list.count; i++) p->words[p->words_count++] = p->words[list.first + i];
-    p->words[p->words_count++].value = value;
-    return all;
-}
 /* A symbol that no step binds, as an expression. */
 static uint32_t unbound(uir_plan *p) {
-    static uir_plan_symbol symbols[MOST];
-    memcpy(symbols, p->symbols, p->symbols_count * sizeof *symbols);
-    symbols[p->symbols_count] = symbols[0];
-    p->symbols = symbols;
-    p->operations[p->operations_count] = (uir_plan_operation){UIR_DIM_SYMBOL, p->symbols_count++};
-    p->expressions[p->expressions_count] = (uir_plan_expression){p->operations_count++, 1};
-    return p->expressions_count++;
+    uint32_t symbol = add_symbols(p, p->symbols[0], 1);
+    uint32_t operation = add_operations(p, (uir_plan_operation){UIR_DIM_SYMBOL, symbol}, 1);
+    return add_expressions(p, (uir_plan_expression){operation, 1}, 1);
 }
 /* The input's elements may have room between them. */
 static void leave_room(uir_plan *p, uint32_t input) {
@@ -260,7 +209,6 @@ typedef struct edit {
 static void apply(void *user, uir_plan *p) {
     edit *e = user;
     uint32_t at = 0;
-    make_room(p);
 #define EDIT(text, then, ...)                                                                                          \
     if (at++ == e->which) {                                                                                            \
         __VA_ARGS__;                                                                                                   \
@@ -273,15 +221,9 @@ static void apply(void *user, uir_plan *p) {
 }
 
 static uir_status open_edited(fixture *f, edit *e) {
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
     uir_package *package;
-    uir_text bytes;
-    uir_text_init(&bytes, &f->allocator);
-    fixture_forge(f, apply, e, &bytes);
-    uir_status status = uir_package_open(bytes.data, bytes.length, &options, &f->allocator, &f->diagnostics, &package);
+    uir_status status = fixture_open_forged(f, &open_by_vm, apply, e, &package);
     uir_package_close(package);
-    uir_text_deinit(&bytes);
     return status;
 }
 
@@ -321,7 +263,6 @@ static const char *const wide_kernels = "igraph @wide on cpu {\n"
 /* The kernel reads all the room that the input has, whose sizes it is not told of. */
 static void count_room(void *user, uir_plan *p) {
     (void)user;
-    make_room(p);
     leave_room(p, 0);
     p->inputs[0].slack_axis = 1;
 }
@@ -332,37 +273,24 @@ static void test_less_room(void **state) {
     static const float x[28] = {1};
     static const int64_t shape[2] = {2, 4}, strides[2] = {14, 1};
     const int64_t three = 3;
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
-    fixture f;
-    uir_package *package;
-    uir_runtime *r;
-    uir_text bytes;
-    fixture_init(&f);
-    uir_text_init(&bytes, &f.allocator);
-    check_ok(&f, fixture_build(&f,
-                               "module opset 17\nsize N\nsize K\ngraph \"main\" (%x: f32[2, N], %m: i64[]) {\n"
-                               "    bind_dims(%m) {dims = [K]}\n"
-                               "    %y: f32[28] = group(%x) {body = graph \"g\" (%a: f32[2, N]) {\n"
-                               "        %b: f32[28] = iota() {axis = 0, dims = [28], dtype = f32}\n        return %b\n"
-                               "    }, sizes = [K], kernel = \"wide\"}\n    return %y\n}\n",
-                               wide_kernels));
-    fixture_forge(&f, count_room, NULL, &bytes);
-    check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
-    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &f.allocator, &f.diagnostics, &r));
-    check_ok(&f, uir_runtime_set_input(r, 1, UIR_DTYPE_I64, 0, NULL, &three));
+    session s;
+    session_begin_forged(&s,
+                         "module opset 17\nsize N\nsize K\ngraph \"main\" (%x: f32[2, N], %m: i64[]) {\n"
+                         "    bind_dims(%m) {dims = [K]}\n"
+                         "    %y: f32[28] = group(%x) {body = graph \"g\" (%a: f32[2, N]) {\n"
+                         "        %b: f32[28] = iota() {axis = 0, dims = [28], dtype = f32}\n        return %b\n"
+                         "    }, sizes = [K], kernel = \"wide\"}\n    return %y\n}\n",
+                         wide_kernels, count_room, &(uir_runtime_options){.threads = 1}, NULL);
+    check_ok(&s.f, uir_runtime_set_input(s.r, 1, UIR_DTYPE_I64, 0, NULL, &three));
     for (int turn = 0; turn < 2; turn++) {
-        check_ok(&f, uir_runtime_set_input_strided(r, 0, UIR_DTYPE_F32, 2, shape, strides, x, sizeof x));
-        check_ok(&f, uir_runtime_run(r));
-        check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 2, shape, x));
-        assert_int_equal(uir_runtime_run(r), UIR_STATUS_BAD_FILE);
-        check_message(&f, "pointer 0 of its kernel wants 112 bytes of 32");
-        uir_diagnostics_clear(&f.diagnostics);
+        check_ok(&s.f, uir_runtime_set_input_strided(s.r, 0, UIR_DTYPE_F32, 2, shape, strides, x, sizeof x));
+        check_ok(&s.f, uir_runtime_run(s.r));
+        check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 2, shape, x));
+        assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_FILE);
+        check_message(&s.f, "pointer 0 of its kernel wants 112 bytes of 32");
+        uir_diagnostics_clear(&s.f.diagnostics);
     }
-    uir_runtime_destroy(r);
-    uir_package_close(package);
-    uir_text_deinit(&bytes);
-    fixture_deinit(&f);
+    session_end(&s);
 }
 
 /* An input that a branch gives as it is is packed, though a kernel could do with room in it: the planner says so. */
@@ -374,10 +302,8 @@ static void test_given_by_branch(void **state) {
     (void)state;
     fixture f;
     uir_package *package;
-    uir_text bytes;
     bool room = true;
     fixture_init(&f);
-    uir_text_init(&bytes, &f.allocator);
     check_ok(&f, fixture_build(&f,
                                "module opset 17\nsize N\ngraph \"main\" (%x: f32[2, N], %q: bool[]) {\n"
                                "    %d: f32[2, N] = group(%x) {body = graph \"g\" (%a: f32[2, N]) {\n"
@@ -389,11 +315,10 @@ static void test_given_by_branch(void **state) {
                                "  ptr %x : dram f32 [2*N + S] in 0\n  ptr %y : dram f32 [2*N] out 0\n  phase {\n"
                                "    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n"
                                "    binary.add.f32 %y[N:N], %x[N + S:N], %x[N + S:N]\n  }\n}\n"));
-    fixture_forge(&f, find_room, &room, &bytes);
+    fixture_forge(&f, find_room, &room);
     assert_false(room);
     check_ok(&f, fixture_open(&f, &f.allocator, &package));
     uir_package_close(package);
-    uir_text_deinit(&bytes);
     fixture_deinit(&f);
 }
 
@@ -408,10 +333,8 @@ static void *dirty_resize(void *user, void *pointer, size_t old_size, size_t new
 /* The kernel is told of no elements. */
 static void run_nothing(void *user, uir_plan *p) {
     (void)user;
-    make_room(p);
-    p->operations[p->operations_count] = (uir_plan_operation){UIR_DIM_CONST, 0};
-    p->expressions[p->expressions_count] = (uir_plan_expression){p->operations_count++, 1};
-    *word_of(p, LAUNCH(0)->values, 0) = p->expressions_count++;
+    uint32_t zero = add_operations(p, (uir_plan_operation){UIR_DIM_CONST, 0}, 1);
+    *word_of(p, LAUNCH(0)->values, 0) = add_expressions(p, (uir_plan_expression){zero, 1}, 1);
 }
 
 static void test_nothing_written(void **state) {
@@ -419,34 +342,22 @@ static void test_nothing_written(void **state) {
     static const float zeros[8] = {0};
     static const int64_t shape = 8;
     uir_allocator under = uir_allocator_system(), dirty = {dirty_resize, &under};
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
-    fixture f;
-    uir_package *package;
-    uir_runtime *r;
+    session s;
     uir_runtime_output out;
-    uir_text bytes;
-    fixture_init(&f);
-    uir_text_init(&bytes, &f.allocator);
-    check_ok(&f, fixture_build(&f,
-                               "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
-                               "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
-                               "        %b: f32[N] = add(%a, %a)\n        return %b\n"
-                               "    }, sizes = [N], kernel = \"each\"}\n    return %y\n}\n",
-                               "igraph @each on cpu {\n  dim N in 0..1000\n  ptr %x : dram f32 [N] in 0\n"
-                               "  ptr %y : dram f32 [N] out 0\n  phase {\n    parallel p : N group\n"
-                               "    binary.add.f32 %y[p:1], %x[p:1], %x[p:1]\n  }\n}\n"));
-    fixture_forge(&f, run_nothing, NULL, &bytes);
-    check_ok(&f, uir_package_open(bytes.data, bytes.length, &options, &f.allocator, &f.diagnostics, &package));
-    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 1}, &dirty, &f.diagnostics, &r));
-    check_ok(&f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 1, &shape, zeros));
-    check_ok(&f, uir_runtime_run(r));
-    check_ok(&f, uir_runtime_get_output(r, 0, &out));
+    session_begin_forged(&s,
+                         "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+                         "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+                         "        %b: f32[N] = add(%a, %a)\n        return %b\n"
+                         "    }, sizes = [N], kernel = \"each\"}\n    return %y\n}\n",
+                         "igraph @each on cpu {\n  dim N in 0..1000\n  ptr %x : dram f32 [N] in 0\n"
+                         "  ptr %y : dram f32 [N] out 0\n  phase {\n    parallel p : N group\n"
+                         "    binary.add.f32 %y[p:1], %x[p:1], %x[p:1]\n  }\n}\n",
+                         run_nothing, &(uir_runtime_options){.threads = 1}, &dirty);
+    check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 1, &shape, zeros));
+    check_ok(&s.f, uir_runtime_run(s.r));
+    check_ok(&s.f, uir_runtime_get_output(s.r, 0, &out));
     assert_memory_equal(out.data, zeros, sizeof zeros);
-    uir_runtime_destroy(r);
-    uir_package_close(package);
-    uir_text_deinit(&bytes);
-    fixture_deinit(&f);
+    session_end(&s);
 }
 
 int main(void) {
