@@ -371,7 +371,7 @@ uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 /* ---- the package's bytes around it ----
  * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
  * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 7
+#define UIR_PACKAGE_VERSION 8
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/driver/driver.h"
 #include "backends/cpu/target/build.h"
+#include "base/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,9 @@ typedef struct native {
     uir_dim scratch[8];
 } native;
 
-static void begin(native *n) {
+static void begin_with(native *n, const char *module, const char *kernel_text) {
     fixture_init(&n->f);
-    check_ok(&n->f, fixture_build(&n->f, module_text, kernels));
+    check_ok(&n->f, fixture_build(&n->f, module, kernel_text));
     check_ok(&n->f, uir_cpu_describe(NULL, &n->f.diagnostics, &n->device));
     uir_cpu_build_options options = {.compile = {.variant = n->device.variant}, .jobs = 1};
     check_ok(&n->f, uir_cpu_build(&n->f.allocator, &options, (const uir_igraph *const *)n->f.kernels.igraphs,
@@ -66,6 +67,10 @@ static void begin(native *n) {
         n->symbols[i] = n->object.symbols[i];
         n->scratch[i] = uir_cpu_scratch_bytes(n->f.kernels.igraphs[i]);
     }
+}
+
+static void begin(native *n) {
+    begin_with(n, module_text, kernels);
 }
 
 static void end(native *n) {
@@ -177,6 +182,46 @@ static void test_attach(void **state) {
     end(&n);
 }
 
+/* ---- a kernel of one index that takes hours ---- */
+static void ring(void *user) {
+    uir_runtime_cancel(user);
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    native n;
+    uir_text bytes;
+    uir_package *package;
+    uir_runtime *r;
+    uir_watch watch = {0};
+    const float x[3] = {1, 2, 3};
+    const int64_t shape = 3;
+    begin_with(
+        &n,
+        "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+        "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n"
+        "        %b: f32[N] = add(%a, %a)\n        return %b\n"
+        "    }, sizes = [N], kernel = \"long\"}\n    return %y\n}\n",
+        "igraph @long on cpu {\n  dim N in 0..1000\n  ptr %x : dram f32 [N] in 0\n  ptr %y : dram f32 [N] out 0\n"
+        "  phase {\n    fill.f32 %y[0:N], 0\n    loop a : 1000000 {\n      loop b : 1000000 {\n"
+        "        binary.add.f32 %y[0:N], %y[0:N], %x[0:N]\n      }\n    }\n  }\n}\n");
+    build(&n, true, true, &bytes);
+    check_ok(&n.f, open_package(&n, &bytes, true, &package));
+    assert_true(uir_package_is_native(package));
+    make(&n, package, 2, &r);
+    for (int turn = 0; turn < 2; turn++) {
+        check_ok(&n.f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 1, &shape, x));
+        assert_int_equal(uir_watch_start(&watch, 30, ring, r), UIR_STATUS_OK);
+        assert_int_equal(uir_runtime_run(r), UIR_STATUS_CANCELLED);
+        uir_watch_stop(&watch);
+    }
+    uir_watch_deinit(&watch);
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    uir_text_deinit(&bytes);
+    end(&n);
+}
+
 /* Objects of another machine and of no known one are not for this; the best that this one runs is preferred. */
 static void test_ranks(void **state) {
     (void)state;
@@ -207,6 +252,6 @@ static void test_ranks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_package), cmocka_unit_test(test_attach),
-                                       cmocka_unit_test(test_ranks)};
+                                       cmocka_unit_test(test_cancel), cmocka_unit_test(test_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef void phase_function(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);
+typedef void phase_function(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end,
+                            const volatile bool *cancel);
 
 typedef struct native_kernel {
     uint32_t phase_count;
@@ -117,7 +118,8 @@ static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagn
     return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                           "a statically linked program may have no dynamic linker, and a system may forbid code that "
                           "lies in no file",
-                          "native code cannot be loaded: %s", problem ? problem : "the dynamic linker does not say why");
+                          "native code cannot be loaded: %s",
+                          problem ? problem : "the dynamic linker does not say why");
 }
 
 static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
@@ -184,8 +186,8 @@ static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostic
 static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
                       int64_t end) {
     const native_kernel *kernel = (const native_kernel *)(const void *)launch->kernel;
-    kernel->phases[phase](launch->symbols, launch->pointers, scratch->data, begin, end);
-    return UIR_STATUS_OK;
+    kernel->phases[phase](launch->symbols, launch->pointers, scratch->data, begin, end, launch->cancel);
+    return __atomic_load_n(launch->cancel, __ATOMIC_RELAXED) ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
 }
 
 const uir_driver uir_cpu_driver = {

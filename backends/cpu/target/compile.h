@@ -6,7 +6,7 @@
 #include "backends/cpu/target/cpu.h"
 
 typedef void (*uir_cpu_phase_function)(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin,
-                                       int64_t end);
+                                       int64_t end, const volatile bool *cancel);
 
 struct uir_cpu_module {
     uir_allocator allocator;
@@ -27,7 +27,8 @@ typedef struct uir_cpu_words {
 
 bool uir_cpu_words_add(uir_cpu_words *words, const char *word, size_t length); /* one word; false: too many */
 bool uir_cpu_words_add_all(uir_cpu_words *words, const char *text);            /* all of a text's; NULL: none */
-/* How an object is linked: nothing of it that could be written to is executable, and what the loader fills in is read-only. */
+/* How an object is linked: nothing of it that could be written to is executable, and what the loader fills in is
+ * read-only. */
 #define UIR_CPU_LINK_SHARED "-shared -Wl,-z,relro,-z,now,-z,noexecstack"
 /* The compiler and every flag that decides what the code does. */
 bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *options);

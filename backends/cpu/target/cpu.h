@@ -5,9 +5,10 @@
  * kernels.
  *
  * A kernel's phase k is `void <symbol>_phase<k>(const int64_t *symbols, void *const *pointers, void *scratch, int64_t
- * begin, int64_t end)`: symbols are the DIM values, then the TILE values, in declaration order; pointers the dram
- * pointers in declaration order; scratch a unit's own memory, 64-byte aligned, uir_cpu_scratch_size bytes; begin..end
- * the flat indices of the phase's parallel axes, row-major. Between two phases all indices of the first are done. */
+ * begin, int64_t end, const volatile _Bool *cancel)`: symbols are the DIM values, then the TILE values, in declaration
+ * order; pointers the dram pointers in declaration order; scratch a unit's own memory, 64-byte aligned,
+ * uir_cpu_scratch_size bytes; begin..end the flat indices of the phase's parallel axes, row-major. Between two phases
+ * all indices of the first are done. Once *cancel is set it returns early, after at most one innermost loop. */
 #ifndef UIR_BACKENDS_CPU_TARGET_CPU_H
 #define UIR_BACKENDS_CPU_TARGET_CPU_H
 
@@ -30,9 +31,9 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. The environment
- * variable UIR_CPU (machine.c) says otherwise for both. INVALID_ARGUMENT with a message for an unknown name or a value of
- * the variable that means nothing. The device points into static tables and stays valid. */
+/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. The
+ * environment variable UIR_CPU (machine.c) says otherwise for both. INVALID_ARGUMENT with a message for an unknown name
+ * or a value of the variable that means nothing. The device points into static tables and stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 
 /* ---- source ---- */

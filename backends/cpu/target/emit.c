@@ -94,10 +94,34 @@ static void emit_members(emitter *e, const uir_iitem *run) {
         emit_items(e, run->first_child);
 }
 
+/* Whether a turn over these items may take long: an inner loop, or a product. All else is bounded by the data that it
+ * reads and writes once. */
+static bool may_take_long(const emitter *e, uint32_t first) {
+    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) {
+        const uir_iitem *item = &e->igraph->items.data[i];
+        if (item->kind == UIR_IITEM_LOOP) return true;
+        if (item->kind == UIR_IITEM_INSTRUCTION) {
+            const uir_iinstruction *in = &e->igraph->instructions.data[item->instruction];
+            if (uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_MMA) return true;
+        } else if (item->kind != UIR_IITEM_LET && item->kind != UIR_IITEM_INDEX &&
+                   may_take_long(e, item->first_child)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A wish to stop is heard within one such turn. */
+static void emit_poll(emitter *e) {
+    uir_c_line(e, "if (*cancel) goto stopped;");
+    e->polls = true;
+}
+
 static void emit_loop(emitter *e, const uir_iitem *item) {
     const char *i = e->symbols[item->symbol], *extent = uir_c_dim(e, item->extent), *when;
     if (item->named_ends) extent = uir_c_format(e, "uir_max(1, %s)", extent);
     uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
+    if (may_take_long(e, item->first_child)) emit_poll(e);
     when = uir_c_condition(e, &item->guard);
     if (when) uir_c_line(e, "if (!(%s)) continue;", when);
     emit_items(e, item->first_child);
@@ -213,18 +237,21 @@ static void emit_pointers(emitter *e) {
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
     const uir_igraph *g = e->igraph;
     const uir_iphase *phase = &g->phases.data[index];
-    e->streams = false;
-    uir_c_line(
-        e, "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end);",
-        symbol, index);
-    uir_c_open(
-        e, "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end)",
-        symbol, index);
+    const char *head = uir_c_format(e,
+                                    "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, "
+                                    "int64_t begin, int64_t end, const volatile _Bool *cancel)",
+                                    symbol, index);
+    bool may_poll = false;
+    e->streams = e->polls = false;
+    for (uint32_t b = 0; b < phase->body_count; b++) may_poll |= may_take_long(e, phase->bodies[b].first_item);
+    uir_c_line(e, "%s;", head);
+    uir_c_open(e, "%s", head);
     uir_c_line(e, "UIR_ALIGN_STACK;");
-    uir_c_line(e, "(void)symbols, (void)pointers, (void)scratch;");
+    uir_c_line(e, "(void)symbols, (void)pointers, (void)scratch, (void)cancel;");
     emit_symbols(e);
     emit_pointers(e);
     uir_c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
+    if (may_poll) emit_poll(e);
     if (phase->parallel_count > 1) uir_c_line(e, "int64_t rest = flat;");
     for (uint32_t a = phase->parallel_count; a-- > 0;) {
         const char *name = e->symbols[phase->parallel[a].symbol], *extent = uir_c_dim(e, phase->parallel[a].extent);
@@ -249,6 +276,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
         uir_c_close(e);
     }
     uir_c_close(e);
+    if (e->polls) uir_c_line(e, "stopped:;");
     if (e->streams) uir_c_line(e, "uir_fence();");
     uir_c_close(e);
     uir_c_line(e, "%s", "");

@@ -104,9 +104,11 @@ void uir_cpu_launch_destroy(uir_cpu_launch *l) {
     uir_release(&allocator, l, sizeof *l);
 }
 
+static const volatile bool never = false;
+
 void uir_cpu_launch_run(uir_cpu_launch *l) {
     for (uint32_t p = 0; p < l->phase_count; p++)
-        l->phases[p].function(l->symbols, l->pointers, l->scratch, 0, l->phases[p].indices);
+        l->phases[p].function(l->symbols, l->pointers, l->scratch, 0, l->phases[p].indices, &never);
 }
 
 typedef struct worker {
@@ -120,7 +122,7 @@ typedef struct worker {
 
 static void *work(void *argument) {
     worker *w = argument;
-    w->function(w->launch->symbols, w->launch->pointers, w->scratch, w->begin, w->end);
+    w->function(w->launch->symbols, w->launch->pointers, w->scratch, w->begin, w->end, &never);
     return NULL;
 }
 

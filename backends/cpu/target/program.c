@@ -15,6 +15,7 @@ static const char *const main_text =
     "    if (fread(&value, sizeof value, 1, stdin) != 1) return 0;\n"
     "    return value;\n"
     "}\n"
+    "static const volatile _Bool never;\n"
     "static void *rooms[257];\n"
     "static int room_count;\n"
     "static void *room(int64_t size) {\n" /* of just this size: a sanitizer sees an access beyond it */
@@ -39,7 +40,8 @@ static const char *const main_text =
     "            pointers[i] = room(bytes[i]);\n"
     "            if (bytes[i] && fread(pointers[i], (size_t)bytes[i], 1, stdin) != 1) return 2;\n"
     "        }\n"
-    "        for (int64_t i = 0; i < phases; i++) kernels[kernel][i](symbols, pointers, scratch, 0, indices[i]);\n"
+    "        for (int64_t i = 0; i < phases; i++) kernels[kernel][i](symbols, pointers, scratch, 0, indices[i], "
+    "&never);\n"
     "        for (int64_t i = 0; i < arguments; i++) fwrite(pointers[i], (size_t)bytes[i], 1, stdout);\n"
     "        fflush(stdout);\n"
     "        while (room_count) free(rooms[--room_count]);\n"
@@ -51,9 +53,10 @@ uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, u
     uint32_t most = 1;
     char symbol[80];
     for (uint32_t i = 0; i < count; i++) most = igraphs[i]->phases.count > most ? igraphs[i]->phases.count : most;
-    uir_text_append_format(
-        text, "static void (*const kernels[][%u])(const int64_t *, void *const *, void *, int64_t, int64_t) = {\n",
-        most);
+    uir_text_append_format(text,
+                           "static void (*const kernels[][%u])(const int64_t *, void *const *, void *, int64_t, "
+                           "int64_t, const volatile _Bool *) = {\n",
+                           most);
     for (uint32_t i = 0; i < count; i++) {
         uir_cpu_symbol(igraphs[i], i, symbol);
         uir_text_append_string(text, "    {");
