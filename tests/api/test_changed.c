@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -212,6 +213,44 @@ static void a_copied_file_may_be_cut(void **state) {
     }
 }
 
+/* Cut and filled with other bytes, again and again, while runs go on. */
+typedef struct cutter {
+    const char *path;
+    uint32_t cuts;
+    bool end;
+} cutter;
+
+static void *cut(void *user) {
+    cutter *c = user;
+    while (!__atomic_load_n(&c->end, __ATOMIC_RELAXED)) {
+        int fd = open(c->path, O_WRONLY | O_TRUNC);
+        if (fd < 0 || pwrite(fd, "junk", 4, 4096) != 4) return NULL;
+        close(fd);
+        __atomic_add_fetch(&c->cuts, 1, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static void a_copied_file_may_be_cut_during_runs(void **state) {
+    world *w = *state;
+    for (int i = 0; i < ROWS; i++) {
+        char path[400];
+        pthread_t thread;
+        make_file(w, &rows[i], path);
+        uir_model *model = open_model(w, &rows[i], true);
+        uir_session *session = open_session(w, model);
+        if (rows[i].cached) find_entry(w, path);
+        cutter c = {.path = path};
+        assert_int_equal(pthread_create(&thread, NULL, cut, &c), 0);
+        for (int run = 0; run < 50 || __atomic_load_n(&c.cuts, __ATOMIC_RELAXED) < 20; run++) expect_answer(w, session);
+        __atomic_store_n(&c.end, true, __ATOMIC_RELAXED);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        uir_session_destroy(session);
+        uir_model_destroy(model);
+        empty_folder(w->cache);
+    }
+}
+
 /* A file that is somebody else's is copied, whatever its mode. */
 static void the_file_of_another_is_copied(void **state) {
     world *w = *state;
@@ -280,6 +319,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_mapped_file_is_asked_before_a_run, begin, end),
         cmocka_unit_test_setup_teardown(a_copied_file_may_be_cut, begin, end),
+        cmocka_unit_test_setup_teardown(a_copied_file_may_be_cut_during_runs, begin, end),
         cmocka_unit_test_setup_teardown(the_file_of_another_is_copied, begin, end),
         cmocka_unit_test_setup_teardown(what_was_signed_is_what_runs, begin, end),
         cmocka_unit_test_setup_teardown(a_data_file_of_several_names_is_in_the_callers_folder, begin, end),
