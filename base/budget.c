@@ -43,6 +43,11 @@ void uir_budget_deinit(uir_budget *budget) {
     uir_watch_deinit(&budget->watch);
 }
 
+/* Those that are proportional to files grow while other threads allocate. */
+static uint64_t get_limit(const uir_budget *budget, uint32_t limit) {
+    return __atomic_load_n(&budget->limits[limit], __ATOMIC_RELAXED);
+}
+
 /* ---- whether it is over ---- */
 
 /* The first that broke is the one. */
@@ -82,7 +87,7 @@ bool uir_budget_is_over(uir_budget *budget) {
 uir_status uir_budget_spend(uir_budget *budget, uint64_t steps) {
     if (!budget) return UIR_STATUS_OK;
     uint64_t work = __atomic_add_fetch(&budget->work, steps, __ATOMIC_RELAXED);
-    if (work > budget->limits[UIR_LIMIT_WORK]) note_broken(budget, UIR_LIMIT_WORK, 0);
+    if (work > get_limit(budget, UIR_LIMIT_WORK)) note_broken(budget, UIR_LIMIT_WORK, 0);
     return uir_budget_is_over(budget) ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
 }
 
@@ -98,7 +103,7 @@ static void note_peak(uir_budget *budget, uint64_t used) {
 /* Counts before it is allocated, so that threads do not go over the limit together. */
 static bool take(uir_budget *budget, uint64_t bytes) {
     uint64_t used = __atomic_add_fetch(&budget->used, bytes, __ATOMIC_RELAXED);
-    if (used <= budget->limits[UIR_LIMIT_MEMORY]) {
+    if (used <= get_limit(budget, UIR_LIMIT_MEMORY)) {
         note_peak(budget, used);
         return true;
     }
@@ -133,27 +138,45 @@ uir_budget *uir_budget_of(const uir_allocator *allocator) {
 /* ---- the other limits ---- */
 
 uint64_t uir_budget_get_limit(const uir_budget *budget, uir_limit limit) {
-    return budget ? budget->limits[limit] : rows[limit].base;
+    return budget ? get_limit(budget, limit) : rows[limit].base;
+}
+
+void uir_budget_grow(uir_budget *budget, uint64_t bytes) {
+    for (uint32_t i = 0; budget && i < UIR_LIMIT_COUNT; i++) {
+        uint64_t more, limit = get_limit(budget, i);
+        if (!budget->is_default[i] || !rows[i].per_byte || limit == UIR_NO_LIMIT) continue;
+        if (__builtin_mul_overflow(bytes, rows[i].per_byte, &more)) more = UIR_NO_LIMIT;
+        __atomic_store_n(&budget->limits[i], add(limit, more), __ATOMIC_RELAXED);
+    }
 }
 
 bool uir_budget_add_file(uir_budget *budget, uint64_t bytes) {
     if (!budget) return true;
     budget->files = add(budget->files, bytes);
-    for (uint32_t i = 0; i < UIR_LIMIT_COUNT; i++) {
-        uint64_t more;
-        if (!budget->is_default[i] || budget->limits[i] == UIR_NO_LIMIT) continue;
-        if (__builtin_mul_overflow(bytes, rows[i].per_byte, &more)) more = UIR_NO_LIMIT;
-        budget->limits[i] = add(budget->limits[i], more);
-    }
-    if (budget->files <= budget->limits[UIR_LIMIT_FILE_BYTES]) return true;
+    uir_budget_grow(budget, bytes);
+    if (budget->files <= get_limit(budget, UIR_LIMIT_FILE_BYTES)) return true;
     note_broken(budget, UIR_LIMIT_FILE_BYTES, bytes);
     return false;
+}
+
+bool uir_budget_map(uir_budget *budget, uint64_t bytes) {
+    return !budget || take(budget, bytes);
+}
+
+void uir_budget_unmap(uir_budget *budget, uint64_t bytes) {
+    if (budget) __atomic_sub_fetch(&budget->used, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t uir_budget_get_left(const uir_budget *budget) {
+    if (!budget || budget->is_default[UIR_LIMIT_MEMORY]) return UIR_NO_LIMIT;
+    uint64_t limit = get_limit(budget, UIR_LIMIT_MEMORY), used = __atomic_load_n(&budget->used, __ATOMIC_RELAXED);
+    return limit == UIR_NO_LIMIT ? limit : limit > used ? limit - used : 0;
 }
 
 bool uir_budget_take_fold(uir_budget *budget, uint64_t work, uint64_t bytes) {
     if (!budget) return true;
     uint64_t all_work = add(budget->fold_work, work), all_bytes = add(budget->fold_bytes, bytes);
-    if (all_work > budget->limits[UIR_LIMIT_FOLD_WORK] || all_bytes > budget->limits[UIR_LIMIT_FOLD_BYTES])
+    if (all_work > get_limit(budget, UIR_LIMIT_FOLD_WORK) || all_bytes > get_limit(budget, UIR_LIMIT_FOLD_BYTES))
         return false;
     budget->fold_work = all_work;
     budget->fold_bytes = all_bytes;

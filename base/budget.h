@@ -34,7 +34,7 @@ typedef struct uir_budget {
     const char *stage;
     char node[96], op[48];
     /* Counted by any thread. */
-    uint64_t used, peak; /* bytes */
+    uint64_t used, peak; /* bytes, allocated or mapped */
     uint64_t work, fold_work, fold_bytes, files;
     bool runs; /* between begin and end: what breaks stays broken */
     bool cancelled;
@@ -65,6 +65,13 @@ bool uir_budget_is_over(uir_budget *budget);
 uir_status uir_budget_spend(uir_budget *budget, uint64_t steps);
 /* A file of so many bytes is read: the limits that are proportional to them grow. False: they are too many. */
 bool uir_budget_add_file(uir_budget *budget, uint64_t bytes);
+/* The same limits grow for what the process keeps of its own on disk. Any thread. */
+void uir_budget_grow(uir_budget *budget, uint64_t bytes);
+/* Bytes that are to be mapped count as memory until they are unmapped. False, and they do not: they are too many. */
+bool uir_budget_map(uir_budget *budget, uint64_t bytes);
+void uir_budget_unmap(uir_budget *budget, uint64_t bytes);
+/* What is left of the memory that the caller allows; UIR_NO_LIMIT where he leaves it to the default. */
+uint64_t uir_budget_get_left(const uir_budget *budget);
 /* The limit of the operation, or its default. */
 uint64_t uir_budget_get_limit(const uir_budget *budget, uir_limit limit);
 /* Breaks a limit that the caller counts himself, and says so: LIMIT. */

@@ -92,9 +92,13 @@ uir_status uir_file_take(int descriptor, bool copy, const uir_allocator *allocat
     if (!uir_budget_add_file(uir_budget_of(allocator), file.size)) return UIR_STATUS_LIMIT;
     *out_why = "out of memory";
     if (file.size && !copy && is_private(&about)) {
+        if (!uir_budget_map(uir_budget_of(allocator), file.size)) return UIR_STATUS_OUT_OF_MEMORY;
         void *map = mmap(NULL, (size_t)file.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         file.mapped = map != MAP_FAILED; /* a file system may have no maps */
-        if (file.mapped) file.data = map;
+        if (file.mapped)
+            file.data = map;
+        else
+            uir_budget_unmap(uir_budget_of(allocator), file.size);
     }
     if (file.size && !file.mapped) UIR_TRY(copy_file(descriptor, allocator, &file, out_why));
     *out_file = file;
@@ -103,7 +107,10 @@ uir_status uir_file_take(int descriptor, bool copy, const uir_allocator *allocat
 
 void uir_file_release(uir_file *file, const uir_allocator *allocator) {
     void *data = (void *)(uintptr_t)file->data;
-    if (file->size && file->mapped) munmap(data, (size_t)file->size);
+    if (file->size && file->mapped) {
+        munmap(data, (size_t)file->size);
+        uir_budget_unmap(uir_budget_of(allocator), file->size);
+    }
     if (file->size && !file->mapped) uir_release(allocator, data, (size_t)file->size);
     *file = (uir_file){.data = ""};
 }

@@ -199,12 +199,20 @@ bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir
                    uir_cache_entry *out_entry) {
     size_t size = (size_t)about->st_size;
     uir_cache_stamp stamp = uir_cache_stamp_make(about);
+    uir_budget *budget = uir_budget_of(&cache->allocator);
+    uir_budget_grow(budget, size);
+    errno = ENOMEM;
+    if (!uir_budget_map(budget, size)) return false;
     void *map = cache->copy ? read_into_map(fd, size) : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) return false;
+    if (map == MAP_FAILED) {
+        uir_budget_unmap(budget, size);
+        return false;
+    }
     *out_entry = (uir_cache_entry){.bytes = (const char *)map + UIR_CACHE_PAGE,
                                    .size = size - UIR_CACHE_PAGE,
                                    .map = map,
                                    .map_size = size,
+                                   .budget = budget,
                                    .key = key};
     _Static_assert(sizeof out_entry->stamp == sizeof stamp, "an entry holds a stamp");
     memcpy(out_entry->stamp, &stamp, sizeof stamp);
@@ -234,6 +242,9 @@ bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry 
 }
 
 void uir_cache_entry_release(uir_cache_entry *entry) {
-    if (entry->map) munmap(entry->map, entry->map_size);
+    if (entry->map) {
+        munmap(entry->map, entry->map_size);
+        uir_budget_unmap(entry->budget, entry->map_size);
+    }
     *entry = (uir_cache_entry){0};
 }

@@ -2,8 +2,8 @@
  * processes.
  *
  * In: key material (whatever decides the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the bytes,
- * mapped or read, page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes wrong
- * with it is a warning and a status on which the caller goes on without. File names are made from keys alone. */
+ * mapped or read, page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes
+ * wrong with it is a warning and a status on which the caller goes on without. File names are made from keys alone. */
 #ifndef UIR_CACHE_CACHE_H
 #define UIR_CACHE_CACHE_H
 
@@ -25,6 +25,7 @@ typedef struct uir_cache_entry {
     size_t size;
     void *map; /* the whole file; the cache's own, as is what follows */
     size_t map_size;
+    struct uir_budget *budget; /* that the map counts in; NULL: none */
     uir_cache_key key;
     uint64_t stamp[8]; /* of the file when its bytes were known to be whole */
 } uir_cache_entry;
@@ -47,8 +48,8 @@ void uir_cache_entry_release(uir_cache_entry *entry);
  * loaded are noted by themselves. */
 void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry);
 
-/* Whether the entry's file, if it is there still, has the bytes that were mapped, as far as its size and the time of its
- * last change tell: it was neither cut short nor written to. */
+/* Whether the entry's file, if it is there still, has the bytes that were mapped, as far as its size and the time of
+ * its last change tell: it was neither cut short nor written to. */
 bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry *entry);
 
 /* Replaces an entry of that key at once: others see the old one or the new one. Then removes the entries that were not

@@ -210,8 +210,9 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
 typedef struct uir_limits {
     size_t struct_size;
     uint64_t milliseconds; /* wall time, of a load with the compile of its kernels; default: none */
-    uint64_t memory;       /* bytes alive at once of all that is allocated; default: 2 GiB and 16 for each byte of the model's
-                              files, or the package; of sessions: none */
+    uint64_t memory;       /* bytes alive at once of all that is allocated or mapped; compilers have what is left of
+                              it, where it is given; default: 2 GiB and 16 for each byte of the model's files, or the
+                              package; of sessions: none */
     uint64_t file_bytes;   /* of all files that are read; default: 16 TiB */
     uint64_t nodes;        /* of the model, functions inlined and bodies with them; default: 2^20 */
     uint64_t depth;        /* of graphs in graphs; default and greatest: 100 */

@@ -330,6 +330,59 @@ static void limits_of_packages(void **state) {
     rmdir(folder);
 }
 
+/* y = x + w, w of 1 MiB. */
+static blob wide_model(void) {
+    static float weights[1 << 18];
+    blob graph = blob_new(), tensor = make_tensor("w", UIR_DTYPE_F32, 1, (int64_t[]){1 << 18});
+    put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
+    put_text(&graph, GRAPH_NAME, "wide");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "1"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    put_message(&graph, GRAPH_NODE, make_node("Add", "sum", "x,w", "y"));
+    return make_model(graph);
+}
+
+/* Files that are mapped, of a model, a package and the cache, are memory as copies are. */
+static void maps_are_memory(void **state) {
+    uir_context *context = *state;
+    char folder[] = "/tmp/uir-limits-XXXXXX", onnx[64], package[64], cache[64], command[80];
+    uir_limits limits = {.struct_size = sizeof limits, .memory = 1 << 20};
+    uir_package_write_options write = {.struct_size = sizeof write, .no_native = true};
+    uir_package_open_options open = {.struct_size = sizeof open, .limits = &limits};
+    uir_model_options options = {.struct_size = sizeof options, .device = "interpreter", .limits = &limits};
+    uir_model *model;
+    assert_non_null(mkdtemp(folder));
+    snprintf(onnx, sizeof onnx, "%s/model.onnx", folder);
+    snprintf(package, sizeof package, "%s/model.uir", folder);
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    write_bytes(onnx, wide_model());
+    assert_int_equal(uir_package_write_file(context, onnx, package, &write, NULL), UIR_STATUS_OK);
+    assert_int_equal(uir_model_load_file(context, onnx, &options, &model), UIR_STATUS_LIMIT);
+    assert_true(has_message(context, "more than 1048576 bytes of memory: 10"));
+    uir_context_clear_messages(context);
+    assert_int_equal(uir_model_open_package_file(context, package, &open, &model), UIR_STATUS_LIMIT);
+    assert_true(has_message(context, "more than 1048576 bytes of memory: 10"));
+    uir_context_clear_messages(context);
+    /* Of the cache: what is compiled with room for it, and found there without. */
+    options.device = "vm";
+    options.cache = cache;
+    limits.memory = 64 << 20;
+    assert_int_equal(uir_model_load_file(context, onnx, &options, &model), UIR_STATUS_OK);
+    uir_model_destroy(model);
+    limits.memory = 1 << 20;
+    assert_int_equal(uir_model_load_file(context, onnx, &options, &model), UIR_STATUS_LIMIT);
+    assert_true(has_message(context, "more than 1048576 bytes of memory: 10"));
+    uir_context_clear_messages(context);
+    limits.memory = 64 << 20;
+    for (int turn = 0; turn < 100; turn++) { /* what is closed is no memory any more */
+        assert_int_equal(uir_model_open_package_file(context, package, &open, &model), UIR_STATUS_OK);
+        uir_model_destroy(model);
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_limit_ends_a_load, begin, end),
@@ -337,6 +390,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_limit_is_none, begin, end),
         cmocka_unit_test_setup_teardown(each_limit_ends_a_run, begin, end),
         cmocka_unit_test_setup_teardown(limits_of_packages, begin, end),
+        cmocka_unit_test_setup_teardown(maps_are_memory, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

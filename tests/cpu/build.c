@@ -394,6 +394,19 @@ static void cancel_soon(int signal_number) {
     *(volatile bool *)&cancel_flag = true;
 }
 
+/* In a folder without blanks, at which words are split. `script` NULL: there is none. */
+static void make_compiler(char folder[256], char path[400], const char *script) {
+    snprintf(folder, 256, "/tmp/uir-cc-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, 400, "%s/cc", folder);
+    if (!script) return;
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", script);
+    fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
 static void check_failure(model *m, const failure *f, const char *folder) {
     char compiler[400], scripts[256];
     uir_cpu_object object;
@@ -403,16 +416,7 @@ static void check_failure(model *m, const failure *f, const char *folder) {
                                                  .idle_ms = f->idle_ms,
                                                  .cancel = &cancel_flag},
                                      .jobs = 2};
-    snprintf(scripts, sizeof scripts, "/tmp/uir-cc-XXXXXX"); /* without blanks, at which words are split */
-    assert_non_null(mkdtemp(scripts));
-    snprintf(compiler, sizeof compiler, "%s/cc", scripts);
-    if (f->script) {
-        FILE *file = fopen(compiler, "w");
-        assert_non_null(file);
-        fprintf(file, "#!/bin/sh\n%s\n", f->script);
-        fclose(file);
-        assert_int_equal(chmod(compiler, 0700), 0);
-    }
+    make_compiler(scripts, compiler, f->script);
     cancel_flag = false;
     if (f->cancels) {
         timer_t timer;
@@ -483,6 +487,44 @@ static void test_compilers_that_fail(void **state) {
     close_model(&m);
 }
 
+/* The number of kilobytes that a compiler says it may have; UINT64_MAX: as many as there are. */
+static uint64_t what_is_left(model *m, const uir_limits *limits) {
+    char folder[256], compiler[400];
+    uir_budget budget;
+    uir_cpu_object object;
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler}, .jobs = 8};
+    make_compiler(folder, compiler, "sleep 0.3\necho \"left $(ulimit -v)\"\nexit 1");
+    uir_diagnostics_clear(&m->zoo.diagnostics);
+    uir_budget_init(&budget, &m->zoo.allocator, limits);
+    uir_allocator allocator = uir_budget_allocator(&budget);
+    assert_int_equal(uir_cpu_build(&allocator, &options, m->kernels, m->count, &m->zoo.diagnostics, &object),
+                     UIR_STATUS_DEVICE_FAILED);
+    const uir_diagnostic *said = m->zoo.diagnostics.first;
+    assert_non_null(said);
+    const char *left = said->location.quote ? strstr(said->location.quote, "left ") : NULL;
+    if (!left) zoo_print_messages(&m->zoo);
+    assert_non_null(left);
+    assert_int_equal(said->hint != NULL, limits != NULL);
+    uir_budget_deinit(&budget);
+    unlink(compiler);
+    remove_files(folder);
+    return strstr(left, "unlimited") ? UINT64_MAX : strtoull(left + 5, NULL, 10);
+}
+
+/* Compilers together have what is left of the caller's limit on memory, and as many run as have enough. */
+static void test_compilers_keep_the_limit(void **state) {
+    (void)state;
+    model m;
+    open_model(&m, 1);
+    const uir_limits two = {.struct_size = sizeof two, .memory = 600ull << 20},
+                     one = {.struct_size = sizeof one, .memory = 100ull << 20};
+    assert_int_equal(what_is_left(&m, NULL), UINT64_MAX);
+    uint64_t of_two = what_is_left(&m, &two), of_one = what_is_left(&m, &one);
+    assert_true(of_two > 256 << 10 && of_two <= 300 << 10);
+    assert_true(of_one > 50 << 10 && of_one <= 100 << 10);
+    close_model(&m);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "all") == 0) stride = 1;
     const struct CMUnitTest tests[] = {
@@ -492,6 +534,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_folder_of_source),
         cmocka_unit_test(test_kept_files),
         cmocka_unit_test(test_compilers_that_fail),
+        cmocka_unit_test(test_compilers_keep_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ extern char **environ;
 
 #define MAX_MESSAGES 12000 /* bytes of a child's words that are kept */
 #define MAX_AT_ONCE  64
+#define ENOUGH       (256ull << 20) /* bytes for one compiler, where memory is limited */
 
 typedef struct child {
     pid_t id; /* 0: none */
@@ -57,6 +59,16 @@ static char **make_environment(const uir_allocator *allocator, char *temporary, 
     return made;
 }
 
+/* What it starts has the limit too. Where it cannot be set, the compiler's memory is not bounded. */
+static void limit_memory(const uir_cpu_jobs *jobs, pid_t id) {
+#if defined(__linux__)
+    const struct rlimit limit = {jobs->memory, jobs->memory};
+    if (jobs->memory != UIR_NO_LIMIT) prlimit(id, RLIMIT_AS, &limit, NULL);
+#else
+    (void)jobs, (void)id;
+#endif
+}
+
 static int spawn(const uir_cpu_jobs *jobs, child *c, char **environment) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -91,6 +103,7 @@ static int spawn(const uir_cpu_jobs *jobs, child *c, char **environment) {
         c->id = 0;
         return error;
     }
+    limit_memory(jobs, c->id);
     c->words = ends[0];
     c->used = 0;
     c->closed = false;
@@ -133,8 +146,11 @@ static void end_all(child *children, uint32_t count) {
     }
 }
 
-static uir_status judge(const child *c, int state, uir_diagnostics *diagnostics) {
+static uir_status judge(const uir_cpu_jobs *jobs, const child *c, int state, uir_diagnostics *diagnostics) {
     uir_location said = {.quote = c->messages};
+    char hint[120] = "";
+    if (jobs->memory != UIR_NO_LIMIT)
+        snprintf(hint, sizeof hint, "the limit on memory left it %llu bytes", (unsigned long long)jobs->memory);
     const char *end = c->messages[0] ? "" : "; it said nothing";
     if (state != -1 && WIFEXITED(state) && WEXITSTATUS(state) == 0) {
         if (c->messages[0])
@@ -142,10 +158,10 @@ static uir_status judge(const child *c, int state, uir_diagnostics *diagnostics)
         return UIR_STATUS_OK;
     }
     if (state != -1 && WIFSIGNALED(state))
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, "the C compiler '%s' was killed by signal %d%s",
-                         c->job->argv[0], WTERMSIG(state), end);
-    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, "the C compiler '%s' failed on %s%s",
-                     c->job->argv[0], c->job->about, end);
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, *hint ? hint : NULL,
+                              "the C compiler '%s' was killed by signal %d%s", c->job->argv[0], WTERMSIG(state), end);
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, *hint ? hint : NULL,
+                          "the C compiler '%s' failed on %s%s", c->job->argv[0], c->job->about, end);
 }
 
 /* The processor time that a process has used, in the system's ticks, if it belongs to one of the children's groups. */
@@ -215,7 +231,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         if (!children[i].id) continue;
         if (heard[i].fd >= 0 && heard[i].revents) children[i].closed = hear(&children[i]);
         if (!children[i].closed || !reap(&children[i], WNOHANG, &state)) continue;
-        UIR_TRY(judge(&children[i], state, diagnostics));
+        UIR_TRY(judge(jobs, &children[i], state, diagnostics));
         if (jobs->finished) jobs->finished(jobs->finished_user, children[i].job);
         jobs->done++;
         if (o->progress && o->progress(o->progress_user, jobs->done, jobs->total)) return UIR_STATUS_CANCELLED;
@@ -267,6 +283,9 @@ uir_status uir_cpu_jobs_run(uir_cpu_jobs *jobs, const uir_cpu_job *commands, uin
     if (slots > MAX_AT_ONCE) slots = MAX_AT_ONCE;
     if (slots > count) slots = count;
     if (!slots) return UIR_STATUS_OK;
+    uint64_t left = uir_budget_get_left(uir_budget_of(jobs->allocator));
+    while (left != UIR_NO_LIMIT && slots > 1 && left / slots < ENOUGH) slots--;
+    jobs->memory = left == UIR_NO_LIMIT ? left : left / slots;
     jobs->looked = jobs->busy = now_ms();
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", jobs->folder);
     UIR_TRY_ALLOCATE(children, uir_allocate_zeroed(jobs->allocator, slots * sizeof *children));

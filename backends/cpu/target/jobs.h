@@ -18,6 +18,7 @@ typedef struct uir_cpu_jobs {
     const char *folder; /* where they run, and their TMPDIR */
     const uir_cpu_build_options *options;
     uint32_t at_once;
+    uint64_t memory; /* set by the run: bytes that each may take; UIR_NO_LIMIT: what it likes */
     uint32_t timeout_ms;
     int64_t deadline;     /* on the monotonic clock, ms: after it they are killed */
     uint32_t idle_ms;     /* killed when none of them has used the processor for so long */
