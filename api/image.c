@@ -9,7 +9,7 @@ uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagn
     uir_location place = {.file = file};
     uir_pixels pixels;
     const char *problem;
-    uir_status status = uir_image_decode(allocator, data, size, NULL, &pixels, &problem);
+    uir_status status = uir_image_decode(allocator, data, size, &(uir_image_options){0}, &pixels, &problem);
     if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
     if (status != UIR_STATUS_OK)
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &place,

@@ -78,7 +78,7 @@ static int64_t find_entry(const node_lists *l, int64_t tree, int64_t node) {
 
 static bool sort_entries(uir_rule_context *context, node_lists *l) {
     for (uint32_t i = 0; i < l->count; i++) l->order[i] = i;
-    uir_sort(l->order, l->order + l->count, l->count, compare_entries, l);
+    (void)!uir_sort(l->order, l->order + l->count, l->count, compare_entries, l, NULL); /* no more than the file has */
     for (uint32_t i = 1; i < l->count; i++) {
         int64_t a = l->order[i];
         if (compare_entries(l, l->order[i - 1], a)) continue;

@@ -74,10 +74,12 @@ static uir_status read(uir_image_source *source) {
     return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the bytes are of no picture that is known");
 }
 
-uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size, const char *format,
-                            uir_pixels *out_pixels, const char **out_problem) {
-    uir_image_source source = {.allocator = allocator, .data = data, .size = size};
+uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size,
+                            const uir_image_options *options, uir_pixels *out_pixels, const char **out_problem) {
+    uir_image_source source = {.allocator = allocator, .options = options, .data = data, .size = size};
+    const char *format = options->format;
     uir_status status = read(&source);
+    if (uir_image_stops(&source)) status = UIR_STATUS_CANCELLED, source.problem = NULL;
     bool gray = format ? !strcmp(format, "Grayscale") : source.gray;
     if (status == UIR_STATUS_OK && format && !strcmp(format, "BGR")) swap_channels(&source.pixels);
     if (status == UIR_STATUS_OK && gray) status = make_gray(&source);

@@ -8,6 +8,7 @@ enum { UIR_IMAGE_MOST = 1 << 16 }; /* pixels along a side */
 
 typedef struct uir_image_source {
     const uir_allocator *allocator;
+    const uir_image_options *options;
     const uint8_t *data;
     size_t size;
     uir_pixels pixels;
@@ -21,6 +22,10 @@ uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t
 static inline uir_status uir_image_fail(uir_image_source *source, uir_status status, const char *problem) {
     source->problem = problem;
     return status;
+}
+
+static inline bool uir_image_stops(const uir_image_source *source) {
+    return source->options->stops && source->options->stops(source->options->user);
 }
 
 uir_status uir_image_read_jpeg(uir_image_source *source);

@@ -15,6 +15,7 @@ typedef struct jpeg_reader {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf back;
+    const uir_image_source *source;
     const char *problem;
 } jpeg_reader;
 
@@ -39,8 +40,9 @@ static void hear_message(j_common_ptr decoder, int level) {
  */
 enum { MOST_SCANS = 100 };
 
-static void count_scans(j_common_ptr decoder) {
+static void watch_progress(j_common_ptr decoder) {
     jpeg_reader *reader = decoder->client_data;
+    if (uir_image_stops(reader->source)) longjmp(reader->back, 1);
     if (reader->decoder.input_scan_number <= MOST_SCANS) return;
     reader->problem = "the JPEG picture has more than 100 scans";
     longjmp(reader->back, 1);
@@ -72,6 +74,7 @@ uir_status uir_image_read_jpeg(uir_image_source *source) {
     jpeg_reader *reader;
     volatile uir_status status = UIR_STATUS_BAD_DATA;
     UIR_TRY_ALLOCATE(reader, uir_allocate_zeroed(source->allocator, sizeof *reader));
+    reader->source = source;
     reader->decoder.err = jpeg_std_error(&reader->errors);
     reader->errors.error_exit = leave;
     reader->errors.output_message = stay_silent;
@@ -81,7 +84,7 @@ uir_status uir_image_read_jpeg(uir_image_source *source) {
     if (!setjmp(reader->back)) {
         jpeg_create_decompress(&reader->decoder);
         reader->decoder.client_data = reader;
-        reader->progress.progress_monitor = count_scans;
+        reader->progress.progress_monitor = watch_progress;
         reader->decoder.progress = &reader->progress;
         status = decode(source, reader);
     }

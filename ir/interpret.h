@@ -46,6 +46,9 @@ uir_status uir_call_set(uir_call *call, uint32_t index, uir_datum *datum);
 /* The tensor of operand `index` when nobody else will read it: it may be changed and given out as the result. */
 uir_tensor *uir_call_take(uir_call *call, uint32_t index);
 bool uir_call_cancelled(const uir_call *call);
+/* Counts bytes, or steps of like cost, of a long walk in *walked, which begins at 0; at times it looks at the above. */
+bool uir_call_stops(const uir_call *call, uint64_t *walked, uint64_t steps);
+uir_budget *uir_call_budget(const uir_call *call); /* of the run; NULL: none */
 /* Runs it with an arena that ends with it. */
 uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena));
 uint32_t uir_call_threads(const uir_call *call); /* that the run may use */

@@ -13,6 +13,15 @@ static int64_t load_index(const uir_tensor *indices, uint64_t i) {
     return indices->dtype == UIR_DTYPE_I64 ? ((const int64_t *)indices->data)[i] : ((const int32_t *)indices->data)[i];
 }
 
+static uir_status check_all(uir_call *call, const uir_tensor *indices, int64_t extent) {
+    uint64_t walked = 0;
+    for (uint64_t i = 0; i < indices->element_count; i++) {
+        if (uir_call_stops(call, &walked, 1)) return UIR_STATUS_CANCELLED;
+        UIR_TRY(check_index(call, load_index(indices, i), extent));
+    }
+    return UIR_STATUS_OK;
+}
+
 static int64_t product(const int64_t *shape, uint32_t from, uint32_t to) {
     int64_t result = 1;
     for (uint32_t d = from; d < to; d++) result *= shape[d];
@@ -52,7 +61,7 @@ uir_status uir_interpret_gather(uir_call *call) {
                    : d < axis + indices->rank ? indices->shape[d - axis]
                                               : data->shape[d - indices->rank + 1];
     int64_t extent = data->shape[axis];
-    for (uint64_t i = 0; i < indices->element_count; i++) UIR_TRY(check_index(call, load_index(indices, i), extent));
+    UIR_TRY(check_all(call, indices, extent));
     uir_tensor *result;
     uir_elements from, to;
     UIR_TRY(uir_call_create(call, 0, data->dtype, rank, shape, &result));
@@ -62,10 +71,14 @@ uir_status uir_interpret_gather(uir_call *call) {
         int64_t outer = product(data->shape, 0, axis);
         size_t row = (size_t)product(data->shape, axis + 1, data->rank) * from.size;
         uint8_t *target = to.data;
+        uint64_t walked = 0;
         for (int64_t o = 0; row && o < outer; o++)
-            for (uint64_t i = 0; i < indices->element_count; i++, target += row)
+            for (uint64_t i = 0; i < indices->element_count && status == UIR_STATUS_OK; i++, target += row) {
+                if (uir_call_stops(call, &walked, row)) status = UIR_STATUS_CANCELLED;
                 memcpy(target, from.data + (size_t)(o * extent + load_index(indices, i)) * row, row);
-        status = uir_elements_close_result(call, result, &to);
+            }
+        uir_status closed = uir_elements_close_result(call, result, &to);
+        if (status == UIR_STATUS_OK) status = closed;
     }
     uir_elements_close(call, &from);
     return status;
@@ -109,18 +122,21 @@ uir_status uir_interpret_gather_elements(uir_call *call) {
     uint32_t axis = (uint32_t)uir_call_int(call, "axis", 0);
     box_walk walk;
     UIR_TRY(open_walk(call, data, indices, axis, &walk));
-    for (uint64_t i = 0; i < indices->element_count; i++)
-        UIR_TRY(check_index(call, load_index(indices, i), data->shape[axis]));
+    UIR_TRY(check_all(call, indices, data->shape[axis]));
     uir_tensor *result;
     uir_elements from, to;
     UIR_TRY(uir_call_create(call, 0, data->dtype, indices->rank, indices->shape, &result));
     UIR_TRY(uir_elements_open(call, data, &from));
     uir_status status = uir_elements_open_result(call, result, false, &to);
     if (status == UIR_STATUS_OK) {
-        for (uint64_t i = 0; i < indices->element_count; i++, step(&walk))
+        uint64_t walked = 0;
+        for (uint64_t i = 0; i < indices->element_count && status == UIR_STATUS_OK; i++, step(&walk)) {
+            if (uir_call_stops(call, &walked, 1)) status = UIR_STATUS_CANCELLED;
             memcpy(to.data + i * to.size, from.data + (size_t)place(&walk, axis, load_index(indices, i)) * to.size,
                    to.size);
-        status = uir_elements_close_result(call, result, &to);
+        }
+        uir_status closed = uir_elements_close_result(call, result, &to);
+        if (status == UIR_STATUS_OK) status = closed;
     }
     uir_elements_close(call, &from);
     return status;
@@ -158,9 +174,11 @@ uir_status uir_interpret_gather_nd(uir_call *call) {
         uint64_t count = (uint64_t)product(indices->shape, 0, lead);
         uint64_t per_batch = (uint64_t)product(indices->shape, batch, lead);
         size_t row = (size_t)product(data->shape, taken, data->rank) * from.size;
+        uint64_t walked = 0;
         for (uint64_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
             int64_t at;
-            status = find_row(call, data, indices, batch, i, per_batch, &at);
+            if (uir_call_stops(call, &walked, row + 1)) status = UIR_STATUS_CANCELLED;
+            if (status == UIR_STATUS_OK) status = find_row(call, data, indices, batch, i, per_batch, &at);
             if (status == UIR_STATUS_OK && row) memcpy(to.data + i * row, from.data + (size_t)at * row, row);
         }
         uir_status closed = uir_elements_close_result(call, result, &to);
@@ -256,13 +274,15 @@ uir_status uir_interpret_scatter_elements(uir_call *call) {
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the updates have not the shape of the indices");
     box_walk walk;
     UIR_TRY(open_walk(call, data, indices, axis, &walk));
-    for (uint64_t i = 0; i < indices->element_count; i++)
-        UIR_TRY(check_index(call, load_index(indices, i), data->shape[axis]));
+    UIR_TRY(check_all(call, indices, data->shape[axis]));
     combine how = find_combine(call);
     uir_tensor *result;
     UIR_TRY(copy_data(call, &result));
-    for (uint64_t i = 0; i < indices->element_count; i++, step(&walk))
+    uint64_t walked = 0;
+    for (uint64_t i = 0; i < indices->element_count; i++, step(&walk)) {
+        if (uir_call_stops(call, &walked, 1)) return UIR_STATUS_CANCELLED;
         UIR_TRY(put(how, result, (uint64_t)place(&walk, axis, load_index(indices, i)), updates, i));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -277,12 +297,19 @@ uir_status uir_interpret_scatter_nd(uir_call *call) {
     uint64_t count = (uint64_t)product(indices->shape, 0, lead),
              row = (uint64_t)product(data->shape, depth, data->rank);
     int64_t at;
-    for (uint64_t i = 0; i < count; i++) UIR_TRY(find_row(call, data, indices, 0, i, 0, &at));
+    uint64_t walked = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (uir_call_stops(call, &walked, 1)) return UIR_STATUS_CANCELLED;
+        UIR_TRY(find_row(call, data, indices, 0, i, 0, &at));
+    }
     uir_tensor *result;
     UIR_TRY(copy_data(call, &result));
     for (uint64_t i = 0; i < count; i++) {
         UIR_TRY(find_row(call, data, indices, 0, i, 0, &at));
-        for (uint64_t k = 0; k < row; k++) UIR_TRY(put(how, result, (uint64_t)at * row + k, updates, i * row + k));
+        for (uint64_t k = 0; k < row; k++) {
+            if (uir_call_stops(call, &walked, 1)) return UIR_STATUS_CANCELLED;
+            UIR_TRY(put(how, result, (uint64_t)at * row + k, updates, i * row + k));
+        }
     }
     return UIR_STATUS_OK;
 }

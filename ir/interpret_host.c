@@ -57,8 +57,8 @@ static uir_status run_top_k(uir_call *call, uir_tensor *values, uir_tensor *indi
             order[i] = i;
             memcpy(line + (size_t)i * size, (const uint8_t *)data + (size_t)(from + i * stride) * size, size);
         }
-        uir_sort(order, order + length, length, compare_top, &by);
-        if (!sorted) uir_sort(order, order + length, k, compare_index, NULL);
+        UIR_TRY(uir_sort(order, order + length, length, compare_top, &by, uir_call_budget(call)));
+        if (!sorted) UIR_TRY(uir_sort(order, order + length, k, compare_index, NULL, uir_call_budget(call)));
         for (int64_t i = 0; i < k; i++) {
             uint64_t to = (uint64_t)(outer * stride * k + inner + i * stride),
                      at = (uint64_t)(from + order[i] * stride);
@@ -154,7 +154,7 @@ static uir_status suppress_class(suppression *s, uir_arena *arena, const float *
     int64_t candidates = 0, chosen = 0;
     for (int64_t i = 0; i < s->boxes; i++)
         if (scores[i] == scores[i] && (!s->has_score || scores[i] > s->score)) s->order[candidates++] = i;
-    uir_sort(s->order, s->order + s->boxes, candidates, compare_scores, (void *)scores);
+    UIR_TRY(uir_sort(s->order, s->order + s->boxes, candidates, compare_scores, scores, arena->budget));
     for (int64_t i = 0; i < candidates && chosen < s->most; i++) {
         uir_box candidate = uir_box_load(boxes + s->order[i] * 4, s->center);
         bool kept = true;

@@ -4,12 +4,18 @@
 
 #include <string.h>
 
+static bool stops(const void *user) {
+    return uir_call_cancelled(user);
+}
+
 uir_status uir_interpret_image_decode(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0);
     uir_pixels pixels;
     const char *problem;
-    uir_status status = uir_image_decode(call->allocator, a->data, a->byte_size,
-                                         uir_node_string(call->module, call->node, "format", "RGB"), &pixels, &problem);
+    const uir_image_options options = {
+        .format = uir_node_string(call->module, call->node, "format", "RGB"), .stops = stops, .user = call};
+    uir_status status = uir_image_decode(call->allocator, a->data, a->byte_size, &options, &pixels, &problem);
+    if (status == UIR_STATUS_CANCELLED) return status;
     if (status != UIR_STATUS_OK) return uir_call_fail(call, status, "%s", problem);
     const int64_t shape[3] = {pixels.height, pixels.width, pixels.channels};
     uir_tensor *result;

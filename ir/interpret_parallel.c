@@ -27,9 +27,21 @@ uint32_t uir_call_threads(const uir_call *call) {
     return threads ? threads : 1;
 }
 
+uir_budget *uir_call_budget(const uir_call *call) {
+    return call->interpreter->arena.budget;
+}
+
 bool uir_call_cancelled(const uir_call *call) {
     const volatile bool *cancel = call->interpreter->options.cancel;
-    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || uir_budget_is_over(call->interpreter->arena.budget);
+    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || uir_budget_is_over(uir_call_budget(call));
+}
+
+bool uir_call_stops(const uir_call *call, uint64_t *walked, uint64_t steps) {
+    enum { OFTEN = 1 << 16 };
+    *walked += steps;
+    if (*walked < OFTEN) return false;
+    *walked = 0;
+    return uir_call_cancelled(call);
 }
 
 static void *work(void *argument) {

@@ -57,7 +57,7 @@ static uir_status number_texts(uir_arena *arena, const uir_tensor *pool, const u
     int64_t count = (int64_t)pool->element_count, *order;
     UIR_TRY_ALLOCATE(order, uir_arena_allocate_array(arena, 2 * (size_t)count + 1, sizeof *order));
     for (int64_t i = 0; i < count; i++) order[i] = i;
-    uir_sort(order, order + count, count, compare_entries, texts);
+    UIR_TRY(uir_sort(order, order + count, count, compare_entries, texts, arena->budget));
     for (int64_t i = 0; i < count; i++) {
         bool same = i && !compare_text(&texts[order[i]], &texts[order[i - 1]]);
         out_pool[order[i]] = same ? out_pool[order[i - 1]] : i;
@@ -141,7 +141,7 @@ static uir_status prepare(uir_call *call, uir_arena *arena, const int64_t *pool,
         number += g->count;
         UIR_TRY_ALLOCATE(g->order, uir_arena_allocate_array(arena, 2 * (size_t)g->count + 1, sizeof *g->order));
         for (int64_t k = 0; k < g->count; k++) g->order[k] = k;
-        uir_sort(g->order, g->order + g->count, g->count, compare_grams, g);
+        UIR_TRY(uir_sort(g->order, g->order + g->count, g->count, compare_grams, g, arena->budget));
     }
     if (number > (int64_t)columns->element_count)
         return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%lld n-grams, and columns of %lld", (long long)number,

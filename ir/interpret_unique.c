@@ -54,12 +54,14 @@ typedef struct work {
 
 enum { WORK_ARRAYS = 7 };
 
-/* Groups equal slices; returns how many there are. */
-static int64_t group_slices(const slices *s, bool sorted, work *w) {
+/* Groups equal slices, and tells how many there are. */
+static uir_status group_slices(uir_call *call, const slices *s, bool sorted, work *w, int64_t *out_groups) {
     int64_t groups = 0;
     for (int64_t i = 0; i < s->count; i++) w->order[i] = i;
-    uir_sort(w->order, w->scratch, s->count, compare_slices, s);
+    UIR_TRY(uir_sort(w->order, w->scratch, s->count, compare_slices, s, uir_call_budget(call)));
+    uint64_t walked = 0, slice_size = (uint64_t)(s->outer * s->inner);
     for (int64_t i = 0; i < s->count; i++) {
+        if (uir_call_stops(call, &walked, slice_size)) return UIR_STATUS_CANCELLED;
         int64_t slice = w->order[i];
         if (!i || compare_slices(s, w->order[i - 1], slice)) {
             w->first[groups] = slice; /* the sort is stable: the lowest of its equals */
@@ -69,9 +71,10 @@ static int64_t group_slices(const slices *s, bool sorted, work *w) {
         w->size[groups - 1]++;
     }
     for (int64_t g = 0; g < groups; g++) w->by_place[g] = g;
-    if (!sorted) uir_sort(w->by_place, w->scratch, groups, compare_first, w->first);
+    if (!sorted) UIR_TRY(uir_sort(w->by_place, w->scratch, groups, compare_first, w->first, uir_call_budget(call)));
     for (int64_t p = 0; p < groups; p++) w->place[w->by_place[p]] = p;
-    return groups;
+    *out_groups = groups;
+    return UIR_STATUS_OK;
 }
 
 static uir_status write_values(uir_call *call, const slices *s, const work *w, int64_t groups, uir_tensor *result) {
@@ -80,11 +83,15 @@ static uir_status write_values(uir_call *call, const slices *s, const work *w, i
     uir_status status = uir_elements_open_result(call, result, false, &to);
     if (status == UIR_STATUS_OK) {
         size_t row = (size_t)s->inner * from.size;
+        uint64_t walked = 0;
         for (int64_t o = 0; o < s->outer && row; o++)
-            for (int64_t p = 0; p < groups; p++)
+            for (int64_t p = 0; p < groups && status == UIR_STATUS_OK; p++) {
+                if (uir_call_stops(call, &walked, row)) status = UIR_STATUS_CANCELLED;
                 memcpy(to.data + (size_t)(o * groups + p) * row,
                        from.data + (size_t)(o * s->count + w->first[w->by_place[p]]) * row, row);
-        status = uir_elements_close_result(call, result, &to);
+            }
+        uir_status closed = uir_elements_close_result(call, result, &to);
+        if (status == UIR_STATUS_OK) status = closed;
     }
     uir_elements_close(call, &from);
     return status;
@@ -132,8 +139,9 @@ uir_status uir_interpret_unique(uir_call *call) {
               block + 4 * length,
               block + 5 * length,
               block + 6 * length};
-    int64_t groups = group_slices(&s, uir_call_int(call, "sorted", 1) != 0, &w);
-    uir_status status = write_results(call, &s, &w, groups, axis, flat);
+    int64_t groups;
+    uir_status status = group_slices(call, &s, uir_call_int(call, "sorted", 1) != 0, &w, &groups);
+    if (status == UIR_STATUS_OK) status = write_results(call, &s, &w, groups, axis, flat);
     uir_release(call->allocator, block, bytes);
     return status;
 }

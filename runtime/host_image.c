@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+static bool stops(const void *user) {
+    return uir_rt_cancelled(user);
+}
+
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step) {
     uint32_t bytes;
     char *data, *result;
@@ -14,8 +18,10 @@ uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step) {
     const char *name = format && format->kind == UIR_PLAN_TEXT ? uir_plan_get_text(r->plan, format->first) : "";
     if (!uir_image_has_format(name))
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "a format that there is not");
-    uir_status status = uir_image_decode(&r->allocator, (const uint8_t *)data, (size_t)uir_rt_shape(r, bytes)[0], name,
-                                         &pixels, &problem);
+    const uir_image_options options = {.format = name, .stops = stops, .user = r};
+    uir_status status = uir_image_decode(&r->allocator, (const uint8_t *)data, (size_t)uir_rt_shape(r, bytes)[0],
+                                         &options, &pixels, &problem);
+    if (status == UIR_STATUS_CANCELLED) return status;
     if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "%s", problem);
     const int64_t shape[3] = {pixels.height, pixels.width, pixels.channels};
     status = uir_rt_give_output(r, step, 0, shape, &result);

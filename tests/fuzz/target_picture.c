@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uir_status status = uir_image_read(&c.allocator, &c.diagnostics, "fuzz.png", data, size, &tensor);
     fuzz_require_told(&c, status);
     if (status == UIR_STATUS_OK) uir_tensor_release(tensor);
-    status = uir_image_decode(&c.allocator, data, size, formats[size % 3], &pixels, &problem);
+    const uir_image_options options = {.format = formats[size % 3]};
+    status = uir_image_decode(&c.allocator, data, size, &options, &pixels, &problem);
     if (status == UIR_STATUS_OK)
         uir_pixels_release(&c.allocator, &pixels);
     else

@@ -45,11 +45,12 @@ static void *resize(void *user, void *pointer, size_t old_size, size_t new_size)
 static uir_status decode(const unsigned char *data, size_t size, const char *format, counted *c, uir_pixels *out_pixels,
                          const char **out_problem) {
     uir_allocator allocator = {resize, c};
+    const uir_image_options options = {.format = format};
     unsigned char *copy = malloc(size ? size : 1);
     assert_non_null(copy);
     memcpy(copy, data, size);
     *c = (counted){0};
-    uir_status status = uir_image_decode(&allocator, copy, size, format, out_pixels, out_problem);
+    uir_status status = uir_image_decode(&allocator, copy, size, &options, out_pixels, out_problem);
     free(copy);
     if (status != UIR_STATUS_OK) {
         assert_non_null(*out_problem);
@@ -134,6 +135,43 @@ static void test_channels(void **state) {
         release(&c, &rgb);
     }
     assert_false(uir_image_has_format("CMYK"));
+}
+
+typedef struct asked {
+    uint32_t times, stop_at;
+} asked;
+
+static bool stops(const void *user) {
+    asked *a = (asked *)(uintptr_t)user;
+    return a->times++ >= a->stop_at;
+}
+
+/* Stopped at each moment in turn; nothing is left, and the pixels are as ever when it is too late. */
+static void test_stopped(void **state) {
+    (void)state;
+    uir_pixels pixels;
+    const char *problem;
+    for (int i = 0; i < GOOD_COUNT; i++) {
+        const picture *p = &good_pictures[i];
+        bool compressed = strstr(p->name, "JPEG") || strstr(p->name, "PNG");
+        uir_status status = UIR_STATUS_CANCELLED;
+        asked a = {0};
+        if (is_left_out(p)) continue;
+        for (uint32_t at = 0; status == UIR_STATUS_CANCELLED; at++) {
+            counted c = {0};
+            uir_allocator allocator = {resize, &c};
+            a = (asked){.stop_at = at};
+            const uir_image_options options = {.format = "RGB", .stops = stops, .user = &a};
+            status = uir_image_decode(&allocator, p->data, p->size, &options, &pixels, &problem);
+            if (status == UIR_STATUS_OK) {
+                if (sum_of(pixels.data, pixels.size) != p->sum) fail_msg("%s: other pixels", p->name);
+                release(&c, &pixels);
+            } else if (status != UIR_STATUS_CANCELLED || c.live) {
+                fail_msg("%s, stopped at %u: %s, %zu bytes left", p->name, at, problem, c.live);
+            }
+        }
+        if (a.times < (compressed ? 2 : 1)) fail_msg("%s: asked %u times", p->name, a.times);
+    }
 }
 
 /* At every length short of the whole. What follows the pixels may be missing: the end marks of PNG and JPEG. */
@@ -284,10 +322,15 @@ static void test_what_is_no_picture(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),           cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_cut_off),          cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_own_channels),     cmocka_unit_test(test_very_many_scans),
-        cmocka_unit_test(test_boasting_headers), cmocka_unit_test(test_what_is_no_picture),
+        cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_own_channels),
+        cmocka_unit_test(test_very_many_scans),
+        cmocka_unit_test(test_boasting_headers),
+        cmocka_unit_test(test_what_is_no_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -453,12 +453,36 @@ static void test_sort(void **state) {
             keys[i] = (int)random_between(&r, 0, 9);
             indices[i] = i;
         }
-        uir_sort(indices, scratch, n, compare_down, keys);
+        assert_int_equal(uir_sort(indices, scratch, n, compare_down, keys, NULL), UIR_STATUS_OK);
         for (int i = 1; i < n; i++) {
             assert_true(keys[indices[i - 1]] >= keys[indices[i]]);
             if (keys[indices[i - 1]] == keys[indices[i]]) assert_true(indices[i - 1] < indices[i]);
         }
     }
+}
+
+/* Among equals too nothing is compared any more once the budget is over. */
+static int compare_and_cancel(const void *user, int64_t a, int64_t b) {
+    (void)a, (void)b;
+    *(bool *)(uintptr_t)user = true;
+    return 0;
+}
+
+static void test_sort_stops(void **state) {
+    (void)state;
+    enum { COUNT = 20000 };
+    static int64_t indices[COUNT], scratch[COUNT];
+    uir_allocator system = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_budget budget;
+    bool cancel = false;
+    uir_budget_init(&budget, &system, NULL);
+    uir_diagnostics_init(&diagnostics, &system);
+    assert_int_equal(uir_budget_begin(&budget, "the test", &cancel, NULL), UIR_STATUS_OK);
+    assert_int_equal(uir_sort(indices, scratch, COUNT, compare_and_cancel, &cancel, &budget), UIR_STATUS_CANCELLED);
+    assert_int_equal(uir_budget_end(&budget, UIR_STATUS_CANCELLED, &diagnostics), UIR_STATUS_CANCELLED);
+    uir_diagnostics_deinit(&diagnostics);
+    uir_budget_deinit(&budget);
 }
 
 /* ---- memory that fails ---- */
@@ -530,6 +554,7 @@ int main(void) {
         cmocka_unit_test(test_text_names_are_unique),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_sort_stops),
         cmocka_unit_test(test_failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
