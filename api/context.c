@@ -6,6 +6,13 @@
 /* A caller that never clears must not fill memory. */
 enum { MAX_MESSAGES = 10000 };
 
+/* Inputs are as large as they are: of memory there is no default. */
+static void limit_values(uir_context *context, const uir_limits *limits) {
+    uir_limits l = *limits;
+    if (!l.memory) l.memory = UIR_NO_LIMIT;
+    uir_budget_init(&context->values, &context->allocator, &l);
+}
+
 uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context) {
     uir_allocator chosen = allocator ? *allocator : uir_allocator_system();
     uir_context *context;
@@ -18,12 +25,15 @@ uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_
         return UIR_STATUS_OUT_OF_MEMORY;
     }
     uir_arena_init(&context->arena, &context->allocator);
+    limit_values(context, &(uir_limits){0});
+    context->value_allocator = uir_budget_allocator(&context->values);
     *out_context = context;
     return UIR_STATUS_OK;
 }
 
 void uir_context_destroy(uir_context *context) {
     if (!context) return;
+    uir_budget_deinit(&context->values);
     uir_arena_deinit(&context->arena);
     pthread_mutex_destroy(&context->mutex);
     uir_allocator allocator = context->allocator;
@@ -66,6 +76,18 @@ void uir_context_clear_messages(uir_context *context) {
     uir_arena_reset(&context->arena);
     memset(&context->messages, 0, sizeof context->messages);
     pthread_mutex_unlock(&context->mutex);
+}
+
+uir_status uir_context_set_value_limits(uir_context *context, const uir_limits *limits) {
+    uir_limits taken;
+    uir_call call;
+    uir_call_begin(&call, context);
+    uir_status status = uir_api_take_limits(&call.diagnostics, limits, &taken);
+    if (status == UIR_STATUS_OK && __atomic_load_n(&context->values.used, __ATOMIC_RELAXED))
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "limits of values are set before the context has any");
+    if (status == UIR_STATUS_OK) limit_values(context, &taken);
+    return uir_call_end(&call, status, "setting limits");
 }
 
 /* ---- calls ---- */

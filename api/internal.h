@@ -21,6 +21,8 @@
 
 struct uir_context {
     uir_allocator allocator;
+    uir_budget values;     /* of the values' memory, and of files that they are read from */
+    uir_allocator value_allocator;
     pthread_mutex_t mutex; /* guards what follows */
     uir_arena arena;
     uir_vector(uir_message) messages;

@@ -94,7 +94,8 @@ uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32
     *out_value = NULL;
     uir_call_begin(&call, context);
     uir_status status = check_shape(&call, dtype, rank, shape, &size);
-    if (status == UIR_STATUS_OK) status = uir_tensor_create(&context->allocator, dtype, rank, shape, &tensor);
+    if (status == UIR_STATUS_OK) status = uir_tensor_create(&context->value_allocator, dtype, rank, shape, &tensor);
+    status = uir_budget_tell(&context->values, "a tensor", status, &call.diagnostics, NULL);
     if (status == UIR_STATUS_OUT_OF_MEMORY)
         status = uir_error(&call.diagnostics, status, NULL, "no memory for a tensor of %zu bytes", size);
     status = finish_tensor(context, status, tensor, out_value);

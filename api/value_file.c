@@ -17,7 +17,7 @@ static uir_status open_file(uir_call *call, const char *path, uir_file *out_file
         return uir_error(&call->diagnostics,
                          errno == ENOENT || errno == ENOTDIR ? UIR_STATUS_NOT_FOUND : UIR_STATUS_IO_FAILED, &place,
                          "cannot open the file: %s", uir_file_explain(errno));
-    uir_status status = uir_file_take(descriptor, false, &call->context->allocator, out_file, &why);
+    uir_status status = uir_file_take(descriptor, false, &call->context->value_allocator, out_file, &why);
     close(descriptor);
     if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY) return status;
     return uir_error(&call->diagnostics, status, &place, "cannot read '%s': %s", path, why);
@@ -61,13 +61,13 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
     uir_file file = {.data = ""};
     *out_value = NULL;
     uir_call_begin(&call, context);
-    uir_value_reading reading = {.allocator = &context->allocator,
+    uir_value_reading reading = {.allocator = &context->value_allocator,
                                  .diagnostics = &call.diagnostics,
                                  .path = path,
                                  .member = member,
                                  .kind = expected_kind,
                                  .name = ""};
-    uir_arena_init(&reading.arena, &context->allocator);
+    uir_arena_init(&reading.arena, &context->value_allocator);
     uir_status status = open_file(&call, path, &file);
     if (status == UIR_STATUS_OK) {
         reading.data = file.data;
@@ -79,7 +79,9 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
         if (status != UIR_STATUS_OK) uir_datum_release(reading.datum);
     }
     uir_arena_deinit(&reading.arena);
-    uir_file_release(&file, &context->allocator);
+    uir_file_release(&file, &context->value_allocator);
+    status =
+        uir_budget_tell(&context->values, "reading a value", status, &call.diagnostics, &(uir_location){.file = path});
     return uir_call_end(&call, status, "loading a value");
 }
 
@@ -107,11 +109,12 @@ uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype 
             ((uint8_t *)tensor->data)[i] = ((uint8_t *)tensor->data)[i] != 0;
         }
     }
-    uir_file_release(&file, &context->allocator);
+    uir_file_release(&file, &context->value_allocator);
     if (status != UIR_STATUS_OK) {
         uir_value_destroy(*out_value);
         *out_value = NULL;
     }
+    status = uir_budget_tell(&context->values, "reading a value", status, &call.diagnostics, &place);
     return uir_call_end(&call, status, "loading raw bytes");
 }
 

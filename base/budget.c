@@ -53,7 +53,6 @@ static uint64_t get_limit(const uir_budget *budget, uint32_t limit) {
 /* The first that broke is the one. */
 static void note_broken(uir_budget *budget, uir_limit limit, uint64_t asked) {
     uint32_t none = 0;
-    if (!__atomic_load_n(&budget->runs, __ATOMIC_RELAXED)) return;
     if (__atomic_compare_exchange_n(&budget->broken, &none, limit + 1u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(&budget->asked, asked, __ATOMIC_RELAXED);
 }
@@ -152,7 +151,7 @@ void uir_budget_grow(uir_budget *budget, uint64_t bytes) {
 
 bool uir_budget_add_file(uir_budget *budget, uint64_t bytes) {
     if (!budget) return true;
-    budget->files = add(budget->files, bytes);
+    budget->files = budget->runs ? add(budget->files, bytes) : bytes;
     uir_budget_grow(budget, bytes);
     if (budget->files <= get_limit(budget, UIR_LIMIT_FILE_BYTES)) return true;
     note_broken(budget, UIR_LIMIT_FILE_BYTES, bytes);
@@ -227,23 +226,23 @@ static void print_limit(uir_limit limit, uint64_t value, char *text, size_t capa
 }
 
 /* `budget` NULL: of the defaults. */
-static uir_status explain(const uir_budget *budget, uir_limit limit, uint64_t asked, uir_diagnostics *diagnostics,
-                          const uir_location *location) {
+static uir_status explain(const uir_budget *budget, const char *what, uir_limit limit, uint64_t asked,
+                          uir_diagnostics *diagnostics, const uir_location *location) {
     char hint[160], allowed[80], wanted[60] = "";
     const char *stage = budget && budget->stage ? budget->stage : "";
     print_limit(limit, uir_budget_get_limit(budget, limit), allowed, sizeof allowed);
     if (asked) snprintf(wanted, sizeof wanted, ": %llu are asked for", (unsigned long long)asked);
     snprintf(hint, sizeof hint, "--limit-%s, or uir_limits.%s, raises the limit", rows[limit].option,
              rows[limit].field);
-    return uir_error_hint(diagnostics, UIR_STATUS_LIMIT, location, hint, "%s%s%s%s takes more than %s%s",
-                          budget ? budget->what : "the model", *stage ? " (" : "", stage, *stage ? ")" : "", allowed,
-                          wanted);
+    return uir_error_hint(diagnostics, UIR_STATUS_LIMIT, location, hint, "%s%s%s%s takes more than %s%s", what,
+                          *stage ? " (" : "", stage, *stage ? ")" : "", allowed, wanted);
 }
 
 uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked, uir_diagnostics *diagnostics,
                              const uir_location *location) {
-    if (!budget || !budget->runs) return explain(budget, limit, asked, diagnostics, location);
+    if (!budget) return explain(budget, "the model", limit, asked, diagnostics, location);
     note_broken(budget, limit, asked);
+    if (!budget->runs && diagnostics) return explain(budget, budget->what, limit, asked, diagnostics, location);
     if (location) uir_budget_at(budget, location->node, location->op);
     return UIR_STATUS_LIMIT; /* it is said at the end */
 }
@@ -251,6 +250,15 @@ uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked
 uir_status uir_budget_check_elements(uir_budget *budget, uint64_t count, uir_diagnostics *diagnostics) {
     if (count <= uir_budget_get_limit(budget, UIR_LIMIT_ELEMENTS)) return UIR_STATUS_OK;
     return uir_budget_refuse(budget, UIR_LIMIT_ELEMENTS, count, diagnostics, NULL);
+}
+
+uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status status, uir_diagnostics *diagnostics,
+                           const uir_location *location) {
+    uint64_t asked = __atomic_load_n(&budget->asked, __ATOMIC_RELAXED);
+    uint32_t broken = __atomic_exchange_n(&budget->broken, 0, __ATOMIC_RELAXED);
+    if (!broken || (status != UIR_STATUS_LIMIT && status != UIR_STATUS_OUT_OF_MEMORY)) return status;
+    uir_diagnostics_clear(diagnostics);
+    return explain(budget, what, broken - 1, asked, diagnostics, location);
 }
 
 uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics *diagnostics) {
@@ -268,5 +276,6 @@ uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics
     }
     const uir_location location = {.node = *budget->node ? budget->node : NULL, .op = *budget->op ? budget->op : NULL};
     uir_diagnostics_clear(diagnostics);
-    return explain(budget, broken - 1, __atomic_load_n(&budget->asked, __ATOMIC_RELAXED), diagnostics, &location);
+    return explain(budget, budget->what, broken - 1, __atomic_load_n(&budget->asked, __ATOMIC_RELAXED), diagnostics,
+                   &location);
 }

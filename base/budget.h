@@ -36,7 +36,7 @@ typedef struct uir_budget {
     /* Counted by any thread. */
     uint64_t used, peak; /* bytes, allocated or mapped */
     uint64_t work, fold_work, fold_bytes, files;
-    bool runs; /* between begin and end: what breaks stays broken */
+    bool runs; /* between begin and end: what breaks stays broken, and files count together */
     bool cancelled;
     uint32_t pollers; /* threads that look at *cancel: the end waits for them */
     uint32_t broken;  /* the limit + 1; 0: all hold */
@@ -54,6 +54,10 @@ uir_budget *uir_budget_of(const uir_allocator *allocator);
 /* Begins an operation called `what`. `also` is set, besides what polls the budget, when the time is up. OUT_OF_MEMORY
  * when there is no thread to watch the time. */
 uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile bool *cancel, volatile bool *also);
+/* Of a budget that no operations begin and end in, as several go on in it at once: what one of them ends with, LIMIT
+ * with its message in place of all others where something was refused since the last time. Any thread. */
+uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status status, struct uir_diagnostics *diagnostics,
+                           const struct uir_location *location);
 /* Its end; the limit on memory holds on. CANCELLED where it was to stop, LIMIT where one broke, with one message in
  * place of all others: which limit, what asked for more, and how it is raised. Else `status`. */
 uir_status uir_budget_end(uir_budget *budget, uir_status status, struct uir_diagnostics *diagnostics);

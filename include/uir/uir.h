@@ -224,6 +224,10 @@ typedef struct uir_limits {
     uint64_t elements;     /* of one value; default: 2^40 */
 } uir_limits;
 
+/* Limits of the context's values: `memory` of all that are alive, default: none; `file_bytes` of each file that one is
+ * read from; `elements`. Others do not apply. NULL: the defaults. INVALID_ARGUMENT once there are values. */
+UIR_API UIR_WARN_UNUSED uir_status uir_context_set_value_limits(uir_context *context, const uir_limits *limits);
+
 /* ---- values -------------------------------------------------------------------------------------------------- */
 typedef enum uir_value_kind { UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL } uir_value_kind;
 

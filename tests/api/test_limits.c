@@ -330,6 +330,60 @@ static void limits_of_packages(void **state) {
     rmdir(folder);
 }
 
+/* ---- values ---- */
+static void values_have_limits(void **state) {
+    static const struct {
+        uir_limits limits;
+        const char *said;
+    } cases[] = {
+        {{.memory = 10000}, "reading a value takes more than 10000 bytes of memory"},
+        {{.elements = 2999}, "reading a value takes more than 2999 elements of a value: 3000 are asked for"},
+        {{.file_bytes = 12000}, "reading a value takes more than 12000 bytes of files"},
+    };
+    (void)state;
+    char folder[] = "/tmp/uir-limits-XXXXXX", npy[64];
+    uir_context *context;
+    uir_value *x, *again;
+    assert_non_null(mkdtemp(folder));
+    snprintf(npy, sizeof npy, "%s/x.npy", folder);
+    const int64_t shape[2] = {1000, 3};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_limits limits = cases[i].limits;
+        limits.struct_size = sizeof limits;
+        assert_int_equal(uir_context_create(NULL, &context), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 2, shape, &x), UIR_STATUS_OK);
+        assert_int_equal(uir_value_save_file(context, x, npy, NULL), UIR_STATUS_OK);
+        assert_int_equal(uir_context_set_value_limits(context, &limits), UIR_STATUS_INVALID_ARGUMENT);
+        assert_true(has_message(context, "before the context has any"));
+        uir_value_destroy(x);
+        uir_context_clear_messages(context);
+        assert_int_equal(uir_context_set_value_limits(context, &limits), UIR_STATUS_OK);
+        for (int turn = 0; turn < 2; turn++) {
+            assert_int_equal(uir_value_load_file(context, npy, NULL, UIR_VALUE_TENSOR, &x), UIR_STATUS_LIMIT);
+            assert_null(x);
+            assert_int_equal(uir_context_message_count(context), 1);
+            if (!has_message(context, cases[i].said) || !has_message(context, npy))
+                fail_msg("%s", uir_context_get_message_text(context, 0));
+            uir_context_clear_messages(context);
+        }
+        /* Released values leave room for others. */
+        limits = (uir_limits){.struct_size = sizeof limits, .memory = 40000};
+        assert_int_equal(uir_context_set_value_limits(context, &limits), UIR_STATUS_OK);
+        for (int turn = 0; turn < 20; turn++) {
+            assert_int_equal(uir_value_load_file(context, npy, NULL, UIR_VALUE_TENSOR, &x), UIR_STATUS_OK);
+            uir_value_destroy(x);
+        }
+        assert_int_equal(uir_value_load_file(context, npy, NULL, UIR_VALUE_TENSOR, &x), UIR_STATUS_OK);
+        assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 2, (int64_t[]){9000, 1}, &again),
+                         UIR_STATUS_LIMIT);
+        assert_true(has_message(context, "more than 40000 bytes of memory: 36"));
+        uir_value_destroy(x);
+        uir_context_destroy(context);
+    }
+    unlink(npy);
+    rmdir(folder);
+}
+
 /* y = x + w, w of 1 MiB. */
 static blob wide_model(void) {
     static float weights[1 << 18];
@@ -391,6 +445,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(each_limit_ends_a_run, begin, end),
         cmocka_unit_test_setup_teardown(limits_of_packages, begin, end),
         cmocka_unit_test_setup_teardown(maps_are_memory, begin, end),
+        cmocka_unit_test(values_have_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -529,6 +529,7 @@ static uir_status run(const run_options *options) {
         complain(NULL, "%s", uir_status_text(status));
         return status;
     }
+    status = uir_context_set_value_limits(context, &options->limits);
     bool debugging = getenv("UIR_DEBUG") || getenv("UIR_DUMP"); /* which write to the same terminal */
     if (!options->quiet && !debugging) progress_start();
     debug_state debug;

@@ -217,7 +217,8 @@ static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolera
  * first such output needs; `*out_found`: there is one. */
 static uir_status blame_interpreter(search *s, uir_model *model, const run_case *c, bool *out_found) {
     uir_session *session = NULL;
-    uir_status status = uir_session_create(model, NULL, &session);
+    const uir_session_options options = {.struct_size = sizeof options, .limits = &s->options->limits};
+    uir_status status = uir_session_create(model, &options, &session);
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
         status = uir_session_set_input(session, i, c->inputs[i]);
     if (status == UIR_STATUS_OK) status = uir_session_run(session);

@@ -15,11 +15,11 @@
 
 extern char **environ;
 
-enum { MAX_WORDS = 32, WORD = 48, GRACE_MS = 2000, POLL_MS = 5 };
+enum { MAX_WORDS = 64, WORD = 48, GRACE_MS = 2000, POLL_MS = 5 };
 
 typedef struct words {
     const char *items[MAX_WORDS];
-    char numbers[5][WORD];
+    char numbers[20][WORD];
     size_t count, number_count;
 } words;
 
@@ -41,12 +41,24 @@ static void add_number(words *w, const char *option, const char *format, double 
 }
 
 /* Kernels are made anew and waited for: what a cache held or when a compiler ended does not decide. */
+static void add_limits(words *w, const uir_limits *limits) {
+#define ADD_LIMIT(constant, field, option, scale, base, per_byte, what, help)                                          \
+    if (limits->field == UIR_NO_LIMIT)                                                                                 \
+        add(w, "--limit-" option), add(w, "none");                                                                     \
+    else if (limits->field)                                                                                            \
+        add_number(w, "--limit-" option, scale == 1 ? "%.0f" : "%.3f", (double)limits->field / (scale));
+    UIR_LIMIT_TABLE(ADD_LIMIT)
+#undef ADD_LIMIT
+}
+
 static void add_options(words *w, const trial *t) {
     const run_options *o = t->options;
     const char *check = t->check ? t->check : o->check;
     if (o->device) add(w, "--device"), add(w, o->device);
     if (!o->device || !strncmp(o->device, "cpu", 3)) add(w, "--no-vm");
     add(w, "--no-cache");
+    if (o->no_map) add(w, "--no-map");
+    add_limits(w, &o->limits);
     if (o->no_fallback) add(w, "--no-fallback");
     if (o->no_vendor) add(w, "--no-vendor");
     if (check) add(w, !strcmp(check, "all") ? "--check=all" : "--check");
