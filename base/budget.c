@@ -151,9 +151,10 @@ void uir_budget_grow(uir_budget *budget, uint64_t bytes) {
 
 bool uir_budget_add_file(uir_budget *budget, uint64_t bytes) {
     if (!budget) return true;
-    budget->files = budget->runs ? add(budget->files, bytes) : bytes;
+    uint64_t files = bytes;
+    if (__atomic_load_n(&budget->runs, __ATOMIC_RELAXED)) files = budget->files = add(budget->files, bytes);
     uir_budget_grow(budget, bytes);
-    if (budget->files <= get_limit(budget, UIR_LIMIT_FILE_BYTES)) return true;
+    if (files <= get_limit(budget, UIR_LIMIT_FILE_BYTES)) return true;
     note_broken(budget, UIR_LIMIT_FILE_BYTES, bytes);
     return false;
 }

@@ -133,6 +133,24 @@ static void run_model(thread *t, uir_model *model, uint32_t file) {
     uir_value_destroy(input);
 }
 
+/* A value as a file: to a name that only this thread has, and back. */
+static void save_and_load(thread *t) {
+    char path[160];
+    const int64_t shape[1] = {WIDTH};
+    uir_value *value, *again;
+    snprintf(path, sizeof path, "%s/own%u-%u.npy", t->w->folder, t->w->process, t->number);
+    expect(uir_value_create_tensor(t->w->context, UIR_DTYPE_F32, 1, shape, &value) == UIR_STATUS_OK,
+           "there is no value", t->w);
+    float *data = uir_value_get_data(value);
+    for (uint32_t i = 0; i < WIDTH; i++) data[i] = (float)draw(t, 1000);
+    expect(uir_value_save_file(t->w->context, value, path, NULL) == UIR_STATUS_OK, "a value is not saved", t->w);
+    expect(uir_value_load_file(t->w->context, path, NULL, UIR_VALUE_TENSOR, &again) == UIR_STATUS_OK,
+           "a value is not read", t->w);
+    expect(!memcmp(uir_value_get_data(again), data, WIDTH * sizeof *data), "a value is another", t->w);
+    uir_value_destroy(again);
+    uir_value_destroy(value);
+}
+
 static uir_model *load(thread *t, const char *path, const char *cache) {
     uir_model_options options = {
         .struct_size = sizeof options, .cache = cache, .wait = draw(t, 2), .no_map = draw(t, 2), .cancel = &t->cancel};
@@ -166,12 +184,15 @@ static void *work(void *user) {
         uint32_t file = draw(t, FILES);
         snprintf(path, sizeof path, "%s/model%u.onnx", t->w->folder, file);
         __atomic_store_n(&t->cancel, false, __ATOMIC_RELAXED);
-        switch (draw(t, 6)) {
+        switch (draw(t, 7)) {
         case 0:
             write_version(t->w->folder, own, file, draw(t, VERSIONS));
             break;
         case 1:
             pack_and_open(t, path, file);
+            break;
+        case 2:
+            save_and_load(t);
             break;
         default: {
             uir_model *model = load(t, path, cache);
