@@ -109,6 +109,25 @@ def add_onnx(seeds):
     seeds.add(helper.make_model(graph).SerializeToString())
     constant = helper.make_node("Constant", [], ["y"], sparse_value=sparse)
     seeds.add(helper.make_model(helper.make_graph([constant], "g", [], [out])).SerializeToString())
+    for data in external_models():
+        seeds.add(data)
+
+
+def external_models():
+    """Tensors in files, of each name that target_onnx.c knows; each at several lengths, which choose how it is loaded."""
+    for location in ("data.bin", "below/data.bin", "link", "out", "circle", "pipe", "below", "none", "../data.bin",
+                     "/etc/hostname", "", "below//data.bin", "./data.bin", "x" * 300 + "/y", "x/" * 2500):
+        for offset, length in ((None, None), (0, 24), (4000, 24), (4090, 24), (64, 23), (-1, 24), (1 << 62, 24)):
+            tensor = TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[2, 3],
+                                 data_location=TensorProto.EXTERNAL)
+            for key, given in (("location", location), ("offset", offset), ("length", length)):
+                if given is not None:
+                    tensor.external_data.add(key=key, value=str(given))
+            node, out = helper.make_node("Identity", ["t"], ["y"]), helper.make_tensor_value_info("y", 1, [2, 3])
+            data = helper.make_model(helper.make_graph([node], "g", [], [out], initializer=[tensor])).SerializeToString()
+            for more in (0, 4, 6, 28, 30) if offset == 0 else (4, 28):
+                text = b"#" * ((more - len(data) - 2) % 32)  # a documentation string of so many bytes
+                yield data + b"\x32" + bytes([len(text)]) + text
 
 
 def add_value(seeds):
