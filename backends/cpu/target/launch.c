@@ -17,6 +17,7 @@ struct uir_cpu_launch {
     void **pointers;
     char *scratch; /* of the caller's thread */
     size_t scratch_size;
+    bool never; /* set: what runs here is not stopped */
 };
 
 static uir_status copy_symbols(uir_cpu_launch *l, const uir_igraph *igraph, const uir_kernel_arguments *arguments) {
@@ -104,11 +105,9 @@ void uir_cpu_launch_destroy(uir_cpu_launch *l) {
     uir_release(&allocator, l, sizeof *l);
 }
 
-static const volatile bool never = false;
-
 void uir_cpu_launch_run(uir_cpu_launch *l) {
     for (uint32_t p = 0; p < l->phase_count; p++)
-        l->phases[p].function(l->symbols, l->pointers, l->scratch, 0, l->phases[p].indices, &never);
+        l->phases[p].function(l->symbols, l->pointers, l->scratch, 0, l->phases[p].indices, &l->never);
 }
 
 typedef struct worker {
@@ -122,7 +121,7 @@ typedef struct worker {
 
 static void *work(void *argument) {
     worker *w = argument;
-    w->function(w->launch->symbols, w->launch->pointers, w->scratch, w->begin, w->end, &never);
+    w->function(w->launch->symbols, w->launch->pointers, w->scratch, w->begin, w->end, &w->launch->never);
     return NULL;
 }
 
