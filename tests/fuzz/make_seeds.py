@@ -2,7 +2,7 @@
 """Small inputs for the guided targets to begin with: `make_seeds.py FOLDER` fills FOLDER/NAME for each target from what
 the tree and the onnx package have.
 
-In: the programs in $UIR_BIN. Out: a line for each target with its number of files. What is there already stays.
+In: the programs in $UIR_BIN. Out: a line for each target with its number of files. What the same programs made stays.
 """
 import glob
 import hashlib
@@ -237,15 +237,29 @@ def add_bytecode(seeds):
             seeds.add(read(os.path.join(folder, name)))
 
 
+def fingerprint():
+    """Of what makes seeds: packages of another version are refused at their first bytes."""
+    total = hashlib.sha256(read(os.path.abspath(__file__)))
+    for program in ("uir-opt", "uir-pack", "fuzz_encode"):
+        total.update(read(os.path.join(BIN, program)))
+    return total.hexdigest()
+
+
 def main():
     os.environ.update(XDG_CACHE_HOME=os.path.join(sys.argv[1], ".cache"))
     makers = {n[4:]: f for n, f in globals().items() if n.startswith("add_")}
+    made_by = fingerprint()
     for name, make in makers.items():
         place = os.path.join(sys.argv[1], name)
+        mark = place + ".made-by"
+        if os.path.isdir(place) and not (os.path.exists(mark) and read(mark).decode() == made_by):
+            shutil.rmtree(place)
         if not os.path.isdir(place):
             shutil.rmtree(place + ".part", ignore_errors=True)
             make(Seeds(place + ".part"))
             os.rename(place + ".part", place)
+            with open(mark, "w", encoding="ascii") as f:
+                f.write(made_by)
         print(name, len(os.listdir(place)))
 
 
