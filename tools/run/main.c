@@ -551,7 +551,7 @@ static uir_status run(const run_options *options) {
     model_options.external_data = options->external_data;
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
-    status = take_keep(options, &model_options);
+    if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
     if (status == UIR_STATUS_OK) status = debug_init(&debug, &debugged);
     bool package = is_package(options->model), waited = false;

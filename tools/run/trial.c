@@ -40,7 +40,6 @@ static void add_number(words *w, const char *option, const char *format, double 
     add(w, text);
 }
 
-/* Kernels are made anew and waited for: what a cache held or when a compiler ended does not decide. */
 static void add_limits(words *w, const uir_limits *limits) {
 #define ADD_LIMIT(constant, field, option, scale, base, per_byte, what, help)                                          \
     if (limits->field == UIR_NO_LIMIT)                                                                                 \
@@ -51,6 +50,7 @@ static void add_limits(words *w, const uir_limits *limits) {
 #undef ADD_LIMIT
 }
 
+/* Kernels are made anew and waited for: what a cache held or when a compiler ended does not decide. */
 static void add_options(words *w, const trial *t) {
     const run_options *o = t->options;
     const char *check = t->check ? t->check : o->check;

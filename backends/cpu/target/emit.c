@@ -111,10 +111,9 @@ static bool may_take_long(const emitter *e, uint32_t first) {
     return false;
 }
 
-/* A wish to stop is heard within one such turn. */
+/* A wish to stop is heard within one such turn; emit_phase has the label. */
 static void emit_poll(emitter *e) {
     uir_c_line(e, "if (*cancel) goto stopped;");
-    e->polls = true;
 }
 
 static void emit_loop(emitter *e, const uir_iitem *item) {
@@ -241,9 +240,9 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
                                     "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, "
                                     "int64_t begin, int64_t end, const volatile _Bool *cancel)",
                                     symbol, index);
-    bool may_poll = false;
-    e->streams = e->polls = false;
-    for (uint32_t b = 0; b < phase->body_count; b++) may_poll |= may_take_long(e, phase->bodies[b].first_item);
+    bool polls = false;
+    e->streams = false;
+    for (uint32_t b = 0; b < phase->body_count; b++) polls |= may_take_long(e, phase->bodies[b].first_item);
     uir_c_line(e, "%s;", head);
     uir_c_open(e, "%s", head);
     uir_c_line(e, "UIR_ALIGN_STACK;");
@@ -251,7 +250,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
     emit_symbols(e);
     emit_pointers(e);
     uir_c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
-    if (may_poll) emit_poll(e);
+    if (polls) emit_poll(e);
     if (phase->parallel_count > 1) uir_c_line(e, "int64_t rest = flat;");
     for (uint32_t a = phase->parallel_count; a-- > 0;) {
         const char *name = e->symbols[phase->parallel[a].symbol], *extent = uir_c_dim(e, phase->parallel[a].extent);
@@ -276,7 +275,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
         uir_c_close(e);
     }
     uir_c_close(e);
-    if (e->polls) uir_c_line(e, "stopped:;");
+    if (polls) uir_c_line(e, "stopped:;");
     if (e->streams) uir_c_line(e, "uir_fence();");
     uir_c_close(e);
     uir_c_line(e, "%s", "");

@@ -22,7 +22,6 @@ typedef struct emitter {
     uint32_t next; /* number for names of one block */
     bool failed;   /* memory ran out */
     bool streams;  /* the phase stores around the caches */
-    bool polls;    /* the phase looks at `cancel` */
 } emitter;
 
 /* emit_text.c: C text. Strings live as long as the emitter; on failure they are "0" and `failed` is set. */

@@ -148,9 +148,9 @@ static void end_all(child *children, uint32_t count) {
 
 static uir_status judge(const uir_cpu_jobs *jobs, const child *c, int state, uir_diagnostics *diagnostics) {
     uir_location said = {.quote = c->messages};
-    char hint[120] = "";
-    if (jobs->memory != UIR_NO_LIMIT)
-        snprintf(hint, sizeof hint, "the limit on memory left it %llu bytes", (unsigned long long)jobs->memory);
+    char text[120];
+    snprintf(text, sizeof text, "the limit on memory left it %llu bytes", (unsigned long long)jobs->memory);
+    const char *hint = jobs->memory != UIR_NO_LIMIT ? text : NULL;
     const char *end = c->messages[0] ? "" : "; it said nothing";
     if (state != -1 && WIFEXITED(state) && WEXITSTATUS(state) == 0) {
         if (c->messages[0])
@@ -158,10 +158,10 @@ static uir_status judge(const uir_cpu_jobs *jobs, const child *c, int state, uir
         return UIR_STATUS_OK;
     }
     if (state != -1 && WIFSIGNALED(state))
-        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, *hint ? hint : NULL,
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, hint,
                               "the C compiler '%s' was killed by signal %d%s", c->job->argv[0], WTERMSIG(state), end);
-    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, *hint ? hint : NULL,
-                          "the C compiler '%s' failed on %s%s", c->job->argv[0], c->job->about, end);
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, &said, hint, "the C compiler '%s' failed on %s%s",
+                          c->job->argv[0], c->job->about, end);
 }
 
 /* The processor time that a process has used, in the system's ticks, if it belongs to one of the children's groups. */
