@@ -108,8 +108,8 @@ int uir_confined_open_walk(int directory, const char *path) {
             if (strcmp(component, "..") == 0) {
                 result = -EXDEV;
             } else {
-                int flags = *rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-                                  : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+                int flags = path[length] ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+                                         : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
                 struct stat about;
                 result = openat(at, component, flags);
                 if (result < 0) result = -errno;

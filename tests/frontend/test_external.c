@@ -383,10 +383,19 @@ static void the_walk_agrees_with_the_kernel(void **state) {
     static const struct {
         const char *path;
         bool good;
-    } cases[] = {{"weights.bin", true},          {"sub/more.bin", true},       {"sub//more.bin", true},
-                 {"./weights.bin", true},        {"../outside.bin", false},    {"link.bin", false},
-                 {"way_out/outside.bin", false}, {"sub_link/more.bin", false}, {"missing", false},
-                 {"/etc/passwd", false},         {"weights.bin/x", false}};
+    } cases[] = {{"weights.bin", true},
+                 {"sub/more.bin", true},
+                 {"sub//more.bin", true},
+                 {"./weights.bin", true},
+                 {"../outside.bin", false},
+                 {"link.bin", false},
+                 {"way_out/outside.bin", false},
+                 {"sub_link/more.bin", false},
+                 {"missing", false},
+                 {"/etc/passwd", false},
+                 {"weights.bin/x", false},
+                 {"weights.bin/", false},
+                 {"sub/", true}};
     char lengthy[257]; /* a name of as many bytes as the walk's copy has, its zero left out */
     int folder = open(p->inside, O_RDONLY | O_DIRECTORY);
     assert_true(folder >= 0);

@@ -102,32 +102,72 @@ def add_onnx(seeds):
             nodes = [*given.pop("nodes", []), helper.make_node("Identity", ["t"], ["y"], "named")]
             out = helper.make_tensor_value_info("y", tensor.data_type, [2, 3])
             seeds.add(helper.make_model(helper.make_graph(nodes, "g", [], [out], **given)).SerializeToString())
-    sparse = helper.make_sparse_tensor(numpy_helper.from_array(np.ones(2, np.float32), "t"),
-                                       numpy_helper.from_array(np.array([1, 4])), [2, 3])
-    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
-    graph = helper.make_graph([helper.make_node("Identity", ["t"], ["y"])], "g", [], [out], sparse_initializer=[sparse])
-    seeds.add(helper.make_model(graph).SerializeToString())
-    constant = helper.make_node("Constant", [], ["y"], sparse_value=sparse)
-    seeds.add(helper.make_model(helper.make_graph([constant], "g", [], [out])).SerializeToString())
+    for sparse in sparse_tensors():
+        out = helper.make_tensor_value_info("y", sparse.values.data_type, list(sparse.dims))
+        graph = helper.make_graph([helper.make_node("Identity", ["t"], ["y"])], "g", [], [out])
+        graph.sparse_initializer.append(sparse)
+        seeds.add(helper.make_model(graph).SerializeToString())
+        constant = helper.make_node("Constant", [], ["y"], sparse_value=sparse)
+        seeds.add(helper.make_model(helper.make_graph([constant], "g", [], [out])).SerializeToString())
+    for attribute in ({"value_float": 1.0}, {"value_floats": [1.0, 2.0]}, {"value_string": "a"}, {"value_ints": [1]},
+                      {"value_strings": ["a", "b"]}, {"value": external_tensor({"location": "data.bin"})}):
+        node, out = helper.make_node("Constant", [], ["y"], **attribute), helper.make_tensor_value_info("y", 1, None)
+        model = helper.make_model(helper.make_graph([node], "g", [], [out]))
+        for key in ("a", "b", "a"):
+            model.metadata_props.add(key=key, value="v")
+        seeds.add(model.SerializeToString())
+    for location in LOCATIONS:
+        seeds.add(location)  # the target takes short inputs for paths too
     for data in external_models():
         seeds.add(data)
 
 
+def sparse_tensors():
+    """Elements by number and by indices of each axis, of each kind of element; and of more than there is room for."""
+    places = [np.array([1, 4]), np.array([[0, 1], [1, 1]]), np.array([4, 1]), np.array([[0, 1], [2, 0]])]
+    for values in (np.ones(2, np.float32), np.array([3, -4], np.int16), np.array([True, True]), np.array(["a", "b"])):
+        for indices in places:
+            yield onnx.SparseTensorProto(values=numpy_helper.from_array(values, "t"), dims=[2, 3],
+                                         indices=numpy_helper.from_array(indices, "i"))
+    yield onnx.SparseTensorProto(values=numpy_helper.from_array(np.ones(2, np.float32), "t"), dims=[1 << 20, 1 << 20],
+                                 indices=numpy_helper.from_array(places[0], "i"))
+
+
+def external_tensor(given, dtype=TensorProto.FLOAT):
+    tensor = TensorProto(name="t", data_type=dtype, dims=[2, 3], data_location=TensorProto.EXTERNAL)
+    for key, value in given.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+LOCATIONS = ("data.bin", "below/data.bin", "link", "out", "circle", "pipe", "below", "none", "../data.bin", "/etc/hostname",
+             "", "below//data.bin", "./data.bin", "below/../data.bin", "data.bin/", "out/x", "x" * 270 + "/y", "x/" * 2500)
+
+
 def external_models():
     """Tensors in files, of each name that target_onnx.c knows; each at several lengths, which choose how it is loaded."""
-    for location in ("data.bin", "below/data.bin", "link", "out", "circle", "pipe", "below", "none", "../data.bin",
-                     "/etc/hostname", "", "below//data.bin", "./data.bin", "x" * 300 + "/y", "x/" * 2500):
+    for location in LOCATIONS:
         for offset, length in ((None, None), (0, 24), (4000, 24), (4090, 24), (64, 23), (-1, 24), (1 << 62, 24)):
-            tensor = TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[2, 3],
-                                 data_location=TensorProto.EXTERNAL)
-            for key, given in (("location", location), ("offset", offset), ("length", length)):
-                if given is not None:
-                    tensor.external_data.add(key=key, value=str(given))
-            node, out = helper.make_node("Identity", ["t"], ["y"]), helper.make_tensor_value_info("y", 1, [2, 3])
-            data = helper.make_model(helper.make_graph([node], "g", [], [out], initializer=[tensor])).SerializeToString()
+            given = {"location": location, "offset": offset, "length": length}
+            data = model_of(external_tensor({key: value for key, value in given.items() if value is not None}))
             for more in (0, 4, 6, 28, 30) if offset == 0 else (4, 28):
                 text = b"#" * ((more - len(data) - 2) % 32)  # a documentation string of so many bytes
                 yield data + b"\x32" + bytes([len(text)]) + text
+    twice = external_tensor({"location": "data.bin", "length": 24})
+    twice.external_data.add(key="location", value="link")
+    for tensor in (twice, external_tensor({}), external_tensor({"location": "data.bin", "colour": "red"}),
+                   external_tensor({"location": "data.bin", "checksum": "00"}),
+                   external_tensor({"location": "data.bin"}, TensorProto.STRING),
+                   external_tensor({"location": "data.bin", "length": 6}, TensorProto.BOOL),
+                   TensorProto(name="t", data_type=TensorProto.UINT32, dims=[1], uint64_data=[1 << 40]),
+                   TensorProto(name="t", data_type=TensorProto.INT4, dims=[1], raw_data=b"\xff"),
+                   TensorProto(name="t", data_type=99, dims=[1], raw_data=b"\xff")):
+        yield model_of(tensor)
+
+
+def model_of(tensor):
+    node, out = helper.make_node("Identity", ["t"], ["y"]), helper.make_tensor_value_info("y", 1, [2, 3])
+    return helper.make_model(helper.make_graph([node], "g", [], [out], initializer=[tensor])).SerializeToString()
 
 
 def add_value(seeds):
@@ -177,8 +217,8 @@ def add_picture(seeds):
 
 def add_graph(seeds):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "ir", "graph", "cases", "*.txt"))):
-        for text in re.findall(r"^module.*?^}\n", read(path).decode(), re.M | re.S):
-            seeds.add(text)
+        for case in re.split(r"^# case: .*\n", read(path).decode(), flags=re.M)[1:]:
+            seeds.add("".join(line + "\n" for line in case.split("\n# expect")[0].splitlines() if line[:2] != "# "))
     for number, path in enumerate(models(every=9)):
         for name in (("primitives", "onnx"), ("fusion",))[number % 2]:
             text = stage(path, name)

@@ -1,15 +1,18 @@
 /* ONNX files: reading, decomposition, clean-up, as `uir-run --can-run` does; from memory and from files, with and
  * without a folder of external data. */
 #include "api/internal.h"
+#include "frontend/folders.h"
 #include "tests/fuzz/target.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DATA_BYTES = 4096 };
+enum { DATA_BYTES = 4096, FEW_BYTES = 4096, MOST_PATH = 300 };
 static char folder[] = "/tmp/uir-fuzz-XXXXXX";
 static bool has_folder;
 
@@ -49,6 +52,9 @@ static void make_folder(void) {
                  "there are no links");
 }
 
+/* Of nodes and values that models often have, and of none. */
+static const char *const kept[] = {"y", "named", "h", "p", "nobody"};
+
 /* The three ways, by the size: without a folder, with one, from a file in it. */
 static uir_status load(uir_context *context, const uint8_t *data, size_t size, uir_model_options *options,
                        uir_model **out_model) {
@@ -61,11 +67,32 @@ static uir_status load(uir_context *context, const uint8_t *data, size_t size, u
     return uir_model_load_file(context, path_of("model.onnx", path), options, out_model);
 }
 
+/* The bytes as a path: what is opened without the kernel's help is just what is opened with it. */
+static void require_same_file(const uint8_t *data, size_t size) {
+    char path[MOST_PATH + 1] = {0};
+    struct stat walked_file, kernel_file;
+    if (size > MOST_PATH) return;
+    if (size) memcpy(path, data, size);
+    if (!has_folder) make_folder();
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int walked = uir_confined_open_walk(directory, path), kernel = uir_confined_open_kernel(directory, path);
+    if (walked >= 0 && kernel != -ENOSYS && kernel != -EPERM) {
+        fuzz_require(kernel >= 0 && fstat(walked, &walked_file) == 0 && fstat(kernel, &kernel_file) == 0 &&
+                         walked_file.st_dev == kernel_file.st_dev && walked_file.st_ino == kernel_file.st_ino,
+                     "a path is walked to what the kernel does not open");
+    }
+    if (walked >= 0) close(walked);
+    if (kernel >= 0) close(kernel);
+    close(directory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_case c;
     uir_context *context;
     uir_model *model = NULL;
+    uir_limits few = {.struct_size = sizeof few, .memory = FEW_BYTES};
     fuzz_begin(&c);
+    require_same_file(data, size);
     if (uir_context_create(&c.allocator, &context) == UIR_STATUS_OK) {
         uir_model_options options = {.struct_size = sizeof options,
                                      .device = UIR_INTERPRETER_NAME,
@@ -73,6 +100,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                      .describe = size % 2, /* both ways */
                                      .keep_all = size % 4 > 1,
                                      .cancel = &c.cancel};
+        if (size % 16 > 11) {
+            options.keep = kept;
+            options.keep_count = sizeof kept / sizeof *kept - size % 2;
+        }
+        if (size % 64 == 0) options.limits = &few;
         uir_status status = load(context, data, size, &options, &model);
         fuzz_require(status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED ||
                          uir_context_message_count(context) > 0,

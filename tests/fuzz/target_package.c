@@ -44,6 +44,19 @@ static uir_status run(fuzz_case *c, uir_package *package, uir_runtime *r, int64_
     return status;
 }
 
+/* A package that is in order is just what is written of its sections. */
+static void require_same_package(fuzz_case *c, const uint8_t *bytes, size_t size) {
+    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
+    uint32_t count;
+    uir_text written;
+    uir_text_init(&written, &c->allocator);
+    if (uir_package_read(bytes, size, NULL, sections, &count) == UIR_STATUS_OK &&
+        uir_package_write(sections, count, &written) == UIR_STATUS_OK)
+        fuzz_require(written.length == size && memcmp(written.data, bytes, size) == 0,
+                     "a package is written otherwise");
+    uir_text_deinit(&written);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const int64_t sizes[RUNS] = {4, 9, 1};
     fuzz_case c;
@@ -57,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *bytes = uir_allocate(&c.allocator, size); /* aligned as a package is to be */
     if (bytes) {
         if (size) memcpy(bytes, data, size);
+        require_same_package(&c, bytes, size);
         uir_status status = uir_package_open(bytes, size, &options, &c.allocator, &c.diagnostics, &package);
         fuzz_require_told(&c, status);
         if (status == UIR_STATUS_OK) status = uir_runtime_create(package, &threads, &c.allocator, &c.diagnostics, &r);
