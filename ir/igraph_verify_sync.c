@@ -17,19 +17,26 @@ typedef struct use {
     uint32_t depth;
 } use;
 
+/* Instructions are numbered as they stand in the text: those of a block in a row. */
+typedef struct range {
+    uint32_t first, last;
+} range;
+
 typedef struct sync_place {
     const uir_iinstruction *i;
     uint32_t instruction, line;
-    uint32_t blocks[MAX_NEST]; /* items of all blocks around it */
-    uint32_t block_count;
+    uint32_t block; /* the innermost block around it: of those that hold an instruction, all do when this does */
+    bool certain;   /* runs whenever its block does */
     uint32_t loops[MAX_NEST], depth;
 } sync_place;
 
-typedef struct collector {
+/* What one body has, in the order of its text. */
+typedef struct uir_iverify_body {
     uir_iverifier *v;
     uir_vector(use) uses;
     uir_vector(sync_place) syncs;
-    uint32_t loops[MAX_NEST], depth, blocks[MAX_NEST], block_count;
+    uir_vector(range) blocks; /* the first is the body */
+    uint32_t loops[MAX_NEST], depth, block;
 } collector;
 
 static void push_use(collector *c, const uir_iitem *item, uint32_t pointer, bool write, int32_t pipe) {
@@ -48,11 +55,13 @@ static bool is_barrier(const uir_iinstruction *i) {
 }
 
 static void push_sync(collector *c, const uir_iitem *item, const uir_iinstruction *i) {
-    sync_place s = {
-        .i = i, .instruction = item->instruction, .line = item->line, .depth = c->depth, .block_count = c->block_count};
+    sync_place s = {.i = i,
+                    .instruction = item->instruction,
+                    .line = item->line,
+                    .block = c->block,
+                    .certain = item->guard.count == 0,
+                    .depth = c->depth};
     for (uint32_t k = 0; k < c->depth; k++) s.loops[k] = c->loops[k];
-    for (uint32_t k = 0; k < c->block_count; k++) s.blocks[k] = c->blocks[k];
-    if (item->guard.count) s.block_count = UINT32_MAX; /* may not run: counts for nothing */
     if (uir_vector_push(c->v->arena, &c->syncs, s) != UIR_STATUS_OK) c->v->failed = true;
 }
 
@@ -60,6 +69,7 @@ static void collect_instruction(collector *c, const uir_iitem *item) {
     uir_iverifier *v = c->v;
     const uir_iinstruction *i = &v->g->instructions.data[item->instruction];
     const uir_iop_row *row = uir_iop_get_row(i->code);
+    c->blocks.data[c->block].last = item->instruction;
     if (row->family == UIR_IOP_FAMILY_SYNC) {
         push_sync(c, item, i);
         return;
@@ -75,122 +85,221 @@ static void collect_instruction(collector *c, const uir_iitem *item) {
     if (i->has_scratch) push_use(c, item, i->scratch.pointer, true, pipe);
 }
 
+static void collect_items(collector *c, uint32_t first);
+
+/* Nesting is the parser's: at most MAX_NEST deep. */
+static void collect_block(collector *c, uint32_t at) {
+    const uir_iitem *item = &c->v->g->items.data[at];
+    bool loop = item->kind == UIR_IITEM_LOOP, block = item->kind != UIR_IITEM_RUN;
+    uint32_t outer = c->block;
+    if (item->first_child == UINT32_MAX || c->depth == MAX_NEST) return;
+    if (block) {
+        c->block = c->blocks.count;
+        if (uir_vector_push(c->v->arena, &c->blocks, ((range){UINT32_MAX, 0})) != UIR_STATUS_OK) c->v->failed = true;
+    }
+    if (loop) c->loops[c->depth++] = at;
+    if (!c->v->failed) collect_items(c, item->first_child);
+    if (loop) c->depth--;
+    if (block) {
+        range inner = c->blocks.data[c->block], *around = &c->blocks.data[outer];
+        c->block = outer;
+        if (inner.first < around->first) around->first = inner.first;
+        if (inner.last > around->last) around->last = inner.last;
+    }
+}
+
 static void collect_items(collector *c, uint32_t first) {
     const uir_igraph *g = c->v->g;
-    for (uint32_t at = first; at != UINT32_MAX; at = g->items.data[at].next) {
+    for (uint32_t at = first; at != UINT32_MAX && !c->v->failed; at = g->items.data[at].next) {
         const uir_iitem *item = &g->items.data[at];
-        if (item->kind == UIR_IITEM_INSTRUCTION) {
-            collect_instruction(c, item);
+        range *around = &c->blocks.data[c->block];
+        if (item->kind != UIR_IITEM_INSTRUCTION) {
+            collect_block(c, at);
             continue;
         }
-        if (item->first_child == UINT32_MAX || c->depth == MAX_NEST || c->block_count == MAX_NEST) continue;
-        bool loop = item->kind == UIR_IITEM_LOOP, block = item->kind != UIR_IITEM_RUN;
-        if (loop) c->loops[c->depth++] = at;
-        if (block) c->blocks[c->block_count++] = at;
-        collect_items(c, item->first_child);
-        if (block) c->block_count--;
-        if (loop) c->depth--;
+        if (item->instruction < around->first) around->first = item->instruction;
+        collect_instruction(c, item);
     }
+}
+
+/* Collected once; NULL when there is no memory. */
+static const collector *body_of(uir_iverifier *v, uint32_t phase, uint32_t body) {
+    const uir_igraph *g = v->g;
+    uint32_t index = body, count = 0;
+    for (uint32_t k = 0; k < g->phases.count; k++) {
+        if (k < phase) index += g->phases.data[k].body_count;
+        count += g->phases.data[k].body_count;
+    }
+    if (!v->bodies) v->bodies = uir_arena_allocate_array(v->arena, count, sizeof *v->bodies);
+    if (v->bodies && !v->bodies[index]) {
+        collector *c = uir_arena_allocate_array(v->arena, 1, sizeof *c);
+        v->bodies[index] = c;
+        if (!c) {
+            v->failed = true;
+            return NULL;
+        }
+        c->v = v;
+        if (uir_vector_push(v->arena, &c->blocks, ((range){UINT32_MAX, 0})) != UIR_STATUS_OK) v->failed = true;
+        if (!v->failed) collect_items(c, g->phases.data[phase].bodies[body].first_item);
+    }
+    if (!v->bodies) v->failed = true;
+    return v->failed ? NULL : v->bodies[index];
 }
 
 /* Is every block around the sync also around the instruction whose uses it orders? Then it runs whenever that does. */
 static bool surrounds(const collector *c, const sync_place *s, uint32_t instruction) {
-    const uir_igraph *g = c->v->g;
-    if (s->block_count == UINT32_MAX) return false;
-    for (uint32_t b = 0; b < s->block_count; b++) {
-        /* A block's instructions are numbered in a row, as they stand in the text. */
-        uint32_t low = UINT32_MAX, high = 0;
-        uint32_t stack[256], count = 0;
-        stack[count++] = g->items.data[s->blocks[b]].first_child;
-        while (count > 0) {
-            for (uint32_t at = stack[--count]; at != UINT32_MAX; at = g->items.data[at].next) {
-                const uir_iitem *item = &g->items.data[at];
-                if (item->kind == UIR_IITEM_INSTRUCTION) {
-                    if (item->instruction < low) low = item->instruction;
-                    if (item->instruction > high) high = item->instruction;
-                } else if (item->first_child != UINT32_MAX && count < 256) {
-                    stack[count++] = item->first_child;
-                }
-            }
-        }
-        if (instruction < low || instruction > high) return false;
-    }
-    return true;
+    const range *block = &c->blocks.data[s->block];
+    return s->certain && block->first <= instruction && instruction <= block->last;
 }
 
-static bool find_forward(const collector *c, const use *a, const use *b) {
-    for (uint32_t i = 0; i < c->syncs.count; i++) {
-        const sync_place *s = &c->syncs.data[i];
-        if (s->i->sync_kind == UIR_SYNC_PIPES && s->i->sync_distance == 0 &&
-            (s->i->sync_pointer == a->pointer || s->i->sync_pointer == UINT32_MAX) &&
-            (int32_t)s->i->sync_from == a->pipe && (int32_t)s->i->sync_to == b->pipe &&
-            s->instruction > a->instruction && s->instruction < b->instruction &&
-            (surrounds(c, s, a->instruction) || surrounds(c, s, b->instruction)))
-            return true;
+/* Of a use, the syncs after it that its pipe signals for its pointer, up to some place in the text: how far their
+ * blocks reach, by the pipe that waits. */
+typedef struct forward {
+    const use *from;
+    uint32_t next; /* sync to look at */
+    range reached[UIR_DEVICE_MAX_PIPES];
+} forward;
+
+static void begin_forward(forward *f, const use *from) {
+    f->from = from;
+    f->next = 0;
+    for (int i = 0; i < UIR_DEVICE_MAX_PIPES; i++) f->reached[i] = (range){UINT32_MAX, 0};
+}
+
+/* Does one stand between the use and the later one `b`, wherever either of them runs? Asked in the order of the text.
+ */
+static bool find_forward(const collector *c, forward *f, const use *b) {
+    for (; f->next < c->syncs.count && c->syncs.data[f->next].instruction < b->instruction; f->next++) {
+        const sync_place *s = &c->syncs.data[f->next];
+        if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance != 0 || !s->certain ||
+            (s->i->sync_pointer != f->from->pointer && s->i->sync_pointer != UINT32_MAX) ||
+            (int32_t)s->i->sync_from != f->from->pipe || s->instruction <= f->from->instruction)
+            continue;
+        const range *block = &c->blocks.data[s->block];
+        range *reached = &f->reached[s->i->sync_to];
+        if (block->first < reached->first) reached->first = block->first;
+        if (block->last > reached->last) reached->last = block->last;
     }
-    return false;
+    const range *reached = &f->reached[b->pipe];
+    return reached->first <= f->from->instruction || reached->last >= b->instruction;
+}
+
+/* The syncs before a use, in one of its loops, that wait for earlier iterations' uses of one pipe. */
+typedef struct backward {
+    uint32_t distance; /* the least; 0: there is none */
+    uint32_t line;     /* of the last */
+} backward;
+
+typedef struct comparison {
+    const collector *c;
+    backward **before; /* by use: by the signalling pipe and the depth of the loop */
+} comparison;
+
+static backward *find_backward(const comparison *m, uint32_t use, uint32_t pipe, uint32_t depth) {
+    return &m->before[use][pipe * m->c->uses.data[use].depth + depth];
+}
+
+static bool begin_comparison(comparison *m, const collector *c) {
+    uir_arena *arena = c->v->arena;
+    *m = (comparison){c, uir_arena_allocate_array(arena, (size_t)c->uses.count + 1, sizeof *m->before)};
+    for (uint32_t u = 0; m->before && u < c->uses.count; u++) {
+        const use *b = &c->uses.data[u];
+        m->before[u] = uir_arena_allocate_array(arena, (size_t)UIR_DEVICE_MAX_PIPES * b->depth + 1, sizeof **m->before);
+        if (!m->before[u]) return false;
+        for (uint32_t i = 0; i < c->syncs.count && c->syncs.data[i].instruction <= b->instruction; i++) {
+            const sync_place *s = &c->syncs.data[i];
+            if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance == 0 || s->i->sync_pointer != b->pointer ||
+                (int32_t)s->i->sync_to != b->pipe || s->depth == 0 || s->depth > b->depth ||
+                b->loops[s->depth - 1] != s->loops[s->depth - 1] || !surrounds(c, s, b->instruction))
+                continue;
+            backward *known = find_backward(m, u, s->i->sync_from, s->depth - 1);
+            if (!known->distance || s->i->sync_distance < known->distance) known->distance = s->i->sync_distance;
+            known->line = s->line;
+        }
+    }
+    return m->before != NULL;
 }
 
 static const char *pipe_name(const collector *c, int32_t pipe) {
     return c->v->g->device->pipes[pipe];
 }
 
-/* The wait of `b` for what `a` did `distance` iterations of the loop before. */
-static void want_backward(collector *c, const use *a, const use *b, uint32_t loop, uint32_t distance) {
+/* The wait of use `b` for what `a` did `distance` iterations before of the loop that is `depth` deep around both. */
+static void want_backward(const comparison *m, const use *a, uint32_t b, uint32_t depth, uint32_t distance) {
+    const collector *c = m->c;
     const uir_ipointer *p = uir_iverify_pointer(c->v, a->pointer);
-    uint32_t wrong = 0;
-    for (uint32_t i = 0; i < c->syncs.count; i++) {
-        const sync_place *s = &c->syncs.data[i];
-        if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance == 0 || s->i->sync_pointer != a->pointer ||
-            (int32_t)s->i->sync_from != a->pipe || (int32_t)s->i->sync_to != b->pipe ||
-            s->instruction > b->instruction || s->depth == 0 || s->loops[s->depth - 1] != loop ||
-            !surrounds(c, s, b->instruction))
-            continue;
-        if (s->i->sync_distance <= distance) return;
-        wrong = s->line;
-    }
-    const char *name = c->v->g->symbols.data[c->v->g->items.data[loop].symbol].name;
-    if (wrong)
-        uir_iverify_report(c->v, wrong,
+    const use *later = &c->uses.data[b];
+    const backward *known = find_backward(m, b, (uint32_t)a->pipe, depth);
+    const char *loop = c->v->g->symbols.data[c->v->g->items.data[later->loops[depth]].symbol].name;
+    if (known->distance && known->distance <= distance) return;
+    if (known->distance)
+        uir_iverify_report(c->v, known->line,
                            "wrong instance: %%%s has %u by loop %s, so a later wait than dist %u lets an instance be "
                            "overwritten in use",
-                           p->name, distance, name, distance);
+                           p->name, distance, loop, distance);
     else
-        uir_iverify_report(c->v, b->line,
-                           "missing sync.%s.%s %%%s dist %u in loop %s: line %u uses what line %u reuses",
-                           pipe_name(c, a->pipe), pipe_name(c, b->pipe), p->name, distance, name, a->line, b->line);
+        uir_iverify_report(
+            c->v, later->line, "missing sync.%s.%s %%%s dist %u in loop %s: line %u uses what line %u reuses",
+            pipe_name(c, a->pipe), pipe_name(c, later->pipe), p->name, distance, loop, a->line, later->line);
 }
 
-static bool is_local(const collector *c, uint32_t pointer) {
-    return uir_iverify_space(c->v, pointer)->scope == UIR_SCOPE_UNIT;
-}
-
-static void compare_uses(collector *c, const use *a, const use *b) {
+static void compare_uses(const comparison *m, forward *f, uint32_t later) {
+    const collector *c = m->c;
+    const use *a = f->from, *b = &c->uses.data[later];
     bool conflict =
         a->pointer == b->pointer && (a->write || b->write) && a->pipe >= 0 && b->pipe >= 0 && a->pipe != b->pipe;
     const uir_igraph *g = c->v->g;
     if (!conflict) return;
     const uir_ipointer *p = uir_iverify_pointer(c->v, a->pointer);
-    if (a->instruction < b->instruction && !find_forward(c, a, b))
+    if (a->instruction < b->instruction && !find_forward(c, f, b))
         uir_iverify_report(c->v, b->line, "missing sync.%s.%s %%%s between lines %u and %u", pipe_name(c, a->pipe),
                            pipe_name(c, b->pipe), p->name, a->line, b->line);
-    /* The same two, an iteration or more apart. */
-    if (!is_local(c, a->pointer)) return;
-    for (uint32_t d = 0; d < a->depth && d < b->depth && a->loops[d] == b->loops[d]; d++) {
-        bool own = p->by_loop != UINT32_MAX && g->items.data[a->loops[d]].symbol == p->by_loop;
-        bool inner_owned = false; /* a fresh instance per iteration of a loop further in: that loop has the wait */
-        for (uint32_t k = d + 1; k < a->depth && k < b->depth; k++)
-            inner_owned = inner_owned || (p->by_loop != UINT32_MAX && g->items.data[a->loops[k]].symbol == p->by_loop);
-        if (inner_owned) continue;
-        if (a->instruction > b->instruction) want_backward(c, a, b, a->loops[d], own ? p->instances : 1);
+    /* Buffers of a unit are reused by the next iteration of a loop around both. */
+    if (a->instruction <= b->instruction || uir_iverify_space(c->v, a->pointer)->scope != UIR_SCOPE_UNIT) return;
+    uint32_t common = 0, owned = 0; /* loops around both; up to the innermost whose iterations have instances, plus 1 */
+    for (; common < a->depth && common < b->depth && a->loops[common] == b->loops[common]; common++) {
+    }
+    for (uint32_t d = 0; d < a->depth && d < b->depth; d++)
+        if (p->by_loop != UINT32_MAX && g->items.data[a->loops[d]].symbol == p->by_loop) owned = d + 1;
+    /* A fresh instance per iteration of a loop further in: that loop has the wait. */
+    for (uint32_t d = owned ? owned - 1 : 0; d < common; d++)
+        want_backward(m, a, later, d, d + 1 == owned ? p->instances : 1);
+}
+
+void uir_iverify_syncs(uir_iverifier *v) {
+    if (!v->g->synchronised) return;
+    for (uint32_t ph = 0; ph < v->g->phases.count; ph++) {
+        const uir_iphase *phase = &v->g->phases.data[ph];
+        for (uint32_t b = 0; b < phase->body_count; b++) {
+            const collector *c = body_of(v, ph, b);
+            comparison m;
+            if (c && c->uses.count > MAX_USES) v->terms.exhausted = true;
+            if (!c || v->terms.exhausted) return;
+            if (!begin_comparison(&m, c)) {
+                v->failed = true;
+                return;
+            }
+            for (uint32_t i = 0; i < c->uses.count; i++) {
+                forward f;
+                begin_forward(&f, &c->uses.data[i]);
+                for (uint32_t k = 0; k < c->uses.count; k++) compare_uses(&m, &f, k);
+            }
+        }
     }
 }
 
 /* ---- units of a group ---- */
+/* The first use by the instruction; NULL: it has none. */
 static const use *find_use(const collector *c, uint32_t instruction) {
-    for (uint32_t i = 0; i < c->uses.count; i++)
-        if (c->uses.data[i].instruction == instruction) return &c->uses.data[i];
-    return NULL;
+    uint32_t low = 0, high = c->uses.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (c->uses.data[middle].instruction < instruction)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->uses.count && c->uses.data[low].instruction == instruction ? &c->uses.data[low] : NULL;
 }
 
 static bool in_loop(const uint32_t *loops, uint32_t depth, uint32_t loop) {
@@ -201,43 +310,26 @@ static bool in_loop(const uint32_t *loops, uint32_t depth, uint32_t loop) {
 
 /* From the use at `a` to that at `b` later in the text, and around every loop that holds both, the units meet. */
 bool uir_iverify_units_meet(uir_iverifier *v, uint32_t phase, uint32_t body, uint32_t a, uint32_t b) {
-    collector c = {.v = v};
-    collect_items(&c, v->g->phases.data[phase].bodies[body].first_item);
-    const use *first = find_use(&c, a < b ? a : b), *second = find_use(&c, a < b ? b : a);
+    const collector *c = body_of(v, phase, body);
+    const use *first = c ? find_use(c, a < b ? a : b) : NULL, *second = c ? find_use(c, a < b ? b : a) : NULL;
     bool between = false;
     if (!first || !second) return false;
-    for (uint32_t s = 0; s < c.syncs.count; s++) {
-        const sync_place *place = &c.syncs.data[s];
+    uir_term_spend(&v->terms, c->syncs.count);
+    for (uint32_t s = 0; s < c->syncs.count; s++) {
+        const sync_place *place = &c->syncs.data[s];
         between = between || (is_barrier(place->i) && place->instruction > first->instruction &&
                               place->instruction < second->instruction &&
-                              (surrounds(&c, place, first->instruction) || surrounds(&c, place, second->instruction)));
+                              (surrounds(c, place, first->instruction) || surrounds(c, place, second->instruction)));
     }
     for (uint32_t l = 0; l < first->depth && between; l++) {
         bool around = !in_loop(second->loops, second->depth, first->loops[l]);
-        for (uint32_t s = 0; s < c.syncs.count && !around; s++) {
-            const sync_place *place = &c.syncs.data[s];
+        for (uint32_t s = 0; s < c->syncs.count && !around; s++) {
+            const sync_place *place = &c->syncs.data[s];
             around = is_barrier(place->i) &&
                      (place->instruction > second->instruction || place->instruction < first->instruction) &&
-                     in_loop(place->loops, place->depth, first->loops[l]) && surrounds(&c, place, first->instruction);
+                     in_loop(place->loops, place->depth, first->loops[l]) && surrounds(c, place, first->instruction);
         }
         between = around;
     }
     return between;
-}
-
-void uir_iverify_syncs(uir_iverifier *v) {
-    if (!v->g->synchronised) return;
-    for (uint32_t ph = 0; ph < v->g->phases.count; ph++) {
-        const uir_iphase *phase = &v->g->phases.data[ph];
-        for (uint32_t b = 0; b < phase->body_count; b++) {
-            collector c = {.v = v};
-            collect_items(&c, phase->bodies[b].first_item);
-            if (c.uses.count > MAX_USES) {
-                v->terms.exhausted = true;
-                return;
-            }
-            for (uint32_t i = 0; i < c.uses.count; i++)
-                for (uint32_t k = 0; k < c.uses.count; k++) compare_uses(&c, &c.uses.data[i], &c.uses.data[k]);
-        }
-    }
 }
