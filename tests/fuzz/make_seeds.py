@@ -23,7 +23,7 @@ from PIL import Image
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 NODES = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
-MOST_BYTES, MOST_KERNEL = 4096, 1024  # the verifier takes a second for a large kernel
+MOST_BYTES, MOST_KERNEL, MOST_BROKEN = 4096, 1024, 2048  # the verifier takes a second for a large kernel
 
 
 def models(every=1):
@@ -234,10 +234,79 @@ def add_loop(seeds):
                     seeds.add(text)
 
 
+# Of small fixed sizes, so that proofs are quick: a loop with its syncs; two bodies; rows of blocks.
+KERNELS = ["""igraph @loop on ascend synchronised {
+  ptr %x : dram f32 [64, 16] in 0   ptr %y : dram f32 [64, 16] out 0
+  ptr %i, %o : ub f32 [1, 16] x2 by l
+  phase { parallel c : 8 unit
+    loop l : 8 {
+      sync.V.MTE2 %i dist 2
+      move.dram.ub.f32  %i[0:1, 0:16], %x[8*c+l, 0:16]
+      sync.MTE2.V %i
+      sync.MTE3.V %o dist 2
+      unary.exp.f32  %o[0:1, 0:16], %i[0:1, 0:16]
+      sync.V.MTE3 %o
+      move.ub.dram.f32  %y[8*c+l, 0:16], %o[0:1, 0:16]
+  } }
+}
+""", """igraph @bodies on ascend {
+  ptr %x : dram f16 [32, 16] in 0   ptr %w : dram f16 [16, 16] const 0   ptr %y : dram f32 [32, 16] out 0
+  ptr %a1 : l1 f16 [16, 16]:((16,1),(16,1)):((16,256),(1,256))
+  ptr %b1 : l1 f16 [16, 16]:((16,1),(16,1)):((16,256),(1,256))
+  ptr %a0 : l0a f16 [16, 16]:((16,1),(16,1)):((16,256),(1,256))
+  ptr %b0 : l0b f16 [16, 16]:((16,1),(16,1)):((16,256),(1,256))
+  ptr %c : l0c f32 [16, 16]:((16,1),(16,1)):((16,256),(1,256))
+  ptr %t : ub f32 [8, 16]   ptr %acc : dram f32 [32, 16] work
+  phase { parallel p : 2 group
+    on cube {
+      fill.f32  %c, 0
+      move.dram.l1.f16  %a1, %x[p*16:16, 0:16]
+      move.dram.l1.f16  %b1, %w
+      move.l1.l0a.f16   %a0, %a1
+      move.l1.l0b.f16   %b0, %b1
+      mma.f32.f16.f16   %c, %a0, %b0
+      move.l0c.dram.f32  %acc[p*16:16, 0:16], %c
+      sync.cube.vector
+    } on vector u:2 {
+      sync.cube.vector
+      move.dram.ub.f32  %t, %acc[p*16+u*8:8, 0:16]
+      unary.exp.f32     %t, %t
+      move.ub.dram.f32  %y[p*16+u*8:8, 0:16], %t
+    }
+  }
+}
+""", """igraph @rows on ascend {
+  ptr %x : dram f32 [64, 64] in 0   ptr %y : dram f32 [64, 64] out 0
+  ptr %i : ub f32 [8, 64]   ptr %m : ub f32 [8, 1]:(8,1):(1,1)   ptr %b : ub f32 [8, 8]   ptr %w : ub f32 [8, 8]
+  phase { parallel c : 8 unit
+    move.dram.ub.f32         %i, %x[8*c:8, 0:64]
+    reduce.max.row.unit.f32  %m[0:8, 0:1], %i[0:8, 0:64] scratch %w
+    broadcast.row.unit.f32   %b[0:8, 0:8], %m[0:8, 0:1]
+    binary.sub.f32           %i[0:8, 0:64], %i[0:8, 0:64], %b block
+    move.ub.dram.f32         %y[8*c:8, 0:64], %i
+  }
+}
+""", """igraph @group on cuda {
+  ptr %x : dram f32 [4, 64] in 0   ptr %y : dram f32 [4, 64] out 0
+  ptr %e : smem f32 [8, 8]   ptr %v : reg f32 [1, 8]
+  phase { parallel r : 4 group, u : 8 unit
+    loop l : 3 {
+      move.dram.smem.f32  %e[u, 0:8], %x[r, u*8:8]
+      sync.group
+      move.smem.reg.f32   %v, %e[7-u, 0:8]
+      sync.group
+      move.reg.dram.f32   %y[r, u*8:8], %v
+  } }
+}
+"""]
+
+
 def add_igraph(seeds):
+    for text in KERNELS:
+        seeds.add(text)
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "igraph", "**", "*.igraph"), recursive=True)):
         for text in items(read(path).decode(), "igraph"):
-            if len(text) <= MOST_KERNEL:
+            if len(text) <= (MOST_BROKEN if "broken" in path else MOST_KERNEL):  # a fault is found soon
                 seeds.add(text)
     for path in models(every=29):
         for text in items(stage(path, "igraph"), "igraph"):
