@@ -42,16 +42,14 @@ bool uir_middle_is_refusal(uir_status status) {
 }
 
 /* ---- groups to kernels ---- */
-typedef struct built_kernel {
-    const char *name, *text; /* its naive loop AST without a name */
-} built_kernel;
-
 typedef struct work {
     uir_middle *middle;
     const uir_middle_options *options;
     uir_diagnostics *diagnostics;
-    uint32_t first_node; /* groups before it are done */
-    uir_vector(built_kernel) built;
+    uint32_t first_node;            /* groups before it are done */
+    uir_strings texts;              /* naive loop ASTs of the kernels that are built here, without a name */
+    uir_vector(const char *) built; /* by text: the kernel's name */
+    uir_strings names;              /* of all kernels */
 } work;
 
 /* What the stages take of the whole, by where they end. */
@@ -81,16 +79,28 @@ static const char *describe_group(const uir_module *module, const uir_node_info 
 }
 
 /* The name is the first line's; the rest is what the kernel is. */
-static uir_status print_nameless(work *w, const uir_loop_function *function, const char **out_text) {
+static uir_status print_nameless(work *w, const uir_loop_function *function, uir_string *out_text) {
     uir_text text;
     uir_text_init(&text, &w->middle->allocator);
     uir_loop_print(function, &text);
     uir_status status = uir_text_status(&text);
     const char *line = text.data ? strchr(text.data, '\n') : NULL;
     if (status == UIR_STATUS_OK && line)
-        *out_text = uir_arena_copy_string(&w->middle->arena, line, text.length - (size_t)(line - text.data));
+        status = uir_strings_intern(&w->texts, line, text.length - (size_t)(line - text.data), out_text);
     uir_text_deinit(&text);
-    return status == UIR_STATUS_OK && !*out_text ? UIR_STATUS_OUT_OF_MEMORY : status;
+    return status;
+}
+
+static uir_status begin_work(work *w) {
+    uir_string name;
+    UIR_TRY(uir_strings_init(&w->texts, &w->middle->arena));
+    UIR_TRY(uir_strings_init(&w->names, &w->middle->arena));
+    UIR_TRY(uir_vector_push(&w->middle->arena, &w->built, NULL)); /* of the empty text */
+    for (uint32_t i = 0; i < w->middle->kernels.count; i++) {
+        const char *text = w->middle->kernels.data[i].name;
+        UIR_TRY(uir_strings_intern(&w->names, text, strlen(text), &name));
+    }
+    return UIR_STATUS_OK;
 }
 
 static uir_status name_kernel(work *w, uir_node_id group, const char *name) {
@@ -100,20 +110,13 @@ static uir_status name_kernel(work *w, uir_node_id group, const char *name) {
     return uir_node_set_attribute(module, group, "kernel", &attribute);
 }
 
-static bool has_kernel(const uir_middle *middle, const char *name) {
-    for (uint32_t i = 0; i < middle->kernels.count; i++)
-        if (!strcmp(middle->kernels.data[i].name, name)) return true;
-    return false;
-}
-
 /* Takes the function over. */
 static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *function) {
-    const char *text = NULL;
+    uir_string text = {0}, named;
     uir_status status = print_nameless(w, function, &text);
-    for (uint32_t i = 0; i < w->built.count && status == UIR_STATUS_OK; i++) {
-        if (strcmp(w->built.data[i].text, text) != 0) continue;
+    if (status == UIR_STATUS_OK && text.id < w->built.count) {
         uir_loop_function_destroy(function);
-        return name_kernel(w, group, w->built.data[i].name);
+        return name_kernel(w, group, w->built.data[text.id]);
     }
     char name[80];
     uir_middle_kernel kernel = {0};
@@ -121,17 +124,17 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     if (status == UIR_STATUS_OK && w->middle->kernels.count >= uir_budget_get_limit(budget, UIR_LIMIT_KERNELS))
         status = uir_budget_refuse(budget, UIR_LIMIT_KERNELS, 0, w->diagnostics, NULL);
     uint32_t number = w->middle->kernels.count;
-    do /* of kernels that were dropped, numbers are free again, not always the last ones */
+    do /* of kernels that were dropped, numbers are free again */
         snprintf(name, sizeof name, "k%u_%s", number++,
                  describe_group(w->middle->module, uir_node_get(w->middle->module, group)));
-    while (has_kernel(w->middle, name));
+    while (uir_strings_find(&w->names, name, strlen(name), &named));
     if (status == UIR_STATUS_OK) {
         kernel.name = uir_arena_copy_string(&w->middle->arena, name, strlen(name));
         function->name = uir_arena_copy_string(&function->arena, name, strlen(name));
         if (!kernel.name || !function->name) status = UIR_STATUS_OUT_OF_MEMORY;
     }
-    if (status == UIR_STATUS_OK)
-        status = uir_vector_push(&w->middle->arena, &w->built, ((built_kernel){kernel.name, text}));
+    if (status == UIR_STATUS_OK) status = uir_strings_intern(&w->names, name, strlen(name), &named);
+    if (status == UIR_STATUS_OK) status = uir_vector_push(&w->middle->arena, &w->built, kernel.name);
     kernel.lowered.naive = function;
     uir_text_init(&kernel.lowered.steps, &w->middle->allocator);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->middle->arena, &w->middle->kernels, kernel);
@@ -292,6 +295,7 @@ static uir_status catch_up(uir_middle *middle, const uir_middle_options *options
                            uint32_t first_node, uir_diagnostics *diagnostics) {
     work w = {.middle = middle, .options = options, .diagnostics = diagnostics, .first_node = first_node};
     uint32_t seen = 0, first = middle->kernels.count;
+    UIR_TRY(begin_work(&w));
     UIR_TRY(build_groups(&w, middle->module->main, &seen));
     for (uir_middle_stage next = UIR_MIDDLE_SCHEDULE; next <= to; next++)
         UIR_TRY(advance_kernels(middle, options, next, first, diagnostics));
@@ -317,6 +321,7 @@ static uir_status go_on(uir_middle *middle, const uir_middle_options *options, u
         uir_middle_stage next = middle->stage + 1;
         work w = {.middle = middle, .options = options, .diagnostics = diagnostics};
         uint32_t seen = 0;
+        UIR_TRY(begin_work(&w));
         UIR_TRY(next == UIR_MIDDLE_LOOP ? build_groups(&w, middle->module->main, &seen)
                                         : advance_kernels(middle, options, next, 0, diagnostics));
         if (next <= UIR_MIDDLE_IGRAPH) UIR_TRY(retry_refused(middle, options, next, diagnostics));

@@ -595,26 +595,16 @@ static uir_status add_port(planner *p, const char *name, uir_value_id value, uin
     return uir_pl_add_list(p, names, type->rank, &out->dim_names);
 }
 
-/* Tensor `t` is taken as packed: if it is the port's, or stands for that, so is the port. */
-static void pack_port(const planner *p, uir_plan_port *port, uint32_t t) {
-    while (t != UIR_PLAN_NONE && p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS) t = p->tensors.data[t].index;
-    if (t == port->tensor) port->slack_axis = UIR_PLAN_NONE;
-}
-
-static void finish_port_slack(planner *p, uir_plan_port *port) {
-    if (port->slack == UIR_PLAN_NONE) return;
-    port->slack = (uint32_t)p->operations.data[p->expressions.data[port->slack].first].value;
-    for (uint32_t b = 0; b < p->bodies.count; b++) {
-        for (uint32_t i = 0; i < p->bodies.data[b].outputs.count; i++)
-            pack_port(p, port, p->bodies.data[b].outputs.data[i]);
-        for (uint32_t i = 0; i < p->bodies.data[b].steps.count; i++) {
-            const uir_plan_step *s = &p->bodies.data[b].steps.data[i];
-            for (uint32_t k = 0; s->kind != UIR_PLAN_STEP_LAUNCH && k < s->inputs.count + s->outputs.count; k++) {
-                uint32_t t = k < s->inputs.count ? p->words.data[s->inputs.first + k].value
-                                                 : p->words.data[s->outputs.first + k - s->inputs.count].value;
-                pack_port(p, port, t);
-            }
-        }
+/* Marks the tensor that `t` stands for. `root` has for each tensor itself or one that it stands for: what is passed on
+ * the way points at the end from then on. */
+static void mark_root(uint32_t *root, bool *packed, uint32_t t) {
+    uint32_t end = t;
+    if (t == UIR_PLAN_NONE) return;
+    while (root[end] != end) end = root[end];
+    packed[end] = true;
+    for (uint32_t next; t != end; t = next) {
+        next = root[t];
+        root[t] = end;
     }
 }
 
@@ -622,11 +612,40 @@ static const char *name_of(const planner *p, const char *const *names, uint32_t 
     return names ? names[index] : uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
 }
 
-/* Ports hold the expression of their slack until all is planned: then the symbol. What another step than a launch
- * touches is always packed. */
-static void finish_slack(planner *p) {
-    for (uint32_t i = 0; i < p->inputs.count; i++) finish_port_slack(p, &p->inputs.data[i]);
-    for (uint32_t i = 0; i < p->outputs.count; i++) finish_port_slack(p, &p->outputs.data[i]);
+/* Which tensors are taken as packed: what another step than a launch touches, and what a body gives. */
+static void find_packed(planner *p, uint32_t *root, bool *packed) {
+    for (uint32_t t = 0; t < p->tensors.count; t++)
+        root[t] = p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS ? p->tensors.data[t].index : t;
+    for (uint32_t b = 0; b < p->bodies.count; b++) {
+        const uir_pl_block *body = &p->bodies.data[b];
+        for (uint32_t i = 0; i < body->outputs.count; i++) mark_root(root, packed, body->outputs.data[i]);
+        for (uint32_t i = 0; i < body->steps.count; i++) {
+            const uir_plan_step *s = &body->steps.data[i];
+            if (s->kind == UIR_PLAN_STEP_LAUNCH) continue;
+            for (uint32_t k = 0; k < s->inputs.count; k++)
+                mark_root(root, packed, p->words.data[s->inputs.first + k].value);
+            for (uint32_t k = 0; k < s->outputs.count; k++)
+                mark_root(root, packed, p->words.data[s->outputs.first + k].value);
+        }
+    }
+}
+
+static void finish_port_slack(const planner *p, const bool *packed, uir_plan_port *port) {
+    if (port->slack == UIR_PLAN_NONE) return;
+    port->slack = (uint32_t)p->operations.data[p->expressions.data[port->slack].first].value;
+    if (packed[port->tensor]) port->slack_axis = UIR_PLAN_NONE;
+}
+
+/* Ports hold the expression of their slack until all is planned: then the symbol. */
+static uir_status finish_slack(planner *p) {
+    uint32_t *root;
+    bool *packed;
+    UIR_TRY_ALLOCATE(root, uir_arena_allocate_array(&p->arena, (size_t)p->tensors.count + 1, sizeof *root));
+    UIR_TRY_ALLOCATE(packed, uir_arena_allocate_array(&p->arena, (size_t)p->tensors.count + 1, sizeof *packed));
+    find_packed(p, root, packed);
+    for (uint32_t i = 0; i < p->inputs.count; i++) finish_port_slack(p, packed, &p->inputs.data[i]);
+    for (uint32_t i = 0; i < p->outputs.count; i++) finish_port_slack(p, packed, &p->outputs.data[i]);
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_pl_add_graphs(planner *p) {
@@ -667,6 +686,6 @@ uir_status uir_pl_add_graphs(planner *p) {
         step.op = step.node;
         UIR_TRY(push_step(p, 0, &step));
     }
-    finish_slack(p);
+    UIR_TRY(finish_slack(p));
     return UIR_STATUS_OK;
 }

@@ -147,17 +147,18 @@ print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss if usage.ru_maxrs
 
 
 def measure(command, seconds):
-    """Processor seconds and peak bytes; the least of three where it takes no time."""
-    least = (float("inf"), float("inf"))
+    """Processor seconds and peak bytes. Where it takes no time, of three: the least time, and the greatest peak, since
+    what looks at a short process may come too late."""
+    least, most = float("inf"), 0
     for _ in range(3):
         told = subprocess.run([sys.executable, "-I", "-S", "-c", STARTER, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               text=True, check=True, timeout=seconds).stdout.split()[-3:]
         if int(told[0]):
             raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(int(told[0])), command)
-        least = min(least[0], float(told[1])), min(least[1], int(told[2]) * 1024)
-        if least[0] > 0.5:
+        least, most = min(least, float(told[1])), max(most, int(told[2]) * 1024)
+        if least > 0.5:
             break
-    return least
+    return least, most
 
 
 def main():

@@ -2,8 +2,10 @@
 """Small inputs for the guided targets to begin with: `make_seeds.py FOLDER` fills FOLDER/NAME for each target from what
 the tree and the onnx package have.
 
-In: the programs in $UIR_BIN. Out: a line for each target with its number of files. What the same programs made stays.
+In: the programs in $UIR_BIN. Out: a line for each target with its number of files. What the same programs made stays;
+who comes while another makes them waits.
 """
+import fcntl
 import glob
 import hashlib
 import io
@@ -358,6 +360,9 @@ def main():
     os.environ.update(XDG_CACHE_HOME=os.path.join(sys.argv[1], ".cache"))
     makers = {n[4:]: f for n, f in globals().items() if n.startswith("add_")}
     made_by = fingerprint()
+    os.makedirs(sys.argv[1], exist_ok=True)
+    lock = os.open(sys.argv[1], os.O_RDONLY)  # held until the process ends
+    fcntl.flock(lock, fcntl.LOCK_EX)
     for name, make in makers.items():
         place = os.path.join(sys.argv[1], name)
         mark = place + ".made-by"
