@@ -14,6 +14,27 @@ void fuzz_require(bool holds, const char *what) {
     abort();
 }
 
+/* ---- counts ---- */
+static struct counts {
+    pthread_once_t once;
+    uint64_t cases, good;
+} counts = {.once = PTHREAD_ONCE_INIT};
+
+static void tell_counts(void) {
+    fprintf(stderr, "fuzz target: %llu of %llu inputs were well formed\n", (unsigned long long)counts.good,
+            (unsigned long long)counts.cases);
+}
+
+static void count_at_exit(void) {
+    atexit(tell_counts);
+}
+
+void fuzz_count(bool good) {
+    pthread_once(&counts.once, count_at_exit);
+    counts.cases++;
+    counts.good += good;
+}
+
 /* ---- the deadline: one thread for the whole process ---- */
 static struct watch {
     pthread_once_t once;

@@ -26,6 +26,8 @@ typedef struct fuzz_case {
 void fuzz_begin(fuzz_case *c);
 /* Releases the messages; everything else must have been released. */
 void fuzz_end(fuzz_case *c);
+/* Once for each case: whether the input was well formed. How many were is told when the process ends. */
+void fuzz_count(bool good);
 /* Of a reader: OK, no memory, or some message. */
 void fuzz_require_told(const fuzz_case *c, uir_status status);
 /* Ends the process, naming what should hold. */

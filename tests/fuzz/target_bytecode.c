@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_require_told(&c, status);
     if (status == UIR_STATUS_OK && uir_vm_needs(kernel, SYMBOLS, SYMBOLS, POINTERS))
         run(&c, kernel, data + size - TRAILER);
+    fuzz_count(kernel != NULL);
     uir_vm_destroy(kernel);
     fuzz_end(&c);
     return 0;

@@ -72,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (status == UIR_STATUS_OK && can_interpret(module)) interpret(&c, module);
         uir_module_destroy(module);
     }
+    fuzz_count(status == UIR_STATUS_OK);
     fuzz_end(&c);
     return 0;
 }

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uir_igraph *igraph = harness_read(&h, (const char *)data, size, "fuzz");
     fuzz_require(h.failures == 0, "what was printed is read as something else");
     fuzz_require(igraph || h.diagnostics.error_count > 0, "a failure without a message");
+    fuzz_count(igraph != NULL);
     if (igraph) {
         uir_text bytes;
         uir_vm_kernel *vm = NULL;

@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uir_text_deinit(&printed);
         uir_loop_function_destroy(function);
     }
+    fuzz_count(status == UIR_STATUS_OK);
     fuzz_end(&c);
     return 0;
 }

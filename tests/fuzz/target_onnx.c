@@ -109,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_require(status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED ||
                          uir_context_message_count(context) > 0,
                      "a failure without a message");
+        fuzz_count(model != NULL);
         uir_model_destroy(model);
         uir_context_destroy(context);
     }

@@ -75,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_require_told(&c, status);
         if (status == UIR_STATUS_OK) status = uir_runtime_create(package, &threads, &c.allocator, &c.diagnostics, &r);
         for (int i = 0; r && i < RUNS; i++) (void)!run(&c, package, r, sizes[i], inputs);
+        fuzz_count(package != NULL);
         uir_runtime_destroy(r);
         uir_package_close(package);
         for (uint32_t i = 0; i < MOST_INPUTS; i++) uir_tensor_release(inputs[i]);

@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_begin(&c);
     uir_status status = uir_image_read(&c.allocator, &c.diagnostics, "fuzz.png", data, size, &tensor);
     fuzz_require_told(&c, status);
+    fuzz_count(status == UIR_STATUS_OK);
     if (status == UIR_STATUS_OK) uir_tensor_release(tensor);
     const uir_image_options options = {.format = formats[size % 3]};
     status = uir_image_decode(&c.allocator, data, size, &options, &pixels, &problem);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void read_npy(fuzz_case *c, const uint8_t *data, size_t size) {
+static bool read_npy(fuzz_case *c, const uint8_t *data, size_t size) {
     uir_tensor *tensor = NULL;
     uir_status status = uir_npy_read(&c->allocator, &c->diagnostics, "fuzz.npy", data, size, &tensor);
     fuzz_require_told(c, status);
@@ -16,10 +16,12 @@ static void read_npy(fuzz_case *c, const uint8_t *data, size_t size) {
         uir_text_deinit(&bytes);
         uir_tensor_release(tensor);
     }
+    return status == UIR_STATUS_OK;
 }
 
-static void read_npz(fuzz_case *c, const uint8_t *data, size_t size) {
+static bool read_npz(fuzz_case *c, const uint8_t *data, size_t size) {
     static const char *const members[] = {NULL, "a"};
+    bool good = false;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         uint8_t *bytes;
         size_t length;
@@ -27,13 +29,14 @@ static void read_npz(fuzz_case *c, const uint8_t *data, size_t size) {
             uir_zip_read(&c->allocator, &c->diagnostics, "fuzz.npz", data, size, members[i], &bytes, &length);
         fuzz_require_told(c, status);
         if (status != UIR_STATUS_OK) continue;
-        read_npy(c, bytes, length);
+        good |= read_npy(c, bytes, length);
         uir_release(&c->allocator, bytes, length);
     }
+    return good;
 }
 
 /* What was read is written, read again and written again: the same bytes. */
-static void read_pb(fuzz_case *c, const uint8_t *data, size_t size, uir_value_kind kind) {
+static bool read_pb(fuzz_case *c, const uint8_t *data, size_t size, uir_value_kind kind) {
     uir_arena arena;
     const char *name = "";
     uir_datum *datum = NULL, *again = NULL;
@@ -52,24 +55,28 @@ static void read_pb(fuzz_case *c, const uint8_t *data, size_t size, uir_value_ki
             fuzz_require(first.length == second.length && !memcmp(first.data, second.data, first.length),
                          "what was written is read as something else");
     }
+    bool good = datum != NULL;
     uir_datum_release(again);
     uir_datum_release(datum);
     uir_text_deinit(&second);
     uir_text_deinit(&first);
     uir_arena_deinit(&arena);
+    return good;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uir_value_kind kinds[] = {UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL};
     fuzz_case c;
+    bool good = false;
     fuzz_begin(&c);
     if (size > 2 && !memcmp(data, "PK", 2)) {
-        read_npz(&c, data, size);
+        good = read_npz(&c, data, size);
     } else if (size > 1 && data[0] == 0x93) {
-        read_npy(&c, data, size);
+        good = read_npy(&c, data, size);
     } else {
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) read_pb(&c, data, size, kinds[i]);
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) good |= read_pb(&c, data, size, kinds[i]);
     }
+    fuzz_count(good);
     fuzz_end(&c);
     return 0;
 }
