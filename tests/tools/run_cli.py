@@ -229,6 +229,11 @@ def test_limits():
             expect(done.returncode == RAN, "limits that hold", done)
             for option in ("seconds=-1", "seconds=x", "nodes=0", "memory=1Q", "memory="):
                 fails(USAGE, "--limit-", command=[*command, "--limit-" + option])
+        large = os.path.getsize(c.model) + 4096
+        np.save(c.path("x.npy"), np.zeros(large, np.float32))
+        for command in (INTERPRET, [OPT, "--run"]):  # files of values have limits too
+            fails(BAD_FILE, "x.npy", f"more than {large} bytes of files", "--limit-file-bytes",
+                  command=[*command, c.model, "--input", "x=" + c.path("x.npy"), "--limit-file-bytes", str(large)])
 
 
 # ---- names ----

@@ -9,6 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+uir_status opt_create_context(const opt_options *options, uir_context **out_context) {
+    UIR_TRY(uir_context_create(NULL, out_context));
+    return uir_context_set_value_limits(*out_context, &options->limits);
+}
+
 void opt_report_context(uir_context *context) {
     for (size_t i = 0; i < uir_context_message_count(context); i++)
         fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(context, i));

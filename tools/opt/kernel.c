@@ -401,7 +401,7 @@ static uir_status run_one(const opt_options *options, const uir_igraph *igraph, 
     run_state s = {
         .options = options, .igraph = igraph, .diagnostics = diagnostics, .allocator = uir_allocator_system()};
     uir_context *context = NULL;
-    uir_status status = uir_context_create(NULL, &context);
+    uir_status status = opt_create_context(options, &context);
     if (status == UIR_STATUS_OK) status = run_in(&s, context);
     free_state(&s);
     uir_context_destroy(context);

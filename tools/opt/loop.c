@@ -190,7 +190,7 @@ uir_status opt_run_function(const opt_options *options, const uir_loop_function 
     r.arguments = calloc((size_t)function->tensors.count + 1, sizeof *r.arguments);
     uir_status status = UIR_STATUS_OUT_OF_MEMORY;
     if (data && r.sizes && r.values && r.known && r.inputs && r.arguments)
-        status = uir_context_create(NULL, &r.context);
+        status = opt_create_context(options, &r.context);
     if (status == UIR_STATUS_OK) status = run_in(&r, data);
     for (uint32_t i = 0; r.arguments && i < function->tensors.count; i++) uir_tensor_release(r.arguments[i]);
     for (uint32_t i = 0; r.inputs && i < function->tensors.count; i++) uir_value_destroy(r.inputs[i]);

@@ -101,6 +101,8 @@ uir_status opt_run_function(const opt_options *options, const uir_loop_function 
                             uir_diagnostics *diagnostics);
 
 /* ---- data (data.c) ---- */
+/* For values that are read and made: within the limits of the options. */
+uir_status opt_create_context(const opt_options *options, uir_context **out_context);
 void opt_report_context(uir_context *context); /* prints and clears its messages */
 /* "FOLDER/WORD_INDEX.pb", or .npy; false when there is neither. */
 bool opt_find_file(const char *folder, const char *word, uint32_t index, char *out_path, size_t capacity);

@@ -307,7 +307,7 @@ static uir_status run_in(value_run *r) {
 uir_status opt_run_values(const opt_options *options, const opt_program *program, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics) {
     value_run r = {.options = options, .program = program, .allocator = allocator, .diagnostics = diagnostics};
-    uir_status status = uir_context_create(NULL, &r.context);
+    uir_status status = opt_create_context(options, &r.context);
     if (status == UIR_STATUS_OK) status = run_in(&r);
     uir_launcher_destroy(r.launcher);
     release_all(r.inputs, r.input_count);
