@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 /* ---- the C library's allocator, counted: these stand before it in the process ---- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define KEEPS_ITS_ALLOCATOR 1
+#endif
+#endif
+#if defined(KEEPS_ITS_ALLOCATOR) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define COUNTED 0
 static uint64_t allocations;
 #else
