@@ -24,6 +24,7 @@
 #define MEMO_SIZE     (1u << 14)
 #define EFFORT_LIMIT  UINT64_C(1500000000)
 #define MEMORY_LIMIT  ((size_t)256 << 20)
+#define EFFORT_STEP   64 /* of a step of work */
 #define TOLERANCE     1e-9
 
 __extension__ typedef __int128 wide;
@@ -640,6 +641,10 @@ static bool find_split(uir_terms *t, uir_term *out_one, uir_term *out_other) {
 void uir_term_spend(uir_terms *t, uint64_t effort) {
     t->effort += effort;
     if (t->effort > EFFORT_LIMIT || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
+    uint64_t steps = (t->effort - t->told) / EFFORT_STEP;
+    t->told += steps * EFFORT_STEP;
+    if (uir_arena_spend(t->arena, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX) != UIR_STATUS_OK)
+        t->failed = t->exhausted = true; /* it is to stop */
 }
 
 static struct uir_proof_memo *find_memo(uir_terms *t, uir_term goal, uint64_t *out_key) {

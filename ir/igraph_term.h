@@ -64,6 +64,7 @@ typedef struct uir_terms {
         bool proved;
     } * memo;
     uint64_t effort;        /* spent so far: a kernel that needs too much is rejected */
+    uint64_t told;          /* of it what the arena's budget knows of */
     bool exhausted, failed; /* effort is spent; memory is */
     struct uir_prover_room *room;
 } uir_terms;
