@@ -44,7 +44,7 @@ typedef struct operand {
     char immediate[8];
     uint32_t size;
     const vm_view *view;
-    const char *copy;             /* of the whole slice, when it overlaps the result elsewhere */
+    char *copy;                   /* of the whole slice, when it overlaps the result elsewhere */
     int64_t strides[VM_MAX_RANK]; /* in rows, per dim of the result but the last: 0 where it broadcasts */
     bool repeats, single;         /* last dim: block, or one element for all */
 } operand;
@@ -123,7 +123,7 @@ static uir_status bind_operands(vm_machine *machine, const vm_instruction *in, c
         UIR_TRY(uir_vm_view_bind(machine, in->slices[slice++], &o->view));
         o->size = o->view->size;
         UIR_TRY(align_operand(machine, result, o));
-        if (uir_vm_overlap(o->view, result)) UIR_TRY_ALLOCATE(o->copy, uir_vm_view_copy(machine, o->view));
+        if (uir_vm_overlap(o->view, result)) UIR_TRY(uir_vm_view_copy(machine, o->view, &o->copy));
     }
     return UIR_STATUS_OK;
 }
@@ -348,9 +348,11 @@ uir_status uir_vm_move(vm_machine *machine, const vm_instruction *in, const uir_
     }
     bool alike = vm_view_columns(from) == columns && to->total == from->total;
     if (to->total != from->total || alike || to->total == 0) return uir_vm_elementwise(machine, in, row);
-    const char *copy = uir_vm_view_copy(machine, from);
-    if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
-    for (int64_t r = 0; r < uir_vm_view_rows(to); r++)
+    char *copy;
+    UIR_TRY(uir_vm_view_copy(machine, from, &copy));
+    for (int64_t r = 0, rows = uir_vm_view_rows(to); r < rows; r++) {
+        if (r % VM_CHUNK == 0 && vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         uir_vm_view_commit(to, r, 0, columns, copy + (size_t)(r * columns) * to->size);
+    }
     return UIR_STATUS_OK;
 }

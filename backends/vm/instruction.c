@@ -152,13 +152,13 @@ static uir_status check_lines(vm_machine *machine, const vm_view *lines, const v
 
 static uir_status reduce(vm_machine *machine, const vm_instruction *in) {
     const vm_view *to, *from;
-    const char *copy = NULL;
+    char *copy = NULL;
     UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &to));
     UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &from));
     UIR_TRY(check_lines(machine, to, from, in->axis));
     UIR_TRY(uir_vm_count(machine, (uint64_t)from->total / 16 + (uint64_t)to->total));
     if (to->pointer == from->pointer && (uir_vm_overlap(to, from) || uir_vm_same_place(to, from)) && from->total)
-        UIR_TRY_ALLOCATE(copy, uir_vm_view_copy(machine, from));
+        UIR_TRY(uir_vm_view_copy(machine, from, &copy));
     if (in->axis != UIR_IAXIS_COL) return reduce_rows(machine, in, to, from, copy);
     if (vm_view_columns(from) != vm_view_columns(to) && to->total)
         return uir_vm_fail(machine, "a column reduction keeps its columns");
@@ -177,8 +177,8 @@ static uir_status scan(vm_machine *machine, const vm_instruction *in) {
         return uir_vm_fail(machine, "a scan runs along rows into as many elements");
     UIR_TRY(uir_vm_count(machine, (uint64_t)from->total));
     int64_t columns = vm_view_columns(from), rows = columns ? from->total / columns : 0;
-    const char *copy = NULL;
-    if (uir_vm_overlap(to, from)) UIR_TRY_ALLOCATE(copy, uir_vm_view_copy(machine, from));
+    char *copy = NULL;
+    if (uir_vm_overlap(to, from)) UIR_TRY(uir_vm_view_copy(machine, from, &copy));
     for (int64_t r = 0; r < rows; r++) {
         char sum[8];
         read_element(carry, r, sum);

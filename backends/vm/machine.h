@@ -118,8 +118,8 @@ static inline int64_t vm_view_columns(const vm_view *view) {
 /* How many of a dim's indices are inside. */
 int64_t uir_vm_dim_inside(const vm_dim *dim);
 int64_t uir_vm_view_rows(const vm_view *view);
-/* A copy of the whole slice, row-major, in the scratch arena; NULL when memory is exhausted. */
-char *uir_vm_view_copy(vm_machine *machine, const vm_view *view);
+/* A copy of the whole slice, row-major, in the scratch arena. */
+uir_status uir_vm_view_copy(vm_machine *machine, const vm_view *view, char **out_copy);
 
 /* `count` elements whose places are `step` bytes apart, from or to contiguous ones. */
 void uir_vm_gather(char *to, const char *from, ptrdiff_t step, int64_t count, uint32_t size);

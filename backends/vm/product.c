@@ -53,7 +53,7 @@ static uir_status bind_matrix(vm_machine *machine, uint32_t slice, uir_dtype com
 /* Row-major, of the product's dtype. */
 static uir_status copy_matrix(vm_machine *machine, uir_dtype compute, matrix *m) {
     const vm_view *v = m->view;
-    UIR_TRY_ALLOCATE(m->data, uir_vm_view_copy(machine, v));
+    UIR_TRY(uir_vm_view_copy(machine, v, &m->data));
     m->leading = m->column->count;
     m->step = 1;
     m->along = NULL;
@@ -64,8 +64,8 @@ static uir_status copy_matrix(vm_machine *machine, uir_dtype compute, matrix *m)
     return uir_dtype_convert(v->dtype, copy, compute, m->data, (uint64_t)v->total, UIR_ROUND_NEAREST_EVEN);
 }
 
-/* Steps of k between looks at whether the run was cancelled. */
-enum { MAX_DEPTH = 1 << 16 };
+/* Between looks at whether the run was cancelled: steps of k, columns, and products of one element by another. */
+enum { MAX_DEPTH = 1 << 12, MAX_COLUMNS = 1 << 14, MIN_ROWS = 8, MAX_PRODUCTS = 1 << 28 };
 
 /* How many columns from `start` on follow each other. */
 static int64_t stretch(const int64_t *along, int64_t start, int64_t count) {
@@ -94,12 +94,17 @@ uir_status uir_vm_mma(vm_machine *machine, const vm_instruction *in) {
     size_t size = uir_dtype_bits(dtype) / 8;
     for (int64_t start = 0; start < k; start += MAX_DEPTH) {
         int64_t depth = k - start < MAX_DEPTH ? k - start : MAX_DEPTH;
-        const char *rows = a.data + start * a.step * (int64_t)size;
-        if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         for (int64_t j = 0; j < n;) {
-            int64_t columns = b.along ? stretch(b.along, j, n) : n;
-            const char *from = b.data + (start * b.leading + (b.along ? b.along[j] : 0)) * (int64_t)size;
-            routine(c.data + (size_t)j * size, c.leading, rows, a.leading, a.step, from, b.leading, m, columns, depth);
+            int64_t end = n - j < MAX_COLUMNS ? n : j + MAX_COLUMNS;
+            int64_t columns = b.along ? stretch(b.along, j, end) : end - j;
+            const char *from = b.data + (start * b.leading + (b.along ? b.along[j] : j)) * (int64_t)size;
+            int64_t most = MAX_PRODUCTS / (columns * depth) > MIN_ROWS ? MAX_PRODUCTS / (columns * depth) : MIN_ROWS;
+            for (int64_t i = 0; i < m; i += most) {
+                if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
+                routine(c.data + (size_t)(i * c.leading + j) * size, c.leading,
+                        a.data + (i * a.leading + start * a.step) * (int64_t)size, a.leading, a.step, from, b.leading,
+                        m - i < most ? m - i : most, columns, depth);
+            }
             j += columns;
         }
     }

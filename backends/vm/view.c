@@ -626,13 +626,17 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
                        dim_step(dim, size), high - low, size);
 }
 
-char *uir_vm_view_copy(vm_machine *machine, const vm_view *view) {
+uir_status uir_vm_view_copy(vm_machine *machine, const vm_view *view, char **out_copy) {
     int64_t columns = vm_view_columns(view), rows = columns ? view->total / columns : 0;
-    char *copy = uir_vm_allocate(machine, (size_t)view->total + 1, view->size);
-    for (int64_t r = 0; copy && r < rows; r++) {
+    char *copy;
+    UIR_TRY(uir_vm_count(machine, (uint64_t)view->total / 16 + (uint64_t)rows));
+    UIR_TRY_ALLOCATE(copy, uir_vm_allocate(machine, (size_t)view->total + 1, view->size));
+    for (int64_t r = 0; r < rows; r++) {
         char *to = copy + (size_t)(r * columns) * view->size;
+        if (r % VM_CHUNK == 0 && vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
         const char *from = uir_vm_view_read(view, r, 0, columns, to);
         if (from != to) memcpy(to, from, (size_t)columns * view->size);
     }
-    return copy;
+    *out_copy = copy;
+    return UIR_STATUS_OK;
 }

@@ -521,10 +521,48 @@ static void test_cancelled_within(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* A slice that overlaps what is written is copied first: its thousand rows are steps as those of the sum are. */
+static void test_copies_are_steps(void **state) {
+    static const char text[] = "igraph @copies on cpu {\n  ptr %y : dram f32 [1] out 0\n  ptr %a : sram f32 [1025, 2]\n"
+                               "  phase {\n    fill.f32 %a, 0\n"
+                               "    binary.add.f32 %a[0:1024, 0:1], %a[0:1024, 0:1], %a[1:1024, 0:1]\n  }\n}\n";
+    static const struct {
+        uint64_t limit;
+        uir_status status;
+    } cases[] = {{4000, UIR_STATUS_OK}, {2800, UIR_STATUS_LIMIT}};
+    harness h;
+    uir_text bytes;
+    uir_igraph *igraph = NULL;
+    uir_vm_kernel *vm = NULL;
+    float y[1] = {0};
+    void *pointers[] = {y};
+    const size_t sizes[] = {sizeof y};
+    (void)state;
+    harness_init(&h, 1);
+    uir_text_init(&bytes, &h.allocator);
+    uir_status parsed = uir_igraph_parse(&h.allocator, uir_pipeline_devices_get(h.devices), text, strlen(text),
+                                         "copies", &h.diagnostics, &igraph);
+    if (parsed != UIR_STATUS_OK) harness_say(&h, "copies");
+    assert_int_equal(parsed, UIR_STATUS_OK);
+    assert_int_equal(uir_vm_encode(igraph, &h.diagnostics, &bytes), UIR_STATUS_OK);
+    assert_int_equal(uir_vm_load(&h.allocator, bytes.data, bytes.length, &h.diagnostics, &vm), UIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_kernel_arguments arguments = {NULL, NULL, pointers};
+        uir_vm_options options = {.step_limit = cases[i].limit};
+        assert_int_equal(uir_vm_run(vm, &arguments, sizes, &options, &h.diagnostics), cases[i].status);
+        uir_diagnostics_clear(&h.diagnostics);
+    }
+    uir_vm_destroy(vm);
+    uir_igraph_destroy(igraph);
+    uir_text_deinit(&bytes);
+    harness_deinit(&h);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_envelope), cmocka_unit_test(test_tables), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_memory), cmocka_unit_test(test_cancelled_within),
+        cmocka_unit_test(test_envelope),         cmocka_unit_test(test_tables), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_limits),           cmocka_unit_test(test_memory), cmocka_unit_test(test_cancelled_within),
+        cmocka_unit_test(test_copies_are_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
