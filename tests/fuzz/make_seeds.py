@@ -220,7 +220,8 @@ def add_picture(seeds):
 def add_graph(seeds):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "ir", "graph", "cases", "*.txt"))):
         for case in re.split(r"^# case: .*\n", read(path).decode(), flags=re.M)[1:]:
-            seeds.add("".join(line + "\n" for line in case.split("\n# expect")[0].splitlines() if line[:2] != "# "))
+            lines = [line for line in case.split("\n# expect")[0].splitlines() if line[:2] != "# "]
+            seeds.add("\n".join(["module opset 1", *lines, ""]))
     for number, path in enumerate(models(every=9)):
         for name in (("primitives", "onnx"), ("fusion",))[number % 2]:
             text = stage(path, name)
@@ -311,9 +312,10 @@ def add_igraph(seeds):
             if len(text) <= (MOST_BROKEN if "broken" in path else MOST_KERNEL):  # a fault is found soon
                 seeds.add(text)
     for path in models(every=29):
-        for text in items(stage(path, "igraph"), "igraph"):
-            if len(text) <= MOST_KERNEL:
-                seeds.add(text)
+        for name in ("igraph", "runs"):
+            for text in items(stage(path, name), "igraph"):
+                if len(text) <= MOST_KERNEL:
+                    seeds.add(text)
 
 
 def add_package(seeds):

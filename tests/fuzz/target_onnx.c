@@ -1,7 +1,8 @@
 /* ONNX files: reading, decomposition, clean-up, as `uir-run --can-run` does; from memory and from files, with and
  * without a folder of external data. */
-#include "api/internal.h"
+#include "api/compiled.h"
 #include "frontend/folders.h"
+#include "frontend/frontend.h"
 #include "tests/fuzz/target.h"
 
 #include <errno.h>
@@ -86,6 +87,17 @@ static void require_same_file(const uint8_t *data, size_t size) {
     close(directory);
 }
 
+/* The files that a model has read are there, and as they were. */
+static void require_same_files(fuzz_case *c, const uir_module *module) {
+    uir_onnx_file file;
+    uint32_t count = 0;
+    while (uir_onnx_get_file(module, count, &file)) {
+        fuzz_require(file.name && (file.data || !file.size), "a file of the model has no name or no bytes");
+        count++;
+    }
+    fuzz_require(uir_onnx_check_files(module, &c->diagnostics) == UIR_STATUS_OK, "files have changed");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_case c;
     uir_context *context;
@@ -110,6 +122,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                          uir_context_message_count(context) > 0,
                      "a failure without a message");
         fuzz_count(model != NULL);
+        if (model && uir_model_get_source(model)->module) /* one that is described alone has none */
+            require_same_files(&c, uir_model_get_source(model)->module);
         uir_model_destroy(model);
         uir_context_destroy(context);
     }
