@@ -2,7 +2,10 @@
  * (reading one number is cheaper than reading many copies) but counts as a constant for what reads it.
  *
  * A constant that is much larger than what it came from (a scalar broadcast to a feature map) is not made: it would
- * cost memory and reading it costs more than making it. */
+ * cost memory and reading it costs more than making it.
+ *
+ * Results without elements are constants whatever they are computed from: a loop that gives nothing has no work, however
+ * often it turns. */
 #include "decompose/cleanup.h"
 #include "decompose/evaluate.h"
 
@@ -48,6 +51,26 @@ static uir_status tensor_of_elements(const uir_module *module, const uir_value_i
     return UIR_STATUS_OK;
 }
 
+/* Whether no result of the node has an element, for all sizes. */
+static bool gives_nothing(const uir_module *module, const uir_node_info *node) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uir_type *type = uir_value_type(module, node->outputs[i]);
+        uint64_t count;
+        if (type->kind != UIR_VALUE_TENSOR || !uir_type_element_count(module, type, &count) || count) return false;
+    }
+    return node->output_count > 0;
+}
+
+static uir_status make_nothing(const uir_module *module, const uir_node_info *node, uir_tensor **outputs) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uir_type *type = uir_value_type(module, node->outputs[i]);
+        int64_t shape[UIR_MAX_RANK];
+        for (uint32_t d = 0; d < type->rank; d++) uir_dim_is_const(module->dims, type->dims[d], &shape[d]);
+        UIR_TRY(uir_tensor_create(module->allocator, type->dtype, type->rank, shape, &outputs[i]));
+    }
+    return UIR_STATUS_OK;
+}
+
 static bool grows(const uir_module *module, const uir_node_info *node) {
     uint64_t from, to;
     return !uir_type_element_count(module, uir_value_type(module, node->inputs[0]), &from) ||
@@ -71,6 +94,7 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     if (node->output_count == 1 && known_elements(module, uir_value_info_get(module, node->outputs[0])))
         return tensor_of_elements(module, uir_value_info_get(module, node->outputs[0]), &outputs[0]);
     if (!node->output_count || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
+    if (gives_nothing(module, node)) return make_nothing(module, node, outputs);
     if (node->op == UIR_OP_BROADCAST && grows(module, node)) return UIR_STATUS_OK;
     uir_tensor **inputs, **made;
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *inputs));

@@ -587,6 +587,12 @@ uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datu
     return status;
 }
 
+bool uir_interpreter_find_shape(uir_call *call, const uir_type *type, int64_t *out_shape) {
+    for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
+        if (!evaluate(call->interpreter, type->dims[d], &out_shape[d]) || out_shape[d] < 0) return false;
+    return type->rank_known;
+}
+
 void uir_interpreter_guess_shape(uir_call *call, const uir_type *type, int64_t *out_shape) {
     for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
         if (!evaluate(call->interpreter, type->dims[d], &out_shape[d]) || out_shape[d] < 0) out_shape[d] = 0;

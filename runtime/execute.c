@@ -293,6 +293,40 @@ static uir_status give_results(loop_run *l) {
     return uir_rt_finish_outputs(r, l->step);
 }
 
+/* The shape of what a loop gives, where it is known before. */
+static bool find_shape(const uir_runtime *r, uint32_t tensor, int64_t *out_shape) {
+    uir_plan_list extents = r->plan->tensors[tensor].extents;
+    for (uint32_t d = 0; d < extents.count; d++) {
+        if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, extents, d), r->values, r->bound, &out_shape[d]) ||
+            out_shape[d] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether no result has an element, however often the loop turns: then it does not. */
+static bool gives_nothing(const loop_run *l) {
+    for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
+        uint32_t tensor = output_of(l->r, l->step, i);
+        int64_t shape[UIR_PLAN_MAX_RANK];
+        uint64_t count;
+        if (!find_shape(l->r, tensor, shape) || !uir_shape_element_count(shape, uir_rt_rank(l->r, tensor), &count) ||
+            count)
+            return false;
+    }
+    return l->carried + l->scanned > 0;
+}
+
+static uir_status give_nothing(loop_run *l) {
+    for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
+        int64_t shape[UIR_PLAN_MAX_RANK];
+        char *data;
+        (void)find_shape(l->r, output_of(l->r, l->step, i), shape);
+        UIR_TRY(uir_rt_give_output(l->r, l->step, i, shape, &data));
+    }
+    return uir_rt_finish_outputs(l->r, l->step);
+}
+
 static uir_status run_loop(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     loop_run l = {.r = r,
@@ -304,6 +338,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     int64_t trips = INT64_MAX;
     char *data;
     l.scanned = s->outputs.count - l.carried;
+    if (gives_nothing(&l)) return give_nothing(&l);
     l.state->condition = 1;
     l.state->iteration = 0;
     for (uint32_t i = 0; i < 2; i++) {

@@ -26,6 +26,7 @@ COMPILED = {"Softmax", "CumSum", "Concat", "Transpose", "MatMul"}  # the others'
 N = None  # the free axis
 node = helper.make_node
 THREE = [(N, 0, 3), (0, N, 3), (3, N, 0), (0, 3, N), (N, 3, 0), (3, 0, N)]
+SHAPES = {"LSTM": [(N, 0, 3), (N, 3, 0)]}  # of a long batch the state is as long, and memory ends
 
 
 def integers(*values):
@@ -68,6 +69,8 @@ MAKERS = {
     "ScatterElements": lambda axis: ([node("Cast", ["x"], ["i"], to=TensorProto.INT64),
                                       node("ScatterElements", ["x", "i", "x"], ["y"], axis=axis)], {}),
     "MatMul": lambda axis: ([node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])], {}),
+    "LSTM": lambda axis: ([node("LSTM", ["x", "w", "v"], ["y"], hidden_size=2)],
+                          {"w": zeros(1, 8, 3), "v": zeros(1, 8, 2)}),
     "several": lambda axis: ([node("Relu", ["x"], ["r"]), node("Softmax", ["r"], ["s"], axis=axis),
                               node("Add", ["s", "x"], ["y"])], {}),
 }
@@ -94,7 +97,7 @@ def check(name, axis):
     output = helper.make_empty_tensor_value_info("y")
     with tempfile.TemporaryDirectory() as folder:
         path = save(make_model(nodes, [value("x", ["a", "b", "c"])], [output], kept), os.path.join(folder, "m.onnx"))
-        for shape in THREE:
+        for shape in SHAPES.get(name, THREE):
             short, long = ([size if d is N else d for d in shape] for size in (SHORT, LONG))
             code, empty = shape_of("interpreter", path, short)
             if code == RAN and np.prod(empty):
