@@ -417,15 +417,15 @@ static uir_status run_hooked(uir_call *call, bool *out_ran) {
 }
 
 /* No elements, no work: results without elements are made, whatever the extents of operands are, and nothing is
- * computed. Not where what runs is more than its results: control flow, checks, dims that data tell, a group's nodes
- * with the sizes that each demands. */
+ * computed; loops do not turn. Not where what runs is more than its results: branches, checks, dims that data tell, a
+ * group's nodes with the sizes that each demands. */
 static uir_status give_nothing(uir_call *call, bool *out_ran) {
     int64_t shape[UIR_MAX_RANK];
     uint64_t elements;
     *out_ran = false;
-    if (!call->node->output_count || call->node->op == UIR_OP_GROUP ||
-        uir_op_get_row(call->node->op)->traits & UIR_TRAIT_EFFECT)
-        return UIR_STATUS_OK;
+    uir_op op = call->node->op;
+    bool more = op == UIR_OP_GROUP || (uir_op_get_row(op)->traits & UIR_TRAIT_EFFECT && op != UIR_OP_LOOP);
+    if (!call->node->output_count || more) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < call->node->output_count; i++) {
         if (!is_wanted(call, i)) continue;
         if (!find_result(call, i, shape)) return UIR_STATUS_OK;
@@ -585,12 +585,6 @@ uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datu
     clear_graph(interpreter, graph);
     unbind_to(interpreter, mark);
     return status;
-}
-
-bool uir_interpreter_find_shape(uir_call *call, const uir_type *type, int64_t *out_shape) {
-    for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
-        if (!evaluate(call->interpreter, type->dims[d], &out_shape[d]) || out_shape[d] < 0) return false;
-    return type->rank_known;
 }
 
 void uir_interpreter_guess_shape(uir_call *call, const uir_type *type, int64_t *out_shape) {

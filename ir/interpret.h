@@ -134,9 +134,7 @@ uir_status uir_interpreter_bind_inputs(uir_interpreter *interpreter, uir_datum *
 /* ---- for control flow ---- */
 /* Runs a body: binds its inputs (references are taken over), runs it, gives out its outputs. */
 uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datum **inputs, uir_datum **out_outputs);
-/* Evaluates the dims of a type; false when not all of them are bound, or the rank is not known. */
-bool uir_interpreter_find_shape(uir_call *call, const uir_type *type, int64_t *out_shape);
-/* The same as far as they are bound; others become 0. */
+/* Evaluates the dims of a type as far as they are bound; others become 0. */
 void uir_interpreter_guess_shape(uir_call *call, const uir_type *type, int64_t *out_shape);
 /* Binds a symbol to what a node has learned. */
 uir_status uir_interpreter_bind(uir_call *call, uir_symbol symbol, int64_t value);

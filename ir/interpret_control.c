@@ -127,32 +127,7 @@ static uir_status stack_rows(uir_call *call, loop_state *loop, uint32_t index) {
     return status == UIR_STATUS_OK ? closed : status;
 }
 
-/* Whether no result has an element, however often the loop turns: then it does not. */
-static bool gives_nothing(uir_call *call) {
-    for (uint32_t i = 0; i < call->node->output_count; i++) {
-        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
-        int64_t shape[UIR_MAX_RANK];
-        uint64_t count;
-        if (type->kind != UIR_VALUE_TENSOR || !type->dtype || !uir_interpreter_find_shape(call, type, shape) ||
-            !uir_shape_element_count(shape, type->rank, &count) || count)
-            return false;
-    }
-    return call->node->output_count > 0;
-}
-
-static uir_status give_nothing(uir_call *call) {
-    for (uint32_t i = 0; i < call->node->output_count; i++) {
-        const uir_type *type = uir_value_type(call->module, call->node->outputs[i]);
-        int64_t shape[UIR_MAX_RANK];
-        uir_tensor *result;
-        uir_interpreter_guess_shape(call, type, shape);
-        UIR_TRY(uir_call_create(call, i, type->dtype, type->rank, shape, &result));
-    }
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_interpret_loop(uir_call *call) {
-    if (gives_nothing(call)) return give_nothing(call);
     loop_state loop;
     int64_t trips = uir_call_scalar(call, 0, INT64_MAX);
     bool condition = uir_call_scalar(call, 1, 1) != 0;
