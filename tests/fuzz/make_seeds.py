@@ -118,10 +118,27 @@ def add_onnx(seeds):
         for key in ("a", "b", "a"):
             model.metadata_props.add(key=key, value="v")
         seeds.add(model.SerializeToString())
+    for shape in (["N", "N+1", "2*N-1", "M%2", "(N+1)/2"], [1] * 40, [-1, -7], [None, "N", "N"], ["04/335", "'a b'", ""]):
+        graph = onnx.parser.parse_graph("g (float[N, M] x) => (float y) { y = Identity (x) }")
+        graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, shape))
+        graph.input.append(helper.make_tensor_value_info("z", 1, shape))
+        seeds.add(helper.make_model(graph).SerializeToString())
+    seeds.add(nested(60))
     for location in LOCATIONS:
         seeds.add(location)  # the target takes short inputs for paths too
     for data in external_models():
         seeds.add(data)
+
+
+def nested(levels):
+    """A model whose last type holds another, and so on; written as bytes, since onnx reads no such depth either."""
+    body = b""
+    for tag in [0x0a, 0x22] * levels + [0x12, 0x5a, 0x3a]:  # elem_type in sequence_type, type of an input of the graph
+        length, size = len(body), b""
+        while length > 127:
+            size, length = size + bytes([length & 127 | 128]), length >> 7
+        body = bytes([tag]) + size + bytes([length]) + body
+    return body
 
 
 def sparse_tensors():
