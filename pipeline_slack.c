@@ -217,23 +217,16 @@ static bool agree(const pass *p, const slot *s, uint32_t kernel, uir_igraph *g, 
     return true;
 }
 
-/* The kernel read again from its text, so that its symbols are in the order in which a reader declares them. */
+/* A copy whose symbols are in the order in which a reader declares them, verified. */
 static uir_status copy_igraph(pass *p, const uir_igraph *from, uir_igraph **out) {
-    uir_text text;
     uir_diagnostics said;
-    uir_text_init(&text, &p->middle->allocator);
     uir_diagnostics_init(&said, &p->middle->allocator);
-    uir_igraph_print(from, &text);
-    uir_status status = uir_text_status(&text);
-    const uir_device_list devices = {&p->middle->device, 1};
-    if (status == UIR_STATUS_OK)
-        status = uir_igraph_parse(&p->middle->allocator, &devices, text.data, text.length, NULL, &said, out);
+    uir_status status = uir_igraph_clone(from, &p->middle->allocator, out);
     if (status == UIR_STATUS_OK) {
         status = uir_igraph_verify(*out, &said);
         if (status != UIR_STATUS_OK) uir_igraph_destroy(*out);
     }
     uir_diagnostics_deinit(&said);
-    uir_text_deinit(&text);
     return status;
 }
 

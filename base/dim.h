@@ -137,6 +137,9 @@ typedef struct uir_dim_replacement {
     uir_dim by; /* NONE = keep */
 } uir_dim_replacement;
 uir_dim uir_dim_replace(uir_dims *dims, uir_dim dim, const uir_dim_replacement *replacements, uint32_t count);
+/* The expression made again in another context, over what stands there for its symbols (`replacements[symbol.id]`; NONE
+ * where one that occurs has nothing to stand for it). */
+uir_dim uir_dim_copy(const uir_dims *from, uir_dim dim, uir_dims *to, const uir_dim *replacements, uint32_t count);
 /* Calls back for every distinct symbol in the expression. */
 void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void *user, uir_symbol symbol), void *user);
 bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol);

@@ -178,7 +178,8 @@ int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers) {
 /* ---- substitution ------------------------------------------------------------------------------------------------ */
 
 typedef struct substitution {
-    uir_dims *dims;
+    const uir_dims *from;
+    uir_dims *dims; /* of the results */
     const uir_dim *by_symbol; /* one of the two; the other is NULL */
     const uir_dim_replacement *listed;
     uint32_t count;
@@ -219,11 +220,12 @@ static uir_dim replacement_of(const substitution *s, uint32_t symbol) {
 }
 
 static uir_dim substitute(substitution *s, uir_dim dim) {
-    const dim_node *node = dim_at(s->dims, dim);
-    bool touched = false;
+    const dim_node *node = dim_at(s->from, dim);
+    bool touched = s->from != s->dims;
     for (uint32_t i = 0; i < node->symbol_count && !touched; i++) touched = replacement_of(s, node->symbols[i]).id != 0;
     if (!touched) return dim;
     if (node->node.kind == UIR_DIM_SYMBOL) return replacement_of(s, (uint32_t)node->node.value);
+    if (node->node.kind == UIR_DIM_CONST) return uir_dim_const(s->dims, node->node.value);
     uint32_t slot = dim.id % MEMO_SIZE;
     if (s->memo_ids[slot] == dim.id) return s->memo_results[slot];
     uir_arena_mark mark = uir_arena_get_mark(&s->dims->scratch);
@@ -243,12 +245,18 @@ static uir_dim substitute(substitution *s, uir_dim dim) {
 
 uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count) {
     if (!dim.id) return UIR_DIM_NONE;
-    substitution s = {.dims = dims, .by_symbol = replacements, .count = count};
+    substitution s = {.from = dims, .dims = dims, .by_symbol = replacements, .count = count};
     return replacements ? substitute(&s, dim) : dim;
+}
+
+uir_dim uir_dim_copy(const uir_dims *from, uir_dim dim, uir_dims *to, const uir_dim *replacements, uint32_t count) {
+    if (!dim.id) return UIR_DIM_NONE;
+    substitution s = {.from = from, .dims = to, .by_symbol = replacements, .count = replacements ? count : 0};
+    return substitute(&s, dim);
 }
 
 uir_dim uir_dim_replace(uir_dims *dims, uir_dim dim, const uir_dim_replacement *replacements, uint32_t count) {
     if (!dim.id) return UIR_DIM_NONE;
-    substitution s = {.dims = dims, .listed = replacements, .count = count};
+    substitution s = {.from = dims, .dims = dims, .listed = replacements, .count = count};
     return count ? substitute(&s, dim) : dim;
 }

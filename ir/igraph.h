@@ -193,6 +193,9 @@ uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_devic
 uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph);
 void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
+/* The same kernel with its symbols in the order in which a reader of its text meets them; one that nothing uses is left
+ * out. INTERNAL where a symbol is used in a place where it is not known. */
+uir_status uir_igraph_clone(const uir_igraph *igraph, const uir_allocator *allocator, uir_igraph **out_igraph);
 
 /* ---- building ---- */
 /* Adds a symbol to the kernel and to its dims. `facts` NULL: those of the kind and of `definition` (an axis has its extent as

@@ -190,6 +190,9 @@ uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size
 uir_status uir_loop_parse_part(const uir_allocator *allocator, const char *text, size_t length, uint32_t line,
                                const char *file, uir_diagnostics *diagnostics, uir_loop_function **out_function);
 void uir_loop_print(const uir_loop_function *function, uir_text *text);
+/* The same function with what its top list reaches, its symbols in the order in which a reader of its text meets them.
+ * INTERNAL where one is used in a place where it is not known. */
+uir_status uir_loop_clone(const uir_loop_function *function, uir_loop_function **out_function);
 
 /* The words of uir_index_mode: "clamp". */
 const char *uir_loop_mode_word(uir_index_mode mode);

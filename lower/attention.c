@@ -474,7 +474,7 @@ uir_status uir_attention_schedule(const uir_loop_function *function, const uir_d
                                   uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_arena arena;
     uir_loop_function *f;
-    UIR_TRY(uir_loop_copy(function, diagnostics, &f));
+    UIR_TRY(uir_loop_clone(function, &f));
     uir_arena_init(&arena, &function->allocator);
     uir_contraction_plan plan = {.f = f, .device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}};
     uir_contraction_plan other = plan;

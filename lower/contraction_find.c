@@ -75,19 +75,6 @@ bool uir_contraction_is_scheduled(const uir_loop_function *function) {
     return find_mark(function, function->first, UIR_CONTRACTION_MMA);
 }
 
-uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
-                         uir_loop_function **out_function) {
-    uir_text text;
-    uir_text_init(&text, &function->allocator);
-    uir_loop_print(function, &text);
-    uir_status status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK)
-        status =
-            uir_loop_parse(&function->allocator, text.data, text.length, function->file, diagnostics, out_function);
-    uir_text_deinit(&text);
-    return status;
-}
-
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
     return uir_error(c->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "@%s: %s", c->f->name, why);
 }

@@ -41,9 +41,6 @@ typedef struct uir_contraction {
     uint32_t after_count;
 } uir_contraction;
 
-/* A copy by way of the text. */
-uir_status uir_loop_copy(const uir_loop_function *function, uir_diagnostics *diagnostics,
-                         uir_loop_function **out_function);
 uint32_t uir_contraction_count(const uir_loop_function *f);
 /* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
  * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */

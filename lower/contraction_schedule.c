@@ -292,7 +292,7 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     uir_loop_function *f;
     bool never = false;
     UIR_TRY_ALLOCATE(all.plans, uir_arena_allocate_array(arena, all.count + 1, sizeof *all.plans));
-    UIR_TRY(uir_loop_copy(naive, diagnostics, &f));
+    UIR_TRY(uir_loop_clone(naive, &f));
     for (uint32_t i = 0; i < all.count; i++)
         all.plans[i] = (uir_contraction_plan){
             .f = f, .device = device, .steps = steps, .few = few, .products = all.count, .sides = {{.axis = NONE}}};

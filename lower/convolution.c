@@ -350,7 +350,7 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     uir_arena arena;
     uir_convolution v = {.whole = whole, .p = {.device = device, .steps = steps, .products = 1}};
     *out_is = *out_fits = false;
-    UIR_TRY(uir_loop_copy(naive, diagnostics, &v.f));
+    UIR_TRY(uir_loop_clone(naive, &v.f));
     uir_arena_init(&arena, &naive->allocator);
     v.p.f = v.f;
     uir_status status = shape(&v, &arena, out_is, out_fits);

@@ -732,21 +732,10 @@ static bool has_reduction(const uir_loop_function *f) {
     return false;
 }
 
-static uir_status copy_function(const uir_loop_function *f, uir_diagnostics *diagnostics, uir_loop_function **out) {
-    uir_text text;
-    uir_text_init(&text, &f->allocator);
-    uir_loop_print(f, &text);
-    uir_status status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK)
-        status = uir_loop_parse(&f->allocator, text.data, text.length, f->file, diagnostics, out);
-    uir_text_deinit(&text);
-    return status;
-}
-
 static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
                                    uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f = NULL;
-    UIR_TRY(copy_function(naive, diagnostics, &f));
+    UIR_TRY(uir_loop_clone(naive, &f));
     uir_tactic t = {.f = f, .device = device, .reduces = has_reduction(f), .stream = stream};
     uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
