@@ -10,6 +10,11 @@
 #include "ir/device.h"
 #include "ir/iops.h"
 
+/* What one kernel may hold. */
+#define UIR_IGRAPH_MAX_DEPTH 48    /* of blocks in blocks */
+#define UIR_IGRAPH_MAX_ITEMS 16384
+#define UIR_IGRAPH_MAX_ATOMS 16    /* of one condition */
+
 const char *uir_iop_family_name(uir_iop_family family); /* "binary" */
 
 /* ---- symbols: every name an expression may use. Index = uir_symbol.id - first; kept in declaration order ---- */

@@ -7,8 +7,10 @@ typedef struct cloner {
     const uir_igraph *from;
     uir_igraph *to;
     uir_arena *scratch;
-    uir_dim *dims;     /* by symbol of `from`: what stands for it; NONE: not declared yet */
-    uint32_t *symbols; /* likewise: its index in `to` */
+    uir_dim *dims;     /* by symbol of `from`: what stands for it; NONE: it is not known where the walk is */
+    uint32_t *symbols; /* likewise: its index in `to`; UINT32_MAX: not declared yet */
+    uint32_t *known;   /* symbols of the blocks around the walk, innermost last */
+    uint32_t known_count;
     uir_status status; /* the first failure; everything after it does nothing */
 } cloner;
 
@@ -24,10 +26,18 @@ static void declare(cloner *c, uint32_t index) {
     uir_symbol_facts facts = uir_dims_symbol_facts(c->from->dims, s->symbol);
     facts.bound = copy_dim(c, facts.bound);
     uir_dim definition = copy_dim(c, s->definition);
+    if (c->symbols[index] != UINT32_MAX) fail(c, UIR_STATUS_INTERNAL); /* by two places */
     if (c->status != UIR_STATUS_OK) return;
     c->status = uir_igraph_add_symbol(c->to, s->name, strlen(s->name), s->kind, sized ? &facts : NULL, definition,
                                       &c->symbols[index]);
-    if (c->status == UIR_STATUS_OK) c->dims[index] = uir_igraph_symbol_dim(c->to, c->symbols[index]);
+    if (c->status != UIR_STATUS_OK) return;
+    c->dims[index] = uir_igraph_symbol_dim(c->to, c->symbols[index]);
+    if (s->kind != UIR_ISYMBOL_DEVICE) c->known[c->known_count++] = index;
+}
+
+/* What was declared since then is not known any more. */
+static void forget(cloner *c, uint32_t mark) {
+    while (c->known_count > mark) c->dims[c->known[--c->known_count]] = UIR_DIM_NONE;
 }
 
 /* What the device says of itself is declared where it is used first. */
@@ -50,15 +60,16 @@ static uir_dim copy_dim(cloner *c, uir_dim dim) {
     return copy;
 }
 
-static uint32_t copy_symbol(cloner *c, uint32_t index) {
+static uint32_t declare_symbol(cloner *c, uint32_t index) {
     if (index == UINT32_MAX || c->status != UIR_STATUS_OK) return UINT32_MAX;
-    if (!c->dims[index].id) fail(c, UIR_STATUS_INTERNAL);
+    declare(c, index);
     return c->symbols[index];
 }
 
-static uint32_t declare_symbol(cloner *c, uint32_t index) {
-    if (index != UINT32_MAX && c->status == UIR_STATUS_OK) declare(c, index);
-    return copy_symbol(c, index);
+static uint32_t copy_loop(cloner *c, uint32_t index, bool around) {
+    if (index == UINT32_MAX || c->status != UIR_STATUS_OK) return UINT32_MAX;
+    if (c->symbols[index] == UINT32_MAX || (around && !c->dims[index].id)) fail(c, UIR_STATUS_INTERNAL);
+    return c->symbols[index];
 }
 
 static uir_condition copy_condition(cloner *c, uir_condition condition) {
@@ -74,7 +85,7 @@ static uir_iguard copy_guard(cloner *c, const uir_iguard *guard) {
         if (atoms[i].kind == UIR_IATOM_RELATION)
             atoms[i].condition = copy_condition(c, atoms[i].condition);
         else
-            atoms[i].loop = copy_symbol(c, atoms[i].loop);
+            atoms[i].loop = copy_loop(c, atoms[i].loop, true);
     }
     return (uir_iguard){atoms, guard->count};
 }
@@ -131,7 +142,7 @@ static void copy_header(cloner *c) {
 
 /* ---- the tree ---- */
 static void copy_slice(cloner *c, const uir_islice *slice, uir_islice *copy) {
-    uint32_t rank = c->from->pointers.data[slice->pointer].rank;
+    uint32_t rank = c->from->pointers.data[slice->pointer].rank, mark = c->known_count;
     *copy = *slice;
     for (uint32_t a = 0; a < slice->axis_count; a++) {
         copy->axes[a].extent = copy_dim(c, slice->axes[a].extent);
@@ -139,6 +150,7 @@ static void copy_slice(cloner *c, const uir_islice *slice, uir_islice *copy) {
     }
     for (uint32_t d = 0; d < slice->rank; d++) copy->counts[d] = copy_dim(c, slice->counts[d]);
     for (uint32_t d = 0; d < rank; d++) copy->starts[d] = copy_dim(c, slice->starts[d]);
+    forget(c, mark);
 }
 
 static uint32_t copy_instruction(cloner *c, const uir_iinstruction *instruction) {
@@ -181,14 +193,15 @@ static void copy_item(cloner *c, const uir_iitem *item, uir_iitem *copy) {
 }
 
 static uint32_t copy_items(cloner *c, uint32_t first) {
-    uint32_t result = UINT32_MAX, before = UINT32_MAX;
+    uint32_t result = UINT32_MAX, before = UINT32_MAX, mark = c->known_count;
     for (uint32_t at = first; at != UINT32_MAX && c->status == UIR_STATUS_OK; at = c->from->items.data[at].next) {
-        uint32_t id = c->to->items.count;
+        uint32_t id = c->to->items.count, outside = c->known_count;
         uir_iitem copy = c->from->items.data[at];
         copy.next = UINT32_MAX;
         c->status = uir_vector_push(&c->to->arena, &c->to->items, copy);
         if (c->status != UIR_STATUS_OK) break;
         copy_item(c, &c->from->items.data[at], &copy);
+        if (copy.kind == UIR_IITEM_LOOP) forget(c, outside); /* its index is known in it alone */
         c->to->items.data[id] = copy;
         if (before == UINT32_MAX)
             result = id;
@@ -196,19 +209,24 @@ static uint32_t copy_items(cloner *c, uint32_t first) {
             c->to->items.data[before].next = id;
         before = id;
     }
+    forget(c, mark);
     return result;
 }
 
 static void copy_phase(cloner *c, const uir_iphase *phase) {
     uir_iphase copy = *phase;
+    uint32_t mark = c->known_count;
     for (uint32_t i = 0; i < phase->parallel_count; i++) {
         copy.parallel[i].extent = copy_dim(c, phase->parallel[i].extent);
         copy.parallel[i].symbol = declare_symbol(c, phase->parallel[i].symbol);
     }
     for (uint32_t b = 0; b < phase->body_count; b++) {
+        uint32_t outside = c->known_count;
         copy.bodies[b].unit_symbol = declare_symbol(c, phase->bodies[b].unit_symbol);
         copy.bodies[b].first_item = copy_items(c, phase->bodies[b].first_item);
+        forget(c, outside);
     }
+    forget(c, mark);
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->phases, copy);
 }
 
@@ -222,7 +240,7 @@ static void copy_all(cloner *c) {
     for (uint32_t i = 0; i < c->from->phases.count && c->status == UIR_STATUS_OK; i++)
         copy_phase(c, &c->from->phases.data[i]);
     for (uint32_t i = 0; i < c->to->pointers.count && c->status == UIR_STATUS_OK; i++)
-        c->to->pointers.data[i].by_loop = copy_symbol(c, c->to->pointers.data[i].by_loop);
+        c->to->pointers.data[i].by_loop = copy_loop(c, c->to->pointers.data[i].by_loop, false);
 }
 
 uir_status uir_igraph_clone(const uir_igraph *igraph, const uir_allocator *allocator, uir_igraph **out_igraph) {
@@ -233,7 +251,9 @@ uir_status uir_igraph_clone(const uir_igraph *igraph, const uir_allocator *alloc
     uir_arena_init(&scratch, allocator);
     c.dims = uir_arena_allocate_array(&scratch, (size_t)igraph->symbols.count + 1, sizeof *c.dims);
     c.symbols = uir_arena_allocate_array(&scratch, (size_t)igraph->symbols.count + 1, sizeof *c.symbols);
-    if (!c.dims || !c.symbols) fail(&c, UIR_STATUS_OUT_OF_MEMORY);
+    c.known = uir_arena_allocate_array(&scratch, (size_t)igraph->symbols.count + 1, sizeof *c.known);
+    if (!c.dims || !c.symbols || !c.known) fail(&c, UIR_STATUS_OUT_OF_MEMORY);
+    for (uint32_t i = 0; i < igraph->symbols.count && c.symbols; i++) c.symbols[i] = UINT32_MAX;
     if (c.status == UIR_STATUS_OK) copy_all(&c);
     uir_arena_deinit(&scratch);
     if (c.status == UIR_STATUS_OK)

@@ -157,10 +157,11 @@ static uir_status parse_relation(uir_iparser *p, uir_condition *out) {
 }
 
 uir_status uir_iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
-    uir_iatom atoms[16] = {{0}};
+    uir_iatom atoms[UIR_IGRAPH_MAX_ATOMS] = {{0}};
     uint32_t count = 0;
     do {
-        if (count == 16) return uir_tokenizer_error(p->tokens, "a condition has at most 16 parts");
+        if (count == UIR_IGRAPH_MAX_ATOMS)
+            return uir_tokenizer_error(p->tokens, "a condition has at most %d parts", UIR_IGRAPH_MAX_ATOMS);
         uir_iatom *atom = &atoms[count++];
         atom->negated = uir_tokenizer_accept(p->tokens, "not");
         if (at_call(p, "first") || at_call(p, "last"))
@@ -545,11 +546,11 @@ static uir_status parse_items(uir_iparser *p, uint32_t *out_first) {
     uir_igraph *g = p->igraph;
     uint32_t previous = UINT32_MAX, visible = p->visible.count;
     *out_first = UINT32_MAX;
-    if (++p->depth > UIR_IPARSE_MAX_DEPTH)
-        return uir_tokenizer_error(p->tokens, "blocks nest at most %d deep", UIR_IPARSE_MAX_DEPTH);
+    if (++p->depth > UIR_IGRAPH_MAX_DEPTH)
+        return uir_tokenizer_error(p->tokens, "blocks nest at most %d deep", UIR_IGRAPH_MAX_DEPTH);
     while (!uir_tokenizer_is(p->tokens, "}")) {
-        if (g->items.count >= UIR_IPARSE_MAX_ITEMS)
-            return uir_tokenizer_error(p->tokens, "a kernel has at most %d items", UIR_IPARSE_MAX_ITEMS);
+        if (g->items.count >= UIR_IGRAPH_MAX_ITEMS)
+            return uir_tokenizer_error(p->tokens, "a kernel has at most %d items", UIR_IGRAPH_MAX_ITEMS);
         uint32_t at = g->items.count;
         uir_iitem item = {.first_child = UINT32_MAX, .next = UINT32_MAX, .symbol = UINT32_MAX};
         UIR_TRY(uir_vector_push(&g->arena, &g->items, item));

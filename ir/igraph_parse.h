@@ -7,9 +7,6 @@
 
 #include "ir/igraph.h"
 
-#define UIR_IPARSE_MAX_DEPTH 48
-#define UIR_IPARSE_MAX_ITEMS 16384
-
 typedef struct uir_iparser {
     uir_igraph *igraph;
     uir_tokenizer *tokens;

@@ -70,9 +70,9 @@ static uint32_t loop_of(const order *o, uir_dim index, const uir_loop_statement 
     uint32_t found = UIR_LOOP_NONE, hits = 0;
     for (uint32_t i = 0; i < o->block->iter_count; i++) {
         const uir_loop_iter *iter = &o->block->iters[i];
-        if (iter->data || !uir_dim_mentions(o->k->dims, index, iter->symbol)) continue;
+        if (iter->data || !uir_dim_mentions(o->k->f->dims, index, iter->symbol)) continue;
         for (uint32_t l = 0; l < count; l++) {
-            if (!loops[l] || !uir_dim_mentions(o->k->dims, iter->value, loops[l]->symbol)) continue;
+            if (!loops[l] || !uir_dim_mentions(o->k->f->dims, iter->value, loops[l]->symbol)) continue;
             found = l;
             hits++;
         }
@@ -116,14 +116,11 @@ static void set_order(order *o, const uir_loop_access *access, const uir_loop_st
 
 /* `strides`: of the tensor's dims. */
 static void set_strides(uir_kernel *k, uir_kernel_pointer *p, const uir_dim *strides) {
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    for (uint32_t d = 0; d < p->rank; d++)
-        uir_text_append_format(&text, "%s%s", d ? ", " : ":(",
-                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, strides[p->dims[d]]));
-    uir_text_append_string(&text, ")");
-    p->layout = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        p->modes[d][0] = (uir_imode){UIR_DIM_NONE, p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : strides[p->dims[d]]};
+        p->mode_count[d] = 1;
+    }
+    p->strided = true;
 }
 
 /* Strides of a pointer whose dims are not in the tensor's order. */
@@ -141,7 +138,7 @@ static void write_strides(uir_kernel *k, uint32_t tensor) {
     if (rising || k->status != UIR_STATUS_OK) return;
     for (uint32_t d = t->rank; d > 0; d--) {
         strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
     }
     set_strides(k, p, strides);
 }
@@ -189,47 +186,33 @@ static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *a
                         const uir_loop_statement *block) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, PANEL), panel;
+    uir_dim strides[UIR_LOOP_MAX_RANK] = {{0}}, stride = uir_dim_const(k->dims, PANEL), panel;
     bool deep[UIR_LOOP_MAX_RANK] = {false};
     for (uint32_t d = 0; d < t->rank; d++)
         for (uint32_t i = 0; i < block->iter_count; i++)
-            deep[d] |= block->iters[i].reduce && uir_dim_mentions(k->dims, access->indices[d], block->iters[i].symbol);
+            deep[d] |=
+                block->iters[i].reduce && uir_dim_mentions(k->f->dims, access->indices[d], block->iters[i].symbol);
     for (uint32_t d = t->rank; d > 0; d--) {
         if (!deep[d - 1]) continue;
         strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
     }
     panel = stride;
-    uir_dim panels = uir_dim_ceildiv(k->dims, t->extents[column], uir_dim_const(k->dims, PANEL));
+    uir_dim panels = uir_dim_ceildiv(k->dims, p->extents[column], uir_dim_const(k->dims, PANEL));
     stride = uir_dim_mul(k->dims, stride, panels);
     for (uint32_t d = t->rank; d > 0; d--) {
         if (deep[d - 1] || (int32_t)d - 1 == column) continue;
         strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
     }
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
+    set_strides(k, p, strides);
+    p->split = true;
     for (uint32_t d = 0; d < p->rank; d++) {
-        uir_text_append_string(&text, d ? ", " : ":(");
-        if (p->dims[d] < 0)
-            uir_text_append_string(&text, "1");
-        else if (p->dims[d] == column)
-            uir_text_append_format(&text, "(%d, %s)", PANEL, uir_kernel_print_dim(k, panels));
-        else
-            uir_text_append_string(&text, uir_kernel_print_dim(k, t->extents[p->dims[d]]));
+        if (p->dims[d] != column) continue;
+        p->modes[d][0] = (uir_imode){uir_dim_const(k->dims, PANEL), uir_dim_const(k->dims, 1)};
+        p->modes[d][1] = (uir_imode){panels, panel};
+        p->mode_count[d] = 2;
     }
-    for (uint32_t d = 0; d < p->rank; d++) {
-        uir_text_append_string(&text, d ? ", " : "):(");
-        if (p->dims[d] < 0)
-            uir_text_append_string(&text, "1");
-        else if (p->dims[d] == column)
-            uir_text_append_format(&text, "(1, %s)", uir_kernel_print_dim(k, panel));
-        else
-            uir_text_append_string(&text, uir_kernel_print_dim(k, strides[p->dims[d]]));
-    }
-    uir_text_append_string(&text, ")");
-    p->layout = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
 }
 
 /* On chip all dims stand, as mma wants them; as many in front as what is copied has, so that both sides of the copy are
@@ -242,16 +225,10 @@ static void keep_dims(uir_kernel *k, uint32_t tensor, uint32_t rank) {
 }
 
 static void pad_rows(uir_kernel *k, uint32_t tensor) {
-    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim row = uir_dim_add(k->dims, t->extents[1], uir_dim_const(k->dims, ROW_PAD));
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    uir_text_append_string(&text, ":(");
-    for (uint32_t d = 0; d + 2 < p->rank; d++) uir_text_append_string(&text, "1, ");
-    uir_text_append_format(&text, "%s, 1)", uir_kernel_print_dim(k, row));
-    p->layout = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
+    uir_dim row = uir_dim_add(k->dims, p->extents[1], uir_dim_const(k->dims, ROW_PAD));
+    uir_dim strides[2] = {row, uir_dim_const(k->dims, 1)};
+    set_strides(k, p, strides);
 }
 
 /* Windows and rows of weights: what is summed over is a dim each, and what they are apart is a little more than they
@@ -263,7 +240,7 @@ static void set_apart(uir_kernel *k, uint32_t tensor, uint32_t inner) {
     for (uint32_t d = t->rank; d > 0; d--) {
         if (t->rank - d == inner) stride = uir_dim_add(k->dims, stride, uir_dim_const(k->dims, ROW_PAD));
         strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, t->extents[d - 1]);
+        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
     }
     p->span = stride;
     set_strides(k, p, strides);
@@ -286,7 +263,7 @@ static void match_outputs(uir_kernel *k) {
     const uir_loop_function *f = k->f;
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = STATEMENT(f, i);
-        if (s->kind != UIR_LOOP_STATEMENT_STORE || !k->pointers[s->targets[0].tensor].layout) continue;
+        if (s->kind != UIR_LOOP_STATEMENT_STORE || !k->pointers[s->targets[0].tensor].strided) continue;
         const uir_loop_expression *e = EXPRESSION(f, s->values[0]);
         if (e->kind == UIR_LOOP_LOAD && k->pointers[e->load.tensor].on_chip)
             keep_dims(k, e->load.tensor, k->pointers[s->targets[0].tensor].rank);
@@ -418,7 +395,7 @@ typedef struct side_lanes {
     uint32_t lanes[UIR_KERNEL_MAX_LANES], count;
 } side_lanes;
 
-static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const side_lanes *rows,
+static const uir_islice *slice_of(uir_kernel *k, const uir_loop_access *access, const side_lanes *rows,
                             const side_lanes *columns) {
     uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[UIR_KERNEL_MAX_LANES + 1];
     uint32_t count = k->lane_count, used = 0, lanes;
@@ -428,25 +405,26 @@ static const char *slice_of(uir_kernel *k, const uir_loop_access *access, const 
     for (uint32_t i = 0; i < columns->count; i++) chosen[used++] = all[columns->lanes[i]];
     /* A side without a loop is one element, in its place. */
     if (rows->count && !columns->count)
-        chosen[used++] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", one), one, one};
+        chosen[used++] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one};
     if (used > UIR_KERNEL_MAX_LANES) {
         uir_kernel_refuse(k, "more than %d vectorised loops", UIR_KERNEL_MAX_LANES);
-        return "";
+        used = count;
+        memcpy(chosen, all, sizeof all);
     }
     memcpy(k->lanes, chosen, used * sizeof *chosen);
     k->lane_count = used;
     k->row_lanes = rows->count > 1 || columns->count > 1 ? rows->count : 0;
     if (columns->count > 1 && !rows->count) { /* a row of several lanes: written as a side of one element before it */
         memmove(k->lanes + 1, k->lanes, used * sizeof *k->lanes);
-        k->lanes[0] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", one), one, one};
+        k->lanes[0] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one};
         k->lane_count++;
         k->row_lanes = 1;
     }
-    const char *text = uir_kernel_slice(k, access, false, 0, &lanes);
+    const uir_islice *slice = uir_kernel_slice(k, access, false, 0, &lanes);
     memcpy(k->lanes, all, sizeof all);
     k->lane_count = count;
     k->row_lanes = 0;
-    return text;
+    return slice;
 }
 
 void uir_contraction_emit(uir_kernel *k, uint32_t id) {
@@ -466,10 +444,14 @@ void uir_contraction_emit(uir_kernel *k, uint32_t id) {
         }
         sides[which].lanes[sides[which].count++] = l;
     }
-    const char *to = slice_of(k, &sum->targets[0], &sides[0], &sides[1]);
-    const char *left = slice_of(k, &a->load, &sides[0], &sides[2]);
-    const char *right = slice_of(k, &b->load, &sides[2], &sides[1]);
-    uir_kernel_line(k, "mma.%s.%s.%s %s, %s, %s", uir_dtype_name(f->tensors.data[sum->targets[0].tensor].dtype),
-                    uir_dtype_name(f->tensors.data[a->load.tensor].dtype),
-                    uir_dtype_name(f->tensors.data[b->load.tensor].dtype), to, left, right);
+    const uir_islice *to = slice_of(k, &sum->targets[0], &sides[0], &sides[1]);
+    const uir_islice *left = slice_of(k, &a->load, &sides[0], &sides[2]);
+    const uir_islice *right = slice_of(k, &b->load, &sides[2], &sides[1]);
+    const uir_loop_tensor *tensors = f->tensors.data;
+    uir_iinstruction mma = {.code = UIR_IOP_MMA, .slice_count = 3, .slices = {*to, *left, *right}};
+    mma.dtype = tensors[sum->targets[0].tensor].dtype;
+    mma.dtype_b = tensors[a->load.tensor].dtype;
+    mma.dtype_c = tensors[b->load.tensor].dtype;
+    mma.sync_pointer = mma.legal_row = UINT32_MAX;
+    uir_kernel_put(k, &mma);
 }

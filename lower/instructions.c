@@ -27,16 +27,6 @@ typedef struct slice_dim {
     int64_t coefficient;
 } slice_dim;
 
-static void append_fill(uir_text *text, bool has_fill, double fill) {
-    if (!has_fill) return;
-    uir_text_append_string(text, " fill ");
-    uir_text_append_double(text, fill);
-}
-
-static void append_dim(uir_kernel *k, uir_text *text, uir_dim dim) {
-    uir_text_append_string(text, uir_kernel_print_dim(k, dim));
-}
-
 /* Aligned at their ends, every dim is its lane's or of one element. */
 static bool is_box(const uir_kernel *k, const slice_dim *dims, uint32_t rank) {
     for (uint32_t d = 0; d < rank; d++) {
@@ -46,71 +36,61 @@ static bool is_box(const uir_kernel *k, const slice_dim *dims, uint32_t rank) {
     return true;
 }
 
-static void append_box(uir_kernel *k, uir_text *text, const slice_dim *dims, uint32_t rank) {
+static void make_box(uir_kernel *k, uir_islice *slice, const slice_dim *dims, uint32_t rank) {
+    slice->rank = rank;
     for (uint32_t d = 0; d < rank; d++) {
-        uir_text_append_string(text, d ? ", " : "[");
-        append_dim(k, text, dims[d].base);
-        uir_text_append_string(text, ":");
-        if (dims[d].lane == UIR_LOWER_NONE)
-            uir_text_append_string(text, "1");
-        else
-            append_dim(k, text, k->lanes[dims[d].lane].count);
+        slice->starts[d] = dims[d].base;
+        slice->counts[d] =
+            dims[d].lane == UIR_LOWER_NONE ? uir_dim_const(k->dims, 1) : k->lanes[dims[d].lane].count;
     }
-    uir_text_append_string(text, "]");
+}
+
+/* An axis at the end; `joined` to the dim before it. */
+static void add_axis(uir_kernel *k, uir_islice *slice, uir_symbol symbol, uir_dim extent, bool joined) {
+    if (slice->axis_count == UIR_IGRAPH_MAX_RANK || (!joined && slice->rank == UIR_IGRAPH_MAX_RANK)) {
+        uir_kernel_refuse(k, "a slice has more than %d axes", UIR_IGRAPH_MAX_RANK);
+        return;
+    }
+    if (!joined) slice->counts[slice->rank++] = uir_dim_const(k->dims, 1);
+    uir_dim *count = &slice->counts[slice->rank - 1];
+    slice->axes[slice->axis_count++] = (uir_islice_axis){symbol.id, extent, slice->rank - 1};
+    *count = uir_dim_mul(k->dims, *count, extent);
+    if (!count->id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
 }
 
 /* Coordinates over axes of the slice's own: permuted, strided, several lanes in one dim. */
-static void append_window(uir_kernel *k, uir_text *text, const uir_dim *coordinates, uint32_t rank, uint32_t lanes) {
-    uir_dim *axes = uir_arena_allocate_array(k->arena, k->lane_count + 1, sizeof *axes);
-    uir_dim one = uir_dim_const(k->dims, 1);
-    const char *separator = " ; ";
+static void make_window(uir_kernel *k, uir_islice *slice, const uir_dim *coordinates, uint32_t rank, uint32_t lanes) {
+    uir_symbol symbols[UIR_KERNEL_MAX_LANES];
+    uir_dim extents[UIR_KERNEL_MAX_LANES], one = uir_dim_const(k->dims, 1);
+    uir_dim_replacement replacements[UIR_KERNEL_MAX_LANES];
     uint32_t first = 0;
-    if (!axes) {
-        k->status = UIR_STATUS_OUT_OF_MEMORY;
-        return;
-    }
+    slice->window = true;
     while (!k->row_lanes && first < k->lane_count && !(lanes >> first & 1)) first++;
-    uint32_t count = uir_dims_symbol_count(k->dims);
-    uir_dim *replaced = uir_arena_allocate_array(k->arena, count + 1, sizeof *replaced);
-    if (!replaced) {
-        k->status = UIR_STATUS_OUT_OF_MEMORY;
-        return;
-    }
     for (uint32_t l = first; l < k->lane_count; l++) {
-        uir_symbol symbol = uir_kernel_new_symbol(k, "u", k->lanes[l].count);
-        axes[l] = uir_dim_symbol(k->dims, symbol);
-        replaced[k->lanes[l].symbol.id] = axes[l];
+        extents[l] = lanes >> l & 1 ? k->lanes[l].count : one;
+        symbols[l] = uir_kernel_new_symbol(k, "u", UIR_ISYMBOL_AXIS, extents[l]);
+        if (k->status != UIR_STATUS_OK) return;
+        replacements[l - first] = (uir_dim_replacement){k->lanes[l].symbol, uir_dim_symbol(k->dims, symbols[l])};
     }
     for (uint32_t d = 0; d < rank; d++) {
-        uir_text_append_string(text, d ? ", " : "[");
-        append_dim(k, text, uir_dim_substitute(k->dims, coordinates[d], replaced, count));
+        slice->starts[d] = uir_dim_replace(k->dims, coordinates[d], replacements, k->lane_count - first);
+        if (!slice->starts[d].id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     }
-    if (k->lane_count - first < 2 &&
-        k->status == UIR_STATUS_OK) { /* a row of one line, as boxes are: what reduces a row keeps its dims */
-        uir_text_append_format(text, " ; %s<1", uir_dims_symbol_name(k->dims, uir_kernel_new_symbol(k, "u", one)));
-        separator = ", ";
-    }
-    for (uint32_t l = first; l < k->lane_count; l++) {
-        bool opens = k->row_lanes && (l == 0 || l == k->row_lanes),
-             closes = k->row_lanes && (l + 1 == k->row_lanes || l + 1 == k->lane_count);
-        uir_text_append_string(text, l == first ? separator : ", ");
-        if (opens) uir_text_append_string(text, "(");
-        append_dim(k, text, axes[l]);
-        uir_text_append_string(text, "<");
-        append_dim(k, text, lanes >> l & 1 ? k->lanes[l].count : uir_dim_const(k->dims, 1));
-        if (closes) uir_text_append_string(text, ")");
-    }
-    uir_text_append_string(text, "]");
+    if (k->lane_count - first < 2) /* a row of one line, as boxes are: what reduces a row keeps its dims */
+        add_axis(k, slice, uir_kernel_new_symbol(k, "u", UIR_ISYMBOL_AXIS, one), one, false);
+    for (uint32_t l = first; l < k->lane_count; l++)
+        add_axis(k, slice, symbols[l], extents[l], k->row_lanes && l != 0 && l != k->row_lanes);
 }
 
-const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool has_fill, double fill,
-                             uint32_t *out_lanes) {
+const uir_islice *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool has_fill, double fill,
+                                   uint32_t *out_lanes) {
+    static const uir_islice none;
     const uir_kernel_pointer *p = &k->pointers[access->tensor];
     slice_dim dims[UIR_LOOP_MAX_RANK];
     uir_dim coordinates[UIR_LOOP_MAX_RANK];
     bool simple = true;
     *out_lanes = 0;
-    if (k->status != UIR_STATUS_OK) return "";
+    if (k->status != UIR_STATUS_OK) return &none;
     k->pointers[access->tensor].used = true;
     for (uint32_t d = 0; d < p->rank; d++) {
         int64_t coefficients[UIR_KERNEL_MAX_LANES];
@@ -118,10 +98,11 @@ const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool 
         coordinates[d] = dims[d].base;
         if (p->dims[d] < 0) continue;
         coordinates[d] = uir_kernel_substitute(k, access->indices[p->dims[d]]);
+        if (k->status != UIR_STATUS_OK) return &none;
         if (!uir_kernel_split_lanes(k, coordinates[d], &dims[d].base, coefficients)) {
             uir_kernel_refuse(k, "an index of '%s' is not linear in what is vectorised",
                               k->f->tensors.data[access->tensor].name);
-            return "";
+            return &none;
         }
         for (uint32_t l = 0; l < k->lane_count; l++) {
             if (!coefficients[l]) continue;
@@ -131,18 +112,17 @@ const char *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool 
             *out_lanes |= 1u << l;
         }
     }
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    uir_text_append_format(&text, "%%%s", p->name);
+    uir_islice *slice = uir_arena_allocate(k->arena, sizeof *slice);
+    if (!slice) {
+        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        return &none;
+    }
+    *slice = (uir_islice){.pointer = access->tensor, .has_fill = has_fill, .fill = has_fill ? fill : 0};
     if (simple && (!k->row_lanes || k->lane_count == 2) && is_box(k, dims, p->rank))
-        append_box(k, &text, dims, p->rank);
+        make_box(k, slice, dims, p->rank);
     else
-        append_window(k, &text, coordinates, p->rank, *out_lanes);
-    append_fill(&text, has_fill, fill);
-    const char *copy = uir_text_status(&text) == UIR_STATUS_OK ? uir_kernel_copy(k, text.data) : NULL;
-    uir_text_deinit(&text);
-    if (!copy && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
-    return copy ? copy : "";
+        make_window(k, slice, coordinates, p->rank, *out_lanes);
+    return slice;
 }
 
 /* ---- values ---- */
@@ -151,19 +131,23 @@ uint32_t uir_kernel_number(uir_kernel *k, uir_dtype dtype, double number) {
         const uir_kernel_value *v = &k->values.data[i];
         if (v->kind == UIR_KERNEL_NUMBER && v->dtype == dtype && !memcmp(&v->number, &number, sizeof number)) return i;
     }
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    uir_text_append_double(&text, number);
-    uir_kernel_value value = {.kind = UIR_KERNEL_NUMBER, .dtype = dtype, .number = number};
-    value.text = text.data ? uir_kernel_copy(k, text.data) : "0";
-    uir_text_deinit(&text);
-    return add_value(k, value);
+    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_NUMBER, .dtype = dtype, .number = number});
 }
 
-uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const char *text) {
+/* Boxes of the same place; windows have axes of their own. */
+static bool same_slice(const uir_islice *a, const uir_islice *b) {
+    if (a == b) return true;
+    if (a->window || b->window || a->pointer != b->pointer || a->has_fill != b->has_fill) return false;
+    if (a->rank != b->rank || memcmp(&a->fill, &b->fill, sizeof a->fill)) return false;
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (!uir_dim_equal(a->starts[d], b->starts[d]) || !uir_dim_equal(a->counts[d], b->counts[d])) return false;
+    return true;
+}
+
+uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const uir_islice *slice) {
     for (uint32_t i = 0; i < k->values.count; i++)
-        if (k->values.data[i].kind == UIR_KERNEL_SLICE && !strcmp(k->values.data[i].text, text)) return i;
-    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .text = text});
+        if (k->values.data[i].kind == UIR_KERNEL_SLICE && same_slice(k->values.data[i].slice, slice)) return i;
+    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .slice = slice});
 }
 
 static void add_instruction(uir_kernel *k, uir_kernel_instruction instruction) {
@@ -172,33 +156,34 @@ static void add_instruction(uir_kernel *k, uir_kernel_instruction instruction) {
     k->status = uir_vector_push(k->arena, &k->instructions, instruction);
 }
 
-uint32_t uir_kernel_instruct(uir_kernel *k, const char *mnemonic, uir_dtype dtype, uint32_t lanes,
-                             const uint32_t *operands, uint32_t count, const char *tail) {
+static bool same_operation(const uir_kernel_operation *a, const uir_kernel_operation *b) {
+    return a->code == b->code && a->dtype == b->dtype && a->dtype_b == b->dtype_b && a->dtype_c == b->dtype_c &&
+           a->axis == b->axis && a->accumulate == b->accumulate && a->saturate == b->saturate &&
+           uir_dim_equal(a->start, b->start);
+}
+
+uint32_t uir_kernel_instruct(uir_kernel *k, const uir_kernel_operation *operation, uir_dtype dtype, uint32_t lanes,
+                             const uint32_t *operands, uint32_t count) {
     if (k->status != UIR_STATUS_OK) return 0;
     for (uint32_t i = 0; i < k->instructions.count; i++) {
         const uir_kernel_instruction *other = &k->instructions.data[i];
-        if (other->result == UIR_LOWER_NONE || strcmp(other->mnemonic, mnemonic) || other->operand_count != count ||
-            strcmp(other->tail, tail) || (count && memcmp(other->operands, operands, count * sizeof *operands)) ||
+        if (other->result == UIR_LOWER_NONE || !same_operation(&other->operation, operation) ||
+            other->operand_count != count || (count && memcmp(other->operands, operands, count * sizeof *operands)) ||
             k->values.data[other->result].lanes != lanes)
             continue;
         return other->result;
     }
-    uir_kernel_instruction instruction = {.mnemonic = uir_kernel_copy(k, mnemonic), .tail = uir_kernel_copy(k, tail)};
-    instruction.operand_count = count;
-    instruction.dtype = dtype;
+    uir_kernel_instruction instruction = {.operation = *operation, .operand_count = count};
     for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
     instruction.result = add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
     add_instruction(k, instruction);
     return instruction.result;
 }
 
-void uir_kernel_instruct_to(uir_kernel *k, const char *mnemonic, const char *target, const uint32_t *operands,
-                            uint32_t count, const char *tail) {
-    uir_kernel_instruction instruction = {.mnemonic = uir_kernel_copy(k, mnemonic),
-                                          .tail = uir_kernel_copy(k, tail),
-                                          .result = UIR_LOWER_NONE,
-                                          .target = target,
-                                          .operand_count = count};
+void uir_kernel_instruct_to(uir_kernel *k, const uir_kernel_operation *operation, const uir_islice *target,
+                            const uint32_t *operands, uint32_t count) {
+    uir_kernel_instruction instruction = {
+        .operation = *operation, .result = UIR_LOWER_NONE, .target = target, .operand_count = count};
     if (k->status != UIR_STATUS_OK) return;
     for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
     add_instruction(k, instruction);
@@ -207,14 +192,9 @@ void uir_kernel_instruct_to(uir_kernel *k, const char *mnemonic, const char *tar
 uint32_t uir_kernel_materialise(uir_kernel *k, uint32_t value, uint32_t lanes) {
     if (k->status != UIR_STATUS_OK) return 0;
     uir_kernel_value v = k->values.data[value];
-    char mnemonic[40];
     if (v.kind != UIR_KERNEL_NUMBER && v.lanes == lanes) return value;
-    if (v.kind != UIR_KERNEL_NUMBER) {
-        snprintf(mnemonic, sizeof mnemonic, "move.%s", uir_dtype_name(v.dtype));
-        return uir_kernel_instruct(k, mnemonic, v.dtype, lanes, &value, 1, "");
-    }
-    snprintf(mnemonic, sizeof mnemonic, "fill.%s", uir_dtype_name(v.dtype));
-    return uir_kernel_instruct(k, mnemonic, v.dtype, lanes, &value, 1, "");
+    uir_kernel_operation copy = {v.kind == UIR_KERNEL_NUMBER ? UIR_IOP_FILL : UIR_IOP_MOVE, .dtype = v.dtype};
+    return uir_kernel_instruct(k, &copy, v.dtype, lanes, &value, 1);
 }
 
 /* ---- primitives ---- */
@@ -251,7 +231,6 @@ static bool is_small(uir_dtype dtype) {
 }
 
 static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overflows) {
-    char mnemonic[64];
     if (k->status != UIR_STATUS_OK) return 0;
     uir_kernel_value v = k->values.data[value];
     if (v.dtype == to) return value;
@@ -270,8 +249,9 @@ static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overfl
     }
     if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return uir_kernel_number(k, to, v.number != 0);
     if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
-    snprintf(mnemonic, sizeof mnemonic, "cast.%s.%s", uir_dtype_name(v.dtype), uir_dtype_name(to));
-    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, is_small(to) && !overflows ? "saturate" : "");
+    uir_kernel_operation cast = {.code = UIR_IOP_CAST, .dtype = v.dtype, .dtype_b = to};
+    cast.saturate = is_small(to) && !overflows;
+    return uir_kernel_instruct(k, &cast, to, v.lanes, &value, 1);
 }
 
 uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {
@@ -341,13 +321,12 @@ typedef struct expansion {
 
 /* The same bits as another dtype of that width. */
 static uint32_t bits_as(uir_kernel *k, uint32_t value, uir_dtype to) {
-    char mnemonic[64];
     if (k->status != UIR_STATUS_OK) return 0;
     if (k->values.data[value].kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
     uir_kernel_value v = k->values.data[value];
     if (v.dtype == to || k->status != UIR_STATUS_OK) return value;
-    snprintf(mnemonic, sizeof mnemonic, "bits.%s.%s", uir_dtype_name(v.dtype), uir_dtype_name(to));
-    return uir_kernel_instruct(k, mnemonic, to, v.lanes, &value, 1, "");
+    uir_kernel_operation bits = {.code = UIR_IOP_BITS, .dtype = v.dtype, .dtype_b = to};
+    return uir_kernel_instruct(k, &bits, to, v.lanes, &value, 1);
 }
 
 static uint32_t expand(expansion *x) {
@@ -404,16 +383,15 @@ static uint32_t typed_operand(const uir_iop_row *row) {
 }
 
 /* The instruction itself, on operands whose dtype the machine computes in. */
-static uint32_t plain_call(uir_kernel *k, const uir_iop_row *row, uir_dtype result, uint32_t *operands,
-                           uint32_t count) {
-    char mnemonic[64];
+static uint32_t plain_call(uir_kernel *k, uir_iop_code code, uir_dtype result, uint32_t *operands, uint32_t count) {
     bool immediates = true;
-    uint32_t which = typed_operand(row);
+    uint32_t which = typed_operand(uir_iop_get_row(code));
     for (uint32_t i = 0; i < count; i++)
         immediates = immediates && k->values.data[operands[i]].kind == UIR_KERNEL_NUMBER;
     if (immediates) operands[count - 1] = uir_kernel_materialise(k, operands[count - 1], 0);
-    snprintf(mnemonic, sizeof mnemonic, "%s.%s", row->name, uir_dtype_name(k->values.data[operands[which]].dtype));
-    return uir_kernel_instruct(k, mnemonic, result, lanes_of(k, operands, count), operands, count, "");
+    if (k->status != UIR_STATUS_OK) return 0;
+    uir_kernel_operation operation = {.code = code, .dtype = k->values.data[operands[which]].dtype};
+    return uir_kernel_instruct(k, &operation, result, lanes_of(k, operands, count), operands, count);
 }
 
 uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint32_t *operands, uint32_t count) {
@@ -440,7 +418,7 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
         if (instruction_rows[i].op != op) continue;
         const uir_iop_row *row = uir_iop_get_row(instruction_rows[i].code);
         if (uir_iop_is_defined_for(instruction_rows[i].code, k->values.data[args[typed_operand(row)]].dtype))
-            return plain_call(k, row, result, args, count);
+            return plain_call(k, instruction_rows[i].code, result, args, count);
     }
     for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {
         if (expansion_rows[i].of == OF_DOUBLES) continue;
@@ -452,10 +430,20 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
 }
 
 /* ---- expressions ---- */
+/* start, start + 1, ... along the lane (NONE: start alone). */
+static uint32_t count_from(uir_kernel *k, uir_dtype dtype, uir_dim start, uint32_t lane) {
+    bool along = lane != UIR_LOWER_NONE;
+    uir_kernel_operation iota = {.code = UIR_IOP_IOTA, .dtype = dtype, .start = start};
+    iota.axis = along && lane + 1 != k->lane_count ? UIR_IAXIS_COL : UIR_IAXIS_ROW;
+    if (!start.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    return uir_kernel_instruct(k, &iota, dtype, along ? 1u << lane : 0, NULL, 0);
+}
+
 static uint32_t index_value(uir_kernel *k, uir_dim index) {
     uir_dim base;
     int64_t coefficients[UIR_KERNEL_MAX_LANES], number;
     index = uir_kernel_substitute(k, index);
+    if (k->status != UIR_STATUS_OK) return 0;
     if (!uir_kernel_split_lanes(k, index, &base, coefficients)) {
         uir_kernel_refuse(k, "an index used as a number is not linear in what is vectorised");
         return 0;
@@ -463,16 +451,13 @@ static uint32_t index_value(uir_kernel *k, uir_dim index) {
     uint32_t sum = UIR_LOWER_NONE;
     bool based = uir_dim_is_const(k->dims, base, &number) && number == 0;
     for (uint32_t l = 0; l < k->lane_count; l++) {
-        char mnemonic[24];
         if (!coefficients[l]) continue;
         if (l + 2 < k->lane_count) {
             uir_kernel_refuse(k, "an index used as a number runs along an outer dim of a slice");
             return 0;
         }
         bool whole = coefficients[l] == 1 && !based;
-        snprintf(mnemonic, sizeof mnemonic, "iota.%s.i64", l + 1 == k->lane_count ? "row" : "col");
-        const char *start = whole ? uir_kernel_print_dim(k, base) : "0";
-        uint32_t part = uir_kernel_instruct(k, mnemonic, UIR_DTYPE_I64, 1u << l, NULL, 0, start);
+        uint32_t part = count_from(k, UIR_DTYPE_I64, whole ? base : uir_dim_const(k->dims, 0), l);
         if (whole) based = true;
         if (coefficients[l] != 1)
             part = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_I64,
@@ -480,7 +465,7 @@ static uint32_t index_value(uir_kernel *k, uir_dim index) {
         sum = sum == UIR_LOWER_NONE ? part : uir_kernel_call(k, UIR_OP_ADD, UIR_DTYPE_I64, (uint32_t[]){sum, part}, 2);
     }
     if (based && sum != UIR_LOWER_NONE) return sum;
-    uint32_t part = uir_kernel_instruct(k, "iota.row.i64", UIR_DTYPE_I64, 0, NULL, 0, uir_kernel_print_dim(k, base));
+    uint32_t part = count_from(k, UIR_DTYPE_I64, base, UIR_LOWER_NONE);
     return sum == UIR_LOWER_NONE ? part : uir_kernel_call(k, UIR_OP_ADD, UIR_DTYPE_I64, (uint32_t[]){sum, part}, 2);
 }
 
@@ -489,10 +474,7 @@ static uint32_t constant_value(uir_kernel *k, const uir_loop_expression *e) {
     int64_t most = (int64_t)1 << 53;
     if (uir_dtype_is_float(e->dtype) || (e->integer >= -most && e->integer <= most))
         return uir_kernel_number(k, e->dtype, number);
-    char mnemonic[32], start[32];
-    snprintf(mnemonic, sizeof mnemonic, "iota.row.%s", uir_dtype_name(e->dtype));
-    snprintf(start, sizeof start, "%lld", (long long)e->integer);
-    return uir_kernel_instruct(k, mnemonic, e->dtype, 0, NULL, 0, start);
+    return count_from(k, e->dtype, uir_dim_const(k->dims, e->integer), UIR_LOWER_NONE);
 }
 
 /* Is it what a row of floats was reduced to by this operation? */
@@ -511,10 +493,9 @@ static bool is_reduced_by(const uir_kernel *k, uint32_t expression, uir_op op) {
 
 /* A row divided by its sum: one reciprocal, and products. */
 static uint32_t divide_by_sum(uir_kernel *k, uint32_t row, uint32_t sum) {
-    char mnemonic[40];
     uir_dtype dtype = k->values.data[row].dtype;
-    snprintf(mnemonic, sizeof mnemonic, "unary.reciprocal.%s", uir_dtype_name(dtype));
-    uint32_t operands[2] = {row, uir_kernel_instruct(k, mnemonic, dtype, 0, &sum, 1, "")};
+    uir_kernel_operation reciprocal = {.code = UIR_IOP_RECIPROCAL, .dtype = dtype};
+    uint32_t operands[2] = {row, uir_kernel_instruct(k, &reciprocal, dtype, 0, &sum, 1)};
     return uir_kernel_call(k, UIR_OP_MUL, dtype, operands, 2);
 }
 
@@ -528,13 +509,15 @@ static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
 static uint32_t exponential_below(uir_kernel *k, uint32_t below) {
     uint32_t operands[2] = {below, uir_kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
     uint32_t exponent = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_F32, operands, 2);
-    return uir_kernel_instruct(k, "unary.exp2.f32", UIR_DTYPE_F32, k->values.data[exponent].lanes, &exponent, 1, "");
+    if (k->status != UIR_STATUS_OK) return 0;
+    uir_kernel_operation power = {.code = UIR_IOP_EXP2, .dtype = UIR_DTYPE_F32};
+    return uir_kernel_instruct(k, &power, UIR_DTYPE_F32, k->values.data[exponent].lanes, &exponent, 1);
 }
 
 static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t depth) {
     const uir_loop_expression *e = &k->f->expressions.data[expression];
     uint32_t operands[3], lanes;
-    const char *text;
+    const uir_islice *slice;
     if (k->status != UIR_STATUS_OK) return 0;
     if (k->memo[expression]) return k->memo[expression] - 1;
     if (depth > 4000) {
@@ -547,8 +530,8 @@ static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t dep
     case UIR_LOOP_INDEX:
         return index_value(k, e->index);
     case UIR_LOOP_LOAD:
-        text = uir_kernel_slice(k, &e->load, e->has_fill, e->fill, &lanes);
-        return uir_kernel_slice_value(k, e->dtype, lanes, text);
+        slice = uir_kernel_slice(k, &e->load, e->has_fill, e->fill, &lanes);
+        return uir_kernel_slice_value(k, e->dtype, lanes, slice);
     case UIR_LOOP_PARAMETER:
         if (k->parameters) return k->parameters[e->integer];
         uir_kernel_refuse(k, "a parameter outside a monoid");
@@ -574,8 +557,7 @@ uint32_t uir_kernel_expression(uir_kernel *k, uint32_t expression) {
     return value;
 }
 
-void uir_kernel_store(uir_kernel *k, const char *target, uint32_t target_lanes, uir_dtype dtype, uint32_t value) {
-    char mnemonic[40];
+void uir_kernel_store(uir_kernel *k, const uir_islice *target, uint32_t target_lanes, uir_dtype dtype, uint32_t value) {
     if (k->status != UIR_STATUS_OK) return;
     uir_kernel_value *v = &k->values.data[value];
     if (v->kind == UIR_KERNEL_RESULT && v->lanes == target_lanes && !v->uses && k->instructions.count &&
@@ -584,11 +566,11 @@ void uir_kernel_store(uir_kernel *k, const char *target, uint32_t target_lanes, 
         k->instructions.data[k->instructions.count - 1].target = target;
         return;
     }
-    snprintf(mnemonic, sizeof mnemonic, "%s.%s", v->kind == UIR_KERNEL_NUMBER ? "fill" : "move", uir_dtype_name(dtype));
-    uir_kernel_instruct_to(k, mnemonic, target, &value, 1, "");
+    uir_kernel_operation copy = {v->kind == UIR_KERNEL_NUMBER ? UIR_IOP_FILL : UIR_IOP_MOVE, .dtype = dtype};
+    uir_kernel_instruct_to(k, &copy, target, &value, 1);
 }
 
-/* ---- memory and text ---- */
+/* ---- memory ---- */
 static bool same_extents(const uir_kernel *k, const uir_kernel_memory *m, uint32_t lanes) {
     for (uint32_t l = 0; l < k->lane_count; l++) {
         uir_dim extent = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
@@ -607,7 +589,9 @@ static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, uint32_t lanes) {
         return i;
     }
     snprintf(name, sizeof name, "%s%u", lanes ? "v" : "r", k->memories.count);
-    uir_kernel_memory made = {.name = uir_kernel_copy(k, name), .dtype = dtype, .rank = k->lane_count, .taken = true};
+    uir_kernel_memory made = {.dtype = dtype, .rank = k->lane_count, .taken = true};
+    made.name = uir_arena_copy_string(k->arena, name, strlen(name));
+    if (!made.name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     for (uint32_t l = 0; l < k->lane_count; l++)
         made.extents[l] = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
     if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(k->arena, &k->memories, made);
@@ -615,37 +599,44 @@ static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, uint32_t lanes) {
 }
 
 /* Rank 2 at least: what reduces a row keeps its dims. */
-static const char *memory_text(uir_kernel *k, uint32_t memory, uint32_t lanes) {
-    char text[600];
-    size_t length = (size_t)snprintf(text, sizeof text, "%%%s[", k->memories.data[memory].name);
-    for (uint32_t l = k->lane_count; l < 2; l++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s0:1", l > k->lane_count ? ", " : "");
-    for (uint32_t l = 0; l < k->lane_count && length < sizeof text; l++) {
-        bool first = l == 0 && k->lane_count >= 2;
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s0:%s", first ? "" : ", ",
-                                   lanes >> l & 1 ? uir_kernel_print_dim(k, k->lanes[l].count) : "1");
+static const uir_islice *memory_slice(uir_kernel *k, uint32_t memory, uint32_t lanes) {
+    uir_islice *slice = uir_arena_allocate(k->arena, sizeof *slice);
+    if (!slice) {
+        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        return NULL;
     }
-    if (length + 2 > sizeof text) {
-        uir_kernel_refuse(k, "a slice is too long to write");
-        return "";
+    uir_dim zero = uir_dim_const(k->dims, 0), one = uir_dim_const(k->dims, 1);
+    uint32_t ones = k->lane_count < 2 ? 2 - k->lane_count : 0;
+    *slice = (uir_islice){.pointer = k->f->tensors.count + memory, .rank = ones + k->lane_count};
+    for (uint32_t d = 0; d < slice->rank; d++) {
+        slice->starts[d] = zero;
+        slice->counts[d] = d >= ones && (lanes >> (d - ones) & 1) ? k->lanes[d - ones].count : one;
     }
-    snprintf(text + length, sizeof text - length, "]");
-    return uir_kernel_copy(k, text);
+    return slice;
 }
 
-static void write_instruction(uir_kernel *k, const uir_kernel_instruction *i, const char *target) {
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    uir_text_append_format(&text, "%s  %s", i->mnemonic, target);
-    for (uint32_t o = 0; o < i->operand_count; o++)
-        uir_text_append_format(&text, ", %s", k->values.data[i->operands[o]].text);
-    if (i->tail[0]) uir_text_append_format(&text, "%s%s", i->operand_count ? " " : ", ", i->tail);
-    if (i->stream) uir_text_append(&text, " stream", 7);
-    if (uir_text_status(&text) == UIR_STATUS_OK)
-        uir_kernel_line(k, "%s", text.data);
-    else
-        k->status = UIR_STATUS_OUT_OF_MEMORY;
-    uir_text_deinit(&text);
+static void put_instruction(uir_kernel *k, const uir_kernel_instruction *i, const uir_islice *target) {
+    const uir_kernel_operation *o = &i->operation;
+    uir_iinstruction out = {.code = o->code, .dtype = o->dtype, .dtype_b = o->dtype_b, .dtype_c = o->dtype_c};
+    out.axis = o->axis;
+    out.accumulate = o->accumulate;
+    out.saturate = o->saturate;
+    out.start = o->start;
+    out.stream = i->stream;
+    out.sync_pointer = out.legal_row = UINT32_MAX;
+    out.slices[out.slice_count++] = *target;
+    for (uint32_t n = 0; n < i->operand_count; n++) {
+        const uir_kernel_value *v = &k->values.data[i->operands[n]];
+        if (v->kind != UIR_KERNEL_NUMBER) {
+            out.slices[out.slice_count++] = *v->slice;
+        } else if (o->code == UIR_IOP_FILL) {
+            out.immediate = v->number;
+        } else {
+            out.immediates[n] = v->number;
+            out.immediate_mask |= 1u << n;
+        }
+    }
+    uir_kernel_put(k, &out);
 }
 
 void uir_kernel_end_block(uir_kernel *k) {
@@ -658,15 +649,15 @@ void uir_kernel_end_block(uir_kernel *k) {
             v->uses--;
             if (!v->uses && v->kind == UIR_KERNEL_RESULT) k->memories.data[v->pool].taken = false;
         }
-        const char *target = i->target;
+        const uir_islice *target = i->target;
         if (i->result != UIR_LOWER_NONE) {
             uir_kernel_value v = k->values.data[i->result];
             v.pool = take_memory(k, v.dtype, v.lanes);
             if (k->status != UIR_STATUS_OK) return;
-            target = v.text = memory_text(k, v.pool, v.lanes);
+            target = v.slice = memory_slice(k, v.pool, v.lanes);
             if (!v.uses) k->memories.data[v.pool].taken = false;
             k->values.data[i->result] = v;
         }
-        if (k->status == UIR_STATUS_OK) write_instruction(k, i, target);
+        if (k->status == UIR_STATUS_OK) put_instruction(k, i, target);
     }
 }

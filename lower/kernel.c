@@ -1,4 +1,4 @@
-/* A scheduled loop AST as the text of an iGraph, which is then read and verified. */
+/* A scheduled loop AST as an iGraph, which is then verified. */
 #include "lower/kernel.h"
 
 #include "lower/contraction.h"
@@ -21,79 +21,81 @@ void uir_kernel_refuse(uir_kernel *k, const char *format, ...) {
                           k->block ? k->block : "", k->block ? ": " : "", message);
 }
 
-const char *uir_kernel_copy(uir_kernel *k, const char *text) {
-    const char *copy = text ? uir_arena_copy_string(k->arena, text, strlen(text)) : NULL;
-    if (!copy && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
-    return copy ? copy : "";
+void uir_kernel_fail(uir_kernel *k, uir_status status) {
+    if (k->status == UIR_STATUS_OK) k->status = status;
 }
 
-const char *uir_kernel_print_dim(uir_kernel *k, uir_dim dim) {
-    uir_text text;
-    if (!dim.id) {
-        if (k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
-        return "";
-    }
-    uir_text_init(&text, &k->f->allocator);
-    uir_dim_print(k->dims, dim, &text);
-    const char *copy = uir_kernel_copy(k, text.data);
-    uir_text_deinit(&text);
-    return copy;
+/* What the builder answers: a kernel that is too large is refused. */
+static void built(uir_kernel *k, uir_status status) {
+    if (status == UIR_STATUS_LIMIT)
+        uir_kernel_refuse(k, "its kernel has more than %d items, or blocks more than %d deep", UIR_IGRAPH_MAX_ITEMS,
+                          UIR_IGRAPH_MAX_DEPTH);
+    else
+        uir_kernel_fail(k, status);
 }
 
-void uir_kernel_line(uir_kernel *k, const char *format, ...) {
-    char line[4000];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    if (length >= (int)sizeof line) {
-        uir_kernel_refuse(k, "an instruction is too long to write");
-        return;
-    }
-    for (uint32_t i = 0; i < k->depth; i++) uir_text_append_string(&k->body, "  ");
-    uir_text_append_string(&k->body, line);
-    uir_text_append_string(&k->body, "\n");
+static void begin_item(uir_kernel *k, const uir_iitem *item) {
+    if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_begin(&k->builder, item));
+}
+
+static void end_item(uir_kernel *k) {
+    if (k->status == UIR_STATUS_OK) uir_ibuilder_end(&k->builder);
+}
+
+void uir_kernel_put(uir_kernel *k, const uir_iinstruction *instruction) {
+    if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_add_instruction(&k->builder, instruction, NULL));
 }
 
 /* ---- symbols ---- */
-static bool grow_symbols(uir_kernel *k, uint32_t count) {
-    if (count <= k->symbol_capacity) return true;
+static bool grow_scope(uir_kernel *k, uint32_t count) {
+    if (count <= k->in_scope_count) return true;
     uint32_t capacity = count * 2 + 64;
-    uir_dim *replaced = uir_arena_allocate_array(k->arena, capacity, sizeof *replaced);
     uint8_t *in_scope = uir_arena_allocate_array(k->arena, capacity, 1);
-    if (!replaced || !in_scope) {
-        k->status = UIR_STATUS_OUT_OF_MEMORY;
+    if (!in_scope) {
+        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
         return false;
     }
-    if (k->symbol_capacity) {
-        memcpy(replaced, k->replaced, k->symbol_capacity * sizeof *replaced);
-        memcpy(in_scope, k->in_scope, k->symbol_capacity);
-    }
-    k->replaced = replaced;
+    if (k->in_scope_count) memcpy(in_scope, k->in_scope, k->in_scope_count);
     k->in_scope = in_scope;
-    k->symbol_capacity = capacity;
+    k->in_scope_count = capacity;
     return true;
 }
 
-uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_dim extent) {
+uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_isymbol_kind kind, uir_dim extent) {
     char name[24];
-    uir_symbol symbol = {0};
-    uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, extent};
-    if (k->status != UIR_STATUS_OK) return symbol;
-    snprintf(name, sizeof name, "%s%u", prefix, k->names++);
-    k->status = uir_dims_add_symbol(k->dims, name, strlen(name), facts, &symbol);
-    if (k->status == UIR_STATUS_OK && grow_symbols(k, uir_dims_symbol_count(k->dims))) k->in_scope[symbol.id] = 1;
-    return symbol;
+    uint32_t index = 0;
+    if (k->status != UIR_STATUS_OK) return (uir_symbol){0};
+    int length = snprintf(name, sizeof name, "%s%u", prefix, k->names++);
+    uir_kernel_fail(k, uir_igraph_add_symbol(k->graph, name, (size_t)length, kind, NULL, extent, &index));
+    if (k->status == UIR_STATUS_OK && grow_scope(k, index + 1)) k->in_scope[index] = 1;
+    return (uir_symbol){index};
 }
 
 void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by) {
     if (k->status == UIR_STATUS_OK) k->replaced[symbol.id] = by;
 }
 
+typedef struct knowledge {
+    const uir_kernel *k;
+    bool all;
+} knowledge;
+
+static void check_known(void *user, uir_symbol symbol) {
+    knowledge *n = user;
+    n->all = n->all && symbol.id < n->k->replaced_count && n->k->replaced[symbol.id].id;
+}
+
+/* Whether all that a dim of the function is made of is known where the walk is. */
+static bool is_known(const uir_kernel *k, uir_dim dim) {
+    knowledge n = {k, true};
+    uir_dim_visit_symbols(k->f->dims, dim, check_known, &n);
+    return n.all;
+}
+
 uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim) {
     if (k->status != UIR_STATUS_OK) return UIR_DIM_NONE;
-    uir_dim result = uir_dim_substitute(k->dims, dim, k->replaced, uir_dims_symbol_count(k->dims));
-    if (!result.id) k->status = UIR_STATUS_OUT_OF_MEMORY;
+    uir_dim result = uir_dim_copy(k->f->dims, dim, k->dims, k->replaced, k->replaced_count);
+    if (!result.id) uir_kernel_fail(k, is_known(k, dim) ? UIR_STATUS_OUT_OF_MEMORY : UIR_STATUS_INTERNAL);
     return result;
 }
 
@@ -127,7 +129,7 @@ typedef struct scope_check {
 
 static void check_scope(void *user, uir_symbol symbol) {
     scope_check *c = user;
-    if (symbol.id >= c->k->symbol_capacity || !c->k->in_scope[symbol.id]) c->all = false;
+    if (symbol.id >= c->k->in_scope_count || !c->k->in_scope[symbol.id]) c->all = false;
 }
 
 static bool is_in_scope(const uir_kernel *k, uir_dim dim) {
@@ -143,6 +145,10 @@ static const uir_loop_statement *statement(const uir_kernel *k, uint32_t id) {
 
 static uir_condition substitute_condition(uir_kernel *k, uir_condition c) {
     return (uir_condition){c.relation, uir_kernel_substitute(k, c.left), uir_kernel_substitute(k, c.right)};
+}
+
+static bool is_known_condition(const uir_kernel *k, const uir_condition *c) {
+    return is_known(k, c->left) && is_known(k, c->right);
 }
 
 static bool same_condition(uir_condition a, uir_condition b) {
@@ -175,7 +181,8 @@ static bool every_block_has(uir_kernel *k, uint32_t list, uir_condition c) {
         }
         bool found = false;
         for (uint32_t i = 0; i < s->condition_count && !found; i++)
-            found = same_condition(substitute_condition(k, s->conditions[i]), c);
+            found = is_known_condition(k, &s->conditions[i]) &&
+                    same_condition(substitute_condition(k, s->conditions[i]), c);
         if (!found) return false;
     }
     return true;
@@ -183,26 +190,36 @@ static bool every_block_has(uir_kernel *k, uint32_t list, uir_condition c) {
 
 static bool mentions_lane(const uir_kernel *k, uir_dim dim);
 
-/* What every block of a list wants and can be said here, as " when a < b and ..."; given from here on. */
-static const char *hoist(uir_kernel *k, uint32_t list, const char *word) {
-    uint32_t block = first_block(k, list);
-    uir_text text;
-    bool any = false;
-    if (block == UIR_LOOP_NONE || k->status != UIR_STATUS_OK) return "";
-    uir_text_init(&text, &k->f->allocator);
-    for (uint32_t i = 0; i < statement(k, block)->condition_count; i++) {
+static uir_iguard guard_of(uir_kernel *k, const uir_condition *conditions, uint32_t count) {
+    if (!count || k->status != UIR_STATUS_OK) return (uir_iguard){0};
+    uir_iatom *atoms = uir_arena_allocate_array(&k->graph->arena, count, sizeof *atoms);
+    if (!atoms) {
+        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        return (uir_iguard){0};
+    }
+    for (uint32_t i = 0; i < count; i++)
+        atoms[i] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = conditions[i]};
+    return (uir_iguard){atoms, count};
+}
+
+/* What every block of a list wants and can be said here; given from here on. */
+static uir_iguard hoist(uir_kernel *k, uint32_t list) {
+    uint32_t block = first_block(k, list), mark = k->given.count;
+    for (uint32_t i = 0; block != UIR_LOOP_NONE && i < statement(k, block)->condition_count; i++) {
+        if (k->status != UIR_STATUS_OK || !is_known_condition(k, &statement(k, block)->conditions[i])) continue;
         uir_condition c = substitute_condition(k, statement(k, block)->conditions[i]);
         if (k->status != UIR_STATUS_OK || is_given(k, c) || !is_in_scope(k, c.left) || !is_in_scope(k, c.right))
             continue;
         if (mentions_lane(k, c.left) || mentions_lane(k, c.right) || !every_block_has(k, list, c)) continue;
-        uir_text_append_format(&text, "%s%s %s %s", any ? " and " : word, uir_kernel_print_dim(k, c.left),
-                               uir_relation_text(c.relation), uir_kernel_print_dim(k, c.right));
-        any = true;
         give(k, c);
     }
-    const char *copy = any ? uir_kernel_copy(k, text.data) : "";
-    uir_text_deinit(&text);
-    return copy;
+    return guard_of(k, k->given.data + mark, k->given.count - mark);
+}
+
+/* Opens an if, unless nothing is asked. */
+static bool begin_if(uir_kernel *k, uir_iguard guard) {
+    if (guard.count) begin_item(k, &(uir_iitem){.kind = UIR_IITEM_IF, .guard = guard, .symbol = UINT32_MAX});
+    return guard.count != 0;
 }
 
 typedef struct lane_check {
@@ -263,50 +280,42 @@ static uir_op simple_monoid(const uir_kernel *k, const uir_loop_monoid *m) {
 
 static const struct {
     uir_op op;
-    const char *reduce;
-} reduce_rows[] = {{UIR_OP_ADD, "add"}, {UIR_OP_MUL, "mul"}, {UIR_OP_MAX, "max"},
-                   {UIR_OP_MIN, "min"}, {UIR_OP_OR, "max"},  {UIR_OP_AND, "min"}};
+    uir_iop_code reduce;
+} reduce_rows[] = {{UIR_OP_ADD, UIR_IOP_REDUCE_ADD}, {UIR_OP_MUL, UIR_IOP_REDUCE_MUL}, {UIR_OP_MAX, UIR_IOP_REDUCE_MAX},
+                   {UIR_OP_MIN, UIR_IOP_REDUCE_MIN}, {UIR_OP_OR, UIR_IOP_REDUCE_MAX},  {UIR_OP_AND, UIR_IOP_REDUCE_MIN}};
 
 /* One state taken over a lane by the machine's reduction. */
 static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, uint32_t value, uint32_t lanes,
                          bool fresh) {
     uint32_t all = (1u << k->lane_count) - 1, reduced = all & ~lanes, lane = 0;
-    const char *name = "add", *target = uir_kernel_slice(k, &s->targets[0], false, 0, &(uint32_t){0});
-    char mnemonic[64];
+    const uir_islice *target = uir_kernel_slice(k, &s->targets[0], false, 0, &(uint32_t){0});
     uir_dtype dtype = k->f->tensors.data[s->targets[0].tensor].dtype;
     while (!(reduced >> lane & 1)) lane++;
     if (reduced != 1u << lane || lane + 2 < k->lane_count) {
         uir_kernel_refuse(k, "a reduction over more than one dim of a slice");
         return;
     }
+    uir_kernel_operation reduce = {.code = UIR_IOP_REDUCE_ADD, .dtype = dtype};
     for (size_t i = 0; i < sizeof reduce_rows / sizeof *reduce_rows; i++)
-        if (reduce_rows[i].op == op) name = reduce_rows[i].reduce;
-    const char *axis = lane + 1 == k->lane_count ? "row" : "col";
-    if (dtype == UIR_DTYPE_BOOL) { /* as bytes */
-        value = uir_kernel_materialise(k, uir_kernel_cast(k, value, UIR_DTYPE_U8), all);
-        snprintf(mnemonic, sizeof mnemonic, "reduce.%s.%s.unit.u8", name, axis);
-        value = uir_kernel_instruct(k, mnemonic, UIR_DTYPE_U8, lanes, &value, 1, "");
-        value = uir_kernel_cast(k, value, UIR_DTYPE_BOOL);
-        if (!fresh) {
-            uint32_t old = uir_kernel_slice_value(k, dtype, lanes, target);
-            value = uir_kernel_call(k, op, dtype, (uint32_t[]){old, value}, 2);
-        }
-        uir_kernel_store(k, target, lanes, dtype, value);
+        if (reduce_rows[i].op == op) reduce.code = reduce_rows[i].reduce;
+    reduce.axis = lane + 1 == k->lane_count ? UIR_IAXIS_ROW : UIR_IAXIS_COL;
+    bool wide = k->pointers[s->targets[0].tensor].rank > (k->lane_count < 2 ? 2 : k->lane_count);
+    if (dtype != UIR_DTYPE_BOOL && !wide) {
+        value = uir_kernel_materialise(k, value, all);
+        reduce.accumulate = !fresh;
+        uir_kernel_instruct_to(k, &reduce, target, &value, 1);
         return;
     }
-    value = uir_kernel_materialise(k, value, all);
-    snprintf(mnemonic, sizeof mnemonic, "reduce.%s.%s.unit.%s", name, axis, uir_dtype_name(dtype));
-    if (k->pointers[s->targets[0].tensor].rank > (k->lane_count < 2 ? 2 : k->lane_count)) {
-        /* A state of more dims than the row has: by way of one that has its dims. */
-        value = uir_kernel_instruct(k, mnemonic, dtype, lanes, &value, 1, "");
-        if (!fresh) {
-            uint32_t old = uir_kernel_slice_value(k, dtype, lanes, target);
-            value = uir_kernel_call(k, op, dtype, (uint32_t[]){old, value}, 2);
-        }
-        uir_kernel_store(k, target, lanes, dtype, value);
-        return;
+    /* By way of a state that has the row's dims; a bool's as bytes. */
+    reduce.dtype = dtype == UIR_DTYPE_BOOL ? UIR_DTYPE_U8 : dtype;
+    value = uir_kernel_materialise(k, dtype == UIR_DTYPE_BOOL ? uir_kernel_cast(k, value, UIR_DTYPE_U8) : value, all);
+    value = uir_kernel_instruct(k, &reduce, reduce.dtype, lanes, &value, 1);
+    if (dtype == UIR_DTYPE_BOOL) value = uir_kernel_cast(k, value, UIR_DTYPE_BOOL);
+    if (!fresh) {
+        uint32_t old = uir_kernel_slice_value(k, dtype, lanes, target);
+        value = uir_kernel_call(k, op, dtype, (uint32_t[]){old, value}, 2);
     }
-    uir_kernel_instruct_to(k, mnemonic, target, &value, 1, fresh ? "" : "acc");
+    uir_kernel_store(k, target, lanes, dtype, value);
 }
 
 /* An output that the kernel does not read itself. */
@@ -317,7 +326,7 @@ static bool leaves(const uir_loop_function *f, uint32_t tensor) {
 static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t *values) {
     for (uint32_t t = 0; t < s->target_count; t++) {
         uint32_t lanes;
-        const char *target = uir_kernel_slice(k, &s->targets[t], false, 0, &lanes);
+        const uir_islice *target = uir_kernel_slice(k, &s->targets[t], false, 0, &lanes);
         uir_dtype dtype = k->f->tensors.data[s->targets[t].tensor].dtype;
         if (k->status != UIR_STATUS_OK) return;
         if (k->values.data[values[t]].lanes & ~lanes) {
@@ -337,8 +346,8 @@ static void step_monoid(uir_kernel *k, const uir_loop_statement *s, const uint32
     uint32_t parameters[2 * UIR_LOOP_MAX_STATE], results[UIR_LOOP_MAX_STATE];
     for (uint32_t i = 0; i < m->state_count; i++) {
         uint32_t lanes;
-        const char *text = uir_kernel_slice(k, &s->targets[i], false, 0, &lanes);
-        parameters[i] = uir_kernel_slice_value(k, m->state_dtypes[i], lanes, text);
+        const uir_islice *slice = uir_kernel_slice(k, &s->targets[i], false, 0, &lanes);
+        parameters[i] = uir_kernel_slice_value(k, m->state_dtypes[i], lanes, slice);
     }
     for (uint32_t i = 0; i < taken_count; i++) parameters[m->state_count + i] = taken[i];
     k->parameters = parameters;
@@ -387,16 +396,19 @@ static void read_iters(uir_kernel *k, const uir_loop_statement *s) {
         const uir_loop_iter *iter = &s->iters[i];
         uint32_t lanes;
         if (!iter->data) continue;
-        const char *slice = uir_kernel_slice(k, &iter->from, false, 0, &lanes);
+        const uir_islice *slice = uir_kernel_slice(k, &iter->from, false, 0, &lanes);
+        if (k->status != UIR_STATUS_OK) return;
         if (lanes) {
             uir_kernel_refuse(k, "what is vectorised reads its position from data");
             return;
         }
         uir_dim limit = uir_kernel_substitute(k, iter->extent);
-        uir_symbol symbol = uir_kernel_new_symbol(k, "g", limit);
-        uir_kernel_line(k, "index %s = %s in 0..%s %s", uir_dims_symbol_name(k->dims, symbol), slice,
-                        uir_kernel_print_dim(k, uir_dim_sub(k->dims, limit, uir_dim_const(k->dims, 1))),
-                        uir_loop_mode_word(iter->mode));
+        uir_symbol symbol = uir_kernel_new_symbol(k, "g", UIR_ISYMBOL_INDEX, limit);
+        uir_iitem item = {.kind = UIR_IITEM_INDEX, .symbol = symbol.id};
+        item.index.slice = *slice;
+        item.index.limit = limit;
+        item.index.mode = iter->mode;
+        if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_add(&k->builder, &item));
         uir_kernel_replace(k, iter->symbol, uir_dim_symbol(k->dims, symbol));
     }
 }
@@ -413,21 +425,13 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         if (mentions_lane(k, c.left) || mentions_lane(k, c.right)) clip(k, c);
     }
     /* What is left says where the block is at all. */
-    uir_text text;
-    uir_text_init(&text, &k->f->allocator);
-    bool guarded = false;
+    uint32_t clipped = k->given.count;
     for (uint32_t i = 0; i < s->condition_count && k->status == UIR_STATUS_OK; i++) {
         uir_condition c = substitute_condition(k, s->conditions[i]);
         if (is_given(k, c) || mentions_lane(k, c.left) || mentions_lane(k, c.right)) continue;
-        uir_text_append_format(&text, "%s%s %s %s", guarded ? " and " : "if ", uir_kernel_print_dim(k, c.left),
-                               uir_relation_text(c.relation), uir_kernel_print_dim(k, c.right));
-        guarded = true;
+        give(k, c);
     }
-    if (guarded) {
-        uir_kernel_line(k, "%s {", text.data ? text.data : "");
-        k->depth++;
-    }
-    uir_text_deinit(&text);
+    bool guarded = begin_if(k, guard_of(k, k->given.data + clipped, k->given.count - clipped));
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (!s->iters[i].data) uir_kernel_replace(k, s->iters[i].symbol, uir_kernel_substitute(k, s->iters[i].value));
     read_iters(k, s);
@@ -437,10 +441,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
             emit_statement(k, statement(k, c), k->fresh[id]);
     }
-    if (guarded) {
-        k->depth--;
-        uir_kernel_line(k, "}");
-    }
+    if (guarded) end_item(k);
     memcpy(k->lanes, kept, sizeof kept);
     k->given.count = mark;
     k->block = NULL;
@@ -450,6 +451,12 @@ static void emit_block(uir_kernel *k, uint32_t id) {
 bool uir_kernel_is_one(const uir_kernel *k, uir_dim extent) {
     int64_t value;
     return uir_dim_is_const(k->dims, extent, &value) && value == 1;
+}
+
+/* The same of a dim of the function. */
+static bool turns_once(const uir_kernel *k, const uir_loop_statement *loop) {
+    int64_t value;
+    return uir_dim_is_const(k->f->dims, loop->extent, &value) && value == 1;
 }
 
 /* The only block under vectorised loops, each the only statement of the one around it; NONE otherwise. */
@@ -492,9 +499,9 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
     /* Over a vectorised loop that is reduced: the update has a loop more than the init. */
     uint32_t init_loops = 0, update_loops = 0;
     for (uint32_t i = id; i != init; i = statement(k, i)->first_child)
-        init_loops += !uir_kernel_is_one(k, statement(k, i)->extent);
+        init_loops += !turns_once(k, statement(k, i));
     for (uint32_t i = next; i != update; i = statement(k, i)->first_child)
-        update_loops += !uir_kernel_is_one(k, statement(k, i)->extent);
+        update_loops += !turns_once(k, statement(k, i));
     if (update_loops != init_loops + 1) return false;
     k->fresh[update] = true;
     return true;
@@ -504,71 +511,58 @@ static void emit_list(uir_kernel *k, uint32_t id);
 
 static void emit_vectorised(uir_kernel *k, const uir_loop_statement *s) {
     uir_dim extent = uir_kernel_substitute(k, s->extent), least = uir_kernel_substitute(k, s->min);
-    if (uir_kernel_is_one(k, extent)) {
-        uir_kernel_replace(k, s->symbol, least);
-        emit_list(k, s->first_child);
-        return;
-    }
-    if (k->lane_count == UIR_KERNEL_MAX_LANES) {
+    bool once = k->status == UIR_STATUS_OK && uir_kernel_is_one(k, extent);
+    if (!once && k->lane_count == UIR_KERNEL_MAX_LANES)
         uir_kernel_refuse(k, "more than %d vectorised loops", UIR_KERNEL_MAX_LANES);
-        return;
+    if (k->status != UIR_STATUS_OK) return;
+    if (!once) {
+        uir_symbol symbol = uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, extent);
+        least = uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol));
+        k->lanes[k->lane_count++] = (uir_kernel_lane){symbol, extent, extent};
     }
-    uir_symbol symbol = uir_kernel_new_symbol(k, "w", extent);
-    uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol)));
-    k->lanes[k->lane_count++] = (uir_kernel_lane){symbol, extent, extent};
+    uir_kernel_replace(k, s->symbol, least);
     emit_list(k, s->first_child);
-    k->lane_count--;
+    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
+    if (!once) k->lane_count--;
+}
+
+static void emit_unrolled(uir_kernel *k, const uir_loop_statement *s, uir_dim least, int64_t times) {
+    for (int64_t i = 0; i < times && k->status == UIR_STATUS_OK; i++) {
+        uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_const(k->dims, i)));
+        emit_list(k, s->first_child);
+    }
+    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
 }
 
 static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
     uir_dim extent = uir_kernel_substitute(k, s->extent), least = uir_kernel_substitute(k, s->min);
     uint32_t mark = k->given.count;
-    if (k->lane_count) {
-        uir_kernel_refuse(k, "a loop stands in a vectorised one");
-        return;
-    }
-    if (uir_kernel_is_one(k, extent)) {
-        uir_kernel_replace(k, s->symbol, least);
-        emit_list(k, s->first_child);
-        return;
-    }
     int64_t times;
-    if (s->loop_kind == UIR_LOOP_UNROLLED && uir_dim_is_const(k->dims, extent, &times) && times <= MOST_UNROLLED) {
-        for (int64_t i = 0; i < times && k->status == UIR_STATUS_OK; i++) {
-            uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_const(k->dims, i)));
-            emit_list(k, s->first_child);
-        }
+    if (k->lane_count) uir_kernel_refuse(k, "a loop stands in a vectorised one");
+    if (k->status != UIR_STATUS_OK) return;
+    bool counted = uir_dim_is_const(k->dims, extent, &times);
+    if (counted && (times == 1 || (s->loop_kind == UIR_LOOP_UNROLLED && times <= MOST_UNROLLED))) {
+        emit_unrolled(k, s, least, times);
         return;
     }
-    uir_symbol symbol = uir_kernel_new_symbol(k, "l", extent);
+    uir_symbol symbol = uir_kernel_new_symbol(k, "l", UIR_ISYMBOL_LOOP, extent);
     uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol)));
-    const char *guard = hoist(k, s->first_child, " when ");
-    uir_kernel_line(k, "loop %s : %s%s {", uir_dims_symbol_name(k->dims, symbol), uir_kernel_print_dim(k, extent),
-                    guard);
-    k->depth++;
+    uir_iitem item = {.kind = UIR_IITEM_LOOP, .symbol = symbol.id, .extent = extent};
+    item.guard = hoist(k, s->first_child);
+    begin_item(k, &item);
     emit_list(k, s->first_child);
-    k->depth--;
-    uir_kernel_line(k, "}");
+    end_item(k);
+    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
     if (k->status == UIR_STATUS_OK) k->in_scope[symbol.id] = 0;
     k->given.count = mark;
 }
 
 static void emit_if(uir_kernel *k, const uir_loop_statement *s) {
-    uir_text text;
     uint32_t mark = k->given.count;
-    uir_text_init(&text, &k->f->allocator);
-    for (uint32_t i = 0; i < s->condition_count; i++) {
-        uir_condition c = substitute_condition(k, s->conditions[i]);
-        uir_text_append_format(&text, "%s%s %s %s", i ? " and " : "if ", uir_kernel_print_dim(k, c.left),
-                               uir_relation_text(c.relation), uir_kernel_print_dim(k, c.right));
-        give(k, c);
-    }
-    uir_kernel_line(k, "%s {", text.data ? text.data : "");
-    uir_text_deinit(&text);
-    k->depth++;
+    for (uint32_t i = 0; i < s->condition_count; i++) give(k, substitute_condition(k, s->conditions[i]));
+    bool guarded = begin_if(k, guard_of(k, k->given.data + mark, k->given.count - mark));
     emit_list(k, s->first_child);
-    k->depth--;
-    uir_kernel_line(k, "}");
+    if (guarded) end_item(k);
     k->given.count = mark;
 }
 
@@ -600,20 +594,16 @@ static bool is_parallel(const uir_loop_statement *s) {
 /* A top statement and those after it that share no parallel loop: one unit does them in order. */
 static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
     uint32_t axes = 0, list = id, mark = k->given.count, next = UIR_LOOP_NONE;
-    uir_text parallel;
-    uir_text_init(&parallel, &k->f->allocator);
-    uir_kernel_line(k, "phase {");
-    k->depth++;
+    uir_iparallel parallel[4];
     while (is_parallel(statement(k, list)) && axes < 4) {
         const uir_loop_statement *s = statement(k, list);
         uir_dim extent = uir_kernel_substitute(k, s->extent), least = uir_kernel_substitute(k, s->min);
         if (axes && s->next != UIR_LOOP_NONE) break; /* beside others under an outer axis */
+        if (k->status != UIR_STATUS_OK) return UIR_LOOP_NONE;
         if (!uir_kernel_is_one(k, extent)) {
-            uir_symbol symbol = uir_kernel_new_symbol(k, "p", extent);
+            uir_symbol symbol = uir_kernel_new_symbol(k, "p", UIR_ISYMBOL_PARALLEL, extent);
             uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol)));
-            uir_text_append_format(&parallel, "%s%s : %s", axes ? ", " : "parallel ",
-                                   uir_dims_symbol_name(k->dims, symbol), uir_kernel_print_dim(k, extent));
-            axes++;
+            parallel[axes++] = (uir_iparallel){symbol.id, extent, UIR_SCOPE_GROUP};
         } else {
             uir_kernel_replace(k, s->symbol, least);
         }
@@ -621,24 +611,15 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         list = s->first_child;
         if (list == UIR_LOOP_NONE || k->status != UIR_STATUS_OK) break;
     }
-    if (axes) uir_kernel_line(k, "%s group", parallel.data ? parallel.data : "");
-    uir_text_deinit(&parallel);
     if (list == id) { /* no axis: this statement and its plain neighbours */
         for (next = id; next != UIR_LOOP_NONE && !is_parallel(statement(k, next)); next = statement(k, next)->next) {
         }
     }
-    const char *guard = list == id ? "" : hoist(k, list, "if ");
-    if (guard[0]) {
-        uir_kernel_line(k, "%s {", guard);
-        k->depth++;
-    }
+    if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_begin_phase(&k->builder, parallel, axes));
+    bool guarded = list != id && begin_if(k, hoist(k, list));
     emit_until(k, list, list == id ? next : UIR_LOOP_NONE);
-    if (guard[0]) {
-        k->depth--;
-        uir_kernel_line(k, "}");
-    }
-    k->depth--;
-    uir_kernel_line(k, "}");
+    if (guarded) end_item(k);
+    end_item(k);
     k->given.count = mark;
     return next;
 }
@@ -646,56 +627,50 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
 /* ---- all of it ---- */
 static void begin(uir_kernel *k) {
     const uir_loop_function *f = k->f;
-    uir_text_init(&k->body, &f->allocator);
+    k->replaced_count = uir_dims_symbol_count(f->dims);
+    k->replaced = uir_arena_allocate_array(k->arena, (size_t)k->replaced_count + 1, sizeof *k->replaced);
     k->pointers = uir_arena_allocate_array(k->arena, f->tensors.count + 1, sizeof *k->pointers);
     k->fresh = uir_arena_allocate_array(k->arena, f->statements.count + 1, sizeof *k->fresh);
-    if (!k->pointers || !k->fresh) k->status = UIR_STATUS_OUT_OF_MEMORY;
-    if (k->status != UIR_STATUS_OK || !grow_symbols(k, uir_dims_symbol_count(k->dims))) return;
-    for (uint32_t i = 0; i < f->sizes.count; i++) k->in_scope[f->sizes.data[i].symbol.id] = 1;
-    for (uint32_t i = 0; i < f->tiles.count; i++) k->in_scope[f->tiles.data[i].symbol.id] = 1;
-    for (uint32_t i = 0; i < f->tensors.count; i++) uir_kernel_describe_pointer(k, i);
+    if (!k->pointers || !k->fresh || !k->replaced) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    if (k->status != UIR_STATUS_OK) return;
+    uir_kernel_declare_sizes(k);
+    if (k->status != UIR_STATUS_OK || !grow_scope(k, k->graph->symbols.count)) return;
+    for (uint32_t i = 0; i < k->graph->symbols.count; i++) k->in_scope[i] = 1;
+    for (uint32_t i = 0; i < f->tensors.count && k->status == UIR_STATUS_OK; i++) uir_kernel_describe_pointer(k, i);
     uir_contraction_describe(k);
-    k->depth = 1;
 }
 
-static uir_status read_kernel(uir_kernel *k, const uir_text *text, const uir_allocator *allocator,
-                              uir_igraph_list *out) {
-    uir_device_list devices = {&k->device, 1};
-    uir_igraph *igraph;
-    UIR_TRY(uir_igraph_parse(allocator, &devices, text->data, text->length, k->f->name, k->diagnostics, &igraph));
-    uir_status status = uir_igraph_verify(igraph, k->diagnostics);
-    if (status == UIR_STATUS_OK) return uir_igraph_list_add(out, igraph);
-    uir_igraph_destroy(igraph);
-    return status;
+static void build(uir_kernel *k, uir_arena *arena) {
+    k->arena = arena;
+    k->dims = k->graph->dims;
+    uir_ibuilder_init(&k->builder, k->graph);
+    begin(k);
+    uir_kernel_check_dtypes(k);
+    for (uint32_t id = k->f->first; id != UIR_LOOP_NONE && k->status == UIR_STATUS_OK;) id = emit_phase(k, id);
+    if (k->status == UIR_STATUS_OK) uir_kernel_declare_pointers(k);
 }
 
-uir_status uir_lower_kernel_text(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
-                                 uir_text *text) {
+/* What lowering made in passing (symbols of lanes) is left behind by the clone. */
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
+                                  uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
+    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics};
     uir_arena arena;
-    uir_arena_init(&arena, &f->allocator);
-    uir_kernel k = {.f = f, .device = device, .dims = f->dims, .arena = &arena, .diagnostics = diagnostics};
-    begin(&k);
-    uir_kernel_check_dtypes(&k);
-    for (uint32_t id = f->first; id != UIR_LOOP_NONE && k.status == UIR_STATUS_OK;) id = emit_phase(&k, id);
-    if (k.status == UIR_STATUS_OK) {
-        uir_kernel_write_header(&k, text);
-        uir_text_append(text, k.body.data ? k.body.data : "", k.body.length);
-        uir_text_append_string(text, "}\n");
-    }
-    if (k.status == UIR_STATUS_OK) k.status = uir_text_status(&k.body);
-    if (k.status == UIR_STATUS_OK) k.status = uir_text_status(text);
-    uir_text_deinit(&k.body);
+    *out_igraph = NULL;
+    UIR_TRY(uir_igraph_create(allocator, f->name, device, &k.graph));
+    uir_arena_init(&arena, allocator);
+    build(&k, &arena);
+    if (k.status == UIR_STATUS_OK) k.status = uir_igraph_clone(k.graph, allocator, out_igraph);
     uir_arena_deinit(&arena);
+    uir_igraph_destroy(k.graph);
     return k.status;
 }
 
 uir_status uir_lower_kernel(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
                             uir_diagnostics *diagnostics, uir_igraph_list *out) {
-    uir_text text;
-    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics};
-    uir_text_init(&text, allocator);
-    uir_status status = uir_lower_kernel_text(f, device, diagnostics, &text);
-    if (status == UIR_STATUS_OK) status = read_kernel(&k, &text, allocator, out);
-    uir_text_deinit(&text);
+    uir_igraph *igraph;
+    UIR_TRY(uir_lower_kernel_build(f, device, allocator, diagnostics, &igraph));
+    uir_status status = uir_igraph_verify(igraph, diagnostics);
+    if (status == UIR_STATUS_OK) return uir_igraph_list_add(out, igraph);
+    uir_igraph_destroy(igraph);
     return status;
 }

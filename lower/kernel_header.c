@@ -3,14 +3,66 @@
 
 #include <string.h>
 
+enum { MOST_OF_A_SIZE_BITS = 40 }; /* what is not bounded otherwise: beyond it no machine has memory */
+
+/* ---- sizes ---- */
+static void declare_size(uir_kernel *k, const uir_loop_size *size, uir_isymbol_kind kind) {
+    uir_symbol_facts facts = uir_dims_symbol_facts(k->f->dims, size->symbol);
+    uint32_t index;
+    facts.bound = UIR_DIM_NONE;
+    if (facts.max == UIR_DIM_UNBOUNDED && (facts.min > 0 || kind == UIR_ISYMBOL_TILE))
+        facts.max = (int64_t)1 << MOST_OF_A_SIZE_BITS;
+    if (k->status != UIR_STATUS_OK) return;
+    k->status = uir_igraph_add_symbol(k->graph, size->name, strlen(size->name), kind, &facts, UIR_DIM_NONE, &index);
+    if (k->status == UIR_STATUS_OK) uir_kernel_replace(k, size->symbol, uir_igraph_symbol_dim(k->graph, index));
+}
+
+static uir_condition substitute(uir_kernel *k, uir_condition c) {
+    uir_dim left = uir_kernel_substitute(k, c.left);
+    return (uir_condition){c.relation, left, uir_kernel_substitute(k, c.right)};
+}
+
+static void declare_candidate(uir_kernel *k, const uir_icandidate *from) {
+    uir_icandidate candidate = {0};
+    uir_arena *arena = &k->graph->arena;
+    uir_iatom *atoms = uir_arena_allocate_array(arena, (size_t)from->guard.count + 1, sizeof *atoms);
+    candidate.tiles = uir_arena_allocate_array(arena, (size_t)k->f->tiles.count + 1, sizeof *candidate.tiles);
+    if (!candidate.tiles || !atoms) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    if (from->guard.count > UIR_IGRAPH_MAX_ATOMS)
+        uir_kernel_refuse(k, "a candidate has more than %d conditions", UIR_IGRAPH_MAX_ATOMS);
+    for (uint32_t t = 0; t < k->f->tiles.count && k->status == UIR_STATUS_OK; t++)
+        candidate.tiles[t] = uir_kernel_substitute(k, from->tiles[t]);
+    for (uint32_t a = 0; a < from->guard.count && k->status == UIR_STATUS_OK; a++)
+        atoms[a] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = substitute(k, from->guard.atoms[a].condition)};
+    candidate.guard = (uir_iguard){atoms, from->guard.count};
+    if (from->cost.id) candidate.cost = uir_kernel_substitute(k, from->cost);
+    if (from->units.id) candidate.units = uir_kernel_substitute(k, from->units);
+    if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(arena, &k->graph->candidates, candidate);
+}
+
+void uir_kernel_declare_sizes(uir_kernel *k) {
+    const uir_loop_function *f = k->f;
+    for (uint32_t i = 0; i < f->sizes.count; i++) declare_size(k, &f->sizes.data[i], UIR_ISYMBOL_DIM);
+    for (uint32_t i = 0; i < f->tiles.count; i++) declare_size(k, &f->tiles.data[i], UIR_ISYMBOL_TILE);
+    for (uint32_t i = 0; i < f->candidates.count; i++) declare_candidate(k, &f->candidates.data[i]);
+    for (uint32_t i = 0; i < f->requires_.count && k->status == UIR_STATUS_OK; i++) {
+        uir_condition condition = substitute(k, f->requires_.data[i]);
+        if (k->status == UIR_STATUS_OK)
+            k->status = uir_vector_push(&k->graph->arena, &k->graph->requires_, condition);
+    }
+}
+
+/* ---- pointers ---- */
 void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
     int space = t->role == UIR_LOOP_ROLE_TEMP ? uir_device_find_space(k->device, t->space, strlen(t->space)) : 0;
-    p->name = uir_kernel_copy(k, t->name);
+    p->name = t->name;
     p->on_chip = t->role == UIR_LOOP_ROLE_TEMP && space >= 0 && k->device->spaces[space].scope != UIR_SCOPE_DEVICE;
+    for (uint32_t d = 0; d < t->rank; d++) p->extents[d] = uir_kernel_substitute(k, t->extents[d]);
+    if (k->status != UIR_STATUS_OK) return;
     for (uint32_t d = 0; d < t->rank; d++)
-        if (!p->on_chip || !uir_kernel_is_one(k, t->extents[d])) p->dims[p->rank++] = (int32_t)d;
+        if (!p->on_chip || !uir_kernel_is_one(k, p->extents[d])) p->dims[p->rank++] = (int32_t)d;
     while (p->rank < 2) { /* rows of one line: what reduces a row keeps its dims */
         for (uint32_t d = p->rank; d > 0; d--) p->dims[d] = p->dims[d - 1];
         p->dims[0] = -1;
@@ -18,119 +70,136 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     }
 }
 
-static void write_pointer(uir_kernel *k, uint32_t tensor, uir_text *text) {
+static int find_space(const uir_kernel *k, const char *name) {
+    return uir_device_find_space(k->device, name, strlen(name));
+}
+
+static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, const char *space) {
+    int index = find_space(k, space);
+    if (index < 0) uir_kernel_refuse(k, "%s has no space called %s", k->device->name, space);
+    if (k->status != UIR_STATUS_OK) return;
+    pointer->space = (uint32_t)index;
+    pointer->instances = 1;
+    pointer->by_loop = pointer->tied = UINT32_MAX;
+    pointer->name = uir_arena_copy_string(&k->graph->arena, name, strlen(name));
+    if (!pointer->name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    if (k->status == UIR_STATUS_OK && uir_igraph_finish_pointer(k->graph, pointer) != UIR_STATUS_OK)
+        uir_kernel_refuse(k, "the size of %s overflows 64 bits", name);
+    if (k->status == UIR_STATUS_OK)
+        k->status = uir_vector_push(&k->graph->arena, &k->graph->pointers, *pointer);
+}
+
+static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     const uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_text_append_format(text, "  ptr %%%s : %s %s [", p->name, p->on_chip ? t->space : "dram",
-                           uir_dtype_name(t->dtype));
+    uir_ipointer pointer = {.dtype = t->dtype, .rank = p->rank, .role = UIR_IPOINTER_LOCAL};
     for (uint32_t d = 0; d < p->rank; d++)
-        uir_text_append_format(text, "%s%s", d ? ", " : "",
-                               p->dims[d] < 0 ? "1" : uir_kernel_print_dim(k, t->extents[p->dims[d]]));
-    uir_text_append_format(text, "]%s", p->layout ? p->layout : "");
-    if (t->role != UIR_LOOP_ROLE_TEMP)
-        uir_text_append_format(text, " %s %u",
-                               p->constant                   ? "const"
-                               : t->role == UIR_LOOP_ROLE_IN ? "in"
-                                                             : "out",
-                               t->index);
-    else if (!p->on_chip)
-        uir_text_append_string(text, " work");
-    uir_text_append_string(text, "\n");
+        pointer.extents[d] = p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : p->extents[p->dims[d]];
+    pointer.row_major = !p->strided;
+    pointer.modes_given = p->split;
+    for (uint32_t d = 0; d < p->rank && p->strided; d++) {
+        pointer.mode_count[d] = p->mode_count[d];
+        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
+            pointer.modes[d][m] = p->modes[d][m];
+            if (!pointer.modes[d][m].size.id) pointer.modes[d][m].size = pointer.extents[d];
+        }
+    }
+    if (t->role != UIR_LOOP_ROLE_TEMP) {
+        pointer.role = p->constant                   ? UIR_IPOINTER_CONST
+                       : t->role == UIR_LOOP_ROLE_IN ? UIR_IPOINTER_IN
+                                                     : UIR_IPOINTER_OUT;
+        pointer.role_index = t->index;
+    } else if (!p->on_chip) {
+        pointer.role = UIR_IPOINTER_WORK;
+    }
+    add_pointer(k, &pointer, p->name, p->on_chip ? t->space : "dram");
 }
 
-static void write_size(uir_kernel *k, const uir_loop_size *size, const char *word, uir_text *text) {
-    uir_symbol_facts facts = uir_dims_symbol_facts(k->dims, size->symbol);
-    uir_text_append_format(text, "  %s %s", word, size->name);
-    if (facts.max != UIR_DIM_UNBOUNDED)
-        uir_text_append_format(text, " in %lld..%lld", (long long)facts.min, (long long)facts.max);
-    else if (facts.min > 0 || word[0] == 't')
-        uir_text_append_format(text, " in %lld..%lld", (long long)facts.min, (long long)1 << 40);
-    if (facts.multiple_of > 1) uir_text_append_format(text, " mult %lld", (long long)facts.multiple_of);
-    uir_text_append_string(text, "\n");
+static bool memory_is_register(const uir_kernel *k, const uir_kernel_memory *m) {
+    for (uint32_t d = 0; d < m->rank; d++)
+        if (!uir_kernel_is_one(k, m->extents[d])) return false;
+    return find_space(k, "reg") >= 0;
 }
 
-/* Bytes of on-chip memory in the space by name: a sum over what was declared, each rounded up. */
+static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
+    uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL, .row_major = true};
+    for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
+    for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
+    add_pointer(k, &pointer, m->name, memory_is_register(k, m) ? "reg" : "sram");
+}
+
+/* Bytes of on-chip memory: a sum over what was declared, each rounded up. */
 static uir_dim add_bytes(uir_kernel *k, uir_dim sum, uir_dtype dtype, const uir_dim *extents, uint32_t rank) {
     uir_dim bytes = uir_dim_const(k->dims, uir_dtype_bits(dtype) / 8 ? uir_dtype_bits(dtype) / 8 : 1);
     for (uint32_t d = 0; d < rank; d++) bytes = uir_dim_mul(k->dims, bytes, extents[d]);
     return uir_dim_add(k->dims, sum, uir_dim_add(k->dims, bytes, uir_dim_const(k->dims, 64)));
 }
 
-static bool memory_is_register(const uir_kernel *k, const uir_kernel_memory *m) {
-    for (uint32_t d = 0; d < m->rank; d++) {
-        int64_t value;
-        if (!uir_dim_is_const(k->dims, m->extents[d], &value) || value != 1) return false;
-    }
-    return uir_device_find_space(k->device, "reg", 3) >= 0;
-}
-
-static void write_memory(uir_kernel *k, const uir_kernel_memory *m, uir_text *text) {
-    uir_text_append_format(text, "  ptr %%%s : %s %s [", m->name, memory_is_register(k, m) ? "reg" : "sram",
-                           uir_dtype_name(m->dtype));
-    for (uint32_t d = m->rank; d < 2; d++) uir_text_append_format(text, "%s1", d > m->rank ? ", " : "");
-    for (uint32_t d = 0; d < m->rank; d++)
-        uir_text_append_format(text, "%s%s", d || m->rank < 2 ? ", " : "", uir_kernel_print_dim(k, m->extents[d]));
-    uir_text_append_string(text, "]\n");
-}
-
-static void write_conditions(uir_kernel *k, const uir_condition *conditions, uint32_t count, const char *joint,
-                             uir_text *text) {
-    for (uint32_t i = 0; i < count; i++)
-        uir_text_append_format(text, "%s%s %s %s", i ? joint : "", uir_kernel_print_dim(k, conditions[i].left),
-                               uir_relation_text(conditions[i].relation), uir_kernel_print_dim(k, conditions[i].right));
-}
-
-static void write_candidates(uir_kernel *k, uir_text *text) {
-    const uir_loop_function *f = k->f;
-    for (uint32_t c = 0; c < f->candidates.count; c++) {
-        const uir_icandidate *candidate = &f->candidates.data[c];
-        uir_text_append_string(text, "  candidate ");
-        for (uint32_t t = 0; t < f->tiles.count; t++)
-            uir_text_append_format(text, "%s%s = %s", t ? ", " : "", f->tiles.data[t].name,
-                                   uir_kernel_print_dim(k, candidate->tiles[t]));
-        for (uint32_t a = 0; a < candidate->guard.count; a++) {
-            uir_text_append_string(text, a ? " and " : " when ");
-            write_conditions(k, &candidate->guard.atoms[a].condition, 1, "", text);
-        }
-        if (candidate->cost.id) uir_text_append_format(text, " cost %s", uir_kernel_print_dim(k, candidate->cost));
-        if (candidate->units.id) uir_text_append_format(text, " units %s", uir_kernel_print_dim(k, candidate->units));
-        uir_text_append_string(text, "\n");
-    }
-}
-
-void uir_kernel_write_header(uir_kernel *k, uir_text *text) {
+static uir_dim count_bytes(uir_kernel *k) {
     const uir_loop_function *f = k->f;
     uir_dim bytes = uir_dim_const(k->dims, 0);
-    int64_t least, most;
-    uir_text_append_format(text, "igraph @%s on %s {\n", f->name, k->device->name);
-    for (uint32_t i = 0; i < f->sizes.count; i++) write_size(k, &f->sizes.data[i], "dim", text);
-    for (uint32_t i = 0; i < f->tiles.count; i++) write_size(k, &f->tiles.data[i], "tile", text);
-    write_candidates(k, text);
-    for (uint32_t i = 0; i < f->requires_.count; i++) {
-        uir_text_append_string(text, "  require ");
-        write_conditions(k, &f->requires_.data[i], 1, "", text);
-        uir_text_append_string(text, "\n");
-    }
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
-        const uir_dim *span = k->pointers[i].span.id ? &k->pointers[i].span : NULL;
-        if (k->pointers[i].used && k->pointers[i].on_chip && strcmp(t->space, "reg"))
-            bytes = add_bytes(k, bytes, t->dtype, span ? span : t->extents, span ? 1 : t->rank);
+        const uir_kernel_pointer *p = &k->pointers[i];
+        const uir_dim *span = p->span.id ? &p->span : NULL;
+        if (p->used && p->on_chip && strcmp(t->space, "reg"))
+            bytes = add_bytes(k, bytes, t->dtype, span ? span : p->extents, span ? 1 : t->rank);
     }
     for (uint32_t i = 0; i < k->memories.count; i++) {
         const uir_kernel_memory *m = &k->memories.data[i];
         if (!memory_is_register(k, m)) bytes = add_bytes(k, bytes, m->dtype, m->extents, m->rank);
     }
+    if (!bytes.id) uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
+    return bytes;
+}
+
+/* What is kept on the chip fits there. */
+static void require_capacity(uir_kernel *k) {
+    uir_dim bytes = count_bytes(k);
+    int64_t least, most;
+    int sram = find_space(k, "sram");
+    if (sram < 0 || k->status != UIR_STATUS_OK) return;
+    const uir_space *space = &k->device->spaces[sram];
     uir_dim_bounds(k->dims, bytes, &least, &most);
-    int sram = uir_device_find_space(k->device, "sram", 4);
-    if (sram >= 0 && least > 0 && (uint64_t)least > k->device->spaces[sram].capacity)
+    if (least > 0 && (uint64_t)least > space->capacity)
         uir_kernel_refuse(k, "what it keeps on the chip takes at least %lld bytes, there are %llu", (long long)least,
-                          (unsigned long long)k->device->spaces[sram].capacity);
-    if (sram >= 0 && (uint64_t)most > k->device->spaces[sram].capacity)
-        uir_text_append_format(text, "  require %s <= sram\n", uir_kernel_print_dim(k, bytes));
-    for (uint32_t i = 0; i < f->tensors.count; i++)
-        if (k->pointers[i].used || f->tensors.data[i].role != UIR_LOOP_ROLE_TEMP) write_pointer(k, i, text);
-    for (uint32_t i = 0; i < k->memories.count; i++) write_memory(k, &k->memories.data[i], text);
+                          (unsigned long long)space->capacity);
+    if ((uint64_t)most <= space->capacity || k->status != UIR_STATUS_OK) return;
+    uint32_t index;
+    uir_dim capacity = uir_dim_const(k->dims, (int64_t)space->capacity);
+    k->status = uir_igraph_add_symbol(k->graph, space->name, strlen(space->name), UIR_ISYMBOL_DEVICE, NULL, capacity,
+                                      &index);
+    if (k->status != UIR_STATUS_OK) return;
+    uir_condition fits = {UIR_RELATION_LE, bytes, uir_igraph_symbol_dim(k->graph, index)};
+    k->status = uir_vector_push(&k->graph->arena, &k->graph->requires_, fits);
+}
+
+/* Slices name tensors and memories while the body is made, and declared pointers from now on. */
+static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
+    uir_igraph *g = k->graph;
+    for (uint32_t i = 0; i < g->instructions.count; i++)
+        for (uint32_t s = 0; s < g->instructions.data[i].slice_count; s++)
+            g->instructions.data[i].slices[s].pointer = numbers[g->instructions.data[i].slices[s].pointer];
+    for (uint32_t i = 0; i < g->items.count; i++)
+        if (g->items.data[i].kind == UIR_IITEM_INDEX)
+            g->items.data[i].index.slice.pointer = numbers[g->items.data[i].index.slice.pointer];
+}
+
+void uir_kernel_declare_pointers(uir_kernel *k) {
+    uint32_t tensors = k->f->tensors.count;
+    uint32_t *numbers = uir_arena_allocate_array(k->arena, (size_t)tensors + k->memories.count + 1, sizeof *numbers);
+    if (!numbers) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    require_capacity(k);
+    for (uint32_t i = 0; i < tensors && k->status == UIR_STATUS_OK; i++) {
+        if (!k->pointers[i].used && k->f->tensors.data[i].role == UIR_LOOP_ROLE_TEMP) continue;
+        numbers[i] = k->graph->pointers.count;
+        declare_tensor(k, i);
+    }
+    for (uint32_t i = 0; i < k->memories.count && k->status == UIR_STATUS_OK; i++) {
+        numbers[tensors + i] = k->graph->pointers.count;
+        declare_memory(k, &k->memories.data[i]);
+    }
+    if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
 }
 
 /* Tensors and memories with a dtype of less than a byte have no address. */

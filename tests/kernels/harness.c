@@ -33,6 +33,18 @@ void harness_say(harness *h, const char *where) {
     uir_diagnostics_clear(&h->diagnostics);
 }
 
+static bool clone_is_same(const uir_igraph *igraph, const uir_text *printed) {
+    uir_text text;
+    uir_igraph *copy = NULL;
+    uir_text_init(&text, &igraph->allocator);
+    bool same = uir_igraph_clone(igraph, &igraph->allocator, &copy) == UIR_STATUS_OK;
+    if (same) uir_igraph_print(copy, &text);
+    same = same && text.length == printed->length && !memcmp(text.data, printed->data, text.length);
+    uir_igraph_destroy(copy);
+    uir_text_deinit(&text);
+    return same;
+}
+
 static bool print_is_stable(harness *h, const uir_igraph *igraph) {
     uir_text first, second;
     uir_igraph *again = NULL;
@@ -43,6 +55,7 @@ static bool print_is_stable(harness *h, const uir_igraph *igraph) {
                                  "printed", &h->diagnostics, &again) == UIR_STATUS_OK;
     if (same) uir_igraph_print(again, &second);
     same = same && first.length == second.length && !memcmp(first.data, second.data, first.length);
+    same = same && clone_is_same(igraph, &first);
     uir_igraph_destroy(again);
     uir_text_deinit(&first);
     uir_text_deinit(&second);
@@ -54,7 +67,7 @@ uir_igraph *harness_read(harness *h, const char *text, size_t length, const char
     uir_status status = uir_igraph_parse(&h->allocator, uir_pipeline_devices_get(h->devices), text, length, file,
                                          &h->diagnostics, &igraph);
     if (status == UIR_STATUS_OK && !print_is_stable(h, igraph)) {
-        status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL, "printed and parsed again, the text is another");
+        status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL, "printed and parsed again, or copied, the text is another");
         h->failures++;
         harness_say(h, file);
     }

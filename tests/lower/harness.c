@@ -55,10 +55,12 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
             } else if (uir_lower_kernel(l->scheduled.functions[i], c->device, c->allocator, &d, &l->igraphs) !=
                        UIR_STATUS_OK) {
                 note(c, LOWER_KERNEL, NULL, &d);
-                if (c->show) {
-                    uir_diagnostics_clear(&d);
-                    uir_lower_kernel_text(l->scheduled.functions[i], c->device, &d, &c->kernel_text);
-                }
+                uir_igraph *refused = NULL;
+                uir_diagnostics_clear(&d);
+                if (c->show && uir_lower_kernel_build(l->scheduled.functions[i], c->device, c->allocator, &d,
+                                                      &refused) == UIR_STATUS_OK)
+                    uir_igraph_print(refused, &c->kernel_text);
+                uir_igraph_destroy(refused);
             }
         }
     }

@@ -136,6 +136,18 @@ static bool take_step(trial *t, bool *out_taken) {
 }
 
 /* ---- after the steps ---- */
+static bool check_clone(trial *t, const uir_text *printed) {
+    uir_text copied;
+    uir_loop_function *copy = NULL;
+    uir_text_init(&copied, &t->allocator);
+    bool same = uir_loop_clone(t->function, &copy) == UIR_STATUS_OK;
+    if (same) uir_loop_print(copy, &copied);
+    same = same && equal_texts(printed, &copied);
+    uir_loop_function_destroy(copy);
+    uir_text_deinit(&copied);
+    return same || fault(t, "the copy is another function");
+}
+
 static bool check_texts(trial *t) {
     uir_text printed, again, replayed;
     uir_loop_function *second = NULL, *third = NULL;
@@ -148,6 +160,7 @@ static bool check_texts(trial *t) {
     if (fine) uir_loop_print(second, &again);
     fine = fine && equal_texts(&printed, &again) && uir_loop_verify(second, &t->diagnostics) == UIR_STATUS_OK;
     if (!fine) fine = fault(t, "the text does not read back");
+    if (fine) fine = check_clone(t, &printed);
     if (fine) fine = check_results(t, second);
     const uir_text *trace = uir_schedule_trace(t->schedule);
     if (fine && parse(t, t->program.data, &third) &&

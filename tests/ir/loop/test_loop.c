@@ -68,13 +68,19 @@ static char *print_function(fixture *f, const uir_loop_function *function) {
     return copy;
 }
 
-/* Parse, print, parse, print: the texts are equal; and the program verifies. */
+/* Parse, print, parse, print: the texts are equal, and that of a copy; and the program verifies. */
 static uir_loop_function *read_and_check(fixture *f, const char *text) {
     uir_loop_function *first = read_text(f, text);
     char *printed = print_function(f, first);
     uir_loop_function *second = read_text(f, printed);
     char *again = print_function(f, second);
     assert_string_equal(printed, again);
+    uir_loop_function *copy = NULL;
+    assert_int_equal(uir_loop_clone(first, &copy), UIR_STATUS_OK);
+    char *copied = print_function(f, copy);
+    assert_string_equal(printed, copied);
+    free(copied);
+    uir_loop_function_destroy(copy);
     uir_status status = uir_loop_verify(second, &f->diagnostics);
     if (status != UIR_STATUS_OK) show(f);
     assert_int_equal(status, UIR_STATUS_OK);
