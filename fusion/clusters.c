@@ -192,8 +192,8 @@ static void drop_dead(uir_clusters *c) {
 static uint64_t row_capacity_of(const uir_device *device) {
     uint64_t most = 0;
     for (uint32_t i = 0; device && i < device->space_count; i++) {
-        uint64_t bytes = uir_device_working_set(device, device->spaces[i].name);
-        if (!device->spaces[i].is_registers && bytes > most) most = bytes;
+        uint64_t bytes = uir_device_working_set(device, (int)i);
+        if (!(device->spaces[i].roles & UIR_SPACE_REGISTERS) && bytes > most) most = bytes;
     }
     return most / 2;
 }

@@ -24,10 +24,14 @@ int uir_device_find_pipe(const uir_device *device, const char *name, size_t leng
     return -1;
 }
 
-uint64_t uir_device_working_set(const uir_device *device, const char *space) {
-    int at = uir_device_find_space(device, space, strlen(space));
-    if (at < 0) return 0;
-    return device->spaces[at].working_set ? device->spaces[at].working_set : device->spaces[at].capacity;
+int uir_device_find_role(const uir_device *device, uint32_t role) {
+    for (uint32_t i = 0; i < device->space_count; i++)
+        if (device->spaces[i].roles & role) return (int)i;
+    return -1;
+}
+
+uint64_t uir_device_working_set(const uir_device *device, int space) {
+    return device->spaces[space].working_set ? device->spaces[space].working_set : device->spaces[space].capacity;
 }
 
 bool uir_legal_name_matches(const char *pattern, const char *iop) {

@@ -15,13 +15,23 @@
 /* Who shares one instance of a space. */
 typedef enum uir_scope { UIR_SCOPE_UNIT, UIR_SCOPE_GROUP, UIR_SCOPE_DEVICE } uir_scope;
 
+/* What a space is for; one may be for several things. A tactic asks for a role, never for a name. */
+enum {
+    UIR_SPACE_MEMORY = 1u << 0,      /* the device's own: what a kernel takes and gives lies there */
+    UIR_SPACE_SCRATCH = 1u << 1,     /* on the chip, for what a unit keeps at hand */
+    UIR_SPACE_REGISTERS = 1u << 2,   /* of single elements: extents of pointers must be compile-time constants */
+    UIR_SPACE_LEFT = 1u << 3,        /* mma reads its first operand there */
+    UIR_SPACE_RIGHT = 1u << 4,       /* and its second one */
+    UIR_SPACE_ACCUMULATORS = 1u << 5 /* and sums there */
+};
+
 typedef struct uir_space {
     const char *name;     /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
+    uint32_t roles;       /* UIR_SPACE_* */
     uir_scope scope;
     uint64_t capacity;    /* bytes available to one kernel per instance; 0: not bounded here (dram) */
     uint32_t alignment;   /* bytes; every buffer is rounded up to it */
     bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
-    bool is_registers;    /* extents of pointers must be compile-time constants */
     uint32_t unit_kinds;  /* bit per unit kind that can reach it */
     uint64_t working_set; /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
 } uir_space;
@@ -73,8 +83,11 @@ typedef struct uir_device {
 int uir_device_find_space(const uir_device *device, const char *name, size_t length);
 int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length);
 int uir_device_find_pipe(const uir_device *device, const char *name, size_t length);
-/* Bytes of a space that a kernel had better keep to: its working set, else its capacity; 0 when it is absent. */
-uint64_t uir_device_working_set(const uir_device *device, const char *space);
+/* The first space that is for this (UIR_SPACE_*): of several the one nearest to the units, which a description names
+ * first; -1 when none is. */
+int uir_device_find_role(const uir_device *device, uint32_t role);
+/* Bytes of a space that a kernel had better keep to: its working set, else its capacity. */
+uint64_t uir_device_working_set(const uir_device *device, int space);
 /* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the dtype cast
  * to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other, uint32_t space_result,

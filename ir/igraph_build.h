@@ -1,7 +1,7 @@
 /* Building kernels in memory: phases and the items in them, one after the other.
  *
- * In: an iGraph, whose symbols the caller adds (uir_igraph_add_symbol) before what uses them. Out: its phases, items and
- * instructions, in the order of the calls; pointers, requires and candidates are pushed by the caller, at any time
+ * In: an iGraph, whose symbols the caller adds (uir_igraph_add_symbol) before what uses them. Out: its phases, items
+ * and instructions, in the order of the calls; pointers, requires and candidates are pushed by the caller, at any time
  * before the kernel is verified. A kernel that grows beyond what a text may hold is refused: LIMIT. */
 #ifndef UIR_IR_IGRAPH_BUILD_H
 #define UIR_IR_IGRAPH_BUILD_H

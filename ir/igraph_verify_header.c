@@ -183,7 +183,7 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
         uir_term extent = uir_term_of_dim(&v->terms, p->extents[d]);
         if (!uir_term_prove(&v->terms, extent))
             uir_iverify_report(v, p->line, "dim %u of %%%s may be less than 0", d, p->name);
-        if (space->is_registers && !uir_term_is_const(&v->terms, extent, &value))
+        if ((space->roles & UIR_SPACE_REGISTERS) && !uir_term_is_const(&v->terms, extent, &value))
             uir_iverify_report(v, p->line, "dim %u of %%%s must be a number: %s is held in registers", d, p->name,
                                space->name);
     }

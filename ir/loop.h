@@ -80,7 +80,7 @@ typedef struct uir_loop_tensor {
     uir_dim extents[UIR_LOOP_MAX_RANK];
     uir_loop_role role;
     uint32_t index;    /* IN, OUT: argument number */
-    const char *space; /* TEMP: "dram", "sram", "reg": names of the device's description */
+    const char *space; /* TEMP: a space of the device's description, by its name; NULL: its memory, as a caller's */
 } uir_loop_tensor;
 
 typedef enum uir_loop_expression_kind {
@@ -205,6 +205,9 @@ uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *d
  * Only what is reachable counts: schedules leave statements and expressions behind that nothing holds any more. */
 bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor);
 bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor);
+
+/* The word for memory that any unit reaches, in place of a space's name. */
+#define UIR_LOOP_MEMORY "memory"
 
 /* Sizes in declaration order -> tiles in declaration order: the cheapest candidate whose guard and the requires hold,
  * the first of equals; NOT_FOUND when none does. A function without tiles has one choice, if the requires hold. */

@@ -376,7 +376,7 @@ static uir_status take_tensor(parser *p) {
     UIR_TRY(take_dims(p, t.extents, &t.rank));
     if (uir_tokenizer_accept(PARSE(p), "temp")) {
         t.role = UIR_LOOP_ROLE_TEMP;
-        UIR_TRY(take_name(p, &t.space));
+        if (!uir_tokenizer_accept(PARSE(p), UIR_LOOP_MEMORY)) UIR_TRY(take_name(p, &t.space));
     } else {
         int64_t index = 0;
         t.role = uir_tokenizer_is(PARSE(p), "out") ? UIR_LOOP_ROLE_OUT : UIR_LOOP_ROLE_IN;

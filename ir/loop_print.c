@@ -279,7 +279,7 @@ static void print_tensor(printer *p, const uir_loop_tensor *t) {
     uir_text_append_format(p->text, "  tensor %s : %s ", t->name, uir_dtype_name(t->dtype));
     print_dims(p, t->extents, t->rank);
     if (t->role == UIR_LOOP_ROLE_TEMP) {
-        uir_text_append_format(p->text, " temp %s\n", t->space);
+        uir_text_append_format(p->text, " temp %s\n", t->space ? t->space : UIR_LOOP_MEMORY);
     } else {
         uir_text_append_format(p->text, " %s %u\n", t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index);
     }

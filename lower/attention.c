@@ -422,12 +422,14 @@ static uir_status place(attention *a) {
 static uir_status make_rows(attention *a) {
     uir_dim one = uir_dim_const(a->f->dims, 1), m = a->first->sides[UIR_CONTRACTION_M].tile;
     uir_dim column[] = {m, one}, element[] = {one, one};
-    UIR_TRY(uir_contraction_plan_add_tensor(a->f, "greatest", UIR_DTYPE_F32, column, 2, &a->greatest));
-    UIR_TRY(uir_contraction_plan_add_tensor(a->f, "total", UIR_DTYPE_F32, column, 2, &a->total));
-    UIR_TRY(uir_contraction_plan_add_tensor(a->f, "here", UIR_DTYPE_F32, element, 2, &a->here));
-    UIR_TRY(uir_contraction_plan_add_tensor(a->f, "grown", UIR_DTYPE_F32, element, 2, &a->grown));
-    UIR_TRY(uir_contraction_plan_add_tensor(a->f, "part", UIR_DTYPE_F32, element, 2, &a->part));
-    return uir_contraction_plan_add_tensor(a->f, "scale", UIR_DTYPE_F32, element, 2, &a->scale);
+    UIR_TRY(uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "greatest", UIR_DTYPE_F32, column, 2,
+                                            &a->greatest));
+    UIR_TRY(uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "total", UIR_DTYPE_F32, column, 2, &a->total));
+    UIR_TRY(uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "here", UIR_DTYPE_F32, element, 2, &a->here));
+    UIR_TRY(
+        uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "grown", UIR_DTYPE_F32, element, 2, &a->grown));
+    UIR_TRY(uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "part", UIR_DTYPE_F32, element, 2, &a->part));
+    return uir_contraction_plan_add_tensor(a->first, UIR_SPACE_SCRATCH, "scale", UIR_DTYPE_F32, element, 2, &a->scale);
 }
 
 static uir_status shape(attention *a, uir_arena *arena, uir_diagnostics *diagnostics) {

@@ -6,9 +6,9 @@
  * without; and their iGraphs.
  *
  * The result's axes fall into classes by which factor they address: both or none (batch), the first (m), the second
- * (n); k is summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result stays on
- * chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of columns
- * where it is not constant and packed so already. What follows is done row by row on the finished block.
+ * (n); k is summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result
+ * stays on chip while k is walked; the first factor's block is copied with padded rows, the second one's into panels of
+ * columns where it is not constant and packed so already. What follows is done row by row on the finished block.
  *
  * Several such blocks in one function are products of one first factor: they share the loops over its rows, and those
  * over columns as far as each has some; what follows may join them. */

@@ -256,9 +256,10 @@ static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
 }
 
 uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p) {
-    int sram = uir_device_find_space(p->device, "sram", 4);
-    int64_t near = (int64_t)uir_device_working_set(p->device, "sram") / 4 * 3,
-            most = sram < 0 ? 0 : (int64_t)p->device->spaces[sram].capacity / 4 * 3;
+    int scratch = uir_device_find_role(p->device, UIR_SPACE_SCRATCH);
+    if (scratch < 0) return (uir_contraction_room){0, 0};
+    int64_t near = (int64_t)uir_device_working_set(p->device, scratch) / 4 * 3,
+            most = (int64_t)p->device->spaces[scratch].capacity / 4 * 3;
     return (uir_contraction_room){near < most ? near : most, most};
 }
 

@@ -396,7 +396,7 @@ typedef struct side_lanes {
 } side_lanes;
 
 static const uir_islice *slice_of(uir_kernel *k, const uir_loop_access *access, const side_lanes *rows,
-                            const side_lanes *columns) {
+                                  const side_lanes *columns) {
     uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[UIR_KERNEL_MAX_LANES + 1];
     uint32_t count = k->lane_count, used = 0, lanes;
     uir_dim one = uir_dim_const(k->dims, 1);

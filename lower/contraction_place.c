@@ -1,5 +1,6 @@
 /* Carrying out what was decided for a contraction: loops over tiles, blocks at their places in them, tiles on chip. */
 #include "lower/contraction_plan.h"
+#include "lower/internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,9 +68,12 @@ uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name,
     return out_value->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
-uir_status uir_contraction_plan_add_tensor(uir_loop_function *f, const char *base, uir_dtype dtype,
+uir_status uir_contraction_plan_add_tensor(uir_contraction_plan *p, uint32_t role, const char *base, uir_dtype dtype,
                                            const uir_dim *extents, uint32_t rank, uint32_t *out) {
-    uir_loop_tensor t = {.dtype = dtype, .rank = rank, .role = UIR_LOOP_ROLE_TEMP, .space = "sram"};
+    uir_loop_function *f = p->f;
+    uir_loop_tensor t = {.dtype = dtype, .rank = rank, .role = UIR_LOOP_ROLE_TEMP};
+    t.space = uir_lower_space(p->device, role);
+    if (!t.space) return uir_contraction_refuse(&p->c, "the device has no space for what a tile keeps on the chip");
     UIR_TRY(uir_contraction_plan_fresh_name(f, base, &t.name));
     for (uint32_t d = 0; d < rank; d++) t.extents[d] = extents[d];
     *out = f->tensors.count;

@@ -88,7 +88,8 @@ uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *bas
 uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_loop_statement *s, uint32_t *out);
 uir_status uir_contraction_plan_add_iter(uir_loop_function *f, uir_loop_statement *block, const char *name,
                                          uir_dim extent, bool reduce, uir_dim value, uir_dim *out);
-uir_status uir_contraction_plan_add_tensor(uir_loop_function *f, const char *base, uir_dtype dtype,
+/* A tensor in the device's space for this (UIR_SPACE_*), called `base` or like it. */
+uir_status uir_contraction_plan_add_tensor(uir_contraction_plan *p, uint32_t role, const char *base, uir_dtype dtype,
                                            const uir_dim *extents, uint32_t rank, uint32_t *out);
 bool uir_contraction_plan_is_const(uir_contraction_plan *p, uir_dim dim, int64_t *out);
 uir_dim uir_contraction_plan_number(uir_contraction_plan *p, int64_t value);

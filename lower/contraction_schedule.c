@@ -80,7 +80,7 @@ uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p) {
         uir_loop_access to = {0};
         uir_loop_tensor tensor = *t;
         snprintf(name, sizeof name, "%.100s_tile", t->name);
-        UIR_TRY(uir_contraction_plan_add_tensor(f, name, tensor.dtype, tensor.extents, 0, &made));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_SCRATCH, name, tensor.dtype, tensor.extents, 0, &made));
         f->tensors.data[made].rank = like.iter_count;
         to.tensor = made;
         for (uint32_t d = 0; d < like.iter_count; d++) {
@@ -109,15 +109,17 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
     uir_loop_function *f = p->f;
     uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
             k = p->sides[UIR_CONTRACTION_K].tile;
-    UIR_TRY(
-        uir_contraction_plan_add_tensor(f, "sums", f->tensors.data[p->c.tensor].dtype, (uir_dim[]){m, n}, 2, &p->sums));
+    UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_ACCUMULATORS, "sums", f->tensors.data[p->c.tensor].dtype,
+                                            (uir_dim[]){m, n}, 2, &p->sums));
     p->local[p->c.tensor] = p->sums;
     p->wide[p->c.tensor] = true;
     p->copies[0] = all->plans[0].copies[0];
     if (p->copied[0] && !p->given && (!of || !all->plans[0].copied[0]))
-        UIR_TRY(uir_contraction_plan_add_tensor(f, "rows", p->dtypes[0], (uir_dim[]){m, k}, 2, &p->copies[0]));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_LEFT, "rows", p->dtypes[0], (uir_dim[]){m, k}, 2,
+                                                &p->copies[0]));
     if (p->copied[1])
-        UIR_TRY(uir_contraction_plan_add_tensor(f, "columns", p->dtypes[1], (uir_dim[]){k, n}, 2, &p->copies[1]));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_RIGHT, "columns", p->dtypes[1], (uir_dim[]){k, n}, 2,
+                                                &p->copies[1]));
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         uint32_t target = STATEMENT(f, uir_contraction_plan_statement_of(f, p->c.after[i].id))->targets[0].tensor;
         const uir_loop_tensor *t = &f->tensors.data[target];
@@ -125,7 +127,8 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
         bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
         bool wide = p->by_tiles || is_read_beside(all, of, target);
         uir_dim extents[] = {wide || !columns ? m : n, n};
-        UIR_TRY(uir_contraction_plan_add_tensor(f, t->name, t->dtype, extents, wide ? 2 : 1, &p->local[target]));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_SCRATCH, t->name, t->dtype, extents, wide ? 2 : 1,
+                                                &p->local[target]));
         p->wide[target] = wide;
     }
     return UIR_STATUS_OK;

@@ -333,7 +333,7 @@ static uir_status make_tiles(uir_convolution *v) {
     p->local_count = f->tensors.count;
     UIR_TRY_ALLOCATE(p->local, uir_arena_allocate_array(p->c.arena, p->local_count + 1, sizeof *p->local));
     for (uint32_t i = 0; i < p->local_count; i++) p->local[i] = NONE;
-    UIR_TRY(uir_contraction_plan_add_tensor(f, "sums", f->tensors.data[p->c.tensor].dtype,
+    UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_ACCUMULATORS, "sums", f->tensors.data[p->c.tensor].dtype,
                                             (uir_dim[]){v->channels.tile, v->lines.tile, v->pixels.tile}, 3, &v->sums));
     p->local[p->c.tensor] = v->sums;
     weights[0] = v->channels.tile;
@@ -347,18 +347,20 @@ static uir_status make_tiles(uir_convolution *v) {
         uir_dim across = uir_convolution_number(v, (uir_convolution_reach(&v->across) - 1) / v->across.stride);
         uir_dim lines[] = {down, uir_convolution_number(v, v->across.stride),
                            uir_dim_add(dims, v->pixels.tile, across)};
-        UIR_TRY(uir_contraction_plan_add_tensor(f, "lines", p->dtypes[0], lines, 3, &v->columns));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_RIGHT, "lines", p->dtypes[0], lines, 3, &v->columns));
     } else {
-        UIR_TRY(uir_contraction_plan_add_tensor(f, "windows", p->dtypes[0], columns, rank, &v->columns));
+        UIR_TRY(
+            uir_contraction_plan_add_tensor(p, UIR_SPACE_RIGHT, "windows", p->dtypes[0], columns, rank, &v->columns));
     }
     if (v->copies_weights)
-        UIR_TRY(uir_contraction_plan_add_tensor(f, "weights", p->dtypes[1], weights, rank - 1, &v->weights));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_LEFT, "weights", p->dtypes[1], weights, rank - 1,
+                                                &v->weights));
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         uint32_t target = STATEMENT(f, uir_contraction_plan_statement_of(f, p->c.after[i].id))->targets[0].tensor;
         uir_loop_tensor t = f->tensors.data[target];
         if (t.role != UIR_LOOP_ROLE_TEMP) continue;
-        UIR_TRY(uir_contraction_plan_add_tensor(f, t.name, t.dtype, (uir_dim[]){v->lines.tile, v->pixels.tile}, 2,
-                                                &p->local[target]));
+        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_SCRATCH, t.name, t.dtype,
+                                                (uir_dim[]){v->lines.tile, v->pixels.tile}, 2, &p->local[target]));
     }
     return UIR_STATUS_OK;
 }

@@ -40,8 +40,7 @@ static void make_box(uir_kernel *k, uir_islice *slice, const slice_dim *dims, ui
     slice->rank = rank;
     for (uint32_t d = 0; d < rank; d++) {
         slice->starts[d] = dims[d].base;
-        slice->counts[d] =
-            dims[d].lane == UIR_LOWER_NONE ? uir_dim_const(k->dims, 1) : k->lanes[dims[d].lane].count;
+        slice->counts[d] = dims[d].lane == UIR_LOWER_NONE ? uir_dim_const(k->dims, 1) : k->lanes[dims[d].lane].count;
     }
 }
 

@@ -11,6 +11,9 @@
 
 #define UIR_LOWER_NONE UINT32_MAX
 
+/* The name of the device's first space that is for this (UIR_SPACE_*); NULL: it has none, or there is no device. */
+const char *uir_lower_space(const uir_device *device, uint32_t role);
+
 /* ---- making loop ASTs (make.c) ---- */
 typedef struct uir_loop_range {
     const char *name; /* of the iteration variable; the loop is `block`_`name` */

@@ -197,8 +197,7 @@ static uir_iguard guard_of(uir_kernel *k, const uir_condition *conditions, uint3
         uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
         return (uir_iguard){0};
     }
-    for (uint32_t i = 0; i < count; i++)
-        atoms[i] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = conditions[i]};
+    for (uint32_t i = 0; i < count; i++) atoms[i] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = conditions[i]};
     return (uir_iguard){atoms, count};
 }
 
@@ -281,8 +280,9 @@ static uir_op simple_monoid(const uir_kernel *k, const uir_loop_monoid *m) {
 static const struct {
     uir_op op;
     uir_iop_code reduce;
-} reduce_rows[] = {{UIR_OP_ADD, UIR_IOP_REDUCE_ADD}, {UIR_OP_MUL, UIR_IOP_REDUCE_MUL}, {UIR_OP_MAX, UIR_IOP_REDUCE_MAX},
-                   {UIR_OP_MIN, UIR_IOP_REDUCE_MIN}, {UIR_OP_OR, UIR_IOP_REDUCE_MAX},  {UIR_OP_AND, UIR_IOP_REDUCE_MIN}};
+} reduce_rows[] = {{UIR_OP_ADD, UIR_IOP_REDUCE_ADD}, {UIR_OP_MUL, UIR_IOP_REDUCE_MUL},
+                   {UIR_OP_MAX, UIR_IOP_REDUCE_MAX}, {UIR_OP_MIN, UIR_IOP_REDUCE_MIN},
+                   {UIR_OP_OR, UIR_IOP_REDUCE_MAX},  {UIR_OP_AND, UIR_IOP_REDUCE_MIN}};
 
 /* One state taken over a lane by the machine's reduction. */
 static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, uint32_t value, uint32_t lanes,
@@ -498,8 +498,7 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
     if (simple_monoid(k, &k->f->monoids.data[a->monoid]) == UIR_OP_NONE) return false;
     /* Over a vectorised loop that is reduced: the update has a loop more than the init. */
     uint32_t init_loops = 0, update_loops = 0;
-    for (uint32_t i = id; i != init; i = statement(k, i)->first_child)
-        init_loops += !turns_once(k, statement(k, i));
+    for (uint32_t i = id; i != init; i = statement(k, i)->first_child) init_loops += !turns_once(k, statement(k, i));
     for (uint32_t i = next; i != update; i = statement(k, i)->first_child)
         update_loops += !turns_once(k, statement(k, i));
     if (update_loops != init_loops + 1) return false;

@@ -5,8 +5,9 @@
  * ones, the lanes, which become the dims of slices. Values are kept in single assignment while a block is made;
  * temporaries get their memory when it is ended.
  *
- * All dims are the iGraph's own: one of the function is brought over by uir_kernel_substitute. While the body is made, a
- * slice's pointer is the function's tensor, or behind them a temporary's memory; the declared ones are numbered last. */
+ * All dims are the iGraph's own: one of the function is brought over by uir_kernel_substitute. While the body is made,
+ * a slice's pointer is the function's tensor, or behind them a temporary's memory; the declared ones are numbered last.
+ */
 #ifndef UIR_LOWER_KERNEL_H
 #define UIR_LOWER_KERNEL_H
 
@@ -64,13 +65,14 @@ typedef struct uir_kernel_memory {
 /* What a tensor of the loop AST is in the iGraph: dims of extent 1 of what is on chip are left out. */
 typedef struct uir_kernel_pointer {
     const char *name;
+    int space; /* of the device; -1: it has none of that name */
     bool on_chip;
     bool used;
-    uint32_t rank;                   /* of the pointer */
-    int32_t dims[UIR_LOOP_MAX_RANK]; /* per pointer dim: the tensor's, or -1: one element */
-    uir_dim extents[UIR_LOOP_MAX_RANK]; /* per dim of the tensor */
-    bool strided;                       /* `modes` are its layout; else row-major */
-    bool split;                         /* some dim of the layout has several modes */
+    uint32_t rank;                                            /* of the pointer */
+    int32_t dims[UIR_LOOP_MAX_RANK];                          /* per pointer dim: the tensor's, or -1: one element */
+    uir_dim extents[UIR_LOOP_MAX_RANK];                       /* per dim of the tensor */
+    bool strided;                                             /* `modes` are its layout; else row-major */
+    bool split;                                               /* some dim of the layout has several modes */
     uir_imode modes[UIR_LOOP_MAX_RANK][UIR_IGRAPH_MAX_MODES]; /* size NONE: the dim's extent */
     uint8_t mode_count[UIR_LOOP_MAX_RANK];
     bool constant; /* packed ahead: CONST instead of IN */

@@ -47,8 +47,7 @@ void uir_kernel_declare_sizes(uir_kernel *k) {
     for (uint32_t i = 0; i < f->candidates.count; i++) declare_candidate(k, &f->candidates.data[i]);
     for (uint32_t i = 0; i < f->requires_.count && k->status == UIR_STATUS_OK; i++) {
         uir_condition condition = substitute(k, f->requires_.data[i]);
-        if (k->status == UIR_STATUS_OK)
-            k->status = uir_vector_push(&k->graph->arena, &k->graph->requires_, condition);
+        if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(&k->graph->arena, &k->graph->requires_, condition);
     }
 }
 
@@ -56,9 +55,12 @@ void uir_kernel_declare_sizes(uir_kernel *k) {
 void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
-    int space = t->role == UIR_LOOP_ROLE_TEMP ? uir_device_find_space(k->device, t->space, strlen(t->space)) : 0;
     p->name = t->name;
-    p->on_chip = t->role == UIR_LOOP_ROLE_TEMP && space >= 0 && k->device->spaces[space].scope != UIR_SCOPE_DEVICE;
+    p->space = t->space ? uir_device_find_space(k->device, t->space, strlen(t->space))
+                        : uir_device_find_role(k->device, UIR_SPACE_MEMORY);
+    if (p->space < 0)
+        uir_kernel_refuse(k, "%s has no space called %s", k->device->name, t->space ? t->space : "memory");
+    p->on_chip = p->space >= 0 && k->device->spaces[p->space].scope != UIR_SCOPE_DEVICE;
     for (uint32_t d = 0; d < t->rank; d++) p->extents[d] = uir_kernel_substitute(k, t->extents[d]);
     if (k->status != UIR_STATUS_OK) return;
     for (uint32_t d = 0; d < t->rank; d++)
@@ -70,23 +72,16 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     }
 }
 
-static int find_space(const uir_kernel *k, const char *name) {
-    return uir_device_find_space(k->device, name, strlen(name));
-}
-
-static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, const char *space) {
-    int index = find_space(k, space);
-    if (index < 0) uir_kernel_refuse(k, "%s has no space called %s", k->device->name, space);
+static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, int space) {
     if (k->status != UIR_STATUS_OK) return;
-    pointer->space = (uint32_t)index;
+    pointer->space = (uint32_t)space;
     pointer->instances = 1;
     pointer->by_loop = pointer->tied = UINT32_MAX;
     pointer->name = uir_arena_copy_string(&k->graph->arena, name, strlen(name));
     if (!pointer->name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     if (k->status == UIR_STATUS_OK && uir_igraph_finish_pointer(k->graph, pointer) != UIR_STATUS_OK)
         uir_kernel_refuse(k, "the size of %s overflows 64 bits", name);
-    if (k->status == UIR_STATUS_OK)
-        k->status = uir_vector_push(&k->graph->arena, &k->graph->pointers, *pointer);
+    if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(&k->graph->arena, &k->graph->pointers, *pointer);
 }
 
 static void declare_tensor(uir_kernel *k, uint32_t tensor) {
@@ -112,54 +107,58 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     } else if (!p->on_chip) {
         pointer.role = UIR_IPOINTER_WORK;
     }
-    add_pointer(k, &pointer, p->name, p->on_chip ? t->space : "dram");
+    add_pointer(k, &pointer, p->name, p->space);
 }
 
-static bool memory_is_register(const uir_kernel *k, const uir_kernel_memory *m) {
-    for (uint32_t d = 0; d < m->rank; d++)
-        if (!uir_kernel_is_one(k, m->extents[d])) return false;
-    return find_space(k, "reg") >= 0;
+/* Temporaries of one element lie in registers, where there are any. */
+static int space_of_memory(uir_kernel *k, const uir_kernel_memory *m) {
+    bool single = true;
+    for (uint32_t d = 0; d < m->rank; d++) single = single && uir_kernel_is_one(k, m->extents[d]);
+    int space = single ? uir_device_find_role(k->device, UIR_SPACE_REGISTERS) : -1;
+    if (space < 0) space = uir_device_find_role(k->device, UIR_SPACE_SCRATCH);
+    if (space < 0) uir_kernel_refuse(k, "%s has no space for what is computed on the way", k->device->name);
+    return space;
 }
 
 static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
     uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL, .row_major = true};
     for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
     for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
-    add_pointer(k, &pointer, m->name, memory_is_register(k, m) ? "reg" : "sram");
+    add_pointer(k, &pointer, m->name, space_of_memory(k, m));
 }
 
-/* Bytes of on-chip memory: a sum over what was declared, each rounded up. */
+/* Bytes of a space: a sum over what was declared in it, each rounded up. */
 static uir_dim add_bytes(uir_kernel *k, uir_dim sum, uir_dtype dtype, const uir_dim *extents, uint32_t rank) {
     uir_dim bytes = uir_dim_const(k->dims, uir_dtype_bits(dtype) / 8 ? uir_dtype_bits(dtype) / 8 : 1);
     for (uint32_t d = 0; d < rank; d++) bytes = uir_dim_mul(k->dims, bytes, extents[d]);
     return uir_dim_add(k->dims, sum, uir_dim_add(k->dims, bytes, uir_dim_const(k->dims, 64)));
 }
 
-static uir_dim count_bytes(uir_kernel *k) {
+static uir_dim count_bytes(uir_kernel *k, int space) {
     const uir_loop_function *f = k->f;
     uir_dim bytes = uir_dim_const(k->dims, 0);
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
         const uir_kernel_pointer *p = &k->pointers[i];
         const uir_dim *span = p->span.id ? &p->span : NULL;
-        if (p->used && p->on_chip && strcmp(t->space, "reg"))
+        if (p->used && p->space == space)
             bytes = add_bytes(k, bytes, t->dtype, span ? span : p->extents, span ? 1 : t->rank);
     }
     for (uint32_t i = 0; i < k->memories.count; i++) {
         const uir_kernel_memory *m = &k->memories.data[i];
-        if (!memory_is_register(k, m)) bytes = add_bytes(k, bytes, m->dtype, m->extents, m->rank);
+        if (space_of_memory(k, m) == space) bytes = add_bytes(k, bytes, m->dtype, m->extents, m->rank);
     }
     if (!bytes.id) uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
     return bytes;
 }
 
-/* What is kept on the chip fits there. */
-static void require_capacity(uir_kernel *k) {
-    uir_dim bytes = count_bytes(k);
+/* What is kept in a space fits there. Registers hold single elements, and the compiler's own choice of them. */
+static void require_capacity(uir_kernel *k, int index_of_space) {
+    const uir_space *space = &k->device->spaces[index_of_space];
     int64_t least, most;
-    int sram = find_space(k, "sram");
-    if (sram < 0 || k->status != UIR_STATUS_OK) return;
-    const uir_space *space = &k->device->spaces[sram];
+    if (!space->capacity || (space->roles & UIR_SPACE_REGISTERS)) return;
+    uir_dim bytes = count_bytes(k, index_of_space);
+    if (k->status != UIR_STATUS_OK) return;
     uir_dim_bounds(k->dims, bytes, &least, &most);
     if (least > 0 && (uint64_t)least > space->capacity)
         uir_kernel_refuse(k, "what it keeps on the chip takes at least %lld bytes, there are %llu", (long long)least,
@@ -167,8 +166,8 @@ static void require_capacity(uir_kernel *k) {
     if ((uint64_t)most <= space->capacity || k->status != UIR_STATUS_OK) return;
     uint32_t index;
     uir_dim capacity = uir_dim_const(k->dims, (int64_t)space->capacity);
-    k->status = uir_igraph_add_symbol(k->graph, space->name, strlen(space->name), UIR_ISYMBOL_DEVICE, NULL, capacity,
-                                      &index);
+    k->status =
+        uir_igraph_add_symbol(k->graph, space->name, strlen(space->name), UIR_ISYMBOL_DEVICE, NULL, capacity, &index);
     if (k->status != UIR_STATUS_OK) return;
     uir_condition fits = {UIR_RELATION_LE, bytes, uir_igraph_symbol_dim(k->graph, index)};
     k->status = uir_vector_push(&k->graph->arena, &k->graph->requires_, fits);
@@ -189,7 +188,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
     uint32_t tensors = k->f->tensors.count;
     uint32_t *numbers = uir_arena_allocate_array(k->arena, (size_t)tensors + k->memories.count + 1, sizeof *numbers);
     if (!numbers) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-    require_capacity(k);
+    for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, (int)s);
     for (uint32_t i = 0; i < tensors && k->status == UIR_STATUS_OK; i++) {
         if (!k->pointers[i].used && k->f->tensors.data[i].role == UIR_LOOP_ROLE_TEMP) continue;
         numbers[i] = k->graph->pointers.count;

@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *uir_lower_space(const uir_device *device, uint32_t role) {
+    int space = device ? uir_device_find_role(device, role) : -1;
+    return space < 0 ? NULL : device->spaces[space].name;
+}
+
 uir_status uir_loop_add_tensor(uir_loop_function *f, const char *name, uir_dtype dtype, uir_loop_role role,
                                uint32_t index, const uir_dim *extents, uint32_t rank, uint32_t *out_tensor) {
     uir_loop_tensor t = {.dtype = dtype, .rank = rank, .role = role, .index = index};
     if (rank > UIR_LOOP_MAX_RANK) return UIR_STATUS_UNSUPPORTED;
-    if (role == UIR_LOOP_ROLE_TEMP) t.space = "dram";
     UIR_TRY_ALLOCATE(t.name, uir_arena_copy_string(&f->arena, name, strlen(name)));
     for (uint32_t d = 0; d < rank; d++) {
         if (!extents[d].id) return UIR_STATUS_OUT_OF_MEMORY;

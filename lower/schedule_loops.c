@@ -313,9 +313,8 @@ uir_status uir_schedule_merge_loops(uir_schedule *schedule, uint32_t a, uint32_t
 
 /* ---- kinds ---- */
 static bool is_shared(const uir_schedule *s, const char *space) {
-    for (uint32_t i = 0; s->device && i < s->device->space_count; i++)
-        if (!strcmp(s->device->spaces[i].name, space)) return s->device->spaces[i].scope == UIR_SCOPE_DEVICE;
-    return !strcmp(space, "dram");
+    int index = s->device && space ? uir_device_find_space(s->device, space, strlen(space)) : -1;
+    return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
 }
 
 /* Each iteration of the loop writes all that it reads of the tensor, and nothing else looks at it: each may have a

@@ -1,4 +1,5 @@
 /* rfactor: a reduction becomes partial states along a loop, and a combination of these. */
+#include "lower/internal.h"
 #include "lower/schedule_internal.h"
 
 #include <stdio.h>
@@ -93,7 +94,7 @@ static uir_status add_states(factoring *f) {
         uir_loop_tensor t = *UIR_SCHEDULE_TENSOR(s, UIR_SCHEDULE_AT(s, f->update)->targets[i].tensor);
         char base[160];
         snprintf(base, sizeof base, "%.150s_part", t.name);
-        if (t.role == UIR_LOOP_ROLE_OUT) t.space = "sram";
+        if (t.role == UIR_LOOP_ROLE_OUT) t.space = uir_lower_space(s->device, UIR_SPACE_SCRATCH);
         t.role = UIR_LOOP_ROLE_TEMP;
         UIR_TRY(uir_tree_tensor_name(s, base, &t.name));
         t.extents[t.rank++] = UIR_SCHEDULE_AT(s, f->loop)->extent;

@@ -416,19 +416,21 @@ static uir_status bind_strays(uir_tactic *t) {
 
 /* What is on the chip, and where. */
 static uir_status place_temps(uir_tactic *t) {
+    const char *scratch = uir_lower_space(t->device, UIR_SPACE_SCRATCH);
+    const char *registers = uir_lower_space(t->device, UIR_SPACE_REGISTERS);
     for (uint32_t i = 0; i < t->f->tensors.count; i++) {
         uint32_t blocks[MOST_BLOCKS];
         bool done;
         if (!uir_tactic_is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS) || goes_between(t, i))
             continue;
-        UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "sram"), &done));
+        if (scratch) UIR_TRY(asked(uir_schedule_set_scope(t->s, i, scratch), &done));
         UIR_TRY(asked(uir_schedule_shrink(t->s, i), &done));
         bool single = true;
         for (uint32_t d = 0; d < t->f->tensors.data[i].rank; d++) {
             int64_t value;
             single = single && uir_dim_is_const(t->f->dims, t->f->tensors.data[i].extents[d], &value) && value == 1;
         }
-        if (single) UIR_TRY(asked(uir_schedule_set_scope(t->s, i, "reg"), &done));
+        if (single && registers) UIR_TRY(asked(uir_schedule_set_scope(t->s, i, registers), &done));
     }
     return UIR_STATUS_OK;
 }
@@ -465,14 +467,15 @@ static uir_status cache_operands(uir_tactic *t, uint32_t loop) {
     uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
     bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
                  uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
-    for (uint32_t i = 0; i < count; i++) {
+    const char *scratch = uir_lower_space(t->device, UIR_SPACE_SCRATCH);
+    for (uint32_t i = 0; i < count && scratch; i++) {
         uint32_t copy;
         bool done;
         if (t->f->tensors.data[i].role != UIR_LOOP_ROLE_IN) continue;
         uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
         bool for_tile = tiled && !r.moves;
         if (!r.spans || r.irregular || (r.loads < 2 && !for_tile)) continue;
-        UIR_TRY(asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, "sram", NULL, &copy), &done));
+        UIR_TRY(asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, scratch, NULL, &copy), &done));
         if (!done) continue;
         UIR_TRY(asked(uir_schedule_compute_at(t->s, copy, for_tile ? tile : loop), &done));
         if (done)

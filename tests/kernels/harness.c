@@ -67,7 +67,8 @@ uir_igraph *harness_read(harness *h, const char *text, size_t length, const char
     uir_status status = uir_igraph_parse(&h->allocator, uir_pipeline_devices_get(h->devices), text, length, file,
                                          &h->diagnostics, &igraph);
     if (status == UIR_STATUS_OK && !print_is_stable(h, igraph)) {
-        status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL, "printed and parsed again, or copied, the text is another");
+        status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL,
+                           "printed and parsed again, or copied, the text is another");
         h->failures++;
         harness_say(h, file);
     }

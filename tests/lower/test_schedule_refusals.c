@@ -153,7 +153,7 @@ static const refusal refusals[] = {
          " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[0] } }",
      "mark i of Y as parallel", "share elements of T"},
     {"mark: the other's inner loop ends by its own outer one",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp dram tensor Z : i64 [M, M] out 0"
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp memory tensor Z : i64 [M, M] out 0"
      " serial for (h, 0, M) { ScheduleBlock(T) { v = axis.bind(h) : M T[v] = B[v] } }"
      " serial for (i, 0, M) { serial for (k, 0, M - i) {"
      " ScheduleBlock(Z) { v, w = axis.bind(i, k) : M, M Z[v, w] = T[M - w] fill 0 } }"

@@ -115,9 +115,16 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
     if (working > UNIT_BYTES) working = UNIT_BYTES;
     d->name = "cpu";
     d->chip = variants[chosen].name;
-    d->spaces[DRAM] = (uir_space){"dram", UIR_SCOPE_DEVICE, 0, 64, false, false, 1, 0};
-    d->spaces[SRAM] = (uir_space){"sram", UIR_SCOPE_UNIT, UNIT_BYTES, 64, true, false, 1, working};
-    d->spaces[REG] = (uir_space){"reg", UIR_SCOPE_UNIT, 64u << 10, 64, false, true, 1, 0};
+    d->spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 64, false, 1, 0};
+    d->spaces[SRAM] = (uir_space){"sram",
+                                  UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
+                                  UIR_SCOPE_UNIT,
+                                  UNIT_BYTES,
+                                  64,
+                                  true,
+                                  1,
+                                  working};
+    d->spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, 64, false, 1, 0};
     d->space_count = 3;
     d->unit_kinds[0] = "core";
     d->unit_kind_count = 1;
