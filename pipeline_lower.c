@@ -34,11 +34,19 @@ void uir_middle_deinit(uir_middle *middle) {
 }
 
 bool uir_middle_is_refusal(uir_status status) {
-    static const uir_status refusals[] = {UIR_STATUS_UNSUPPORTED, UIR_STATUS_INTERNAL, UIR_STATUS_BAD_FILE,
-                                          UIR_STATUS_BAD_DATA, UIR_STATUS_LIMIT};
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (refusals[i] == status) return true;
-    return false;
+    return status == UIR_STATUS_UNSUPPORTED || status == UIR_STATUS_LIMIT;
+}
+
+/* What ends the compile: what the compiler made and does not accept itself is its own fault, whatever the part of it
+ * that noticed calls it. */
+static uir_status tell(uir_diagnostics *diagnostics, uir_status status, const char *name, const char *stage,
+                       const uir_diagnostics *said) {
+    const char *why = said->first ? said->first->message : uir_status_text(status);
+    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED)
+        return uir_error(diagnostics, status, NULL, "kernel %s, %s: %s", name, stage, why);
+    return uir_error_hint(diagnostics, UIR_STATUS_INTERNAL, NULL,
+                          "this is a fault of the compiler, please report it; on the device 'interpreter' the model runs",
+                          "kernel %s, %s: %s", name, stage, why);
 }
 
 /* ---- groups to kernels ---- */
@@ -164,6 +172,9 @@ static uir_status build_group(work *w, uir_node_id group) {
         status = add_kernel(w, group, function);
     else if (uir_middle_is_refusal(status))
         status = refuse(w->middle, group, &said);
+    else
+        status = tell(w->diagnostics, status, describe_group(w->middle->module, uir_node_get(w->middle->module, group)),
+                      stage_names[UIR_MIDDLE_LOOP], &said);
     uir_diagnostics_deinit(&said);
     return status;
 }
@@ -243,8 +254,7 @@ static uir_status advance_kernels(uir_middle *middle, const uir_middle_options *
         if (uir_middle_is_refusal(status))
             status = drop_kernel(middle, i, &said);
         else if (status != UIR_STATUS_OK)
-            status = uir_error(diagnostics, status, NULL, "kernel %s, %s: %s", middle->kernels.data[i].name,
-                               stage_names[stage], said.first ? said.first->message : uir_status_text(status));
+            status = tell(diagnostics, status, middle->kernels.data[i].name, stage_names[stage], &said);
         else
             i++;
         uir_diagnostics_deinit(&said);

@@ -23,8 +23,8 @@ typedef enum uir_middle_stage {
 const char *uir_middle_stage_name(uint32_t stage);
 bool uir_middle_stage_find(const char *name, uir_middle_stage *out_stage);
 
-/* Does the status say that what the compiler made is not for the device, of a model that was read and checked before?
- * Anything else (no memory, cancelled) is in the way of any device. */
+/* Does the status say that something is not for the device: UNSUPPORTED, or more than a LIMIT allows? Anything else is in
+ * the way of any device (no memory, cancelled) or a fault of the compiler (INTERNAL), which no fall-back hides. */
 bool uir_middle_is_refusal(uir_status status);
 
 typedef struct uir_middle_kernel {

@@ -252,7 +252,7 @@ static uir_status change_igraph(pass *p, uint32_t k, const uir_igraph *from, con
     if (fine && status == UIR_STATUS_OK) {
         status = copy_igraph(p, g, &read);
         if (status == UIR_STATUS_OK) *out = read;
-        if (status != UIR_STATUS_OUT_OF_MEMORY)
+        if (status == UIR_STATUS_BAD_FILE || status == UIR_STATUS_LIMIT)
             status = UIR_STATUS_OK; /* the verifier refuses it: it stays as it was */
     }
     uir_igraph_destroy(g);

@@ -147,6 +147,20 @@ bool uir_igraph_device_value(const uir_device *device, const char *name, size_t 
     return false;
 }
 
+int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind) {
+    const uir_device *device = igraph->device;
+    const uir_iop_row *iop = uir_iop_get_row(instruction->code);
+    bool mixed = iop->family == UIR_IOP_FAMILY_CAST || iop->family == UIR_IOP_FAMILY_MMA;
+    uint32_t operands = 0, result = igraph->pointers.data[instruction->slices[0].pointer].space;
+    for (uint32_t k = 1; k < instruction->slice_count; k++)
+        operands |= 1u << igraph->pointers.data[instruction->slices[k].pointer].space;
+    int row = uir_device_find_legal(device, iop->name, instruction->dtype,
+                                    mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind);
+    if (row < 0 || iop->family != UIR_IOP_FAMILY_MMA) return row;
+    uint32_t others = device->legal[row].dtypes_other ? device->legal[row].dtypes_other : device->legal[row].dtypes;
+    return others >> instruction->dtype_c & 1 ? row : -1;
+}
+
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) {
     uir_dims *dims = igraph->dims;
     uir_dim one = uir_dim_const(dims, 1), stride = one, span = one;

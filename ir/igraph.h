@@ -211,6 +211,8 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
+/* The row of the device's table by which a unit of the kind may execute the instruction on its slices; -1: none allows it. */
+int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind);
 /* Fills in the row-major modes when row_major, and element_span; INVALID_ARGUMENT when an expression overflows. */
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
 /* A slice of the whole pointer. */
@@ -220,7 +222,8 @@ void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_isli
 uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length);
 uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
 
-/* ---- verifier (ir/igraph_verify*.c): reports all it finds; sets legal_row, unguarded ---- */
+/* ---- verifier (ir/igraph_verify*.c): reports all it finds; sets legal_row, unguarded. BAD_FILE: the kernel is wrong, or not
+ * proved; LIMIT: nothing is known against it, but its proof would be too much ---- */
 uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
 /* ---- the tiling function and sizes ---- */

@@ -26,7 +26,8 @@ static void declare(cloner *c, uint32_t index) {
     uir_symbol_facts facts = uir_dims_symbol_facts(c->from->dims, s->symbol);
     facts.bound = copy_dim(c, facts.bound);
     uir_dim definition = copy_dim(c, s->definition);
-    if (c->symbols[index] != UINT32_MAX) fail(c, UIR_STATUS_INTERNAL); /* by two places */
+    /* A slice that several instructions have in common has axes of its own in each; all else is declared once. */
+    if (c->symbols[index] != UINT32_MAX && s->kind != UIR_ISYMBOL_AXIS) fail(c, UIR_STATUS_INTERNAL);
     if (c->status != UIR_STATUS_OK) return;
     c->status = uir_igraph_add_symbol(c->to, s->name, strlen(s->name), s->kind, sized ? &facts : NULL, definition,
                                       &c->symbols[index]);

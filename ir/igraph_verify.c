@@ -150,10 +150,10 @@ uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics) {
     if (status == UIR_STATUS_OK && (v.failed || v.terms.failed)) status = UIR_STATUS_OUT_OF_MEMORY;
     if (status == UIR_STATUS_OK && v.terms.exhausted)
         uir_iverify_report(&v, 0, "too much would have to be proved; split the kernel");
+    uir_status found = v.terms.exhausted && v.errors.count == 1 ? UIR_STATUS_LIMIT : UIR_STATUS_BAD_FILE;
     for (uint32_t i = 0; i < v.errors.count && status != UIR_STATUS_OUT_OF_MEMORY; i++) {
         uir_location location = {.file = igraph->file, .line = v.errors.data[i].line};
-        status =
-            uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "@%s: %s", igraph->name, v.errors.data[i].message);
+        status = uir_error(diagnostics, found, &location, "@%s: %s", igraph->name, v.errors.data[i].message);
     }
     uir_arena_deinit(&arena);
     return status;

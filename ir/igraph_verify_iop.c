@@ -316,22 +316,14 @@ static void check_constraints(const check *c, uint32_t constraints) {
 static void check_legal(const check *c, uint32_t unit_kind) {
     uir_iinstruction *i = c->i;
     const uir_device *device = c->v->g->device;
-    uint32_t operands = 0;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         const uir_space *space = uir_iverify_space(c->v, i->slices[k].pointer);
-        if (k) operands |= 1u << uir_iverify_pointer(c->v, i->slices[k].pointer)->space;
         if (!(space->unit_kinds >> unit_kind & 1))
             uir_iverify_report(c->v, c->line, "a %s unit of %s does not reach %s", device->unit_kinds[unit_kind],
                                device->name, space->name);
     }
     uint32_t result = uir_iverify_pointer(c->v, i->slices[0].pointer)->space;
-    uir_dtype other =
-        c->row->family == UIR_IOP_FAMILY_CAST || c->row->family == UIR_IOP_FAMILY_MMA ? i->dtype_b : UIR_DTYPE_NONE;
-    int row = uir_device_find_legal(device, c->row->name, i->dtype, other, result, operands, unit_kind);
-    if (row >= 0 && c->row->family == UIR_IOP_FAMILY_MMA) {
-        uint32_t others = device->legal[row].dtypes_other ? device->legal[row].dtypes_other : device->legal[row].dtypes;
-        if (!(others >> i->dtype_c & 1)) row = -1;
-    }
+    int row = uir_igraph_find_legal(c->v->g, i, unit_kind);
     if (row < 0) {
         uir_iverify_report(c->v, c->line,
                            "illegal on %s: no %s unit does %s.%s with its result in %s and operands so placed",

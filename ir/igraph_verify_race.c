@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MAX_VARIABLES  24
+#define MAX_VARIABLES  40
 #define MAX_LOOP_CASES 3
 #define MAX_ACCESSES   2000
 

@@ -184,6 +184,18 @@ static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
             g->items.data[i].index.slice.pointer = numbers[g->items.data[i].index.slice.pointer];
 }
 
+/* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
+static void check_legal(uir_kernel *k) {
+    const uir_igraph *g = k->graph;
+    for (uint32_t i = 0; i < g->instructions.count && k->status == UIR_STATUS_OK; i++) {
+        const uir_iinstruction *instruction = &g->instructions.data[i];
+        if (uir_igraph_find_legal(g, instruction, 0) >= 0) continue;
+        uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do", k->device->unit_kinds[0],
+                          k->device->name, uir_iop_get_row(instruction->code)->name,
+                          uir_dtype_name(instruction->dtype));
+    }
+}
+
 void uir_kernel_declare_pointers(uir_kernel *k) {
     uint32_t tensors = k->f->tensors.count;
     uint32_t *numbers = uir_arena_allocate_array(k->arena, (size_t)tensors + k->memories.count + 1, sizeof *numbers);
@@ -199,6 +211,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
         declare_memory(k, &k->memories.data[i]);
     }
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
+    check_legal(k);
 }
 
 /* Tensors and memories with a dtype of less than a byte have no address. */
