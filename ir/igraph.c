@@ -162,22 +162,8 @@ int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *inst
 }
 
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) {
-    uir_dims *dims = igraph->dims;
-    uir_dim one = uir_dim_const(dims, 1), stride = one, span = one;
-    if (pointer->row_major) {
-        for (uint32_t d = pointer->rank; d-- > 0;) {
-            pointer->mode_count[d] = 1;
-            pointer->modes[d][0] = (uir_imode){pointer->extents[d], stride};
-            stride = uir_dim_mul(dims, stride, pointer->extents[d]);
-        }
-    }
-    for (uint32_t d = 0; d < pointer->rank; d++)
-        for (uint32_t m = 0; m < pointer->mode_count[d]; m++)
-            span = uir_dim_add(
-                dims, span,
-                uir_dim_mul(dims, uir_dim_sub(dims, pointer->modes[d][m].size, one), pointer->modes[d][m].stride));
-    pointer->element_span = span;
-    return span.id ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
+    pointer->element_span = uir_layout_finish(&pointer->layout, pointer->extents, pointer->rank, igraph->dims);
+    return pointer->element_span.id ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
 }
 
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice) {

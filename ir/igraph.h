@@ -9,6 +9,7 @@
 #include "base/dim.h"
 #include "ir/device.h"
 #include "ir/iops.h"
+#include "ir/layout.h"
 
 /* What one kernel may hold. */
 #define UIR_IGRAPH_MAX_DEPTH 48    /* of blocks in blocks */
@@ -27,11 +28,9 @@ typedef struct uir_isymbol {
 } uir_isymbol;
 
 /* ---- pointers ---- */
+_Static_assert(UIR_LAYOUT_MAX_RANK == UIR_IGRAPH_MAX_RANK && UIR_LAYOUT_MAX_MODES == UIR_IGRAPH_MAX_MODES,
+               "what a layout can say a pointer can");
 
-/* One dim's layout: index i is i0 + size0*(i1 + size1*(...)); the address gets sum of ik * stride_k elements. */
-typedef struct uir_imode {
-    uir_dim size, stride;
-} uir_imode;
 
 typedef struct uir_ipointer {
     const char *name;
@@ -39,10 +38,7 @@ typedef struct uir_ipointer {
     uir_dtype dtype;
     uint32_t rank;
     uir_dim extents[UIR_IGRAPH_MAX_RANK];
-    uir_imode modes[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES];
-    uint8_t mode_count[UIR_IGRAPH_MAX_RANK]; /* at least 1 */
-    bool row_major;      /* layout not given: modes are (extent, row-major stride) */
-    bool modes_given;    /* printed as [extents]:(modes):(strides) rather than [extents]:(strides) */
+    uir_layout layout;
     uir_ipointer_role role;
     uint32_t role_index; /* IN, OUT, CONST: argument number */
     uint32_t instances;  /* 1, or N of xN */
@@ -213,7 +209,7 @@ uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
 /* The row of the device's table by which a unit of the kind may execute the instruction on its slices; -1: none allows it. */
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind);
-/* Fills in the row-major modes when row_major, and element_span; INVALID_ARGUMENT when an expression overflows. */
+/* Finishes the layout and sets element_span; INVALID_ARGUMENT when an expression overflows. */
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);

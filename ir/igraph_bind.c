@@ -198,10 +198,10 @@ static uir_status bind_layout(const uir_igraph *igraph, uint32_t pointer, const 
         UIR_TRY(evaluate(&e, p->extents[d], "an extent", NULL, &out->extents[d]));
         if (out->extents[d] < 0) out->extents[d] = 0;
         if (__builtin_mul_overflow(out->elements, out->extents[d], &out->elements)) return UIR_STATUS_INVALID_ARGUMENT;
-        out->mode_count[d] = p->mode_count[d];
-        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
-            UIR_TRY(evaluate(&e, p->modes[d][m].size, "a layout", NULL, &out->sizes[d][m]));
-            UIR_TRY(evaluate(&e, p->modes[d][m].stride, "a layout", NULL, &out->strides[d][m]));
+        out->mode_count[d] = p->layout.mode_count[d];
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+            UIR_TRY(evaluate(&e, p->layout.modes[d][m].size, "a layout", NULL, &out->sizes[d][m]));
+            UIR_TRY(evaluate(&e, p->layout.modes[d][m].stride, "a layout", NULL, &out->strides[d][m]));
             if (out->sizes[d][m] < 1 && out->elements > 0) return UIR_STATUS_INVALID_ARGUMENT;
         }
     }

@@ -33,6 +33,7 @@ static void declare(cloner *c, uint32_t index) {
                                       &c->symbols[index]);
     if (c->status != UIR_STATUS_OK) return;
     c->dims[index] = uir_igraph_symbol_dim(c->to, c->symbols[index]);
+    if (!c->dims[index].id) fail(c, UIR_STATUS_OUT_OF_MEMORY);
     if (s->kind != UIR_ISYMBOL_DEVICE) c->known[c->known_count++] = index;
 }
 
@@ -104,18 +105,19 @@ static void copy_candidate(cloner *c, const uir_icandidate *candidate) {
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->candidates, copy);
 }
 
+static uir_dim copy_layout_dim(void *user, uir_dim dim) {
+    return copy_dim(user, dim);
+}
+
 static void copy_pointer(cloner *c, const uir_ipointer *pointer) {
     uir_ipointer copy = *pointer;
     copy.name = uir_arena_copy_string(&c->to->arena, pointer->name, strlen(pointer->name));
     if (!copy.name) fail(c, UIR_STATUS_OUT_OF_MEMORY);
     for (uint32_t d = 0; d < pointer->rank; d++) copy.extents[d] = copy_dim(c, pointer->extents[d]);
-    for (uint32_t d = 0; d < pointer->rank && !pointer->row_major; d++) {
-        for (uint32_t m = 0; m < pointer->mode_count[d]; m++) {
-            copy.modes[d][m].size = copy_dim(c, pointer->modes[d][m].size);
-            copy.modes[d][m].stride = copy_dim(c, pointer->modes[d][m].stride);
-        }
-    }
-    if (c->status == UIR_STATUS_OK) c->status = uir_igraph_finish_pointer(c->to, &copy);
+    uir_layout_copy(&pointer->layout, pointer->rank, copy_layout_dim, c, &copy.layout);
+    /* What it is a copy of was finished, so that nothing overflows. */
+    if (c->status == UIR_STATUS_OK && uir_igraph_finish_pointer(c->to, &copy) != UIR_STATUS_OK)
+        fail(c, UIR_STATUS_OUT_OF_MEMORY);
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->pointers, copy);
 }
 

@@ -76,10 +76,10 @@ typedef struct layout_dim {
 
 static uir_status bind_dim(imachine *machine, const iunit *unit, const uir_ipointer *p, uint32_t d, layout_dim *out) {
     UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &out->extent));
-    out->modes = p->mode_count[d];
+    out->modes = p->layout.mode_count[d];
     for (uint32_t m = 0; m < out->modes; m++) {
-        UIR_TRY(uir_imachine_evaluate(machine, unit, p->modes[d][m].size, &out->sizes[m]));
-        UIR_TRY(uir_imachine_evaluate(machine, unit, p->modes[d][m].stride, &out->strides[m]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].size, &out->sizes[m]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].stride, &out->strides[m]));
     }
     return UIR_STATUS_OK;
 }

@@ -18,8 +18,8 @@ static bool has_plain_rows(const uir_igraph *igraph, const uir_islice *slice) {
     const uir_ipointer *p = &igraph->pointers.data[slice->pointer];
     int64_t stride;
     return !slice->window && !slice->has_fill && !slice->block && p->rank > 0 && p->instances == 1 &&
-           p->mode_count[p->rank - 1] == 1 &&
-           uir_dim_is_const(igraph->dims, p->modes[p->rank - 1][0].stride, &stride) && stride == 1;
+           p->layout.mode_count[p->rank - 1] == 1 &&
+           uir_dim_is_const(igraph->dims, p->layout.modes[p->rank - 1][0].stride, &stride) && stride == 1;
 }
 
 static bool is_written(const uir_igraph *igraph, uint32_t pointer) {

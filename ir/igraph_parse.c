@@ -265,55 +265,8 @@ static uir_status parse_candidate(uir_iparser *p) {
     return uir_vector_push(&g->arena, &g->candidates, candidate);
 }
 
-/* One half of a layout after ':': for each dim an expression, or several in parentheses where the dim is split.
- * "(a+b)*c" is an expression too, so a parenthesis opens a split dim only when a comma follows at its own level. */
-static bool at_split_dim(const uir_iparser *p) {
-    if (!uir_tokenizer_is(p->tokens, "(")) return false;
-    uint32_t depth = 1;
-    for (const char *at = p->tokens->at; at < p->tokens->end && depth > 0 && *at != '\n'; at++) {
-        if (*at == '(') depth++;
-        if (*at == ')') depth--;
-        if (*at == ',' && depth == 1) return true;
-    }
-    return false;
-}
-
-static uir_status parse_modes(uir_iparser *p, uint32_t rank, uir_dim out[][UIR_IGRAPH_MAX_MODES], uint8_t *counts) {
-    UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
-    for (uint32_t d = 0; d < rank; d++) {
-        if (d) UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
-        counts[d] = 0;
-        bool split = at_split_dim(p);
-        if (split) UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
-        do {
-            if (counts[d] == UIR_IGRAPH_MAX_MODES)
-                return uir_tokenizer_error(p->tokens, "a dim splits into at most %d", UIR_IGRAPH_MAX_MODES);
-            UIR_TRY(uir_iparse_dim(p, &out[d][counts[d]++]));
-        } while (split && uir_tokenizer_accept(p->tokens, ","));
-        if (split) UIR_TRY(uir_tokenizer_expect(p->tokens, ")"));
-    }
-    return uir_tokenizer_expect(p->tokens, ")");
-}
-
-static uir_status parse_layout(uir_iparser *p, uir_ipointer *pointer) {
-    uir_dim first[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES], second[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES];
-    uint8_t first_counts[UIR_IGRAPH_MAX_RANK], second_counts[UIR_IGRAPH_MAX_RANK];
-    pointer->row_major = true;
-    if (!uir_tokenizer_accept(p->tokens, ":")) return UIR_STATUS_OK;
-    pointer->row_major = false;
-    UIR_TRY(parse_modes(p, pointer->rank, first, first_counts));
-    pointer->modes_given = uir_tokenizer_accept(p->tokens, ":");
-    if (pointer->modes_given) UIR_TRY(parse_modes(p, pointer->rank, second, second_counts));
-    for (uint32_t d = 0; d < pointer->rank; d++) {
-        if (pointer->modes_given ? first_counts[d] != second_counts[d] : first_counts[d] != 1)
-            return uir_tokenizer_error(p->tokens,
-                                       "dim %u of the layout before this: its sizes and strides differ in number", d);
-        pointer->mode_count[d] = first_counts[d];
-        for (uint32_t m = 0; m < first_counts[d]; m++)
-            pointer->modes[d][m] = pointer->modes_given ? (uir_imode){first[d][m], second[d][m]}
-                                                        : (uir_imode){pointer->extents[d], first[d][m]};
-    }
-    return UIR_STATUS_OK;
+static uir_status parse_layout_dim(void *user, uir_dim *out_dim) {
+    return uir_iparse_dim(user, out_dim);
 }
 
 /* x2 by l */
@@ -400,7 +353,7 @@ static uir_status parse_pointers(uir_iparser *p) {
             return uir_tokenizer_error(p->tokens, "a pointer has at most %d dims", UIR_IGRAPH_MAX_RANK);
         UIR_TRY(uir_iparse_dim(p, &pointer.extents[pointer.rank++]));
     }
-    UIR_TRY(parse_layout(p, &pointer));
+    UIR_TRY(uir_layout_parse(p->tokens, parse_layout_dim, p, pointer.extents, pointer.rank, &pointer.layout));
     bool by;
     uir_token loop;
     UIR_TRY(parse_pointer_options(p, &pointer, &by, &loop));

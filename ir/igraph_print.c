@@ -38,29 +38,13 @@ static void put_dims(printer *p, const uir_dim *dims, uint32_t count) {
     }
 }
 
-/* One half of a layout: the sizes or the strides of the modes, those of a split dim in parentheses. */
-static void put_modes(printer *p, const uir_ipointer *pointer, bool strides) {
-    put(p, ":(");
-    for (uint32_t d = 0; d < pointer->rank; d++) {
-        if (d) put(p, ", ");
-        if (pointer->mode_count[d] > 1) put(p, "(");
-        for (uint32_t m = 0; m < pointer->mode_count[d]; m++) {
-            if (m) put(p, ", ");
-            put_dim(p, strides ? pointer->modes[d][m].stride : pointer->modes[d][m].size);
-        }
-        if (pointer->mode_count[d] > 1) put(p, ")");
-    }
-    put(p, ")");
-}
-
 static void put_pointer(printer *p, const uir_ipointer *pointer) {
     static const char *const roles[] = {"in", "out", "const", "work", ""};
     uir_text_append_format(p->text, "  ptr   %%%s : %s %s [", pointer->name,
                            p->igraph->device->spaces[pointer->space].name, uir_dtype_name(pointer->dtype));
     put_dims(p, pointer->extents, pointer->rank);
     put(p, "]");
-    if (!pointer->row_major && pointer->modes_given) put_modes(p, pointer, false);
-    if (!pointer->row_major) put_modes(p, pointer, true);
+    uir_layout_print(&pointer->layout, pointer->rank, p->igraph->dims, p->text);
     if (pointer->by_loop != UINT32_MAX)
         uir_text_append_format(p->text, " x%u by %s", pointer->instances, symbol_name(p, pointer->by_loop));
     if (pointer->role != UIR_IPOINTER_LOCAL) uir_text_append_format(p->text, " %s", roles[pointer->role]);

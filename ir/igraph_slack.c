@@ -14,7 +14,7 @@ typedef struct padder {
 
 /* A mode within one stretch keeps its stride; one from stretch to stretch counts the slack: stride = k * time * inner
  * grows by k * slack * inner. */
-static bool pad_mode(padder *p, uir_imode *mode, uir_dim *within) {
+static bool pad_mode(padder *p, uir_mode *mode, uir_dim *within) {
     uir_dims *dims = p->g->dims;
     uir_dim grown = uir_dim_substitute(dims, mode->stride, p->replacements, p->count);
     if (!grown.id) return false;
@@ -36,14 +36,14 @@ static bool pad_pointer(padder *p, uir_ipointer *pointer, uir_status *out_status
             stretch = uir_dim_mul(dims, p->slack->time, uir_dim_const(dims, p->slack->inner));
     bool plain = true;
     for (uint32_t d = 0; d < pointer->rank; d++) {
-        plain &= pointer->mode_count[d] == 1;
-        for (uint32_t m = 0; m < pointer->mode_count[d]; m++)
-            if (!pad_mode(p, &pointer->modes[d][m], &within)) return false;
+        plain &= pointer->layout.mode_count[d] == 1;
+        for (uint32_t m = 0; m < pointer->layout.mode_count[d]; m++)
+            if (!pad_mode(p, &pointer->layout.modes[d][m], &within)) return false;
     }
     if (!uir_dim_equal(within, stretch) && uir_dim_compare(dims, within, UIR_RELATION_LE, stretch) != UIR_TRUE)
         return false;
-    pointer->row_major = false;
-    pointer->modes_given |= !plain;
+    pointer->layout.given = true;
+    pointer->layout.split |= !plain;
     *out_status = uir_igraph_finish_pointer(p->g, pointer);
     return *out_status == UIR_STATUS_OK;
 }

@@ -113,16 +113,17 @@ static uir_term check_layout(uir_iverifier *v, const uir_ipointer *p) {
     uir_term one = uir_term_const(t, 1), storage = one;
     mode modes[UIR_IGRAPH_MAX_RANK * UIR_IGRAPH_MAX_MODES];
     uint32_t count = 0, mark = t->assumptions.count;
-    if (p->row_major) {
+    if (!p->layout.given) {
         for (uint32_t d = 0; d < p->rank; d++) storage = uir_term_mul(t, storage, uir_term_of_dim(t, p->extents[d]));
         return storage;
     }
     for (uint32_t d = 0; d < p->rank; d++) {
         uir_term product = one;
-        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
-            uir_term size = uir_term_of_dim(t, p->modes[d][m].size), stride = uir_term_of_dim(t, p->modes[d][m].stride);
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+            uir_term size = uir_term_of_dim(t, p->layout.modes[d][m].size),
+                     stride = uir_term_of_dim(t, p->layout.modes[d][m].stride);
             product = uir_term_mul(t, product, size);
-            if (m + 1 < p->mode_count[d] && !uir_term_prove_le(t, one, size))
+            if (m + 1 < p->layout.mode_count[d] && !uir_term_prove_le(t, one, size))
                 uir_iverify_report(v, p->line, "layout of %%%s: size %u of dim %u cannot be proved to be at least 1",
                                    p->name, m, d);
             if (!uir_term_prove(t, stride))
@@ -150,10 +151,11 @@ static void check_tie(uir_iverifier *v, const uir_ipointer *p) {
     const uir_ipointer *other = uir_iverify_pointer(v, p->tied);
     bool same = other->role == UIR_IPOINTER_IN && other->dtype == p->dtype && other->rank == p->rank;
     for (uint32_t d = 0; d < p->rank && same; d++) {
-        same = uir_dim_equal(other->extents[d], p->extents[d]) && other->mode_count[d] == p->mode_count[d];
-        for (uint32_t m = 0; m < p->mode_count[d] && same; m++)
-            same = uir_dim_equal(other->modes[d][m].size, p->modes[d][m].size) &&
-                   uir_dim_equal(other->modes[d][m].stride, p->modes[d][m].stride);
+        same =
+            uir_dim_equal(other->extents[d], p->extents[d]) && other->layout.mode_count[d] == p->layout.mode_count[d];
+        for (uint32_t m = 0; m < p->layout.mode_count[d] && same; m++)
+            same = uir_dim_equal(other->layout.modes[d][m].size, p->layout.modes[d][m].size) &&
+                   uir_dim_equal(other->layout.modes[d][m].stride, p->layout.modes[d][m].stride);
     }
     if (!same)
         uir_iverify_report(
@@ -176,9 +178,9 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
     for (uint32_t d = 0; d < p->rank; d++) {
         int64_t value;
         check_size(c, p->extents[d], p->line, "an extent");
-        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
-            check_size(c, p->modes[d][m].size, p->line, "a layout");
-            check_size(c, p->modes[d][m].stride, p->line, "a layout");
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+            check_size(c, p->layout.modes[d][m].size, p->line, "a layout");
+            check_size(c, p->layout.modes[d][m].stride, p->line, "a layout");
         }
         uir_term extent = uir_term_of_dim(&v->terms, p->extents[d]);
         if (!uir_term_prove(&v->terms, extent))

@@ -220,8 +220,8 @@ static bool fractal_layout(const check *c, const uir_islice *slice) {
     int64_t block, width = 32 * 8 / (int64_t)uir_dtype_bits(p->dtype);
     if (p->rank < 2) return false;
     for (uint32_t d = p->rank - 2; d < p->rank; d++) {
-        if (p->mode_count[d] < 2 ||
-            !uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->modes[d][0].size), &block) ||
+        if (p->layout.mode_count[d] < 2 ||
+            !uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->layout.modes[d][0].size), &block) ||
             (block != 16 && block != width))
             return false;
     }
@@ -242,8 +242,8 @@ static void check_alignment(const check *c, const uir_islice *slice) {
     if (space->scope == UIR_SCOPE_DEVICE || space->alignment <= 1 || slice->window) return;
     uir_term bytes = uir_term_const(t, uir_dtype_bits(p->dtype) / 8), start = uir_term_const(t, 0);
     for (uint32_t d = 0; d < p->rank; d++) {
-        if (p->mode_count[d] != 1) return;
-        uir_term stride = uir_term_mul(t, uir_term_of_dim(t, p->modes[d][0].stride), bytes);
+        if (p->layout.mode_count[d] != 1) return;
+        uir_term stride = uir_term_mul(t, uir_term_of_dim(t, p->layout.modes[d][0].stride), bytes);
         start = uir_term_add(t, start, uir_term_mul(t, uir_term_of_dim(t, slice->starts[d]), stride));
         bool packed = is_one(c, slice, slice->rank - 1); /* a column of scalars may lie densely */
         if (d + 1 < p->rank && !is_one(c, slice, d) && !packed && !divides(c, stride, space->alignment))
@@ -260,10 +260,10 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
     int64_t stride;
     if (p->rank == 0) return;
     bool single = !slice->window && is_one(c, slice, slice->rank - 1);
-    bool unit =
-        p->mode_count[p->rank - 1] == 1 &&
-        uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->modes[p->rank - 1][0].stride), &stride) &&
-        stride == 1;
+    bool unit = p->layout.mode_count[p->rank - 1] == 1 &&
+                uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->layout.modes[p->rank - 1][0].stride),
+                                  &stride) &&
+                stride == 1;
     if (slice->window || (!single && !unit))
         uir_iverify_report(c->v, c->line, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice),
                            c->row->name, c->v->g->device->name);

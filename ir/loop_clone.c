@@ -42,7 +42,9 @@ static uir_symbol declare(cloner *c, uir_symbol symbol, const char *name, uir_sy
     uir_symbol copy = {0};
     if (c->status != UIR_STATUS_OK) return copy;
     c->status = uir_dims_add_symbol(c->to->dims, name, strlen(name), facts, &copy);
-    if (c->status == UIR_STATUS_OK) c->dims[symbol.id] = uir_dim_symbol(c->to->dims, copy);
+    if (c->status != UIR_STATUS_OK) return copy;
+    c->dims[symbol.id] = uir_dim_symbol(c->to->dims, copy);
+    if (!c->dims[symbol.id].id) fail(c, UIR_STATUS_OUT_OF_MEMORY);
     return copy;
 }
 

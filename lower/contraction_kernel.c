@@ -116,11 +116,10 @@ static void set_order(order *o, const uir_loop_access *access, const uir_loop_st
 
 /* `strides`: of the tensor's dims. */
 static void set_strides(uir_kernel *k, uir_kernel_pointer *p, const uir_dim *strides) {
-    for (uint32_t d = 0; d < p->rank; d++) {
-        p->modes[d][0] = (uir_imode){UIR_DIM_NONE, p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : strides[p->dims[d]]};
-        p->mode_count[d] = 1;
-    }
-    p->strided = true;
+    uir_dim none[UIR_LOOP_MAX_RANK] = {{0}}, of_pointer[UIR_LOOP_MAX_RANK];
+    for (uint32_t d = 0; d < p->rank; d++)
+        of_pointer[d] = p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : strides[p->dims[d]];
+    uir_layout_set_strides(&p->layout, none, of_pointer, p->rank);
 }
 
 /* Strides of a pointer whose dims are not in the tensor's order. */
@@ -206,12 +205,12 @@ static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *a
         stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
     }
     set_strides(k, p, strides);
-    p->split = true;
+    p->layout.split = true;
     for (uint32_t d = 0; d < p->rank; d++) {
         if (p->dims[d] != column) continue;
-        p->modes[d][0] = (uir_imode){uir_dim_const(k->dims, PANEL), uir_dim_const(k->dims, 1)};
-        p->modes[d][1] = (uir_imode){panels, panel};
-        p->mode_count[d] = 2;
+        p->layout.modes[d][0] = (uir_mode){uir_dim_const(k->dims, PANEL), uir_dim_const(k->dims, 1)};
+        p->layout.modes[d][1] = (uir_mode){panels, panel};
+        p->layout.mode_count[d] = 2;
     }
 }
 
@@ -263,7 +262,7 @@ static void match_outputs(uir_kernel *k) {
     const uir_loop_function *f = k->f;
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = STATEMENT(f, i);
-        if (s->kind != UIR_LOOP_STATEMENT_STORE || !k->pointers[s->targets[0].tensor].strided) continue;
+        if (s->kind != UIR_LOOP_STATEMENT_STORE || !k->pointers[s->targets[0].tensor].layout.given) continue;
         const uir_loop_expression *e = EXPRESSION(f, s->values[0]);
         if (e->kind == UIR_LOOP_LOAD && k->pointers[e->load.tensor].on_chip)
             keep_dims(k, e->load.tensor, k->pointers[s->targets[0].tensor].rank);

@@ -72,7 +72,12 @@ uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_isymbol_
 }
 
 void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by) {
+    if (!by.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     if (k->status == UIR_STATUS_OK) k->replaced[symbol.id] = by;
+}
+
+static void forget(uir_kernel *k, uir_symbol symbol) {
+    k->replaced[symbol.id] = UIR_DIM_NONE;
 }
 
 typedef struct knowledge {
@@ -521,7 +526,7 @@ static void emit_vectorised(uir_kernel *k, const uir_loop_statement *s) {
     }
     uir_kernel_replace(k, s->symbol, least);
     emit_list(k, s->first_child);
-    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
+    forget(k, s->symbol);
     if (!once) k->lane_count--;
 }
 
@@ -530,7 +535,7 @@ static void emit_unrolled(uir_kernel *k, const uir_loop_statement *s, uir_dim le
         uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_const(k->dims, i)));
         emit_list(k, s->first_child);
     }
-    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
+    forget(k, s->symbol);
 }
 
 static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
@@ -551,7 +556,7 @@ static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
     begin_item(k, &item);
     emit_list(k, s->first_child);
     end_item(k);
-    uir_kernel_replace(k, s->symbol, UIR_DIM_NONE);
+    forget(k, s->symbol);
     if (k->status == UIR_STATUS_OK) k->in_scope[symbol.id] = 0;
     k->given.count = mark;
 }

@@ -68,15 +68,12 @@ typedef struct uir_kernel_pointer {
     int space; /* of the device; -1: it has none of that name */
     bool on_chip;
     bool used;
-    uint32_t rank;                                            /* of the pointer */
-    int32_t dims[UIR_LOOP_MAX_RANK];                          /* per pointer dim: the tensor's, or -1: one element */
-    uir_dim extents[UIR_LOOP_MAX_RANK];                       /* per dim of the tensor */
-    bool strided;                                             /* `modes` are its layout; else row-major */
-    bool split;                                               /* some dim of the layout has several modes */
-    uir_imode modes[UIR_LOOP_MAX_RANK][UIR_IGRAPH_MAX_MODES]; /* size NONE: the dim's extent */
-    uint8_t mode_count[UIR_LOOP_MAX_RANK];
-    bool constant; /* packed ahead: CONST instead of IN */
-    uir_dim span;  /* elements with the gaps of its layout; NONE: those of its extents */
+    uint32_t rank;                      /* of the pointer */
+    int32_t dims[UIR_LOOP_MAX_RANK];    /* per pointer dim: the tensor's, or -1: one element */
+    uir_dim extents[UIR_LOOP_MAX_RANK]; /* per dim of the tensor */
+    uir_layout layout;                  /* of the pointer's dims; size NONE: the dim's extent */
+    bool constant;                      /* packed ahead: CONST instead of IN */
+    uir_dim span;                       /* elements with the gaps of its layout; NONE: those of its extents */
 } uir_kernel_pointer;
 
 typedef struct uir_kernel {
@@ -119,7 +116,7 @@ void uir_kernel_fail(uir_kernel *k, uir_status status);
 uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim);
 /* A new symbol of the graph with a name of its own, in scope; its definition is `extent`. */
 uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_isymbol_kind kind, uir_dim extent);
-/* What a symbol of the function stands for from now on; NONE: it is not known any more. */
+/* What a symbol of the function stands for from now on. */
 void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by);
 /* dim = base + sum of coefficients[lane] * lane; false when it is not so. */
 bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients);

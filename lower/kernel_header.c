@@ -90,15 +90,10 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     uir_ipointer pointer = {.dtype = t->dtype, .rank = p->rank, .role = UIR_IPOINTER_LOCAL};
     for (uint32_t d = 0; d < p->rank; d++)
         pointer.extents[d] = p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : p->extents[p->dims[d]];
-    pointer.row_major = !p->strided;
-    pointer.modes_given = p->split;
-    for (uint32_t d = 0; d < p->rank && p->strided; d++) {
-        pointer.mode_count[d] = p->mode_count[d];
-        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
-            pointer.modes[d][m] = p->modes[d][m];
-            if (!pointer.modes[d][m].size.id) pointer.modes[d][m].size = pointer.extents[d];
-        }
-    }
+    pointer.layout = p->layout;
+    for (uint32_t d = 0; d < p->rank && p->layout.given; d++)
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++)
+            if (!pointer.layout.modes[d][m].size.id) pointer.layout.modes[d][m].size = pointer.extents[d];
     if (t->role != UIR_LOOP_ROLE_TEMP) {
         pointer.role = p->constant                   ? UIR_IPOINTER_CONST
                        : t->role == UIR_LOOP_ROLE_IN ? UIR_IPOINTER_IN
@@ -121,7 +116,7 @@ static int space_of_memory(uir_kernel *k, const uir_kernel_memory *m) {
 }
 
 static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
-    uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL, .row_major = true};
+    uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL};
     for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
     for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
     add_pointer(k, &pointer, m->name, space_of_memory(k, m));

@@ -122,10 +122,10 @@ static uir_status add_same(planner *p, uir_pl_scope *scope, const uir_igraph *g,
     uir_dims *dims = g->dims;
     *out_fine = from->rank == to->rank;
     for (uint32_t d = 0; d < from->rank && *out_fine; d++) {
-        *out_fine = from->mode_count[d] == to->mode_count[d];
-        for (uint32_t m = 0; m < from->mode_count[d] && *out_fine; m++) {
-            const uir_imode *a = &from->modes[d][m], *b = &to->modes[d][m];
-            if (m + 1 < from->mode_count[d]) *out_fine = uir_dim_equal(a->size, b->size);
+        *out_fine = from->layout.mode_count[d] == to->layout.mode_count[d];
+        for (uint32_t m = 0; m < from->layout.mode_count[d] && *out_fine; m++) {
+            const uir_mode *a = &from->layout.modes[d][m], *b = &to->layout.modes[d][m];
+            if (m + 1 < from->layout.mode_count[d]) *out_fine = uir_dim_equal(a->size, b->size);
             if (uir_dim_equal(a->stride, b->stride)) continue;
             uir_dim one = uir_dim_const(dims, 1),
                     several = uir_dim_min(dims, one, uir_dim_sub(dims, uir_dim_max(dims, a->size, one), one));
@@ -283,10 +283,10 @@ static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const 
     key[n++] = (int64_t)in->rank;
     for (uint32_t d = 0; d < in->rank && known; d++) {
         known = is_known(g, b, in->extents[d], &key[n++]);
-        key[n++] = in->mode_count[d];
-        for (uint32_t m = 0; m < in->mode_count[d] && known; m++) {
-            known =
-                is_known(g, b, in->modes[d][m].size, &key[n]) && is_known(g, b, in->modes[d][m].stride, &key[n + 1]);
+        key[n++] = in->layout.mode_count[d];
+        for (uint32_t m = 0; m < in->layout.mode_count[d] && known; m++) {
+            known = is_known(g, b, in->layout.modes[d][m].size, &key[n]) &&
+                    is_known(g, b, in->layout.modes[d][m].stride, &key[n + 1]);
             n += 2;
         }
     }

@@ -77,11 +77,11 @@ void coverage_add(coverage *c, const uir_igraph *igraph) {
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
         bool split = false;
-        for (uint32_t d = 0; d < p->rank; d++) split |= p->mode_count[d] > 1;
+        for (uint32_t d = 0; d < p->rank; d++) split |= p->layout.mode_count[d] > 1;
         outputs += p->role == UIR_IPOINTER_OUT;
         note(c, COVERAGE_INSTANCES, p->instances > 1);
         note(c, COVERAGE_SPLIT_MODES, split);
-        note(c, COVERAGE_STRIDES, !p->row_major && !split);
+        note(c, COVERAGE_STRIDES, p->layout.given && !split);
         note(c, COVERAGE_TIED, p->tied != UINT32_MAX);
         note(c, COVERAGE_WORK, p->role == UIR_IPOINTER_WORK);
         note(c, COVERAGE_RANK_0, p->rank == 0);

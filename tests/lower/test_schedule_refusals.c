@@ -480,13 +480,13 @@ static const result results[] = {
      "axis.bind(j) : M Y[v] = T[v + 1] fill 5 } }",
      "inline T",
      {"Y[v] =", "fill 3"}},
-    {"rfactor: the states of what goes out are on the chip",
+    {"rfactor: without a device the states of what goes out are in memory",
      SUM " tensor C : i64 [M, N] in 0 tensor Y : i64 [M] out 0"
          " serial for (h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } }"
          " serial for (i, 0, M) { serial for (k, 0, N) {"
          " ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N update sum (Y[v]) with (C[v, r]) } } }",
      "rfactor Y at k of Y: P",
-     {"Y_part : i64 [M, N] temp sram"}},
+     {"Y_part : i64 [M, N] temp memory"}},
     {"compute at: what is reduced stays in order",
      MAPS " tensor A : i64 [M, N, N] in 0 tensor Q : i64 [M] temp sram tensor P : i64 [M] temp sram"
           " tensor Y : i64 [M] out 0"

@@ -89,8 +89,8 @@ static bool step_of_side(emitter *e, const uir_islice *window, uint32_t side, ui
         for (uint32_t d = 0; d < p->rank; d++) {
             term t;
             if (!linear(e, window, window->starts[d], &t)) return false;
-            if (!uir_c_dim_is(e, t.moves[a], 0) && p->mode_count[d] != 1) return false;
-            step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], p->modes[d][0].stride));
+            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1) return false;
+            step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], p->layout.modes[d][0].stride));
         }
         if (!step.id || (wanted.id && !uir_dim_equal(step, wanted))) return false;
         if (!wanted.id) *out = step;
@@ -111,10 +111,10 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
     for (uint32_t d = 0; d < p->rank; d++) {
         term t;
         if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
-        if (p->mode_count[d] != 1 && !uir_c_dim_is(e, t.base, 0)) return false;
+        if (p->layout.mode_count[d] != 1 && !uir_c_dim_is(e, t.base, 0)) return false;
         at = uir_c_sum(e, at,
                        uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t.base)),
-                                     uir_c_format(e, "(%s)", uir_c_dim(e, p->modes[d][0].stride))));
+                                     uir_c_format(e, "(%s)", uir_c_dim(e, p->layout.modes[d][0].stride))));
     }
     if (!step_of_side(e, slice, out->first, &row) || !step_of_side(e, slice, out->first + 1, &column)) return false;
     /* A side of one element has no distance; any serves. */
@@ -152,14 +152,14 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
                 uir_c_format(e, "uir_max(0, %s - (%s))", uir_c_dim(e, p->extents[d]), uir_c_dim(e, slice->starts[d]));
             *(i ? &out->columns : &out->rows) = left;
         }
-        const char *step = uir_c_dim(e, p->modes[d][0].stride);
+        const char *step = uir_c_dim(e, p->layout.modes[d][0].stride);
         *(i ? &out->column : &out->row) = step;
-        if (p->mode_count[d] == 1) {
+        if (p->layout.mode_count[d] == 1) {
             if (i) out->panel = uir_c_product(e, step, "32");
             continue;
         }
         int64_t size, count;
-        if (!uir_dim_is_const(e->igraph->dims, p->modes[d][0].size, &size) || size < 1) return false;
+        if (!uir_dim_is_const(e->igraph->dims, p->layout.modes[d][0].size, &size) || size < 1) return false;
         if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
         bool fits = uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size;
         if (!fits) {
@@ -167,8 +167,8 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
             uir_dim_bounds(e->igraph->dims, slice->counts[d], &low, &high);
             fits = high <= size;
         }
-        if (i && (fits || (size == 32 && p->mode_count[d] == 2))) {
-            out->panel = fits ? uir_c_product(e, step, "32") : uir_c_dim(e, p->modes[d][1].stride);
+        if (i && (fits || (size == 32 && p->layout.mode_count[d] == 2))) {
+            out->panel = fits ? uir_c_product(e, step, "32") : uir_c_dim(e, p->layout.modes[d][1].stride);
         } else if (!fits) {
             return false;
         }
@@ -243,8 +243,8 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     uint32_t last = out->axes[1][out->axis_count[1] - 1];
     for (uint32_t d = 0; d < p->rank; d++) {
         term *t = &out->terms[d];
-        if (p->mode_count[d] != 1 || !linear(e, slice, slice->starts[d], t)) return false;
-        const char *stride = uir_c_dim(e, p->modes[d][0].stride);
+        if (p->layout.mode_count[d] != 1 || !linear(e, slice, slice->starts[d], t)) return false;
+        const char *stride = uir_c_dim(e, p->layout.modes[d][0].stride);
         out->at = uir_c_sum(e, out->at, uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t->base)), stride));
         for (uint32_t a = 0; a < slice->axis_count; a++) {
             if (slice->axes[a].dim < first || uir_c_dim_is(e, t->moves[a], 0)) continue;

@@ -83,16 +83,16 @@ static bool matrix_of(emitter *e, const uir_iinstruction *in, uint32_t k, uint32
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t d = out->dims[i];
         if (out->access.low[d]) return false;
-        out->steps[i] = uir_c_dim(e, pointer->modes[d][0].stride);
+        out->steps[i] = uir_c_dim(e, pointer->layout.modes[d][0].stride);
         out->avail[i] = uir_c_format(e, "%s - (%s)", uir_c_dim(e, pointer->extents[d]), uir_c_dim(e, slice->starts[d]));
-        if (pointer->mode_count[d] == 1) continue;
-        if (i == 1 || pointer->mode_count[d] != 2) return false;
+        if (pointer->layout.mode_count[d] == 1) continue;
+        if (i == 1 || pointer->layout.mode_count[d] != 2) return false;
         int64_t size;
-        if (!uir_dim_is_const(e->igraph->dims, pointer->modes[d][0].size, &size) || size < 1) return false;
+        if (!uir_dim_is_const(e->igraph->dims, pointer->layout.modes[d][0].size, &size) || size < 1) return false;
         if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
         out->panel = true;
-        out->panel_size = uir_c_dim(e, pointer->modes[d][0].size);
-        out->panel_step = uir_c_dim(e, pointer->modes[d][1].stride);
+        out->panel_size = uir_c_dim(e, pointer->layout.modes[d][0].size);
+        out->panel_step = uir_c_dim(e, pointer->layout.modes[d][1].stride);
     }
     return true;
 }
@@ -120,13 +120,13 @@ static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
     q = to->rank - 1;
     const uir_ipointer *given = &e->igraph->pointers.data[from->pointer],
                        *made = &e->igraph->pointers.data[to->pointer];
-    bool last = uir_c_dim_is(e, made->modes[q][0].stride, 1);
-    if (last == uir_c_dim_is(e, made->modes[p][0].stride, 1)) return false;
+    bool last = uir_c_dim_is(e, made->layout.modes[q][0].stride, 1);
+    if (last == uir_c_dim_is(e, made->layout.modes[p][0].stride, 1)) return false;
     if (last) {
         uint32_t other = p;
         p = q, q = other;
     }
-    if (!uir_c_dim_is(e, given->modes[q][0].stride, 1)) return false;
+    if (!uir_c_dim_is(e, given->layout.modes[q][0].stride, 1)) return false;
     if (!matrix_of(e, in, 0, p, q, &target) || !matrix_of(e, in, 1, p, q, &source) || source.panel) return false;
     const char *index[INDEX_MAX], *at_target[INDEX_MAX], *at_source[INDEX_MAX];
     for (uint32_t d = 0; d < to->rank; d++) index[d] = "0";

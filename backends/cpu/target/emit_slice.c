@@ -88,8 +88,8 @@ void uir_access_coordinates(emitter *e, const access *a, const char *const *inde
 const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates) {
     const char *sum = "0";
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
-        const uir_imode *modes = a->pointer->modes[d];
-        uint32_t count = a->pointer->mode_count[d];
+        const uir_mode *modes = a->pointer->layout.modes[d];
+        uint32_t count = a->pointer->layout.mode_count[d];
         const char *rest = coordinates[d];
         for (uint32_t m = 0; m < count; m++) {
             const char *digit = rest;
@@ -196,7 +196,7 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
             if (search.found) d = i, moving++;
         }
         if (moving == 0) return ALONG_SPLAT;
-        if (moving > 1 || p->mode_count[d] > 1) return ALONG_ANY;
+        if (moving > 1 || p->layout.mode_count[d] > 1) return ALONG_ANY;
         second = (p->dtype == UIR_DTYPE_F32 || p->dtype == UIR_DTYPE_I32) &&
                  moves_by(e, slice->starts[d], slice->axes[last].symbol, 2);
         if (!second && !moves_by(e, slice->starts[d], slice->axes[last].symbol, 1)) return ALONG_ANY;
@@ -205,10 +205,10 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
         d = p->rank - 1;
     }
     *out_dim = d;
-    const uir_imode *modes = p->modes[d];
+    const uir_mode *modes = p->layout.modes[d];
     if (!uir_c_dim_is(e, modes[0].stride, 1)) return ALONG_ANY;
     if (second) return ALONG_SECOND;
-    if (p->mode_count[d] == 1) return ALONG_UNIT;
+    if (p->layout.mode_count[d] == 1) return ALONG_UNIT;
     int64_t size, count;
     bool constant = uir_dim_is_const(e->igraph->dims, modes[0].size, &size) && size > 0;
     if (constant && uir_c_dim_multiple_of(e, slice->starts[d], size) &&

@@ -78,10 +78,10 @@ static uir_status add_pointer(encoder *e, const uir_ipointer *p) {
     UIR_TRY(expression(e, p->element_span, &out.span));
     for (uint32_t d = 0; d < p->rank; d++) {
         UIR_TRY(expression(e, p->extents[d], &out.extents[d]));
-        out.mode_counts[d] = p->mode_count[d];
-        for (uint32_t m = 0; m < p->mode_count[d]; m++) {
-            UIR_TRY(expression(e, p->modes[d][m].size, &out.modes[d][m].size));
-            UIR_TRY(expression(e, p->modes[d][m].stride, &out.modes[d][m].stride));
+        out.mode_counts[d] = p->layout.mode_count[d];
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+            UIR_TRY(expression(e, p->layout.modes[d][m].size, &out.modes[d][m].size));
+            UIR_TRY(expression(e, p->layout.modes[d][m].stride, &out.modes[d][m].stride));
         }
     }
     return uir_vector_push(&e->arena, &e->pointers, out);

@@ -77,7 +77,7 @@ static uint32_t build(kernel *k, uir_ibuilder *b) {
     assert_int_equal(uir_igraph_add_symbol(g, "N", 1, UIR_ISYMBOL_DIM, NULL, UIR_DIM_NONE, &size), UIR_STATUS_OK);
     uir_dim one = uir_dim_const(g->dims, 1), n = uir_igraph_symbol_dim(g, size);
     assert_int_equal(uir_igraph_add_symbol(g, "l", 1, UIR_ISYMBOL_LOOP, NULL, n, &loop), UIR_STATUS_OK);
-    uir_ipointer pointer = {.dtype = UIR_DTYPE_F32, .rank = 2, .extents = {one, n}, .row_major = true, .instances = 1};
+    uir_ipointer pointer = {.dtype = UIR_DTYPE_F32, .rank = 2, .extents = {one, n}, .instances = 1};
     pointer.by_loop = pointer.tied = UINT32_MAX;
     for (int i = 0; i < 2; i++) {
         pointer.name = i ? "y" : "x";
