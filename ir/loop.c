@@ -8,6 +8,11 @@ static const char *const kind_words[] = {
 #include "ir/loop.def"
 };
 
+static const char *const use_words[] = {
+#define UIR_LOOP_USE(constant, word) word,
+#include "ir/loop.def"
+};
+
 static const uir_loop_statement_row statement_rows[] = {
 #define UIR_LOOP_STATEMENT(constant, word, children, place) {word, children, place},
 #include "ir/loop.def"
@@ -22,6 +27,10 @@ const char *uir_loop_mode_word(uir_index_mode mode) {
 
 const char *uir_loop_kind_word(uir_loop_kind kind) {
     return (unsigned)kind < UIR_LOOP_KIND_COUNT ? kind_words[kind] : "?";
+}
+
+const char *uir_loop_use_word(uir_loop_use use) {
+    return (unsigned)use < UIR_LOOP_USE_COUNT ? use_words[use] : "?";
 }
 
 const uir_loop_statement_row *uir_loop_statement_get_row(uir_loop_statement_kind kind) {

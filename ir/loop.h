@@ -32,14 +32,22 @@
  *     candidate tm = 32 when M >= 32 cost 40 units ceildiv(M, 32)
  *     require tm*N*4 <= 65536
  *
- * A block may read an iteration variable from data, mark itself for later stages, and say what a read outside gives:
+ * A tensor may say where its elements lie, as a pointer of an iGraph does, and that it is the same in every run:
+ *
+ *     tensor W : f32 [K, N]:(K, (32, ceildiv(N, 32))):(32, (1, K*32)) in 1 constant
+ *
+ * A block may read an iteration variable from data, say what it is to later stages, mark itself, and say what a read
+ * outside gives:
  *
  *     ScheduleBlock(Y) {
  *       vb, vs = axis.bind(b, s) : B, S
- *       vt = axis.read(Ids[vb, vs]) : V clamp     (or wrap, or skip: all that uses vt is outside when Ids is outside
- * 0..V-1) annotate "mma" Y[vb, vs] = add(W[vt], X[vb, vs - 1] fill 0)
+ *       vt = axis.read(Ids[vb, vs]) : V clamp
+ *       as contraction
+ *       annotate "mine"
+ *       Y[vb, vs] = add(W[vt], X[vb, vs - 1] fill 0)
  *     }
  *
+ * (or wrap, or skip: all that uses vt is outside when Ids is outside 0..V-1.)
  * A read outside without `fill` is an error; a store at a skipped index is dropped. */
 #ifndef UIR_IR_LOOP_H
 #define UIR_IR_LOOP_H
@@ -63,12 +71,20 @@ typedef enum uir_loop_statement_kind {
     UIR_LOOP_STATEMENT_COUNT
 } uir_loop_statement_kind;
 
+/* What a block is to later stages: bits of its `uses`. */
+typedef enum uir_loop_use {
+#define UIR_LOOP_USE(constant, word) UIR_LOOP_USE_##constant,
+#include "ir/loop.def"
+    UIR_LOOP_USE_COUNT
+} uir_loop_use;
+
 typedef struct uir_loop_statement_row {
     const char *word;
     bool children;
     char place;
 } uir_loop_statement_row;
 const char *uir_loop_kind_word(uir_loop_kind kind);
+const char *uir_loop_use_word(uir_loop_use use);
 const uir_loop_statement_row *uir_loop_statement_get_row(uir_loop_statement_kind kind);
 
 typedef enum uir_loop_role { UIR_LOOP_ROLE_IN, UIR_LOOP_ROLE_OUT, UIR_LOOP_ROLE_TEMP } uir_loop_role;
@@ -78,8 +94,10 @@ typedef struct uir_loop_tensor {
     uir_dtype dtype;
     uint32_t rank;
     uir_dim extents[UIR_LOOP_MAX_RANK];
+    uir_layout layout; /* where a kernel has its elements, over sizes and tiles; the meaning is the same */
     uir_loop_role role;
     uint32_t index;    /* IN, OUT: argument number */
+    bool constant;     /* IN: the same in every run, and may be packed ahead */
     const char *space; /* TEMP: a space of the device's description, by its name; NULL: its memory, as a caller's */
 } uir_loop_tensor;
 
@@ -108,7 +126,8 @@ typedef struct uir_loop_expression {
     uir_op op;             /* CALL */
     uint32_t arguments[3]; /* CALL: expressions */
     uint32_t argument_count;
-    bool overflows; /* CALL of cast, cast.f8e5m2.overflow(x): what is too large is not the greatest but infinity, or NaN */
+    bool overflows; /* CALL of cast, cast.f8e5m2.overflow(x): what is too large is not the greatest but infinity, or NaN
+                     */
 } uir_loop_expression;
 
 /* Parameters 0..state-1 are the state; update's elements and combine's other state come after. */
@@ -147,6 +166,7 @@ typedef struct uir_loop_statement {
     uint32_t iter_count;
     const char *const *annotations;
     uint32_t annotation_count;
+    uint32_t uses; /* bit per uir_loop_use */
     /* BLOCK: `where`, over loop variables; IF: over loop variables outside a block */
     const uir_condition *conditions;
     uint32_t condition_count;
@@ -215,8 +235,8 @@ uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_
                                  uir_diagnostics *diagnostics);
 
 /* The meaning. `sizes` in declaration order; `tensors` holds row-major data of every IN and OUT tensor in declaration
- * order. An access outside the extents or a read of an element never written is an error naming block and element. `cancel`
- * (or NULL) is looked at for every instance of a block: CANCELLED. */
+ * order. An access outside the extents or a read of an element never written is an error naming block and element.
+ * `cancel` (or NULL) is looked at for every instance of a block: CANCELLED. */
 uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
                               const volatile bool *cancel, uir_diagnostics *diagnostics);
 /* The same with tiles of the caller's choice, in declaration order; they keep to their declaration. */

@@ -102,11 +102,16 @@ static void copy_candidate(cloner *c, const uir_icandidate *candidate) {
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->candidates, copy);
 }
 
+static uir_dim copy_layout_dim(void *user, uir_dim dim) {
+    return copy_dim(user, dim);
+}
+
 static void copy_tensor(cloner *c, const uir_loop_tensor *tensor) {
     uir_loop_tensor copy = *tensor;
     copy.name = copy_name(c, tensor->name);
     copy.space = copy_name(c, tensor->space);
     for (uint32_t d = 0; d < tensor->rank; d++) copy.extents[d] = copy_dim(c, tensor->extents[d]);
+    uir_layout_copy(&tensor->layout, tensor->rank, copy_layout_dim, c, &copy.layout);
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->tensors, copy);
 }
 

@@ -326,8 +326,7 @@ static uir_status make_room(machine *m) {
 
 static uir_status set_size(machine *m, const uir_loop_size *size, int64_t value) {
     uir_symbol_facts facts = uir_dims_symbol_facts(m->function->dims, size->symbol);
-    if (!uir_facts_hold(facts, value))
-        return fail(m, "%s = %lld breaks its declaration", size->name, (long long)value);
+    if (!uir_facts_hold(facts, value)) return fail(m, "%s = %lld breaks its declaration", size->name, (long long)value);
     m->values[size->symbol.id] = value;
     m->bound[size->symbol.id] = true;
     return UIR_STATUS_OK;

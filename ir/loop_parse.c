@@ -366,6 +366,10 @@ static uir_status take_require(parser *p) {
     return uir_vector_push(&p->function->arena, &p->function->requires_, condition);
 }
 
+static uir_status take_layout_dim(void *user, uir_dim *out_dim) {
+    return take_dim(user, out_dim);
+}
+
 static uir_status take_tensor(parser *p) {
     uir_loop_tensor t = {0};
     uir_token name = p->tokens.current;
@@ -374,6 +378,9 @@ static uir_status take_tensor(parser *p) {
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ":"));
     UIR_TRY(take_dtype(p, &t.dtype));
     UIR_TRY(take_dims(p, t.extents, &t.rank));
+    UIR_TRY(uir_layout_parse(PARSE(p), take_layout_dim, p, t.extents, t.rank, &t.layout));
+    if (!uir_layout_finish(&t.layout, t.extents, t.rank, p->function->dims).id && t.layout.given)
+        return uir_tokenizer_error_at(PARSE(p), &name, "the layout of '%s' overflows 64 bits", t.name);
     if (uir_tokenizer_accept(PARSE(p), "temp")) {
         t.role = UIR_LOOP_ROLE_TEMP;
         if (!uir_tokenizer_accept(PARSE(p), UIR_LOOP_MEMORY)) UIR_TRY(take_name(p, &t.space));
@@ -384,6 +391,7 @@ static uir_status take_tensor(parser *p) {
         UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &index));
         if (index < 0 || index > 255) return uir_tokenizer_error_at(PARSE(p), &name, "an argument number is 0 to 255");
         t.index = (uint32_t)index;
+        t.constant = t.role == UIR_LOOP_ROLE_IN && uir_tokenizer_accept(PARSE(p), "constant");
     }
     return uir_vector_push(&p->function->arena, &p->function->tensors, t);
 }
@@ -647,6 +655,15 @@ static uir_status link_statement(parser *p, uir_loop_statement *s, uint32_t *fir
     return UIR_STATUS_OK;
 }
 
+static uir_status take_use(parser *p, uir_loop_statement *s) {
+    for (uint32_t use = 0; use < UIR_LOOP_USE_COUNT; use++) {
+        if (!uir_tokenizer_accept(PARSE(p), uir_loop_use_word(use))) continue;
+        s->uses |= 1u << use;
+        return UIR_STATUS_OK;
+    }
+    return uir_tokenizer_error(PARSE(p), "a block is used as a contraction, as a convolution or as mma");
+}
+
 static uir_status take_block(parser *p, uir_loop_statement *s) {
     s->kind = UIR_LOOP_STATEMENT_BLOCK;
     UIR_TRY(uir_tokenizer_expect(PARSE(p), "("));
@@ -671,6 +688,10 @@ static uir_status take_block(parser *p, uir_loop_statement *s) {
             p->loop_variables = true;
             UIR_TRY(take_conditions(p, s));
             p->loop_variables = false;
+            continue;
+        }
+        if (last == UIR_LOOP_NONE && is_name(&name, "as") && p->tokens.current.kind == UIR_TOKEN_NAME) {
+            UIR_TRY(take_use(p, s));
             continue;
         }
         if (last == UIR_LOOP_NONE && is_name(&name, "annotate") && p->tokens.current.kind == UIR_TOKEN_STRING) {

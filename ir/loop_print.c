@@ -226,6 +226,11 @@ static void print_statement(printer *p, const uir_loop_statement *s, uint32_t de
         print_conditions(p, s);
         put(p, "\n");
     }
+    for (uint32_t use = 0; use < UIR_LOOP_USE_COUNT; use++) {
+        if (!(s->uses >> use & 1)) continue;
+        indent(p, depth + 1);
+        uir_text_append_format(p->text, "as %s\n", uir_loop_use_word(use));
+    }
     for (uint32_t i = 0; i < s->annotation_count; i++) {
         indent(p, depth + 1);
         put(p, "annotate ");
@@ -278,10 +283,12 @@ static void print_candidate(printer *p, const uir_icandidate *c) {
 static void print_tensor(printer *p, const uir_loop_tensor *t) {
     uir_text_append_format(p->text, "  tensor %s : %s ", t->name, uir_dtype_name(t->dtype));
     print_dims(p, t->extents, t->rank);
+    uir_layout_print(&t->layout, t->rank, p->function->dims, p->text);
     if (t->role == UIR_LOOP_ROLE_TEMP) {
         uir_text_append_format(p->text, " temp %s\n", t->space ? t->space : UIR_LOOP_MEMORY);
     } else {
-        uir_text_append_format(p->text, " %s %u\n", t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index);
+        uir_text_append_format(p->text, " %s %u%s\n", t->role == UIR_LOOP_ROLE_IN ? "in" : "out", t->index,
+                               t->constant ? " constant" : "");
     }
 }
 

@@ -28,7 +28,7 @@ static void count_updates(const uir_loop_function *f, uint32_t id, reductions *o
         const uir_loop_statement *s = STATEMENT(f, id);
         if (s->kind != UIR_LOOP_STATEMENT_BLOCK) {
             count_updates(f, s->first_child, out);
-        } else if (uir_loop_has_mark(f, id, UIR_CONTRACTION_MARK)) {
+        } else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION)) {
             out->contractions++;
         } else if (s->first_child != NONE && STATEMENT(f, s->first_child)->kind == UIR_LOOP_STATEMENT_UPDATE) {
             out->others++;

@@ -1,9 +1,8 @@
 /* Contractions: a matmul or convolution with what comes before and after it, as a tiled kernel around mma.
  *
- * In: a naive loop function in which one block, marked `annotate "contraction"`, updates the monoid sum with a product
- * of two values (`annotate "constant W"`: tensor W is the same in every run and may be packed ahead), blocks of
- * elementwise work before it and after it. Out: scheduled functions, each a variant with its `require`, the last one
- * without; and their iGraphs.
+ * In: a naive loop function in which one block, used as a contraction, updates the monoid sum with a product of two
+ * values (a factor may be constant), blocks of elementwise work before it and after it. Out: scheduled functions, each
+ * a variant with its `require`, the last one without; and their iGraphs.
  *
  * The result's axes fall into classes by which factor they address: both or none (batch), the first (m), the second
  * (n); k is summed over. One axis of m, n and k each is tiled; the others become loops around. A block of the result
@@ -17,10 +16,7 @@
 
 #include "lower/lower.h"
 
-#define UIR_CONTRACTION_MARK "contraction" /* on the naive update block */
-#define UIR_CONTRACTION_MMA  "mma"         /* on the scheduled one */
-
-/* Is one of the function's blocks marked as a contraction: naive, or scheduled (and so for uir_contraction_kernel)? */
+/* Is one of the function's blocks used as a contraction: naive, or scheduled (and so for uir_contraction_kernel)? */
 bool uir_contraction_matches(const uir_loop_function *function);
 bool uir_contraction_is_scheduled(const uir_loop_function *function);
 

@@ -67,24 +67,16 @@ static uir_status read_factor(uir_lower_builder *b, uint32_t node, uint32_t whic
     return uir_loop_add_cast(b->f, *out_expression, sum, out_expression);
 }
 
-/* `annotate "contraction"`, and which tensors are the same in every run. */
-static uir_status mark(uir_lower_builder *b, uir_nest *nest, bool convolution) {
+/* What the block is, and which tensors are the same in every run. */
+static void say_use(uir_lower_builder *b, uir_nest *nest, bool convolution) {
     const uir_node_info *group = uir_node_get(b->module, b->group);
-    const char **marks;
-    UIR_TRY_ALLOCATE(marks, uir_arena_allocate_array(&b->f->arena, b->views.count + 2, sizeof *marks));
-    marks[nest->block.annotation_count++] = UIR_CONTRACTION_MARK;
-    if (convolution) marks[nest->block.annotation_count++] = UIR_CONVOLUTION_MARK;
+    nest->block.uses |= 1u << UIR_LOOP_USE_CONTRACTION;
+    if (convolution) nest->block.uses |= 1u << UIR_LOOP_USE_CONVOLUTION;
     for (uint32_t i = 0; i < b->views.count; i++) {
-        char text[80];
         const uir_lower_view *view = &b->views.data[i];
-        if (!uir_value_info_get(b->module, group->inputs[view->input])->constant) continue;
-        snprintf(text, sizeof text, "constant %.60s", b->f->tensors.data[view->tensor].name);
-        const char *copy = uir_arena_copy_string(&b->f->arena, text, strlen(text));
-        if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
-        marks[nest->block.annotation_count++] = copy;
+        if (uir_value_info_get(b->module, group->inputs[view->input])->constant)
+            b->f->tensors.data[view->tensor].constant = true;
     }
-    nest->block.annotations = marks;
-    return UIR_STATUS_OK;
 }
 
 static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number, uint32_t monoid, uint32_t state,
@@ -104,7 +96,7 @@ static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number,
     UIR_TRY(read_factor(b, node, 1, sum, false, &factors[1]));
     UIR_TRY(uir_loop_add_call(b->f, UIR_OP_MUL, sum, factors, 2, &product));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_UPDATE, monoid, &target, 1, &product, 1));
-    UIR_TRY(mark(b, &nest, convolution));
+    say_use(b, &nest, convolution);
     return uir_lower_end_nest(b, &nest);
 }
 

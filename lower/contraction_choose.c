@@ -9,7 +9,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { PANEL = 32, ROW_PAD = 16, SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
+enum { SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
 
 /* ---- choices ---- */
 static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
@@ -137,7 +137,7 @@ static bool is_box(uir_contraction_plan *p, uint32_t expression) {
 }
 
 /* Dim of a tensor that an axis of the update addresses in a box; NONE. */
-static uint32_t dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis) {
+uint32_t uir_contraction_plan_dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis) {
     const uir_loop_expression *e = EXPRESSION(p->f, expression);
     const uir_loop_statement *update = STATEMENT(p->f, p->c.update);
     for (uint32_t d = 0; axis != NONE && d < p->f->tensors.data[e->load.tensor].rank; d++)
@@ -150,7 +150,7 @@ static uint32_t dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t ax
 bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     if (!is_box(p, p->raw[0])) return false;
     const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
-    uint32_t row = dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
+    uint32_t row = uir_contraction_plan_dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
     int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
     if (p->few) return true;
@@ -165,8 +165,8 @@ bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
 bool uir_contraction_plan_is_direct_b(uir_contraction_plan *p) {
     if (!is_box(p, p->raw[1])) return false;
     const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[1])->load.tensor];
-    uint32_t row = dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_K].axis),
-             column = dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
+    uint32_t row = uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_K].axis),
+             column = uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
     int64_t width;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
     if (uir_contraction_is_constant(&p->c, EXPRESSION(p->f, p->raw[1])->load.tensor)) return column != NONE;
@@ -234,8 +234,8 @@ static footprint footprint_of(uir_contraction_plan *p) {
 static uir_dim bytes_of(uir_contraction_plan *p, uir_dim m, uir_dim n, uir_dim k) {
     uir_dims *dims = p->f->dims;
     footprint f = footprint_of(p);
-    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, PANEL));
-    uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, ROW_PAD)));
+    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, UIR_CONTRACTION_PANEL));
+    uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, UIR_CONTRACTION_PAD)));
     const uir_dim parts[] = {uir_dim_mul(dims, m, n), rows, uir_dim_mul(dims, panels, k), n};
     const int64_t each[] = {f.mn, f.mk, f.kn, f.n};
     uir_dim bytes = uir_contraction_plan_number(p, f.fixed);
@@ -336,13 +336,14 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
         column_tile(p, n);
         (void)uir_contraction_plan_is_const(p, n->tile, &lies);
     } else {
-        UIR_TRY(add_tile(p, n, columns[0], PANEL, &count));
+        UIR_TRY(add_tile(p, n, columns[0], UIR_CONTRACTION_PANEL, &count));
     }
     UIR_TRY(add_tile(p, m, rows[4], 1, &count));
     m->guarded = true;
     n->guarded |= !narrow;
     /* The least of the tables: a few blocks of rows, one panel. */
-    int64_t limit = uir_contraction_room_for(room, byte_count(p, (tile_choice){24, narrow ? lies : PANEL, depth}));
+    int64_t limit =
+        uir_contraction_room_for(room, byte_count(p, (tile_choice){24, narrow ? lies : UIR_CONTRACTION_PANEL, depth}));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
             tile_choice t = {rows[i], narrow ? width : columns[j], depth};

@@ -2,44 +2,22 @@
  * and after it (whose iteration variables are traced to its axes). */
 #include "lower/contraction_internal.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define STATEMENT(f, id)  (&(f)->statements.data[id])
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 
-bool uir_loop_has_mark(const uir_loop_function *f, uint32_t block, const char *mark) {
-    const uir_loop_statement *s = STATEMENT(f, block);
-    for (uint32_t i = 0; i < s->annotation_count; i++)
-        if (!strcmp(s->annotations[i], mark)) return true;
-    return false;
+bool uir_loop_is_used_as(const uir_loop_function *f, uint32_t block, uir_loop_use use) {
+    return STATEMENT(f, block)->uses >> use & 1;
 }
 
-uir_status uir_loop_add_mark(uir_loop_function *f, uint32_t block, const char *format, ...) {
-    uir_loop_statement *s = STATEMENT(f, block);
-    char text[128];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof text) return UIR_STATUS_LIMIT;
-    const char **marks;
-    UIR_TRY_ALLOCATE(marks, uir_arena_allocate_array(&f->arena, s->annotation_count + 1, sizeof *marks));
-    for (uint32_t i = 0; i < s->annotation_count; i++) marks[i] = s->annotations[i];
-    UIR_TRY_ALLOCATE(marks[s->annotation_count], uir_arena_copy_string(&f->arena, text, (size_t)length));
-    s->annotations = marks;
-    s->annotation_count++;
-    return UIR_STATUS_OK;
-}
-
-static bool find_mark(const uir_loop_function *f, uint32_t id, const char *mark) {
-    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
-        const uir_loop_statement *s = STATEMENT(f, id);
-        if (s->kind == UIR_LOOP_STATEMENT_BLOCK ? uir_loop_has_mark(f, id, mark) : find_mark(f, s->first_child, mark))
-            return true;
-    }
-    return false;
+static uint32_t count_used_as(const uir_loop_function *f, uint32_t id, uir_loop_use use) {
+    uint32_t count = 0;
+    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next)
+        count += STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK
+                     ? uir_loop_is_used_as(f, id, use)
+                     : count_used_as(f, STATEMENT(f, id)->first_child, use);
+    return count;
 }
 
 /* Whether a block is never executed, whatever the sizes. */
@@ -56,23 +34,15 @@ static bool find_empty(const uir_loop_function *f, uint32_t id) {
 
 /* Nothing of nothing has no tiles: that is loops like any. */
 bool uir_contraction_matches(const uir_loop_function *function) {
-    return find_mark(function, function->first, UIR_CONTRACTION_MARK) && !find_empty(function, function->first);
-}
-
-static uint32_t count_marks(const uir_loop_function *f, uint32_t id) {
-    uint32_t count = 0;
-    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next)
-        count += STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK ? uir_loop_has_mark(f, id, UIR_CONTRACTION_MARK)
-                                                                    : count_marks(f, STATEMENT(f, id)->first_child);
-    return count;
+    return uir_contraction_count(function) && !find_empty(function, function->first);
 }
 
 uint32_t uir_contraction_count(const uir_loop_function *f) {
-    return count_marks(f, f->first);
+    return count_used_as(f, f->first, UIR_LOOP_USE_CONTRACTION);
 }
 
 bool uir_contraction_is_scheduled(const uir_loop_function *function) {
-    return find_mark(function, function->first, UIR_CONTRACTION_MMA);
+    return count_used_as(function, function->first, UIR_LOOP_USE_MMA) > 0;
 }
 
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
@@ -80,14 +50,12 @@ uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
 }
 
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor) {
-    char mark[128];
     const uir_loop_tensor *t = &c->f->tensors.data[tensor];
     for (uint32_t i = 0; i < c->f->tensors.count; i++) { /* an argument read in two ways stays as it is */
         const uir_loop_tensor *other = &c->f->tensors.data[i];
         if (i != tensor && other->role == t->role && other->index == t->index) return false;
     }
-    snprintf(mark, sizeof mark, "constant %s", c->f->tensors.data[tensor].name);
-    return uir_loop_has_mark(c->f, c->update, mark);
+    return t->constant;
 }
 
 /* ---- expressions ---- */
@@ -341,13 +309,13 @@ static uir_status trace_block(tracer *t, uint32_t id) {
 static uint32_t state_of(const uir_loop_function *f, const block_list *blocks, uint32_t block, bool *out_is_update) {
     uint32_t only = only_statement(f, block);
     *out_is_update = only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_UPDATE &&
-                     uir_loop_has_mark(f, block, UIR_CONTRACTION_MARK);
+                     uir_loop_is_used_as(f, block, UIR_LOOP_USE_CONTRACTION);
     if (only == UIR_LOOP_NONE) return UIR_LOOP_NONE;
     const uir_loop_statement *s = STATEMENT(f, only);
     if (*out_is_update) return s->targets[0].tensor;
     for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_INIT && i < blocks->count; i++) {
         uint32_t update = only_statement(f, blocks->ids[i]);
-        if (update != UIR_LOOP_NONE && uir_loop_has_mark(f, blocks->ids[i], UIR_CONTRACTION_MARK) &&
+        if (update != UIR_LOOP_NONE && uir_loop_is_used_as(f, blocks->ids[i], UIR_LOOP_USE_CONTRACTION) &&
             STATEMENT(f, update)->targets[0].tensor == s->targets[0].tensor)
             return s->targets[0].tensor;
     }

@@ -49,9 +49,7 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const boo
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
 bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor);
-bool uir_loop_has_mark(const uir_loop_function *f, uint32_t block, const char *mark);
-/* A mark more. */
-uir_status uir_loop_add_mark(uir_loop_function *f, uint32_t block, const char *format, ...) UIR_PRINTF(3, 4);
+bool uir_loop_is_used_as(const uir_loop_function *f, uint32_t block, uir_loop_use use);
 /* The expression with symbols replaced (`replacements[symbol.id]`, NONE: kept). */
 uir_status uir_loop_substitute(uir_loop_function *f, uint32_t expression, const uir_dim *replacements, uint32_t count,
                                uint32_t *out_expression);

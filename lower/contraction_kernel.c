@@ -2,13 +2,10 @@
 #include "lower/contraction_internal.h"
 #include "lower/kernel.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define STATEMENT(f, id)  (&(f)->statements.data[id])
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
-
-enum { PANEL = 32, ROW_PAD = 16 };
 
 /* ---- finding the blocks ---- */
 static void find_mma(const uir_loop_function *f, uint32_t id, uint32_t *blocks, uint32_t *count) {
@@ -16,15 +13,9 @@ static void find_mma(const uir_loop_function *f, uint32_t id, uint32_t *blocks, 
         const uir_loop_statement *s = STATEMENT(f, id);
         if (s->kind != UIR_LOOP_STATEMENT_BLOCK)
             find_mma(f, s->first_child, blocks, count);
-        else if (uir_loop_has_mark(f, id, UIR_CONTRACTION_MMA) && *count < UIR_CONTRACTION_MAX_PRODUCTS)
+        else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_MMA) && *count < UIR_CONTRACTION_MAX_PRODUCTS)
             blocks[(*count)++] = id;
     }
-}
-
-static bool marked(const uir_loop_function *f, uint32_t block, const char *word, uint32_t tensor) {
-    char mark[160];
-    snprintf(mark, sizeof mark, "%s %s", word, f->tensors.data[tensor].name);
-    return uir_loop_has_mark(f, block, mark);
 }
 
 /* mma adds products to sums of two dims or more, and nothing else: what is marked so must say the same. */
@@ -116,10 +107,12 @@ static void set_order(order *o, const uir_loop_access *access, const uir_loop_st
 
 /* `strides`: of the tensor's dims. */
 static void set_strides(uir_kernel *k, uir_kernel_pointer *p, const uir_dim *strides) {
-    uir_dim none[UIR_LOOP_MAX_RANK] = {{0}}, of_pointer[UIR_LOOP_MAX_RANK];
-    for (uint32_t d = 0; d < p->rank; d++)
-        of_pointer[d] = p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : strides[p->dims[d]];
-    uir_layout_set_strides(&p->layout, none, of_pointer, p->rank);
+    uir_dim one = uir_dim_const(k->dims, 1), extents[UIR_LOOP_MAX_RANK], of_pointer[UIR_LOOP_MAX_RANK];
+    for (uint32_t d = 0; d < p->rank; d++) {
+        extents[d] = p->dims[d] < 0 ? one : p->extents[p->dims[d]];
+        of_pointer[d] = p->dims[d] < 0 ? one : strides[p->dims[d]];
+    }
+    uir_layout_set_strides(&p->layout, extents, of_pointer, p->rank);
 }
 
 /* Strides of a pointer whose dims are not in the tensor's order. */
@@ -180,37 +173,20 @@ static void order_list(order *o, uint32_t id) {
 }
 
 /* ---- layouts ---- */
-/* Panels of 32 columns: dims of k inside a panel, the others outside. */
-static void write_panel(uir_kernel *k, uint32_t tensor, const uir_loop_access *access, int32_t column,
-                        const uir_loop_statement *block) {
+/* The pointer's, as the tensor says; set once the pointer's dims are. */
+static void take_layout(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim strides[UIR_LOOP_MAX_RANK] = {{0}}, stride = uir_dim_const(k->dims, PANEL), panel;
-    bool deep[UIR_LOOP_MAX_RANK] = {false};
-    for (uint32_t d = 0; d < t->rank; d++)
-        for (uint32_t i = 0; i < block->iter_count; i++)
-            deep[d] |=
-                block->iters[i].reduce && uir_dim_mentions(k->f->dims, access->indices[d], block->iters[i].symbol);
-    for (uint32_t d = t->rank; d > 0; d--) {
-        if (!deep[d - 1]) continue;
-        strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
-    }
-    panel = stride;
-    uir_dim panels = uir_dim_ceildiv(k->dims, p->extents[column], uir_dim_const(k->dims, PANEL));
-    stride = uir_dim_mul(k->dims, stride, panels);
-    for (uint32_t d = t->rank; d > 0; d--) {
-        if (deep[d - 1] || (int32_t)d - 1 == column) continue;
-        strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
-    }
-    set_strides(k, p, strides);
-    p->layout.split = true;
+    uir_dim one = uir_dim_const(k->dims, 1);
+    p->layout = (uir_layout){.given = true, .split = t->layout.split};
     for (uint32_t d = 0; d < p->rank; d++) {
-        if (p->dims[d] != column) continue;
-        p->layout.modes[d][0] = (uir_mode){uir_dim_const(k->dims, PANEL), uir_dim_const(k->dims, 1)};
-        p->layout.modes[d][1] = (uir_mode){panels, panel};
-        p->layout.mode_count[d] = 2;
+        p->layout.mode_count[d] = p->dims[d] < 0 ? 1 : t->layout.mode_count[p->dims[d]];
+        p->layout.modes[d][0] = (uir_mode){one, one};
+        for (uint32_t m = 0; p->dims[d] >= 0 && m < p->layout.mode_count[d]; m++) {
+            uir_mode mode = t->layout.modes[p->dims[d]][m];
+            p->layout.modes[d][m] =
+                (uir_mode){uir_kernel_substitute(k, mode.size), uir_kernel_substitute(k, mode.stride)};
+        }
     }
 }
 
@@ -221,28 +197,6 @@ static void keep_dims(uir_kernel *k, uint32_t tensor, uint32_t rank) {
     uint32_t own = k->f->tensors.data[tensor].rank;
     p->rank = rank > own ? rank : own;
     for (uint32_t d = 0; d < p->rank; d++) p->dims[d] = d + own < p->rank ? -1 : (int32_t)(d + own - p->rank);
-}
-
-static void pad_rows(uir_kernel *k, uint32_t tensor) {
-    uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim row = uir_dim_add(k->dims, p->extents[1], uir_dim_const(k->dims, ROW_PAD));
-    uir_dim strides[2] = {row, uir_dim_const(k->dims, 1)};
-    set_strides(k, p, strides);
-}
-
-/* Windows and rows of weights: what is summed over is a dim each, and what they are apart is a little more than they
- * hold, so that they do not meet in the same places of a cache. `inner`: dims that lie together. */
-static void set_apart(uir_kernel *k, uint32_t tensor, uint32_t inner) {
-    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
-    uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, 1);
-    for (uint32_t d = t->rank; d > 0; d--) {
-        if (t->rank - d == inner) stride = uir_dim_add(k->dims, stride, uir_dim_const(k->dims, ROW_PAD));
-        strides[d - 1] = stride;
-        stride = uir_dim_mul(k->dims, stride, p->extents[d - 1]);
-    }
-    p->span = stride;
-    set_strides(k, p, strides);
 }
 
 /* The rank of the tensor that a copy into `tensor` reads; 0: it is no plain copy. */
@@ -321,47 +275,36 @@ static void describe_factors(order *o, uint32_t id) {
         if (f->tensors.data[tensor].role == UIR_LOOP_ROLE_TEMP) continue;
         o->done[tensor] = true;
         set_order(o, &factor->load, loops, count);
-        if (marked(f, id, "apart", tensor)) {
-            keep_dims(k, tensor, 0);
-            k->pointers[tensor].constant = true;
-            set_apart(k, tensor, sides[2].count ? sides[2].count : 1);
-            continue;
-        }
-        if (!marked(f, id, "panel", tensor)) {
+        uir_kernel_pointer *p = &k->pointers[tensor];
+        const uir_layout *layout = &f->tensors.data[tensor].layout;
+        if (!layout->given) {
             write_strides(k, tensor);
             continue;
         }
-        uir_kernel_pointer *p = &k->pointers[tensor];
-        int32_t column = -1, before = -1;
-        bool rising = true;
-        for (uint32_t d = 0; d < f->tensors.data[tensor].rank; d++)
-            if (loop_of(o, factor->load.indices[d], sides[1].loops, 1) == 0) column = (int32_t)d;
-        if (column < 0) continue;
+        /* Packed from the tensor's own order: read through a window, unless its dims stand as the loops do. */
+        int32_t before = -1;
+        bool rising = layout->split;
         for (uint32_t d = 0; d < p->rank; d++) {
             rising &= p->dims[d] < 0 || p->dims[d] > before;
             if (p->dims[d] >= 0) before = p->dims[d];
         }
-        if (!rising) keep_dims(k, tensor, 0); /* packed from the tensor's own order: read through a window */
+        if (!rising) keep_dims(k, tensor, 0);
         p->constant = true;
-        write_panel(k, tensor, &factor->load, column, o->block);
+        take_layout(k, tensor);
     }
 }
 
 /* What is on chip. */
 static void describe_tiles(uir_kernel *k, uint32_t id) {
     const uir_loop_function *f = k->f;
-    const uir_loop_statement *block = STATEMENT(f, id), *sum = STATEMENT(f, block->first_child);
+    const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, id)->first_child);
     keep_dims(k, sum->targets[0].tensor, 0);
     for (uint32_t which = 0; which < 2; which++) {
         const uir_loop_expression *factor = factor_of(f, id, which);
         uint32_t tensor = factor->load.tensor;
         if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         keep_dims(k, tensor, copied_rank(k, tensor));
-        if (marked(f, id, "pad", tensor)) pad_rows(k, tensor);
-        if (marked(f, id, "panel", tensor)) write_panel(k, tensor, &factor->load, 1, block);
-        if (marked(f, id, "apart", tensor))
-            set_apart(k, tensor,
-                      which ? f->tensors.data[sum->targets[0].tensor].rank - 1 : f->tensors.data[tensor].rank - 1);
+        if (f->tensors.data[tensor].layout.given) take_layout(k, tensor);
     }
 }
 
@@ -385,7 +328,7 @@ void uir_contraction_describe(uir_kernel *k) {
 }
 
 bool uir_contraction_is_mma(const uir_kernel *k, uint32_t block) {
-    return uir_loop_has_mark(k->f, block, UIR_CONTRACTION_MMA);
+    return uir_loop_is_used_as(k->f, block, UIR_LOOP_USE_MMA);
 }
 
 /* ---- mma ---- */

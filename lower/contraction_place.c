@@ -238,6 +238,20 @@ uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t whi
     return UIR_STATUS_OK;
 }
 
+/* The second factor lies in panels of columns where that is decided here: a copy, or a constant. */
+static void lay_columns(uir_contraction_plan *p, const uir_loop_statement *block, const uir_dim *local) {
+    uir_loop_function *f = p->f;
+    if (p->copied[1]) {
+        uir_loop_access access = {p->copies[1], {local[UIR_CONTRACTION_K], local[UIR_CONTRACTION_N]}};
+        uir_contraction_set_panels(f, access.tensor, &access, 1, block);
+        return;
+    }
+    uir_loop_access access = EXPRESSION(f, p->raw[1])->load;
+    if (uir_contraction_is_constant(&p->c, access.tensor))
+        uir_contraction_set_panels(f, access.tensor, &access,
+                                   uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis), block);
+}
+
 uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under) {
     static const uint32_t classes[] = {UIR_CONTRACTION_M, UIR_CONTRACTION_N, UIR_CONTRACTION_K};
     uir_loop_function *f = p->f;
@@ -279,12 +293,9 @@ uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t u
         (uir_loop_access){.tensor = p->sums, .indices = {local[UIR_CONTRACTION_M], local[UIR_CONTRACTION_N]}};
     *STATEMENT(f, p->c.update) = block;
     uir_contraction_plan_append(f, under, p->c.update);
-    UIR_TRY(uir_loop_add_mark(f, p->c.update, UIR_CONTRACTION_MMA));
-    if (p->copied[0] && !p->given)
-        UIR_TRY(uir_loop_add_mark(f, p->c.update, "pad %s", f->tensors.data[p->copies[0]].name));
-    uint32_t panel = p->copied[1] ? p->copies[1] : EXPRESSION(f, p->raw[1])->load.tensor;
-    if (p->copied[1] || uir_contraction_is_constant(&p->c, panel))
-        UIR_TRY(uir_loop_add_mark(f, p->c.update, "panel %s", f->tensors.data[panel].name));
+    STATEMENT(f, p->c.update)->uses |= 1u << UIR_LOOP_USE_MMA;
+    if (p->copied[0] && !p->given) uir_contraction_set_apart(f, p->copies[0], 1);
+    lay_columns(p, &block, local);
     return UIR_STATUS_OK;
 }
 

@@ -53,6 +53,8 @@ void uir_contraction_plan_choose_axes(uir_contraction_plan *p);
 uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p);
 bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p);
 bool uir_contraction_plan_is_direct_b(uir_contraction_plan *p);
+/* The dim of the load's tensor that runs along the axis; NONE. */
+uint32_t uir_contraction_plan_dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis);
 uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p);
 /* The axes and tiles of the leader, for the columns of another. */
 void uir_contraction_plan_follow_axes(uir_contraction_plan *p, const uir_contraction_plan *leader);
@@ -81,6 +83,16 @@ uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p);
 /* The tables of what is on chip, then the tensors there of one of the plans. */
 uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena *arena);
 uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of);
+
+/* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
+enum { UIR_CONTRACTION_PANEL = 32, UIR_CONTRACTION_PAD = 16 };
+/* Panels of columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its columns, one
+ * beside the other; all other dims outside. */
+void uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access, uint32_t column,
+                                const uir_loop_statement *block);
+/* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
+ * meet in the same places of a cache. */
+void uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);
 
 /* ---- carrying out (contraction_place.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */

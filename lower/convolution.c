@@ -82,7 +82,7 @@ static uir_status recognise(uir_convolution *v, bool *out_is) {
     uint32_t pixels = NONE, lines = NONE, channels = NONE, dim = 0;
     char loop[24], local[24];
     const uir_loop_expression *image = uir_convolution_load_in(v, c->factors[0]);
-    *out_is = image && !channels_are_last(v) && uir_loop_has_mark(v->f, c->update, UIR_CONVOLUTION_MARK);
+    *out_is = image && !channels_are_last(v) && uir_loop_is_used_as(v->f, c->update, UIR_LOOP_USE_CONVOLUTION);
     if (*out_is) pixels = pixels_before(v, v->f->tensors.data[image->load.tensor].rank, &dim);
     if (pixels != NONE) lines = pixels_before(v, dim, &dim);
     *out_is = pixels != NONE;

@@ -11,8 +11,6 @@
 
 #include "lower/lower.h"
 
-#define UIR_CONVOLUTION_MARK "convolution" /* on the naive update block, beside that of contractions */
-
 /* As uir_contraction_schedule; `out_taken`: whether the function is of this kind. Where it is not, what is added is not
  * for all sizes: others must follow. */
 uir_status uir_convolution_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,

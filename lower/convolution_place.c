@@ -151,11 +151,14 @@ static uir_status place_update(uir_convolution *v, uint32_t under) {
     sum->targets[0] = sums;
     *STATEMENT(f, c->update) = block;
     uir_contraction_plan_append(f, under, c->update);
-    UIR_TRY(uir_loop_add_mark(f, c->update, UIR_CONTRACTION_MMA));
-    UIR_TRY(uir_loop_add_mark(f, c->update, "apart %s", f->tensors.data[v->columns].name));
-    uint32_t rows = v->copies_weights ? v->weights : uir_convolution_load_in(v, left)->load.tensor;
-    if (v->copies_weights || v->lays_apart)
-        UIR_TRY(uir_loop_add_mark(f, c->update, "apart %s", f->tensors.data[rows].name));
+    STATEMENT(f, c->update)->uses |= 1u << UIR_LOOP_USE_MMA;
+    uir_contraction_set_apart(f, v->columns, 2);
+    uint32_t summed = 0;
+    for (uint32_t i = 0; i < v->depth_count; i++) summed += v->depths[i].axis != NONE;
+    if (v->copies_weights)
+        uir_contraction_set_apart(f, v->weights, v->depth_count);
+    else if (v->lays_apart)
+        uir_contraction_set_apart(f, uir_convolution_load_in(v, left)->load.tensor, summed ? summed : 1);
     return UIR_STATUS_OK;
 }
 
@@ -227,7 +230,7 @@ static uir_status place_taps(uir_convolution *v, uint32_t under) {
     uir_loop_statement block = *STATEMENT(f, c->update);
     for (uint32_t i = 0; i < block.iter_count; i++) axes[i] = i;
     bind_axes(v, &block, axes);
-    block.annotation_count = 0;
+    block.uses = 0;
     sums.indices[0] = uir_convolution_number(v, 0);
     UIR_TRY(local_place(v, &block, &v->lines, false, &sums.indices[1]));
     UIR_TRY(local_place(v, &block, &v->pixels, false, &sums.indices[2]));

@@ -71,7 +71,7 @@ typedef struct uir_kernel_pointer {
     uint32_t rank;                      /* of the pointer */
     int32_t dims[UIR_LOOP_MAX_RANK];    /* per pointer dim: the tensor's, or -1: one element */
     uir_dim extents[UIR_LOOP_MAX_RANK]; /* per dim of the tensor */
-    uir_layout layout;                  /* of the pointer's dims; size NONE: the dim's extent */
+    uir_layout layout;                  /* of the pointer's dims */
     bool constant;                      /* packed ahead: CONST instead of IN */
     uir_dim span;                       /* elements with the gaps of its layout; NONE: those of its extents */
 } uir_kernel_pointer;

@@ -91,9 +91,6 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     for (uint32_t d = 0; d < p->rank; d++)
         pointer.extents[d] = p->dims[d] < 0 ? uir_dim_const(k->dims, 1) : p->extents[p->dims[d]];
     pointer.layout = p->layout;
-    for (uint32_t d = 0; d < p->rank && p->layout.given; d++)
-        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++)
-            if (!pointer.layout.modes[d][m].size.id) pointer.layout.modes[d][m].size = pointer.extents[d];
     if (t->role != UIR_LOOP_ROLE_TEMP) {
         pointer.role = p->constant                   ? UIR_IPOINTER_CONST
                        : t->role == UIR_LOOP_ROLE_IN ? UIR_IPOINTER_IN
@@ -134,10 +131,11 @@ static uir_dim count_bytes(uir_kernel *k, int space) {
     uir_dim bytes = uir_dim_const(k->dims, 0);
     for (uint32_t i = 0; i < f->tensors.count; i++) {
         const uir_loop_tensor *t = &f->tensors.data[i];
-        const uir_kernel_pointer *p = &k->pointers[i];
-        const uir_dim *span = p->span.id ? &p->span : NULL;
-        if (p->used && p->space == space)
-            bytes = add_bytes(k, bytes, t->dtype, span ? span : p->extents, span ? 1 : t->rank);
+        uir_kernel_pointer *p = &k->pointers[i];
+        if (!p->used || p->space != space) continue;
+        uir_layout layout = p->layout;
+        uir_dim span = layout.given ? uir_layout_finish(&layout, p->extents, p->rank, k->dims) : UIR_DIM_NONE;
+        bytes = add_bytes(k, bytes, t->dtype, span.id ? &span : p->extents, span.id ? 1 : t->rank);
     }
     for (uint32_t i = 0; i < k->memories.count; i++) {
         const uir_kernel_memory *m = &k->memories.data[i];

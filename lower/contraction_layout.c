@@ -1,0 +1,40 @@
+/* Layouts of a contraction's tiles and of constants that are packed for it. */
+#include "lower/contraction_plan.h"
+
+void uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access, uint32_t column,
+                                const uir_loop_statement *block) {
+    uir_loop_tensor *t = &f->tensors.data[tensor];
+    uir_dim width = uir_dim_const(f->dims, UIR_CONTRACTION_PANEL), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
+    bool deep[UIR_LOOP_MAX_RANK] = {false};
+    for (uint32_t d = 0; d < t->rank; d++)
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            deep[d] |= block->iters[i].reduce && uir_dim_mentions(f->dims, access->indices[d], block->iters[i].symbol);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (!deep[d - 1]) continue;
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
+    }
+    uir_dim panel = stride, panels = uir_dim_ceildiv(f->dims, t->extents[column], width);
+    stride = uir_dim_mul(f->dims, stride, panels);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (deep[d - 1] || d - 1 == column) continue;
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
+    }
+    uir_layout_set_strides(&t->layout, t->extents, strides, t->rank);
+    t->layout.split = true;
+    t->layout.modes[column][0] = (uir_mode){width, uir_dim_const(f->dims, 1)};
+    t->layout.modes[column][1] = (uir_mode){panels, panel};
+    t->layout.mode_count[column] = 2;
+}
+
+void uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner) {
+    uir_loop_tensor *t = &f->tensors.data[tensor];
+    uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(f->dims, 1);
+    for (uint32_t d = t->rank; d > 0; d--) {
+        if (t->rank - d == inner) stride = uir_dim_add(f->dims, stride, uir_dim_const(f->dims, UIR_CONTRACTION_PAD));
+        strides[d - 1] = stride;
+        stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
+    }
+    uir_layout_set_strides(&t->layout, t->extents, strides, t->rank);
+}
