@@ -32,6 +32,10 @@
  *     candidate tm = 32 when M >= 32 cost 40 units ceildiv(M, 32)
  *     require tm*N*4 <= 65536
  *
+ * Iteration variables of several blocks may run along one axis, which is said behind their domains, by a number:
+ *
+ *     vi, vk = axis.bind(i, k) : M along 1, reduce N along 2
+ *
  * A tensor may say where its elements lie, as a pointer of an iGraph does, and that it is the same in every run:
  *
  *     tensor W : f32 [K, N]:(K, (32, ceildiv(N, 32))):(32, (1, K*32)) in 1 constant
@@ -144,6 +148,7 @@ typedef struct uir_loop_monoid {
 typedef struct uir_loop_iter {
     uir_symbol symbol;
     const char *name;
+    uint32_t axis; /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
     bool reduce;
     uir_dim extent;       /* domain 0..extent-1 */
     uir_dim value;        /* axis.bind: over loop variables and sizes */
@@ -225,6 +230,11 @@ uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *d
  * Only what is reachable counts: schedules leave statements and expressions behind that nothing holds any more. */
 bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor);
 bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor);
+
+/* Do both run along one axis, one as the other: both reduced over, or neither? */
+static inline bool uir_loop_iter_is_same(const uir_loop_iter *a, const uir_loop_iter *b) {
+    return a->axis && a->axis == b->axis && a->reduce == b->reduce;
+}
 
 /* The word for memory that any unit reaches, in place of a space's name. */
 #define UIR_LOOP_MEMORY "memory"

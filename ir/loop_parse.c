@@ -548,6 +548,15 @@ static uir_status take_read(parser *p, const uir_token *name, uir_loop_statement
     return UIR_STATUS_OK;
 }
 
+static uir_status take_axis(parser *p, uint32_t *out_axis) {
+    int64_t number = 0;
+    uir_token token = p->tokens.current;
+    UIR_TRY(uir_tokenizer_expect_integer(PARSE(p), &number));
+    if (number < 1 || number > UINT32_MAX) return uir_tokenizer_error_at(PARSE(p), &token, "axes are numbered from 1");
+    *out_axis = (uint32_t)number;
+    return UIR_STATUS_OK;
+}
+
 /* The first name has been read; names = axis.bind(values) : domains, or axis.read. */
 static uir_status take_bind(parser *p, const uir_token *first, uir_loop_statement *s) {
     if (uir_tokenizer_accept(PARSE(p), "=")) {
@@ -589,6 +598,7 @@ static uir_status take_bind(parser *p, const uir_token *first, uir_loop_statemen
         if (i) UIR_TRY(uir_tokenizer_expect(PARSE(p), ","));
         iter->reduce = uir_tokenizer_accept(PARSE(p), "reduce");
         UIR_TRY(take_dim(p, &iter->extent));
+        if (uir_tokenizer_accept(PARSE(p), "along")) UIR_TRY(take_axis(p, &iter->axis));
         UIR_TRY(add_iter_symbol(p, iter));
     }
     return UIR_STATUS_OK;

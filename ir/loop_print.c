@@ -160,6 +160,7 @@ static void print_bind(printer *p, const uir_loop_statement *s, uint32_t depth) 
             if (i) put(p, ", ");
             if (s->iters[i].reduce) put(p, "reduce ");
             print_dim(p, s->iters[i].extent);
+            if (s->iters[i].axis) uir_text_append_format(p->text, " along %u", s->iters[i].axis);
         }
         put(p, "\n");
     }

@@ -126,13 +126,14 @@ typedef struct attention {
     uint32_t names;
 } attention;
 
-static const char *iter_name(const uir_loop_function *f, const uir_contraction *c, uint32_t axis) {
-    return STATEMENT(f, c->update)->iters[axis].name;
+static const uir_loop_iter *iter_of(const uir_contraction *c, uint32_t axis) {
+    return &STATEMENT(c->f, c->update)->iters[axis];
 }
 
-static uint32_t find_axis(const uir_contraction *c, const char *name) {
+/* The contraction's axis that is axis `of` of another one; NONE. */
+static uint32_t find_axis(const uir_contraction *c, const uir_contraction *other, uint32_t of) {
     for (uint32_t i = 0; i < c->axis_count; i++)
-        if (!strcmp(iter_name(c->f, c, i), name)) return i;
+        if (uir_loop_iter_is_same(iter_of(c, i), iter_of(other, of))) return i;
     return NONE;
 }
 
@@ -150,27 +151,25 @@ static uir_status check_axes(attention *a) {
     bool fine = count_class(&p->c, UIR_CONTRACTION_N) == 1 && count_class(&p->c, UIR_CONTRACTION_K) <= 1 &&
                 count_class(&q->c, UIR_CONTRACTION_N) == 1 && count_class(&q->c, UIR_CONTRACTION_K) == 1;
     fine = fine && keys != NONE && summed != NONE && rows != NONE && outer != NONE;
-    fine = fine && !strcmp(iter_name(a->f, &p->c, keys) + 1, iter_name(a->f, &q->c, summed) + 1);
-    fine = fine && !strcmp(iter_name(a->f, &p->c, rows), iter_name(a->f, &q->c, outer));
+    fine = fine && iter_of(&p->c, keys)->axis && iter_of(&p->c, keys)->axis == iter_of(&q->c, summed)->axis;
+    fine = fine && uir_loop_iter_is_same(iter_of(&p->c, rows), iter_of(&q->c, outer));
     for (uint32_t k = 0; fine && k < 2; k++) {
         const uir_loop_statement *b = STATEMENT(a->f, k ? a->s.sum : a->s.greatest);
         uint32_t reduced = 0;
         for (uint32_t i = 0; i < b->iter_count; i++) {
             if (!b->iters[i].reduce) continue;
             reduced++;
-            fine = fine && !strcmp(b->iters[i].name + 1, iter_name(a->f, &p->c, keys) + 1);
+            fine = fine && b->iters[i].axis == iter_of(&p->c, keys)->axis;
         }
         fine = fine && reduced == 1;
     }
     for (uint32_t i = 0; fine && i < p->c.axis_count; i++) {
         uint32_t class = p->c.axes[i].class;
-        if (class == UIR_CONTRACTION_BATCH || class == UIR_CONTRACTION_M)
-            fine = find_axis(&q->c, iter_name(a->f, &p->c, i)) != NONE;
+        if (class == UIR_CONTRACTION_BATCH || class == UIR_CONTRACTION_M) fine = find_axis(&q->c, &p->c, i) != NONE;
     }
     for (uint32_t i = 0; fine && i < q->c.axis_count; i++) {
         uint32_t class = q->c.axes[i].class;
-        if (class == UIR_CONTRACTION_BATCH || class == UIR_CONTRACTION_M)
-            fine = find_axis(&p->c, iter_name(a->f, &q->c, i)) != NONE;
+        if (class == UIR_CONTRACTION_BATCH || class == UIR_CONTRACTION_M) fine = find_axis(&p->c, &q->c, i) != NONE;
     }
     return fine ? UIR_STATUS_OK : uir_contraction_refuse(&p->c, "rows and keys of two products do not meet");
 }
@@ -180,7 +179,7 @@ static void meet_rows(attention *a) {
     uir_contraction_plan *p = a->first, *q = a->second;
     uir_contraction_side *s = &q->sides[UIR_CONTRACTION_M];
     uint32_t rows = p->sides[UIR_CONTRACTION_M].axis;
-    uint32_t same = rows == NONE ? NONE : find_axis(&q->c, iter_name(a->f, &p->c, rows));
+    uint32_t same = rows == NONE ? NONE : find_axis(&q->c, &p->c, rows);
     if (same == NONE || q->c.axes[same].class != UIR_CONTRACTION_M) return;
     s->axis = same;
     s->extent = q->c.axes[same].extent;
@@ -377,7 +376,7 @@ static uir_status open_outer(attention *a, uint32_t *under) {
             if (parallel != (pass == 0)) continue;
             UIR_TRY(add_outer(a, class == UIR_CONTRACTION_M ? "m" : "b", p->c.axes[i].extent,
                               parallel ? UIR_LOOP_PARALLEL : UIR_LOOP_SERIAL, under, &p->at[i]));
-            q->at[find_axis(&q->c, iter_name(a->f, &p->c, i))] = p->at[i];
+            q->at[find_axis(&q->c, &p->c, i)] = p->at[i];
         }
         if (pass) continue;
         UIR_TRY(add_outer(a, "mo", uir_dim_ceildiv(a->f->dims, m->extent, m->tile), UIR_LOOP_PARALLEL, under, &at));

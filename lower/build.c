@@ -364,7 +364,8 @@ uir_status uir_lower_iterate(uir_lower_builder *b, uir_axis_list axes, bool redu
     for (uint32_t i = 0; i < axes.count; i++) {
         char name[24];
         snprintf(name, sizeof name, "%c%u", reduce ? 'r' : 'v', axes.axes[i]);
-        UIR_TRY(uir_nest_add_iter(b->nest, name, b->extents[axes.axes[i]], reduce, &b->coord[axes.axes[i]]));
+        UIR_TRY(uir_nest_add_iter(b->nest, name, axes.axes[i] + 1, b->extents[axes.axes[i]], reduce,
+                                  &b->coord[axes.axes[i]]));
     }
     return UIR_STATUS_OK;
 }
@@ -399,7 +400,7 @@ static uir_status iterate_piece(uir_lower_builder *b, uir_axis_list list, uint32
         char name[24];
         snprintf(name, sizeof name, "v%u", a);
         uir_dim *to = a == axis ? &b->local[a] : &b->coord[a];
-        UIR_TRY(uir_nest_add_iter(b->nest, name, a == axis ? piece->extent : b->extents[a], false, to));
+        UIR_TRY(uir_nest_add_iter(b->nest, name, a + 1, a == axis ? piece->extent : b->extents[a], false, to));
         if (a != axis) continue;
         b->coord[a] = uir_dim_add(b->f->dims, piece->offset, b->local[a]);
         if (!b->coord[a].id) return UIR_STATUS_OUT_OF_MEMORY;
@@ -568,9 +569,10 @@ uir_status uir_lower_node(uir_lower_builder *b, uint32_t node) {
 }
 
 /* ---- outputs that are more than one thing ---- */
-/* Copies a tensor into an output, index by index; the extents are the tensor's. */
-static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, const uir_lower_piece *piece, uint32_t axis,
-                              uint32_t to) {
+/* Copies a tensor into an output, index by index; the extents are the tensor's. `axes`: of its dims; NULL: they are
+ * along none of the group's. `cut`: the dim that the piece is one of. */
+static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, const uint32_t *axes, const uir_lower_piece *piece,
+                              uint32_t cut, uint32_t to) {
     uir_nest nest;
     uir_dim from[UIR_LOOP_MAX_RANK];
     uir_loop_access target = {.tensor = to};
@@ -582,8 +584,8 @@ static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, const uir_l
     for (uint32_t d = 0; d < t.rank; d++) {
         char iter[16];
         snprintf(iter, sizeof iter, "v%u", d);
-        UIR_TRY(uir_nest_add_iter(&nest, iter, t.extents[d], false, &from[d]));
-        target.indices[d] = piece && d == axis ? uir_dim_add(b->f->dims, piece->offset, from[d]) : from[d];
+        UIR_TRY(uir_nest_add_iter(&nest, iter, axes ? axes[d] + 1 : 0, t.extents[d], false, &from[d]));
+        target.indices[d] = piece && d == cut ? uir_dim_add(b->f->dims, piece->offset, from[d]) : from[d];
     }
     UIR_TRY(uir_loop_add_load(b->f, tensor, from, &expression));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &expression, 1));
@@ -609,7 +611,8 @@ uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node) {
             for (uint32_t d = 0; cut && d < list.count; d++)
                 if (list.axes[d] == b->cuts.data[of.cut].axis) axis = d;
             for (uint32_t p = 0; p < (cut ? b->cuts.data[of.cut].count : 1); p++)
-                UIR_TRY(copy_tensor(b, of.tensors[p], cut ? &b->cuts.data[of.cut].pieces[p] : NULL, axis, to));
+                UIR_TRY(
+                    copy_tensor(b, of.tensors[p], list.axes, cut ? &b->cuts.data[of.cut].pieces[p] : NULL, axis, to));
         }
     }
     return UIR_STATUS_OK;
@@ -630,7 +633,7 @@ static uir_status copy_inputs(uir_lower_builder *b) {
         UIR_TRY(uir_loop_add_tensor(b->f, name, type->dtype, UIR_LOOP_ROLE_IN, input, extents, type->rank, &from));
         snprintf(name, sizeof name, "y%u", k);
         UIR_TRY(uir_loop_add_tensor(b->f, name, type->dtype, UIR_LOOP_ROLE_OUT, k, extents, type->rank, &to));
-        UIR_TRY(copy_tensor(b, from, NULL, 0, to));
+        UIR_TRY(copy_tensor(b, from, NULL, NULL, 0, to));
     }
     return UIR_STATUS_OK;
 }

@@ -48,7 +48,7 @@ static uir_status begin(uir_lower_builder *b, uir_nest *nest, const alone_tensor
     uir_nest_begin(nest, b->f, b->arena, copy);
     for (uint32_t d = 0; d < over->rank; d++) {
         snprintf(name, sizeof name, "v%u", d);
-        UIR_TRY(uir_nest_add_iter(nest, name, over->extents[d], false, &out_coords[d]));
+        UIR_TRY(uir_nest_add_iter(nest, name, d + 1, over->extents[d], false, &out_coords[d]));
     }
     return UIR_STATUS_OK;
 }

@@ -57,7 +57,7 @@ uir_status uir_lower_iterate_window(uir_lower_builder *b, uint32_t node, bool *o
         uir_dim extent;
         UIR_TRY(uir_lower_extent(b, window[s], &extent));
         snprintf(name, sizeof name, "window%u", s);
-        UIR_TRY(uir_nest_add_iter(b->nest, name, extent, true, &places[s]));
+        UIR_TRY(uir_nest_add_iter(b->nest, name, 0, extent, true, &places[s]));
     }
     for (uint32_t s = 0; s < count; s++) UIR_TRY(uir_lower_window_dim(b, node, s + 2, places[s], out_padded));
     return UIR_STATUS_OK;

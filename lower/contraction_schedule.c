@@ -147,13 +147,13 @@ static void describe(uir_contraction_plan *p) {
         uir_dim_print(p->f->dims, s->tile, &text);
         uir_text_append_string(&text, "; ");
     }
-    uir_contraction_plan_say(p, "%s: %skeep its sums in sram", name, text.data ? text.data : "");
+    uir_contraction_plan_say(p, "%s: %skeep its sums on the chip", name, text.data ? text.data : "");
     uir_text_deinit(&text);
     if (p->copied[0])
         uir_contraction_plan_say(
-            p, "%s: read the first factor through rows in sram, compute them at the innermost loop", name);
-    if (p->copied[1]) uir_contraction_plan_say(p, "%s: read the second factor through panels of columns in sram", name);
-    uir_contraction_plan_say(p, "%s: annotate mma; %u blocks after it are computed at %s", name, p->c.after_count,
+            p, "%s: read the first factor through rows on the chip, compute them at the innermost loop", name);
+    if (p->copied[1]) uir_contraction_plan_say(p, "%s: read the second factor through panels of columns on the chip", name);
+    uir_contraction_plan_say(p, "%s: mma; %u blocks after it are computed at %s", name, p->c.after_count,
                              p->by_tiles ? "its tile, which goes out across" : "the rows of its tile");
 }
 
@@ -187,8 +187,8 @@ static uint32_t find_leader(uir_contraction_plans *all) {
 }
 
 /* Is a contraction's first factor that of another, element by element: the same place of the same tensor at the same
- * rows and depth? Those that are tiled run together, whatever they are called: of x times itself across, either axis is
- * the rows. Others are the same when they have one name and class. */
+ * rows and depth? Those that are tiled run together, whatever they run along: of x times itself across, either axis is
+ * the rows. Others are the same when they run along one axis and have one class. */
 static bool shares_first_factor(const uir_contraction_plan *p, const uir_contraction_plan *with) {
     uir_loop_function *f = p->f;
     const uir_loop_statement *update = STATEMENT(f, p->c.update), *other = STATEMENT(f, with->c.update);
@@ -201,7 +201,8 @@ static bool shares_first_factor(const uir_contraction_plan *p, const uir_contrac
         return false;
     for (uint32_t a = 0; a < p->c.axis_count; a++)
         for (uint32_t b = 0; b < with->c.axis_count; b++)
-            if (p->c.axes[a].class == with->c.axes[b].class && !strcmp(update->iters[a].name, other->iters[b].name))
+            if (p->c.axes[a].class == with->c.axes[b].class &&
+                uir_loop_iter_is_same(&update->iters[a], &other->iters[b]))
                 replacements[update->iters[a].symbol.id] = uir_dim_symbol(f->dims, other->iters[b].symbol);
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class += 2) {
         uint32_t axis = p->sides[class].axis, like = with->sides[class].axis;

@@ -411,14 +411,14 @@ static void describe(uir_convolution *v) {
         uir_text_append_string(&text, "; ");
     }
     uir_contraction_plan_say(&v->p, "%s", v->whole ? "for whole lines:" : "for parts of a line:");
-    uir_contraction_plan_say(&v->p, "%s: %skeep its sums in sram", name, text.data ? text.data : "");
+    uir_contraction_plan_say(&v->p, "%s: %skeep its sums on the chip", name, text.data ? text.data : "");
     uir_text_deinit(&text);
     if (v->by_taps)
-        uir_contraction_plan_say(&v->p, "%s: read the image through lines in sram, unroll the taps", name);
+        uir_contraction_plan_say(&v->p, "%s: read the image through lines on the chip, unroll the taps", name);
     else
-        uir_contraction_plan_say(&v->p, "%s: read the image through windows in sram, a column a pixel; annotate mma",
+        uir_contraction_plan_say(&v->p, "%s: read the image through windows on the chip, a column a pixel; mma",
                                  name);
-    if (v->copies_weights) uir_contraction_plan_say(&v->p, "%s: read the weights through rows in sram", name);
+    if (v->copies_weights) uir_contraction_plan_say(&v->p, "%s: read the weights through rows on the chip", name);
     uir_contraction_plan_say(&v->p, "%s: %u blocks after it are computed at the channels of its tile", name,
                              v->p.c.after_count);
 }

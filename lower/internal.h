@@ -42,7 +42,9 @@ uir_status uir_loop_add_load(uir_loop_function *f, uint32_t tensor, const uir_di
 uir_status uir_loop_add_cast(uir_loop_function *f, uint32_t expression, uir_dtype to, uint32_t *out_expression);
 
 void uir_nest_begin(uir_nest *nest, uir_loop_function *f, uir_arena *arena, const char *name);
-uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uir_dim extent, bool reduce, uir_dim *out_value);
+/* `axis`: of uir_loop_iter. */
+uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uint32_t axis, uir_dim extent, bool reduce,
+                             uir_dim *out_value);
 /* (An extent of 1 makes none: the value is 0.)
  * An iteration variable read from data: from[indices] in 0..extent-1. */
 uir_status uir_nest_add_read(uir_nest *nest, const char *name, uir_dim extent, const uir_loop_access *from,

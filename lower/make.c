@@ -75,7 +75,8 @@ static uir_status add_iter(uir_nest *nest, const char *name, uir_loop_iter iter,
     return out_value->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
-uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uir_dim extent, bool reduce, uir_dim *out_value) {
+uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uint32_t axis, uir_dim extent, bool reduce,
+                             uir_dim *out_value) {
     int64_t one;
     if (uir_dim_is_const(nest->f->dims, extent, &one) && one == 1) { /* nothing to iterate over */
         *out_value = uir_dim_const(nest->f->dims, 0);
@@ -84,7 +85,7 @@ uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uir_dim extent, b
     uint32_t data = 0; /* what is bound stands before what is read */
     while (data < nest->block.iter_count && !nest->block.iters[data].data) data++;
     if (data < nest->block.iter_count) return UIR_STATUS_UNSUPPORTED;
-    return add_iter(nest, name, (uir_loop_iter){.extent = extent, .reduce = reduce}, out_value);
+    return add_iter(nest, name, (uir_loop_iter){.axis = axis, .extent = extent, .reduce = reduce}, out_value);
 }
 
 uir_status uir_nest_add_read(uir_nest *nest, const char *name, uir_dim extent, const uir_loop_access *from,

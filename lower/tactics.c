@@ -608,13 +608,13 @@ static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *ou
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     const uir_loop_statement *a = uir_tactic_at(t, anchor);
     for (uint32_t i = 0; i < count; i++) {
-        /* By the name of its iteration variable: v3 is axis 3 wherever it stands, r3 the same axis reduced. */
+        /* By the axis that its iteration variable runs along. */
         uint32_t iter = uir_tactic_iter_of_loop(t, anchor, loops[i]);
         bool reduced = false;
         for (uint32_t k = 0; iter != UIR_LOOP_NONE && k < block_count && k < MOST_BLOCKS; k++) {
             const uir_loop_statement *b = uir_tactic_at(t, blocks[k]);
             for (uint32_t n = 0; n < b->iter_count; n++)
-                if (b->iters[n].reduce && !strcmp(b->iters[n].name + 1, a->iters[iter].name + 1)) reduced = true;
+                if (b->iters[n].reduce && b->iters[n].axis && b->iters[n].axis == a->iters[iter].axis) reduced = true;
         }
         if (!reduced) out_loops[spatial++] = loops[i];
     }
