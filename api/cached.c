@@ -107,7 +107,7 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
                               "load the model again", "the file has changed since the model was loaded");
     uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
     UIR_TRY(
-        uir_pipeline_compile(&source, &model->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
+        uir_compile_compile(&source, &model->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
     from->module = compiled.primitives;
     from->module->diagnostics = NULL;
     model->node_count = from->module->nodes.count;

@@ -4,8 +4,8 @@
 
 #include "api/internal.h"
 #include "cache/cache.h"
-#include "pipeline.h"
-#include "pipeline_package.h"
+#include "compile/primitives.h"
+#include "compile/package.h"
 
 /* What the cache knows a model by, and what it gave. */
 typedef struct uir_model_cached {

@@ -2,7 +2,7 @@
 #include "frontend/parts.h"
 #include "api/internal.h"
 #include "frontend/storage.h"
-#include "pipeline.h"
+#include "compile/primitives.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
     uir_compiled compiled;
     uir_onnx_source source = {.path = path, .external_data = external_data};
     uir_operation operation = {.cancel = cancel};
-    uir_pipeline_options options = {.stop = "primitives", .progress = uir_operation_whole(&operation)};
+    uir_compile_options options = {.stop = "primitives", .progress = uir_operation_whole(&operation)};
     const uir_allocator *allocator = &p->context->allocator;
     UIR_TRY(uir_storage_create(allocator, false, &p->storage));
     UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));
@@ -73,7 +73,7 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
     source.data = all.data;
     source.size = all.length;
     if (status == UIR_STATUS_OK)
-        status = uir_pipeline_compile(&source, allocator, &call->diagnostics, &p->parts.arena, &options, &compiled);
+        status = uir_compile_compile(&source, allocator, &call->diagnostics, &p->parts.arena, &options, &compiled);
     uir_text_deinit(&all);
     UIR_TRY(status);
     status = interpret(call, p, compiled.primitives, inputs, cancel);

@@ -2,7 +2,7 @@
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
 #include "decompose/decompose.h"
-#include "pipeline_lower.h"
+#include "compile/lower.h"
 
 #include <limits.h>
 #include <string.h>
@@ -113,14 +113,14 @@ static uir_status describe_file(uir_model *model, const uir_compiled *compiled) 
 
 static uir_status build(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
                         uir_progress progress, uir_model *model) {
-    uir_pipeline_options pipeline = {.progress = progress};
+    uir_compile_options pipeline = {.progress = progress};
     uir_compiled compiled;
     pipeline.dump = options->debug->dump;
     pipeline.dump_text = options->debug->dump_text;
     pipeline.dump_user = options->debug->dump_user;
     pipeline.check_text = options->debug->round_trip;
     uir_status status =
-        uir_pipeline_compile(source, &model->allocator, &call->diagnostics, &model->arena, &pipeline, &compiled);
+        uir_compile_compile(source, &model->allocator, &call->diagnostics, &model->arena, &pipeline, &compiled);
     if (status == UIR_STATUS_UNSUPPORTED && options->describe && compiled.info.described)
         return describe_file(model, &compiled);
     UIR_TRY(status);

@@ -201,9 +201,9 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {
         .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    uir_pipeline_options pipeline = {.progress = part_of(k, READ)};
+    uir_compile_options pipeline = {.progress = part_of(k, READ)};
     uir_packaging_options packaging = {.device = k->devices[0], .progress = part_of(k, MIDDLE)};
-    UIR_TRY(uir_pipeline_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
+    UIR_TRY(uir_compile_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
     k->compiled.primitives->diagnostics = diagnostics;
     uir_facts facts;
     UIR_TRY(uir_facts_from_onnx(&k->compiled, arena, &facts));

@@ -94,7 +94,7 @@ uir_status uir_schedule_rfactor(uir_schedule *schedule, uint32_t block, uint32_t
 /* split by `factor`, then rfactor over the inner loop: the two-step form. */
 uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t block, uint32_t loop, uir_dim factor,
                                             uint32_t *out_init, uint32_t *out_combine, uint32_t *out_tensor);
-/* A marker for later stages, kept as `annotate "mark"`. */
+/* A mark of the author's, which means nothing to any stage, kept as `annotate "mark"`. */
 uir_status uir_schedule_annotate(uir_schedule *schedule, uint32_t block, const char *mark);
 
 /* ---- tensors ---- */

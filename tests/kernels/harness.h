@@ -8,12 +8,12 @@
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 #include "ir/igraph.h"
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 
 typedef struct harness {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
-    uir_pipeline_devices *devices;
+    uir_compile_devices *devices;
     uint64_t random;
     uint32_t failures;
 } harness;

@@ -12,7 +12,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCES = (".c", ".h", ".def")
-LIBRARIES = ("base", "ir", "frontend", "decompose", "backends", "api", "pipeline")
+LIBRARIES = ("base", "ir", "frontend", "decompose", "backends", "api", "compile")
 MAX_LINES = 800
 # Words that name one device, its instruction set or its maker's library. They belong in backends/<device>/ and in the
 # programs and tests that choose a device.

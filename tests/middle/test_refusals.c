@@ -4,7 +4,7 @@
  * The schedules, kernels and runs of lower/ and ir/ stand behind a wrapper (the linker's --wrap), which fails for the
  * group that a case names, with the case's status. */
 #include "backends/cpu/target/cpu.h"
-#include "pipeline_lower.h"
+#include "compile/lower.h"
 #include "tests/base/support.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Which inputs and outputs get slack, so that one grows where the other lies: models in text, and how many of their
  * kernels count slack in the end. A kernel has as many dims as its group has sizes and slacks in any case. */
 #include "backends/cpu/target/cpu.h"
-#include "pipeline_lower.h"
+#include "compile/lower.h"
 #include "tests/base/support.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ void fixture_init(fixture *f) {
     uir_diagnostics_init(&f->diagnostics, &f->allocator);
     uir_text_init(&f->package, &f->allocator);
     uir_text_init(&f->forged, &f->allocator);
-    check_ok(f, uir_pipeline_devices_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
+    check_ok(f, uir_compile_devices_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
 }
 
 void fixture_deinit(fixture *f) {
@@ -34,7 +34,7 @@ void fixture_deinit(fixture *f) {
     uir_text_deinit(&f->package);
     if (f->kernels.allocator.resize) uir_igraph_list_deinit(&f->kernels);
     uir_module_destroy(f->module);
-    uir_pipeline_devices_destroy(f->devices);
+    uir_compile_devices_destroy(f->devices);
     uir_diagnostics_deinit(&f->diagnostics);
 }
 
@@ -78,7 +78,7 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
 }
 
 uir_status fixture_build(fixture *f, const char *module_text, const char *kernel_text) {
-    UIR_TRY(uir_igraph_parse_list(&f->allocator, uir_pipeline_devices_get(f->devices), kernel_text, strlen(kernel_text),
+    UIR_TRY(uir_igraph_parse_list(&f->allocator, uir_compile_devices_get(f->devices), kernel_text, strlen(kernel_text),
                                   "kernels", &f->diagnostics, &f->kernels));
     for (uint32_t i = 0; i < f->kernels.count; i++) UIR_TRY(uir_igraph_verify(f->kernels.igraphs[i], &f->diagnostics));
     UIR_TRY(

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "backends/vm/vm.h"
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 #include "planner/planner.h"
 #include "runtime/plan.h"
 #include "runtime/runtime.h"
@@ -53,7 +53,7 @@ void counting_init(counting *c);
 typedef struct fixture {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
-    uir_pipeline_devices *devices;
+    uir_compile_devices *devices;
     uir_igraph_list kernels; /* of the text */
     uir_module *module;
     uir_text package, forged; /* forged: the same, with its plan edited */

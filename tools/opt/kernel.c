@@ -2,7 +2,7 @@
  * runs, checks against the interpreter bit for bit, times. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 
 #include <math.h>
 #include <stdio.h>

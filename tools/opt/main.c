@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
 #include "ir/loop.h"
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -137,7 +137,7 @@ static const kernel_stage kernel_stages[] = {
     {"igraph", keep, print_kernel},
     {"verify", uir_igraph_verify, print_kernel},
     {"runs", uir_igraph_form_runs, print_kernel},
-    {"emit", keep, uir_pipeline_emit_kernel},
+    {"emit", keep, uir_compile_emit_kernel},
 };
 enum { KERNEL_STAGE_COUNT = sizeof kernel_stages / sizeof kernel_stages[0] };
 
@@ -194,21 +194,21 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
 }
 
 static uir_status run_kernels(work *w) {
-    uir_pipeline_devices *devices = NULL;
+    uir_compile_devices *devices = NULL;
     uir_igraph_list list = {0};
     uir_text text;
     const char *device = w->options->device ? w->options->device : "",
                *variant = strncmp(device, "cpu:", 4) ? NULL : device + 4;
     uir_text_init(&text, w->allocator);
-    uir_status status = uir_pipeline_devices_create(w->allocator, variant, w->diagnostics, &devices);
+    uir_status status = uir_compile_devices_create(w->allocator, variant, w->diagnostics, &devices);
     if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
     if (status == UIR_STATUS_OK)
-        status = uir_igraph_parse_list(w->allocator, uir_pipeline_devices_get(devices), w->text, w->length,
+        status = uir_igraph_parse_list(w->allocator, uir_compile_devices_get(devices), w->text, w->length,
                                        w->options->file, w->diagnostics, &list);
     if (status == UIR_STATUS_OK) status = w->options->run ? run_list(w, &list) : print_list(w, &list, &text);
     uir_text_deinit(&text);
     uir_igraph_list_deinit(&list);
-    uir_pipeline_devices_destroy(devices);
+    uir_compile_devices_destroy(devices);
     return status;
 }
 
@@ -241,8 +241,8 @@ static uir_status run_text(work *w) {
 
 static void list_stages(void) {
     puts("stages of a model:  onnx primitives and the clean-up passes:");
-    for (size_t i = 0; uir_pipeline_pass(i); i++)
-        printf("  %-20s %s\n", uir_pipeline_pass(i)->name, uir_pipeline_pass(i)->purpose);
+    for (size_t i = 0; uir_compile_pass(i); i++)
+        printf("  %-20s %s\n", uir_compile_pass(i)->name, uir_compile_pass(i)->purpose);
     fputs("stages after these: ", stdout);
     for (uint32_t i = 0; uir_middle_stage_name(i); i++) printf(" %s", uir_middle_stage_name(i));
     fputs(" emit\nstages of a kernel:", stdout);

@@ -3,7 +3,7 @@
 #include "opt.h"
 #include "decompose/decompose.h"
 #include "ir/graph_text.h"
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,15 +87,15 @@ static bool is_onnx(const char *name) {
 
 static bool is_pass(const char *name) {
     if (!strcmp(name, "primitives")) return true;
-    for (size_t i = 0; uir_pipeline_pass(i); i++)
-        if (!strcmp(uir_pipeline_pass(i)->name, name)) return true;
+    for (size_t i = 0; uir_compile_pass(i); i++)
+        if (!strcmp(uir_compile_pass(i)->name, name)) return true;
     return false;
 }
 
 static const char *last_pass(void) {
     size_t count = 0;
-    while (uir_pipeline_pass(count)) count++;
-    return count ? uir_pipeline_pass(count - 1)->name : "primitives";
+    while (uir_compile_pass(count)) count++;
+    return count ? uir_compile_pass(count - 1)->name : "primitives";
 }
 
 /* --run on a device runs the kernels that all stages have made; by interpreter, the IR as the stage has it. */
@@ -139,8 +139,8 @@ static uir_status take_target(model_work *w) {
 
 static uir_status compile_model(model_work *w, const char *path, const char *stop) {
     uir_onnx_source source = {.path = path, .external_data = w->options->external_data, .no_map = w->options->no_map};
-    uir_pipeline_options options = {.stop = is_onnx(stop) ? "primitives" : stop, .check_text = true};
-    return uir_pipeline_compile(&source, w->allocator, w->diagnostics, &w->arena, &options, &w->compiled);
+    uir_compile_options options = {.stop = is_onnx(stop) ? "primitives" : stop, .check_text = true};
+    return uir_compile_compile(&source, w->allocator, w->diagnostics, &w->arena, &options, &w->compiled);
 }
 
 /* The absolute path, in which the file keeps its name: a link to it lies beside its data, which its target may not. */
@@ -181,7 +181,7 @@ static uir_status from_module(model_work *w, const char *text, size_t length) {
         w->module = w->made;
     }
     const char *last = w->is_middle ? NULL : is_onnx(w->after) ? "primitives" : w->after;
-    UIR_TRY(uir_pipeline_continue(w->module, onnx ? NULL : w->from, last, w->diagnostics));
+    UIR_TRY(uir_compile_continue(w->module, onnx ? NULL : w->from, last, w->diagnostics));
     if (!w->is_middle) return UIR_STATUS_OK;
     return uir_middle_run(w->module, &w->middle_options, w->allocator, w->diagnostics, &w->middle);
 }
@@ -250,7 +250,7 @@ static uir_status emit(const model_work *w, uir_text *text) {
         const uir_igraph_list *variants = &w->middle.kernels.data[k].lowered.igraphs;
         if (w->options->kernel && strcmp(w->middle.kernels.data[k].name, w->options->kernel)) continue;
         for (uint32_t v = 0; v < variants->count; v++)
-            UIR_TRY(uir_pipeline_emit_kernel(variants->igraphs[v], text, w->diagnostics));
+            UIR_TRY(uir_compile_emit_kernel(variants->igraphs[v], text, w->diagnostics));
     }
     return uir_text_status(text);
 }
@@ -320,13 +320,13 @@ static void warn_refusals(const model_work *w) {
 }
 
 /* The variant of the CPU that kernels are made for. */
-static uir_status make_devices(model_work *w, uir_pipeline_devices **out_devices) {
+static uir_status make_devices(model_work *w, uir_compile_devices **out_devices) {
     const char *variant = NULL, *device = w->options->device;
     if (!w->options->run)
         UIR_TRY(opt_cpu_variant(w->options, &variant));
     else if (device && !strncmp(device, "cpu:", 4))
         variant = device + 4;
-    uir_status status = uir_pipeline_devices_create(w->allocator, variant, w->diagnostics, out_devices);
+    uir_status status = uir_compile_devices_create(w->allocator, variant, w->diagnostics, out_devices);
     if (status == UIR_STATUS_OK && w->options->run && device) status = uir_kernel_runner_check(device, w->diagnostics);
     return status == UIR_STATUS_NOT_FOUND ? UIR_STATUS_INVALID_ARGUMENT : status;
 }
@@ -334,13 +334,13 @@ static uir_status make_devices(model_work *w, uir_pipeline_devices **out_devices
 uir_status opt_run_module(const opt_options *options, const char *text, size_t length, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics) {
     model_work w = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
-    uir_pipeline_devices *devices = NULL;
+    uir_compile_devices *devices = NULL;
     uir_arena_init(&w.arena, allocator);
     if (text) (void)take_line(text, length, stage_word, w.stage, sizeof w.stage);
     uir_status status = take_target(&w);
     if (status == UIR_STATUS_OK) status = make_devices(&w, &devices);
     if (status == UIR_STATUS_OK) {
-        w.middle_options.device = uir_pipeline_devices_get(devices)->devices[0];
+        w.middle_options.device = uir_compile_devices_get(devices)->devices[0];
         status = text ? from_text(&w, text, length) : from_model(&w);
     }
     if (status == UIR_STATUS_OK) status = options->run ? run(&w) : print_out(&w);
@@ -350,7 +350,7 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
     uir_module_destroy(w.parsed);
     uir_compiled_deinit(&w.compiled);
     uir_arena_deinit(&w.arena);
-    uir_pipeline_devices_destroy(devices);
+    uir_compile_devices_destroy(devices);
     free(w.known.hashes);
     return status;
 }

@@ -7,8 +7,8 @@
 #include "base/datum.h"
 #include "ir/igraph.h"
 #include "ir/loop.h"
-#include "pipeline.h"
-#include "pipeline_lower.h"
+#include "compile/primitives.h"
+#include "compile/lower.h"
 
 typedef struct opt_list {
     const char **items;

@@ -1,7 +1,7 @@
 /* Runs a model of primitives, its groups by what a stage made of them, on data from files or a seed; compares. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
-#include "pipeline_launch.h"
+#include "compile/launch.h"
 
 #include <math.h>
 #include <stdio.h>

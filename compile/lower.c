@@ -1,7 +1,7 @@
-#include "pipeline_lower.h"
+#include "compile/lower.h"
 
 #include "fusion/fusion.h"
-#include "pipeline_slack.h"
+#include "compile/slack.h"
 
 #include <stdio.h>
 #include <string.h>

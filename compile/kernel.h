@@ -2,21 +2,21 @@
  *
  * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]". Out: its run on a
  * caller's buffers. */
-#ifndef UIR_PIPELINE_KERNEL_H
-#define UIR_PIPELINE_KERNEL_H
+#ifndef UIR_COMPILE_KERNEL_H
+#define UIR_COMPILE_KERNEL_H
 
 #include "ir/igraph.h"
 
 /* The descriptions that kernel texts may name after `on`. */
-typedef struct uir_pipeline_devices uir_pipeline_devices;
+typedef struct uir_compile_devices uir_compile_devices;
 /* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
-uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                       uir_diagnostics *diagnostics, uir_pipeline_devices **out_devices);
-void uir_pipeline_devices_destroy(uir_pipeline_devices *devices);
-const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *devices);
+uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
+                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
+void uir_compile_devices_destroy(uir_compile_devices *devices);
+const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
 
 /* Appends the source that the kernel's device compiles; UNSUPPORTED for a device without an emitter in this build. */
-uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
+uir_status uir_compile_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
 
 typedef struct uir_kernel_runner uir_kernel_runner;
 /* INVALID_ARGUMENT, saying what there is, for a name that no runner has. */

@@ -1,4 +1,4 @@
-#include "pipeline_launch.h"
+#include "compile/launch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  *
  * A stage's text is the module's, then what the stage made: `func @k3_softmax {...}` or `igraph @k3_softmax on cpu
  * {...}`, the variants of a kernel one after the other under one name. */
-#ifndef UIR_PIPELINE_LOWER_H
-#define UIR_PIPELINE_LOWER_H
+#ifndef UIR_COMPILE_LOWER_H
+#define UIR_COMPILE_LOWER_H
 
 #include "lower/lower.h"
 

@@ -3,11 +3,11 @@
  * In: a middle and a group with the values that a run of the module has for it. Out: its results, by a loop AST's
  * interpreter or by whatever runs iGraphs. What an edited text's kernel asks of the group that is not there is an error
  * that names both. */
-#ifndef UIR_PIPELINE_LAUNCH_H
-#define UIR_PIPELINE_LAUNCH_H
+#ifndef UIR_COMPILE_LAUNCH_H
+#define UIR_COMPILE_LAUNCH_H
 
-#include "pipeline_kernel.h"
-#include "pipeline_lower.h"
+#include "compile/kernel.h"
+#include "compile/lower.h"
 
 typedef struct uir_launcher uir_launcher;
 /* `cancel` may be NULL; `threads` for what can use them. The middle must outlive the launcher. */

@@ -7,10 +7,10 @@
  * In: a middle at stage IGRAPH. Out: groups that touch such a tensor have the attribute `slack`: for each `dim` of the
  * kernel beyond the group's `sizes`, in order, two numbers: the operand (results follow the operands) or -1 for 0, and
  * the axis, of the input or output that it stands for. Where a kernel cannot count slack, the pair gets none. */
-#ifndef UIR_PIPELINE_SLACK_H
-#define UIR_PIPELINE_SLACK_H
+#ifndef UIR_COMPILE_SLACK_H
+#define UIR_COMPILE_SLACK_H
 
-#include "pipeline_lower.h"
+#include "compile/lower.h"
 
 uir_status uir_middle_add_slack(uir_middle *middle, uir_diagnostics *diagnostics);
 

@@ -2,12 +2,12 @@
  *
  * In: a module of primitives (grouped in place), a device's name. Out: the package's bytes, which run on the VM as they
  * are, and, from a C compiler, the object that takes over. */
-#ifndef UIR_PIPELINE_PACKAGE_H
-#define UIR_PIPELINE_PACKAGE_H
+#ifndef UIR_COMPILE_PACKAGE_H
+#define UIR_COMPILE_PACKAGE_H
 
 #include "backends/cpu/target/build.h"
-#include "pipeline_kernel.h"
-#include "pipeline_lower.h"
+#include "compile/kernel.h"
+#include "compile/lower.h"
 #include "runtime/plan.h"
 #include "runtime/runtime.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline.h"
+#include "compile/primitives.h"
 #include "decompose/decompose.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-static uir_status dump(const uir_pipeline_options *options, const uir_allocator *allocator, const char *stage,
+static uir_status dump(const uir_compile_options *options, const uir_allocator *allocator, const char *stage,
                        const uir_module *module) {
     if (!options->dump || !options->dump_text) return UIR_STATUS_OK;
     if (strcmp(options->dump, stage) != 0 && strcmp(options->dump, "all") != 0) return UIR_STATUS_OK;
@@ -44,7 +44,7 @@ static uir_status no_stage(uir_diagnostics *diagnostics, const char *name) {
 }
 
 /* A stage whose text is wanted is one, or all. */
-static uir_status check_dump(const uir_pipeline_options *options, uir_diagnostics *diagnostics) {
+static uir_status check_dump(const uir_compile_options *options, uir_diagnostics *diagnostics) {
     const char *name = options->dump;
     if (!name || !strcmp(name, "all") || !strcmp(name, "onnx") || passes_done(name) <= uir_cleanup_pass_count)
         return UIR_STATUS_OK;
@@ -62,7 +62,7 @@ static uir_status drop_kept(uir_compiled *out, uir_diagnostics *diagnostics) {
 }
 
 static uir_status compile(const uir_onnx_source *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
-                          uir_arena *arena, const uir_pipeline_options *options, uir_compiled *out) {
+                          uir_arena *arena, const uir_compile_options *options, uir_compiled *out) {
     uir_pass_options passes = {.check_text = options->check_text,
                                .progress = uir_progress_part(options->progress, 0.3, 1),
                                .stage = "cleaning up",
@@ -91,14 +91,14 @@ static uir_status compile(const uir_onnx_source *source, const uir_allocator *al
     return UIR_STATUS_OK;
 }
 
-uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,
-                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_pipeline_options *options,
+uir_status uir_compile_compile(const uir_onnx_source *source, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_compile_options *options,
                                 uir_compiled *out_compiled) {
     uir_onnx_source supported = *source;
     supported.is_supported = uir_decompose_has_rule;
     *out_compiled = (uir_compiled){0};
     uir_status status = compile(&supported, allocator, diagnostics, arena,
-                                options ? options : &(uir_pipeline_options){0}, out_compiled);
+                                options ? options : &(uir_compile_options){0}, out_compiled);
     if (status != UIR_STATUS_OK) {
         uir_onnx_info info = out_compiled->info;
         uir_compiled_deinit(out_compiled);
@@ -114,11 +114,11 @@ void uir_compiled_deinit(uir_compiled *compiled) {
     *compiled = (uir_compiled){0};
 }
 
-const uir_pass *uir_pipeline_pass(size_t index) {
+const uir_pass *uir_compile_pass(size_t index) {
     return index < uir_cleanup_pass_count ? &uir_cleanup_passes[index] : NULL;
 }
 
-uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after,
+uir_status uir_compile_continue(uir_module *module, const char *from, const char *after,
                                  uir_diagnostics *diagnostics) {
     size_t first = from ? passes_done(from) : 0, last = after ? passes_done(after) : uir_cleanup_pass_count;
     if (first > uir_cleanup_pass_count) return no_stage(diagnostics, from);

@@ -1,7 +1,7 @@
-#include "pipeline_check.h"
+#include "compile/check.h"
 
-#include "pipeline_kernel.h"
-#include "pipeline_launch.h"
+#include "compile/kernel.h"
+#include "compile/launch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -324,29 +324,29 @@ static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cl
     return status;
 }
 
-uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+uir_status uir_compile_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                               const uir_check_options *options, const uir_allocator *allocator,
                               uir_diagnostics *diagnostics) {
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
     uir_compiled plain = {0}, cleaned = {0};
-    uir_pipeline_devices *devices = NULL;
-    uir_pipeline_options first = {.stop = "primitives", .progress = part_of(&c, READ)},
+    uir_compile_devices *devices = NULL;
+    uir_compile_options first = {.stop = "primitives", .progress = part_of(&c, READ)},
                          second = {.progress = part_of(&c, READ_AGAIN)};
     const char *variant = options->device ? strchr(options->device, ':') : NULL;
     c.native = !options->device || !strncmp(options->device, "cpu", 3);
     uir_arena_init(&c.arena, allocator);
-    uir_status status = uir_pipeline_devices_create(allocator, variant ? variant + 1 : NULL, diagnostics, &devices);
+    uir_status status = uir_compile_devices_create(allocator, variant ? variant + 1 : NULL, diagnostics, &devices);
     if (status == UIR_STATUS_OK)
-        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &first, &plain);
+        status = uir_compile_compile(source, allocator, diagnostics, &c.arena, &first, &plain);
     if (status == UIR_STATUS_OK)
-        status = uir_pipeline_compile(source, allocator, diagnostics, &c.arena, &second, &cleaned);
+        status = uir_compile_compile(source, allocator, diagnostics, &c.arena, &second, &cleaned);
     if (status == UIR_STATUS_OK)
-        status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_pipeline_devices_get(devices)->devices[0]);
+        status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_compile_devices_get(devices)->devices[0]);
     uir_launcher_destroy(c.launcher);
     uir_middle_deinit(&c.middle);
     uir_compiled_deinit(&cleaned);
     uir_compiled_deinit(&plain);
-    uir_pipeline_devices_destroy(devices);
+    uir_compile_devices_destroy(devices);
     uir_arena_deinit(&c.arena);
     return status == UIR_STATUS_OK && c.differs ? UIR_STATUS_DIFFERENT : status;
 }

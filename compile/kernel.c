@@ -1,5 +1,5 @@
 /* The table of what runs kernels. */
-#include "pipeline_kernel.h"
+#include "compile/kernel.h"
 
 #include "backends/ascend/target/description.h"
 #include "backends/cpu/target/cpu.h"
@@ -11,16 +11,16 @@
 #include <string.h>
 
 /* ---- devices ---- */
-struct uir_pipeline_devices {
+struct uir_compile_devices {
     uir_allocator allocator;
     uir_cpu_device cpu;
     const uir_device *devices[3];
     uir_device_list list;
 };
 
-uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                       uir_diagnostics *diagnostics, uir_pipeline_devices **out_devices) {
-    uir_pipeline_devices *d;
+uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
+                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices) {
+    uir_compile_devices *d;
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
     d->allocator = *allocator;
@@ -37,13 +37,13 @@ uir_status uir_pipeline_devices_create(const uir_allocator *allocator, const cha
     return UIR_STATUS_OK;
 }
 
-void uir_pipeline_devices_destroy(uir_pipeline_devices *d) {
+void uir_compile_devices_destroy(uir_compile_devices *d) {
     if (!d) return;
     uir_allocator allocator = d->allocator;
     uir_release(&allocator, d, sizeof *d);
 }
 
-const uir_device_list *uir_pipeline_devices_get(const uir_pipeline_devices *d) {
+const uir_device_list *uir_compile_devices_get(const uir_compile_devices *d) {
     return &d->list;
 }
 
@@ -228,7 +228,7 @@ uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arg
     return runner->row->run(runner, arguments, sizes, threads, diagnostics);
 }
 
-uir_status uir_pipeline_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
+uir_status uir_compile_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (rows[i].emit && !strcmp(rows[i].device, igraph->device->name))
             return rows[i].emit(igraph, text, diagnostics);

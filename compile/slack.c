@@ -1,4 +1,4 @@
-#include "pipeline_slack.h"
+#include "compile/slack.h"
 
 #include "ir/igraph_slack.h"
 

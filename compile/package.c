@@ -1,4 +1,4 @@
-#include "pipeline_package.h"
+#include "compile/package.h"
 
 #include "api/device.h"
 #include "planner/planner.h"

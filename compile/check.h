@@ -6,10 +6,10 @@
  * AST and iGraph by tolerance (their sums go in other orders), the VM and native code to the iGraph's interpreter bit
  * by bit. Launches of more than `limit` operations are too large for the interpreters of loops and iGraphs: there the
  * VM is held to the group's results by tolerance, and native code to the VM by bits. */
-#ifndef UIR_PIPELINE_CHECK_H
-#define UIR_PIPELINE_CHECK_H
+#ifndef UIR_COMPILE_CHECK_H
+#define UIR_COMPILE_CHECK_H
 
-#include "pipeline.h"
+#include "compile/primitives.h"
 
 typedef struct uir_check_report {
     const char *stage;  /* "cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
@@ -33,7 +33,7 @@ typedef struct uir_check_options {
 
 /* DIFFERENT when a stage differs: the report said which. CANCELLED as soon as that is asked for: what was broken off is
  * no difference, and is not reported. */
-uir_status uir_pipeline_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+uir_status uir_compile_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                               const uir_check_options *options, const uir_allocator *allocator,
                               uir_diagnostics *diagnostics);
 

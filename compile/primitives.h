@@ -2,12 +2,12 @@
  *
  * In: where the model is. Out: two modules, the ONNX ops with the types that were inferred and the primitives that run,
  * with the facts of the file. The only code that sees every stage. */
-#ifndef UIR_PIPELINE_H
-#define UIR_PIPELINE_H
+#ifndef UIR_COMPILE_PRIMITIVES_H
+#define UIR_COMPILE_PRIMITIVES_H
 
 #include "frontend/frontend.h"
 
-typedef struct uir_pipeline_options {
+typedef struct uir_compile_options {
     uir_progress progress; /* may cancel */
     /* After the stage or clean-up pass called `dump` ("onnx", "primitives", or a pass's name) the text is handed over.
      */
@@ -17,7 +17,7 @@ typedef struct uir_pipeline_options {
     size_t inline_limit; /* constants of up to so many elements are written out, larger ones as hashes; 0: 16 */
     bool check_text;     /* print, parse and compare after each pass */
     const char *stop;    /* ends after this stage or pass; NULL: after the last */
-} uir_pipeline_options;
+} uir_compile_options;
 
 typedef struct uir_compiled {
     uir_module *onnx;       /* as the frontend made it, types filled in by decompose */
@@ -28,16 +28,16 @@ typedef struct uir_compiled {
 
 /* `arena` holds the texts of the info. `options` may be NULL. On failure nothing is owed,
  * and the info has what was read of the file until then. */
-uir_status uir_pipeline_compile(const uir_onnx_source *source, const uir_allocator *allocator,
-                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_pipeline_options *options,
+uir_status uir_compile_compile(const uir_onnx_source *source, const uir_allocator *allocator,
+                                uir_diagnostics *diagnostics, uir_arena *arena, const uir_compile_options *options,
                                 uir_compiled *out_compiled);
 void uir_compiled_deinit(uir_compiled *compiled);
 
 /* The clean-up passes in their order; NULL past the end. */
-const uir_pass *uir_pipeline_pass(size_t index);
+const uir_pass *uir_compile_pass(size_t index);
 /* Goes on from a module of primitives as it was after the stage or pass `from` (NULL: "primitives") to the end of the
  * pass `after` (NULL: the last). INVALID_ARGUMENT with a message for a name that is none, or an order that is not
  * theirs. */
-uir_status uir_pipeline_continue(uir_module *module, const char *from, const char *after, uir_diagnostics *diagnostics);
+uir_status uir_compile_continue(uir_module *module, const char *from, const char *after, uir_diagnostics *diagnostics);
 
 #endif
