@@ -74,6 +74,10 @@ static uir_status new_number(uir_lower_builder *b, uir_dim outside, uir_dim *out
     return out_dim->id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
+/* Constants up to here are written into the kernel; proofs with greater ones are badly conditioned, and they are sizes
+ * like any that a run tells. */
+enum { MOST_WRITTEN = 1 << 30 };
+
 /* The number that a product is multiplied by, and the rest. */
 static int64_t split_number(uir_dims *dims, uir_dim dim, uir_dim *out_rest) {
     int64_t number = 1;
@@ -107,8 +111,10 @@ uir_status uir_lower_dim(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim) {
         *out_dim = b->sizes.data[i].inside;
         return UIR_STATUS_OK;
     }
-    if (uir_dim_is_const(from, dim, &value)) {
+    if (uir_dim_is_const(from, dim, &value) && value <= MOST_WRITTEN) {
         *out_dim = uir_dim_const(to, value);
+    } else if (uir_dim_is_const(from, dim, NULL)) {
+        UIR_TRY(new_size(b, dim, 0, INT64_MAX, out_dim));
     } else if (uir_dim_get(from, dim)->kind == UIR_DIM_ADD) {
         uint32_t count = uir_dim_get(from, dim)->count;
         *out_dim = uir_dim_const(to, 0);

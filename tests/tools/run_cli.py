@@ -819,7 +819,7 @@ def test_explain_text():
         expect(by["best"]["why"] == "kernels are not made of 'top_k', which is a host operator", "a host operator", done)
         refused = by["wide error"]
         expect(refused["by"] == "host" and refused["why"].startswith("no kernel computes it: "), "a refused kernel", done)
-        expect("illegal on cpu: no core unit does unary.erf.f64" in refused["why"], "the instruction that is not there", done)
+        expect("no core unit of cpu does unary.erf.f64" in refused["why"], "the instruction that is not there", done)
         fails(UNSUPPORTED, "2 nodes ran without a kernel", "node 'best' (TopK): kernels are not made of 'top_k'",
               command=[RUN, model, "--no-vm", "--no-fallback"])
         for columns, why in explained(run(INTERPRET, model, "--explain")):
