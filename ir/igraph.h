@@ -62,7 +62,7 @@ typedef struct uir_islice {
     uint32_t rank;       /* of the slice: box: the pointer's; window: number of groups */
     uir_dim starts[UIR_IGRAPH_MAX_RANK]; /* box: start; window: the coordinate expression, per POINTER dim */
     uir_dim counts[UIR_IGRAPH_MAX_RANK]; /* extents of the SLICE's dims (window: product of the group's extents) */
-    uir_islice_axis axes[UIR_IGRAPH_MAX_RANK]; /* window only */
+    uir_islice_axis *axes; /* window only; of the kernel, and of this slice alone */
     uint32_t axis_count;
     bool has_fill;
     double fill;         /* exact for every dtype's values used (integers up to 2^53) */

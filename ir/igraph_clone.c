@@ -147,7 +147,11 @@ static void copy_header(cloner *c) {
 static void copy_slice(cloner *c, const uir_islice *slice, uir_islice *copy) {
     uint32_t rank = c->from->pointers.data[slice->pointer].rank, mark = c->known_count;
     *copy = *slice;
-    for (uint32_t a = 0; a < slice->axis_count; a++) {
+    copy->axes =
+        slice->axis_count ? uir_arena_allocate_array(&c->to->arena, slice->axis_count, sizeof *copy->axes) : NULL;
+    if (slice->axis_count && !copy->axes) fail(c, UIR_STATUS_OUT_OF_MEMORY);
+    for (uint32_t a = 0; a < slice->axis_count && copy->axes; a++) {
+        copy->axes[a].dim = slice->axes[a].dim;
         copy->axes[a].extent = copy_dim(c, slice->axes[a].extent);
         copy->axes[a].symbol = declare_symbol(c, slice->axes[a].symbol);
     }
@@ -233,7 +237,22 @@ static void copy_phase(cloner *c, const uir_iphase *phase) {
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->phases, copy);
 }
 
+/* Vectors of the size that they come to leave nothing behind as they grow. */
+static uir_status reserve(cloner *c) {
+    const uir_igraph *from = c->from;
+    uir_arena *arena = &c->to->arena;
+    UIR_TRY(uir_vector_reserve(arena, &c->to->symbols, from->symbols.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->requires_, from->requires_.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->candidates, from->candidates.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->pointers, from->pointers.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->phases, from->phases.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->items, from->items.count));
+    return uir_vector_reserve(arena, &c->to->instructions, from->instructions.count);
+}
+
 static void copy_all(cloner *c) {
+    uir_status status = reserve(c);
+    if (status != UIR_STATUS_OK) fail(c, status);
     c->to->synchronised = c->from->synchronised;
     if (c->from->file) {
         c->to->file = uir_arena_copy_string(&c->to->arena, c->from->file, strlen(c->from->file));

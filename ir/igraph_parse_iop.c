@@ -83,6 +83,7 @@ static uir_status parse_axes(uir_iparser *p, uir_islice *slice) {
 static uir_status parse_window(uir_iparser *p, uir_islice *slice, uir_tokenizer *axes_at, uint32_t rank) {
     uir_tokenizer coordinates_at = *p->tokens;
     slice->window = true;
+    UIR_TRY_ALLOCATE(slice->axes, uir_arena_allocate_array(&p->igraph->arena, UIR_IGRAPH_MAX_RANK, sizeof *slice->axes));
     *p->tokens = *axes_at;
     p->tokens->diagnostics = p->diagnostics;
     UIR_TRY(uir_tokenizer_expect(p->tokens, ";"));

@@ -98,7 +98,8 @@ typedef struct uir_loop_tensor {
     uir_dtype dtype;
     uint32_t rank;
     uir_dim extents[UIR_LOOP_MAX_RANK];
-    uir_layout layout; /* where a kernel has its elements, over sizes and tiles; the meaning is the same */
+    const uir_layout *layout; /* where a kernel has its elements, over sizes and tiles; NULL: row-major. The meaning is
+                               * the same. */
     uir_loop_role role;
     uint32_t index;    /* IN, OUT: argument number */
     bool constant;     /* IN: the same in every run, and may be packed ahead */
@@ -147,13 +148,13 @@ typedef struct uir_loop_monoid {
 
 typedef struct uir_loop_iter {
     uir_symbol symbol;
-    const char *name;
     uint32_t axis; /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
+    const char *name;
     bool reduce;
+    bool data;            /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
     uir_dim extent;       /* domain 0..extent-1 */
     uir_dim value;        /* axis.bind: over loop variables and sizes */
-    bool data;            /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
-    uir_loop_access from; /* over iteration variables before this one */
+    uir_loop_access from; /* data: over iteration variables before this one */
     uir_index_mode mode;
 } uir_loop_iter;
 

@@ -111,7 +111,14 @@ static void copy_tensor(cloner *c, const uir_loop_tensor *tensor) {
     copy.name = copy_name(c, tensor->name);
     copy.space = copy_name(c, tensor->space);
     for (uint32_t d = 0; d < tensor->rank; d++) copy.extents[d] = copy_dim(c, tensor->extents[d]);
-    uir_layout_copy(&tensor->layout, tensor->rank, copy_layout_dim, c, &copy.layout);
+    if (tensor->layout && c->status == UIR_STATUS_OK) {
+        uir_layout *layout = uir_arena_allocate(&c->to->arena, sizeof *layout);
+        if (layout)
+            uir_layout_copy(tensor->layout, tensor->rank, copy_layout_dim, c, layout);
+        else
+            fail(c, UIR_STATUS_OUT_OF_MEMORY);
+        copy.layout = layout;
+    }
     if (c->status == UIR_STATUS_OK) c->status = uir_vector_push(&c->to->arena, &c->to->tensors, copy);
 }
 
@@ -204,8 +211,21 @@ static uint32_t copy_list(cloner *c, uint32_t first) {
     return result;
 }
 
+/* Vectors of the size that they come to leave nothing behind as they grow. */
+static uir_status reserve(cloner *c) {
+    const uir_loop_function *f = c->from;
+    uir_arena *arena = &c->to->arena;
+    UIR_TRY(uir_vector_reserve(arena, &c->to->sizes, f->sizes.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->tensors, f->tensors.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->monoids, f->monoids.count));
+    UIR_TRY(uir_vector_reserve(arena, &c->to->expressions, f->expressions.count));
+    return uir_vector_reserve(arena, &c->to->statements, f->statements.count);
+}
+
 static void copy_all(cloner *c) {
     const uir_loop_function *f = c->from;
+    uir_status status = reserve(c);
+    if (status != UIR_STATUS_OK) fail(c, status);
     c->to->file = copy_name(c, f->file);
     for (uint32_t i = 0; i < f->sizes.count; i++) copy_size(c, &f->sizes.data[i], false);
     for (uint32_t i = 0; i < f->tiles.count; i++) copy_size(c, &f->tiles.data[i], true);

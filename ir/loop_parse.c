@@ -356,15 +356,19 @@ static uir_status take_layout_dim(void *user, uir_dim *out_dim) {
 
 static uir_status take_tensor(uir_lparser *p) {
     uir_loop_tensor t = {0};
+    uir_layout layout;
     uir_token name = p->tokens.current;
     UIR_TRY(uir_lparse_name(p, &t.name));
     UIR_TRY(uir_lparse_check_new_name(p, &name));
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ":"));
     UIR_TRY(take_dtype(p, &t.dtype));
     UIR_TRY(take_dims(p, t.extents, &t.rank));
-    UIR_TRY(uir_layout_parse(PARSE(p), take_layout_dim, p, t.extents, t.rank, &t.layout));
-    if (!uir_layout_finish(&t.layout, t.extents, t.rank, p->function->dims).id && t.layout.given)
-        return uir_tokenizer_error_at(PARSE(p), &name, "the layout of '%s' overflows 64 bits", t.name);
+    UIR_TRY(uir_layout_parse(PARSE(p), take_layout_dim, p, t.extents, t.rank, &layout));
+    if (layout.given) {
+        if (!uir_layout_finish(&layout, t.extents, t.rank, p->function->dims).id)
+            return uir_tokenizer_error_at(PARSE(p), &name, "the layout of '%s' overflows 64 bits", t.name);
+        UIR_TRY_ALLOCATE(t.layout, uir_arena_copy(&p->function->arena, &layout, sizeof layout));
+    }
     if (uir_tokenizer_accept(PARSE(p), "temp")) {
         t.role = UIR_LOOP_ROLE_TEMP;
         if (!uir_tokenizer_accept(PARSE(p), UIR_LOOP_MEMORY)) UIR_TRY(uir_lparse_name(p, &t.space));

@@ -284,7 +284,7 @@ static void print_candidate(printer *p, const uir_icandidate *c) {
 static void print_tensor(printer *p, const uir_loop_tensor *t) {
     uir_text_append_format(p->text, "  tensor %s : %s ", t->name, uir_dtype_name(t->dtype));
     print_dims(p, t->extents, t->rank);
-    uir_layout_print(&t->layout, t->rank, p->function->dims, p->text);
+    if (t->layout) uir_layout_print(t->layout, t->rank, p->function->dims, p->text);
     if (t->role == UIR_LOOP_ROLE_TEMP) {
         uir_text_append_format(p->text, " temp %s\n", t->space ? t->space : UIR_LOOP_MEMORY);
     } else {

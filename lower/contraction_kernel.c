@@ -178,12 +178,12 @@ static void take_layout(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
     uir_dim one = uir_dim_const(k->dims, 1);
-    p->layout = (uir_layout){.given = true, .split = t->layout.split};
+    p->layout = (uir_layout){.given = true, .split = t->layout->split};
     for (uint32_t d = 0; d < p->rank; d++) {
-        p->layout.mode_count[d] = p->dims[d] < 0 ? 1 : t->layout.mode_count[p->dims[d]];
+        p->layout.mode_count[d] = p->dims[d] < 0 ? 1 : t->layout->mode_count[p->dims[d]];
         p->layout.modes[d][0] = (uir_mode){one, one};
         for (uint32_t m = 0; p->dims[d] >= 0 && m < p->layout.mode_count[d]; m++) {
-            uir_mode mode = t->layout.modes[p->dims[d]][m];
+            uir_mode mode = t->layout->modes[p->dims[d]][m];
             p->layout.modes[d][m] =
                 (uir_mode){uir_kernel_substitute(k, mode.size), uir_kernel_substitute(k, mode.stride)};
         }
@@ -276,8 +276,8 @@ static void describe_factors(order *o, uint32_t id) {
         o->done[tensor] = true;
         set_order(o, &factor->load, loops, count);
         uir_kernel_pointer *p = &k->pointers[tensor];
-        const uir_layout *layout = &f->tensors.data[tensor].layout;
-        if (!layout->given) {
+        const uir_layout *layout = f->tensors.data[tensor].layout;
+        if (!layout) {
             write_strides(k, tensor);
             continue;
         }
@@ -304,7 +304,7 @@ static void describe_tiles(uir_kernel *k, uint32_t id) {
         uint32_t tensor = factor->load.tensor;
         if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         keep_dims(k, tensor, copied_rank(k, tensor));
-        if (f->tensors.data[tensor].layout.given) take_layout(k, tensor);
+        if (f->tensors.data[tensor].layout) take_layout(k, tensor);
     }
 }
 

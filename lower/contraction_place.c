@@ -239,17 +239,16 @@ uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t whi
 }
 
 /* The second factor lies in panels of columns where that is decided here: a copy, or a constant. */
-static void lay_columns(uir_contraction_plan *p, const uir_loop_statement *block, const uir_dim *local) {
+static uir_status lay_columns(uir_contraction_plan *p, const uir_loop_statement *block, const uir_dim *local) {
     uir_loop_function *f = p->f;
     if (p->copied[1]) {
         uir_loop_access access = {p->copies[1], {local[UIR_CONTRACTION_K], local[UIR_CONTRACTION_N]}};
-        uir_contraction_set_panels(f, access.tensor, &access, 1, block);
-        return;
+        return uir_contraction_set_panels(f, access.tensor, &access, 1, block);
     }
     uir_loop_access access = EXPRESSION(f, p->raw[1])->load;
-    if (uir_contraction_is_constant(&p->c, access.tensor))
-        uir_contraction_set_panels(f, access.tensor, &access,
-                                   uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis), block);
+    if (!uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
+    uint32_t column = uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
+    return uir_contraction_set_panels(f, access.tensor, &access, column, block);
 }
 
 uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under) {
@@ -294,9 +293,8 @@ uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t u
     *STATEMENT(f, p->c.update) = block;
     uir_contraction_plan_append(f, under, p->c.update);
     STATEMENT(f, p->c.update)->uses |= 1u << UIR_LOOP_USE_MMA;
-    if (p->copied[0] && !p->given) uir_contraction_set_apart(f, p->copies[0], 1);
-    lay_columns(p, &block, local);
-    return UIR_STATUS_OK;
+    if (p->copied[0] && !p->given) UIR_TRY(uir_contraction_set_apart(f, p->copies[0], 1));
+    return lay_columns(p, &block, local);
 }
 
 /* What follows, a row at a time; or by tiles. */

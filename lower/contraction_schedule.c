@@ -152,7 +152,8 @@ static void describe(uir_contraction_plan *p) {
     if (p->copied[0])
         uir_contraction_plan_say(
             p, "%s: read the first factor through rows on the chip, compute them at the innermost loop", name);
-    if (p->copied[1]) uir_contraction_plan_say(p, "%s: read the second factor through panels of columns on the chip", name);
+    if (p->copied[1])
+        uir_contraction_plan_say(p, "%s: read the second factor through panels of columns on the chip", name);
     uir_contraction_plan_say(p, "%s: mma; %u blocks after it are computed at %s", name, p->c.after_count,
                              p->by_tiles ? "its tile, which goes out across" : "the rows of its tile");
 }

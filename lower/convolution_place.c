@@ -152,14 +152,12 @@ static uir_status place_update(uir_convolution *v, uint32_t under) {
     *STATEMENT(f, c->update) = block;
     uir_contraction_plan_append(f, under, c->update);
     STATEMENT(f, c->update)->uses |= 1u << UIR_LOOP_USE_MMA;
-    uir_contraction_set_apart(f, v->columns, 2);
+    UIR_TRY(uir_contraction_set_apart(f, v->columns, 2));
     uint32_t summed = 0;
     for (uint32_t i = 0; i < v->depth_count; i++) summed += v->depths[i].axis != NONE;
-    if (v->copies_weights)
-        uir_contraction_set_apart(f, v->weights, v->depth_count);
-    else if (v->lays_apart)
-        uir_contraction_set_apart(f, uir_convolution_load_in(v, left)->load.tensor, summed ? summed : 1);
-    return UIR_STATUS_OK;
+    if (v->copies_weights) return uir_contraction_set_apart(f, v->weights, v->depth_count);
+    if (!v->lays_apart) return UIR_STATUS_OK;
+    return uir_contraction_set_apart(f, uir_convolution_load_in(v, left)->load.tensor, summed ? summed : 1);
 }
 
 /* ---- by taps ---- */
@@ -416,8 +414,7 @@ static void describe(uir_convolution *v) {
     if (v->by_taps)
         uir_contraction_plan_say(&v->p, "%s: read the image through lines on the chip, unroll the taps", name);
     else
-        uir_contraction_plan_say(&v->p, "%s: read the image through windows on the chip, a column a pixel; mma",
-                                 name);
+        uir_contraction_plan_say(&v->p, "%s: read the image through windows on the chip, a column a pixel; mma", name);
     if (v->copies_weights) uir_contraction_plan_say(&v->p, "%s: read the weights through rows on the chip", name);
     uir_contraction_plan_say(&v->p, "%s: %u blocks after it are computed at the channels of its tile", name,
                              v->p.c.after_count);

@@ -64,6 +64,11 @@ static void make_window(uir_kernel *k, uir_islice *slice, const uir_dim *coordin
     uir_dim_replacement replacements[UIR_KERNEL_MAX_LANES];
     uint32_t first = 0;
     slice->window = true;
+    slice->axes = uir_arena_allocate_array(k->arena, UIR_IGRAPH_MAX_RANK, sizeof *slice->axes);
+    if (!slice->axes) {
+        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        return;
+    }
     while (!k->row_lanes && first < k->lane_count && !(lanes >> first & 1)) first++;
     for (uint32_t l = first; l < k->lane_count; l++) {
         extents[l] = lanes >> l & 1 ? k->lanes[l].count : one;
