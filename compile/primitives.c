@@ -1,5 +1,6 @@
 #include "compile/primitives.h"
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 
 #include <stdio.h>
 #include <string.h>

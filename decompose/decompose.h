@@ -14,11 +14,6 @@
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_module **out_module);
 
-/* The clean-up passes (table in cleanup.def): fold constants, merge equal nodes, fold BatchNorm into contractions, drop
- * dead ones. */
-extern const uir_pass uir_cleanup_passes[];
-extern const size_t uir_cleanup_pass_count;
-
 /* Whether the op has a rule (for --list-ops). */
 bool uir_decompose_has_rule(uir_op op);
 /* The host primitive that the op's rule rests on; NONE where kernels compute it. */

@@ -7,6 +7,7 @@
  * rejected must be so with a message; what is accepted must verify, run (or fail with a message) on random inputs, and
  * give the same before and after the clean-up passes. Ends with `N passed, M failed, S skipped`. */
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include "frontend/frontend.h"
 
 #include <glob.h>

@@ -7,6 +7,7 @@
  * `# fail: TEXT`, one for each message that must be reported, in order. With --bless the expected text is written anew
  * from what comes out. Every result is verified, and running the passes again must change nothing. */
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 
 #include <dirent.h>
 #include <setjmp.h>

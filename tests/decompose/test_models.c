@@ -5,6 +5,7 @@
  *                                                      every one, but with -m those of more weights than that left out
  */
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include "frontend/frontend.h"
 
 #include <glob.h>

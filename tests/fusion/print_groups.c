@@ -5,6 +5,7 @@
  * Without --text: a line per group (the ONNX node it is called after, its ops, bytes are not known here), then how many
  * groups and other nodes there are and how often each rewrite fired. */
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include "frontend/frontend.h"
 #include "fusion/fusion.h"
 

@@ -6,6 +6,7 @@
  * many got verified kernels. -run: also runs those that did, at small sizes. -v: prints the texts of failures. */
 #include "backends/cpu/target/cpu.h"
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include "frontend/frontend.h"
 #include "fusion/fusion.h"
 #include "tests/lower/harness.h"

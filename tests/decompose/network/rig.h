@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include "ir/build.h"
 
 enum { RIG_MAX_VALUES = 8 };

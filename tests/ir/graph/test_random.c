@@ -3,6 +3,7 @@
 #include "tests/ir/graph/random_graph.h"
 
 #include "decompose/decompose.h"
+#include "passes/passes.h"
 #include <time.h>
 
 enum { MAX_VALUES = 16, BINDINGS = 3 };

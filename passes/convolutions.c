@@ -13,7 +13,7 @@
  * element by element is computed along that axis too, so that it still stands right behind the convolution:
  *
  *   f(y [N, O, s..], z)  ->  f(y [N, O, prod s], z [N, O, prod s]) [N, O, s..] */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 
 #include <math.h>
 #include <string.h>

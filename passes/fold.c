@@ -4,10 +4,10 @@
  * A constant that is much larger than what it came from (a scalar broadcast to a feature map) is not made: it would
  * cost memory and reading it costs more than making it.
  *
- * Results without elements are constants whatever they are computed from: a loop that gives nothing has no work, however
- * often it turns. */
-#include "decompose/cleanup.h"
-#include "decompose/evaluate.h"
+ * Results without elements are constants whatever they are computed from: a loop that gives nothing has no work,
+ * however often it turns. */
+#include "passes/tools.h"
+#include "ir/constants.h"
 
 #define SMALL_BYTES (64u << 10)  /* results up to this size are always made */
 #define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */

@@ -5,7 +5,7 @@
  * Every step here alone is exact: an operation on halves is the f32 operation on the same values, rounded once. What
  * changes results (for the better) is that rounding which the model did not ask for by a Cast is left out when f32 is
  * wanted next. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 
 static const uir_value_id none = {0};
 

@@ -3,7 +3,7 @@
  * One small function per primitive, in a table by op. Each gives the value that stands for the node's result: one that
  * was there, or one built right before the node; or none when there is nothing to do. All are exact: bits do not
  * change. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 #include <string.h>
 
 typedef struct simplifier {

@@ -1,7 +1,6 @@
-/* Running primitives on constants: what rules need while the graph is built and what the folding pass does afterwards.
- */
-#ifndef UIR_DECOMPOSE_EVALUATE_H
-#define UIR_DECOMPOSE_EVALUATE_H
+/* Running primitives on constants: what rules need while a graph is built and what folding passes do afterwards. */
+#ifndef UIR_IR_CONSTANTS_H
+#define UIR_IR_CONSTANTS_H
 
 #include "ir/graph.h"
 

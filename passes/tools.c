@@ -1,11 +1,11 @@
 /* The table of clean-up passes and their shared tools. */
-#include "decompose/cleanup.h"
-#include "decompose/decompose.h"
+#include "passes/tools.h"
+#include "passes/passes.h"
 #include <string.h>
 
 #define UIR_PASS(name, function, purpose) {name, function, purpose},
 const uir_pass uir_cleanup_passes[] = {
-#include "decompose/cleanup.def"
+#include "passes/cleanup.def"
 };
 #undef UIR_PASS
 const size_t uir_cleanup_pass_count = sizeof uir_cleanup_passes / sizeof *uir_cleanup_passes;

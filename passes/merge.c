@@ -1,6 +1,6 @@
 /* Common subexpressions: a node equal to an earlier visible one (same primitive, operands, attributes) is not computed
  * again; equal small constants become one. Random and effect nodes, and control flow, stay as they are. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 #include <string.h>
 
 #define SMALL_CONSTANT 1024 /* bytes; larger equal ones are rare and dear to compare */

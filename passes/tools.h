@@ -2,8 +2,8 @@
  *
  * In: a module of primitives that verifies. Out: a smaller one with the same results. Nodes are dropped from their
  * graph's list; handles stay valid, so a pass may keep tables by handle. */
-#ifndef UIR_DECOMPOSE_CLEANUP_H
-#define UIR_DECOMPOSE_CLEANUP_H
+#ifndef UIR_PASSES_TOOLS_H
+#define UIR_PASSES_TOOLS_H
 
 #include "ir/build.h"
 
@@ -41,7 +41,7 @@ uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t
 const uir_node_info *uir_value_made_by(const uir_module *module, uir_value_id value, uir_op op);
 
 #define UIR_PASS(name, function, purpose) uir_status function(uir_module *module, uir_pass_context *context);
-#include "decompose/cleanup.def"
+#include "passes/cleanup.def"
 #undef UIR_PASS
 
 #endif

@@ -4,7 +4,7 @@
  * fact max 512 from here on, min(S, 512) is S, and the broadcast is none. What ran before runs as before; what would
  * have failed at the broadcast fails when the input comes in. Only broadcasts of the main graph, which every run meets,
  * and only sizes that inputs have. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * more are a run, which becomes a concatenation of its own. Runs of runs are found in the same way, so that of n
  * operands about log n are left, and each element is copied once more for each level and no longer read piece by piece.
  * What is still wide is cut into parts: a kernel has code for every piece. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 
 #include <string.h>
 

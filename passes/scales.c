@@ -7,7 +7,7 @@
  *
  * The products of constants are built as nodes; folding computes them. Only where the contraction has no other user, so
  * that nothing is computed twice. */
-#include "decompose/cleanup.h"
+#include "passes/tools.h"
 
 typedef struct scaler {
     uir_module *module;
