@@ -102,6 +102,39 @@ static void text_is_canonical(void **state) {
     end(f);
 }
 
+/* Layouts, constants, axes, uses and marks are read, printed and copied as they are said. */
+static void what_is_said_of_parts_is_kept(void **state) {
+    (void)state;
+    static const char text[] = "func @f {\n"
+                               "  dim M in 1..64\n"
+                               "  tensor X : f32 [M, 8]:(M, (4, 2)):(4, (1, M*4)) in 0 constant\n"
+                               "  tensor Y : f32 [M, 8]:(1, M) out 0\n"
+                               "  tensor S : f32 [M] temp memory\n"
+                               "  tensor T : f32 [8] temp near\n"
+                               "  parallel for (i, 0, M) {\n"
+                               "    vectorised for (j, 0, 8) {\n"
+                               "      ScheduleBlock(B) {\n"
+                               "        vi, vj = axis.bind(i, j) : M along 2, 8\n"
+                               "        as contraction\n"
+                               "        as mma\n"
+                               "        annotate \"mine\"\n"
+                               "        Y[vi, vj] = X[vi, vj]\n"
+                               "      }\n"
+                               "    }\n"
+                               "  }\n"
+                               "}\n";
+    fixture *f = begin();
+    uir_loop_function *function = read_and_check(f, text);
+    char *printed = print_function(f, function);
+    assert_string_equal(printed, text);
+    assert_true(function->tensors.data[0].constant && !function->tensors.data[1].constant);
+    assert_null(function->tensors.data[2].space);
+    assert_string_equal(function->tensors.data[3].space, "near");
+    free(printed);
+    uir_loop_function_destroy(function);
+    end(f);
+}
+
 /* ---- what is rejected ---- */
 typedef struct rejection {
     const char *text, *message;
@@ -134,6 +167,15 @@ static const rejection parse_rejections[] = {
      "two iteration variables"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n      }\n"), "does nothing"},
     {COPY_BLOCK("      serial for (i, 0, N) {\n      }\n"), "a loop around this one"},
+    {HEAD "  tensor L : f32 [M, N]:(1, 2):(1) temp near\n}\n", "expected"},
+    {HEAD "  tensor L : f32 [M, N]:(M, (4, 2)):(4, 1) temp near\n}\n", "its sizes and strides differ in number"},
+    {HEAD "  tensor L : f32 [M, N] out 1 constant\n}\n", "expected"},
+    {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M along 0, N\n        Y[vi, vj] = X[vi, "
+                "vj]\n      }\n"),
+     "axes are numbered from 1"},
+    {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        as such\n        Y[vi, vj] "
+                "= X[vi, vj]\n      }\n"),
+     "a block is used as a contraction"},
     {HEAD "  monoid bad (a : f32) {\n    identity i64(0)\n", "the state is f32"},
     {HEAD "  monoid bad (a : f32) {\n    identity f32(0)\n    update (x : f32) X[0, 0]\n", "no tensors"},
 };
@@ -356,10 +398,10 @@ static void damaged_text_is_harmless(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_canonical),        cmocka_unit_test(parser_rejects),
-        cmocka_unit_test(verifier_rejects),         cmocka_unit_test(softmax_is_softmax),
-        cmocka_unit_test(argmax_takes_the_first),   cmocka_unit_test(interpreter_finds_faults),
-        cmocka_unit_test(damaged_text_is_harmless),
+        cmocka_unit_test(text_is_canonical),        cmocka_unit_test(what_is_said_of_parts_is_kept),
+        cmocka_unit_test(parser_rejects),           cmocka_unit_test(verifier_rejects),
+        cmocka_unit_test(softmax_is_softmax),       cmocka_unit_test(argmax_takes_the_first),
+        cmocka_unit_test(interpreter_finds_faults), cmocka_unit_test(damaged_text_is_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
