@@ -436,7 +436,7 @@ static uir_status find_outside_readers(uir_clusters *c, uir_places **out_readers
     return UIR_STATUS_OK;
 }
 
-static uir_status join_siblings(uir_clusters *c) {
+static uir_status join_horizontal(uir_clusters *c) {
     const uir_graph_info *graph = uir_graph_get(c->module, c->graph);
     uir_places *readers;
     if (!runs(c, UIR_FUSION_HORIZONTAL)) return UIR_STATUS_OK;
@@ -498,7 +498,7 @@ static uir_status join_attention(uir_clusters *c) {
 }
 
 /* With those after it that have its left operand. */
-static uir_status join_product(uir_clusters *c, uint32_t p, const uir_places *users) {
+static uir_status join_sibling(uir_clusters *c, uint32_t p, const uir_places *users) {
     for (uint32_t i = uir_places_find(users, p), misses = 0; i < users->count && misses < MOST_MISSES; i++) {
         uint32_t q = users->data[i], pair[2] = {c->items[p].home, c->items[q].home};
         bool joined, alike = is_product(c, q) && pair[0] != pair[1];
@@ -509,14 +509,14 @@ static uir_status join_product(uir_clusters *c, uint32_t p, const uir_places *us
     return UIR_STATUS_OK;
 }
 
-static uir_status join_products(uir_clusters *c) {
+static uir_status join_siblings(uir_clusters *c) {
     uir_places *outside;
     UIR_TRY(find_outside_readers(c, &outside));
     for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_SIBLINGS); p++) {
         if (!is_product(c, p)) continue;
         uir_value_id left = uir_clusters_node(c, p)->inputs[0];
         uint32_t maker = uir_clusters_maker(c, left);
-        UIR_TRY(join_product(c, p, maker == UIR_FUSION_NONE ? &outside[left.id] : &c->items[maker].users));
+        UIR_TRY(join_sibling(c, p, maker == UIR_FUSION_NONE ? &outside[left.id] : &c->items[maker].users));
     }
     return UIR_STATUS_OK;
 }
@@ -577,29 +577,35 @@ static uir_status cut_reshapes(uir_clusters *c) {
     return UIR_STATUS_OK;
 }
 
-static void leave_reshapes(uir_clusters *c) {
+static uir_status leave_reshapes(uir_clusters *c) {
     for (uint32_t i = 0; i < c->clusters.count; i++)
         if (only_reshapes(c, i)) c->clusters.data[i].is_plain = true;
+    return UIR_STATUS_OK;
 }
 
-enum {
-    ANCHORS = 1u << UIR_FUSION_CLASS_GATHER | 1u << UIR_FUSION_CLASS_PAD | 1u << UIR_FUSION_CLASS_CONCAT,
-};
+static uir_status sweep(uir_clusters *c) {
+    uir_clusters_sweep(c);
+    return UIR_STATUS_OK;
+}
+
+static uir_status grow_reductions(uir_clusters *c) {
+    return grow_all(c, 1u << UIR_FUSION_CLASS_REDUCE, UIR_FUSION_GROW);
+}
+
+static uir_status grow_contractions(uir_clusters *c) {
+    return grow_all(c, 1u << UIR_FUSION_CLASS_CONTRACTION, UIR_FUSION_EPILOGUE);
+}
+
+static uir_status grow_anchors(uir_clusters *c) {
+    return grow_all(c, 1u << UIR_FUSION_CLASS_GATHER | 1u << UIR_FUSION_CLASS_PAD | 1u << UIR_FUSION_CLASS_CONCAT,
+                    UIR_FUSION_LIFT);
+}
 
 uir_status uir_clusters_rewrite(uir_clusters *c) {
-    UIR_TRY(sink_into_reductions(c));
-    UIR_TRY(grow_all(c, 1u << UIR_FUSION_CLASS_REDUCE, UIR_FUSION_GROW));
-    UIR_TRY(grow_all(c, 1u << UIR_FUSION_CLASS_CONTRACTION, UIR_FUSION_EPILOGUE));
-    UIR_TRY(grow_all(c, ANCHORS, UIR_FUSION_LIFT));
-    UIR_TRY(place_trivials(c));
-    UIR_TRY(join_siblings(c));
-    uir_clusters_sweep(c);
-    UIR_TRY(place_trivials(c));
-    uir_clusters_sweep(c);
-    UIR_TRY(join_attention(c));
-    UIR_TRY(join_products(c));
-    uir_clusters_sweep(c);
-    UIR_TRY(cut_reshapes(c));
-    leave_reshapes(c);
+    static uir_status (*const steps[])(uir_clusters *) = {
+#define UIR_FUSION_STEP(function, purpose) function,
+#include "fusion/fusion.def"
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) UIR_TRY(steps[i](c));
     return UIR_STATUS_OK;
 }
