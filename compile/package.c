@@ -85,10 +85,6 @@ void uir_packaging_destroy(uir_packaging *p) {
     uir_release(&allocator, p, sizeof *p);
 }
 
-const uir_middle *uir_packaging_get_middle(const uir_packaging *p) {
-    return &p->middle;
-}
-
 const char *uir_packaging_isa(const uir_packaging *p) {
     return p->row->native ? uir_cpu_variant_name(p->cpu.variant) : NULL;
 }

@@ -30,7 +30,6 @@ uir_status uir_packaging_create(uir_module *module, const uir_packaging_options 
                                 const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                 uir_packaging **out_packaging);
 void uir_packaging_destroy(uir_packaging *packaging); /* NULL is fine */
-const uir_middle *uir_packaging_get_middle(const uir_packaging *packaging);
 /* The instruction set of its native code; NULL: it has none. */
 const char *uir_packaging_isa(const uir_packaging *packaging);
 uint32_t uir_packaging_kernel_count(const uir_packaging *packaging);

@@ -43,8 +43,6 @@ static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *nod
         if (!is_for_kernels(c->module, node->inputs[i])) return UIR_FUSION_CLASS_PLAN;
     for (uint32_t i = 0; i < node->output_count; i++)
         if (!is_for_kernels(c->module, node->outputs[i])) return UIR_FUSION_CLASS_PLAN;
-    const uir_fusion_options *o = c->options;
-    if (o->is_supported && !o->is_supported(o->user, c->module, node)) return UIR_FUSION_CLASS_PLAN;
     return class;
 }
 

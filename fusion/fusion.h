@@ -41,9 +41,6 @@ typedef struct uir_fusion_options {
     bool within_nodes;        /* a group holds what became of one node of the source, and nothing else */
     uint32_t most_operands;   /* operands plus results of a group; 0: 64 */
     uint32_t most_nodes;      /* of a group, so that a graph takes time proportional to its nodes; 0: 128 */
-    /* Whether a kernel can compute the node at all; what it cannot stays a node of its own. NULL: all of them. */
-    bool (*is_supported)(void *user, const uir_module *module, const uir_node_info *node);
-    void *user;
     uint64_t *fired; /* UIR_FUSION_REWRITE_COUNT counters, added to; may be NULL */
 } uir_fusion_options;
 

@@ -38,21 +38,3 @@ uir_status uir_lower_schedule(const uir_loop_function *function, const uir_devic
     return (uir_contraction_matches(function) ? uir_contraction_schedule : uir_nest_schedule)(function, device, steps,
                                                                                               diagnostics, out);
 }
-
-static uir_status lower(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
-                        const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out) {
-    UIR_TRY(uir_lower_build(module, group, name, allocator, diagnostics, &out->naive));
-    UIR_TRY(uir_lower_schedule(out->naive, device, &out->steps, diagnostics, &out->scheduled));
-    for (uint32_t i = 0; i < out->scheduled.count; i++)
-        UIR_TRY(uir_lower_kernel(out->scheduled.functions[i], device, allocator, diagnostics, &out->igraphs));
-    return uir_text_status(&out->steps);
-}
-
-uir_status uir_lower_group(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
-                           const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out) {
-    *out = (uir_lowered){.scheduled = {.allocator = *allocator}, .igraphs = {.allocator = *allocator}};
-    uir_text_init(&out->steps, allocator);
-    uir_status status = lower(module, group, name, device, allocator, diagnostics, out);
-    if (status != UIR_STATUS_OK) uir_lowered_deinit(out);
-    return status;
-}

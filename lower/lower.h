@@ -50,8 +50,4 @@ typedef struct uir_lowered {
 } uir_lowered;
 void uir_lowered_deinit(uir_lowered *lowered);
 
-/* All three. On failure `out` is empty. */
-uir_status uir_lower_group(uir_module *module, uir_node_id group, const char *name, const uir_device *device,
-                           const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_lowered *out);
-
 #endif

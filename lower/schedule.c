@@ -318,7 +318,3 @@ bool uir_schedule_is_reduce(const uir_schedule *schedule, uint32_t loop) {
     uir_symbol symbol = UIR_SCHEDULE_AT(schedule, loop)->symbol;
     return list_blocks(schedule, loop, false, reduces_by, &symbol, NULL, 0, 0) > 0;
 }
-
-bool uir_schedule_is_full(const uir_schedule *schedule, uint32_t block) {
-    return block < schedule->full.count && schedule->full.data[block];
-}

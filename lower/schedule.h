@@ -50,10 +50,6 @@ uint32_t uir_schedule_writers(const uir_schedule *schedule, uint32_t tensor, uin
 uint32_t uir_schedule_readers(const uir_schedule *schedule, uint32_t tensor, uint32_t *out_blocks, uint32_t capacity);
 /* The loop's variable decides a reduce iteration variable of a block under it. */
 bool uir_schedule_is_reduce(const uir_schedule *schedule, uint32_t loop);
-/* The block's instances are its whole iteration space, each once, as its author wrote it: what inline, compute_at,
- * reverse_compute_at ask of the block that they move. A block that was moved or shrunk has lost this. */
-bool uir_schedule_is_full(const uir_schedule *schedule, uint32_t block);
-
 /* ---- loops. `out_` may be NULL ---- */
 /* loop -> outer of ceildiv(extent, factor), inner of factor; the outer one keeps the id. The factor is a constant, a
  * size or a tile, at least 1; blocks get a `where` unless it is proved to divide. */

@@ -293,11 +293,6 @@ uir_status uir_rt_verify_constant(uir_package *p, uint32_t i, uir_diagnostics *d
     return UIR_STATUS_OK;
 }
 
-uir_status uir_package_verify(uir_package *p, uir_diagnostics *diagnostics) {
-    for (uint32_t i = 0; i < p->plan.constants_count; i++) UIR_TRY(uir_rt_verify_constant(p, i, diagnostics));
-    return UIR_STATUS_OK;
-}
-
 /* Constants follow one another in the weights with zeros between, so that every byte of them is in a hash or known. */
 static uir_status check_weights(const uir_package *p, const uir_package_section *s, uir_diagnostics *diagnostics) {
     uint64_t at = 0, end = s ? s->size : 0;
@@ -376,12 +371,6 @@ uir_package_facts uir_package_get_facts(const uir_package *p) {
                                .weight_bytes = weights ? weights->size : 0};
     for (uint32_t i = 0; i < p->section_count; i++) facts.native_objects += p->sections[i].kind == UIR_PACKAGE_NATIVE;
     return facts;
-}
-
-const char *uir_package_get_source(const uir_package *p, uint32_t index, size_t *out_size) {
-    const uir_package_section *s = find_section(p, UIR_PACKAGE_SOURCE, index);
-    *out_size = s ? (size_t)s->size : 0;
-    return s ? (const char *)s->data : NULL;
 }
 
 /* ---- open and close ---- */

@@ -70,8 +70,6 @@ uir_status uir_package_open_file(const char *path, const uir_package_options *op
 void uir_package_close(uir_package *package);
 /* BAD_FILE with a message when the file that it maps is not what it was. Any thread. */
 uir_status uir_package_check_file(const uir_package *package, uir_diagnostics *diagnostics);
-/* Checks every constant's hash now. */
-uir_status uir_package_verify(uir_package *package, uir_diagnostics *diagnostics);
 
 /* Kernels in a shared object for `isa`, which were not there when the package was made; copied. Runs that begin
  * afterwards use them. Any thread. `symbols`: per variant, kernel by kernel in the package's order, what its phases are
@@ -124,8 +122,6 @@ typedef struct uir_package_facts {
     uint64_t weight_bytes;
 } uir_package_facts;
 uir_package_facts uir_package_get_facts(const uir_package *package);
-/* The source of native object `index`, NULL past the end or when it is not kept. */
-const char *uir_package_get_source(const uir_package *package, uint32_t index, size_t *out_size);
 
 /* ---- runtimes ---- */
 typedef struct uir_runtime_options {
