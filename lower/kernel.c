@@ -195,14 +195,17 @@ static bool every_block_has(uir_kernel *k, uint32_t list, uir_condition c) {
 
 static bool mentions_lane(const uir_kernel *k, uir_dim dim);
 
-static uir_iguard guard_of(uir_kernel *k, const uir_condition *conditions, uint32_t count) {
+/* What was given since `mark`, as a guard. */
+static uir_iguard guard_since(uir_kernel *k, uint32_t mark) {
+    uint32_t count = k->given.count - mark;
     if (!count || k->status != UIR_STATUS_OK) return (uir_iguard){0};
     uir_iatom *atoms = uir_arena_allocate_array(&k->graph->arena, count, sizeof *atoms);
     if (!atoms) {
         uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
         return (uir_iguard){0};
     }
-    for (uint32_t i = 0; i < count; i++) atoms[i] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = conditions[i]};
+    for (uint32_t i = 0; i < count; i++)
+        atoms[i] = (uir_iatom){.kind = UIR_IATOM_RELATION, .condition = k->given.data[mark + i]};
     return (uir_iguard){atoms, count};
 }
 
@@ -217,7 +220,7 @@ static uir_iguard hoist(uir_kernel *k, uint32_t list) {
         if (mentions_lane(k, c.left) || mentions_lane(k, c.right) || !every_block_has(k, list, c)) continue;
         give(k, c);
     }
-    return guard_of(k, k->given.data + mark, k->given.count - mark);
+    return guard_since(k, mark);
 }
 
 /* Opens an if, unless nothing is asked. */
@@ -436,7 +439,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         if (is_given(k, c) || mentions_lane(k, c.left) || mentions_lane(k, c.right)) continue;
         give(k, c);
     }
-    bool guarded = begin_if(k, guard_of(k, k->given.data + clipped, k->given.count - clipped));
+    bool guarded = begin_if(k, guard_since(k, clipped));
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (!s->iters[i].data) uir_kernel_replace(k, s->iters[i].symbol, uir_kernel_substitute(k, s->iters[i].value));
     read_iters(k, s);
@@ -564,7 +567,7 @@ static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
 static void emit_if(uir_kernel *k, const uir_loop_statement *s) {
     uint32_t mark = k->given.count;
     for (uint32_t i = 0; i < s->condition_count; i++) give(k, substitute_condition(k, s->conditions[i]));
-    bool guarded = begin_if(k, guard_of(k, k->given.data + mark, k->given.count - mark));
+    bool guarded = begin_if(k, guard_since(k, mark));
     emit_list(k, s->first_child);
     if (guarded) end_item(k);
     k->given.count = mark;
