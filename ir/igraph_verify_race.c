@@ -24,8 +24,9 @@ static bool apart(pair *p, uint32_t depth) {
     for (uint32_t d = 0; d < p->rank; d++)
         if (uir_term_prove_le(t, p->high[0][d], p->low[1][d]) || uir_term_prove_le(t, p->high[1][d], p->low[0][d]))
             return true;
-    if (depth >= p->compared_count || depth >= MAX_LOOP_CASES || t->exhausted) return false;
-    if (uir_term_prove_unreachable(t)) return true;
+    if (t->exhausted) return false;
+    if (uir_term_prove_unreachable(t)) return true; /* one of them is guarded by what only the other unit meets */
+    if (depth >= p->compared_count || depth >= MAX_LOOP_CASES) return false;
     uir_term a = p->compared[depth][0], b = p->compared[depth][1], one = uir_term_const(t, 1);
     uint32_t mark = t->assumptions.count;
     bool good = true;
