@@ -105,23 +105,17 @@ uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim) {
 }
 
 bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients) {
-    uint32_t count = uir_dims_symbol_count(k->dims);
-    if (k->status != UIR_STATUS_OK) return true;
-    uir_dim *replaced = uir_arena_allocate_array(k->arena, count + 1, sizeof *replaced);
-    if (!replaced) {
-        k->status = UIR_STATUS_OUT_OF_MEMORY;
-        return true;
-    }
+    uir_dim_replacement at[UIR_KERNEL_MAX_LANES];
     uir_dim zero = uir_dim_const(k->dims, 0), one = uir_dim_const(k->dims, 1);
-    for (uint32_t l = 0; l < k->lane_count; l++) replaced[k->lanes[l].symbol.id] = zero;
-    *out_base = uir_dim_substitute(k->dims, dim, replaced, count);
+    if (k->status != UIR_STATUS_OK) return true;
+    for (uint32_t l = 0; l < k->lane_count; l++) at[l] = (uir_dim_replacement){k->lanes[l].symbol, zero};
+    *out_base = uir_dim_replace(k->dims, dim, at, k->lane_count);
     uir_dim sum = *out_base;
     for (uint32_t l = 0; l < k->lane_count; l++) {
-        replaced[k->lanes[l].symbol.id] = one;
-        uir_dim step = uir_dim_sub(k->dims, uir_dim_substitute(k->dims, dim, replaced, count), *out_base);
-        replaced[k->lanes[l].symbol.id] = zero;
-        if (!step.id) return false;
-        if (!uir_dim_is_const(k->dims, step, &out_coefficients[l])) return false;
+        at[l].by = one;
+        uir_dim step = uir_dim_sub(k->dims, uir_dim_replace(k->dims, dim, at, k->lane_count), *out_base);
+        at[l].by = zero;
+        if (!step.id || !uir_dim_is_const(k->dims, step, &out_coefficients[l])) return false;
         sum = uir_dim_add(k->dims, sum, uir_dim_mul(k->dims, step, uir_dim_symbol(k->dims, k->lanes[l].symbol)));
     }
     return uir_dim_equal(sum, dim);
