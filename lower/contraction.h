@@ -20,6 +20,10 @@
 bool uir_contraction_matches(const uir_loop_function *function);
 bool uir_contraction_is_scheduled(const uir_loop_function *function);
 
+/* Blocks that sum products of two factors along axes of their own are used as contractions from now on, whatever
+ * operators they come from; how many there are that were not said to be. */
+uint32_t uir_contraction_classify(uir_loop_function *function);
+
 /* Appends the variants; `steps` (may be NULL) says in words what was done. UNSUPPORTED with a message where the
  * function is no single contraction with elementwise work around it. */
 uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,

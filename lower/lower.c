@@ -33,8 +33,32 @@ void uir_lowered_deinit(uir_lowered *lowered) {
     lowered->naive = NULL;
 }
 
+/* As a contraction that was not said to be one; UNSUPPORTED: it is none, or not of the tactic's form. */
+static uir_status schedule_classified(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                      uir_loop_list *out) {
+    uir_loop_function *f;
+    uir_diagnostics said;
+    size_t mark = steps ? steps->length : 0;
+    uint32_t before = out->count;
+    UIR_TRY(uir_loop_clone(function, &f));
+    uir_diagnostics_init(&said, &function->allocator);
+    uir_status status = uir_contraction_classify(f) && uir_contraction_matches(f)
+                            ? uir_contraction_schedule(f, device, steps, &said, out)
+                            : UIR_STATUS_UNSUPPORTED;
+    uir_diagnostics_deinit(&said);
+    uir_loop_function_destroy(f);
+    if (status == UIR_STATUS_OK) return status;
+    while (out->count > before) uir_loop_function_destroy(out->functions[--out->count]);
+    if (steps && steps->data) {
+        steps->length = mark;
+        steps->data[mark] = 0;
+    }
+    return status;
+}
+
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
                               uir_diagnostics *diagnostics, uir_loop_list *out) {
-    return (uir_contraction_matches(function) ? uir_contraction_schedule : uir_nest_schedule)(function, device, steps,
-                                                                                              diagnostics, out);
+    if (uir_contraction_matches(function)) return uir_contraction_schedule(function, device, steps, diagnostics, out);
+    uir_status status = schedule_classified(function, device, steps, out);
+    return status == UIR_STATUS_UNSUPPORTED ? uir_nest_schedule(function, device, steps, diagnostics, out) : status;
 }
