@@ -6,8 +6,8 @@
 #define STATEMENT(f, id)  (&(f)->statements.data[id])
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 
-/* Which iteration variables of the update an expression depends on, as bits; `through`: what stands for the variables of
- * the block that the expression is of (NULL: it is the update's own). */
+/* Which iteration variables of the update an expression depends on, as bits; `through`: what stands for the variables
+ * of the block that the expression is of (NULL: it is the update's own). */
 typedef struct search {
     const uir_loop_function *f;
     const uir_loop_statement *update;
@@ -53,8 +53,7 @@ static uint32_t find_producer(const uir_loop_function *f, uint32_t list, uint32_
             continue;
         }
         const uir_loop_statement *only = STATEMENT(f, s->first_child);
-        if (only->kind == UIR_LOOP_STATEMENT_STORE && only->next == UIR_LOOP_NONE &&
-            only->targets[0].tensor == tensor)
+        if (only->kind == UIR_LOOP_STATEMENT_STORE && only->next == UIR_LOOP_NONE && only->targets[0].tensor == tensor)
             return id;
     }
     return UIR_LOOP_NONE;

@@ -182,6 +182,39 @@ static const decision decisions[] = {
      2,
      {"any number of rows:", "read the second factor through panels"},
      {NULL}},
+    {"a sum of products is a contraction, whatever operators it comes from",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N]) {\n %r: f32[M, 64, 1] = reshape(%x) {dims = [M, 64, 1]}\n"
+     " %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, N]}\n"
+     " %p: f32[M, 64, N] = mul(%a, %b)\n %s: f32[M, N] = reduce_sum(%p) {axes = [1], keep = 0}\n"
+     " %y: f32[M, N] = tanh(%s)\n return %y\n}",
+     2,
+     {"few rows:", "any number of rows:", "mma.f32", "unary.tanh"},
+     {"reduce.add"}},
+    {"what is computed of its factors first is in their tiles",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N]) {\n %e: f32[M, 64] = exp(%x)\n %r: f32[M, 64, 1] = reshape(%e) {dims = [M, 64, "
+     "1]}\n %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, "
+     "N]}\n %p: f32[M, 64, N] = mul(%a, %b)\n %y: f32[M, N] = reduce_sum(%p) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"mma.f32"},
+     {"reduce.add"}},
+    {"products of rows with rows are summed row by row",
+     "size M\nsize N",
+     "(%x: f32[M, N], %w: f32[M, N]) {\n %p: f32[M, N] = mul(%x, %w)\n"
+     " %y: f32[M] = reduce_sum(%p) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"reduce.add.row"},
+     {"mma."}},
+    {"a sum of products over whose terms something else is taken as well stays rows",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N]) {\n %r: f32[M, 64, 1] = reshape(%x) {dims = [M, 64, 1]}\n"
+     " %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, N]}\n"
+     " %p: f32[M, 64, N] = mul(%a, %b)\n %s: f32[M, N] = reduce_sum(%p) {axes = [1], keep = 0}\n"
+     " %g: f32[M, N] = reduce_max(%p) {axes = [1], keep = 0}\n %y: f32[M, N] = add(%s, %g)\n return %y\n}",
+     0,
+     {"binary.max.f32", "binary.add.f32"},
+     {"mma."}},
     {"columns that are rows are copied, for few rows too",
      "size M",
      "(%x: f32[4, M, 40], %w: f32[4, M, 40]) {\n %t: f32[4, 40, M] = transpose(%w) {perm = [0, 2, 1]}\n"
