@@ -1,8 +1,9 @@
 /* Models from ONNX files: loading, and what they answer. */
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
-#include "decompose/decompose.h"
 #include "compile/lower.h"
+#include "decompose/decompose.h"
+#include "package/plan.h"
 
 #include <limits.h>
 #include <string.h>
@@ -413,11 +414,15 @@ uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {
     return UIR_STRUCT_GIVE(NULL, uir_op_info, &info, out_info);
 }
 
+static bool is_host(uir_op primitive) {
+    return uir_plan_find_host_op(uir_op_name(primitive)) != UIR_PLAN_NONE;
+}
+
 const char *uir_op_get_engine(size_t index) {
     uir_op op = find_op(index), primitive = uir_decompose_host_primitive(op), other = uir_decompose_other_primitive(op);
     if (op == UIR_OP_NONE) return NULL;
     if (!uir_decompose_has_rule(op)) return "not supported";
-    if (primitive != UIR_OP_NONE) return uir_runtime_has_host_op(uir_op_name(primitive)) ? "host" : "interpreter";
+    if (primitive != UIR_OP_NONE) return is_host(primitive) ? "host" : "interpreter";
     if (other == UIR_OP_NONE) return "kernels";
-    return uir_runtime_has_host_op(uir_op_name(other)) ? "kernels, else host" : "kernels, else interpreter";
+    return is_host(other) ? "kernels, else host" : "kernels, else interpreter";
 }

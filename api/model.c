@@ -1,6 +1,6 @@
 /* Models: their life, and what a caller may ask about one. */
 #include "api/internal.h"
-#include "runtime/plan.h"
+#include "package/package.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "api/internal.h"
 #include "api/trust.h"
-#include "runtime/plan.h"
+#include "package/package.h"
 
 /* The signature that is to follow the file's first `size` bytes, by the secret key in the file `key_path`. */
 uir_status uir_sign_file(int descriptor, uint64_t size, const char *key_path, uir_diagnostics *diagnostics,

@@ -1,7 +1,7 @@
 #include "api/trust.h"
 
 #include "base/file.h"
-#include "runtime/plan.h"
+#include "package/package.h"
 
 #include <errno.h>
 #include <fcntl.h>

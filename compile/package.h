@@ -8,7 +8,7 @@
 #include "backends/cpu/target/build.h"
 #include "compile/kernel.h"
 #include "compile/lower.h"
-#include "runtime/plan.h"
+#include "package/package.h"
 #include "runtime/runtime.h"
 
 typedef struct uir_packaging uir_packaging;

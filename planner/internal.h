@@ -3,7 +3,8 @@
 #define UIR_PLANNER_INTERNAL_H
 
 #include "planner/planner.h"
-#include "runtime/plan.h"
+#include "package/package.h"
+#include "package/plan.h"
 
 /* Which symbols an expression is over: the module's dims, or an iGraph's. Numbers are given as they are first used. */
 typedef struct uir_pl_scope {

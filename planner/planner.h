@@ -2,14 +2,14 @@
  *
  * In: a module whose graphs hold group nodes (each naming its kernel and the values of the kernel's dims), reshapes,
  * dim_values, bind_dims, if, loop, and host ops; the iGraphs of each kernel, verified; optionally native objects. Out:
- * a package (runtime/plan.h): the same bytes for the same input, wherever and whenever. A node of another kind is an
+ * a package (package/package.h): the same bytes for the same input, wherever and whenever. A node of another kind is an
  * error that names it; all such nodes are reported. */
 #ifndef UIR_PLANNER_PLANNER_H
 #define UIR_PLANNER_PLANNER_H
 
 #include "ir/graph.h"
 #include "ir/igraph.h"
-#include "runtime/plan.h"
+#include "package/package.h"
 
 /* What a group's attribute `kernel` names: its variants, in the order in which they are tried. All have the same dims.
  */

@@ -1,6 +1,5 @@
 /* Graphs to steps: a row per kind of node. */
 #include "planner/internal.h"
-#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -483,7 +482,7 @@ static plan_node *find_rule(uir_op op) {
         if (rules[i].op == op) return rules[i].rule;
     }
     const uir_op_row *row = uir_op_get_row(op);
-    return (row->traits & UIR_TRAIT_HOST) && uir_runtime_has_host_op(row->name) ? plan_host : NULL;
+    return (row->traits & UIR_TRAIT_HOST) && uir_plan_find_host_op(row->name) != UIR_PLAN_NONE ? plan_host : NULL;
 }
 
 /* A value of the node that no package holds, and what it is; none where there is no such value. */

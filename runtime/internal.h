@@ -10,7 +10,8 @@
 #include "base/file.h"
 #include "base/tensor.h"
 #include "base/vector.h"
-#include "runtime/plan.h"
+#include "package/package.h"
+#include "package/plan.h"
 #include "runtime/runtime.h"
 #include <stdatomic.h>
 
@@ -305,9 +306,6 @@ uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, co
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
-/* Whether the step's operands and results are those of its operator, which there must be. What is wrong otherwise, for a
- * message; NULL: nothing. `*out_result`, `*out_at`: of which. */
-const char *uir_rt_host_check(const uir_plan *plan, const uir_plan_step *step, bool *out_result, uint32_t *out_at);
 /* Operand `k`, which is there, and where it lies. */
 uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data);
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */

@@ -240,9 +240,6 @@ typedef struct uir_runtime_slice {
 } uir_runtime_slice;
 bool uir_runtime_get_slice(const uir_runtime *runtime, size_t index, uir_runtime_slice *out_slice);
 
-/* Whether the runtime computes the primitive of that name itself. */
-bool uir_runtime_has_host_op(const char *name);
-
 /* Cores that affinity and cgroup quota allow this process. */
 uint32_t uir_core_count(void);
 

@@ -74,7 +74,7 @@ static uir_status verify_host(const verifier *v, uint32_t step) {
     const uir_plan_step *s = &v->plan->steps[step];
     bool result;
     uint32_t at;
-    const char *what = uir_rt_host_check(v->plan, s, &result, &at);
+    const char *what = uir_plan_check_host_step(v->plan, s, &result, &at);
     if (!what) return UIR_STATUS_OK;
     return refuse(v, step, "'%s': %s %u %s", uir_plan_get_text(v->plan, s->target), result ? "result" : "operand", at,
                   what);

@@ -3,7 +3,8 @@
  * The mutator changes sections and the plan's records and puts the package together anew, so that hashes are right and
  * what is behind them is reached; an input is a package file as any other. */
 #include "backends/vm/vm.h"
-#include "runtime/plan.h"
+#include "package/package.h"
+#include "package/plan.h"
 #include "runtime/runtime.h"
 #include "tests/fuzz/target.h"
 

@@ -5,7 +5,7 @@
  * such a build watch: a package that opens runs three times, with other sizes and data each time. */
 #include "tests/runtime/support.h"
 
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -12,7 +12,8 @@
 #include "backends/vm/vm.h"
 #include "compile/kernel.h"
 #include "planner/planner.h"
-#include "runtime/plan.h"
+#include "package/package.h"
+#include "package/plan.h"
 #include "runtime/runtime.h"
 
 /* ---- parts of kernels' texts ---- */

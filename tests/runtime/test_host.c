@@ -2,7 +2,7 @@
 #include "tests/runtime/support.h"
 
 #include "base/dim.h"
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * of an honest plan, which opens as it is. */
 #include "tests/runtime/support.h"
 
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A plan to bytes: the tables in their order, by the same lists of fields that plan_read.c reads. */
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 static void put(uir_text *bytes, uint64_t value, int size) {
     char buffer[8];

@@ -1,6 +1,7 @@
-/* The bytes around a plan: header, section table, hashes; written and read by the same few lists. */
+/* Header, section table, hashes; written and read by the same few lists. */
+#include "package/package.h"
+
 #include "base/intern.h"
-#include "runtime/plan.h"
 
 #include <string.h>
 

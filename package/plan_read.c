@@ -1,5 +1,5 @@
 /* Bytes to a plan. Every index, list and expression is checked here once, as hostile input. */
-#include "runtime/plan.h"
+#include "package/plan.h"
 #include "base/reader.h"
 
 #include <string.h>

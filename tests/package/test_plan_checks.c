@@ -2,7 +2,7 @@
  * row is about one question that reading asks, where no other would refuse the plan as well. */
 #include "tests/runtime/support.h"
 
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* Sizes: postfix programs over symbols. */
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t *values, const bool *bound,
                        int64_t *out_value) {

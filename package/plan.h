@@ -7,8 +7,8 @@
  *
  * Sizes are expressions: postfix programs over symbols. A plan's symbols are the dims that inputs bind and steps learn;
  * a kernel variant's are its own (its `dim`s, `tile`s and named values), numbered from 0. */
-#ifndef UIR_RUNTIME_PLAN_H
-#define UIR_RUNTIME_PLAN_H
+#ifndef UIR_PACKAGE_PLAN_H
+#define UIR_PACKAGE_PLAN_H
 
 #include "base/dim.h"
 #include "base/dtype.h"
@@ -221,8 +221,8 @@ typedef struct uir_plan_phase {
 
 /* What sizes must be to each other (ir/demands.h), asked when all of them are known and `block` is run: what a branch
  * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts
- * are what the message says: the node, its ONNX op, its primitive (empty where the rest says all), what each side is and
- * its dims. */
+ * are what the message says: the node, its ONNX op, its primitive (empty where the rest says all), what each side is
+ * and its dims. */
 typedef struct uir_plan_check {
     uint32_t relation, left, right, or_one; /* uir_relation, expressions */
     uint32_t block;
@@ -319,19 +319,13 @@ typedef struct uir_plan_metadata {
     W(r->relation)                                                                                                     \
     W(r->left)                                                                                                         \
     W(r->right)                                                                                                        \
-    W(r->or_one) W(r->block)                                                                                                       \
-    W(r->node)                                                                                                         \
-    W(r->op)                                                                                                           \
-    W(r->primitive)                                                                                                    \
-    W(r->left_name)                                                                                                    \
-    W(r->left_dims)                                                                                                    \
-    W(r->right_name)                                                                                                   \
-    W(r->right_dims)
+    W(r->or_one)                                                                                                       \
+    W(r->block) W(r->node) W(r->op) W(r->primitive) W(r->left_name) W(r->left_dims) W(r->right_name) W(r->right_dims)
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 
 typedef struct uir_plan {
-    size_t size; /* of the bytes that it was read from: what it costs is held to that */
+    size_t size;            /* of the bytes that it was read from: what it costs is held to that */
     const char *characters; /* of the texts; each text ends with a zero */
     uint32_t characters_count;
 #define UIR_PLAN_TABLE(type, field)                                                                                    \
@@ -368,76 +362,11 @@ bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t 
 /* The expression is one symbol and nothing else; else NONE. */
 uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 
-/* ---- the package's bytes around it ----
- * Header: UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u64 hash of all that precedes and
- * of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
-#define UIR_PACKAGE_VERSION 8
-enum {
-    UIR_PACKAGE_HEADER_SIZE = 32,
-    UIR_PACKAGE_SECTION_SIZE = 32,
-    UIR_PACKAGE_PAGE = 4096,
-    UIR_PACKAGE_CONSTANT_ALIGN = 64,
-    UIR_PACKAGE_MAX_SECTIONS = 64
-};
-/* Sections with their alignment. */
-#define UIR_PACKAGE_SECTIONS(UIR_PACKAGE_SECTION)                                                                      \
-    UIR_PACKAGE_SECTION(PLAN, "plan", 8)                                                                               \
-    UIR_PACKAGE_SECTION(CODE, "code", 8)      /* bytecode of all variants */                                           \
-    UIR_PACKAGE_SECTION(NATIVE, "native", 64) /* a shared object; index: which */                                      \
-    UIR_PACKAGE_SECTION(SOURCE, "source", 8)  /* what the native object was compiled from; index: which */             \
-    UIR_PACKAGE_SECTION(WEIGHTS, "weights", UIR_PACKAGE_PAGE)
-typedef enum uir_package_section_kind {
-#define UIR_PACKAGE_SECTION_ENUM(constant, name, alignment) UIR_PACKAGE_##constant,
-    UIR_PACKAGE_SECTIONS(UIR_PACKAGE_SECTION_ENUM)
-#undef UIR_PACKAGE_SECTION_ENUM
-        UIR_PACKAGE_SECTION_KIND_COUNT
-} uir_package_section_kind;
-
-typedef struct uir_package_section {
-    uint32_t kind, index;
-    uint64_t offset, size, hash;
-    const unsigned char *data;
-} uir_package_section;
-
-/* Where the bytes of a package go, one after the other. */
-typedef struct uir_package_sink {
-    uir_status (*append)(void *user, const void *data, size_t size);
-    uir_status (*patch)(void *user, const void *data, size_t size); /* over the first bytes; at most a page */
-    bool (*equals)(void *user, uint64_t offset, const void *data, size_t size); /* to what was appended there */
-    void *user;
-} uir_package_sink;
-uir_package_sink uir_package_sink_to_text(uir_text *bytes);
-
-/* A package as it is written: sections in any order, each either whole or begun and added to. */
-typedef struct uir_package_writer {
-    const uir_package_sink *sink;
-    uint32_t count, done; /* sections: announced, begun */
-    uint64_t at;          /* bytes so far */
-    uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
-} uir_package_writer;
-uir_status uir_package_writer_begin(uir_package_writer *writer, const uir_package_sink *sink, uint32_t count);
-uir_status uir_package_writer_put(uir_package_writer *writer,
-                                  const uir_package_section *section); /* kind, index, data, size */
-uir_status uir_package_writer_begin_weights(uir_package_writer *writer);
-/* Aligned as constants are; `out_offset` in the weights. */
-uir_status uir_package_writer_add_constant(uir_package_writer *writer, const void *data, uint64_t size,
-                                           uint64_t *out_offset);
-uir_status uir_package_writer_end(uir_package_writer *writer); /* the header, once all sections are there */
-
-/* Appends a whole package made of the sections (kind, index, data and size are read). */
-uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
-/* Checks the header, the table, what lies between sections and the hash of every section but the weights, whose parts
- * have hashes of their own in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */
-uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
-                            uir_package_section *out_sections, uint32_t *out_count);
-/* A signature may follow a package in its file (api/trust.h): this word, a public key, the signature by it. */
-#define UIR_SIGNATURE_MAGIC "UIRSIGN1"
-enum { UIR_SIGNATURE_KEY_AT = 8, UIR_SIGNATURE_AT = 40, UIR_SIGNATURE_SIZE = 104 };
-/* The size of the package in the bytes of its file: without the signature, if there is one. */
-size_t uir_package_skip_signature(const void *bytes, size_t size);
-
-/* What hashes of packages are: xxh3, 64 bits. They find damage; whoever makes a package makes them too, so nothing is
- * believed for them. */
-uint64_t uir_package_hash(const void *data, size_t size);
+/* Which row of host_ops.def the host operator of that name is; NONE: there is none. */
+uint32_t uir_plan_find_host_op(const char *name);
+/* Whether the step's operands and results are those of its operator, which there must be. What is wrong otherwise, for
+ * a message; NULL: nothing. `*out_result`, `*out_at`: of which. */
+const char *uir_plan_check_host_step(const uir_plan *plan, const uir_plan_step *step, bool *out_result,
+                                     uint32_t *out_at);
 
 #endif

@@ -1,5 +1,5 @@
 /* What each kind of step reads, writes and runs, as a table: plan.h's rows. */
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 const uir_plan_step_row *uir_plan_get_step_row(uint32_t kind) {
 #define MANY UINT32_MAX

@@ -1,7 +1,7 @@
 /* A plan with one thing out of order is refused: each edit breaks one check. So are the bytes around it. */
 #include "tests/runtime/support.h"
 
-#include "runtime/plan.h"
+#include "package/plan.h"
 
 #include <string.h>
 
