@@ -19,7 +19,9 @@
 #define ARENA_GAP                                  0
 #endif
 
-enum { HEADER_SIZE = 64, CHUNK_MIN = 4096, CHUNK_MAX = 1 << 20 };
+/* What many small allocations ask for at once: little enough to fit where a chunk of another arena was, so that what
+ * lives long does not keep the room of what is gone from being used again. */
+enum { HEADER_SIZE = 64, CHUNK_MIN = 4096, CHUNK_MAX = 1 << 16 };
 
 struct uir_arena_chunk {
     uir_arena_chunk *next;
