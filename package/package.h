@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-#define UIR_PACKAGE_VERSION 8
+#define UIR_PACKAGE_VERSION 9
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,
@@ -21,7 +21,6 @@ enum {
     UIR_PACKAGE_SECTION(PLAN, "plan", 8)                                                                               \
     UIR_PACKAGE_SECTION(CODE, "code", 8)      /* bytecode of all variants */                                           \
     UIR_PACKAGE_SECTION(NATIVE, "native", 64) /* a shared object; index: which */                                      \
-    UIR_PACKAGE_SECTION(SOURCE, "source", 8)  /* what the native object was compiled from; index: which */             \
     UIR_PACKAGE_SECTION(WEIGHTS, "weights", UIR_PACKAGE_PAGE)
 typedef enum uir_package_section_kind {
 #define UIR_PACKAGE_SECTION_ENUM(constant, name, alignment) UIR_PACKAGE_##constant,

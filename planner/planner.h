@@ -27,8 +27,6 @@ typedef struct uir_plan_object {
     /* Phases are <symbol>_phase<k>; NULL: the object lacks that variant. The array may be NULL where `bytes` is: then
      * the names are given with the object. */
     const char *const *symbols;
-    const char *source; /* kept in the package when not NULL */
-    size_t source_size;
 } uir_plan_object;
 
 typedef struct uir_plan_options {

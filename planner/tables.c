@@ -214,7 +214,7 @@ uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
     p->dry = !sink;
     if (p->dry) return UIR_STATUS_OK;
     for (uint32_t i = 0; p->options && i < p->options->object_count; i++)
-        count += (p->options->objects[i].bytes ? 1u : 0u) + (p->options->objects[i].source ? 1u : 0u);
+        count += p->options->objects[i].bytes != NULL;
     UIR_TRY(uir_package_writer_begin(&p->writer, sink, count));
     return uir_package_writer_begin_weights(&p->writer);
 }
@@ -247,7 +247,6 @@ uir_status uir_pl_write(planner *p) {
     UIR_TRY(put_section(p, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length));
     for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
         const uir_plan_object *o = &p->options->objects[i];
-        if (o->source) UIR_TRY(put_section(p, UIR_PACKAGE_SOURCE, i, o->source, o->source_size));
         if (o->bytes) UIR_TRY(put_section(p, UIR_PACKAGE_NATIVE, natives++, o->bytes, o->size));
     }
     return uir_package_writer_end(&p->writer);

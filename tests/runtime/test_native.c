@@ -81,8 +81,8 @@ static void end(native *n) {
 /* A package with the object in it, or only with its names, or with neither but told of its isa. */
 static void build(native *n, bool with_bytes, bool with_names, uir_text *package) {
     uir_plan_object objects[] = {{uir_cpu_variant_name(n->device.variant), with_bytes ? n->object.bytes : NULL,
-                                  n->object.size, with_names ? n->symbols : NULL, NULL, 0},
-                                 {"no such", NULL, 0, NULL, NULL, 0}};
+                                  n->object.size, with_names ? n->symbols : NULL},
+                                 {"no such", NULL, 0, NULL}};
     uir_plan_options options = {.objects = objects, .object_count = 2, .scratch = n->scratch};
     uir_text_init(package, &n->f.allocator);
     check_ok(&n->f, fixture_plan(&n->f, &options, &n->f.allocator, package));
