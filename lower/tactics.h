@@ -1,4 +1,5 @@
-/* Inside the tactics: what they work on, and the questions that they ask (tactics_look.c). */
+/* Inside the tactics: what they work on, the questions that they ask (tactics_look.c) and the steps that they share
+ * (tactics_steps.c). */
 #ifndef UIR_LOWER_TACTICS_H
 #define UIR_LOWER_TACTICS_H
 
@@ -6,6 +7,11 @@
 #include "lower/schedule.h"
 
 #define UIR_TACTIC_MOST_BLOCKS 256
+
+enum {
+    UIR_TACTIC_LANES = 4096, /* elements of a slice, at most */
+    UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, at least */
+};
 
 typedef struct uir_tactic {
     uir_loop_function *f;
@@ -61,5 +67,40 @@ typedef struct uir_tactic_reading {
 uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor, uint32_t loop);
 /* Of a block's loops, the index of one that a load has last where the block has the last loop: it is read across. */
 uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint32_t *loops, uint32_t count);
+
+/* ---- steps ---- */
+/* A refusal of a primitive is an answer; all else ends the tactic. */
+uir_status uir_tactic_asked(uir_status status, bool *out_done);
+/* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
+uir_status uir_tactic_inline_all(uir_tactic *t);
+/* One state, and an update that is one instruction. */
+bool uir_tactic_is_simple(const uir_loop_function *f, const uir_loop_monoid *m);
+uir_dim uir_tactic_number(const uir_tactic *t, int64_t value);
+bool uir_tactic_is_short(const uir_tactic *t, uir_dim extent, int64_t most);
+bool uir_tactic_is_in(const uint32_t *list, uint32_t count, uint32_t id);
+/* Outer loops become the parallel axes, as many as there may be; the last of them by tiles of rows, each of so many
+ * elements. Gives the loop that everything else is computed under. */
+uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t count, uir_dim elements,
+                                 uint32_t *out_at);
+/* Does some operand lie in the same place for every round of the loop? t->shares. */
+void uir_tactic_find_sharing(uir_tactic *t, uint32_t loop);
+uir_status uir_tactic_vectorise(uir_tactic *t, uint32_t loop);
+/* Vectorises what a block computes under the loop: its last loop. */
+uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop);
+bool uir_tactic_is_under(const uir_tactic *t, uint32_t statement, uint32_t loop);
+/* The loops of a block that are not around `loop`. */
+uint32_t uir_tactic_own_loops(const uir_tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops);
+/* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
+uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop);
+/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
+ * reads alike, for the tile of rows. */
+uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop);
+/* Nests that could not be brought under the anchor's: shared among the units by themselves. */
+uir_status uir_tactic_bind_strays(uir_tactic *t);
+/* What is on the chip, and where. */
+uir_status uir_tactic_place_temps(uir_tactic *t);
+
+/* ---- groups that reduce (tactics_reduce.c) ---- */
+uir_status uir_tactic_schedule_reduction(uir_tactic *t);
 
 #endif

@@ -1,0 +1,249 @@
+/* Reductions with what comes before and after them: a unit has rows, or columns side by side. */
+#include "lower/tactics.h"
+
+#include <string.h>
+
+enum {
+    MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
+    MOST_LOOPS = UIR_LOOP_MAX_ITERS,
+    TWO_STEP = 32, /* partial states of a reduction that the machine has no instruction for */
+    COLUMN = 256,  /* columns reduced at once */
+    PLACES = 32,   /* of a window whose loops are written out, at most */
+};
+
+/* ---- two-step reduce ---- */
+static uint32_t innermost_reduce_loop(const uir_tactic *t, uint32_t block) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS);
+    for (uint32_t i = count; i > 0; i--)
+        if (uir_schedule_is_reduce(t->s, loops[i - 1])) return loops[i - 1];
+    return UIR_LOOP_NONE;
+}
+
+/* A monoid that is no single instruction: partial states side by side, combined at the end. */
+static uir_status two_step(uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        const uir_loop_statement *s = uir_tactic_only_statement(t, blocks[i]);
+        uint32_t loop = innermost_reduce_loop(t, blocks[i]);
+        bool done;
+        if (!s || loop == UIR_LOOP_NONE || uir_tactic_is_simple(t->f, &t->f->monoids.data[s->monoid])) continue;
+        uir_dim factor = uir_dim_const(t->f->dims, TWO_STEP);
+        UIR_TRY(
+            uir_tactic_asked(uir_schedule_factorise_reduction(t->s, blocks[i], loop, factor, NULL, NULL, NULL), &done));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- rows and columns ---- */
+/* The block whose nest is tiled: the last one that writes an output, of those with the most loops. */
+static uint32_t find_anchor(const uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), best = 0;
+    uint32_t anchor = UIR_LOOP_NONE;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
+        const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
+        if (uir_tactic_is_temp(t, s->targets[0].tensor)) continue;
+        if (anchor != UIR_LOOP_NONE && depth < best) continue;
+        anchor = blocks[i];
+        best = depth;
+    }
+    return anchor;
+}
+
+static uir_dim product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
+    uir_dim product = uir_tactic_number(t, 1);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
+    return product;
+}
+
+/* The places of a small window are written out: what is taken in stays in registers. */
+static uir_status unroll_window(uir_tactic *t, uint32_t block, const uint32_t *own, uint32_t count) {
+    int64_t places = 1, value;
+    const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
+    bool done;
+    if (s->kind != UIR_LOOP_STATEMENT_UPDATE || !uir_tactic_is_simple(t->f, &t->f->monoids.data[s->monoid]))
+        return UIR_STATUS_OK;
+    if (!count || uir_schedule_is_reduce(t->s, own[count - 1])) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!uir_schedule_is_reduce(t->s, own[i])) continue;
+        if (!uir_dim_is_const(t->f->dims, uir_tactic_at(t, own[i])->extent, &value) || value > PLACES)
+            return UIR_STATUS_OK;
+        places *= value;
+    }
+    for (uint32_t i = 0; i < count && places <= PLACES; i++)
+        if (uir_schedule_is_reduce(t->s, own[i]))
+            UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, own[i], UIR_LOOP_UNROLLED, NULL), &done));
+    return UIR_STATUS_OK;
+}
+
+/* How many of a block's iteration variables say where something lies. */
+static uint32_t count_variables(const uir_tactic *t, const uir_loop_statement *block, const uir_loop_access *access) {
+    uint32_t count = 0, rank = t->f->tensors.data[access->tensor].rank;
+    for (uint32_t k = 0; k < block->iter_count; k++) {
+        bool found = false;
+        for (uint32_t d = 0; d < rank; d++)
+            found = found || uir_tactic_mentions(t, access->indices[d], block->iters[k].symbol);
+        count += found;
+    }
+    return count;
+}
+
+/* Does the reduction run along the last index of what it reads, of those that change? Columns are reduced side by side.
+ */
+static bool reduces_columns(const uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
+        /* The last index of the load that most variables lead to: it brings the most. */
+        uint32_t stack[64], depth = 0, most = 0;
+        const uir_loop_access *widest = NULL;
+        stack[depth++] = s->values[0];
+        while (depth) {
+            const uir_loop_expression *e = &t->f->expressions.data[stack[--depth]];
+            for (uint32_t k = 0; e->kind == UIR_LOOP_CALL && k < e->argument_count && depth < 64; k++)
+                stack[depth++] = e->arguments[k];
+            if (e->kind != UIR_LOOP_LOAD) continue;
+            uint32_t variables = count_variables(t, b, &e->load);
+            if (!widest || variables > most) widest = &e->load, most = variables;
+        }
+        for (uint32_t d = widest ? t->f->tensors.data[widest->tensor].rank : 0; d > 0; d--) {
+            bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
+            for (uint32_t k = 0; k < b->iter_count; k++) {
+                if (!uir_tactic_mentions(t, widest->indices[d - 1], b->iters[k].symbol)) continue;
+                along = along || b->iters[k].reduce;
+                across = across || !b->iters[k].reduce;
+            }
+            if (along || across) return across;
+        }
+    }
+    return false;
+}
+
+/* The anchor's loops that are not reduced axes: those that some update block has as well. */
+static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *out_loops) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial = 0;
+    uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    const uir_loop_statement *a = uir_tactic_at(t, anchor);
+    for (uint32_t i = 0; i < count; i++) {
+        /* By the axis that its iteration variable runs along. */
+        uint32_t iter = uir_tactic_iter_of_loop(t, anchor, loops[i]);
+        bool reduced = false;
+        for (uint32_t k = 0; iter != UIR_LOOP_NONE && k < block_count && k < MOST_BLOCKS; k++) {
+            const uir_loop_statement *b = uir_tactic_at(t, blocks[k]);
+            for (uint32_t n = 0; n < b->iter_count; n++)
+                if (b->iters[n].reduce && b->iters[n].axis && b->iters[n].axis == a->iters[iter].axis) reduced = true;
+        }
+        if (!reduced) out_loops[spatial++] = loops[i];
+    }
+    return spatial;
+}
+
+static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
+    uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
+    uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
+    uir_dim elements = uir_tactic_number(t, UIR_TACTIC_LANES / 8);
+    if (reduces_columns(t) && count) { /* columns side by side */
+        uint32_t outer;
+        lane = spatial[count - 1];
+        if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, COLUMN)) {
+            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, COLUMN), &outer, &lane));
+            spatial[count - 1] = outer;
+        } else {
+            count--;
+        }
+    }
+    uint32_t order[MOST_LOOPS + 2], n = 0;
+    for (uint32_t i = 0; i < count; i++) order[n++] = spatial[i];
+    uint32_t rest = 0;
+    for (uint32_t i = 0; i < all; i++)
+        if (loops[i] != lane && !uir_tactic_is_in(spatial, count, loops[i])) order[n++] = loops[i], rest++;
+    if (lane != UIR_LOOP_NONE) order[n++] = lane;
+    if (n > 1 && memcmp(order, loops, n * sizeof *order)) UIR_TRY(uir_schedule_reorder(t->s, order, n));
+    if (rest) elements = product_of(t, order + count, rest);
+    if (lane != UIR_LOOP_NONE) elements = uir_tactic_number(t, UIR_TACTIC_TILE);
+    if (count && lane == UIR_LOOP_NONE && !t->stream) uir_tactic_find_sharing(t, spatial[count - 1]);
+    if (count) UIR_TRY(uir_tactic_bind_outer(t, spatial, count, elements, &loop));
+    if (loop != UIR_LOOP_NONE) UIR_TRY(uir_tactic_compute_producers(t, loop));
+    uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < block_count && i < MOST_BLOCKS; i++) {
+        uint32_t own[MOST_LOOPS], own_count = uir_tactic_own_loops(t, blocks[i], loop, own);
+        if (lane != UIR_LOOP_NONE && own_count > 1) { /* the column's loop last, what is reduced around it */
+            uint32_t turned[MOST_LOOPS], m = 0, column = UIR_LOOP_NONE;
+            bool done;
+            for (uint32_t k = 0; k < own_count; k++) {
+                if (!uir_schedule_is_reduce(t->s, own[k]) && column == UIR_LOOP_NONE && blocks[i] != anchor)
+                    column = own[k];
+                else
+                    turned[m++] = own[k];
+            }
+            if (column != UIR_LOOP_NONE) {
+                turned[m++] = column;
+                UIR_TRY(uir_tactic_asked(uir_schedule_reorder(t->s, turned, m), &done));
+                if (done) UIR_TRY(unroll_window(t, blocks[i], turned, m));
+            }
+        }
+        UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
+    }
+    if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop));
+    UIR_TRY(uir_tactic_bind_strays(t));
+    return uir_tactic_place_temps(t);
+}
+
+/* Is something reduced after an output is stored? Neither is computed for the other: no compute-at brings what both
+ * read under one loop. */
+static bool reduces_after_output(const uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    bool stored = false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
+        if (stored && s->kind == UIR_LOOP_STATEMENT_UPDATE) return true;
+        stored = stored || !uir_tactic_is_temp(t, s->targets[0].tensor);
+    }
+    return false;
+}
+
+/* The rows' loops of all nests become one, as far as they go together. */
+static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
+    for (uint32_t at = t->f->first; levels > 0 && at != UIR_LOOP_NONE; levels--) {
+        for (bool done = true; done;) {
+            uint32_t next = uir_tactic_at(t, at)->next;
+            done = false;
+            if (next != UIR_LOOP_NONE && uir_tactic_at(t, at)->kind == UIR_LOOP_STATEMENT_FOR &&
+                uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR)
+                UIR_TRY(uir_tactic_asked(uir_schedule_merge_loops(t->s, at, next), &done));
+        }
+        if (uir_tactic_at(t, at)->kind != UIR_LOOP_STATEMENT_FOR) break;
+        at = uir_tactic_at(t, at)->first_child;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* In every nest the rows come outermost, what is reduced inside them: as far as that is allowed. */
+static uir_status order_rows(uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t b = 0; b < count && b < MOST_BLOCKS; b++) {
+        uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, blocks[b], loops, MOST_LOOPS);
+        uint32_t order[2 * MOST_LOOPS], rows = spatial_loops(t, blocks[b], order), n = rows;
+        bool done;
+        for (uint32_t i = 0; i < all; i++)
+            if (!uir_tactic_is_in(order, rows, loops[i])) order[n++] = loops[i];
+        if (n > 1 && memcmp(order, loops, n * sizeof *order))
+            UIR_TRY(uir_tactic_asked(uir_schedule_reorder(t->s, order, n), &done));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_tactic_schedule_reduction(uir_tactic *t) {
+    UIR_TRY(uir_tactic_inline_all(t));
+    UIR_TRY(two_step(t));
+    uint32_t anchor = find_anchor(t), spatial[MOST_LOOPS];
+    if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
+    if (reduces_after_output(t) && !reduces_columns(t)) {
+        UIR_TRY(order_rows(t));
+        UIR_TRY(merge_rows(t, spatial_loops(t, anchor, spatial)));
+    }
+    return schedule_rows(t, anchor);
+}
