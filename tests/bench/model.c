@@ -10,7 +10,8 @@
  * - run SECONDS: runs for that long, at least once; ok and each run's milliseconds
  *
  * - limit KIND WORK SECONDS: as run, but what the machine can do at best (limits.h): `multiply` of WORK flops, `read`
- * or `copy` of WORK bytes; the way of doing so that is fastest in the middle
+ * or `copy` of WORK bytes; the way of doing so that is fastest in the middle. With more than one of THREADS they share
+ * the work, and the time is the wall's from before the first begins until the last is done
  *
  * Before the first, when the model is open: ok MILLISECONDS. "error TEXT" where something failed. With `cpu` the runs'
  * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
@@ -19,12 +20,14 @@
 #include "tools/run/query.h"
 #include <uir/uir.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { MOST_RUNS = 1 << 16, MOST_INPUTS = 256 };
+enum { MOST_RUNS = 1 << 16, MOST_INPUTS = 256, MOST_THREADS = 64, SHARE = 256 << 10 };
 
 static uir_context *context;
 static uir_model *model;
@@ -32,6 +35,7 @@ static uir_session *session;
 static uir_value *inputs[MOST_INPUTS];
 static double times[MOST_RUNS];
 static clockid_t run_clock = CLOCK_MONOTONIC;
+static uint32_t thread_count = 1;
 
 static double ms_of(clockid_t clock) {
     struct timespec t;
@@ -101,11 +105,53 @@ static void run_for(double seconds) {
     putchar('\n');
 }
 
-static double limit_ms(char kind, size_t way, double work, char *from, char *to) {
-    if (kind == 'm') return uir_cpu_limit_multiply_add(work) * 1e3;
-    return (kind == 'r' ? uir_cpu_limit_read(way, from, (size_t)work)
-                        : uir_cpu_limit_copy(way, to, from, (size_t)work)) *
-           1e3;
+/* What the threads of a limit share. They wait awake for the next go, so that no start is in a time. */
+typedef struct limit {
+    char kind;
+    size_t way;
+    double work; /* of all threads */
+    char *from, *to;
+    atomic_size_t next; /* byte that nobody has begun with */
+    atomic_uint go, done;
+    atomic_bool end;
+} limit;
+
+static double move_bytes(const limit *l, size_t at, size_t bytes) {
+    return l->kind == 'r' ? uir_cpu_limit_read(l->way, l->from + at, bytes)
+                          : uir_cpu_limit_copy(l->way, l->to + at, l->from + at, bytes);
+}
+
+/* All of the work, or what this thread can get of it before the others. */
+static double limit_part_ms(limit *l) {
+    if (l->kind == 'm') return uir_cpu_limit_multiply_add(l->work / thread_count) * 1e3;
+    size_t bytes = (size_t)l->work;
+    if (thread_count == 1) return move_bytes(l, 0, bytes) * 1e3;
+    for (size_t at; (at = atomic_fetch_add(&l->next, SHARE)) < bytes;)
+        move_bytes(l, at, bytes - at < SHARE ? bytes - at : SHARE);
+    return 0;
+}
+
+static void *serve_limit(void *user) {
+    limit *l = user;
+    for (unsigned seen = 0;;) {
+        while (atomic_load(&l->go) == seen)
+            if (atomic_load(&l->end)) return NULL;
+        seen++;
+        limit_part_ms(l);
+        atomic_fetch_add(&l->done, 1);
+    }
+}
+
+static double limit_ms(limit *l) {
+    if (thread_count == 1) return limit_part_ms(l);
+    double start = ms_of(CLOCK_MONOTONIC);
+    atomic_store(&l->done, 0);
+    atomic_store(&l->next, 0);
+    atomic_fetch_add(&l->go, 1);
+    limit_part_ms(l);
+    while (atomic_load(&l->done) + 1 < thread_count) {
+    }
+    return ms_of(CLOCK_MONOTONIC) - start;
 }
 
 static int compare_times(const void *a, const void *b) {
@@ -114,41 +160,49 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* All ways in turn; what is answered is the fastest way's median. */
+static double measure_ways(limit *l, double seconds) {
+    size_t ways = l->kind == 'm' ? 1 : l->kind == 'r' ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
+    double best = 0;
+    for (l->way = 0; l->way < ways; l->way++) {
+        double end = ms_of(CLOCK_MONOTONIC) + seconds * 1e3 / (double)ways;
+        size_t count = 0;
+        do times[count++] = limit_ms(l);
+        while (ms_of(CLOCK_MONOTONIC) < end && count < MOST_RUNS);
+        qsort(times, count, sizeof *times, compare_times);
+        if (!l->way || times[count / 2] < best) best = times[count / 2];
+    }
+    return best;
+}
+
 static void limit_for(const char *arguments) {
     char kind[16];
-    double work, seconds, best = 0;
+    double work, seconds;
     if (sscanf(arguments, "%15s %lf %lf", kind, &work, &seconds) != 3 || !strchr("mrc", kind[0]) || work < 64) {
         puts("error: limit multiply|read|copy WORK SECONDS");
         return;
     }
-    size_t ways = kind[0] == 'm' ? 1 : kind[0] == 'r' ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
-    size_t bytes = kind[0] == 'm' ? 64 : ((size_t)work + 4095) / 4096 * 4096;
-    char *from = aligned_alloc(4096, kind[0] == 'm' ? 4096 : bytes),
-         *to = aligned_alloc(4096, bytes < 4096 ? 4096 : bytes);
-    if (!from || !to) {
-        puts("error out of memory");
-        free(from);
-        free(to);
-        return;
+    size_t bytes = kind[0] == 'm' ? 4096 : ((size_t)work + 4095) / 4096 * 4096;
+    limit l = {.kind = kind[0], .work = work, .from = aligned_alloc(4096, bytes), .to = aligned_alloc(4096, bytes)};
+    pthread_t threads[MOST_THREADS];
+    uint32_t started = 1;
+    for (; l.from && l.to && started < thread_count; started++)
+        if (pthread_create(&threads[started], NULL, serve_limit, &l) != 0) break;
+    if (started == thread_count) {
+        memset(l.from, 1, bytes);
+        memset(l.to, 1, bytes);
+        printf("ok %.6f\n", measure_ways(&l, seconds));
+    } else {
+        puts("error out of memory or threads");
     }
-    memset(from, 1, bytes);
-    memset(to, 1, bytes);
-    for (size_t way = 0; way < ways; way++) {
-        double end = ms_of(CLOCK_MONOTONIC) + seconds * 1e3 / (double)ways;
-        size_t count = 0;
-        do times[count++] = limit_ms(kind[0], way, work, from, to);
-        while (ms_of(CLOCK_MONOTONIC) < end && count < MOST_RUNS);
-        qsort(times, count, sizeof *times, compare_times);
-        if (!way || times[count / 2] < best) best = times[count / 2];
-    }
-    printf("ok %.6f\n", best);
-    free(from);
-    free(to);
+    atomic_store(&l.end, true);
+    for (uint32_t i = 1; i < started; i++) pthread_join(threads[i], NULL);
+    free(l.from);
+    free(l.to);
 }
 
 static bool open_model(char **arguments) {
     uir_model_options options = {.struct_size = sizeof options, .wait = true, .cache = arguments[2]};
-    uir_session_options threads = {.struct_size = sizeof threads, .threads = (uint32_t)strtoul(arguments[3], NULL, 10)};
+    uir_session_options threads = {.struct_size = sizeof threads, .threads = thread_count};
     double start = ms_of(CLOCK_MONOTONIC);
     if (failed(uir_model_load_file(context, arguments[1], &options, &model))) return false;
     if (failed(uir_session_create(model, &threads, &session))) return false;
@@ -164,6 +218,11 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (cpu) run_clock = CLOCK_PROCESS_CPUTIME_ID;
+    thread_count = (uint32_t)strtoul(argv[3], NULL, 10);
+    if (thread_count < 1 || thread_count > MOST_THREADS) {
+        fprintf(stderr, "uir-bench-model: 1 to %d threads\n", MOST_THREADS);
+        return 2;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 5;
     bool open = open_model(argv);

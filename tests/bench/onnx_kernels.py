@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Times single operators from ONNX through all stages of the compile, one thread, beside the machine's limits and beside ONNX
-Runtime, all taking turns in one run; outputs are compared with ONNX Runtime's.
+"""Times single operators from ONNX through all stages of the compile, beside the machine's limits and beside ONNX Runtime, all
+taking turns in one run; outputs are compared with ONNX Runtime's.
 
-    onnx_kernels.py [NAME...] [--rounds 21] [--seconds 2] [--bin DIR]
+    onnx_kernels.py [NAME...] [--threads 1] [--rounds 21] [--seconds 2] [--bin DIR]
 
 The shapes are those of uir-bench-kernels, whose kernels are written by hand, and the targets are the same: what fusion, tactics
-and lowering make of a plain MatMul is to reach what a person reached. `limit` is a share of what the machine can do: multiply-adds,
-reading the weights, or copying input to output. `ratio` is ONNX Runtime's time by ours. Times are processor time. Exit 1 where an
-output differs.
+and lowering make of a plain MatMul is to reach what a person reached. Sums of long rows and a product of few rows and columns are
+beside them. `limit` is a share of what so many threads of the machine can do: multiply-adds, reading the operands, or copying
+input to output; of two, of what leaves more time. `ratio` is ONNX Runtime's time by ours. Times are processor time for
+`--threads 1`, else the wall's. Exit 1 where an output differs.
 """
 import argparse
 import os
@@ -72,17 +73,30 @@ def attention(heads, length, size):
     return make
 
 
-# name, what makes it, kind and work of the limit, the share of it that is wanted
+def reduction(operator, *shape, axis=None):
+    def make(g):
+        axes = {} if axis is None else {"axes": np.array([axis], np.int64)}
+        node = helper.make_node(operator, ["x", *axes], ["y"], keepdims=0)
+        left = [] if axis is None else [n for d, n in enumerate(shape) if d != axis]
+        return [node], {"x": values(g, *shape)}, axes, left
+    return make
+
+
+# name, what makes it, then the limits: kind and work of each, the share of it that is wanted (of several limits: of the one that
+# leaves the most time)
 CASES = [
-    ("product 1024x1024x1024", product(1024, 1024, 1024), "multiply", 2 * 1024 ** 3, 0.88),
-    ("product 1000x1003x999", product(1000, 1003, 999), "multiply", 2 * 1000 * 1003 * 999, 0.75),
-    ("product 17x768x768", product(17, 768, 768), "multiply", 2 * 17 * 768 * 768, 0.60),
-    ("product 1x4096x4096", product(1, 4096, 4096), "read", 4 * 4096 * 4096, 0.85),
-    ("3x3 convolution 64, 56x56", convolution(64, 56), "multiply", 2 * 64 * 64 * 9 * 56 * 56, 0.85),
-    ("softmax 4096x1024", softmax(4096, 1024), "copy", 4 * 4096 * 1024, 0.85),
-    ("layer norm 4096x1024", layer_norm(4096, 1024), "copy", 4 * 4096 * 1024, 0.85),
-    ("chain of eight, 16M", chain(16 << 20), "copy", 4 * (16 << 20), 0.85),
-    ("attention 12x512x64", attention(12, 512, 64), "multiply", 4 * 12 * 512 * 512 * 64, None),
+    ("product 1024x1024x1024", product(1024, 1024, 1024), ("multiply", 2 * 1024 ** 3, 0.88)),
+    ("product 1000x1003x999", product(1000, 1003, 999), ("multiply", 2 * 1000 * 1003 * 999, 0.75)),
+    ("product 17x768x768", product(17, 768, 768), ("multiply", 2 * 17 * 768 * 768, 0.60)),
+    ("product 1x4096x4096", product(1, 4096, 4096), ("read", 4 * 4096 * 4096, 0.85)),
+    ("3x3 convolution 64, 56x56", convolution(64, 56), ("multiply", 2 * 64 * 64 * 9 * 56 * 56, 0.85)),
+    ("softmax 4096x1024", softmax(4096, 1024), ("copy", 4 * 4096 * 1024, 0.85)),
+    ("layer norm 4096x1024", layer_norm(4096, 1024), ("copy", 4 * 4096 * 1024, 0.85)),
+    ("chain of eight, 16M", chain(16 << 20), ("copy", 4 * (16 << 20), 0.85)),
+    ("attention 12x512x64", attention(12, 512, 64), ("multiply", 4 * 12 * 512 * 512 * 64, None)),
+    ("sum of 16M", reduction("ReduceSum", 16 << 20), ("read", 4 * (16 << 20), 0.85)),
+    ("sum of rows 4x1M", reduction("ReduceSum", 4, 1 << 20, axis=1), ("read", 4 * (4 << 20), 0.85)),
+    ("product 16x65536x16", product(16, 16, 65536), ("multiply", 2 * 16 * 65536 * 16, 0.60), ("read", 8 << 20, 0.80)),
 ]
 
 
@@ -101,56 +115,71 @@ def write_case(make, folder):
     return path, data
 
 
-def measure(arguments, make, kind, work, scratch):
-    """Median milliseconds of ours, of the limit, of ONNX Runtime; why outputs differ, or None."""
+def measure(arguments, threads, make, limits, scratch):
+    """Median milliseconds of ours, of ONNX Runtime, of each limit; why outputs differ, or None; calls that are not native."""
     model, data = write_case(make, scratch)
     program = os.path.join(arguments.bin, "uir-bench-model")
     cache = os.path.join(scratch, "cache")
     bench.warm_cache(program, model, cache)
-    engines = []
+    engines, clock = [], ["cpu"] if arguments.threads == [1] else []
     try:
-        theirs = bench.Engine([sys.executable, "-B", bench.__file__, bench.PEER_OPTION, model, "1", "cpu"])
+        theirs = bench.Engine([sys.executable, "-B", bench.__file__, bench.PEER_OPTION, model, str(threads), *clock])
         engines.append(theirs)
         theirs.wait()
         theirs.ask("open")
         theirs.ask("data " + data)
-        ours = bench.Engine([program, model, cache, "1", "cpu"])
+        ours = bench.Engine([program, model, cache, str(threads), *clock])
         engines.append(ours)
         ours.wait()
         other = int(ours.ask("data " + data)[2])
         difference = bench.compare(ours, theirs, tempfile.mkdtemp(dir=scratch), tempfile.mkdtemp(dir=scratch),
                                    bench.DEFAULT_TOLERANCE)
-        times = {"ours": [], "limit": [], "theirs": []}
+        times = [[] for _ in range(2 + len(limits))]
         slice_s = arguments.seconds / arguments.rounds
         for _ in range(arguments.rounds):
-            times["ours"].append(statistics.median(map(float, ours.ask(f"run {slice_s}"))))
-            times["limit"].append(float(ours.ask(f"limit {kind} {work} {slice_s}")[0]))
-            times["theirs"].append(statistics.median(map(float, theirs.ask(f"run {slice_s}"))))
-        return [statistics.median(times[who]) for who in ("ours", "limit", "theirs")], difference, other
+            times[0].append(statistics.median(map(float, ours.ask(f"run {slice_s}"))))
+            for (kind, work, _), row in zip(limits, times[2:]):
+                row.append(float(ours.ask(f"limit {kind} {work} {slice_s}")[0]))
+            times[1].append(statistics.median(map(float, theirs.ask(f"run {slice_s}"))))
+        return [statistics.median(row) for row in times], difference, other
     finally:
         for engine in engines:
             engine.close()
 
 
+def measure_case(arguments, name, make, limits):
+    """A row for each number of threads; whether an output differed."""
+    wrong, first = False, None
+    for threads in arguments.threads:
+        with tempfile.TemporaryDirectory(prefix="uir-bench-") as scratch:
+            (ours, theirs, *best), difference, other = measure(arguments, threads, make, limits, scratch)
+        wrong = wrong or difference is not None
+        # Of several limits the one that leaves the most time.
+        limit, share = max(zip(best, (row[2] for row in limits)), key=lambda row: row[0] / (row[1] or 1))
+        reached = limit / ours
+        wanted = "" if share is None else f"target {share * 100:.0f}% {'met' if reached >= share else 'missed'}"
+        faster = "" if first is None else f"  {first / ours:.2f} times as fast as at {arguments.threads[0]}"
+        first = first or ours
+        print(f"{name:<26} {threads} {ours:8.3f} ms  limit {reached * 100:5.1f}%  ratio {theirs / ours:5.2f}  {wanted}{faster}",
+              flush=True)
+        if other or difference:
+            print(f"  {difference or f'{other} calls by VM, host or interpreter'}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="parts of the names of the cases to run (default: all)")
+    parser.add_argument("--threads", default="1", help="as in 1,2")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--seconds", type=float, default=2, help="for each of the three, in all rounds together")
+    parser.add_argument("--seconds", type=float, default=2, help="for each of those that are timed, in all rounds together")
     parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(bench.ROOT, "build", "release", "bin")))
     arguments = parser.parse_args()
+    arguments.threads = [int(word) for word in arguments.threads.split(",")]
     wrong = 0
-    for name, make, kind, work, target in CASES:
-        if arguments.names and not any(word in name for word in arguments.names):
-            continue
-        with tempfile.TemporaryDirectory(prefix="uir-bench-") as scratch:
-            (ours, limit, theirs), difference, other = measure(arguments, make, kind, work, scratch)
-        wrong += difference is not None
-        reached = limit / ours
-        wanted = "" if target is None else f"target {target * 100:.0f}% {'met' if reached >= target else 'missed'}"
-        print(f"{name:<26} {ours:8.3f} ms  limit {reached * 100:5.1f}%  ratio {theirs / ours:5.2f}  {wanted}", flush=True)
-        if other or difference:
-            print(f"  {difference or f'{other} calls by VM, host or interpreter'}")
+    for name, make, *limits in CASES:
+        if not arguments.names or any(word in name for word in arguments.names):
+            wrong += measure_case(arguments, name, make, limits)
     return 1 if wrong else 0
 
 
