@@ -212,7 +212,7 @@ static uir_status advance_kernel(uir_middle *middle, uir_middle_kernel *kernel, 
     switch (stage) {
     case UIR_MIDDLE_SCHEDULE:
         l->scheduled.allocator = middle->allocator;
-        return uir_lower_schedule(l->naive, middle->device, &l->steps, diagnostics, &l->scheduled);
+        return uir_lower_schedule(l->naive, middle->device, &l->choice, &l->steps, diagnostics, &l->scheduled);
     case UIR_MIDDLE_IGRAPH:
         l->igraphs.allocator = middle->allocator;
         for (uint32_t i = 0; i < l->scheduled.count; i++)

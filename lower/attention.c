@@ -471,13 +471,15 @@ static uir_status shape(attention *a, uir_arena *arena, uir_diagnostics *diagnos
     return place(a);
 }
 
-uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                  uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device,
+                                  uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                  uir_loop_list *out) {
     uir_arena arena;
     uir_loop_function *f;
     UIR_TRY(uir_loop_clone(function, &f));
     uir_arena_init(&arena, &function->allocator);
-    uir_contraction_plan plan = {.f = f, .device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}};
+    uir_contraction_plan plan = {
+        .f = f, .device = device, .steps = steps, .choice = choice, .products = 1, .sides = {{.axis = NONE}}};
     uir_contraction_plan other = plan;
     attention a = {.first = &plan, .second = &other, .f = f};
     uir_status status = shape(&a, &arena, diagnostics);

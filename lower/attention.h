@@ -16,7 +16,8 @@
 /* Are there two contractions and reductions between them? */
 bool uir_attention_matches(const uir_loop_function *function);
 /* As uir_contraction_schedule. */
-uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                  uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device,
+                                  uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                  uir_loop_list *out);
 
 #endif

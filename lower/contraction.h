@@ -24,10 +24,11 @@ bool uir_contraction_is_scheduled(const uir_loop_function *function);
  * operators they come from; how many there are that were not said to be. */
 uint32_t uir_contraction_classify(uir_loop_function *function);
 
-/* Appends the variants; `steps` (may be NULL) says in words what was done. UNSUPPORTED with a message where the
- * function is no single contraction with elementwise work around it. */
-uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                    uir_diagnostics *diagnostics, uir_loop_list *out);
+/* Appends the variants; `choice` as for uir_lower_schedule; `steps` (may be NULL) says in words what was done.
+ * UNSUPPORTED with a message where the function is no single contraction with elementwise work around it. */
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device,
+                                    uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                    uir_loop_list *out);
 
 /* What uir_lower_kernel asks about a function with a scheduled contraction: the order and layout of its pointers, and
  * the block's instruction. */

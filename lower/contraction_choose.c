@@ -303,67 +303,151 @@ static void narrow_tile(uir_contraction_plan *p, const uir_contraction_side *s, 
     uir_dims_set_symbol_facts(p->f->dims, symbol, facts);
 }
 
-uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
-    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {512, 256, 128, 64, 32};
-    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N],
-                         *k = &p->sides[UIR_CONTRACTION_K];
-    int64_t extent, few = p->device->mma_m ? p->device->mma_m : 1;
-    uir_contraction_room room = uir_contraction_plan_room(p);
-    uint32_t count = 0;
+/* ---- the table of tiles: the record's, or the tactic's ---- */
+static const uir_parameters *given_to(const uir_contraction_plan *p) {
+    static const uir_parameters none = {0};
+    return p->choice ? &p->choice->given : &none;
+}
+
+static uir_status misfit(const uir_contraction_plan *p, const char *format, ...) UIR_PRINTF(2, 3);
+static uir_status misfit(const uir_contraction_plan *p, const char *format, ...) {
+    char why[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    return uir_error(p->c.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: its record of parameters: %s",
+                     p->f->name, why);
+}
+
+/* A row of the tiling function and of the record. `tile->cost` 0: what the tactic thinks. */
+static uir_status add_candidate(uir_contraction_plan *p, const uir_parameter_tile *tile, uint32_t count,
+                                uir_icandidate row, uir_parameters *chosen) {
     uir_loop_function *f = p->f;
-    /* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
-    bool copies = p->copied[0] || p->copied[1];
-    if (copies) {
-        int64_t most = p->copied[1] ? 256 : 1024;
-        while (most > 64 && byte_count(p, (tile_choice){48, 64, most}) > room.near) most /= 2;
-        fixed_tile(p, k, most);
-    } else {
-        k->tile = k->extent;
+    uir_parameter_tile *kept = &chosen->tiles[chosen->tile_count];
+    *kept = *tile;
+    if (tile->cost) row.cost = uir_contraction_plan_number(p, tile->cost);
+    UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
+    if (tile->columns) row.tiles[0] = uir_contraction_plan_number(p, tile->columns);
+    row.tiles[count - 1] = uir_contraction_plan_number(p, tile->rows);
+    if (!row.cost.id || !row.units.id || !row.tiles[count - 1].id) return UIR_STATUS_OUT_OF_MEMORY;
+    (void)uir_contraction_plan_is_const(p, row.cost, &kept->cost);
+    chosen->tile_count++;
+    return uir_vector_push(&f->arena, &f->candidates, row);
+}
+
+enum { DEPTH = 1024, COPIED_DEPTH = 256, LEAST_DEPTH = 64, NARROW = 128, LEAST_ROWS = 24 };
+
+/* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
+static uir_status choose_depth(uir_contraction_plan *p, uir_contraction_room room, const uir_parameters *given,
+                               int64_t *out_depth) {
+    uir_contraction_side *k = &p->sides[UIR_CONTRACTION_K];
+    *out_depth = 0;
+    if (p->copied[0] || p->copied[1]) {
+        int64_t most = p->copied[1] ? COPIED_DEPTH : DEPTH;
+        while (most > LEAST_DEPTH && byte_count(p, (tile_choice){48, 64, most}) > room.near) most /= 2;
+        fixed_tile(p, k, given->depth ? given->depth : most);
+        (void)uir_contraction_plan_is_const(p, k->tile, out_depth);
+        return UIR_STATUS_OK;
     }
-    int64_t depth = 0;
-    (void)uir_contraction_plan_is_const(p, k->tile, &depth);
+    k->tile = k->extent;
+    return given->depth ? misfit(p, "nothing is copied along the depth") : UIR_STATUS_OK;
+}
+
+/* What tiles are among which to choose, before it is asked which of them fit. */
+static uint32_t list_tiles(const uir_contraction_plan *p, const uir_parameters *given, bool narrow,
+                           uir_parameter_tile *out) {
+    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {512, 256, 128, 64, 32};
+    static const int64_t all_rows[] = {6, 12, 24, 48, 96, 144, 192, 288, 384},
+                         all_columns[] = {32, 64, 128, 256, 384, 512, 1024};
+    uint32_t count = 0, row_count = given->every ? sizeof all_rows / sizeof *all_rows : sizeof rows / sizeof *rows,
+             column_count = given->every ? sizeof all_columns / sizeof *all_columns : sizeof columns / sizeof *columns;
+    for (; count < given->tile_count; count++) out[count] = given->tiles[count];
+    if (count) return count;
+    for (uint32_t i = 0; i < row_count; i++)
+        for (uint32_t j = 0; j < (narrow ? 1 : column_count); j++) {
+            int64_t m = given->every ? all_rows[i] : rows[i];
+            if (m > 96 && !p->copied[1] && !given->every) continue;
+            out[count++] = (uir_parameter_tile){m, narrow ? 0 : given->every ? all_columns[j] : columns[j], 0};
+        }
+    return count;
+}
+
+static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_tile *tile, bool narrow) {
+    if (narrow && tile->columns) return misfit(p, "its columns are not cut by sizes, a tile is rows alone");
+    if (!narrow && tile->columns % UIR_CONTRACTION_PANEL)
+        return misfit(p, "a tile's columns are a multiple of %d", UIR_CONTRACTION_PANEL);
+    if (!narrow && !tile->columns) return misfit(p, "a tile is rows by columns");
+    return UIR_STATUS_OK;
+}
+
+/* The rows' and columns' tiles: symbols that a table sets. `width`: of columns that are not cut, `lies`: that number in
+ * whole lines. */
+static uir_status choose_table(uir_contraction_plan *p, const uir_parameters *given, int64_t depth, int64_t width,
+                               int64_t lies, uir_parameters *chosen) {
+    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
+    uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
+    uir_contraction_room room = uir_contraction_plan_room(p);
+    bool narrow = lies > 0, told = given->tile_count || given->every;
+    uint32_t count = 0, tile_count = list_tiles(p, given, narrow, tiles);
+    int64_t most_rows = 1, most_columns = 1, most_bytes = 0;
+    for (uint32_t i = 0; i < tile_count; i++) {
+        UIR_TRY(check_tile(p, &tiles[i], narrow));
+        most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
+        most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
+    }
+    if (!narrow) UIR_TRY(add_tile(p, n, most_columns, UIR_CONTRACTION_PANEL, &count));
+    UIR_TRY(add_tile(p, m, most_rows, 1, &count));
+    m->guarded = true;
+    n->guarded |= !narrow;
+    /* The least of the tables: a few blocks of rows, one panel. */
+    int64_t limit = uir_contraction_room_for(
+        room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : UIR_CONTRACTION_PANEL, depth}));
+    int64_t allowed = told ? room.most : limit;
+    most_rows = most_columns = 1;
+    for (uint32_t i = 0; i < tile_count; i++) {
+        int64_t bytes = byte_count(p, (tile_choice){tiles[i].rows, narrow ? lies : tiles[i].columns, depth});
+        if (bytes > allowed && given->tile_count)
+            return misfit(p, "%lld x %lld takes %lld bytes on the chip, where there is room for %lld",
+                          (long long)tiles[i].rows, (long long)tiles[i].columns, (long long)bytes, (long long)allowed);
+        if (bytes > allowed) continue;
+        uir_icandidate row = {0};
+        count_work(p, (tile_choice){tiles[i].rows, narrow ? width : tiles[i].columns, depth}, &row);
+        UIR_TRY(add_candidate(p, &tiles[i], count, row, chosen));
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+        most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
+        most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
+    }
+    if (!chosen->tile_count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
+    narrow_tile(p, m, most_rows);
+    narrow_tile(p, n, most_columns);
+    return require_capacity(p, most_bytes > limit ? most_bytes : limit);
+}
+
+uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
+    const uir_parameters *given = given_to(p);
+    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
+    uir_contraction_room room = uir_contraction_plan_room(p);
+    uir_parameters chosen = {0};
+    int64_t extent, depth, width = 0, lies = 0, few = p->device->mma_m ? p->device->mma_m : 1;
     if (p->few) {
+        const uir_parameters none = {0};
+        UIR_TRY(choose_depth(p, room, &none, &depth));
         m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
         m->tile = m->guarded ? uir_contraction_plan_number(p, few) : m->extent;
         column_tile(p, n);
         return require_capacity(p, room.most);
     }
-    int64_t width = 0;
-    int64_t most_rows = 1, most_columns = 1;
-    bool narrow = uir_contraction_plan_is_const(p, n->extent, &width) && width <= 128;
-    int64_t lies = width; /* the columns' place, in whole lines */
-    if (narrow) {
+    UIR_TRY(choose_depth(p, room, given, &depth));
+    chosen.depth = p->copied[0] || p->copied[1] ? depth : 0;
+    if (uir_contraction_plan_is_const(p, n->extent, &width) && width <= NARROW) {
         column_tile(p, n);
+        lies = width; /* the columns' place, in whole lines */
         (void)uir_contraction_plan_is_const(p, n->tile, &lies);
-    } else {
-        UIR_TRY(add_tile(p, n, columns[0], UIR_CONTRACTION_PANEL, &count));
     }
-    UIR_TRY(add_tile(p, m, rows[4], 1, &count));
-    m->guarded = true;
-    n->guarded |= !narrow;
-    /* The least of the tables: a few blocks of rows, one panel. */
-    int64_t limit =
-        uir_contraction_room_for(room, byte_count(p, (tile_choice){24, narrow ? lies : UIR_CONTRACTION_PANEL, depth}));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++) {
-            tile_choice t = {rows[i], narrow ? width : columns[j], depth};
-            tile_choice place = {t.m, narrow ? lies : t.n, depth};
-            if ((narrow && j) || byte_count(p, place) > limit || (t.m > 96 && !p->copied[1])) continue;
-            uir_icandidate row = {0};
-            count_work(p, t, &row);
-            UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
-            if (!narrow) row.tiles[0] = uir_contraction_plan_number(p, t.n);
-            row.tiles[count - 1] = uir_contraction_plan_number(p, t.m);
-            most_rows = t.m > most_rows ? t.m : most_rows;
-            most_columns = t.n > most_columns ? t.n : most_columns;
-            if (!row.cost.id || !row.units.id) return UIR_STATUS_OUT_OF_MEMORY;
-            UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
-        }
-    }
-    if (!f->candidates.count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
-    narrow_tile(p, m, most_rows);
-    narrow_tile(p, n, most_columns);
-    return require_capacity(p, limit);
+    UIR_TRY(choose_table(p, given, depth, width, lies, &chosen));
+    if (p->choice) p->choice->chosen = chosen;
+    return UIR_STATUS_OK;
 }
 
 /* ---- two products in a row ---- */
@@ -385,13 +469,36 @@ static int64_t chain_bytes(uir_contraction_plan *first, uir_contraction_plan *se
            rows * 256;
 }
 
+static uint32_t list_row_tiles(const uir_parameters *given, uir_parameter_tile *out) {
+    static const int64_t rows[] = {96, 48, 24, 12, 6, 1}, more[] = {384, 192, 144};
+    uint32_t count = 0;
+    for (; count < given->tile_count; count++) out[count] = given->tiles[count];
+    if (count) return count;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) out[count++].rows = rows[i];
+    for (size_t i = 0; given->every && i < sizeof more / sizeof *more; i++) out[count++].rows = more[i];
+    for (uint32_t i = 0; i < count; i++) out[i].columns = out[i].cost = 0;
+    return count;
+}
+
+/* Units of work, and what one does for its rows, and for the keys and values that it fetches. */
+static void count_rows(uir_contraction_plan *p, int64_t rows, uir_icandidate *row) {
+    uir_dims *dims = p->f->dims;
+    const uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
+    row->units = uir_dim_ceildiv(dims, m->extent, uir_contraction_plan_number(p, rows));
+    for (uint32_t a = 0; a < p->c.axis_count; a++) {
+        uint32_t class = p->c.axes[a].class;
+        if (class == UIR_CONTRACTION_BATCH || (class == UIR_CONTRACTION_M && m->axis != a))
+            row->units = uir_dim_mul(dims, row->units, p->c.axes[a].extent);
+    }
+    row->cost = uir_contraction_plan_number(p, rows + 16);
+}
+
 uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second) {
-    static const int64_t rows[] = {96, 48, 24, 12, 6, 1};
     uir_contraction_side *m = &first->sides[UIR_CONTRACTION_M], *k = &first->sides[UIR_CONTRACTION_K];
     uir_contraction_side *n = &first->sides[UIR_CONTRACTION_N], *out = &second->sides[UIR_CONTRACTION_N];
-    uir_loop_function *f = first->f;
-    int64_t depth = 1, width = 1, keys = 1;
-    uir_contraction_room room = uir_contraction_plan_room(first);
+    const uir_parameters *given = given_to(first);
+    uir_parameters chosen = {0};
+    int64_t depth = 1, width = 1, keys = 1, most = 1;
     uint32_t count = 0;
     k->tile = k->extent;
     key_tile(first, n);
@@ -400,27 +507,32 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
         !uir_contraction_plan_is_const(first, out->tile, &width) ||
         !uir_contraction_plan_is_const(first, n->tile, &keys))
         return uir_contraction_refuse(&first->c, "heads of unknown or great size");
-    UIR_TRY(add_tile(first, m, rows[0], 1, &count));
+    if (given->depth) return misfit(first, "nothing is copied along the depth");
+    uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
+    uint32_t tile_count = list_row_tiles(given, tiles);
+    for (uint32_t i = 0; i < tile_count; i++) most = tiles[i].rows > most ? tiles[i].rows : most;
+    UIR_TRY(add_tile(first, m, most, 1, &count));
     m->guarded = true;
-    int64_t limit = uir_contraction_room_for(room, chain_bytes(first, second, 1, keys, depth, width));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (chain_bytes(first, second, rows[i], keys, depth, width) > limit) continue;
-        uir_icandidate row = {.units =
-                                  uir_dim_ceildiv(f->dims, m->extent, uir_contraction_plan_number(first, rows[i]))};
-        for (uint32_t a = 0; a < first->c.axis_count; a++) {
-            uint32_t class = first->c.axes[a].class;
-            if (class == UIR_CONTRACTION_BATCH || (class == UIR_CONTRACTION_M && m->axis != a))
-                row.units = uir_dim_mul(f->dims, row.units, first->c.axes[a].extent);
-        }
-        /* What a unit does for its rows, and for the keys and values that it fetches. */
-        row.cost = uir_contraction_plan_number(first, rows[i] + 16);
-        UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, count, sizeof *row.tiles));
-        row.tiles[0] = uir_contraction_plan_number(first, rows[i]);
-        if (!row.cost.id || !row.units.id) return UIR_STATUS_OUT_OF_MEMORY;
-        UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
+    uir_contraction_room room = uir_contraction_plan_room(first);
+    int64_t limit = given->tile_count || given->every
+                        ? room.most
+                        : uir_contraction_room_for(room, chain_bytes(first, second, 1, keys, depth, width));
+    most = 1;
+    for (uint32_t i = 0; i < tile_count; i++) {
+        int64_t rows = tiles[i].rows, bytes = chain_bytes(first, second, rows, keys, depth, width);
+        UIR_TRY(check_tile(first, &tiles[i], true));
+        if (bytes > limit && given->tile_count)
+            return misfit(first, "%lld rows take %lld bytes on the chip, where there is room for %lld", (long long)rows,
+                          (long long)bytes, (long long)limit);
+        if (bytes > limit) continue;
+        uir_icandidate row = {0};
+        count_rows(first, rows, &row);
+        UIR_TRY(add_candidate(first, &tiles[i], count, row, &chosen));
+        most = rows > most ? rows : most;
     }
-    if (!f->candidates.count) return uir_contraction_refuse(&first->c, "no tile fits the device's memory");
-    narrow_tile(first, m, rows[sizeof rows / sizeof rows[0] - f->candidates.count]);
+    if (!chosen.tile_count) return uir_contraction_refuse(&first->c, "no tile fits the device's memory");
+    narrow_tile(first, m, most);
+    if (first->choice) first->choice->chosen = chosen;
     second->sides[UIR_CONTRACTION_M].tile = m->tile;
     second->sides[UIR_CONTRACTION_M].split = m->split;
     second->sides[UIR_CONTRACTION_M].guarded = m->guarded;

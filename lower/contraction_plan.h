@@ -19,6 +19,7 @@ typedef struct uir_contraction_plan {
     uir_loop_function *f;
     const uir_device *device;
     uir_text *steps;
+    uir_parameter_choice *choice;   /* NULL: nothing is given, and nobody asks */
     uir_contraction_side sides[4];  /* by class; [BATCH] unused */
     uir_dim at[UIR_LOOP_MAX_ITERS]; /* per axis that is not tiled: its loop's variable */
     bool few;
@@ -88,8 +89,8 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
 enum { UIR_CONTRACTION_PANEL = 32, UIR_CONTRACTION_PAD = 16 };
 /* Panels of columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its columns, one
  * beside the other; all other dims outside. */
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access, uint32_t column,
-                                const uir_loop_statement *block);
+uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
+                                      uint32_t column, const uir_loop_statement *block);
 /* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
  * meet in the same places of a cache. */
 uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);

@@ -291,16 +291,22 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
     return uir_contraction_plans_place(all);
 }
 
-static uir_status build(const uir_loop_function *naive, const uir_device *device, bool few, uir_text *steps,
-                        uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_always) {
+static uir_status build(const uir_loop_function *naive, const uir_device *device, uir_parameter_choice *choice,
+                        bool few, uir_text *steps, uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out,
+                        bool *out_always) {
     uir_contraction_plans all = {.count = uir_contraction_count(naive)};
     uir_loop_function *f;
     bool never = false;
     UIR_TRY_ALLOCATE(all.plans, uir_arena_allocate_array(arena, all.count + 1, sizeof *all.plans));
     UIR_TRY(uir_loop_clone(naive, &f));
     for (uint32_t i = 0; i < all.count; i++)
-        all.plans[i] = (uir_contraction_plan){
-            .f = f, .device = device, .steps = steps, .few = few, .products = all.count, .sides = {{.axis = NONE}}};
+        all.plans[i] = (uir_contraction_plan){.f = f,
+                                              .device = device,
+                                              .steps = steps,
+                                              .choice = choice,
+                                              .few = few,
+                                              .products = all.count,
+                                              .sides = {{.axis = NONE}}};
     uir_status status = shape(&all, f, arena, diagnostics, out_always, &never);
     if (status == UIR_STATUS_OK && never) {
         uir_loop_function_destroy(f);
@@ -314,18 +320,20 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     return uir_loop_list_add(out, f);
 }
 
-uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                    uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device,
+                                    uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                    uir_loop_list *out) {
     uir_arena arena;
     bool always = false;
-    if (uir_attention_matches(function)) return uir_attention_schedule(function, device, steps, diagnostics, out);
+    if (uir_attention_matches(function))
+        return uir_attention_schedule(function, device, choice, steps, diagnostics, out);
     bool convolution;
     UIR_TRY(uir_convolution_schedule(function, device, steps, diagnostics, out, &convolution));
     if (convolution) return UIR_STATUS_OK;
     uir_arena_init(&arena, &function->allocator);
-    uir_status status = build(function, device, true, steps, &arena, diagnostics, out, &always);
+    uir_status status = build(function, device, choice, true, steps, &arena, diagnostics, out, &always);
     if (status == UIR_STATUS_OK && !always)
-        status = build(function, device, false, steps, &arena, diagnostics, out, &always);
+        status = build(function, device, choice, false, steps, &arena, diagnostics, out, &always);
     uir_arena_deinit(&arena);
     return status;
 }

@@ -34,7 +34,8 @@ void uir_lowered_deinit(uir_lowered *lowered) {
 }
 
 /* As a contraction that was not said to be one; UNSUPPORTED: it is none, or not of the tactic's form. */
-static uir_status schedule_classified(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+static uir_status schedule_classified(const uir_loop_function *function, const uir_device *device,
+                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                       uir_loop_list *out) {
     uir_loop_function *f;
     uir_diagnostics said;
@@ -43,8 +44,10 @@ static uir_status schedule_classified(const uir_loop_function *function, const u
     UIR_TRY(uir_loop_clone(function, &f));
     uir_diagnostics_init(&said, &function->allocator);
     uir_status status = uir_contraction_classify(f) && uir_contraction_matches(f)
-                            ? uir_contraction_schedule(f, device, steps, &said, out)
+                            ? uir_contraction_schedule(f, device, choice, steps, &said, out)
                             : UIR_STATUS_UNSUPPORTED;
+    if (status == UIR_STATUS_INVALID_ARGUMENT && said.first)
+        uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);
     uir_loop_function_destroy(f);
     if (status == UIR_STATUS_OK) return status;
@@ -56,9 +59,20 @@ static uir_status schedule_classified(const uir_loop_function *function, const u
     return status;
 }
 
-uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                              uir_diagnostics *diagnostics, uir_loop_list *out) {
-    if (uir_contraction_matches(function)) return uir_contraction_schedule(function, device, steps, diagnostics, out);
-    uir_status status = schedule_classified(function, device, steps, out);
+static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
+                           uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+    if (uir_contraction_matches(function))
+        return uir_contraction_schedule(function, device, choice, steps, diagnostics, out);
+    uir_status status = schedule_classified(function, device, choice, steps, diagnostics, out);
     return status == UIR_STATUS_UNSUPPORTED ? uir_nest_schedule(function, device, steps, diagnostics, out) : status;
+}
+
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
+                              uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+    if (choice) choice->chosen = (uir_parameters){0};
+    UIR_TRY(schedule(function, device, choice, steps, diagnostics, out));
+    if (choice && !choice->chosen.tile_count && (choice->given.depth || choice->given.tile_count))
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "@%s: its record of parameters: there is nothing to choose in this kernel", function->name);
+    return UIR_STATUS_OK;
 }

@@ -15,6 +15,7 @@
 #include "ir/graph.h"
 #include "ir/igraph.h"
 #include "ir/loop.h"
+#include "lower/parameters.h"
 
 typedef struct uir_loop_list {
     uir_loop_function **functions;
@@ -32,10 +33,11 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
                            uir_diagnostics *diagnostics, uir_loop_function **out_function);
 
 /* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
- * two steps, computes at and binds. Appends the variants, each a changed copy of the function; `steps` (may be NULL)
- * gets what was done, in words. */
-uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                              uir_diagnostics *diagnostics, uir_loop_list *out);
+ * two steps, computes at and binds. Appends the variants, each a changed copy of the function. `choice` (may be NULL):
+ * the record of parameters that is given and the one that is chosen. INVALID_ARGUMENT, with a message, when that which
+ * is given does not fit the function and the device. `steps` (may be NULL) gets what was done, in words. */
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
+                              uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out);
 
 /* The iGraph of one scheduled function, verified; appended. */
 uir_status uir_lower_kernel(const uir_loop_function *function, const uir_device *device, const uir_allocator *allocator,
@@ -47,6 +49,7 @@ typedef struct uir_lowered {
     uir_loop_list scheduled;
     uir_igraph_list igraphs;
     uir_text steps; /* one step a line */
+    uir_parameter_choice choice;
 } uir_lowered;
 void uir_lowered_deinit(uir_lowered *lowered);
 

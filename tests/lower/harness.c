@@ -38,6 +38,7 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     uir_diagnostics_init(&d, c->allocator);
     uir_lowered *l = &c->lowered;
     *l = (uir_lowered){.scheduled = {.allocator = *c->allocator}, .igraphs = {.allocator = *c->allocator}};
+    l->choice.given = c->given;
     uir_text_init(&l->steps, c->allocator);
     uir_text_init(&c->kernel_text, c->allocator);
     c->stage = LOWER_FINE;
@@ -47,7 +48,7 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     } else if (uir_loop_verify(l->naive, &d) != UIR_STATUS_OK) {
         note(c, LOWER_VERIFY_NAIVE, NULL, &d);
     } else {
-        if (uir_lower_schedule(l->naive, c->device, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
+        if (uir_lower_schedule(l->naive, c->device, &l->choice, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
             note(c, LOWER_SCHEDULE, NULL, &d);
         for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
             if (uir_loop_verify(l->scheduled.functions[i], &d) != UIR_STATUS_OK) {

@@ -32,6 +32,7 @@ typedef struct lower_check {
     bool show_all;            /* always */
     uint64_t most;            /* elements of an operand; 0: three million */
     uir_loop_function *steps; /* the naive function after steps of the caller's choice; runs beside it. NULL: none */
+    uir_parameters given;     /* the record of parameters */
     uir_lowered lowered;      /* of lower_prepare */
     uir_text kernel_text;
     const struct uir_cpu_module *native; /* NULL, or where the kernels are compiled, the first one by this number */

@@ -202,7 +202,7 @@ static bool check_function(const choice *of, const uir_device *device, const uir
     if (status == UIR_STATUS_OK && uir_contraction_is_scheduled(function)) {
         status = uir_lower_kernel(function, device, allocator, &d, &igraphs);
     } else {
-        if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, &d, &list);
+        if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, NULL, &d, &list);
         for (uint32_t i = 0; status == UIR_STATUS_OK && i < list.count; i++)
             status = uir_lower_kernel(list.functions[i], device, allocator, &d, &igraphs);
     }

@@ -44,15 +44,18 @@ static bool is_victim(const char *name, uir_middle_stage stage) {
     return current && current->stage == stage && strstr(name, current->victim);
 }
 
-uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                     uir_diagnostics *diagnostics, uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                     uir_diagnostics *diagnostics, uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                     uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                     uir_loop_list *out);
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                     uir_loop_list *out);
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                                     uir_loop_list *out) {
     if (is_victim(function->name, UIR_MIDDLE_SCHEDULE))
         return uir_error(diagnostics, current->status, NULL, "%s", words);
-    return __real_uir_lower_schedule(function, device, steps, diagnostics, out);
+    return __real_uir_lower_schedule(function, device, choice, steps, diagnostics, out);
 }
 
 uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,

@@ -1,0 +1,50 @@
+/* The text of a record of parameters. */
+#include "lower/parameters.h"
+
+static uir_status read_size(uir_tokenizer *tokens, int64_t most, const char *what, int64_t *out) {
+    uir_token at = tokens->current;
+    UIR_TRY(uir_tokenizer_expect_integer(tokens, out));
+    if (*out >= 1 && *out <= most) return UIR_STATUS_OK;
+    return uir_tokenizer_error_at(tokens, &at, "%s of a record is 1 to %lld", what, (long long)most);
+}
+
+static uir_status read_tile(uir_tokenizer *tokens, uir_parameters *p) {
+    uir_parameter_tile tile = {0};
+    if (p->tile_count == UIR_PARAMETERS_MAX_TILES)
+        return uir_tokenizer_error_at(tokens, &tokens->previous, "a record has at most %d tiles",
+                                      UIR_PARAMETERS_MAX_TILES);
+    UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "a tile's number of rows", &tile.rows));
+    if (uir_tokenizer_accept(tokens, "x"))
+        UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "a tile's number of columns", &tile.columns));
+    if (uir_tokenizer_accept(tokens, "cost")) UIR_TRY(read_size(tokens, INT64_MAX, "a cost", &tile.cost));
+    p->tiles[p->tile_count++] = tile;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out) {
+    *out = (uir_parameters){0};
+    UIR_TRY(uir_tokenizer_expect(tokens, "{"));
+    while (!uir_tokenizer_accept(tokens, "}")) {
+        if (!out->depth && uir_tokenizer_accept(tokens, "depth"))
+            UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "the depth", &out->depth));
+        else if (uir_tokenizer_accept(tokens, "tile"))
+            UIR_TRY(read_tile(tokens, out));
+        else
+            return uir_tokenizer_error(tokens,
+                                       out->depth ? "expected 'tile' or '}'" : "expected 'depth', 'tile' or '}'");
+    }
+    return UIR_STATUS_OK;
+}
+
+void uir_parameters_print(const uir_parameters *p, uir_text *text) {
+    uir_text_append_string(text, "{\n");
+    if (p->depth) uir_text_append_format(text, "  depth %lld\n", (long long)p->depth);
+    for (uint32_t i = 0; i < p->tile_count; i++) {
+        const uir_parameter_tile *tile = &p->tiles[i];
+        uir_text_append_format(text, "  tile %lld", (long long)tile->rows);
+        if (tile->columns) uir_text_append_format(text, " x %lld", (long long)tile->columns);
+        if (tile->cost) uir_text_append_format(text, " cost %lld", (long long)tile->cost);
+        uir_text_append_string(text, "\n");
+    }
+    uir_text_append_string(text, "}\n");
+}

@@ -1,0 +1,43 @@
+/* A kernel's record of parameters: what its tactic may decide in more than one way without the results changing by a
+ * bit. What changes the order of sums (a chunk of keys, a split of the summed axis) is none of them: it follows from
+ * sizes and the description.
+ *
+ * In: what is given; all that is 0 is left to the tactic. Out: what was chosen, with what a unit of work costs: given
+ * again, printed and read or not, it makes the same kernel. Text:
+ *
+ *   {
+ *     depth 256
+ *     tile 96 x 512 cost 31744
+ *     tile 48 x 256 cost 9999
+ *   }
+ *
+ * A tile is rows by columns; rows alone where columns are not cut by sizes. When sizes and threads are known, that tile
+ * is taken whose units take the least time. */
+#ifndef UIR_LOWER_PARAMETERS_H
+#define UIR_LOWER_PARAMETERS_H
+
+#include "base/text.h"
+
+enum { UIR_PARAMETERS_MAX_TILES = 64, UIR_PARAMETERS_MAX_SIZE = 1 << 16 };
+
+typedef struct uir_parameter_tile {
+    int64_t rows, columns; /* columns 0: not cut */
+    int64_t cost; /* of a unit of work, in any measure that the record's tiles share; 0: as the tactic thinks */
+} uir_parameter_tile;
+
+typedef struct uir_parameters {
+    int64_t depth; /* how much of the summed axis is copied to the chip at once; 0 in what was chosen: nothing is */
+    bool every;    /* of what is given: all tiles that are legal, not only those that promise most */
+    uint32_t tile_count;
+    uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
+} uir_parameters;
+
+typedef struct uir_parameter_choice {
+    uir_parameters given, chosen; /* no tiles are chosen: there is nothing to choose */
+} uir_parameter_choice;
+
+/* From the opening brace to the closing one. BAD_FILE, with a message, for what is no record. */
+uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out_parameters);
+void uir_parameters_print(const uir_parameters *parameters, uir_text *text);
+
+#endif
