@@ -696,6 +696,17 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
                                           .tensor_bytes = step.tensor_bytes,
                                           .dram_bytes = step.dram_bytes,
                                           .flops = step.flops};
+        uir_runtime_choice choice;
+        if (uir_runtime_get_choice(session->runtime, i, &choice)) {
+            out_node->variant = choice.variant + 1;
+            out_node->variant_count = choice.variant_count;
+            out_node->candidate = choice.candidate_count ? choice.candidate + 1 : 0;
+            out_node->candidate_count = choice.candidate_count;
+            out_node->tiles = choice.tiles;
+            out_node->tile_count = choice.tile_count;
+            out_node->units = (uint64_t)choice.units;
+            out_node->unit_cost = (uint64_t)choice.cost;
+        }
         if (!strcmp(step.by, "host"))
             out_node->why = step.note;
         else

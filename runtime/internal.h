@@ -136,6 +136,8 @@ typedef struct uir_rt_launch {
     const uir_driver *driver;
     const uir_plan_variant *variant;
     uint32_t variant_index; /* within the kernel */
+    uint32_t candidate;     /* within the variant, of the tiling function; NONE: it has none */
+    int64_t units, cost;    /* of that candidate: of work, and of one */
     bool invalid;           /* conditional, and it cannot be prepared for these dims */
     bool idle;              /* no result has elements: it is not prepared, and does nothing */
     size_t state_capacity;
@@ -237,6 +239,7 @@ struct uir_runtime {
     bool *input_set;
     uir_rt_step_statistics *steps;
     uir_runtime_statistics statistics;
+    uint32_t *wanted; /* per kernel: the candidate that whoever measures wants; NULL: nobody does */
     volatile bool cancel;
     bool ran;
 };

@@ -77,34 +77,40 @@ static bool conditions_hold(const uir_runtime *r, uint32_t first, uint32_t count
 
 /* A candidate whose expressions fail for these sizes is not valid for them. */
 static bool try_candidate(uir_runtime *r, const uir_plan_variant *v, const uir_plan_candidate *c, const int64_t *dims,
-                          int64_t *tiles, int64_t *out_cost) {
+                          int64_t *tiles, int64_t *out_cost, int64_t *out_units) {
     if (!bind_environment(r, v, dims, NULL) || !conditions_hold(r, c->first_condition, c->condition_count))
         return false;
     for (uint32_t t = 0; t < c->tiles.count; t++) {
         if (!evaluate(r, uir_plan_get_word(r->plan, c->tiles, t), &tiles[t])) return false;
     }
     if (!bind_environment(r, v, dims, tiles) || !conditions_hold(r, v->first_require, v->require_count)) return false;
-    int64_t cost = 0, units = 1;
-    if (c->cost != UIR_PLAN_NONE && !evaluate(r, c->cost, &cost)) return false;
-    if (c->units != UIR_PLAN_NONE && !evaluate(r, c->units, &units)) return false;
-    *out_cost = uir_shared_cost(cost, units, r->threads);
-    return true;
+    *out_cost = 0;
+    *out_units = 1;
+    return (c->cost == UIR_PLAN_NONE || evaluate(r, c->cost, out_cost)) &&
+           (c->units == UIR_PLAN_NONE || evaluate(r, c->units, out_units));
 }
 
-/* The dims are in l->symbols; the tiles follow them. Leaves the environment bound for the choice. */
-static bool choose_tiles(uir_runtime *r, uir_rt_launch *l, const uir_plan_variant *v, uint32_t dim_count) {
-    int64_t best = 0, cost, *tiles = l->symbols + dim_count;
+/* The dims are in l->symbols; the tiles follow them. `wanted`: the candidate to take where it is valid. Leaves the
+ * environment bound for the choice. */
+static bool choose_tiles(uir_runtime *r, uir_rt_launch *l, const uir_plan_variant *v, uint32_t dim_count,
+                         uint32_t wanted) {
+    int64_t best = 0, cost, units, *tiles = l->symbols + dim_count;
     uint32_t chosen = UIR_PLAN_NONE;
+    l->candidate = UIR_PLAN_NONE;
     if (v->candidate_count == 0 || r->plan->candidates[v->first_candidate].tiles.count == 0)
         return bind_environment(r, v, l->symbols, tiles) && conditions_hold(r, v->first_require, v->require_count);
     for (uint32_t i = 0; i < v->candidate_count; i++) {
         const uir_plan_candidate *c = &r->plan->candidates[v->first_candidate + i];
-        if (!try_candidate(r, v, c, l->symbols, tiles, &cost) || (chosen != UIR_PLAN_NONE && cost >= best)) continue;
+        if (!try_candidate(r, v, c, l->symbols, tiles, &cost, &units)) continue;
+        cost = i == wanted ? INT64_MIN : uir_shared_cost(cost, units, r->threads);
+        if (chosen != UIR_PLAN_NONE && cost >= best) continue;
         chosen = i;
         best = cost;
     }
     if (chosen == UIR_PLAN_NONE) return false;
-    return try_candidate(r, v, &r->plan->candidates[v->first_candidate + chosen], l->symbols, tiles, &cost);
+    l->candidate = chosen;
+    return try_candidate(r, v, &r->plan->candidates[v->first_candidate + chosen], l->symbols, tiles, &l->cost,
+                         &l->units);
 }
 
 static const uir_driver_kernel *find_kernel(const uir_runtime *r, uint32_t variant, const uir_driver **out_driver) {
@@ -204,6 +210,35 @@ static bool gives_elements(const uir_runtime *r, const uir_plan_step *s) {
     return false;
 }
 
+uir_status uir_runtime_want_candidate(uir_runtime *r, const char *kernel, uint32_t candidate) {
+    uint32_t count = r->plan->kernels_count, at = 0;
+    while (at < count && strcmp(uir_plan_get_text(r->plan, r->plan->kernels[at].name), kernel) != 0) at++;
+    if (at == count) return UIR_STATUS_NOT_FOUND;
+    if (!r->wanted) {
+        UIR_TRY_ALLOCATE(r->wanted, uir_arena_allocate_array(&r->arena, count, sizeof *r->wanted));
+        for (uint32_t i = 0; i < count; i++) r->wanted[i] = UIR_PLAN_NONE;
+    }
+    r->wanted[at] = candidate;
+    for (uint32_t i = 0; i < r->analysis->stages.count; i++) r->stages[i].valid = false;
+    return UIR_STATUS_OK;
+}
+
+bool uir_runtime_get_choice(const uir_runtime *r, uint32_t step, uir_runtime_choice *out) {
+    if (step >= r->plan->steps_count || r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH) return false;
+    const uir_rt_launch *l = launch_of(r, step);
+    if (!l->variant) return false;
+    *out = (uir_runtime_choice){.variant = l->variant_index, .variant_count = kernel_of(r, step)->variant_count};
+    if (l->candidate == UIR_PLAN_NONE) return true;
+    const uir_plan_candidate *c = &r->plan->candidates[l->variant->first_candidate + l->candidate];
+    out->candidate = l->candidate;
+    out->candidate_count = l->variant->candidate_count;
+    out->tiles = l->symbols + kernel_of(r, step)->dim_count;
+    out->tile_count = c->tiles.count;
+    out->units = l->units;
+    out->cost = l->cost;
+    return true;
+}
+
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     const uir_plan_kernel *k = kernel_of(r, step);
@@ -220,10 +255,11 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
     }
     const uir_plan_variant *chosen = NULL;
+    uint32_t wanted = r->wanted ? r->wanted[s->target] : UIR_PLAN_NONE;
     l->first_constant = 0;
     for (uint32_t i = 0; i < k->variant_count && !chosen; i++) {
         const uir_plan_variant *v = &r->plan->variants[k->first_variant + i];
-        if (choose_tiles(r, l, v, k->dim_count)) {
+        if (choose_tiles(r, l, v, k->dim_count, wanted)) {
             chosen = v;
             l->variant_index = i;
             break;

@@ -230,6 +230,20 @@ typedef struct uir_runtime_step {
 /* false past the end. */
 bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
 
+/* What the sizes of the last run made of a launch. */
+typedef struct uir_runtime_choice {
+    uint32_t variant, variant_count;     /* of the kernel; counted from 0 */
+    uint32_t candidate, candidate_count; /* of the variant's tiling function; 0 of 0: it has none */
+    const int64_t *tiles;                /* until the next run */
+    uint32_t tile_count;
+    int64_t units, cost; /* of work, that the threads share; of one, in the kernel's own measure */
+} uir_runtime_choice;
+/* false: the step is no launch, or did nothing. */
+bool uir_runtime_get_choice(const uir_runtime *runtime, uint32_t step, uir_runtime_choice *out_choice);
+/* From the next run on launches of the kernel of that name take this candidate of their variant, where it is valid for
+ * their sizes, whatever it costs; UINT32_MAX: the least cost again. NOT_FOUND, without a message: no such kernel. */
+uir_status uir_runtime_want_candidate(uir_runtime *runtime, const char *kernel, uint32_t candidate);
+
 /* One stretch of time that a thread gave to a step of the last run, by thread and in the order of their ends; false
  * past the end, and where the runtime does not trace. */
 typedef struct uir_runtime_slice {

@@ -134,6 +134,13 @@ typedef struct uir_node_statistics {
     uint64_t dram_bytes;   /* the same, or after uir_session_count_traffic what the launches' slices moved */
     uint64_t flops;        /* arithmetic operations of the launches; 0 until uir_session_count_traffic */
     uint64_t phases;       /* of a launch; 0 in the interpreter, as are the three before */
+    /* What was chosen for the sizes of the run, of what the kernel can do; 0 where nothing is to choose. */
+    uint32_t variant, variant_count;     /* the kernel's form, counted from 1 */
+    uint32_t candidate, candidate_count; /* the row of its table of tiles, counted from 1 */
+    const int64_t *tiles;                /* until the next run */
+    size_t tile_count;
+    uint64_t units, unit_cost; /* pieces of work that the threads share; what one is estimated to take, in a measure
+                                  of the kernel's own */
 } uir_node_statistics;
 /* NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_node_statistics(const uir_session *session, size_t index,

@@ -104,6 +104,56 @@ static void test_slice(void **state) {
     fixture_deinit(&f);
 }
 
+static uir_runtime_choice choice_of(const uir_runtime *r) {
+    uir_runtime_choice choice;
+    assert_true(uir_runtime_get_choice(r, 1, &choice));
+    return choice;
+}
+
+/* Which candidate runs is what the costs say, or who measures; the results are the same. */
+static void test_choice(void **state) {
+    (void)state;
+    fixture f;
+    uir_package *package;
+    uir_runtime *r;
+    float first[40], other[40];
+    uir_runtime_choice choice;
+    fixture_init(&f);
+    check_ok(&f, fixture_build(&f, module_text, kernels));
+    check_ok(&f, fixture_open(&f, &f.allocator, &package));
+    check_ok(&f, uir_runtime_create(package, &(uir_runtime_options){.threads = 2}, &f.allocator, &f.diagnostics, &r));
+    assert_false(uir_runtime_get_choice(r, 1, &choice)); /* nothing ran */
+    run_and_check(&f, r, 40, 77, first);
+    choice = choice_of(r);
+    assert_int_equal(choice.variant, 0);
+    assert_int_equal(choice.variant_count, 1);
+    assert_int_equal(choice.candidate, 1); /* the second one, of cost -N */
+    assert_int_equal(choice.candidate_count, 2);
+    assert_int_equal(choice.tile_count, 1);
+    assert_int_equal(choice.tiles[0], 256);
+    assert_int_equal(choice.cost, -40 * 77);
+    assert_int_equal(choice.units, 1);
+    check_ok(&f, uir_runtime_want_candidate(r, "twice", 0));
+    run_and_check(&f, r, 40, 77, other);
+    choice = choice_of(r);
+    assert_int_equal(choice.candidate, 0);
+    assert_int_equal(choice.tiles[0], 64);
+    assert_int_equal(choice.cost, 0);
+    assert_memory_equal(first, other, sizeof first);
+    check_ok(&f, uir_runtime_want_candidate(r, "twice", 1)); /* not valid for fewer than 1024 */
+    run_and_check(&f, r, 10, 7, NULL);
+    assert_int_equal(choice_of(r).candidate, 0);
+    check_ok(&f, uir_runtime_want_candidate(r, "twice", UINT32_MAX));
+    run_and_check(&f, r, 40, 77, NULL);
+    assert_int_equal(choice_of(r).candidate, 1);
+    assert_int_equal(uir_runtime_want_candidate(r, "thrice", 0), UIR_STATUS_NOT_FOUND);
+    assert_false(uir_runtime_get_choice(r, 0, &choice)); /* no launch */
+    assert_false(uir_runtime_get_choice(r, 1000, &choice));
+    uir_runtime_destroy(r);
+    uir_package_close(package);
+    fixture_deinit(&f);
+}
+
 static void test_threads(void **state) {
     (void)state;
     fixture f;
@@ -206,7 +256,7 @@ static void test_constants_shared(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slice),         cmocka_unit_test(test_threads),          cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_constants_shared),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_constants_shared), cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

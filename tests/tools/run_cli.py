@@ -786,6 +786,30 @@ def test_explain():
             expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
 
+def test_explain_choice():
+    """Which tiles of how many the sizes chose, in words and in JSON; nothing of kernels that have no choice."""
+    with Case() as c:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"), helper.make_node("Exp", ["x"], ["e"], name="power")]
+        model = save(make_model(nodes, [value("x", ["n", 64])], [value("p", None), value("e", None)],
+                                [numpy_helper.from_array(np.ones((64, 300), np.float32), "w")]), c.path("m.onnx"))
+        for n, variant in ((1, 1), (700, 2)):
+            command = [RUN, model, "--device", "vm:avx2", "--dim", f"n={n}"]
+            done = run(*command, "--json")
+            by = {node["name"]: node for node in json.loads(done.out)["nodes"]}
+            choice = by["product"]["choice"]
+            expect(choice["variant"] == variant and choice["variants"] == 2 and by["power"]["choice"] == {"variant": 1, "variants": 1},
+                   f"the variant for {n}", done)
+            shown = " ".join(run(*command, "--explain").out.split())
+            expect(f"variant {variant} of 2" in shown and "variant 1 of 1" not in shown, f"what --explain says: {shown}")
+            expect(("tiles" in choice) == ("tiles" in shown) == (variant == 2), f"tiles: {shown}")
+            if variant == 2:
+                columns, rows = choice["tiles"]
+                expect(1 <= choice["row"] <= choice["rows"] and choice["units"] == -(-n // rows) * -(-300 // columns),
+                       f"the choice is {choice}")
+                expect(f"tiles {columns} x {rows} (row {choice['row']} of {choice['rows']}): {choice['units']} units of work, "
+                       f"each estimated at {choice['unit_cost']}" in shown, shown)
+
+
 def explained(done):
     """What --explain says: per node its columns and the reason below them, joined."""
     nodes = []

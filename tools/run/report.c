@@ -215,7 +215,25 @@ const char *report_why(const uir_node_statistics *node, char *buffer, size_t cap
     return buffer;
 }
 
-/* In columns where there is room, the reason below it. */
+/* What was chosen for the kernel, of how much, and what it is estimated to take. */
+static void explain_choice(const uir_node_statistics *node, int width) {
+    char text[400];
+    size_t at = (size_t)snprintf(text, sizeof text, "variant %u of %u", node->variant, node->variant_count);
+    if (!node->candidate) {
+        if (node->variant_count < 2) return;
+    } else {
+        at += (size_t)snprintf(text + at, sizeof text - at, ", tiles ");
+        for (size_t i = 0; i < node->tile_count && at + 60 < sizeof text; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld", i ? " x " : "", (long long)node->tiles[i]);
+        snprintf(text + at, sizeof text - at, " (row %u of %u): %llu units of work, each estimated at %llu",
+                 node->candidate, node->candidate_count, (unsigned long long)node->units,
+                 (unsigned long long)node->unit_cost);
+    }
+    fputs("      ", stdout);
+    print_wrapped(stdout, text, 6, 6, width);
+}
+
+/* In columns where there is room, the choice and the reason below it. */
 static void explain_node(const uir_node_statistics *node, int width) {
     char name[60], kernel[60], head[320], why[1300];
     int used = snprintf(head, sizeof head, "%-28.60s %-20s %-18s by %s", printable(node->name, name, sizeof name),
@@ -226,6 +244,7 @@ static void explain_node(const uir_node_statistics *node, int width) {
         print_wrapped(stdout, head, 2, 4, width);
     else
         puts(head);
+    explain_choice(node, width);
     if (!*report_why(node, why, sizeof why)) return;
     fputs("      ", stdout);
     print_wrapped(stdout, why, 6, 6, width);

@@ -100,6 +100,21 @@ static void add_outputs(cJSON *root, uir_model *model, uir_session *session, con
     }
 }
 
+static void add_choice(cJSON *n, const uir_node_statistics *node) {
+    if (!node->variant) return;
+    cJSON *choice = cJSON_AddObjectToObject(n, "choice");
+    cJSON_AddNumberToObject(choice, "variant", node->variant);
+    cJSON_AddNumberToObject(choice, "variants", node->variant_count);
+    if (!node->candidate) return;
+    cJSON *tiles = cJSON_AddArrayToObject(choice, "tiles");
+    for (size_t i = 0; i < node->tile_count; i++)
+        cJSON_AddItemToArray(tiles, cJSON_CreateNumber((double)node->tiles[i]));
+    cJSON_AddNumberToObject(choice, "row", node->candidate);
+    cJSON_AddNumberToObject(choice, "rows", node->candidate_count);
+    cJSON_AddNumberToObject(choice, "units", (double)node->units);
+    cJSON_AddNumberToObject(choice, "unit_cost", (double)node->unit_cost);
+}
+
 static void add_nodes(cJSON *root, uir_session *session, const case_result *result) {
     cJSON *nodes = cJSON_AddArrayToObject(root, "nodes");
     uir_node_statistics node;
@@ -115,6 +130,7 @@ static void add_nodes(cJSON *root, uir_session *session, const case_result *resu
         cJSON_AddNumberToObject(n, "calls", (double)node.calls);
         cJSON_AddNumberToObject(n, "dram_bytes", (double)node.dram_bytes);
         cJSON_AddNumberToObject(n, "flops", (double)node.flops);
+        add_choice(n, &node);
         cJSON_AddItemToArray(nodes, n);
     }
 }
