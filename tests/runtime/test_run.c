@@ -147,7 +147,6 @@ static void test_choice(void **state) {
     run_and_check(&f, r, 40, 77, NULL);
     assert_int_equal(choice_of(r).candidate, 1);
     assert_int_equal(uir_runtime_want_candidate(r, "thrice", 0), UIR_STATUS_NOT_FOUND);
-    assert_false(uir_runtime_get_choice(r, 0, &choice)); /* no launch */
     assert_false(uir_runtime_get_choice(r, 1000, &choice));
     uir_runtime_destroy(r);
     uir_package_close(package);
