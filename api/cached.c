@@ -6,8 +6,8 @@
  * the native code that belongs to the package. What is missing or does not hold any more costs time, never the truth.
  */
 #include "api/compiled.h"
-#include "api/device.h"
-#include "api/identity.h"
+#include "backends/devices/devices.h"
+#include "compile/identity.h"
 #include "decompose/decompose.h"
 
 #include <string.h>
@@ -55,34 +55,6 @@ static void append_key(uir_text *text, uir_cache_key key) {
     uir_text_append_format(text, "%s\n", digits);
 }
 
-/* ---- what decides a package besides its model ---- */
-
-static void describe_keep(const uir_onnx_keep *keep, uir_text *text) {
-    if (keep->all) uir_text_append_string(text, "keep all\n");
-    for (size_t i = 0; i < keep->count; i++) {
-        size_t length = strlen(keep->names[i]);
-        uir_text_append_format(text, "keep %zu ", length);
-        uir_text_append(text, keep->names[i], length);
-        uir_text_append_string(text, "\n");
-    }
-}
-
-static uir_status describe_config(uir_model_cached *cached) {
-    const char *variant;
-    const uir_device_row *row = uir_device_find(cached->device, &variant);
-    uir_cpu_device cpu;
-    if (!row) return UIR_STATUS_NOT_FOUND;
-    UIR_TRY(uir_cpu_describe(variant, NULL, &cpu)); /* the model's own loading says it */
-    uir_text_append_format(&cached->config, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name,
-                           uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
-    for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
-        uir_text_append_format(&cached->config, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
-    uir_text_append_string(&cached->config, cached->no_fusion ? "\nno fusion\n" : "\n");
-    describe_keep(&cached->keep, &cached->config);
-    UIR_TRY(uir_identity_build(&cached->config));
-    return uir_text_status(&cached->config);
-}
-
 /* ---- a model that is its package ---- */
 
 /* The graph, read for those who want to interpret it after all. */
@@ -90,7 +62,6 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     uir_model_source *from = uir_model_get_source(model);
     uir_model_cached *cached = &from->code->cached;
     uir_identity identity;
-    uir_compiled compiled;
     uir_text now;
     uir_text_init(&now, &model->allocator);
     uir_status status = uir_identity_init(&identity, &model->allocator, cached->path, cached->external_data);
@@ -105,21 +76,25 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     if (!same)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
-    uir_onnx_source source = {.path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
-    UIR_TRY(
-        uir_compile_compile(&source, &model->allocator, &call->diagnostics, &model->arena, NULL, &compiled));
-    from->module = compiled.primitives;
-    from->module->diagnostics = NULL;
-    model->node_count = from->module->nodes.count;
-    compiled.primitives = NULL;
-    uir_compiled_deinit(&compiled);
+    const uir_onnx_source source = {
+        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
+    const uir_compile_call read = {.diagnostics = &call->diagnostics};
+    uir_compile_init(&from->compile, &source, NULL, &model->allocator, &model->arena);
+    status = uir_compile_run(&from->compile, UIR_STAGE_CLEANED, &read);
+    if (status != UIR_STATUS_OK) {
+        uir_compile_deinit(&from->compile);
+        return status;
+    }
+    uir_compile_drop_onnx(&from->compile);
+    from->compile.primitives->diagnostics = NULL;
+    model->node_count = from->compile.primitives->nodes.count;
     return UIR_STATUS_OK;
 }
 
 static uir_status prepare_interpreter(uir_call *call, uir_model *model) {
     uir_model_source *from = uir_model_get_source(model);
     pthread_mutex_lock(&from->code->mutex);
-    uir_status status = from->module ? UIR_STATUS_OK : read_graph(call, model);
+    uir_status status = from->compile.primitives ? UIR_STATUS_OK : read_graph(call, model);
     pthread_mutex_unlock(&from->code->mutex);
     return status;
 }
@@ -164,11 +139,11 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     uir_cache_key key;
     uir_status status = UIR_STATUS_OK;
     if (!row->native || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
-    uir_device_find(code->cached.device, &variant);
+    uir_device_find(uir_model_get_source(model)->compile.options.device, &variant);
     UIR_TRY(uir_cpu_describe(variant, &call->diagnostics, &cpu));
     uir_text_init(&link, &model->allocator);
     append_key(&link, code->cached.key);
-    key = make_key(&code->cached, "native", &link, NULL, &status);
+    key = make_key(&code->cached, uir_stage_get(UIR_STAGE_NATIVE)->name, &link, NULL, &status);
     uir_text_deinit(&link);
     UIR_TRY(status);
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
@@ -187,12 +162,12 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
 
 static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    const uir_device_row *row = uir_device_find(code->cached.device, NULL);
+    const uir_device_row *row = uir_device_find(uir_model_get_source(model)->compile.options.device, NULL);
     uir_package_options options = {
         .drivers = row->drivers, .driver_count = row->driver_count, .trusted = true, .checked = true};
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
-    UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator,
-                             NULL, &model->package));
+    UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator, NULL,
+                             &model->package));
     UIR_TRY(attach_native(call, model, row));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(take_facts(model));
@@ -248,7 +223,8 @@ static uir_status find_by_content(uir_call *call, uir_model *model, uir_identity
     }
     UIR_TRY(uir_text_status(files));
     if (!holds) return UIR_STATUS_NOT_FOUND;
-    code->cached.key = make_key(&code->cached, "package", &code->cached.content, files, &status);
+    code->cached.key =
+        make_key(&code->cached, uir_stage_get(UIR_STAGE_PACKAGE)->name, &code->cached.content, files, &status);
     code->cached.known = status == UIR_STATUS_OK;
     return status;
 }
@@ -276,7 +252,7 @@ static void note_stamps(uir_model *model, uir_identity *identity, const uir_text
 
 static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identity, uir_text *files) {
     uir_model_cached *cached = &uir_model_get_source(model)->code->cached;
-    UIR_TRY(describe_config(cached));
+    UIR_TRY(uir_stage_get(UIR_STAGE_PACKAGE)->key(&uir_model_get_source(model)->compile, &cached->config));
     uir_status status = uir_identity_stamp(identity, NULL, &cached->stamp);
     if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
     if (find_by_stamps(call, model, identity) == UIR_STATUS_OK && open_package(call, model) == UIR_STATUS_OK)
@@ -296,7 +272,6 @@ static uir_status copy_keep(uir_model *model, const uir_model_options *options, 
     for (size_t i = 0; i < options->keep_count; i++)
         UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, options->keep[i], strlen(options->keep[i])));
     cached->keep = (uir_onnx_keep){options->keep_all, names, options->keep_count};
-    cached->no_fusion = options->no_fusion;
     cached->no_map = options->no_map;
     return UIR_STATUS_OK;
 }
@@ -309,16 +284,12 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     bool looks_inside = options->debug->dump || options->debug->round_trip || uir_model_wants_source(options);
     if (!code->cache || looks_inside) return UIR_STATUS_NOT_FOUND;
     UIR_TRY_ALLOCATE(code->cached.path, uir_arena_copy_string(&model->arena, path, strlen(path)));
-    if (options->device)
-        UIR_TRY_ALLOCATE(code->cached.device,
-                         uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
     if (options->external_data)
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
     if (options) UIR_TRY(copy_keep(model, options, &code->cached));
     uir_text_init(&files, &model->allocator);
-    uir_status status =
-        uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
+    uir_status status = uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
     identity.cancel = options->cancel;
     if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
@@ -343,7 +314,7 @@ static uir_status describe_files(uir_model *model, uir_identity *identity, uir_t
     const uir_model_cached *cached = &from->code->cached;
     uir_onnx_file file;
     uir_text now;
-    for (uint32_t i = 0; uir_onnx_get_file(from->module, i, &file); i++) {
+    for (uint32_t i = 0; uir_onnx_get_file(from->compile.primitives, i, &file); i++) {
         UIR_TRY(uir_identity_content_of(identity, file.name, file.data, file.size, files));
         UIR_TRY(uir_identity_note_read(identity, file.name, file.device, file.inode));
     }
@@ -362,13 +333,13 @@ uir_status uir_model_cached_identify(uir_model *model) {
     uir_text files;
     bool again = false;
     uir_text_init(&files, &model->allocator);
-    uir_status status =
-        uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
+    uir_status status = uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     identity.began_s = code->cached.began_s; /* what changed since then has changed too lately */
     identity.cancel = uir_model_get_source(model)->cancel;
     if (status == UIR_STATUS_OK) status = describe_files(model, &identity, &files, &again);
     if (status == UIR_STATUS_OK && again) {
-        code->cached.key = make_key(&code->cached, "package", &code->cached.content, &files, &status);
+        code->cached.key =
+            make_key(&code->cached, uir_stage_get(UIR_STAGE_PACKAGE)->name, &code->cached.content, &files, &status);
         code->cached.known = status == UIR_STATUS_OK;
     }
     if (code->cached.known && files.length) store_record(code, "files", &code->cached.content, &files, &code->said);
@@ -395,13 +366,16 @@ static bool entry_equals(void *user, uint64_t offset, const void *data, size_t s
     return uir_cache_writer_equals(((const entry_target *)user)->writer, offset, data, size);
 }
 
-uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents, uir_progress progress,
+uir_status uir_model_cached_store(uir_model *model, const uir_compile_contents *contents, uir_progress progress,
                                   uir_diagnostics *diagnostics) {
     uir_model_code *code = uir_model_get_source(model)->code;
     entry_target t = {.progress = progress};
     UIR_TRY(uir_cache_writer_create(code->cache, code->cached.key, diagnostics, &t.writer));
-    uir_package_sink sink = {append_to_entry, patch_entry, entry_equals, &t};
-    uir_status status = uir_packaging_write_contents(code->packaging, contents, diagnostics, &sink);
+    const uir_package_sink sink = {append_to_entry, patch_entry, entry_equals, &t};
+    uir_compile_contents whole = *contents;
+    whole.sink = &sink;
+    const uir_compile_call write = {.diagnostics = diagnostics, .contents = &whole};
+    uir_status status = uir_compile_run(&uir_model_get_source(model)->compile, UIR_STAGE_PACKAGE, &write);
     if (status == UIR_STATUS_OK) return uir_cache_writer_finish(t.writer, &code->cached.package);
     uir_cache_writer_abandon(t.writer);
     return status;
@@ -415,7 +389,8 @@ void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnosti
     uir_text_init(&to, &model->allocator);
     append_key(&from, code->cached.key);
     append_key(&to, native);
-    if (uir_text_status(&from) == UIR_STATUS_OK) store_record(code, "native", &from, &to, diagnostics);
+    if (uir_text_status(&from) == UIR_STATUS_OK)
+        store_record(code, uir_stage_get(UIR_STAGE_NATIVE)->name, &from, &to, diagnostics);
     uir_text_deinit(&from);
     uir_text_deinit(&to);
 }

@@ -31,7 +31,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     UIR_TRY_ALLOCATE(datums, uir_allocate_zeroed(allocator, size));
     for (size_t i = 0; i < input_count; i++) datums[i] = inputs[i]->datum;
     uir_status status =
-        uir_compile_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
+        uir_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
     uir_release(allocator, datums, size);
     bool done = status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT;
     return done && uir_operation_finish(operation) == UIR_STATUS_CANCELLED ? UIR_STATUS_CANCELLED : status;

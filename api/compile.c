@@ -1,14 +1,13 @@
 /* Models on a device: the package that its sessions open, and the compiler at work beside them. */
 #include "api/compile_kept.h"
-#include "api/identity.h"
 
 #include <string.h>
 #include <time.h>
 
 const char *uir_device_name(size_t index) {
     size_t count = 0;
-    while (uir_packaging_device(count)) count++;
-    return index < count ? uir_packaging_device(index) : index == count ? "interpreter" : NULL;
+    while (uir_device_get(count)) count++;
+    return index < count ? uir_device_get(index)->name : index == count ? UIR_INTERPRETER_NAME : NULL;
 }
 
 uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes) {
@@ -42,32 +41,41 @@ static bool note_progress(void *user, uint32_t done, uint32_t total) {
     return false;
 }
 
-static uir_status attach(uir_package *package, uir_model_code *code, const void *object, size_t size) {
-    return uir_package_attach_native(package, uir_packaging_isa(code->packaging), object, size, NULL, &code->said);
+static uir_status attach(uir_model *model, const void *object, size_t size) {
+    const uir_model_source *source = uir_model_get_source(model);
+    return uir_package_attach_native(model->package, uir_compile_get_isa(&source->compile), object, size, NULL,
+                                     &source->code->said);
 }
 
 /* By the kernels and the build that emits them: another may make something else of the same iGraphs. */
-static uir_status make_key(const uir_model_code *code, const uir_allocator *allocator, uir_cache_key *out_key) {
+static uir_status make_key(const uir_model *model, uir_cache_key *out_key) {
     uir_text text;
-    uir_text_init(&text, allocator);
-    uir_status status = uir_identity_build(&text);
-    if (status == UIR_STATUS_OK) status = uir_packaging_describe(code->packaging, &text);
+    uir_text_init(&text, &model->allocator);
+    uir_status status = uir_stage_get(UIR_STAGE_NATIVE)->key(&uir_model_get_source(model)->compile, &text);
     if (status == UIR_STATUS_OK) *out_key = uir_cache_make_key(text.data, text.length);
     uir_text_deinit(&text);
     return status;
 }
 
+/* `folder` of sources, or NULL. */
+static uir_status build_native(uir_model *model, const uir_cpu_build_options *options, const char *folder,
+                               uir_cpu_object *out_object) {
+    uir_model_source *source = uir_model_get_source(model);
+    const uir_compile_build build = {.options = options, .folder = folder, .object = out_object};
+    const uir_compile_call call = {.diagnostics = &source->code->said, .build = &build};
+    return uir_compile_run(&source->compile, UIR_STAGE_NATIVE, &call);
+}
+
 /* Compiled now, written to a folder or read from one; what may be edited is in no cache. */
 static uir_status get_from_source(uir_model *model, uir_cpu_build_options *options, bool *out_compiled) {
-    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_model_code *code = uir_model_get_source(model)->code;
     uir_cpu_object object;
     options->source_folder = code->dump_source;
     options->overwrite = code->overwrite_source;
     options->warnings = code->source != NULL; /* a person wrote it */
-    UIR_TRY(code->source ? uir_packaging_compile_folder(code->packaging, options, code->source, &code->said, &object)
-                         : uir_packaging_compile(code->packaging, options, &code->said, &object));
+    UIR_TRY(build_native(model, options, code->source, &object));
     *out_compiled = true;
-    uir_status status = attach(model->package, code, object.bytes, object.size);
+    uir_status status = attach(model, object.bytes, object.size);
     uir_cpu_object_deinit(&object);
     return status;
 }
@@ -81,9 +89,9 @@ static uir_status compile_cached(uir_model *model, uir_cpu_build_options *option
     uir_kept_files files;
     bool keeps = cache && uir_kept_files_init(&files, cache, allocator, &code->said) == UIR_STATUS_OK;
     if (keeps) options->keeper = &files.keeper;
-    uir_status status = uir_packaging_compile(code->packaging, options, &code->said, &object);
+    uir_status status = build_native(model, options, NULL, &object);
     if (status == UIR_STATUS_OK) {
-        status = attach(model->package, code, object.bytes, object.size);
+        status = attach(model, object.bytes, object.size);
         if (keeps && status == UIR_STATUS_OK) uir_kept_files_remove(&files); /* there is less room with them */
         if (status == UIR_STATUS_OK && cache &&
             uir_cache_store(cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
@@ -97,7 +105,6 @@ static uir_status compile_cached(uir_model *model, uir_cpu_build_options *option
 /* Out of the cache when it is there. `out_compiled`: by this process. */
 static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    uir_package *package = model->package;
     uir_cache_key key;
     uir_cache_entry entry;
     uir_cpu_build_options options = {.jobs = uir_core_count(),
@@ -106,11 +113,11 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
                                      .progress_user = code};
     *out_compiled = false;
     if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
-    uir_status known = make_key(code, &model->allocator, &key);
+    uir_status known = make_key(model, &key);
     if (known == UIR_STATUS_OUT_OF_MEMORY) return known;
     uir_cache *cache = known == UIR_STATUS_OK ? code->cache : NULL;
     if (cache && uir_cache_load(cache, key, &code->said, &entry) == UIR_STATUS_OK) {
-        uir_status status = attach(package, code, entry.bytes, entry.size);
+        uir_status status = attach(model, entry.bytes, entry.size);
         uir_cache_entry_release(&entry);
         if (status == UIR_STATUS_OK) {
             uir_model_cached_link(model, key, &code->said);
@@ -133,7 +140,7 @@ static void *run_compiler(void *user) {
     code->done = true;
     code->status = status;
     code->compile_ms = uir_api_now_ms() - start;
-    if (status == UIR_STATUS_OK && compiled) code->compiled = uir_packaging_kernel_count(code->packaging);
+    if (status == UIR_STATUS_OK && compiled) code->compiled = model->info.kernel_count;
     pthread_mutex_unlock(&code->mutex);
     return NULL;
 }
@@ -242,9 +249,9 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
     for (uint32_t i = 0; i < call->input_count && status == UIR_STATUS_OK; i++)
         if (call->inputs[i].data) status = borrow_operand(call, i, &inputs[i]);
     if (status == UIR_STATUS_OK)
-        status =
-            uir_node_interpret_bound(uir_model_get_source(model)->module, call->allocator, call->diagnostics, &options,
-                                     (uir_node_id){call->node}, symbols, call->symbol_count, inputs, outputs);
+        status = uir_node_interpret_bound(uir_model_get_source(model)->compile.primitives, call->allocator,
+                                          call->diagnostics, &options, (uir_node_id){call->node}, symbols,
+                                          call->symbol_count, inputs, outputs);
     for (uint32_t i = 0; i < call->output_count && status == UIR_STATUS_OK; i++)
         if (outputs[i]) status = give_result(call, i, outputs[i]);
     for (uint32_t i = 0; inputs && i < call->input_count + call->output_count; i++) uir_datum_release(inputs[i]);
@@ -254,29 +261,29 @@ static uir_status run_foreign(void *user, const uir_foreign_call *call) {
 
 /* ---- the package ---- */
 
+static uir_status write_with(uir_call *call, uir_model *model, const uir_compile_contents *contents) {
+    const uir_compile_call write = {.diagnostics = &call->diagnostics, .contents = contents};
+    return uir_compile_run(&uir_model_get_source(model)->compile, UIR_STAGE_PACKAGE, &write);
+}
+
 /* Whether nothing of it needs the graph when it runs. */
-static bool is_complete(const uir_model_code *code, const uir_packaging_contents *contents,
-                        const uir_allocator *allocator) {
+static bool is_complete(uir_model *model, const uir_compile_contents *contents) {
     uir_diagnostics unheard;
-    uir_diagnostics_init(&unheard, allocator);
-    uir_status status = uir_packaging_write_contents(code->packaging, contents, &unheard, NULL);
+    uir_diagnostics_init(&unheard, &model->allocator);
+    const uir_compile_call look = {.diagnostics = &unheard, .contents = contents};
+    uir_status status = uir_compile_run(&uir_model_get_source(model)->compile, UIR_STAGE_PACKAGE, &look);
     uir_diagnostics_deinit(&unheard);
     return status == UIR_STATUS_OK;
 }
 
 /* Into the cache, from which it is mapped; into memory where there is none. */
 static uir_status write_package(uir_call *call, uir_model *model, uir_progress progress, uir_arena *scratch) {
-    const uir_model_source *source = uir_model_get_source(model);
-    uir_model_code *code = source->code;
-    uir_packaging_native native = {uir_packaging_isa(code->packaging), NULL};
-    const uir_packaging_contents bare = {.natives = &native,
-                                         .native_count = native.isa ? 1 : 0,
-                                         .input_names = source->info.input_names,
-                                         .output_names = source->info.output_names};
-    uir_packaging_contents contents = bare;
-    const uir_allocator *allocator = &model->allocator;
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_compile_native native = {uir_compile_get_isa(&uir_model_get_source(model)->compile), NULL};
+    const uir_compile_contents bare = {.natives = &native, .native_count = native.isa ? 1 : 0};
+    uir_compile_contents contents = bare;
     if (code->cache && code->cached.path) UIR_TRY(uir_model_cached_identify(model));
-    if (code->cache && code->cached.known && is_complete(code, &bare, allocator)) {
+    if (code->cache && code->cached.known && is_complete(model, &bare)) {
         UIR_TRY(uir_facts_print(&model->facts, scratch, &contents.metadata, &contents.metadata_count));
         uir_status status = uir_model_cached_store(model, &contents, progress, &call->diagnostics);
         if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
@@ -284,14 +291,20 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
     contents = bare;
     contents.foreign = true;
     uir_package_sink sink = uir_package_sink_to_text(&code->bytes);
-    return uir_packaging_write_contents(code->packaging, &contents, &call->diagnostics, &sink);
+    contents.sink = &sink;
+    return write_with(call, model, &contents);
 }
 
-static uir_status open_package(uir_call *call, uir_model *model, const char *device, uir_progress progress) {
+static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    uir_package_options options = {.trusted = true, .checked = true, .foreign = run_foreign, .foreign_user = model};
+    const uir_device_row *row = uir_model_get_source(model)->compile.row;
+    const uir_package_options options = {.drivers = row->drivers,
+                                         .driver_count = row->driver_count,
+                                         .trusted = true,
+                                         .checked = true,
+                                         .foreign = run_foreign,
+                                         .foreign_user = model};
     uir_arena scratch;
-    options.drivers = uir_packaging_drivers(device, &options.driver_count);
     uir_arena_init(&scratch, &model->allocator);
     uir_status status = write_package(call, model, progress, &scratch);
     uir_arena_deinit(&scratch);
@@ -315,19 +328,19 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     double lowered = waits ? 0.2 : 0.95, packaged = waits ? 0.25 : 1; /* where these end */
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
-    uir_packaging_options packaging = {.device = options->device,
-                                       .within_nodes = options->no_fusion,
-                                       .progress = uir_progress_part(progress, 0, lowered)};
-    UIR_TRY(uir_packaging_create(uir_model_get_source(model)->module, &packaging, &model->allocator, &call->diagnostics,
-                                 &code->packaging));
-    UIR_TRY(open_package(call, model, packaging.device, uir_progress_part(progress, lowered, packaged)));
-    model->info.device = uir_packaging_isa(code->packaging) ? "cpu" : "vm";
-    model->info.kernel_count = uir_packaging_kernel_count(code->packaging);
-    if (uir_model_wants_source(options) && (!uir_packaging_isa(code->packaging) || !model->info.kernel_count))
+    uir_compile *compile = &uir_model_get_source(model)->compile;
+    const uir_compile_call lower = {.diagnostics = &call->diagnostics,
+                                    .progress = uir_progress_part(progress, 0, lowered)};
+    UIR_TRY(uir_compile_run(compile, UIR_STAGE_RUNS, &lower));
+    UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
+    bool native = uir_compile_get_isa(compile) != NULL;
+    model->info.device = native ? "cpu" : "vm";
+    model->info.kernel_count = compile->lowering.kernels.count;
+    if (uir_model_wants_source(options) && (!native || !model->info.kernel_count))
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                               "sources are those of a model with kernels on the device cpu",
                               "there is no source: the model has no native code here");
-    if (uir_packaging_isa(code->packaging) && model->info.kernel_count) {
+    if (native && model->info.kernel_count) {
         UIR_TRY(limit_time(model, code));
         if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
         code->started = true;
@@ -366,7 +379,6 @@ void uir_model_code_destroy(uir_model *model) {
     model->package = NULL;
     uir_model_cached_deinit(code);
     uir_cache_close(code->cache);
-    uir_packaging_destroy(code->packaging);
     uir_text_deinit(&code->bytes);
     uir_diagnostics_deinit(&code->said);
     pthread_mutex_destroy(&code->mutex);

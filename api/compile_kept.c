@@ -1,6 +1,6 @@
 #include "api/compile_kept.h"
 
-#include "api/identity.h"
+#include "compile/identity.h"
 
 static bool find(void *user, uint32_t file, const void *material, size_t size, const void **out_bytes,
                  size_t *out_size) {

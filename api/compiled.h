@@ -4,16 +4,14 @@
 
 #include "api/internal.h"
 #include "cache/cache.h"
-#include "compile/primitives.h"
-#include "compile/package.h"
+#include "compile/compile.h"
 
 /* What the cache knows a model by, and what it gave. */
 typedef struct uir_model_cached {
     const char *path;          /* of the model; NULL: it is not one that the cache can know */
-    const char *device;        /* as it was asked for */
     const char *external_data; /* the folder named for it; NULL: none */
     uir_onnx_keep keep;        /* outputs besides the model's own */
-    bool no_fusion, no_map;
+    bool no_map;
     uir_text config;  /* what decides the package besides the model's files */
     uir_text stamp;   /* of the model's file; empty: it changed too lately */
     uir_text content; /* the same by its bytes; empty: not read */
@@ -25,7 +23,6 @@ typedef struct uir_model_cached {
 
 /* A model on a device: the package and the compile of its native code, which goes on beside the runs. */
 typedef struct uir_model_code {
-    uir_packaging *packaging;
     uir_text bytes;   /* of the package, where they are in no cache */
     uir_cache *cache; /* NULL: none */
     uir_model_cached cached;
@@ -45,9 +42,8 @@ typedef struct uir_model_code {
 
 /* What a model was made from: its origin. */
 typedef struct uir_model_source {
-    uir_module *module;   /* primitives, grouped where a device runs it */
+    uir_compile compile;
     uir_model_code *code; /* NULL: the interpreter runs it */
-    uir_onnx_info info;
     /* Of the options, for whoever waits. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user;
@@ -83,7 +79,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
 /* Once the model was read: which package it is, cached.known when that can be told. */
 uir_status uir_model_cached_identify(uir_model *model);
 /* Makes the package an entry of the cache; IO_FAILED or LIMIT, with a warning, when that cannot be. */
-uir_status uir_model_cached_store(uir_model *model, const uir_packaging_contents *contents, uir_progress progress,
+uir_status uir_model_cached_store(uir_model *model, const uir_compile_contents *contents, uir_progress progress,
                                   uir_diagnostics *diagnostics);
 /* The entry of the native code that belongs to the package. */
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics);

@@ -2,7 +2,7 @@
 #include "frontend/parts.h"
 #include "api/internal.h"
 #include "frontend/storage.h"
-#include "compile/primitives.h"
+#include "compile/compile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,10 +55,10 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
                          size_t input_count, const char *external_data, const volatile bool *cancel) {
     uir_file file;
     uir_text all;
-    uir_compiled compiled;
+    uir_compile compile;
     uir_onnx_source source = {.path = path, .external_data = external_data};
     uir_operation operation = {.cancel = cancel};
-    uir_compile_options options = {.stop = "primitives", .progress = uir_operation_whole(&operation)};
+    const uir_compile_call read = {.diagnostics = &call->diagnostics, .progress = uir_operation_whole(&operation)};
     const uir_allocator *allocator = &p->context->allocator;
     UIR_TRY(uir_storage_create(allocator, false, &p->storage));
     UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));
@@ -72,12 +72,11 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
     uir_status status = uir_onnx_parts_print_all(&p->parts, &all);
     source.data = all.data;
     source.size = all.length;
-    if (status == UIR_STATUS_OK)
-        status = uir_compile_compile(&source, allocator, &call->diagnostics, &p->parts.arena, &options, &compiled);
+    uir_compile_init(&compile, &source, NULL, allocator, &p->parts.arena);
+    if (status == UIR_STATUS_OK) status = uir_compile_run(&compile, UIR_STAGE_PRIMITIVES, &read);
     uir_text_deinit(&all);
-    UIR_TRY(status);
-    status = interpret(call, p, compiled.primitives, inputs, cancel);
-    uir_compiled_deinit(&compiled);
+    if (status == UIR_STATUS_OK) status = interpret(call, p, compile.primitives, inputs, cancel);
+    uir_compile_deinit(&compile);
     return status;
 }
 

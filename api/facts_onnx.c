@@ -75,8 +75,8 @@ static uir_status list_keys(const uir_module *module, uir_arena *arena, uir_fact
     return UIR_STATUS_OK;
 }
 
-uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, uir_facts *out_facts) {
-    const uir_onnx_info *info = &compiled->info;
+uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts) {
+    const uir_onnx_info *info = &compile->info;
     uir_facts_init(out_facts);
     out_facts->producer = info->producer;
     out_facts->producer_version = info->producer_version;
@@ -84,15 +84,15 @@ uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, u
     out_facts->graph = info->graph;
     out_facts->ir_version = info->ir_version;
     out_facts->model_version = info->model_version;
-    out_facts->opset = compiled->onnx ? compiled->onnx->opset : opset_of(info);
+    out_facts->opset = compile->onnx ? compile->onnx->opset : opset_of(info);
     out_facts->node_count = info->node_count;
     out_facts->function_count = info->function_count;
-    out_facts->primitive_count = compiled->primitives ? count_nodes(compiled->primitives) : 0;
+    out_facts->primitive_count = compile->primitives ? count_nodes(compile->primitives) : 0;
     out_facts->parameter_count = clamp(info->parameter_count);
     out_facts->weight_bytes = clamp(info->weight_bytes);
     out_facts->external_bytes = clamp(info->external_bytes);
     UIR_TRY(list_ops(info, arena, out_facts));
-    if (compiled->onnx) UIR_TRY(list_keys(compiled->onnx, arena, out_facts));
+    if (compile->onnx) UIR_TRY(list_keys(compile->onnx, arena, out_facts));
     UIR_TRY_ALLOCATE(out_facts->outputs.data,
                      uir_arena_allocate_array(arena, (size_t)info->output_count + 1, sizeof *out_facts->outputs.data));
     for (uint32_t i = 0; i < info->output_count; i++) {

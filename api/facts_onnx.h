@@ -3,9 +3,9 @@
 #define UIR_API_FACTS_ONNX_H
 
 #include "api/facts.h"
-#include "compile/primitives.h"
+#include "compile/compile.h"
 
 /* Of a model that nothing was packaged of yet. Texts stay the compiled model's; lists lie in the arena. */
-uir_status uir_facts_from_onnx(const uir_compiled *compiled, uir_arena *arena, uir_facts *out_facts);
+uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts);
 
 #endif

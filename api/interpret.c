@@ -26,21 +26,21 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     uir_arena_reset(&session->slice_arena);
     memset(&session->slices, 0, sizeof session->slices);
     double start = session->began_ms = uir_api_now_ms();
-    UIR_TRY(uir_module_interpret(uir_model_get_source(model)->module, &session->allocator, &call->diagnostics,
-                                 &options, session->datums, model->input_count, results, model->output_count,
-                                 &session->statistics.peak_bytes));
+    UIR_TRY(uir_module_interpret(uir_model_get_source(model)->compile.primitives, &session->allocator,
+                                 &call->diagnostics, &options, session->datums, model->input_count, results,
+                                 model->output_count, &session->statistics.peak_bytes));
     session->statistics.run_ms = uir_api_now_ms() - start;
     return uir_session_take_outputs(call, session);
 }
 
 uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,
                                             uint32_t output, int64_t *out_dims) {
-    return uir_module_find_shape(uir_model_get_source(model)->module, &model->allocator, &call->diagnostics,
+    return uir_module_find_shape(uir_model_get_source(model)->compile.primitives, &model->allocator, &call->diagnostics,
                                  inputs, model->input_count, output, out_dims);
 }
 
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node) {
-    const uir_module *module = uir_model_get_source(session->model)->module;
+    const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
     for (uint32_t i = 1; i < session->time_count; i++) {
         if (session->times[i].calls == 0 || index-- > 0) continue;
         const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
@@ -58,7 +58,7 @@ bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_n
 }
 
 bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
-    const uir_module *module = uir_model_get_source(session->model)->module;
+    const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
     if (index >= session->slices.count) return false;
     const uir_session_slice *slice = &session->slices.data[index];
     const uir_node_info *node = uir_node_get(module, (uir_node_id){slice->node});

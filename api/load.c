@@ -1,7 +1,6 @@
 /* Models from ONNX files: loading, and what they answer. */
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
-#include "compile/lower.h"
 #include "decompose/decompose.h"
 #include "package/plan.h"
 
@@ -30,7 +29,7 @@ static uir_status print_dim(const uir_module *module, uir_dim dim, uir_arena *ar
 }
 
 static uir_status make_port(uir_model *model, const uir_type *type, const char *name, uir_api_port *out) {
-    const uir_module *module = uir_model_get_source(model)->module;
+    const uir_module *module = uir_model_get_source(model)->compile.primitives;
     uir_port port = {.name = name,
                      .kind = type->kind,
                      .dtype = type->dtype,
@@ -50,7 +49,7 @@ static uir_status make_ports(uir_model *model, const uir_value_id *values, uint3
                              uir_api_port **out_ports) {
     UIR_TRY_ALLOCATE(*out_ports, uir_arena_allocate_array(&model->arena, count + 1, sizeof **out_ports));
     for (uint32_t i = 0; i < count; i++) {
-        UIR_TRY(make_port(model, uir_value_type(uir_model_get_source(model)->module, values[i]), names[i],
+        UIR_TRY(make_port(model, uir_value_type(uir_model_get_source(model)->compile.primitives, values[i]), names[i],
                           &(*out_ports)[i]));
     }
     return UIR_STATUS_OK;
@@ -60,23 +59,22 @@ static uir_status make_ports(uir_model *model, const uir_value_id *values, uint3
 
 /* ---- reading and preparing ---- */
 
-static uir_status describe(uir_model *model, const uir_compiled *compiled) {
+static uir_status describe(uir_model *model, const uir_compile *compile) {
     uir_model_source *from = uir_model_get_source(model);
-    const uir_graph_info *main = uir_graph_get(from->module, from->module->main);
+    const uir_graph_info *main = uir_graph_get(from->compile.primitives, from->compile.primitives->main);
     model->input_count = main->inputs.count;
     model->output_count = main->outputs.count;
-    UIR_TRY(make_ports(model, main->inputs.data, main->inputs.count, compiled->info.input_names, &model->inputs));
-    UIR_TRY(make_ports(model, main->outputs.data, main->outputs.count, compiled->info.output_names, &model->outputs));
-    from->info = compiled->info;
-    UIR_TRY(uir_facts_from_onnx(compiled, &model->arena, &model->facts));
+    UIR_TRY(make_ports(model, main->inputs.data, main->inputs.count, compile->info.input_names, &model->inputs));
+    UIR_TRY(make_ports(model, main->outputs.data, main->outputs.count, compile->info.output_names, &model->outputs));
+    UIR_TRY(uir_facts_from_onnx(compile, &model->arena, &model->facts));
     UIR_TRY(uir_api_take_keys(model));
-    model->info = (uir_model_info){.producer = compiled->info.producer,
-                                   .ir_version = compiled->info.ir_version,
-                                   .opset = compiled->onnx->opset,
-                                   .onnx_node_count = compiled->info.node_count,
+    model->info = (uir_model_info){.producer = compile->info.producer,
+                                   .ir_version = compile->info.ir_version,
+                                   .opset = compile->onnx->opset,
+                                   .onnx_node_count = compile->info.node_count,
                                    .primitive_count = (uint32_t)model->facts.primitive_count,
-                                   .load_ms = compiled->load_ms,
-                                   .compile_ms = compiled->compile_ms,
+                                   .load_ms = compile->load_ms,
+                                   .compile_ms = compile->compile_ms,
                                    .device = UIR_INTERPRETER_NAME,
                                    .why = ""};
     return UIR_STATUS_OK;
@@ -95,9 +93,9 @@ static uir_status copy_ports(uir_model *model, const uir_port *ports, uint32_t c
     return UIR_STATUS_OK;
 }
 
-static uir_status describe_file(uir_model *model, const uir_compiled *compiled) {
-    const uir_onnx_info *info = &compiled->info;
-    UIR_TRY(uir_facts_from_onnx(compiled, &model->arena, &model->facts));
+static uir_status describe_file(uir_model *model, const uir_compile *compile) {
+    const uir_onnx_info *info = &compile->info;
+    UIR_TRY(uir_facts_from_onnx(compile, &model->arena, &model->facts));
     UIR_TRY(copy_ports(model, info->declared_inputs, info->declared_input_count, &model->inputs));
     UIR_TRY(copy_ports(model, info->declared_outputs, info->declared_output_count, &model->outputs));
     model->input_count = info->declared_input_count;
@@ -112,33 +110,23 @@ static uir_status describe_file(uir_model *model, const uir_compiled *compiled) 
     return UIR_STATUS_OK;
 }
 
-static uir_status build(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                        uir_progress progress, uir_model *model) {
-    uir_compile_options pipeline = {.progress = progress};
-    uir_compiled compiled;
-    pipeline.dump = options->debug->dump;
-    pipeline.dump_text = options->debug->dump_text;
-    pipeline.dump_user = options->debug->dump_user;
-    pipeline.check_text = options->debug->round_trip;
-    uir_status status =
-        uir_compile_compile(source, &model->allocator, &call->diagnostics, &model->arena, &pipeline, &compiled);
-    if (status == UIR_STATUS_UNSUPPORTED && options->describe && compiled.info.described)
-        return describe_file(model, &compiled);
+static uir_status build(uir_call *call, uir_progress progress, bool describes, uir_model *model) {
+    uir_compile *compile = &uir_model_get_source(model)->compile;
+    const uir_compile_call read = {.diagnostics = &call->diagnostics, .progress = progress};
+    uir_status status = uir_compile_run(compile, UIR_STAGE_CLEANED, &read);
+    if (status == UIR_STATUS_UNSUPPORTED && describes && compile->info.described) return describe_file(model, compile);
     UIR_TRY(status);
-    uir_module *module = uir_model_get_source(model)->module = compiled.primitives;
-    status = describe(model, &compiled);
-    /* The source is not needed any more; what both borrow belongs to the primitives. */
-    compiled.primitives = NULL;
-    uir_compiled_deinit(&compiled);
+    status = describe(model, compile);
+    uir_compile_drop_onnx(compile);
     /* The sink of this call ends with it; a run brings its own. */
-    module->diagnostics = NULL;
+    compile->primitives->diagnostics = NULL;
     return status;
 }
 
 static uir_status check_device(uir_call *call, const uir_model_options *options) {
     const char *device = options->device;
     uir_text names;
-    if (!device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_packaging_knows(device)) return UIR_STATUS_OK;
+    if (!device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_device_find(device, NULL)) return UIR_STATUS_OK;
     uir_text_init(&names, &call->context->allocator);
     for (size_t i = 0; uir_device_name(i); i++)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
@@ -163,15 +151,14 @@ static const char *find_reason(const uir_call *call, uir_status status) {
 /* The compiler has changed the module: the interpreter is given one that nothing was done to. */
 static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_progress progress, uir_model *model,
                             uir_status status) {
-    static const uir_debug_options nothing = {.struct_size = sizeof nothing};
-    const uir_model_options plain = {.debug = &nothing};
     const char *reason = find_reason(call, status), *why;
     UIR_TRY_ALLOCATE(why, uir_arena_copy_string(&model->arena, reason, strlen(reason)));
     uir_diagnostics_clear(&call->diagnostics);
     uir_model_code_destroy(model);
-    uir_module_destroy(uir_model_get_source(model)->module);
-    uir_model_get_source(model)->module = NULL;
-    UIR_TRY(build(call, source, &plain, progress, model));
+    uir_compile *compile = &uir_model_get_source(model)->compile;
+    uir_compile_deinit(compile);
+    uir_compile_init(compile, source, NULL, &model->allocator, &model->arena);
+    UIR_TRY(build(call, progress, false, model));
     model->info.why = why;
     uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
                 why);
@@ -182,11 +169,11 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
 static uir_status build_code(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
                              uir_progress progress, uir_model *model) {
     if (wants_interpreter(options)) return UIR_STATUS_OK;
-    uir_module *module = uir_model_get_source(model)->module;
+    uir_module *module = uir_model_get_source(model)->compile.primitives;
     module->diagnostics = &call->diagnostics;
     uir_status status = uir_model_compile(call, model, options, progress);
     module->diagnostics = NULL;
-    return uir_middle_is_refusal(status) && !model->package && !uir_model_wants_source(options)
+    return uir_lowering_is_refusal(status) && !model->package && !uir_model_wants_source(options)
                ? fall_back(call, source, progress, model, status)
                : status;
 }
@@ -227,7 +214,7 @@ static bool all_used(const binding_walk *walk) {
 
 /* The dims of input `index`; of the others only so many are looked at as tell that some input has each bound dim. */
 static uir_status bind_inputs(uir_call *call, const uir_model *model, size_t index, binding_walk *walk) {
-    const uir_module *module = uir_model_get_source(model)->module;
+    const uir_module *module = uir_model_get_source(model)->compile.primitives;
     bind_input(module, (uint32_t)index, walk);
     for (uint32_t i = 0; i < model->input_count && !all_used(walk); i++) bind_input(module, i, walk);
     for (size_t i = 0; i < walk->count; i++) {
@@ -251,7 +238,7 @@ static uir_status evaluate_shape(uir_call *call, const uir_model *model, size_t 
     uint32_t symbols = uir_dims_symbol_count(walk->dims);
     for (uint32_t i = 0; i < symbols; i++) walk->values[i] = 1;
     UIR_TRY(bind_inputs(call, model, index, walk));
-    const uir_module *module = uir_model_get_source(model)->module;
+    const uir_module *module = uir_model_get_source(model)->compile.primitives;
     const uir_graph_info *main = uir_graph_get(module, module->main);
     const uir_type *type = uir_value_type(module, main->inputs.data[index]);
     for (uint32_t d = 0; type->rank_known && d < type->rank; d++) {
@@ -271,7 +258,7 @@ static uir_status get_input_shape(uir_call *call, const uir_model *model, size_t
     uir_arena scratch;
     uir_arena_init(&scratch, &model->allocator);
     binding_walk walk = {
-        .dims = uir_model_get_source(model)->module->dims, .bindings = bindings, .count = binding_count};
+        .dims = uir_model_get_source(model)->compile.primitives->dims, .bindings = bindings, .count = binding_count};
     walk.used = uir_arena_allocate_array(&scratch, binding_count + 1, sizeof *walk.used);
     walk.values = uir_arena_allocate_array(&scratch, (size_t)uir_dims_symbol_count(walk.dims) + 1, sizeof *walk.values);
     uir_status status =
@@ -286,14 +273,14 @@ void uir_model_destroy_source(uir_model *model) {
     uir_model_source *from = uir_model_get_source(model);
     if (!from) return;
     uir_model_code_destroy(model);
-    uir_module_destroy(from->module);
+    uir_compile_deinit(&from->compile);
     uir_release(&model->allocator, from, sizeof *from);
 }
 
 /* A package is all that kernels read; of the model's own files the interpreter does. */
 uir_status uir_model_check_files(uir_call *call, const uir_model *model, bool interpreted) {
     const uir_model_source *from = uir_model_get_source(model);
-    if (interpreted) return uir_onnx_check_files(from->module, &call->diagnostics);
+    if (interpreted) return uir_onnx_check_files(from->compile.primitives, &call->diagnostics);
     const uir_model_cached *cached = &from->code->cached;
     if (!cached->package.size || uir_cache_entry_is_unchanged(from->code->cache, &cached->package))
         return UIR_STATUS_OK;
@@ -314,6 +301,19 @@ static const uir_model_table compiled_model = {
     .get_slice = uir_session_get_interpreted_slice,
 };
 
+static uir_status begin_compile(uir_model *model, const uir_onnx_source *source, const uir_model_options *options) {
+    uir_compile_options compile = {.within_nodes = options->no_fusion,
+                                   .check_text = options->debug->round_trip,
+                                   .dump = options->debug->dump,
+                                   .dump_text = options->debug->dump_text,
+                                   .dump_user = options->debug->dump_user};
+    if (options->device)
+        UIR_TRY_ALLOCATE(compile.device,
+                         uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
+    uir_compile_init(&uir_model_get_source(model)->compile, source, &compile, &model->allocator, &model->arena);
+    return UIR_STATUS_OK;
+}
+
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options, uir_progress progress) {
     double read = wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
@@ -324,6 +324,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     from->cancel = options->cancel;
     UIR_TRY(uir_progress_tell(progress, "reading", 0));
     UIR_TRY(check_device(call, options));
+    UIR_TRY(begin_compile(model, source, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "there is no source: the interpreter runs no kernels");
@@ -332,10 +333,10 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
         uir_status status = uir_model_open_cached(call, model, source->path, options);
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
-    UIR_TRY(build(call, source, options, uir_progress_part(progress, 0, read), model));
+    UIR_TRY(build(call, uir_progress_part(progress, 0, read), options->describe, model));
     if (model->is_description) return UIR_STATUS_OK;
     UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
-    model->node_count = uir_model_get_source(model)->module->nodes.count;
+    model->node_count = uir_model_get_source(model)->compile.primitives->nodes.count;
     return UIR_STATUS_OK;
 }
 

@@ -1,6 +1,6 @@
 /* Packages written to files: the whole compile, native code for several variants of the CPU, one file. */
 #include "api/compiled.h"
-#include "api/device.h"
+#include "backends/devices/devices.h"
 #include "api/facts_onnx.h"
 #include "api/sign.h"
 
@@ -22,16 +22,15 @@ typedef struct packing {
     const char *path; /* of the package */
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
-    uir_compiled compiled;
-    uir_packaging *packaging;
-    uir_packaging_native natives[MAX_DEVICES];
+    uir_compile compile;
+    uir_compile_native natives[MAX_DEVICES];
     uir_cpu_object objects[MAX_DEVICES];
     uint32_t native_count;
     uint64_t size; /* of the package */
 } packing;
 
 /* What each step takes of the whole, by where it ends. */
-typedef enum pack_step { READ, MIDDLE, COMPILE, WRITE, STEP_COUNT } pack_step;
+typedef enum pack_step { READ, LOWER, COMPILE, WRITE, STEP_COUNT } pack_step;
 static uir_progress part_of(packing *k, pack_step step) {
     static const double compiled[STEP_COUNT] = {0.03, 0.2, 0.95, 1}, bare[STEP_COUNT] = {0.1, 0.8, 0.8, 1};
     const double *ends = k->options->no_native ? bare : compiled;
@@ -140,7 +139,7 @@ static uir_status sign(const packing *k, target *t) {
     return append_to_file(t, signature, sizeof signature);
 }
 
-static uir_status write_file(packing *k, const uir_packaging_contents *contents) {
+static uir_status write_file(packing *k, const uir_compile_contents *contents) {
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     char temporary[MAX_FILE_NAME];
     uir_location place = {.file = k->path};
@@ -154,7 +153,10 @@ static uir_status write_file(packing *k, const uir_packaging_contents *contents)
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
                               "cannot write the file");
     uir_package_sink sink = {append_to_file, patch_file, file_equals, &t};
-    uir_status status = uir_packaging_write_contents(k->packaging, contents, diagnostics, &sink);
+    uir_compile_contents whole = *contents;
+    whole.sink = &sink;
+    const uir_compile_call write = {.diagnostics = diagnostics, .contents = &whole};
+    uir_status status = uir_compile_run(&k->compile, UIR_STAGE_PACKAGE, &write);
     if (status == UIR_STATUS_OK) status = sign(k, &t);
     bool good = status == UIR_STATUS_OK && fsync(t.descriptor) == 0;
     good = close(t.descriptor) == 0 && good;
@@ -190,33 +192,35 @@ static uir_status compile_natives(packing *k) {
         options.compile.cancel = k->options->cancel;
         step.index = i;
         if (show_compile(&step, 0, 1)) return UIR_STATUS_CANCELLED;
-        UIR_TRY(uir_packaging_compile_for(k->packaging, isas[i], &options, &k->call->diagnostics, &k->objects[i]));
-        k->natives[k->native_count++] = (uir_packaging_native){isas[i], &k->objects[i]};
+        const uir_compile_build build = {.options = &options, .isa = isas[i], .object = &k->objects[i]};
+        const uir_compile_call compile = {.diagnostics = &k->call->diagnostics, .build = &build};
+        UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_NATIVE, &compile));
+        k->natives[k->native_count++] = (uir_compile_native){isas[i], &k->objects[i]};
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
-    const uir_allocator *allocator = &k->allocator;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {
         .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    uir_compile_options pipeline = {.progress = part_of(k, READ)};
-    uir_packaging_options packaging = {.device = k->devices[0], .progress = part_of(k, MIDDLE)};
-    UIR_TRY(uir_compile_compile(&source, allocator, diagnostics, arena, &pipeline, &k->compiled));
-    k->compiled.primitives->diagnostics = diagnostics;
+    const uir_compile_options options = {.device = k->devices[0]};
+    const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)},
+                           lower = {.diagnostics = diagnostics, .progress = part_of(k, LOWER)};
+    uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);
+    UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_CLEANED, &read));
+    k->compile.primitives->diagnostics = diagnostics;
     uir_facts facts;
-    UIR_TRY(uir_facts_from_onnx(&k->compiled, arena, &facts));
+    UIR_TRY(uir_facts_from_onnx(&k->compile, arena, &facts));
     facts.has_tolerance = k->options->tolerance != NULL;
     UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
-    UIR_TRY(uir_packaging_create(k->compiled.primitives, &packaging, allocator, diagnostics, &k->packaging));
-    uir_packaging_contents contents = {.natives = k->natives,
-                                       .input_names = k->compiled.info.input_names,
-                                       .output_names = k->compiled.info.output_names};
+    UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_RUNS, &lower));
+    uir_compile_contents contents = {.natives = k->natives};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!k->options->no_native) {
         /* What has no kernel is said before the compilers are started. */
-        UIR_TRY(uir_packaging_write_contents(k->packaging, &contents, diagnostics, NULL));
+        const uir_compile_call look = {.diagnostics = diagnostics, .contents = &contents};
+        UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_PACKAGE, &look));
         UIR_TRY(compile_natives(k));
     }
     contents.native_count = k->native_count;
@@ -236,7 +240,7 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     k->path = package_path;
     uir_status status = make_package(k, &arena, model_path);
     uir_package_info info = {.size = k->size,
-                             .kernel_count = status == UIR_STATUS_OK ? uir_packaging_kernel_count(k->packaging) : 0,
+                             .kernel_count = k->compile.lowering.kernels.count,
                              .native_count = k->native_count,
                              .compile_ms = uir_api_now_ms() - start};
     uir_arena_deinit(&arena);
@@ -269,9 +273,8 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
     if (status == UIR_STATUS_OK) status = pack(&k, model_path, package_path, out_info);
     status = uir_budget_end(&k.budget, status, &call.diagnostics);
     for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
-    uir_packaging_destroy(k.packaging);
-    if (k.compiled.primitives) k.compiled.primitives->diagnostics = NULL;
-    uir_compiled_deinit(&k.compiled);
+    if (k.compile.primitives) k.compile.primitives->diagnostics = NULL;
+    uir_compile_deinit(&k.compile);
     uir_budget_deinit(&k.budget);
     return uir_call_end(&call, status, "writing a package");
 }

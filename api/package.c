@@ -1,5 +1,5 @@
 /* Models from package files: no compiler, no graph. */
-#include "api/device.h"
+#include "backends/devices/devices.h"
 #include "api/internal.h"
 #include "api/trust.h"
 #include "base/number.h"

@@ -1,24 +1,19 @@
 #include "compile/check.h"
 
-#include "compile/kernel.h"
 #include "compile/launch.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CLEANED, FUSION, LOOP, SCHEDULE, IGRAPH, VM, NATIVE, STAGE_COUNT };
-static const char *const stages[STAGE_COUNT] = {"cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu"};
-
 typedef struct checker {
     const uir_check_options *options;
     const uir_allocator *allocator;
     uir_diagnostics *diagnostics;
     uir_arena arena;
-    uir_middle middle;
     bool native;
     uir_launcher *launcher;
-    uint64_t checked[STAGE_COUNT], skipped[STAGE_COUNT];
+    uint64_t checked[UIR_STAGE_COUNT], skipped[UIR_STAGE_COUNT];
     bool differs;
     uint32_t groups, launched; /* of the main graph; launches so far */
 } checker;
@@ -29,10 +24,16 @@ static bool is_cancelled(const checker *c) {
 }
 
 /* What each step takes of the whole, by where it ends. */
-typedef enum check_step { READ, READ_AGAIN, REFERENCE, CLEANED_RUN, MIDDLE, LAUNCHES, STEP_COUNT } check_step;
+typedef enum check_step { READ, READ_AGAIN, REFERENCE, CLEANED_RUN, LOWER, LAUNCHES, STEP_COUNT } check_step;
 static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.15, 0.3, 1};
 static uir_progress part_of(const checker *c, check_step step) {
     return uir_progress_part(c->options->progress, step ? step_ends[step - 1] : 0, step_ends[step]);
+}
+
+/* Whether --check runs the kernels that the stage has made. */
+static bool is_looked_at(const checker *c, uir_stage stage) {
+    const uir_stage_row *row = uir_stage_get(stage);
+    return row->launch && (stage != UIR_STAGE_NATIVE || c->native);
 }
 
 /* A launch goes through the stages again. */
@@ -41,8 +42,9 @@ static uir_status advance_launch(const checker *c) {
                              c->groups ? (double)c->launched / c->groups : 0);
 }
 
-static void say(checker *c, int stage, const char *kernel, const char *node, const char *text) {
-    uir_check_report report = {stages[stage], kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
+static void say(checker *c, uir_stage stage, const char *kernel, const char *node, const char *text) {
+    uir_check_report report = {
+        uir_stage_get(stage)->checked, kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
     if (*text) c->differs = true;
     if (c->options->report) c->options->report(c->options->user, &report);
 }
@@ -98,8 +100,9 @@ static bool comparable(const uir_datum *datum) {
            uir_dtype_get_class(datum->tensor->dtype) != UIR_DTYPE_CLASS_COMPLEX;
 }
 
-static void compare_outputs(checker *c, int stage, uir_datum *const *got, uir_datum *const *wanted, uint32_t count,
-                            bool bits) {
+static void compare_outputs(checker *c, uir_stage stage, uir_datum *const *got, uir_datum *const *wanted,
+                            uint32_t count) {
+    bool bits = uir_stage_get(stage)->held == UIR_BY_BITS;
     for (uint32_t i = 0; i < count; i++) {
         char what[200], text[240];
         if (!comparable(got[i]) || !comparable(wanted[i])) continue;
@@ -171,11 +174,11 @@ static uir_status make_room(launch *l, void ***out_room) {
     return UIR_STATUS_OK;
 }
 
-static void fail_launch(launch *l, int stage, const char *text) {
+static void fail_launch(launch *l, uir_stage stage, const char *text) {
     say(l->c, stage, l->at.kernel->name, l->at.name, *text ? text : "it failed");
 }
 
-static bool compare_launch(launch *l, int stage, void *const *got, void *const *wanted, bool bits) {
+static bool compare_launch(launch *l, uir_stage stage, void *const *got, void *const *wanted, bool bits) {
     for (uint32_t k = 0; k < l->output_count; k++) {
         char what[200], text[240];
         if (same(l->c, l->at.values->outputs[k]->tensor, got[k], wanted[k], bits, what, sizeof what)) continue;
@@ -188,7 +191,7 @@ static bool compare_launch(launch *l, int stage, void *const *got, void *const *
 }
 
 /* Told as a difference unless the caller stops the check: `*out_fine` false. */
-static uir_status judge(launch *l, int stage, uir_status status, const uir_diagnostics *said, bool *out_fine) {
+static uir_status judge(launch *l, uir_stage stage, uir_status status, const uir_diagnostics *said, bool *out_fine) {
     *out_fine = status == UIR_STATUS_OK;
     if (*out_fine) return UIR_STATUS_OK;
     if (is_cancelled(l->c) || status == UIR_STATUS_CANCELLED) return UIR_STATUS_CANCELLED;
@@ -197,69 +200,38 @@ static uir_status judge(launch *l, int stage, uir_status status, const uir_diagn
     return UIR_STATUS_OK;
 }
 
-static uir_status run_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs, bool *out_fine) {
+/* Runs the kernel as a stage left it and holds that to what was wanted; `*out_fine`: it agrees. */
+static uir_status check_stage(launch *l, uir_stage stage, void *const *outputs, void *const *wanted, bool bits,
+                              bool *out_fine) {
     uir_diagnostics said;
-    uir_diagnostics_init(&said, l->c->allocator);
-    uir_status status = judge(l, stage, uir_launch_run_function(&l->at, f, outputs, &said), &said, out_fine);
-    uir_diagnostics_deinit(&said);
-    return status;
-}
-
-/* At stage IGRAPH by the interpreter, at VM and NATIVE by theirs. */
-static uir_status run_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, bool *out_fine) {
-    static const char *const runners[STAGE_COUNT] = {[IGRAPH] = "interpreter", [VM] = "vm", [NATIVE] = "cpu"};
-    uir_diagnostics said;
-    uir_diagnostics_init(&said, l->c->allocator);
-    uir_status status =
-        judge(l, stage, uir_launch_run_igraph(&l->at, g, runners[stage], outputs, &said), &said, out_fine);
-    uir_diagnostics_deinit(&said);
-    return status;
-}
-
-/* Runs the kernel as a stage left it and compares; `*out_fine`: it agrees. */
-static uir_status check_loops(launch *l, int stage, const uir_loop_function *f, void *const *outputs,
-                              void *const *wanted, bool *out_fine) {
     UIR_TRY(advance_launch(l->c));
-    UIR_TRY(run_loops(l, stage, f, outputs, out_fine));
-    if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, false);
-    return UIR_STATUS_OK;
-}
-
-static uir_status check_igraph(launch *l, int stage, const uir_igraph *g, void *const *outputs, void *const *wanted,
-                               bool bits, bool *out_fine) {
-    UIR_TRY(advance_launch(l->c));
-    UIR_TRY(run_igraph(l, stage, g, outputs, out_fine));
+    uir_diagnostics_init(&said, l->c->allocator);
+    uir_status status = judge(l, stage, uir_stage_get(stage)->launch(&l->at, outputs, &said), &said, out_fine);
+    uir_diagnostics_deinit(&said);
     if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, bits);
-    return UIR_STATUS_OK;
+    return status;
 }
 
+/* Each stage is held to the one before that ran, bit by bit only to one that adds in the same order. */
 static uir_status check_stages(launch *l) {
-    uint32_t v;
-    void **wanted, **naive, **scheduled, **igraph, **vm, **native;
+    void **before, **outputs;
     uint64_t limit = l->c->options->limit ? l->c->options->limit : 4000000;
-    UIR_TRY(make_room(l, &naive));
-    UIR_TRY(make_room(l, &scheduled));
-    UIR_TRY(make_room(l, &igraph));
-    UIR_TRY(make_room(l, &vm));
-    UIR_TRY(make_room(l, &native));
-    UIR_TRY_ALLOCATE(wanted, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof *wanted));
-    for (uint32_t k = 0; k < l->output_count; k++) wanted[k] = l->at.values->outputs[k]->tensor->data;
-    if (uir_launch_choose_igraph(&l->at, NULL, &v) != UIR_STATUS_OK) {
-        fail_launch(l, IGRAPH, "no variant of the kernel is for these sizes");
-        return UIR_STATUS_OK;
+    bool small = count_operations(l) <= limit, fine = true, ran = true;
+    UIR_TRY_ALLOCATE(before, uir_arena_allocate_array(&l->arena, (size_t)l->output_count + 1, sizeof *before));
+    for (uint32_t k = 0; k < l->output_count; k++) before[k] = l->at.values->outputs[k]->tensor->data;
+    for (uir_stage stage = UIR_STAGE_LOOP; stage < UIR_STAGE_COUNT && fine; stage++) {
+        const uir_stage_row *row = uir_stage_get(stage);
+        if (!is_looked_at(l->c, stage)) continue;
+        if (!small && row->held != UIR_BY_BITS_AT_ANY_SIZE) {
+            l->c->skipped[stage]++;
+            ran = false;
+            continue;
+        }
+        UIR_TRY(make_room(l, &outputs));
+        UIR_TRY(check_stage(l, stage, outputs, before, ran && row->held != UIR_BY_TOLERANCE, &fine));
+        before = outputs;
+        ran = true;
     }
-    const uir_lowered *low = &l->at.kernel->lowered;
-    const uir_igraph *g = low->igraphs.igraphs[v];
-    bool small = count_operations(l) <= limit, fine = true;
-    if (small) {
-        UIR_TRY(check_loops(l, LOOP, low->naive, naive, wanted, &fine));
-        if (fine) UIR_TRY(check_loops(l, SCHEDULE, low->scheduled.functions[v], scheduled, naive, &fine));
-        if (fine) UIR_TRY(check_igraph(l, IGRAPH, g, igraph, scheduled, false, &fine));
-    } else {
-        for (int stage = LOOP; stage <= IGRAPH; stage++) l->c->skipped[stage]++;
-    }
-    if (fine) UIR_TRY(check_igraph(l, VM, g, vm, small ? igraph : wanted, small, &fine));
-    if (fine && l->c->native) UIR_TRY(check_igraph(l, NATIVE, g, native, vm, true, &fine));
     return UIR_STATUS_OK;
 }
 
@@ -297,56 +269,51 @@ static uint32_t count_groups(const uir_module *module) {
     return count;
 }
 
-static uir_status check_module(checker *c, uir_compiled *plain, uir_compiled *cleaned, uir_datum *const *inputs,
-                               uint32_t input_count, const uir_device *device) {
+static uir_status check_module(checker *c, uir_compile *plain, uir_compile *cleaned, uir_datum *const *inputs,
+                               uint32_t input_count) {
     uir_datum **reference = NULL, **clean = NULL, **grouped = NULL;
     uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
-    uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .progress = part_of(c, MIDDLE)};
+    uir_compile_call lower = {.diagnostics = c->diagnostics, .progress = part_of(c, LOWER)};
     uir_status status = uir_progress_tell(part_of(c, REFERENCE), "interpreter", 0);
     if (status == UIR_STATUS_OK) status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
-    if (status == UIR_STATUS_OK) status = uir_progress_tell(part_of(c, CLEANED_RUN), stages[CLEANED], 0);
+    if (status == UIR_STATUS_OK)
+        status = uir_progress_tell(part_of(c, CLEANED_RUN), uir_stage_get(UIR_STAGE_CLEANED)->checked, 0);
     if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
-    if (status == UIR_STATUS_OK) compare_outputs(c, CLEANED, clean, reference, count, false);
+    if (status == UIR_STATUS_OK) compare_outputs(c, UIR_STAGE_CLEANED, clean, reference, count);
+    if (status == UIR_STATUS_OK && !c->differs) status = uir_compile_run(cleaned, UIR_STAGE_RUNS, &lower);
     if (status == UIR_STATUS_OK && !c->differs)
-        status = uir_middle_run(cleaned->primitives, &options, c->allocator, c->diagnostics, &c->middle);
-    if (status == UIR_STATUS_OK && !c->differs)
-        status = uir_launcher_create(&c->middle, c->options->cancel, 1, c->allocator, &c->launcher);
+        status = uir_launcher_create(&cleaned->lowering, c->options->cancel, 1, c->allocator, &c->launcher);
     if (status == UIR_STATUS_OK && !c->differs) {
         c->groups = count_groups(cleaned->primitives);
         status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
-        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, FUSION, grouped, clean, count, true);
+        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_FUSION, grouped, clean, count);
     }
-    for (int stage = LOOP; stage < STAGE_COUNT && status == UIR_STATUS_OK && !c->differs; stage++)
-        if (stage != NATIVE || c->native) say(c, stage, "", "", "");
+    for (uir_stage s = UIR_STAGE_LOOP; s < UIR_STAGE_COUNT && status == UIR_STATUS_OK && !c->differs; s++)
+        if (is_looked_at(c, s)) say(c, s, "", "", "");
     if (reference) release_all(reference, count);
     if (clean) release_all(clean, count);
     if (grouped) release_all(grouped, count);
     return status;
 }
 
-uir_status uir_compile_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
-                              const uir_check_options *options, const uir_allocator *allocator,
-                              uir_diagnostics *diagnostics) {
+uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+                     const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics) {
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
-    uir_compiled plain = {0}, cleaned = {0};
-    uir_compile_devices *devices = NULL;
-    uir_compile_options first = {.stop = "primitives", .progress = part_of(&c, READ)},
-                         second = {.progress = part_of(&c, READ_AGAIN)};
-    const char *variant = options->device ? strchr(options->device, ':') : NULL;
-    c.native = !options->device || !strncmp(options->device, "cpu", 3);
+    const uir_compile_options device = {.device = options->device};
+    uir_compile plain, cleaned;
+    uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
+                     second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};
+    const uir_device_row *row = uir_device_find(options->device, NULL);
+    c.native = row && row->native;
     uir_arena_init(&c.arena, allocator);
-    uir_status status = uir_compile_devices_create(allocator, variant ? variant + 1 : NULL, diagnostics, &devices);
-    if (status == UIR_STATUS_OK)
-        status = uir_compile_compile(source, allocator, diagnostics, &c.arena, &first, &plain);
-    if (status == UIR_STATUS_OK)
-        status = uir_compile_compile(source, allocator, diagnostics, &c.arena, &second, &cleaned);
-    if (status == UIR_STATUS_OK)
-        status = check_module(&c, &plain, &cleaned, inputs, input_count, uir_compile_devices_get(devices)->devices[0]);
+    uir_compile_init(&plain, source, &device, allocator, &c.arena);
+    uir_compile_init(&cleaned, source, &device, allocator, &c.arena);
+    uir_status status = uir_compile_run(&plain, UIR_STAGE_PRIMITIVES, &first);
+    if (status == UIR_STATUS_OK) status = uir_compile_run(&cleaned, UIR_STAGE_CLEANED, &second);
+    if (status == UIR_STATUS_OK) status = check_module(&c, &plain, &cleaned, inputs, input_count);
     uir_launcher_destroy(c.launcher);
-    uir_middle_deinit(&c.middle);
-    uir_compiled_deinit(&cleaned);
-    uir_compiled_deinit(&plain);
-    uir_compile_devices_destroy(devices);
+    uir_compile_deinit(&cleaned);
+    uir_compile_deinit(&plain);
     uir_arena_deinit(&c.arena);
     return status == UIR_STATUS_OK && c.differs ? UIR_STATUS_DIFFERENT : status;
 }

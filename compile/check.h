@@ -9,7 +9,7 @@
 #ifndef UIR_COMPILE_CHECK_H
 #define UIR_COMPILE_CHECK_H
 
-#include "compile/primitives.h"
+#include "compile/compile.h"
 
 typedef struct uir_check_report {
     const char *stage;  /* "cleaned", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
@@ -22,9 +22,9 @@ typedef struct uir_check_report {
 } uir_check_report;
 
 typedef struct uir_check_options {
-    const char *device;         /* as for packages; NULL: "cpu" */
-    uint64_t limit;             /* operations; 0: 4 million; UINT64_MAX: everything */
-    double rtol, atol_relative; /* 0: 1e-3, 1e-4 */
+    const char *device;          /* as for packages; NULL: "cpu" */
+    uint64_t limit;              /* operations; 0: 4 million; UINT64_MAX: everything */
+    double rtol, atol_relative;  /* 0: 1e-3, 1e-4 */
     const volatile bool *cancel; /* the operation's, for what tells nothing of how far it is */
     void (*report)(void *user, const uir_check_report *report); /* at each difference, and at the end of each stage */
     uir_progress progress;                                      /* may cancel */
@@ -33,8 +33,7 @@ typedef struct uir_check_options {
 
 /* DIFFERENT when a stage differs: the report said which. CANCELLED as soon as that is asked for: what was broken off is
  * no difference, and is not reported. */
-uir_status uir_compile_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
-                              const uir_check_options *options, const uir_allocator *allocator,
-                              uir_diagnostics *diagnostics);
+uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
+                     const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics);
 
 #endif

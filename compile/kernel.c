@@ -19,7 +19,7 @@ struct uir_compile_devices {
 };
 
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices) {
+                                      uir_diagnostics *diagnostics, uir_compile_devices **out_devices) {
     uir_compile_devices *d;
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));

@@ -11,7 +11,7 @@
 typedef struct uir_compile_devices uir_compile_devices;
 /* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
+                                      uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
 void uir_compile_devices_destroy(uir_compile_devices *devices);
 const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
 

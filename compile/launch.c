@@ -12,19 +12,19 @@ typedef struct kept_runner {
 
 struct uir_launcher {
     uir_allocator allocator;
-    const uir_middle *middle;
+    const uir_lowering *lowering;
     const volatile bool *cancel;
     uint32_t threads;
     uir_arena arena;
     uir_vector(kept_runner) runners;
 };
 
-uir_status uir_launcher_create(const uir_middle *middle, const volatile bool *cancel, uint32_t threads,
+uir_status uir_launcher_create(const uir_lowering *lowering, const volatile bool *cancel, uint32_t threads,
                                const uir_allocator *allocator, uir_launcher **out_launcher) {
     uir_launcher *launcher;
     UIR_TRY_ALLOCATE(launcher, uir_allocate_zeroed(allocator, sizeof *launcher));
     launcher->allocator = *allocator;
-    launcher->middle = middle;
+    launcher->lowering = lowering;
     launcher->cancel = cancel;
     launcher->threads = threads;
     uir_arena_init(&launcher->arena, allocator);
@@ -41,12 +41,6 @@ void uir_launcher_destroy(uir_launcher *launcher) {
 }
 
 /* ---- finding ---- */
-static const uir_middle_kernel *find_kernel(const uir_middle *middle, const char *name) {
-    for (uint32_t i = 0; i < middle->kernels.count; i++)
-        if (!strcmp(middle->kernels.data[i].name, name)) return &middle->kernels.data[i];
-    return NULL;
-}
-
 bool uir_launch_find(uir_launcher *launcher, const uir_node_values *values, uir_launch *out) {
     const uir_module *module = values->module;
     const uir_node_info *node = uir_node_get(module, values->node);
@@ -56,7 +50,7 @@ bool uir_launch_find(uir_launcher *launcher, const uir_node_values *values, uir_
     uint32_t slack;
     (void)uir_node_ints(module, node, "slack", &slack); /* two numbers each */
     out->slack_count = slack / 2;
-    out->kernel = find_kernel(launcher->middle, uir_node_string(module, node, "kernel", ""));
+    out->kernel = uir_lowering_find_kernel(launcher->lowering, uir_node_string(module, node, "kernel", ""));
     out->name = uir_string_text(&module->strings, node->name);
     if (!out->kernel || out->size_count + out->slack_count > UIR_LAUNCH_MAX_SIZES) return false;
     for (uint32_t i = 0; i < out->size_count; i++)
@@ -87,7 +81,7 @@ static uir_status misfit(const uir_launch *l, const char *file, uint32_t line, u
                      "the kernel @%s does not fit the group of '%s': %s%s", l->kernel->name, l->name, what, name);
 }
 
-uir_status uir_launch_choose_function(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
+static uir_status choose_function(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
     const uir_loop_list *list = &l->kernel->lowered.scheduled;
     for (uint32_t v = 0; v < list->count; v++) {
         const uir_loop_function *f = list->functions[v];
@@ -110,7 +104,7 @@ static bool has_dims(const uir_launch *l, const uir_igraph *g) {
     return uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) == l->size_count + l->slack_count;
 }
 
-uir_status uir_launch_choose_igraph(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
+static uir_status choose_igraph(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
     const uir_igraph_list *list = &l->kernel->lowered.igraphs;
     for (uint32_t v = 0; v < list->count; v++) {
         int64_t tiles[UIR_LAUNCH_MAX_SIZES];
@@ -193,13 +187,23 @@ static uir_status run_function(const uir_launch *l, const uir_loop_function *f, 
     return uir_loop_interpret(f, l->sizes, tensors, l->launcher->cancel, diagnostics);
 }
 
-uir_status uir_launch_run_function(const uir_launch *l, const uir_loop_function *f, void *const *outputs,
-                                   uir_diagnostics *diagnostics) {
+static uir_status launch_function(const uir_launch *l, const uir_loop_function *f, void *const *outputs,
+                                  uir_diagnostics *diagnostics) {
     uir_arena arena;
     uir_arena_init(&arena, &l->launcher->allocator);
     uir_status status = run_function(l, f, outputs, &arena, diagnostics);
     uir_arena_deinit(&arena);
     return status;
+}
+
+uir_status uir_launch_naive(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
+    return launch_function(l, l->kernel->lowered.naive, outputs, diagnostics);
+}
+
+uir_status uir_launch_scheduled(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
+    uint32_t variant;
+    UIR_TRY(choose_function(l, diagnostics, &variant));
+    return launch_function(l, l->kernel->lowered.scheduled.functions[variant], outputs, diagnostics);
 }
 
 /* What the memory of an operand or result has not. */
@@ -311,11 +315,26 @@ static uir_status run_igraph(const uir_launch *l, const uir_igraph *g, const cha
     return uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics);
 }
 
-uir_status uir_launch_run_igraph(const uir_launch *l, const uir_igraph *g, const char *runner, void *const *outputs,
-                                 uir_diagnostics *diagnostics) {
+uir_status uir_launch_igraph(const uir_launch *l, const char *runner, void *const *outputs,
+                             uir_diagnostics *diagnostics) {
+    uint32_t variant = 0;
     uir_arena arena;
+    UIR_TRY(choose_igraph(l, diagnostics, &variant));
     uir_arena_init(&arena, &l->launcher->allocator);
-    uir_status status = run_igraph(l, g, runner, outputs, &arena, diagnostics);
+    uir_status status =
+        run_igraph(l, l->kernel->lowered.igraphs.igraphs[variant], runner, outputs, &arena, diagnostics);
     uir_arena_deinit(&arena);
     return status;
+}
+
+uir_status uir_launch_interpreted(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
+    return uir_launch_igraph(l, "interpreter", outputs, diagnostics);
+}
+
+uir_status uir_launch_vm(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
+    return uir_launch_igraph(l, "vm", outputs, diagnostics);
+}
+
+uir_status uir_launch_native(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
+    return uir_launch_igraph(l, "cpu", outputs, diagnostics);
 }

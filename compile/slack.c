@@ -31,7 +31,7 @@ typedef struct slot {
 } slot;
 
 typedef struct pass {
-    uir_middle *middle;
+    uir_lowering *lowering;
     uir_module *m;
     uir_arena arena;
     uir_vector(pair) pairs;
@@ -95,8 +95,8 @@ static uir_status find_pair(pass *p, uir_value_id present) {
 /* ---- finding what touches them ---- */
 static uint32_t kernel_of(const pass *p, const uir_node_info *group) {
     const char *name = uir_node_string(p->m, group, "kernel", "");
-    for (uint32_t i = 0; i < p->middle->kernels.count; i++) {
-        if (!strcmp(p->middle->kernels.data[i].name, name)) return i;
+    for (uint32_t i = 0; i < p->lowering->kernels.count; i++) {
+        if (!strcmp(p->lowering->kernels.data[i].name, name)) return i;
     }
     return UINT32_MAX;
 }
@@ -220,8 +220,8 @@ static bool agree(const pass *p, const slot *s, uint32_t kernel, uir_igraph *g, 
 /* A copy whose symbols are in the order in which a reader declares them, verified. */
 static uir_status copy_igraph(pass *p, const uir_igraph *from, uir_igraph **out) {
     uir_diagnostics said;
-    uir_diagnostics_init(&said, &p->middle->allocator);
-    uir_status status = uir_igraph_clone(from, &p->middle->allocator, out);
+    uir_diagnostics_init(&said, &p->lowering->allocator);
+    uir_status status = uir_igraph_clone(from, &p->lowering->allocator, out);
     if (status == UIR_STATUS_OK) {
         status = uir_igraph_verify(*out, &said);
         if (status != UIR_STATUS_OK) uir_igraph_destroy(*out);
@@ -260,7 +260,7 @@ static uir_status change_igraph(pass *p, uint32_t k, const uir_igraph *from, con
 }
 
 static uir_status change_kernel(pass *p, uint32_t k, bool *out_fine) {
-    const uir_igraph_list *from = &p->middle->kernels.data[k].lowered.igraphs;
+    const uir_igraph_list *from = &p->lowering->kernels.data[k].lowered.igraphs;
     slot *slots;
     uint32_t count;
     *out_fine = true;
@@ -280,7 +280,7 @@ static uir_status change_kernel(pass *p, uint32_t k, bool *out_fine) {
 
 /* A kernel that cannot takes its pairs from all others. */
 static uir_status change_kernels(pass *p) {
-    for (uint32_t k = 0; k < p->middle->kernels.count;) {
+    for (uint32_t k = 0; k < p->lowering->kernels.count;) {
         bool fine, lost = false;
         UIR_TRY(change_kernel(p, k, &fine));
         for (uint32_t i = 0; i < p->needs.count && !fine; i++) {
@@ -314,7 +314,7 @@ static uir_status mark_group(pass *p, uir_node_id id, const slot *slots, uint32_
 }
 
 static uir_status take_over(pass *p) {
-    for (uint32_t k = 0; k < p->middle->kernels.count; k++) {
+    for (uint32_t k = 0; k < p->lowering->kernels.count; k++) {
         slot *slots;
         uint32_t count;
         if (!p->lists[k].count) continue;
@@ -324,7 +324,7 @@ static uir_status take_over(pass *p) {
             if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->m, node, "kernel") && kernel_of(p, node) == k)
                 UIR_TRY(mark_group(p, (uir_node_id){n}, slots, count));
         }
-        uir_igraph_list *old = &p->middle->kernels.data[k].lowered.igraphs, swap = *old;
+        uir_igraph_list *old = &p->lowering->kernels.data[k].lowered.igraphs, swap = *old;
         *old = p->lists[k];
         p->lists[k] = swap;
     }
@@ -334,8 +334,8 @@ static uir_status take_over(pass *p) {
 static uir_status run(pass *p) {
     uint32_t outputs = uir_graph_get(p->m, p->m->main)->outputs.count;
     UIR_TRY_ALLOCATE(p->lists,
-                     uir_arena_allocate_array(&p->arena, (size_t)p->middle->kernels.count + 1, sizeof *p->lists));
-    for (uint32_t k = 0; k < p->middle->kernels.count; k++) p->lists[k].allocator = p->middle->allocator;
+                     uir_arena_allocate_array(&p->arena, (size_t)p->lowering->kernels.count + 1, sizeof *p->lists));
+    for (uint32_t k = 0; k < p->lowering->kernels.count; k++) p->lists[k].allocator = p->lowering->allocator;
     for (uint32_t i = 0; i < outputs; i++) UIR_TRY(find_pair(p, uir_graph_get(p->m, p->m->main)->outputs.data[i]));
     if (!p->pairs.count) return UIR_STATUS_OK;
     UIR_TRY(walk_graph(p, p->m->main));
@@ -343,11 +343,11 @@ static uir_status run(pass *p) {
     return take_over(p);
 }
 
-uir_status uir_middle_add_slack(uir_middle *middle, uir_diagnostics *diagnostics) {
-    pass p = {.middle = middle, .m = middle->module};
-    uir_arena_init(&p.arena, &middle->allocator);
+uir_status uir_lowering_add_slack(uir_lowering *lowering, uir_diagnostics *diagnostics) {
+    pass p = {.lowering = lowering, .m = lowering->module};
+    uir_arena_init(&p.arena, &lowering->allocator);
     uir_status status = run(&p);
-    for (uint32_t k = 0; p.lists && k < middle->kernels.count; k++) uir_igraph_list_deinit(&p.lists[k]);
+    for (uint32_t k = 0; p.lists && k < lowering->kernels.count; k++) uir_igraph_list_deinit(&p.lists[k]);
     uir_arena_deinit(&p.arena);
     if (status == UIR_STATUS_OK) return status;
     return uir_error(diagnostics, status, NULL, "caches that grow in place: %s", uir_status_text(status));

@@ -4,14 +4,14 @@
  * where that input lies, if both leave room behind each stretch of the axis. The pass finds these pairs, and lets every
  * kernel that touches one of the two count the slack.
  *
- * In: a middle at stage IGRAPH. Out: groups that touch such a tensor have the attribute `slack`: for each `dim` of the
- * kernel beyond the group's `sizes`, in order, two numbers: the operand (results follow the operands) or -1 for 0, and
- * the axis, of the input or output that it stands for. Where a kernel cannot count slack, the pair gets none. */
+ * In: a lowering at stage IGRAPH. Out: groups that touch such a tensor have the attribute `slack`: for each `dim` of
+ * the kernel beyond the group's `sizes`, in order, two numbers: the operand (results follow the operands) or -1 for 0,
+ * and the axis, of the input or output that it stands for. Where a kernel cannot count slack, the pair gets none. */
 #ifndef UIR_COMPILE_SLACK_H
 #define UIR_COMPILE_SLACK_H
 
 #include "compile/lower.h"
 
-uir_status uir_middle_add_slack(uir_middle *middle, uir_diagnostics *diagnostics);
+uir_status uir_lowering_add_slack(uir_lowering *lowering, uir_diagnostics *diagnostics);
 
 #endif

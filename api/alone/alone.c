@@ -1,6 +1,6 @@
 /* What libuir_rt answers where libuir compiles, and its reader of ONNX's value files: tensors whose elements lie as raw
  * bytes or are strings, which is what exporters write. */
-#include "api/device.h"
+#include "backends/devices/devices.h"
 #include "api/internal.h"
 #include "frontend/wire.h"
 

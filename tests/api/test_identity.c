@@ -1,5 +1,5 @@
 /* Which model a file is: what is told by its stamp and by its bytes, and what cannot be told. */
-#include "api/identity.h"
+#include "compile/identity.h"
 #include "tests/base/support.h"
 #include "uir/uir.h"
 

@@ -122,8 +122,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                          uir_context_message_count(context) > 0,
                      "a failure without a message");
         fuzz_count(model != NULL);
-        if (model && uir_model_get_source(model)->module) /* one that is described alone has none */
-            require_same_files(&c, uir_model_get_source(model)->module);
+        if (model && uir_model_get_source(model)->compile.primitives) /* one that is described alone has none */
+            require_same_files(&c, uir_model_get_source(model)->compile.primitives);
         uir_model_destroy(model);
         uir_context_destroy(context);
     }

@@ -227,10 +227,10 @@ static uir_status run_text(work *w) {
         return run_kernels(w);
     }
     if (!strncmp(s, "func", 4)) {
-        uir_middle_stage from;
+        uir_stage from;
         UIR_TRY(opt_options_check(w->options, runs ? OPT_RUN_LOOP : OPT_PRINT_LOOP));
-        if (w->options->from && (!uir_middle_stage_find(w->options->from, &from) ||
-                                 (from != UIR_MIDDLE_LOOP && from != UIR_MIDDLE_SCHEDULE)))
+        if (w->options->from &&
+            (!uir_stage_find(w->options->from, &from) || (from != UIR_STAGE_LOOP && from != UIR_STAGE_SCHEDULE)))
             return opt_usage("--from: a loop function stands after loop or schedule, not after", w->options->from);
         return run_loop(w);
     }
@@ -240,12 +240,10 @@ static uir_status run_text(work *w) {
 }
 
 static void list_stages(void) {
-    puts("stages of a model:  onnx primitives and the clean-up passes:");
-    for (size_t i = 0; uir_compile_pass(i); i++)
-        printf("  %-20s %s\n", uir_compile_pass(i)->name, uir_compile_pass(i)->purpose);
-    fputs("stages after these: ", stdout);
-    for (uint32_t i = 0; uir_middle_stage_name(i); i++) printf(" %s", uir_middle_stage_name(i));
-    fputs(" emit\nstages of a kernel:", stdout);
+    puts("stages of a model:");
+    for (uir_stage stage = 0; uir_stage_get(stage)->print; stage++)
+        printf("  %-20s %s\n", uir_stage_get(stage)->name, uir_stage_get(stage)->purpose);
+    fputs("stages of a kernel:", stdout);
     for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) printf(" %s", kernel_stages[i].name);
     fputs("\ndevices for --run: ", stdout);
     for (size_t i = 0; uir_kernel_runner_name(i); i++) {

@@ -1,7 +1,6 @@
 /* A model, or the text of one after some stage: on to another stage, whose text is printed, or which is run. */
 #define _XOPEN_SOURCE 700
 #include "opt.h"
-#include "decompose/decompose.h"
 #include "ir/graph_text.h"
 #include "compile/kernel.h"
 
@@ -28,16 +27,14 @@ typedef struct model_work {
     const uir_allocator *allocator;
     uir_diagnostics *diagnostics;
     uir_arena arena;
-    uir_compiled compiled;
-    uir_module *module;        /* what is worked on */
-    uir_module *parsed, *made; /* owned: a text's; the primitives of an ONNX one */
-    char stage[64];            /* the text's own word for where it is; "" none */
-    char home[PATH_MAX];       /* the model whose constants these are; "" when it is not known */
-    hash_list known;           /* constants that a reader of the text will find there */
-    uir_middle middle;
-    uir_middle_options middle_options;
-    const char *from, *after;
-    bool is_middle, emit, inlined; /* what is asked for lies beyond the clean-up; is source; has all numbers */
+    uir_compile compile; /* what is worked on */
+    uir_compile model;   /* of a text: the model that it came from, whose constants it names */
+    char stage[64];      /* the text's own word for where it is; "" none */
+    char home[PATH_MAX]; /* the model whose constants these are; "" when it is not known */
+    hash_list known;     /* constants that a reader of the text will find there */
+    uir_compile_options compile_options;
+    uir_stage from, after;
+    bool inlined; /* all numbers are in the text */
 } model_work;
 
 /* ---- which constants are where ---- */
@@ -77,70 +74,72 @@ static bool elide(void *user, const uir_tensor *constant) {
 }
 
 /* ---- where it goes ---- */
-static bool is_middle_stage(const char *name, uir_middle_stage *out_stage) {
-    return name && uir_middle_stage_find(name, out_stage);
-}
-
-static bool is_onnx(const char *name) {
-    return name && !strcmp(name, "onnx");
-}
-
-static bool is_pass(const char *name) {
-    if (!strcmp(name, "primitives")) return true;
-    for (size_t i = 0; uir_compile_pass(i); i++)
-        if (!strcmp(uir_compile_pass(i)->name, name)) return true;
-    return false;
-}
-
-static const char *last_pass(void) {
-    size_t count = 0;
-    while (uir_compile_pass(count)) count++;
-    return count ? uir_compile_pass(count - 1)->name : "primitives";
-}
-
 /* --run on a device runs the kernels that all stages have made; by interpreter, the IR as the stage has it. */
 static bool on_device(const model_work *w) {
     return w->options->run && (w->options->kernel || (w->options->device && strcmp(w->options->device, "interpreter")));
 }
 
-static uir_status check_stage(const char *option, const char *name, bool emit) {
-    uir_middle_stage stage;
-    if (!name || is_onnx(name) || is_pass(name) || is_middle_stage(name, &stage) || (emit && !strcmp(name, "emit")))
-        return UIR_STATUS_OK;
+static uir_status no_stage(const char *option, const char *name) {
     fprintf(stderr, "uir-opt: error: %s: there is no stage '%s'; uir-opt --list names them\n", option, name);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
-static uir_status take_target(model_work *w) {
+/* Stages without a text are none here. */
+static uir_status find_stage(const char *option, const char *name, uir_stage *out_stage) {
+    bool found = uir_stage_find(name, out_stage) && uir_stage_get(*out_stage)->print;
+    return found ? UIR_STATUS_OK : no_stage(option, name);
+}
+
+static uir_status take_from(model_work *w) {
+    const char *name = w->options->from ? w->options->from : w->stage;
+    w->from = UIR_STAGE_PRIMITIVES;
+    if (*name) UIR_TRY(find_stage("--from", name, &w->from));
+    return uir_stage_get(w->from)->read ? UIR_STATUS_OK : opt_usage("--from: nothing goes on from a text of", name);
+}
+
+/* What is left out goes to the end of the clean-up, or as far as the text is; --run leaves the text as it is. */
+static uir_status take_after(model_work *w, bool is_text) {
     const opt_options *options = w->options;
-    uir_middle_stage stage;
-    w->from = options->from ? options->from : *w->stage ? w->stage : NULL;
-    w->after = options->after;
-    UIR_TRY(check_stage("--from", w->from, false));
-    UIR_TRY(check_stage("--after", w->after, !options->run));
-    if (on_device(w)) {
-        const char *last = uir_middle_stage_name(UIR_MIDDLE_RUNS);
-        if (w->after && strcmp(w->after, last))
-            return opt_usage("--run on a device takes every stage; by --device interpreter it runs what is left after",
-                             w->after);
-        w->after = last;
-    }
-    if (options->run && !w->after) w->after = w->from ? w->from : last_pass();
-    if (options->kernel && !on_device(w) &&
-        !(w->after && (!strcmp(w->after, "emit") || (is_middle_stage(w->after, &stage) && stage > UIR_MIDDLE_FUSION))))
-        return opt_usage("--kernel: there are kernels after loop, schedule, igraph, runs and emit; give --after one",
-                         NULL);
-    w->emit = w->after && !strcmp(w->after, "emit");
-    w->inlined = options->constants && !strcmp(options->constants, "inline");
-    w->middle_options.last = UIR_MIDDLE_RUNS;
-    w->is_middle = w->emit || is_middle_stage(w->after, &w->middle_options.last);
+    bool stays = is_text && (w->from > UIR_STAGE_CLEANED || (options->run && (options->from || *w->stage)));
+    w->after = stays ? w->from : UIR_STAGE_CLEANED;
+    if (options->after) UIR_TRY(find_stage("--after", options->after, &w->after));
+    if (options->run && w->after == UIR_STAGE_EMIT) return no_stage("--after", options->after);
+    if (!on_device(w)) return UIR_STATUS_OK;
+    if (options->after && w->after != UIR_STAGE_RUNS)
+        return opt_usage("--run on a device takes every stage; by --device interpreter it runs what is left after",
+                         options->after);
+    w->after = UIR_STAGE_RUNS;
     return UIR_STATUS_OK;
 }
 
-static uir_status compile_model(model_work *w, const char *path, const char *stop) {
+static uir_status take_target(model_work *w, bool is_text) {
+    const opt_options *options = w->options;
+    UIR_TRY(take_from(w));
+    UIR_TRY(take_after(w, is_text));
+    if (options->kernel && !on_device(w) && (!options->after || w->after <= UIR_STAGE_FUSION))
+        return opt_usage("--kernel: there are kernels after loop, schedule, igraph, runs and emit; give --after one",
+                         NULL);
+    w->inlined = options->constants && !strcmp(options->constants, "inline");
+    w->compile_options.check_text = true;
+    return UIR_STATUS_OK;
+}
+
+/* The stage whose text is wanted is done, or the one that completes it: ONNX ops have types once these are primitives.
+ */
+static uir_stage last_to_run(uir_stage after) {
+    return after < UIR_STAGE_PRIMITIVES ? UIR_STAGE_PRIMITIVES : after;
+}
+
+static uir_status compile_model(model_work *w, const char *path, uir_stage last, uir_compile *out_compile) {
     uir_onnx_source source = {.path = path, .external_data = w->options->external_data, .no_map = w->options->no_map};
-    uir_compile_options options = {.stop = is_onnx(stop) ? "primitives" : stop, .check_text = true};
-    return uir_compile_compile(&source, w->allocator, w->diagnostics, &w->arena, &options, &w->compiled);
+    const uir_compile_call call = {.diagnostics = w->diagnostics};
+    uir_compile_init(out_compile, &source, &w->compile_options, w->allocator, &w->arena);
+    return uir_compile_run(out_compile, last_to_run(last), &call);
+}
+
+/* What constants of a stage's text are those of. */
+static const uir_module *module_of(const uir_compile *compile, uir_stage stage) {
+    return stage == UIR_STAGE_ONNX ? compile->onnx : compile->primitives;
 }
 
 /* The absolute path, in which the file keeps its name: a link to it lies beside its data, which its target may not. */
@@ -154,47 +153,11 @@ static void take_path(const char *path, char *out_home) {
     if (length < 0 || length >= PATH_MAX) *out_home = 0;
 }
 
-/* ---- the three ways in ---- */
+/* ---- the two ways in ---- */
 static uir_status from_model(model_work *w) {
-    const uir_compiled *compiled = &w->compiled;
-    UIR_TRY(compile_model(w, w->options->file, w->is_middle ? NULL : w->after));
-    bool onnx = is_onnx(w->after) && !w->options->run;
-    w->module = onnx ? compiled->onnx : compiled->primitives;
+    UIR_TRY(compile_model(w, w->options->file, w->after, &w->compile));
     take_path(w->options->file, w->home);
-    UIR_TRY(list_constants(w, w->module));
-    if (!w->is_middle) return UIR_STATUS_OK;
-    return uir_middle_run(w->module, &w->middle_options, w->allocator, w->diagnostics, &w->middle);
-}
-
-static uir_status from_module(model_work *w, const char *text, size_t length) {
-    bool onnx = is_onnx(w->from);
-    const uir_module *constants = onnx ? w->compiled.onnx : w->compiled.primitives;
-    UIR_TRY(uir_module_parse(w->allocator, w->diagnostics, text, length, w->options->file, constants, &w->parsed));
-    w->module = w->parsed;
-    UIR_TRY(uir_module_verify(w->module, w->diagnostics));
-    if (!onnx && is_onnx(w->after))
-        return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage 'onnx' does not come after '%s'",
-                         w->from ? w->from : "primitives");
-    if (onnx && is_onnx(w->after) && !w->options->run) return UIR_STATUS_OK;
-    if (onnx) {
-        UIR_TRY(uir_decompose(w->parsed, w->allocator, w->diagnostics, &w->made));
-        w->module = w->made;
-    }
-    const char *last = w->is_middle ? NULL : is_onnx(w->after) ? "primitives" : w->after;
-    UIR_TRY(uir_compile_continue(w->module, onnx ? NULL : w->from, last, w->diagnostics));
-    if (!w->is_middle) return UIR_STATUS_OK;
-    return uir_middle_run(w->module, &w->middle_options, w->allocator, w->diagnostics, &w->middle);
-}
-
-static uir_status from_middle(model_work *w, uir_middle_stage from, const char *text, size_t length) {
-    if (!w->after) w->after = uir_middle_stage_name(from), w->is_middle = true, w->middle_options.last = from;
-    if (!w->is_middle || from > w->middle_options.last)
-        return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage '%s' does not come after '%s'",
-                         w->after, w->from);
-    UIR_TRY(uir_middle_continue(text, length, w->options->file, from, w->compiled.primitives, &w->middle_options,
-                                w->allocator, w->diagnostics, &w->parsed, &w->middle));
-    w->module = w->parsed;
-    return UIR_STATUS_OK;
+    return list_constants(w, module_of(&w->compile, w->options->run ? UIR_STAGE_PRIMITIVES : w->after));
 }
 
 /* The value of a line "# word: value" among the first, or false. */
@@ -214,66 +177,67 @@ static bool take_line(const char *text, size_t length, const char *word, char *o
     return false;
 }
 
+/* The stage of the model that has the constants of a stage's text: kernels hold those of the cleaned graph. */
+static uir_stage with_constants(uir_stage stage) {
+    return stage > UIR_STAGE_CLEANED ? UIR_STAGE_CLEANED : stage;
+}
+
 /* What a reader of what is printed will find: the constants of the model after that stage. */
 static uir_status list_home(model_work *w) {
-    const char *reads = w->is_middle ? NULL : w->after;
-    uir_compiled kept = w->compiled;
-    uir_middle_stage stage;
-    bool same = (w->is_middle && is_middle_stage(w->from, &stage)) || (reads && w->from && !strcmp(reads, w->from));
-    if (!*w->home || w->inlined || w->options->run || w->emit || !kept.onnx) return UIR_STATUS_OK;
-    if (!same) UIR_TRY(compile_model(w, w->home, reads));
-    uir_status status = list_constants(w, is_onnx(reads) ? w->compiled.onnx : w->compiled.primitives);
-    if (!same) {
-        uir_compiled_deinit(&w->compiled);
-        w->compiled = kept;
+    uir_stage wanted = with_constants(w->after);
+    uir_compile other = {0}, *home = &w->model;
+    if (!*w->home || w->inlined || w->options->run || w->after == UIR_STAGE_EMIT) return UIR_STATUS_OK;
+    if (wanted != with_constants(w->from)) {
+        home = &other;
+        UIR_TRY(compile_model(w, w->home, wanted, home));
     }
+    uir_status status = list_constants(w, module_of(home, wanted));
+    uir_compile_deinit(&other);
     return status;
 }
 
 static uir_status from_text(model_work *w, const char *text, size_t length) {
-    uir_middle_stage from;
-    bool middle = is_middle_stage(w->from, &from);
     if (w->options->constants && !w->inlined)
         snprintf(w->home, sizeof w->home, "%s", w->options->constants);
     else if (!take_line(text, length, home_word, w->home, sizeof w->home) || access(w->home, R_OK) != 0)
         *w->home = 0; /* what is named by hash is refused where it stands */
     if (!*w->home && w->options->external_data)
         return opt_usage("--external-data is the model's, and the text names none: give --constants M.onnx", NULL);
-    if (*w->home) UIR_TRY(compile_model(w, w->home, middle ? NULL : w->from ? w->from : "primitives"));
-    UIR_TRY(middle ? from_middle(w, from, text, length) : from_module(w, text, length));
+    if (w->from > w->after)
+        return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage '%s' does not come after '%s'",
+                         uir_stage_get(w->after)->name, uir_stage_get(w->from)->name);
+    if (*w->home) UIR_TRY(compile_model(w, w->home, with_constants(w->from), &w->model));
+    const uir_compile_text read = {text, length, w->options->file, module_of(&w->model, w->from)};
+    const uir_compile_call call = {.diagnostics = w->diagnostics};
+    uir_compile_init(&w->compile, NULL, &w->compile_options, w->allocator, &w->arena);
+    UIR_TRY(uir_compile_read(&w->compile, w->from, &read, w->diagnostics));
+    uir_stage last = w->options->run ? last_to_run(w->after) : w->after;
+    if (last >= w->compile.next) UIR_TRY(uir_compile_run(&w->compile, last, &call));
     return list_home(w);
 }
 
 /* ---- the way out ---- */
-static uir_status emit(const model_work *w, uir_text *text) {
-    for (uint32_t k = 0; k < w->middle.kernels.count; k++) {
-        const uir_igraph_list *variants = &w->middle.kernels.data[k].lowered.igraphs;
-        if (w->options->kernel && strcmp(w->middle.kernels.data[k].name, w->options->kernel)) continue;
-        for (uint32_t v = 0; v < variants->count; v++)
-            UIR_TRY(uir_compile_emit_kernel(variants->igraphs[v], text, w->diagnostics));
-    }
-    return uir_text_status(text);
-}
-
-static const uir_middle_kernel *find_kernel(const model_work *w) {
-    for (uint32_t k = 0; k < w->middle.kernels.count; k++)
-        if (!strcmp(w->middle.kernels.data[k].name, w->options->kernel)) return &w->middle.kernels.data[k];
+static const uir_lowering_kernel *find_kernel(const model_work *w) {
+    const uir_lowering *lowering = &w->compile.lowering;
+    const uir_lowering_kernel *kernel = uir_lowering_find_kernel(lowering, w->options->kernel);
+    if (kernel) return kernel;
     fprintf(stderr, "uir-opt: error: --kernel: the model has no kernel '%s'; there are:", w->options->kernel);
-    for (uint32_t k = 0; k < w->middle.kernels.count; k++)
-        fprintf(stderr, "%s %s", k ? "," : "", w->middle.kernels.data[k].name);
+    for (uint32_t k = 0; k < lowering->kernels.count; k++)
+        fprintf(stderr, "%s %s", k ? "," : "", lowering->kernels.data[k].name);
     fputc('\n', stderr);
     return NULL;
 }
 
 static uir_status print(model_work *w, uir_text *text) {
-    if (w->options->kernel && !find_kernel(w)) return UIR_STATUS_INVALID_ARGUMENT;
-    if (w->emit) return emit(w, text);
-    if (w->options->kernel) return uir_middle_print_kernel(&w->middle, w->options->kernel, text);
+    if (w->options->kernel)
+        return find_kernel(w)
+                   ? uir_compile_print_kernel(&w->compile, w->after, w->options->kernel, text, w->diagnostics)
+                   : UIR_STATUS_INVALID_ARGUMENT;
     uir_print_options options = {.inline_limit = w->inlined ? SIZE_MAX : INLINE_LIMIT, .elide = elide, .user = w};
-    uir_text_append_format(text, "%s%s\n", stage_word, w->after ? w->after : last_pass());
+    if (w->after == UIR_STAGE_EMIT) return uir_compile_print(&w->compile, w->after, &options, text, w->diagnostics);
+    uir_text_append_format(text, "%s%s\n", stage_word, uir_stage_get(w->after)->name);
     size_t begin = text->length;
-    UIR_TRY(w->is_middle ? uir_middle_print(&w->middle, &options, text)
-                         : uir_module_print_with(w->module, &options, text));
+    UIR_TRY(uir_compile_print(&w->compile, w->after, &options, text, w->diagnostics));
     if (!*w->home || w->inlined || !strstr(text->data + begin, "hash \"")) return UIR_STATUS_OK;
     if (strchr(w->home, '\n')) return UIR_STATUS_OK; /* --constants will have to name it */
     uir_text whole;
@@ -298,24 +262,26 @@ static uir_status print_out(model_work *w) {
 
 static uir_status run(model_work *w) {
     if (w->options->kernel) {
-        const uir_middle_kernel *kernel = find_kernel(w);
+        const uir_lowering_kernel *kernel = find_kernel(w);
         return kernel ? opt_run_kernel(w->options, &kernel->lowered.igraphs, w->diagnostics)
                       : UIR_STATUS_INVALID_ARGUMENT;
     }
     const char *device = w->options->device ? w->options->device : "interpreter";
-    opt_program program = {.module = w->module,
-                           .middle = w->is_middle ? &w->middle : NULL,
-                           .runner = w->is_middle && w->middle.stage >= UIR_MIDDLE_IGRAPH ? device : NULL,
+    opt_program program = {.module = w->compile.primitives,
+                           .lowering = &w->compile.lowering,
+                           .stage = w->after,
+                           .runner = w->after >= UIR_STAGE_IGRAPH ? device : NULL,
                            .home = *w->home ? w->home : ""};
     return opt_run_values(w->options, &program, w->allocator, w->diagnostics);
 }
 
 static void warn_refusals(const model_work *w) {
-    for (uint32_t i = 0; i < w->middle.refusals.count; i++) {
-        const uir_middle_refusal *refusal = &w->middle.refusals.data[i];
-        const uir_node_info *group = uir_node_get(w->module, refusal->group);
+    const uir_module *module = w->compile.primitives;
+    for (uint32_t i = 0; i < w->compile.lowering.refusals.count; i++) {
+        const uir_lowering_refusal *refusal = &w->compile.lowering.refusals.data[i];
+        const uir_node_info *group = uir_node_get(module, refusal->group);
         fprintf(stderr, "uir-opt: note: the group of '%s' has no kernel: %s\n",
-                uir_string_text(&w->module->strings, group->name), refusal->why);
+                uir_string_text(&module->strings, group->name), refusal->why);
     }
 }
 
@@ -337,18 +303,16 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
     uir_compile_devices *devices = NULL;
     uir_arena_init(&w.arena, allocator);
     if (text) (void)take_line(text, length, stage_word, w.stage, sizeof w.stage);
-    uir_status status = take_target(&w);
+    uir_status status = take_target(&w, text != NULL);
     if (status == UIR_STATUS_OK) status = make_devices(&w, &devices);
     if (status == UIR_STATUS_OK) {
-        w.middle_options.device = uir_compile_devices_get(devices)->devices[0];
+        w.compile_options.description = uir_compile_devices_get(devices)->devices[0];
         status = text ? from_text(&w, text, length) : from_model(&w);
     }
     if (status == UIR_STATUS_OK) status = options->run ? run(&w) : print_out(&w);
-    if (w.module) warn_refusals(&w);
-    uir_middle_deinit(&w.middle);
-    uir_module_destroy(w.made);
-    uir_module_destroy(w.parsed);
-    uir_compiled_deinit(&w.compiled);
+    warn_refusals(&w);
+    uir_compile_deinit(&w.compile);
+    uir_compile_deinit(&w.model);
     uir_arena_deinit(&w.arena);
     uir_compile_devices_destroy(devices);
     free(w.known.hashes);

@@ -7,8 +7,7 @@
 #include "base/datum.h"
 #include "ir/igraph.h"
 #include "ir/loop.h"
-#include "compile/primitives.h"
-#include "compile/lower.h"
+#include "compile/compile.h"
 
 typedef struct opt_list {
     const char **items;
@@ -56,7 +55,8 @@ typedef struct opt_size {
 /* False: it is no such word, or the number is below 0. */
 bool opt_read_size(const char *word, opt_size *out_size);
 bool opt_size_is_of(const opt_size *size, const char *name);
-/* What a size of a loop function, a model or a kernel that was not given is: the least that facts allow and is at least 1. */
+/* What a size of a loop function, a model or a kernel that was not given is: the least that facts allow and is at
+ * least 1. */
 int64_t opt_free_size(const uir_dims *dims, uir_symbol symbol);
 /* Says what is wrong with `word`, or with nothing in particular (NULL); INVALID_ARGUMENT. */
 uir_status opt_usage(const char *what, const char *word);
@@ -87,10 +87,11 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
 
 /* What opt_run_values runs. */
 typedef struct opt_program {
-    const uir_module *module; /* of primitives */
-    uir_middle *middle;       /* its kernels; NULL: none */
-    const char *runner;       /* of iGraphs; NULL: loops by their interpreter, groups by the graph's */
-    const char *home;         /* the model that it came from; "" unknown */
+    const uir_module *module;     /* of primitives */
+    const uir_lowering *lowering; /* its kernels, from FUSION on */
+    uir_stage stage;              /* the last that is done */
+    const char *runner;           /* of iGraphs; NULL: loops by their interpreter, groups by the graph's */
+    const char *home;             /* the model that it came from; "" unknown */
 } opt_program;
 /* Runs a model on given or random data, shows its outputs and compares them with what the data expects. */
 uir_status opt_run_values(const opt_options *options, const opt_program *program, const uir_allocator *allocator,

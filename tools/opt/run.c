@@ -181,23 +181,17 @@ static uir_status make_inputs(value_run *r) {
 }
 
 /* ---- running ---- */
+/* Iteration by iteration up to the schedule, by the runner from then on. */
 static uir_status launch(value_run *r, const uir_launch *l, void *const *outputs) {
-    const uir_middle *middle = r->program->middle;
-    const uir_lowered *lowered = &l->kernel->lowered;
-    uint32_t variant;
-    if (middle->stage == UIR_MIDDLE_LOOP) return uir_launch_run_function(l, lowered->naive, outputs, r->diagnostics);
-    if (middle->stage == UIR_MIDDLE_SCHEDULE) {
-        UIR_TRY(uir_launch_choose_function(l, r->diagnostics, &variant));
-        return uir_launch_run_function(l, lowered->scheduled.functions[variant], outputs, r->diagnostics);
-    }
-    UIR_TRY(uir_launch_choose_igraph(l, r->diagnostics, &variant));
-    return uir_launch_run_igraph(l, lowered->igraphs.igraphs[variant], r->runner, outputs, r->diagnostics);
+    uir_stage stage = r->program->stage;
+    if (stage <= UIR_STAGE_SCHEDULE) return uir_stage_get(stage)->launch(l, outputs, r->diagnostics);
+    return uir_launch_igraph(l, r->runner, outputs, r->diagnostics);
 }
 
 static uir_status run_group(void *user, const uir_node_values *values, bool *out_ran) {
     value_run *r = user;
     uir_launch l;
-    *out_ran = r->program->middle->stage > UIR_MIDDLE_FUSION && uir_launch_find(r->launcher, values, &l);
+    *out_ran = r->program->stage > UIR_STAGE_FUSION && uir_launch_find(r->launcher, values, &l);
     if (!*out_ran) return UIR_STATUS_OK;
     void **outputs;
     size_t size = ((size_t)l.node->output_count + 1) * sizeof *outputs;
@@ -211,7 +205,7 @@ static uir_status run_group(void *user, const uir_node_values *values, bool *out
 static uir_status interpret(value_run *r, const char *runner, uir_datum **outputs) {
     uir_interpreter_options options = {.cancel = &opt_stop.cancel, .user = r, .threads = (uint32_t)r->options->threads};
     r->runner = runner;
-    if (r->program->middle) options.run_group = run_group;
+    if (r->program->stage >= UIR_STAGE_FUSION) options.run_group = run_group;
     opt_stop.polled = true;
     uir_status status = uir_module_interpret(r->program->module, r->allocator, r->diagnostics, &options, r->inputs,
                                              r->input_count, outputs, r->output_count, NULL);
@@ -272,8 +266,7 @@ static uir_status show_outputs(value_run *r) {
 }
 
 static const char *describe(const opt_program *program) {
-    if (!program->middle) return "primitives";
-    return uir_middle_stage_name(program->middle->stage);
+    return uir_stage_get(program->stage < UIR_STAGE_FUSION ? UIR_STAGE_PRIMITIVES : program->stage)->name;
 }
 
 static uir_status run_in(value_run *r) {
@@ -291,8 +284,8 @@ static uir_status run_in(value_run *r) {
     UIR_TRY(check_names(r));
     UIR_TRY(take_dims(r));
     UIR_TRY(make_inputs(r));
-    if (r->program->middle)
-        UIR_TRY(uir_launcher_create(r->program->middle, &opt_stop.cancel, (uint32_t)r->options->threads, r->allocator,
+    if (r->program->stage >= UIR_STAGE_FUSION)
+        UIR_TRY(uir_launcher_create(r->program->lowering, &opt_stop.cancel, (uint32_t)r->options->threads, r->allocator,
                                     &r->launcher));
     UIR_TRY(interpret(r, runner, r->outputs));
     printf("%s by %s:\n", describe(r->program), runner ? runner : "the interpreter");

@@ -4,8 +4,8 @@
  * descriptions. By `stamp`: device, inode, size and times, which takes no reading, and is worth something only once the
  * last change is older than the clock of the file system is coarse. By `content`: a hash of all bytes, which survives
  * copying; who may write one model's file cannot make it another's (cache/digest.h). */
-#ifndef UIR_API_IDENTITY_H
-#define UIR_API_IDENTITY_H
+#ifndef UIR_COMPILE_IDENTITY_H
+#define UIR_COMPILE_IDENTITY_H
 
 #include "base/text.h"
 #include "base/vector.h"

@@ -4,7 +4,7 @@
  * The schedules, kernels and runs of lower/ and ir/ stand behind a wrapper (the linker's --wrap), which fails for the
  * group that a case names, with the case's status. */
 #include "backends/cpu/target/cpu.h"
-#include "compile/lower.h"
+#include "compile/compile.h"
 #include "tests/base/support.h"
 
 #include <string.h>
@@ -17,30 +17,30 @@ static const char source[] = "module opset 20\nsize N\nsize P\n"
                              " %g: f32[2, P + N, 8] = concat(%p, %q) {axis = 1}\n return %b, %m, %g\n}\n";
 
 typedef struct refusal_case {
-    uir_middle_stage stage;
+    uir_stage stage;
     uir_status status;
     bool ends;          /* the compile, not the group's kernel alone */
     const char *victim; /* part of the kernel's name */
 } refusal_case;
 
 static const refusal_case cases[] = {
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false, "matmul"},
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul"},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_UNSUPPORTED, false, "matmul"},
-    {UIR_MIDDLE_RUNS, UIR_STATUS_LIMIT, false, "concat"}, /* whose past and present have slack by then */
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_INTERNAL, true, "matmul"},
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_BAD_FILE, true, "matmul"},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_INTERNAL, true, "matmul"},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_BAD_FILE, true, "matmul"},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_BAD_DATA, true, "matmul"},
-    {UIR_MIDDLE_RUNS, UIR_STATUS_BAD_FILE, true, "concat"},
-    {UIR_MIDDLE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul"},
-    {UIR_MIDDLE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false, "matmul"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_UNSUPPORTED, false, "matmul"},
+    {UIR_STAGE_RUNS, UIR_STATUS_LIMIT, false, "concat"}, /* whose past and present have slack by then */
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_INTERNAL, true, "matmul"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_BAD_FILE, true, "matmul"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_INTERNAL, true, "matmul"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_FILE, true, "matmul"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_DATA, true, "matmul"},
+    {UIR_STAGE_RUNS, UIR_STATUS_BAD_FILE, true, "concat"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul"},
 };
 static const refusal_case *current; /* NULL: nothing fails */
 static const char *const words = "this one is refused";
 
-static bool is_victim(const char *name, uir_middle_stage stage) {
+static bool is_victim(const char *name, uir_stage stage) {
     return current && current->stage == stage && strstr(name, current->victim);
 }
 
@@ -53,7 +53,7 @@ uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const ui
 uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out) {
-    if (is_victim(function->name, UIR_MIDDLE_SCHEDULE))
+    if (is_victim(function->name, UIR_STAGE_SCHEDULE))
         return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_lower_schedule(function, device, choice, steps, diagnostics, out);
 }
@@ -64,39 +64,39 @@ uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
 uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
-    if (is_victim(function->name, UIR_MIDDLE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    if (is_victim(function->name, UIR_STAGE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
 }
 
 uir_status __real_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
 uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
 uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics) {
-    if (is_victim(igraph->name, UIR_MIDDLE_RUNS)) return uir_error(diagnostics, current->status, NULL, "%s", words);
+    if (is_victim(igraph->name, UIR_STAGE_RUNS)) return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_igraph_form_runs(igraph, diagnostics);
 }
 
-static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_module **out_module,
-                          uir_middle *out_middle) {
+static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
     uir_allocator allocator = uir_allocator_system();
-    const uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS, .each_alone = true};
-    assert_int_equal(uir_module_parse(&allocator, diagnostics, source, strlen(source), "refusals", NULL, out_module),
-                     UIR_STATUS_OK);
-    return uir_middle_run(*out_module, &options, &allocator, diagnostics, out_middle);
+    const uir_compile_options options = {.description = device, .each_alone = true};
+    const uir_compile_text text = {source, strlen(source), "refusals", NULL};
+    const uir_compile_call call = {.diagnostics = diagnostics};
+    uir_compile_init(out_compile, NULL, &options, &allocator, NULL);
+    assert_int_equal(uir_compile_read(out_compile, UIR_STAGE_CLEANED, &text, diagnostics), UIR_STATUS_OK);
+    return uir_compile_run(out_compile, UIR_STAGE_RUNS, &call);
 }
 
-static bool has_kernel(const uir_middle *middle, const char *op) {
-    for (uint32_t i = 0; i < middle->kernels.count; i++)
-        if (strstr(middle->kernels.data[i].name, op)) return true;
+static bool has_kernel(const uir_lowering *lowering, const char *op) {
+    for (uint32_t i = 0; i < lowering->kernels.count; i++)
+        if (strstr(lowering->kernels.data[i].name, op)) return true;
     return false;
 }
 
 static void check(const uir_device *device, uint32_t whole) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
-    uir_module *module = NULL;
-    uir_middle middle;
+    uir_compile c;
     uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = compile(device, &diagnostics, &module, &middle);
+    uir_status status = compile(device, &diagnostics, &c);
     if (current->ends) {
         bool fault = current->status != UIR_STATUS_OUT_OF_MEMORY && current->status != UIR_STATUS_CANCELLED;
         assert_int_equal(status, fault ? UIR_STATUS_INTERNAL : current->status);
@@ -104,19 +104,18 @@ static void check(const uir_device *device, uint32_t whole) {
     } else {
         assert_int_equal(status, UIR_STATUS_OK);
         assert_null(diagnostics.first); /* the group's own refusal says it */
-        assert_int_equal(middle.refusals.count, 1);
-        assert_string_equal(middle.refusals.data[0].why, words);
-        const uir_node_info *group = uir_node_get(module, middle.refusals.data[0].group);
+        assert_int_equal(c.lowering.refusals.count, 1);
+        assert_string_equal(c.lowering.refusals.data[0].why, words);
+        const uir_node_info *group = uir_node_get(c.primitives, c.lowering.refusals.data[0].group);
         static const char *const kernels_own[] = {"kernel", "sizes", "slack"};
         for (size_t i = 0; i < sizeof kernels_own / sizeof *kernels_own; i++)
-            assert_null(uir_node_find_attribute(module, group, kernels_own[i]));
-        assert_false(has_kernel(&middle, current->victim));
-        assert_int_equal(middle.kernels.count, whole - 1);
-        assert_true(has_kernel(&middle, "reduce_max")); /* a kernel after it, and one before it */
-        assert_true(has_kernel(&middle, "exp"));
+            assert_null(uir_node_find_attribute(c.primitives, group, kernels_own[i]));
+        assert_false(has_kernel(&c.lowering, current->victim));
+        assert_int_equal(c.lowering.kernels.count, whole - 1);
+        assert_true(has_kernel(&c.lowering, "reduce_max")); /* a kernel after it, and one before it */
+        assert_true(has_kernel(&c.lowering, "exp"));
     }
-    uir_middle_deinit(&middle);
-    uir_module_destroy(module);
+    uir_compile_deinit(&c);
     uir_diagnostics_deinit(&diagnostics);
 }
 
@@ -124,17 +123,15 @@ static void test_refusals(void **state) {
     static uir_cpu_device cpu;
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
-    uir_module *module = NULL;
-    uir_middle middle;
+    uir_compile c;
     (void)state;
     uir_diagnostics_init(&diagnostics, &allocator);
     assert_int_equal(uir_cpu_describe("generic", &diagnostics, &cpu), UIR_STATUS_OK);
-    assert_int_equal(compile(&cpu.device, &diagnostics, &module, &middle), UIR_STATUS_OK);
-    uint32_t whole = middle.kernels.count;
-    assert_true(has_kernel(&middle, "matmul") && has_kernel(&middle, "concat"));
-    assert_int_equal(middle.refusals.count, 0);
-    uir_middle_deinit(&middle);
-    uir_module_destroy(module);
+    assert_int_equal(compile(&cpu.device, &diagnostics, &c), UIR_STATUS_OK);
+    uint32_t whole = c.lowering.kernels.count;
+    assert_true(has_kernel(&c.lowering, "matmul") && has_kernel(&c.lowering, "concat"));
+    assert_int_equal(c.lowering.refusals.count, 0);
+    uir_compile_deinit(&c);
     uir_diagnostics_deinit(&diagnostics);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         current = &cases[i];

@@ -1,4 +1,4 @@
-#include "api/identity.h"
+#include "compile/identity.h"
 
 #include "cache/digest.h"
 #include "runtime/runtime.h"

@@ -1,6 +1,6 @@
 /* The devices that packages are made for and run on. In: a name, which may go on with ":variant". Out: its row. */
-#ifndef UIR_API_DEVICE_H
-#define UIR_API_DEVICE_H
+#ifndef UIR_BACKENDS_DEVICES_H
+#define UIR_BACKENDS_DEVICES_H
 
 #include "runtime/device.h"
 

@@ -1,4 +1,4 @@
-#include "api/device.h"
+#include "backends/devices/devices.h"
 
 #include "backends/cpu/driver/driver.h"
 #include "backends/vm/vm.h"

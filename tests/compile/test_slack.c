@@ -1,7 +1,7 @@
 /* Which inputs and outputs get slack, so that one grows where the other lies: models in text, and how many of their
  * kernels count slack in the end. A kernel has as many dims as its group has sizes and slacks in any case. */
 #include "backends/cpu/target/cpu.h"
-#include "compile/lower.h"
+#include "compile/compile.h"
 #include "tests/base/support.h"
 
 #include <stdio.h>
@@ -88,17 +88,20 @@ static const struct {
 
 static bool check(const uir_device *device, size_t i) {
     uir_allocator allocator = uir_allocator_system();
-    const uir_middle_options options = {.device = device, .last = UIR_MIDDLE_RUNS};
+    const uir_compile_options options = {.description = device};
     uir_diagnostics diagnostics;
-    uir_module *module = NULL;
-    uir_middle middle = {0};
+    uir_compile c;
     char text[2000];
     uint32_t with = 0;
     bool good = true;
     uir_diagnostics_init(&diagnostics, &allocator);
     snprintf(text, sizeof text, HEAD "%s", cases[i].text);
-    uir_status status = uir_module_parse(&allocator, &diagnostics, text, strlen(text), cases[i].name, NULL, &module);
-    if (status == UIR_STATUS_OK) status = uir_middle_run(module, &options, &allocator, &diagnostics, &middle);
+    const uir_compile_text read = {text, strlen(text), cases[i].name, NULL};
+    const uir_compile_call call = {.diagnostics = &diagnostics};
+    uir_compile_init(&c, NULL, &options, &allocator, NULL);
+    uir_status status = uir_compile_read(&c, UIR_STAGE_CLEANED, &read, &diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_compile_run(&c, UIR_STAGE_RUNS, &call);
+    const uir_module *module = c.primitives;
     if (status != UIR_STATUS_OK)
         print_error("%s: %s\n", cases[i].name,
                     diagnostics.first ? diagnostics.first->message : uir_status_text(status));
@@ -112,17 +115,16 @@ static bool check(const uir_device *device, size_t i) {
         const int64_t *slack = uir_node_ints(module, node, "slack", &slacks);
         for (uint32_t k = 0; k < slacks; k += 2) own |= slack[k] >= 0;
         with += own;
-        for (uint32_t k = 0; k < middle.kernels.count; k++) {
-            const uir_igraph_list *list = &middle.kernels.data[k].lowered.igraphs;
-            for (uint32_t v = 0; v < list->count && !strcmp(middle.kernels.data[k].name, kernel); v++)
+        for (uint32_t k = 0; k < c.lowering.kernels.count; k++) {
+            const uir_igraph_list *list = &c.lowering.kernels.data[k].lowered.igraphs;
+            for (uint32_t v = 0; v < list->count && !strcmp(c.lowering.kernels.data[k].name, kernel); v++)
                 good &= uir_igraph_count_symbols(list->igraphs[v], UIR_ISYMBOL_DIM) == sizes + slacks / 2;
         }
     }
     if (status == UIR_STATUS_OK && !good) print_error("%s: a kernel has other dims than its group\n", cases[i].name);
     if (status == UIR_STATUS_OK && with != cases[i].with)
         print_error("%s: %u groups with slack in place of %u\n", cases[i].name, with, cases[i].with);
-    uir_middle_deinit(&middle);
-    uir_module_destroy(module);
+    uir_compile_deinit(&c);
     uir_diagnostics_deinit(&diagnostics);
     return status == UIR_STATUS_OK && good && with == cases[i].with;
 }

@@ -1,0 +1,40 @@
+/* What decides a package, and native code, besides the model's own files: texts, of which the cache makes keys. Each
+ * holds this build of the library, for another may make something else of the same. */
+#include "compile/identity.h"
+#include "compile/stages.h"
+
+#include <string.h>
+
+static void describe_keep(const uir_onnx_keep *keep, uir_text *text) {
+    if (keep->all) uir_text_append_string(text, "keep all\n");
+    for (size_t i = 0; i < keep->count; i++) {
+        size_t length = strlen(keep->names[i]);
+        uir_text_append_format(text, "keep %zu ", length);
+        uir_text_append(text, keep->names[i], length);
+        uir_text_append_string(text, "\n");
+    }
+}
+
+uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
+    const char *variant;
+    const uir_device_row *row = uir_device_find(c->options.device, &variant);
+    uir_cpu_device cpu;
+    if (!row) return UIR_STATUS_NOT_FOUND;
+    UIR_TRY(uir_cpu_describe(variant, NULL, &cpu)); /* the model's own loading says it */
+    uir_text_append_format(text, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name,
+                           uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
+    for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
+        uir_text_append_format(text, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
+    uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
+    if (c->source.keep) describe_keep(c->source.keep, text);
+    UIR_TRY(uir_identity_build(text));
+    return uir_text_status(text);
+}
+
+/* Its instruction set and the kernels' texts: compilers agree on every bit, so none is named. */
+uir_status uir_key_of_native(const uir_compile *c, uir_text *text) {
+    UIR_TRY(uir_identity_build(text));
+    uir_text_append_format(text, "%s\n", uir_cpu_variant_name(c->cpu.variant));
+    for (uint32_t i = 0; i < c->igraph_count; i++) uir_igraph_print(c->igraphs[i], text);
+    return uir_text_status(text);
+}
