@@ -13,6 +13,12 @@ static const char *const use_words[] = {
 #include "ir/loop.def"
 };
 
+static const char *const class_words[] = {
+    "",
+#define UIR_LOOP_CLASS(constant, word) word,
+#include "ir/loop.def"
+};
+
 static const uir_loop_statement_row statement_rows[] = {
 #define UIR_LOOP_STATEMENT(constant, word, children, place) {word, children, place},
 #include "ir/loop.def"
@@ -31,6 +37,10 @@ const char *uir_loop_kind_word(uir_loop_kind kind) {
 
 const char *uir_loop_use_word(uir_loop_use use) {
     return (unsigned)use < UIR_LOOP_USE_COUNT ? use_words[use] : "?";
+}
+
+const char *uir_loop_class_word(uir_loop_class of) {
+    return (unsigned)of < UIR_LOOP_CLASS_COUNT ? class_words[of] : "?";
 }
 
 const uir_loop_statement_row *uir_loop_statement_get_row(uir_loop_statement_kind kind) {

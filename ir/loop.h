@@ -36,6 +36,11 @@
  *
  *     vi, vk = axis.bind(i, k) : M along 1, reduce N along 2
  *
+ * The axes of a contraction say what they are to its two factors, as mma sees them:
+ *
+ *     vi, vj, vk = axis.bind(i, j, k) : M along 1 is m, N along 2 is n, reduce K along 3 is k
+ *     as contraction
+ *
  * A tensor may say where its elements lie, as a pointer of an iGraph does, and that it is the same in every run:
  *
  *     tensor W : f32 [K, N]:(K, (32, ceildiv(N, 32))):(32, (1, K*32)) in 1 constant
@@ -82,6 +87,14 @@ typedef enum uir_loop_use {
     UIR_LOOP_USE_COUNT
 } uir_loop_use;
 
+/* What an axis is to a contraction: its rows, columns, depth, or none of them. */
+typedef enum uir_loop_class {
+    UIR_LOOP_CLASS_NONE,
+#define UIR_LOOP_CLASS(constant, word) UIR_LOOP_CLASS_##constant,
+#include "ir/loop.def"
+    UIR_LOOP_CLASS_COUNT
+} uir_loop_class;
+
 typedef struct uir_loop_statement_row {
     const char *word;
     bool children;
@@ -89,6 +102,7 @@ typedef struct uir_loop_statement_row {
 } uir_loop_statement_row;
 const char *uir_loop_kind_word(uir_loop_kind kind);
 const char *uir_loop_use_word(uir_loop_use use);
+const char *uir_loop_class_word(uir_loop_class of);
 const uir_loop_statement_row *uir_loop_statement_get_row(uir_loop_statement_kind kind);
 
 typedef enum uir_loop_role { UIR_LOOP_ROLE_IN, UIR_LOOP_ROLE_OUT, UIR_LOOP_ROLE_TEMP } uir_loop_role;
@@ -149,6 +163,7 @@ typedef struct uir_loop_monoid {
 typedef struct uir_loop_iter {
     uir_symbol symbol;
     uint32_t axis; /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
+    uir_loop_class part; /* of a block used as a contraction */
     const char *name;
     bool reduce;
     bool data;            /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */

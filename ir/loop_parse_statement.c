@@ -88,6 +88,16 @@ static uir_status take_axis(uir_lparser *p, uint32_t *out_axis) {
     return UIR_STATUS_OK;
 }
 
+/* `is` has been read. */
+static uir_status take_class(uir_lparser *p, uir_loop_class *out) {
+    for (int part = UIR_LOOP_CLASS_NONE + 1; part < UIR_LOOP_CLASS_COUNT; part++) {
+        if (!uir_tokenizer_accept(PARSE(p), uir_loop_class_word((uir_loop_class)part))) continue;
+        *out = (uir_loop_class)part;
+        return UIR_STATUS_OK;
+    }
+    return uir_tokenizer_error(PARSE(p), "an axis of a contraction is its batch, m, n or k");
+}
+
 /* The first name has been read; names = axis.bind(values) : domains, or axis.read. */
 static uir_status take_bind(uir_lparser *p, const uir_token *first, uir_loop_statement *s) {
     if (uir_tokenizer_accept(PARSE(p), "=")) {
@@ -130,6 +140,7 @@ static uir_status take_bind(uir_lparser *p, const uir_token *first, uir_loop_sta
         iter->reduce = uir_tokenizer_accept(PARSE(p), "reduce");
         UIR_TRY(uir_lparse_dim(p, &iter->extent));
         if (uir_tokenizer_accept(PARSE(p), "along")) UIR_TRY(take_axis(p, &iter->axis));
+        if (uir_tokenizer_accept(PARSE(p), "is")) UIR_TRY(take_class(p, &iter->part));
         UIR_TRY(add_iter_symbol(p, iter));
     }
     return UIR_STATUS_OK;

@@ -161,6 +161,7 @@ static void print_bind(printer *p, const uir_loop_statement *s, uint32_t depth) 
             if (s->iters[i].reduce) put(p, "reduce ");
             print_dim(p, s->iters[i].extent);
             if (s->iters[i].axis) uir_text_append_format(p->text, " along %u", s->iters[i].axis);
+            if (s->iters[i].part) uir_text_append_format(p->text, " is %s", uir_loop_class_word(s->iters[i].part));
         }
         put(p, "\n");
     }

@@ -176,6 +176,54 @@ static void check_read(verifier *v, const uir_loop_iter *iter) {
         fail(v, "'%s' is read before anything is stored to it", t->name);
 }
 
+typedef struct class_search {
+    verifier *v;
+    uir_loop_class other; /* what the factor's axes are not */
+    const char *word;
+} class_search;
+
+static void find_other_class(void *user, uir_symbol symbol) {
+    const class_search *s = user;
+    const uir_loop_statement *block = s->v->block;
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id && block->iters[i].part == s->other)
+            fail(s->v, "%s is %s, and the %s factor depends on it", block->iters[i].name, uir_loop_class_word(s->other),
+                 s->word);
+}
+
+static void check_factor(class_search *s, uint32_t id) {
+    const uir_loop_function *f = s->v->function;
+    const uir_loop_expression *e = &f->expressions.data[id];
+    if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(f->dims, e->index, find_other_class, s);
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < f->tensors.data[e->load.tensor].rank; d++)
+        uir_dim_visit_symbols(f->dims, e->load.indices[d], find_other_class, s);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) check_factor(s, e->arguments[i]);
+}
+
+/* What a contraction's axes are said to be is so: the first factor does not depend on columns, nor the second on rows,
+ * and what is summed is the depth. */
+static void check_classes(verifier *v, const uir_loop_statement *s) {
+    const uir_loop_function *f = v->function;
+    bool classes = false;
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        uir_loop_class part = s->iters[i].part;
+        classes |= part != UIR_LOOP_CLASS_NONE;
+        if (part && (part == UIR_LOOP_CLASS_K) != s->iters[i].reduce)
+            fail(v, "%s is %s, and %s", s->iters[i].name, uir_loop_class_word(part),
+                 s->iters[i].reduce ? "summed over" : "not summed over");
+    }
+    if (!classes) return;
+    const uir_loop_statement *update = s->first_child == UIR_LOOP_NONE ? NULL : &f->statements.data[s->first_child];
+    const uir_loop_expression *product = update && update->value_count ? &f->expressions.data[update->values[0]] : NULL;
+    if (!(s->uses >> UIR_LOOP_USE_CONTRACTION & 1) || !product || product->kind != UIR_LOOP_CALL ||
+        product->op != UIR_OP_MUL) {
+        fail(v, "axes are said to be of a contraction, and it is none");
+        return;
+    }
+    check_factor(&(class_search){v, UIR_LOOP_CLASS_N, "first"}, product->arguments[0]);
+    check_factor(&(class_search){v, UIR_LOOP_CLASS_M, "second"}, product->arguments[1]);
+}
+
 static void check_block(verifier *v, const uir_loop_statement *s) {
     uir_dims *dims = v->function->dims;
     uir_dim zero = uir_dim_const(dims, 0);
@@ -198,6 +246,7 @@ static void check_block(verifier *v, const uir_loop_statement *s) {
     for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = v->function->statements.data[id].next) {
         check_block_statement(v, &v->function->statements.data[id]);
     }
+    check_classes(v, s);
     v->block = NULL;
 }
 

@@ -20,9 +20,10 @@ static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
 }
 
 /* Is one axis to be tiled rather than another of its class? Columns lie together in memory: the last in the output.
- * Else the longer one. */
+ * Else one of both factors, then the longer one. */
 static bool is_better(uir_contraction_plan *p, const uir_contraction_axis *axis, const uir_contraction_axis *than) {
     int64_t here = guess(p, axis->extent), there = guess(p, than->extent);
+    if (axis->shared != than->shared) return axis->shared;
     if (axis->class != UIR_CONTRACTION_N && here != there) return here > there;
     return axis->place >= than->place;
 }
@@ -75,11 +76,7 @@ void uir_contraction_plan_choose_sides(uir_contraction_plan *p) {
     uir_contraction *c = &p->c;
     for (uint32_t i = 0; i < c->axis_count; i++)
         if (c->axes[i].class == UIR_CONTRACTION_N) return;
-    for (uint32_t i = 0; i < c->axis_count; i++)
-        if (c->axes[i].class == UIR_CONTRACTION_M) c->axes[i].class = UIR_CONTRACTION_N;
-    uint32_t factor = c->factors[0];
-    c->factors[0] = c->factors[1];
-    c->factors[1] = factor;
+    uir_contraction_exchange(c);
     uir_contraction_plan_say(p, "exchange the factors of %s: its columns are the first one's rows",
                              c->f->tensors.data[c->tensor].name);
 }
@@ -98,7 +95,7 @@ uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir
 
 static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype) {
     uir_dtype state = p->f->tensors.data[p->c.tensor].dtype;
-    return uir_device_find_legal(p->device, "mma", state, dtype, 0, 1, 0) >= 0;
+    return uir_contraction_multiplies(p->device, state, dtype);
 }
 
 /* What mma can read: the factor itself, or what is cast in it when the device multiplies that. */

@@ -1,118 +1,383 @@
-/* Sums of products that are contractions, by what the loops compute: whatever operators they were written with. */
+/* Sums of products that are contractions, by what the loops compute: whatever operators they were written with.
+ *
+ * What an update adds is taken apart into the terms of a product, through the values that it is computed from. Terms
+ * without a summed axis are multiplied with the finished sum; the others become two factors, such that each has an axis
+ * of its own besides one that is summed. */
 #include "lower/contraction_internal.h"
+#include "lower/internal.h"
 
 #include <string.h>
 
 #define STATEMENT(f, id)  (&(f)->statements.data[id])
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
+#define NONE              UIR_LOOP_NONE
 
-/* Which iteration variables of the update an expression depends on, as bits; `through`: what stands for the variables
- * of the block that the expression is of (NULL: it is the update's own). */
-typedef struct search {
-    const uir_loop_function *f;
-    const uir_loop_statement *update;
-    const uir_loop_statement *block; /* whose expression it is */
-    const uir_loop_access *read;     /* of what the block stores, by the update; NULL: the block is the update */
-    const uir_loop_access *stored;
-    uint32_t iters;
-} search;
+enum { MOST_TERMS = 10, MOST_EXPRESSIONS = 4096 };
 
-static void note_own(void *user, uir_symbol symbol) {
-    search *s = user;
-    for (uint32_t i = 0; i < s->update->iter_count; i++)
-        if (s->update->iters[i].symbol.id == symbol.id) s->iters |= 1u << i;
+/* One of what is multiplied, and the update's iteration variables that it depends on, as bits. */
+typedef struct term {
+    uint32_t expression, iters;
+    bool divides;
+} term;
+
+typedef struct classifier {
+    uir_loop_function *f;
+    uir_arena *arena;
+    uint32_t block, init, update, finish; /* statements; NONE */
+    uint32_t tensor;                      /* of the sums */
+    uint32_t reduced;                     /* iteration variables */
+    uint32_t most;                        /* expressions that the function may have */
+    term terms[MOST_TERMS];
+    uint32_t count;
+    bool given_up;
+} classifier;
+
+bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor) {
+    return uir_device_find_legal(device, "mma", sums, factor, 0, 1, 0) >= 0;
 }
 
-/* A variable of the producer's block is the update's index of the dim that it stores along. */
-static void note_inner(void *user, uir_symbol symbol) {
-    search *s = user;
-    for (uint32_t d = 0; d < s->f->tensors.data[s->stored->tensor].rank; d++)
-        if (uir_dim_mentions(s->f->dims, s->stored->indices[d], symbol))
-            uir_dim_visit_symbols(s->f->dims, s->read->indices[d], note_own, s);
-}
-
-static void visit(search *s, uir_dim dim) {
-    uir_dim_visit_symbols(s->f->dims, dim, s->read ? note_inner : note_own, s);
-}
-
-static void find_iters(search *s, uint32_t id) {
-    const uir_loop_expression *e = EXPRESSION(s->f, id);
-    if (e->kind == UIR_LOOP_INDEX) visit(s, e->index);
-    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < s->f->tensors.data[e->load.tensor].rank; d++)
-        visit(s, e->load.indices[d]);
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) find_iters(s, e->arguments[i]);
-}
-
-/* The only block that stores to the tensor, if all that it does is that; NONE. */
-static uint32_t find_producer(const uir_loop_function *f, uint32_t list, uint32_t tensor) {
-    for (uint32_t id = list; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
+/* ---- what an update adds, in its own iteration variables ---- */
+/* Blocks that store to the tensor; `out_block`: the last of them. */
+static uint32_t count_writers(const uir_loop_function *f, uint32_t list, uint32_t tensor, uint32_t *out_block) {
+    uint32_t count = 0;
+    for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
         const uir_loop_statement *s = STATEMENT(f, id);
         if (s->kind != UIR_LOOP_STATEMENT_BLOCK) {
-            uint32_t inner = find_producer(f, s->first_child, tensor);
-            if (inner != UIR_LOOP_NONE) return inner;
+            count += count_writers(f, s->first_child, tensor, out_block);
             continue;
         }
-        const uir_loop_statement *only = STATEMENT(f, s->first_child);
-        if (only->kind == UIR_LOOP_STATEMENT_STORE && only->next == UIR_LOOP_NONE && only->targets[0].tensor == tensor)
-            return id;
-    }
-    return UIR_LOOP_NONE;
-}
-
-static bool is_sum(const uir_loop_function *f, const uir_loop_statement *update) {
-    if (update->kind != UIR_LOOP_STATEMENT_UPDATE || update->next != UIR_LOOP_NONE || update->target_count != 1)
-        return false;
-    const uir_loop_monoid *m = &f->monoids.data[update->monoid];
-    const uir_loop_expression *step = EXPRESSION(f, m->update[0]);
-    return m->state_count == 1 && m->element_count == 1 && step->kind == UIR_LOOP_CALL && step->op == UIR_OP_ADD &&
-           m->state_dtypes[0] == UIR_DTYPE_F32 && f->tensors.data[update->targets[0].tensor].role == UIR_LOOP_ROLE_TEMP;
-}
-
-/* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. */
-static bool is_contraction(const uir_loop_function *f, uint32_t id) {
-    const uir_loop_statement *block = STATEMENT(f, id), *update = STATEMENT(f, block->first_child);
-    if (!is_sum(f, update) || block->condition_count) return false;
-    search s = {.f = f, .update = block, .block = block};
-    uint32_t value = update->values[0], reduced = 0;
-    const uir_loop_expression *e = EXPRESSION(f, value);
-    if (e->kind == UIR_LOOP_LOAD && !e->has_fill && f->tensors.data[e->load.tensor].role == UIR_LOOP_ROLE_TEMP) {
-        uint32_t producer = find_producer(f, f->first, e->load.tensor);
-        if (producer == UIR_LOOP_NONE) return false;
-        const uir_loop_statement *store = STATEMENT(f, STATEMENT(f, producer)->first_child);
-        s.block = STATEMENT(f, producer);
-        s.read = &e->load;
-        s.stored = &store->targets[0];
-        value = store->values[0];
-        e = EXPRESSION(f, value);
-    }
-    if (e->kind != UIR_LOOP_CALL || e->op != UIR_OP_MUL) return false;
-    uint32_t factors[2];
-    for (uint32_t k = 0; k < 2; k++) {
-        s.iters = 0;
-        find_iters(&s, e->arguments[k]);
-        factors[k] = s.iters;
-    }
-    for (uint32_t i = 0; i < block->iter_count; i++) {
-        if (block->iters[i].data) return false;
-        reduced |= (uint32_t)block->iters[i].reduce << i;
-    }
-    return (factors[0] & ~factors[1] & ~reduced) && (factors[1] & ~factors[0] & ~reduced) &&
-           (factors[0] & factors[1] & reduced);
-}
-
-static uint32_t classify(uir_loop_function *f, uint32_t list) {
-    uint32_t count = 0;
-    for (uint32_t id = list; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
-        if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK) {
-            count += classify(f, STATEMENT(f, id)->first_child);
-        } else if (!STATEMENT(f, id)->uses && is_contraction(f, id)) {
-            STATEMENT(f, id)->uses |= 1u << UIR_LOOP_USE_CONTRACTION;
-            count++;
+        for (uint32_t c = s->first_child; c != NONE; c = STATEMENT(f, c)->next) {
+            for (uint32_t i = 0; i < STATEMENT(f, c)->target_count; i++) {
+                if (STATEMENT(f, c)->targets[i].tensor != tensor) continue;
+                *out_block = id;
+                count++;
+            }
         }
     }
     return count;
 }
 
-uint32_t uir_contraction_classify(uir_loop_function *f) {
-    return classify(f, f->first);
+/* What the tensor's elements are: the store of a block that does nothing else, for all of them; NULL. */
+static const uir_loop_statement *find_store(const uir_loop_function *f, uint32_t tensor) {
+    const uir_loop_tensor *t = &f->tensors.data[tensor];
+    uint32_t id;
+    if (t->role != UIR_LOOP_ROLE_TEMP || count_writers(f, f->first, tensor, &id) != 1) return NULL;
+    const uir_loop_statement *block = STATEMENT(f, id), *store = STATEMENT(f, block->first_child);
+    if (store->kind != UIR_LOOP_STATEMENT_STORE || store->next != NONE || block->condition_count) return NULL;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const uir_loop_iter *iter = NULL;
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            if (uir_dim_equal(store->targets[0].indices[d], uir_dim_symbol(f->dims, block->iters[i].symbol)))
+                iter = &block->iters[i];
+        if (!iter || iter->data || !uir_dim_equal(iter->extent, t->extents[d])) return NULL;
+    }
+    return store;
+}
+
+static uir_status expand(classifier *c, uint32_t id, uint32_t *out);
+
+static uir_status expand_load(classifier *c, uir_loop_access load, const uir_loop_statement *store, uint32_t *out) {
+    uir_loop_function *f = c->f;
+    uint32_t count = uir_dims_symbol_count(f->dims), value;
+    uir_dim *replacements;
+    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(c->arena, count + 1, sizeof *replacements));
+    for (uint32_t d = 0; d < f->tensors.data[load.tensor].rank; d++) {
+        uir_symbol symbol;
+        if (uir_dim_is_symbol(f->dims, store->targets[0].indices[d], &symbol))
+            replacements[symbol.id] = load.indices[d];
+    }
+    UIR_TRY(uir_loop_substitute(f, store->values[0], replacements, count, &value));
+    return expand(c, value, out);
+}
+
+/* The expression without reads of what other blocks compute element by element. */
+static uir_status expand(classifier *c, uint32_t id, uint32_t *out) {
+    uir_loop_function *f = c->f;
+    uir_loop_expression e = *EXPRESSION(f, id);
+    bool changed = false;
+    *out = id;
+    if (f->expressions.count > c->most) return UIR_STATUS_UNSUPPORTED;
+    if (e.kind == UIR_LOOP_LOAD) {
+        const uir_loop_statement *store = e.has_fill ? NULL : find_store(f, e.load.tensor);
+        return store ? expand_load(c, e.load, store, out) : UIR_STATUS_OK;
+    }
+    if (e.kind != UIR_LOOP_CALL) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < e.argument_count; i++) {
+        uint32_t argument = e.arguments[i];
+        UIR_TRY(expand(c, argument, &e.arguments[i]));
+        changed |= e.arguments[i] != argument;
+    }
+    return changed ? uir_loop_add_expression(f, e, out) : UIR_STATUS_OK;
+}
+
+static void note_iter(void *user, uir_symbol symbol) {
+    classifier *c = user;
+    const uir_loop_statement *block = STATEMENT(c->f, c->block);
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id) c->terms[c->count].iters |= 1u << i;
+}
+
+static void note_iters(classifier *c, uint32_t id) {
+    const uir_loop_expression *e = EXPRESSION(c->f, id);
+    if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(c->f->dims, e->index, note_iter, c);
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < c->f->tensors.data[e->load.tensor].rank; d++)
+        uir_dim_visit_symbols(c->f->dims, e->load.indices[d], note_iter, c);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) note_iters(c, e->arguments[i]);
+}
+
+/* ---- terms ---- */
+static void add_term(classifier *c, uint32_t expression, bool divides) {
+    c->given_up |= c->count == MOST_TERMS;
+    if (c->given_up) return;
+    c->terms[c->count] = (term){expression, 0, divides};
+    note_iters(c, expression);
+    c->count++;
+}
+
+static bool is_product(const uir_loop_function *f, uint32_t id) {
+    const uir_loop_expression *e = EXPRESSION(f, id);
+    return e->kind == UIR_LOOP_CALL &&
+           (e->op == UIR_OP_MUL || (e->op == UIR_OP_NEG && is_product(f, e->arguments[0])) ||
+            (e->op == UIR_OP_DIV && uir_dtype_is_float(e->dtype)));
+}
+
+static uir_status take_apart(classifier *c, uint32_t id) {
+    uir_loop_function *f = c->f;
+    uir_loop_expression e = *EXPRESSION(f, id);
+    uint32_t minus;
+    if (!is_product(f, id)) {
+        add_term(c, id, false);
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(take_apart(c, e.arguments[0]));
+    if (e.op == UIR_OP_MUL) return take_apart(c, e.arguments[1]);
+    if (e.op == UIR_OP_DIV) {
+        add_term(c, e.arguments[1], true);
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(uir_loop_add_number(f, e.dtype, -1, -1, &minus));
+    add_term(c, minus, false);
+    return UIR_STATUS_OK;
+}
+
+/* ---- which terms go where ---- */
+typedef struct parting {
+    uint32_t first;  /* terms of the first factor, as bits; those of neither follow the sum */
+    uint32_t second; /* of the second */
+} parting;
+
+static uint32_t iters_of(const classifier *c, uint32_t terms) {
+    uint32_t iters = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (terms >> i & 1) iters |= c->terms[i].iters;
+    return iters;
+}
+
+/* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. */
+static bool is_contraction(const classifier *c, parting p) {
+    uint32_t first = iters_of(c, p.first), second = iters_of(c, p.second);
+    return (first & ~second & ~c->reduced) && (second & ~first & ~c->reduced) && (first & second & c->reduced);
+}
+
+static bool is_alone(const classifier *c, uint32_t terms, bool constant) {
+    if (terms & (terms - 1)) return false;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const uir_loop_expression *e = EXPRESSION(c->f, c->terms[i].expression);
+        if (terms >> i & 1)
+            return e->kind == UIR_LOOP_LOAD && (!constant || c->f->tensors.data[e->load.tensor].constant);
+    }
+    return false;
+}
+
+/* The less, the better: axes that factors are computed along; then constants and other tensors that are not read as
+ * they are. */
+static uint32_t cost_of(const classifier *c, parting p) {
+    uint32_t axes = 0, whole = 0, first = iters_of(c, p.first), second = iters_of(c, p.second);
+    for (uint32_t i = 0; i < UIR_LOOP_MAX_ITERS; i++) axes += (first >> i & 1) + (second >> i & 1);
+    whole += is_alone(c, p.first, true) + is_alone(c, p.second, true);
+    return axes * 16 + 12 - 4 * whole - is_alone(c, p.first, false) - is_alone(c, p.second, false);
+}
+
+static bool is_cheaper(const classifier *c, parting p, parting than) {
+    return is_contraction(c, p) && (!than.first || cost_of(c, p) < cost_of(c, than));
+}
+
+/* No bits: there is none. */
+static parting choose_parting(const classifier *c, uint32_t terms) {
+    parting best = {0, 0};
+    uint32_t lowest = terms & (0u - terms);
+    for (uint32_t rest = (terms - 1) & terms; rest; rest = (rest - 1) & terms) {
+        parting p = {rest, terms & ~rest};
+        if ((rest & lowest) && is_cheaper(c, p, best)) best = p;
+    }
+    return best;
+}
+
+/* The axis that lies together in memory: the sums' last. */
+static uint32_t last_axis(const classifier *c) {
+    const uir_loop_function *f = c->f;
+    const uir_loop_statement *block = STATEMENT(f, c->block);
+    uint32_t rank = f->tensors.data[c->tensor].rank, axis = 0;
+    uir_symbol symbol;
+    if (!rank || !uir_dim_is_symbol(f->dims, STATEMENT(f, c->update)->targets[0].indices[rank - 1], &symbol)) return 0;
+    for (uint32_t i = 0; i < block->iter_count; i++)
+        if (block->iters[i].symbol.id == symbol.id) axis = 1u << i;
+    return axis;
+}
+
+/* ---- rewriting ---- */
+static uir_status multiply(classifier *c, uint32_t terms, uint32_t *out) {
+    uir_loop_function *f = c->f;
+    *out = NONE;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const term *t = &c->terms[i];
+        if (!(terms >> i & 1)) continue;
+        uir_dtype dtype = EXPRESSION(f, t->expression)->dtype;
+        uint32_t arguments[2] = {*out, t->expression};
+        if (*out == NONE && t->divides) UIR_TRY(uir_loop_add_number(f, dtype, 1, 1, &arguments[0]));
+        if (arguments[0] == NONE)
+            *out = t->expression;
+        else
+            UIR_TRY(uir_loop_add_call(f, t->divides ? UIR_OP_DIV : UIR_OP_MUL, dtype, arguments, 2, out));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The monoid's finish of a sum, at a load of it. */
+static uir_status finish_value(uir_loop_function *f, uint32_t id, uint32_t state, uint32_t *out) {
+    uir_loop_expression e = *EXPRESSION(f, id);
+    *out = e.kind == UIR_LOOP_PARAMETER ? state : id;
+    if (e.kind != UIR_LOOP_CALL) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < e.argument_count; i++) UIR_TRY(finish_value(f, e.arguments[i], state, &e.arguments[i]));
+    return uir_loop_add_expression(f, e, out);
+}
+
+/* The finished sum is multiplied with the terms: where it is finished. */
+static uir_status multiply_after(classifier *c, uint32_t terms) {
+    uir_loop_function *f = c->f;
+    uir_loop_statement *finish = STATEMENT(f, c->finish);
+    const uir_loop_statement *update = STATEMENT(f, c->update);
+    uint32_t count = uir_dims_symbol_count(f->dims), value, with;
+    uir_dim *replacements;
+    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(c->arena, count + 1, sizeof *replacements));
+    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
+        uir_symbol symbol;
+        if (uir_dim_is_symbol(f->dims, update->targets[0].indices[d], &symbol))
+            replacements[symbol.id] = EXPRESSION(f, finish->values[0])->load.indices[d];
+    }
+    UIR_TRY(finish_value(f, f->monoids.data[finish->monoid].finish[0], finish->values[0], &value));
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (!(terms >> i & 1)) continue;
+        UIR_TRY(uir_loop_substitute(f, c->terms[i].expression, replacements, count, &with));
+        UIR_TRY(uir_loop_add_call(f, c->terms[i].divides ? UIR_OP_DIV : UIR_OP_MUL, EXPRESSION(f, value)->dtype,
+                                  (uint32_t[]){value, with}, 2, &value));
+    }
+    finish = STATEMENT(f, c->finish);
+    finish->kind = UIR_LOOP_STATEMENT_STORE;
+    finish->monoid = 0;
+    finish->values[0] = value;
+    return UIR_STATUS_OK;
+}
+
+/* ---- a sum ---- */
+static uint32_t only_statement(const uir_loop_function *f, uint32_t block) {
+    uint32_t id = STATEMENT(f, block)->first_child;
+    return id != NONE && STATEMENT(f, id)->next == NONE ? id : NONE;
+}
+
+static bool is_sum(const uir_loop_function *f, const uir_loop_statement *update) {
+    if (update->kind != UIR_LOOP_STATEMENT_UPDATE || update->target_count != 1) return false;
+    const uir_loop_monoid *m = &f->monoids.data[update->monoid];
+    const uir_loop_expression *step = EXPRESSION(f, m->update[0]);
+    return m->state_count == 1 && m->element_count == 1 && step->kind == UIR_LOOP_CALL && step->op == UIR_OP_ADD &&
+           EXPRESSION(f, update->values[0])->dtype == m->state_dtypes[0] &&
+           f->tensors.data[update->targets[0].tensor].role == UIR_LOOP_ROLE_TEMP;
+}
+
+/* The one finish of the sums, in a block of its own, of the sums' dtype. */
+static uint32_t find_finish(const classifier *c, uint32_t list) {
+    const uir_loop_function *f = c->f;
+    for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
+        uint32_t at = STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK
+                          ? only_statement(f, id)
+                          : find_finish(c, STATEMENT(f, id)->first_child);
+        if (at == NONE || STATEMENT(f, at)->kind != UIR_LOOP_STATEMENT_FINISH) continue;
+        const uir_loop_statement *finish = STATEMENT(f, at);
+        const uir_loop_expression *of = EXPRESSION(f, finish->values[0]);
+        if (finish->value_count == 1 && finish->target_count == 1 && of->kind == UIR_LOOP_LOAD &&
+            of->load.tensor == c->tensor && of->dtype == f->tensors.data[finish->targets[0].tensor].dtype)
+            return at;
+    }
+    return NONE;
+}
+
+/* Do all axes of the sum that are not summed stand in its place, each by itself? */
+static bool keeps_axes(const classifier *c) {
+    const uir_loop_function *f = c->f;
+    const uir_loop_statement *block = STATEMENT(f, c->block);
+    const uir_loop_access *target = &STATEMENT(f, c->update)->targets[0];
+    uint32_t seen = c->reduced;
+    for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++)
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            if (uir_dim_equal(target->indices[d], uir_dim_symbol(f->dims, block->iters[i].symbol))) seen |= 1u << i;
+    return seen == (1u << block->iter_count) - 1;
+}
+
+static uir_status rewrite(classifier *c, parting p, uint32_t after) {
+    uir_loop_function *f = c->f;
+    uint32_t factors[2], value;
+    if (iters_of(c, p.first) & last_axis(c) & ~iters_of(c, p.second)) p = (parting){p.second, p.first};
+    UIR_TRY(multiply(c, p.first, &factors[0]));
+    UIR_TRY(multiply(c, p.second, &factors[1]));
+    UIR_TRY(uir_loop_add_call(f, UIR_OP_MUL, EXPRESSION(f, factors[0])->dtype, factors, 2, &value));
+    STATEMENT(f, c->update)->values[0] = value;
+    STATEMENT(f, c->block)->uses |= 1u << UIR_LOOP_USE_CONTRACTION;
+    return after ? multiply_after(c, after) : UIR_STATUS_OK;
+}
+
+/* UNSUPPORTED: it is none. */
+static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *arena) {
+    classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .finish = NONE};
+    const uir_loop_statement *block = STATEMENT(f, id);
+    uint32_t value, inside = 0, all;
+    if (c.update == NONE || !is_sum(f, STATEMENT(f, c.update)) || block->condition_count) return UIR_STATUS_UNSUPPORTED;
+    for (uint32_t i = 0; i < block->iter_count; i++) {
+        if (block->iters[i].data) return UIR_STATUS_UNSUPPORTED;
+        c.reduced |= (uint32_t)block->iters[i].reduce << i;
+    }
+    c.tensor = STATEMENT(f, c.update)->targets[0].tensor;
+    c.most = f->expressions.count + MOST_EXPRESSIONS;
+    UIR_TRY(expand(&c, STATEMENT(f, c.update)->values[0], &value));
+    UIR_TRY(take_apart(&c, value));
+    if (c.given_up) return UIR_STATUS_UNSUPPORTED;
+    all = (1u << c.count) - 1;
+    c.finish = find_finish(&c, f->first);
+    for (uint32_t i = 0; i < c.count; i++)
+        if (c.terms[i].iters & c.reduced) inside |= 1u << i;
+    if (c.finish == NONE || !keeps_axes(&c)) inside = all;
+    parting p = choose_parting(&c, inside);
+    return p.first ? rewrite(&c, p, all & ~inside) : UIR_STATUS_UNSUPPORTED;
+}
+
+static uir_status classify(uir_loop_function *f, uint32_t list, uir_arena *arena, uint32_t *count) {
+    for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
+        if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK) {
+            UIR_TRY(classify(f, STATEMENT(f, id)->first_child, arena, count));
+        } else if (!STATEMENT(f, id)->uses) {
+            uir_status status = classify_block(f, id, arena);
+            if (status == UIR_STATUS_UNSUPPORTED) continue;
+            UIR_TRY(status);
+            ++*count;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_classify(uir_loop_function *f, uint32_t *out_count) {
+    uir_arena arena;
+    *out_count = 0;
+    uir_arena_init(&arena, &f->allocator);
+    uir_status status = classify(f, f->first, &arena, out_count);
+    uir_arena_deinit(&arena);
+    return status;
 }

@@ -214,6 +214,25 @@ static uint32_t iter_of(const uir_loop_function *f, const uir_loop_statement *bl
     return UIR_LOOP_NONE;
 }
 
+/* (A convolution's rows and columns are what its own tactic makes of them.) */
+static void say_classes(uir_contraction *c) {
+    uir_loop_statement *block = STATEMENT(c->f, c->update);
+    if (block->uses >> UIR_LOOP_USE_CONVOLUTION & 1) return;
+    for (uint32_t i = 0; i < c->axis_count; i++) block->iters[i].part = (uir_loop_class)(c->axes[i].class + 1);
+}
+
+void uir_contraction_exchange(uir_contraction *c) {
+    uint32_t factor = c->factors[0];
+    for (uint32_t i = 0; i < c->axis_count; i++) {
+        uir_contraction_class class = c->axes[i].class;
+        if (class == UIR_CONTRACTION_M) c->axes[i].class = UIR_CONTRACTION_N;
+        if (class == UIR_CONTRACTION_N) c->axes[i].class = UIR_CONTRACTION_M;
+    }
+    c->factors[0] = c->factors[1];
+    c->factors[1] = factor;
+    say_classes(c);
+}
+
 static uir_status classify(uir_contraction *c) {
     uir_loop_function *f = c->f;
     const uir_loop_statement *block = STATEMENT(f, c->update), *sum = STATEMENT(f, c->sum);
@@ -227,20 +246,27 @@ static uir_status classify(uir_contraction *c) {
     if (f->tensors.data[c->tensor].role != UIR_LOOP_ROLE_TEMP)
         return uir_contraction_refuse(c, "a contraction's sums are a result themselves");
     use_search uses[2] = {{f, block, {false}}, {f, block, {false}}};
+    bool said = false;
     for (uint32_t k = 0; k < 2; k++) {
         c->factors[k] = product->arguments[k];
         find_uses(&uses[k], c->factors[k]);
     }
     c->axis_count = block->iter_count;
+    for (uint32_t i = 0; i < block->iter_count; i++) said |= block->iters[i].part != UIR_LOOP_CLASS_NONE;
     for (uint32_t i = 0; i < block->iter_count; i++) {
         uir_contraction_axis *axis = &c->axes[i];
         if (block->iters[i].data) return uir_contraction_refuse(c, "a contraction's axis is read from data");
-        *axis = (uir_contraction_axis){.extent = block->iters[i].extent, .place = -1};
-        axis->class = block->iters[i].reduce               ? UIR_CONTRACTION_K
+        *axis = (uir_contraction_axis){
+            .extent = block->iters[i].extent, .shared = uses[0].used[i] && uses[1].used[i], .place = -1};
+        if (said && block->iters[i].part == UIR_LOOP_CLASS_NONE)
+            return uir_contraction_refuse(c, "only some axes are said to be batch, m, n or k");
+        axis->class = said                                 ? (uir_contraction_class)(block->iters[i].part - 1)
+                      : block->iters[i].reduce             ? UIR_CONTRACTION_K
                       : uses[0].used[i] == uses[1].used[i] ? UIR_CONTRACTION_BATCH
                       : uses[1].used[i]                    ? UIR_CONTRACTION_N
                                                            : UIR_CONTRACTION_M;
     }
+    say_classes(c);
     for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
         c->tensor_axes[d] = iter_of(f, block, sum->targets[0].indices[d]);
         if (c->tensor_axes[d] == UIR_LOOP_NONE) return uir_contraction_refuse(c, "sums are not stored along axes");

@@ -6,16 +6,18 @@
 
 enum { UIR_CONTRACTION_MAX_BLOCKS = 64, UIR_CONTRACTION_MAX_PRODUCTS = 8 };
 
+/* uir_loop_class of an axis that has one. */
 typedef enum uir_contraction_class {
-    UIR_CONTRACTION_BATCH,
-    UIR_CONTRACTION_M,
-    UIR_CONTRACTION_N,
-    UIR_CONTRACTION_K
+    UIR_CONTRACTION_BATCH = UIR_LOOP_CLASS_BATCH - 1,
+    UIR_CONTRACTION_M = UIR_LOOP_CLASS_M - 1,
+    UIR_CONTRACTION_N = UIR_LOOP_CLASS_N - 1,
+    UIR_CONTRACTION_K = UIR_LOOP_CLASS_K - 1
 } uir_contraction_class;
 
 typedef struct uir_contraction_axis {
     uir_contraction_class class;
     uir_dim extent;
+    bool shared;   /* by both factors */
     int32_t place; /* among the dims of the last output; -1: not there */
 } uir_contraction_axis;
 
@@ -46,6 +48,10 @@ uint32_t uir_contraction_count(const uir_loop_function *f);
  * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
 uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
                                 uir_diagnostics *diagnostics, uir_contraction *out);
+/* From now on the first factor is the second, and rows are columns. */
+void uir_contraction_exchange(uir_contraction *c);
+/* Does mma take a factor of the dtype, into sums of that dtype? */
+bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
 bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor);

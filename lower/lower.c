@@ -43,9 +43,11 @@ static uir_status schedule_classified(const uir_loop_function *function, const u
     uint32_t before = out->count;
     UIR_TRY(uir_loop_clone(function, &f));
     uir_diagnostics_init(&said, &function->allocator);
-    uir_status status = uir_contraction_classify(f) && uir_contraction_matches(f)
-                            ? uir_contraction_schedule(f, device, choice, steps, &said, out)
-                            : UIR_STATUS_UNSUPPORTED;
+    uint32_t count;
+    uir_status status = uir_contraction_classify(f, &count);
+    if (status == UIR_STATUS_OK)
+        status = count && uir_contraction_matches(f) ? uir_contraction_schedule(f, device, choice, steps, &said, out)
+                                                     : UIR_STATUS_UNSUPPORTED;
     if (status == UIR_STATUS_INVALID_ARGUMENT && said.first)
         uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);

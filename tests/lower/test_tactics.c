@@ -199,6 +199,45 @@ static const decision decisions[] = {
      0,
      {"mma.f32"},
      {"reduce.add"}},
+    {"of three factors, one without a summed axis is multiplied with the finished sum",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N], %v: f32[N]) {\n %r: f32[M, 64, 1] = reshape(%x) {dims = [M, 64, 1]}\n"
+     " %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, N]}\n"
+     " %p: f32[M, 64, N] = mul(%a, %b)\n %c: f32[M, 64, N] = broadcast(%v) {dims = [M, 64, N]}\n %q: f32[M, 64, N] = "
+     "mul(%p, %c)\n"
+     " %y: f32[M, N] = reduce_sum(%q) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"mma.f32", "binary.mul"},
+     {"reduce.add"}},
+    {"one along the depth goes into a factor",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N], %v: f32[64, 1]) {\n %r: f32[M, 64, 1] = reshape(%x) {dims = [M, 64, 1]}\n"
+     " %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, N]}\n"
+     " %p: f32[M, 64, N] = mul(%a, %b)\n %c: f32[M, 64, N] = broadcast(%v) {dims = [M, 64, N]}\n %q: f32[M, 64, N] = "
+     "mul(%p, %c)\n"
+     " %y: f32[M, N] = reduce_sum(%q) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"mma.f32", "binary.mul"},
+     {"reduce.add"}},
+    {"one with rows, columns and depth leaves none that is a contraction",
+     "size M\nsize N",
+     "(%x: f32[M, 64], %w: f32[64, N], %v: f32[M, 64, N]) {\n %r: f32[M, 64, 1] = reshape(%x) {dims = [M, 64, 1]}\n"
+     " %a: f32[M, 64, N] = broadcast(%r) {dims = [M, 64, N]}\n %b: f32[M, 64, N] = broadcast(%w) {dims = [M, 64, N]}\n"
+     " %p: f32[M, 64, N] = mul(%a, %b)\n %q: f32[M, 64, N] = mul(%p, %v)\n"
+     " %y: f32[M, N] = reduce_sum(%q) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"binary.mul"},
+     {"mma."}},
+    {"what is summed along one factor alone is walked around what both are summed along",
+     "size M\nsize N\nsize K",
+     "(%x: f32[3, 4, K], %w: f32[4, N]) {\n %r: f32[3, 4, K, 1] = reshape(%x) {dims = [3, 4, K, 1]}\n"
+     " %s: f32[1, 4, 1, N] = reshape(%w) {dims = [1, 4, 1, N]}\n"
+     " %a: f32[3, 4, K, N] = broadcast(%r) {dims = [3, 4, K, N]}\n"
+     " %b: f32[3, 4, K, N] = broadcast(%s) {dims = [3, 4, K, N]}\n"
+     " %p: f32[3, 4, K, N] = mul(%a, %b)\n %y: f32[3, N] = reduce_sum(%p) {axes = [1, 2], keep = 0}\n return %y\n}",
+     0,
+     {"mma.f32"},
+     {"reduce.add"}},
     {"products of rows with rows are summed row by row",
      "size M\nsize N",
      "(%x: f32[M, N], %w: f32[M, N]) {\n %p: f32[M, N] = mul(%x, %w)\n"

@@ -135,6 +135,54 @@ static void what_is_said_of_parts_is_kept(void **state) {
     end(f);
 }
 
+/* A product with the classes of its axes: `vi`, `vj`, `vk`. */
+#define PRODUCT(i, j, k, use)                                                                                          \
+    "func @f {\n"                                                                                                      \
+    "  tensor A : f32 [4, 6] in 0\n"                                                                                   \
+    "  tensor B : f32 [6, 8] in 1\n"                                                                                   \
+    "  tensor Y : f32 [4, 8] out 0\n"                                                                                  \
+    "  monoid sum (a : f32) commutative {\n"                                                                           \
+    "    identity f32(0)\n"                                                                                            \
+    "    update (x : f32) add(a, x)\n"                                                                                 \
+    "    combine (b : f32) add(a, b)\n"                                                                                \
+    "    finish a\n"                                                                                                   \
+    "  }\n"                                                                                                            \
+    "  serial for (i, 0, 4) {\n"                                                                                       \
+    "    serial for (j, 0, 8) {\n"                                                                                     \
+    "      ScheduleBlock(B0) {\n"                                                                                      \
+    "        vi, vj = axis.bind(i, j) : 4 along 1, 8 along 2\n"                                                        \
+    "        init sum (Y[vi, vj])\n"                                                                                   \
+    "      }\n"                                                                                                        \
+    "      serial for (k, 0, 6) {\n"                                                                                   \
+    "        ScheduleBlock(B1) {\n"                                                                                    \
+    "          vi, vj, vk = axis.bind(i, j, k) : 4 along 1" i ", 8" j ", reduce 6 along 3" k "\n" use                  \
+    "          update sum (Y[vi, vj]) with (mul(A[vi, vk], B[vk, vj]))\n"                                              \
+    "        }\n"                                                                                                      \
+    "      }\n"                                                                                                        \
+    "    }\n"                                                                                                          \
+    "  }\n"                                                                                                            \
+    "}\n"
+#define CONTRACTION "          as contraction\n"
+
+static void what_axes_are_to_a_contraction_is_kept(void **state) {
+    (void)state;
+    static const char *const texts[] = {PRODUCT(" is m", " is n", " is k", CONTRACTION),
+                                        PRODUCT(" is batch", " is n", " is k", CONTRACTION)};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fixture *f = begin();
+        uir_loop_function *function = read_and_check(f, texts[i]), *copy;
+        assert_int_equal(uir_loop_clone(function, &copy), UIR_STATUS_OK);
+        char *printed = print_function(f, function), *copied = print_function(f, copy);
+        assert_string_equal(printed, texts[i]);
+        assert_string_equal(copied, texts[i]);
+        free(printed);
+        free(copied);
+        uir_loop_function_destroy(copy);
+        uir_loop_function_destroy(function);
+        end(f);
+    }
+}
+
 /* ---- what is rejected ---- */
 typedef struct rejection {
     const char *text, *message;
@@ -176,11 +224,17 @@ static const rejection parse_rejections[] = {
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        as such\n        Y[vi, vj] "
                 "= X[vi, vj]\n      }\n"),
      "a block is used as a contraction"},
+    {PRODUCT(" is rows", " is n", " is k", CONTRACTION), "its batch, m, n or k"},
     {HEAD "  monoid bad (a : f32) {\n    identity i64(0)\n", "the state is f32"},
     {HEAD "  monoid bad (a : f32) {\n    identity f32(0)\n    update (x : f32) X[0, 0]\n", "no tensors"},
 };
 
 static const rejection verify_rejections[] = {
+    {PRODUCT(" is n", " is n", " is k", CONTRACTION), "vi is n, and the first factor depends on it"},
+    {PRODUCT(" is m", " is m", " is k", CONTRACTION), "vj is m, and the second factor depends on it"},
+    {PRODUCT(" is m", " is n", " is batch", CONTRACTION), "vk is batch, and summed over"},
+    {PRODUCT(" is k", " is n", " is k", CONTRACTION), "vi is k, and not summed over"},
+    {PRODUCT(" is m", " is n", " is k", ""), "said to be of a contraction, and it is none"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj + "
                 "1]\n      }\n"),
      "not proved to be below N"},
@@ -398,10 +452,15 @@ static void damaged_text_is_harmless(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_canonical),        cmocka_unit_test(what_is_said_of_parts_is_kept),
-        cmocka_unit_test(parser_rejects),           cmocka_unit_test(verifier_rejects),
-        cmocka_unit_test(softmax_is_softmax),       cmocka_unit_test(argmax_takes_the_first),
-        cmocka_unit_test(interpreter_finds_faults), cmocka_unit_test(damaged_text_is_harmless),
+        cmocka_unit_test(text_is_canonical),
+        cmocka_unit_test(what_is_said_of_parts_is_kept),
+        cmocka_unit_test(what_axes_are_to_a_contraction_is_kept),
+        cmocka_unit_test(parser_rejects),
+        cmocka_unit_test(verifier_rejects),
+        cmocka_unit_test(softmax_is_softmax),
+        cmocka_unit_test(argmax_takes_the_first),
+        cmocka_unit_test(interpreter_finds_faults),
+        cmocka_unit_test(damaged_text_is_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
