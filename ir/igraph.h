@@ -45,6 +45,7 @@ typedef struct uir_ipointer {
     uint32_t by_loop;    /* symbol index (into symbols) of the loop of `xN by l`; UINT32_MAX: none */
     uir_dim element_span; /* elements of storage: 1 + sum (size-1)*stride, of one instance; below 0 counts as 0 */
     uint32_t tied;        /* OUT: the IN pointer whose storage it is and whose contents it starts with; UINT32_MAX: none */
+    uint32_t over;        /* LOCAL: the pointer in whose place it lies; UINT32_MAX: it has a place of its own */
     uint32_t line;        /* of the source text, 0 when built */
 } uir_ipointer;
 
@@ -211,6 +212,17 @@ bool uir_igraph_device_value(const uir_device *device, const char *name, size_t 
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind);
 /* Finishes the layout and sets element_span; INVALID_ARGUMENT when an expression overflows. */
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
+/* The pointer that gives a pointer its place: itself, or the one it lies over. */
+static inline uint32_t uir_igraph_place(const uir_igraph *igraph, uint32_t pointer) {
+    uint32_t over = igraph->pointers.data[pointer].over;
+    return over == UINT32_MAX ? pointer : over;
+}
+/* Do two pointers lie in one place? What one holds is gone once the other is written. */
+static inline bool uir_igraph_share_place(const uir_igraph *igraph, uint32_t a, uint32_t b) {
+    return a != b && uir_igraph_place(igraph, a) == uir_igraph_place(igraph, b);
+}
+/* Bytes of all instances of a pointer; none when they overflow. */
+uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer);
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);
 

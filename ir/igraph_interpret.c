@@ -226,9 +226,31 @@ uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *
     return UIR_STATUS_OK;
 }
 
+/* A pointer that is written has its place to itself: what the one before it held there is undefined from now on, and no
+ * other unit may still be at it. */
+static uir_status take_place(imachine *machine, const iunit *unit, uint32_t pointer) {
+    const uir_igraph *g = machine->igraph;
+    const uir_ipointer *p = &g->pointers.data[pointer];
+    bool of_unit = g->device->spaces[p->space].scope == UIR_SCOPE_UNIT;
+    istorage *storage = of_unit ? unit->storage : machine->group.storage,
+             *place = &storage[uir_igraph_place(g, pointer)];
+    uint32_t before = place->holder;
+    if (before == pointer + 1) return UIR_STATUS_OK;
+    place->holder = pointer + 1;
+    if (!before) return UIR_STATUS_OK;
+    const istorage *lost = &storage[before - 1];
+    for (int64_t e = 0; e < lost->span; e++)
+        if (is_race(machine, unit, lost->shadow[e].writer) || is_race(machine, unit, lost->shadow[e].reader))
+            return uir_imachine_fail(machine, "%%%s: a unit writes where another unit uses %%%s with no sync between",
+                                     p->name, g->pointers.data[before - 1].name);
+    poison(lost, 0);
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell) {
     const uir_ipointer *p = &machine->igraph->pointers.data[view->pointer];
     if (offset < 0) return UIR_STATUS_OK;
+    if (p->role == UIR_IPOINTER_LOCAL) UIR_TRY(take_place(machine, unit, view->pointer));
     if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST)
         return uir_imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
     if (offset >= view->storage->span)

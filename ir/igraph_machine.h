@@ -25,6 +25,7 @@ typedef struct istorage {
     ishadow *shadow;
     int64_t span; /* elements of one instance */
     int64_t instances;
+    uint32_t holder; /* of a place: the pointer that was written last, plus 1; 0: none yet */
     bool owned;
 } istorage;
 

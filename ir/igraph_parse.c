@@ -280,23 +280,35 @@ static bool parse_instances(const uir_token *token, uint32_t *out) {
     return true;
 }
 
-static uir_status parse_pointer_options(uir_iparser *p, uir_ipointer *pointer, bool *out_by, uir_token *out_loop) {
+/* What is said of pointers before it is declared: `by` a loop, `over` a pointer. */
+typedef struct pointer_options {
+    bool by, over;
+    uir_token loop, place;
+} pointer_options;
+
+static uir_status parse_pointer_options(uir_iparser *p, uir_ipointer *pointer, pointer_options *o) {
     static const struct {
         const char *text;
         uir_ipointer_role role;
     } roles[] = {
         {"in", UIR_IPOINTER_IN}, {"out", UIR_IPOINTER_OUT}, {"const", UIR_IPOINTER_CONST}, {"work", UIR_IPOINTER_WORK}};
-    *out_by = false;
+    *o = (pointer_options){.by = false};
     for (bool again = true; again;) {
         again = false;
-        if (!*out_by && parse_instances(&p->tokens->current, &pointer->instances)) {
+        if (!o->by && parse_instances(&p->tokens->current, &pointer->instances)) {
             if (pointer->instances < 1) return uir_tokenizer_error(p->tokens, "a buffer has at least one instance");
             uir_tokenizer_advance(p->tokens);
             UIR_TRY(uir_tokenizer_expect(p->tokens, "by"));
             if (p->tokens->current.kind != UIR_TOKEN_NAME)
                 return uir_tokenizer_error(p->tokens, "expected the name of a loop");
-            *out_loop = p->tokens->current;
-            *out_by = again = true;
+            o->loop = p->tokens->current;
+            o->by = again = true;
+            uir_tokenizer_advance(p->tokens);
+        }
+        if (!o->over && uir_tokenizer_accept(p->tokens, "over")) {
+            if (p->tokens->current.kind != UIR_TOKEN_PERCENT) return uir_tokenizer_error(p->tokens, "expected %%name");
+            o->place = p->tokens->current;
+            o->over = again = true;
             uir_tokenizer_advance(p->tokens);
         }
         for (size_t i = 0; pointer->role == UIR_IPOINTER_LOCAL && i < sizeof roles / sizeof *roles; i++) {
@@ -329,7 +341,8 @@ static uir_status parse_pointers(uir_iparser *p) {
         uir_tokenizer_advance(p->tokens);
     } while (uir_tokenizer_accept(p->tokens, ","));
     UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
-    uir_ipointer pointer = {.role = UIR_IPOINTER_LOCAL, .instances = 1, .by_loop = UINT32_MAX, .tied = UINT32_MAX};
+    uir_ipointer pointer = {.role = UIR_IPOINTER_LOCAL, .instances = 1};
+    pointer.by_loop = pointer.tied = pointer.over = UINT32_MAX;
     pointer.line = names[0].line;
 
     const uir_token *token = &p->tokens->current;
@@ -354,9 +367,8 @@ static uir_status parse_pointers(uir_iparser *p) {
         UIR_TRY(uir_iparse_dim(p, &pointer.extents[pointer.rank++]));
     }
     UIR_TRY(uir_layout_parse(p->tokens, parse_layout_dim, p, pointer.extents, pointer.rank, &pointer.layout));
-    bool by;
-    uir_token loop;
-    UIR_TRY(parse_pointer_options(p, &pointer, &by, &loop));
+    pointer_options options;
+    UIR_TRY(parse_pointer_options(p, &pointer, &options));
     if (uir_igraph_finish_pointer(g, &pointer) != UIR_STATUS_OK)
         return uir_tokenizer_error_at(p->tokens, &names[0], "the size of %%%.*s overflows 64 bits",
                                       (int)names[0].length, names[0].text);
@@ -365,7 +377,10 @@ static uir_status parse_pointers(uir_iparser *p) {
             if (uir_iparse_token_is(&names[i], g->pointers.data[k].name, strlen(g->pointers.data[k].name)))
                 return uir_tokenizer_error_at(p->tokens, &names[i], "%%%s is declared twice", g->pointers.data[k].name);
         UIR_TRY_ALLOCATE(pointer.name, uir_arena_copy_string(&g->arena, names[i].text, names[i].length));
-        if (by) UIR_TRY(uir_vector_push(p->scratch, &p->by, ((struct uir_iparse_by){g->pointers.count, loop})));
+        uint32_t index = g->pointers.count;
+        if (options.by) UIR_TRY(uir_vector_push(p->scratch, &p->by, ((struct uir_iparse_by){index, options.loop})));
+        if (options.over)
+            UIR_TRY(uir_vector_push(p->scratch, &p->over, ((struct uir_iparse_by){index, options.place})));
         UIR_TRY(uir_vector_push(&g->arena, &g->pointers, pointer));
     }
     return UIR_STATUS_OK;
@@ -626,7 +641,7 @@ static uir_status resolve_buffers(uir_iparser *p) {
     uir_igraph *g = p->igraph;
     for (uint32_t i = 0; i < p->by.count; i++) {
         uir_ipointer *pointer = &g->pointers.data[p->by.data[i].pointer];
-        const uir_token *name = &p->by.data[i].loop;
+        const uir_token *name = &p->by.data[i].name;
         for (uint32_t s = 0; s < g->symbols.count; s++)
             if (g->symbols.data[s].kind == UIR_ISYMBOL_LOOP &&
                 uir_iparse_token_is(name, g->symbols.data[s].name, strlen(g->symbols.data[s].name)))
@@ -637,10 +652,25 @@ static uir_status resolve_buffers(uir_iparser *p) {
     return UIR_STATUS_OK;
 }
 
+static uir_status resolve_places(uir_iparser *p) {
+    uir_igraph *g = p->igraph;
+    for (uint32_t i = 0; i < p->over.count; i++) {
+        const uir_token *name = &p->over.data[i].name;
+        uint32_t *over = &g->pointers.data[p->over.data[i].pointer].over;
+        for (uint32_t k = 0; k < g->pointers.count; k++)
+            if (uir_iparse_token_is(name, g->pointers.data[k].name, strlen(g->pointers.data[k].name))) *over = k;
+        if (*over == UINT32_MAX)
+            return uir_tokenizer_error_at(p->tokens, name, "no pointer is called '%%%.*s'", (int)name->length,
+                                          name->text);
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status parse_kernel_body(uir_iparser *p) {
     UIR_TRY(find_named_ends(p));
     UIR_TRY(uir_tokenizer_expect(p->tokens, "{"));
     UIR_TRY(parse_header(p));
+    UIR_TRY(resolve_places(p));
     while (uir_tokenizer_accept(p->tokens, "phase")) UIR_TRY(parse_phase(p));
     if (!uir_tokenizer_is(p->tokens, "}"))
         return uir_tokenizer_error(p->tokens, "expected dim, tile, let, require, candidate, ptr, phase or '}'");

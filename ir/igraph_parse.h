@@ -19,8 +19,8 @@ typedef struct uir_iparser {
     }) ends; /* loops named by first() or last() */
     uir_vector(struct uir_iparse_by {
         uint32_t pointer;
-        uir_token loop;
-    }) by;             /* pointers whose loop comes later */
+        uir_token name;
+    }) by, over;       /* pointers whose loop, or whose place, comes later */
     uir_token unknown; /* the last name that no symbol has; kind END: none */
     uint32_t depth;
 } uir_iparser;

@@ -51,6 +51,8 @@ static void put_pointer(printer *p, const uir_ipointer *pointer) {
     if (pointer->role < UIR_IPOINTER_WORK) uir_text_append_format(p->text, " %u", pointer->role_index);
     if (pointer->tied != UINT32_MAX)
         uir_text_append_format(p->text, " tied %%%s", p->igraph->pointers.data[pointer->tied].name);
+    if (pointer->over != UINT32_MAX)
+        uir_text_append_format(p->text, " over %%%s", p->igraph->pointers.data[pointer->over].name);
     put(p, "\n");
 }
 

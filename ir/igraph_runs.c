@@ -88,13 +88,14 @@ static bool same_shape(const uir_igraph *igraph, const uir_islice *a, const uir_
     return true;
 }
 
-/* One of the two writes what the other touches through another slice. */
-static bool conflicts(const uir_iinstruction *a, const uir_iinstruction *b) {
+/* One of the two writes what the other touches through another slice, or through another pointer of its place. */
+static bool conflicts(const uir_igraph *igraph, const uir_iinstruction *a, const uir_iinstruction *b) {
     for (uint32_t i = 0; i < a->slice_count; i++) {
         for (uint32_t j = 0; j < b->slice_count; j++) {
             bool written = i == 0 || j == 0;
-            if (written && a->slices[i].pointer == b->slices[j].pointer &&
-                !uir_islice_equal(&a->slices[i], &b->slices[j]))
+            uint32_t p = a->slices[i].pointer, q = b->slices[j].pointer;
+            if (written && (p == q ? !uir_islice_equal(&a->slices[i], &b->slices[j])
+                                   : uir_igraph_share_place(igraph, p, q)))
                 return true;
         }
     }
@@ -122,7 +123,8 @@ bool uir_igraph_run_accepts(const uir_igraph *igraph, const uir_iinstruction *co
         bool earlier = uir_iop_get_row(run[i]->code)->family == UIR_IOP_FAMILY_REDUCE;
         if (earlier && (!reduces || reads_result(next, run[i]))) return false;
         if (earlier && next->slices[0].pointer == run[i]->slices[0].pointer) return false;
-        if (!same_shape(igraph, shape_of(run[i]), shape_of(next)) || conflicts(run[i], next)) return false;
+        if (!same_shape(igraph, shape_of(run[i]), shape_of(next)) || conflicts(igraph, run[i], next))
+            return false;
         /* A reduction's rows are the operand's own: no leading ones dropped. */
         if (reduces && shape_of(next)->rank != shape_of(run[i])->rank) return false;
     }

@@ -163,6 +163,25 @@ static void check_tie(uir_iverifier *v, const uir_ipointer *p) {
             p->name, other->name);
 }
 
+/* A place is one buffer's, and holds all that lie there. */
+static void check_place(uir_iverifier *v, uint32_t index) {
+    uir_terms *t = &v->terms;
+    const uir_ipointer *p = uir_iverify_pointer(v, index), *owner = uir_iverify_pointer(v, p->over);
+    if (p->over == index || owner->over != UINT32_MAX || p->role != UIR_IPOINTER_LOCAL || owner->role != p->role ||
+        p->space != owner->space || p->by_loop != UINT32_MAX || owner->by_loop != UINT32_MAX) {
+        uir_iverify_report(v, p->line,
+                           "%%%s cannot lie over %%%s: that takes two local buffers of one space without instances, of "
+                           "which the other has a place of its own",
+                           p->name, owner->name);
+        return;
+    }
+    uir_term bytes = uir_term_of_dim(t, uir_igraph_pointer_bytes(v->g, index)),
+             place = uir_term_of_dim(t, uir_igraph_pointer_bytes(v->g, p->over));
+    if (!uir_term_prove_le(t, bytes, place))
+        uir_iverify_report(v, p->line, "%%%s lies over %%%s, which cannot be proved to be as large", p->name,
+                           owner->name);
+}
+
 static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
     const uir_ipointer *p = uir_iverify_pointer(v, index);
     const uir_space *space = uir_iverify_space(v, index);
@@ -190,6 +209,7 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
                                space->name);
     }
     if (p->tied != UINT32_MAX) check_tie(v, p);
+    if (p->over != UINT32_MAX) check_place(v, index);
     for (uint32_t k = 0; k < index; k++) {
         const uir_ipointer *other = uir_iverify_pointer(v, k);
         /* Two views of one input are fine; two of one output would be written without knowing of each other. */
@@ -222,6 +242,10 @@ static void check_capacity(uir_iverifier *v, uint32_t space_index) {
         const uir_ipointer *p = uir_iverify_pointer(v, i);
         if (p->space != space_index) continue;
         if (p->role != UIR_IPOINTER_LOCAL) {
+            check_layout(v, p);
+            continue;
+        }
+        if (p->over != UINT32_MAX) {
             check_layout(v, p);
             continue;
         }

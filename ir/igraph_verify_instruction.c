@@ -229,6 +229,8 @@ static void write_region(uir_iverifier *v, const slice_terms *s, const region *r
         uir_term unit = uir_term_variable(&v->terms, uir_term_of_symbol(&v->terms, symbols[i]));
         fact.conditions[fact.condition_count++] = uir_term_sub(&v->terms, uir_term_const(&v->terms, 0), unit);
     }
+    for (uint32_t p = 0; p < v->g->pointers.count; p++)
+        if (uir_igraph_share_place(v->g, p, fact.pointer)) uir_iverify_kill(v, p, NULL, NULL);
     if (is_group_shared(v, fact.pointer)) spread_over_units(v, &fact);
     if (!r->full) forget_region(v, &fact);
     if (r->none || s->loose || (window && !r->full)) return;

@@ -348,6 +348,19 @@ static void check_roles(const check *c) {
     }
 }
 
+/* Of two buffers in one place an instruction touches one: what it writes would go while it is read. */
+static void check_one_place(const check *c) {
+    const uir_iinstruction *i = c->i;
+    uint32_t count = i->slice_count + i->has_scratch;
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t n = 0; n < k; n++) {
+            uint32_t a = k < i->slice_count ? i->slices[k].pointer : i->scratch.pointer, b = i->slices[n].pointer;
+            if (uir_igraph_share_place(c->v->g, a, b))
+                uir_iverify_report(c->v, c->line, "%%%s and %%%s lie in one place: an instruction touches one of them",
+                                   uir_iverify_pointer(c->v, b)->name, uir_iverify_pointer(c->v, a)->name);
+        }
+}
+
 void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, uint32_t unit_kind, uint32_t line) {
     check c = {v, instruction, uir_iop_get_row(instruction->code), line};
     instruction->unguarded = (1u << instruction->slice_count) - 1;
@@ -364,6 +377,7 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
     check_dtypes(&c);
     check_shapes(&c);
     check_overlap(&c);
+    check_one_place(&c);
     check_roles(&c);
     check_legal(&c, unit_kind);
 }

@@ -189,9 +189,10 @@ static bool has_units(const uir_iverifier *v, const uir_iaccess *a) {
     return units;
 }
 
-/* In a shared space the units of a group touch one place only with a barrier between. */
+/* In a shared space the units of a group touch one place only with a barrier between; where two buffers lie in it, all
+ * of it. */
 static void compare_shared(uir_iverifier *v, const uir_iaccess *a, const uir_iaccess *b) {
-    if (!has_units(v, a) || units_apart(v, a, b, true)) return;
+    if (!has_units(v, a) || (a->pointer == b->pointer && units_apart(v, a, b, true))) return;
     if (a->position == b->position)
         report_race(v, a, b);
     else if (!uir_iverify_units_meet(v, a->phase, a->body, a->position, b->position))
@@ -208,7 +209,9 @@ void uir_iverify_races(uir_iverifier *v) {
         for (uint32_t k = i; k < v->accesses.count && !v->terms.exhausted; k++) {
             uir_term_spend(&v->terms, 200);
             const uir_iaccess *b = &v->accesses.data[k];
-            if (a->pointer != b->pointer || a->phase != b->phase || (!a->write && !b->write)) continue;
+            if (a->phase != b->phase || (!a->write && !b->write) ||
+                uir_igraph_place(v->g, a->pointer) != uir_igraph_place(v->g, b->pointer))
+                continue;
             bool repeated = false; /* a pair like it was compared before */
             for (uint32_t n = i; n < k && !repeated && scope == UIR_SCOPE_DEVICE; n++)
                 repeated = v->accesses.data[n].pointer == b->pointer && v->accesses.data[n].phase == b->phase &&

@@ -146,6 +146,12 @@ static const collector *body_of(uir_iverifier *v, uint32_t phase, uint32_t body)
     return v->failed ? NULL : v->bodies[index];
 }
 
+/* A sync over one buffer of a place is over all of them. */
+static bool is_of_place(const collector *c, uint32_t sync_pointer, uint32_t pointer) {
+    const uir_igraph *g = c->v->g;
+    return sync_pointer != UINT32_MAX && uir_igraph_place(g, sync_pointer) == uir_igraph_place(g, pointer);
+}
+
 /* Is every block around the sync also around the instruction whose uses it orders? Then it runs whenever that does. */
 static bool surrounds(const collector *c, const sync_place *s, uint32_t instruction) {
     const range *block = &c->blocks.data[s->block];
@@ -172,7 +178,7 @@ static bool find_forward(const collector *c, forward *f, const use *b) {
     for (; f->next < c->syncs.count && c->syncs.data[f->next].instruction < b->instruction; f->next++) {
         const sync_place *s = &c->syncs.data[f->next];
         if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance != 0 || !s->certain ||
-            (s->i->sync_pointer != f->from->pointer && s->i->sync_pointer != UINT32_MAX) ||
+            (s->i->sync_pointer != UINT32_MAX && !is_of_place(c, s->i->sync_pointer, f->from->pointer)) ||
             (int32_t)s->i->sync_from != f->from->pipe || s->instruction <= f->from->instruction)
             continue;
         const range *block = &c->blocks.data[s->block];
@@ -208,9 +214,10 @@ static bool begin_comparison(comparison *m, const collector *c) {
         if (!m->before[u]) return false;
         for (uint32_t i = 0; i < c->syncs.count && c->syncs.data[i].instruction <= b->instruction; i++) {
             const sync_place *s = &c->syncs.data[i];
-            if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance == 0 || s->i->sync_pointer != b->pointer ||
-                (int32_t)s->i->sync_to != b->pipe || s->depth == 0 || s->depth > b->depth ||
-                b->loops[s->depth - 1] != s->loops[s->depth - 1] || !surrounds(c, s, b->instruction))
+            if (s->i->sync_kind != UIR_SYNC_PIPES || s->i->sync_distance == 0 ||
+                !is_of_place(c, s->i->sync_pointer, b->pointer) || (int32_t)s->i->sync_to != b->pipe || s->depth == 0 ||
+                s->depth > b->depth || b->loops[s->depth - 1] != s->loops[s->depth - 1] ||
+                !surrounds(c, s, b->instruction))
                 continue;
             backward *known = find_backward(m, u, s->i->sync_from, s->depth - 1);
             if (!known->distance || s->i->sync_distance < known->distance) known->distance = s->i->sync_distance;
@@ -246,8 +253,10 @@ static void want_backward(const comparison *m, const use *a, uint32_t b, uint32_
 static void compare_uses(const comparison *m, forward *f, uint32_t later) {
     const collector *c = m->c;
     const use *a = f->from, *b = &c->uses.data[later];
+    /* What is read of a place was written there after all that another buffer had to do with it. */
     bool conflict =
-        a->pointer == b->pointer && (a->write || b->write) && a->pipe >= 0 && b->pipe >= 0 && a->pipe != b->pipe;
+        (a->pointer == b->pointer ? a->write || b->write : b->write && is_of_place(c, a->pointer, b->pointer)) &&
+        a->pipe >= 0 && b->pipe >= 0 && a->pipe != b->pipe;
     const uir_igraph *g = c->v->g;
     if (!conflict) return;
     const uir_ipointer *p = uir_iverify_pointer(c->v, a->pointer);

@@ -1,6 +1,8 @@
 /* What an iGraph says before its phases: sizes, tiles, the tiling function, requires, pointers. */
 #include "lower/kernel.h"
 
+#include "ir/igraph_places.h"
+
 #include <string.h>
 
 enum { MOST_OF_A_SIZE_BITS = 40 }; /* what is not bounded otherwise: beyond it no machine has memory */
@@ -76,7 +78,7 @@ static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, 
     if (k->status != UIR_STATUS_OK) return;
     pointer->space = (uint32_t)space;
     pointer->instances = 1;
-    pointer->by_loop = pointer->tied = UINT32_MAX;
+    pointer->by_loop = pointer->tied = pointer->over = UINT32_MAX;
     pointer->name = uir_arena_copy_string(&k->graph->arena, name, strlen(name));
     if (!pointer->name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     if (k->status == UIR_STATUS_OK && uir_igraph_finish_pointer(k->graph, pointer) != UIR_STATUS_OK)
@@ -119,34 +121,31 @@ static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
     add_pointer(k, &pointer, m->name, space_of_memory(k, m));
 }
 
-/* Bytes of a space: a sum over what was declared in it, each rounded up. */
-static uir_dim add_bytes(uir_kernel *k, uir_dim sum, uir_dtype dtype, const uir_dim *extents, uint32_t rank) {
-    uir_dim bytes = uir_dim_const(k->dims, uir_dtype_bits(dtype) / 8 ? uir_dtype_bits(dtype) / 8 : 1);
-    for (uint32_t d = 0; d < rank; d++) bytes = uir_dim_mul(k->dims, bytes, extents[d]);
-    return uir_dim_add(k->dims, sum, uir_dim_add(k->dims, bytes, uir_dim_const(k->dims, 64)));
-}
-
-static uir_dim count_bytes(uir_kernel *k, int space) {
-    const uir_loop_function *f = k->f;
+/* Bytes of a space: a sum over the places in it, each rounded up. */
+static uir_dim count_bytes(uir_kernel *k, uint32_t space) {
     uir_dim bytes = uir_dim_const(k->dims, 0);
-    for (uint32_t i = 0; i < f->tensors.count; i++) {
-        const uir_loop_tensor *t = &f->tensors.data[i];
-        uir_kernel_pointer *p = &k->pointers[i];
-        if (!p->used || p->space != space) continue;
-        uir_layout layout = p->layout;
-        uir_dim span = layout.given ? uir_layout_finish(&layout, p->extents, p->rank, k->dims) : UIR_DIM_NONE;
-        bytes = add_bytes(k, bytes, t->dtype, span.id ? &span : p->extents, span.id ? 1 : t->rank);
-    }
-    for (uint32_t i = 0; i < k->memories.count; i++) {
-        const uir_kernel_memory *m = &k->memories.data[i];
-        if (space_of_memory(k, m) == space) bytes = add_bytes(k, bytes, m->dtype, m->extents, m->rank);
+    for (uint32_t i = 0; i < k->graph->pointers.count; i++) {
+        const uir_ipointer *p = &k->graph->pointers.data[i];
+        if (p->role != UIR_IPOINTER_LOCAL || p->space != space || p->over != UINT32_MAX) continue;
+        uir_dim place = uir_dim_const(k->dims, uir_dtype_bits(p->dtype) / 8 ? uir_dtype_bits(p->dtype) / 8 : 1);
+        if (p->layout.given) place = uir_dim_mul(k->dims, place, p->element_span);
+        for (uint32_t d = 0; d < p->rank && !p->layout.given; d++) place = uir_dim_mul(k->dims, place, p->extents[d]);
+        bytes = uir_dim_add(k->dims, bytes, uir_dim_add(k->dims, place, uir_dim_const(k->dims, 64)));
     }
     if (!bytes.id) uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
     return bytes;
 }
 
+static void share_places(uir_kernel *k) {
+    uir_status status = uir_igraph_share_places(k->graph);
+    if (status == UIR_STATUS_INVALID_ARGUMENT)
+        uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
+    else
+        uir_kernel_fail(k, status);
+}
+
 /* What is kept in a space fits there. Registers hold single elements, and the compiler's own choice of them. */
-static void require_capacity(uir_kernel *k, int index_of_space) {
+static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
     const uir_space *space = &k->device->spaces[index_of_space];
     int64_t least, most;
     if (!space->capacity || (space->roles & UIR_SPACE_REGISTERS)) return;
@@ -193,7 +192,6 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
     uint32_t tensors = k->f->tensors.count;
     uint32_t *numbers = uir_arena_allocate_array(k->arena, (size_t)tensors + k->memories.count + 1, sizeof *numbers);
     if (!numbers) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-    for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, (int)s);
     for (uint32_t i = 0; i < tensors && k->status == UIR_STATUS_OK; i++) {
         if (!k->pointers[i].used && k->f->tensors.data[i].role == UIR_LOOP_ROLE_TEMP) continue;
         numbers[i] = k->graph->pointers.count;
@@ -204,6 +202,8 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
         declare_memory(k, &k->memories.data[i]);
     }
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
+    if (k->status == UIR_STATUS_OK) share_places(k);
+    for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
     check_legal(k);
 }
 

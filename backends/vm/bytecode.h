@@ -11,7 +11,7 @@
 #include "base/dtype.h"
 
 #define VM_MAGIC   "UIRVM"
-#define VM_VERSION 4
+#define VM_VERSION 5
 #define VM_NONE    UINT32_MAX
 
 enum {
@@ -46,7 +46,7 @@ typedef struct vm_mode {
 } vm_mode;
 
 typedef struct vm_pointer {
-    uint32_t role, dtype, rank, instances, by_loop, span;
+    uint32_t role, dtype, rank, instances, by_loop, over, span; /* over: VM_NONE, or the pointer in whose place it lies */
     uint32_t extents[VM_MAX_RANK];
     uint32_t mode_counts[VM_MAX_RANK];
     vm_mode modes[VM_MAX_RANK][VM_MAX_MODES];
@@ -118,6 +118,7 @@ typedef struct vm_phase {
     W(r->rank)                                                                                                         \
     W(r->instances)                                                                                                    \
     W(r->by_loop)                                                                                                      \
+    W(r->over)                                                                                                         \
     W(r->span)                                                                                                         \
     for (uint32_t d = 0; d < r->rank && d < VM_MAX_RANK; d++) {                                                        \
         W(r->extents[d])                                                                                               \

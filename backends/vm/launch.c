@@ -159,6 +159,21 @@ static void fix(vm_machine *machine, vm_state *s) {
     }
 }
 
+/* Those in another's place, which is as large. */
+static uir_status share_places(vm_machine *machine, vm_state *s) {
+    const uir_vm_kernel *k = s->kernel;
+    for (uint32_t i = 0; i < k->pointers_count; i++) {
+        const vm_pointer *p = &k->pointers[i];
+        if (p->over == VM_NONE) continue;
+        uint64_t size = uir_dtype_bits((uir_dtype)p->dtype) / 8,
+                 place = uir_dtype_bits((uir_dtype)k->pointers[p->over].dtype) / 8;
+        if ((uint64_t)s->spans[i] * size > (uint64_t)s->spans[p->over] * place)
+            return uir_vm_fail(machine, "pointer %u is larger than its place", i);
+        s->places[i] = s->places[p->over];
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Where every pointer is; `limit` bounds the on-chip storage. */
 static uir_status bind_memory(vm_machine *machine, vm_state *s, const size_t *sizes, uint64_t limit) {
     uint32_t argument = 0;
@@ -179,6 +194,7 @@ static uir_status bind_memory(vm_machine *machine, vm_state *s, const size_t *si
             s->places[i] = argument++;
             continue;
         }
+        if (p->over != VM_NONE) continue;
         if (bytes > limit || used + bytes > limit)
             return uir_vm_report(machine, UIR_STATUS_LIMIT, "needs over %llu bytes of on-chip storage",
                                  (unsigned long long)limit);
@@ -186,7 +202,7 @@ static uir_status bind_memory(vm_machine *machine, vm_state *s, const size_t *si
         used = align_up((size_t)(used + bytes) + VM_ALIGN); /* routines may read a little beyond */
     }
     s->reserved = first + (size_t)used;
-    return UIR_STATUS_OK;
+    return share_places(machine, s);
 }
 
 static uir_status bind_phases(vm_machine *machine, vm_state *s) {

@@ -82,6 +82,7 @@ void coverage_add(coverage *c, const uir_igraph *igraph) {
         note(c, COVERAGE_INSTANCES, p->instances > 1);
         note(c, COVERAGE_SPLIT_MODES, split);
         note(c, COVERAGE_STRIDES, p->layout.given && !split);
+        note(c, COVERAGE_PLACES, p->over != UINT32_MAX);
         note(c, COVERAGE_TIED, p->tied != UINT32_MAX);
         note(c, COVERAGE_WORK, p->role == UIR_IPOINTER_WORK);
         note(c, COVERAGE_RANK_0, p->rank == 0);

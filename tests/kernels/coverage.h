@@ -24,6 +24,7 @@ enum { COVERAGE_DTYPES = 32 };
     F(INSTANCES, "buffer xN by loop")                                                                                  \
     F(SPLIT_MODES, "layout with split modes")                                                                          \
     F(STRIDES, "layout that is not row-major")                                                                         \
+    F(PLACES, "buffer over another")                                                                                   \
     F(TIED, "tied output")                                                                                             \
     F(WORK, "work pointer")                                                                                            \
     F(RANK_0, "pointer of rank 0")                                                                                     \

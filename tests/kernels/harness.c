@@ -2,6 +2,7 @@
 #include "harness.h"
 #include "base/tensor.h"
 #include "generate.h"
+#include "ir/igraph_places.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,24 @@ static bool print_is_stable(harness *h, const uir_igraph *igraph) {
     return same;
 }
 
+/* What is accepted is so, too, where buffers share places; every other kernel goes on as that. */
+static uir_status share_places(harness *h, uir_igraph **igraph, const char *file) {
+    uir_igraph *shared = NULL;
+    UIR_TRY(uir_igraph_clone(*igraph, &h->allocator, &shared));
+    uir_status status = uir_igraph_share_places(shared);
+    if (status == UIR_STATUS_OK) status = uir_igraph_verify(shared, &h->diagnostics);
+    if (status == UIR_STATUS_OK && random_below(&h->random, 2)) {
+        uir_igraph *alone = *igraph;
+        *igraph = shared;
+        shared = alone;
+    } else if (status == UIR_STATUS_BAD_FILE) {
+        h->failures++;
+        harness_say(h, file);
+    }
+    uir_igraph_destroy(shared);
+    return status == UIR_STATUS_LIMIT ? UIR_STATUS_OK : status;
+}
+
 uir_igraph *harness_read(harness *h, const char *text, size_t length, const char *file) {
     uir_igraph *igraph = NULL;
     uir_status status = uir_igraph_parse(&h->allocator, uir_compile_devices_get(h->devices), text, length, file,
@@ -73,6 +92,7 @@ uir_igraph *harness_read(harness *h, const char *text, size_t length, const char
         harness_say(h, file);
     }
     if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, &h->diagnostics);
+    if (status == UIR_STATUS_OK) status = share_places(h, &igraph, file);
     if (status == UIR_STATUS_OK) status = uir_igraph_form_runs(igraph, &h->diagnostics);
     if (status == UIR_STATUS_OK) return igraph;
     uir_igraph_destroy(igraph);

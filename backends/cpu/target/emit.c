@@ -16,23 +16,17 @@ void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
     out[used] = 0;
 }
 
-static uir_dim bytes_of(const uir_igraph *igraph, const uir_ipointer *p, uint32_t instances) {
-    uir_dims *dims = igraph->dims;
-    uir_dim span = uir_dim_max(dims, p->element_span, uir_dim_const(dims, 0));
-    return uir_dim_mul(dims, span, uir_dim_const(dims, (int64_t)(uir_dtype_bits(p->dtype) / 8) * instances));
-}
-
 #define PAGE_BYTES 4096
 
-/* Local pointers in their order, each rounded up. A vector's width of slack: blocks never touch it, but an address one
+/* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never touch it, but an address one
  * past a row's end is formed. A page, as they begin where emit_pointers says. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
     uir_dim line = uir_dim_const(dims, 64), total = uir_dim_const(dims, 64 + PAGE_BYTES);
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
-        if (p->role != UIR_IPOINTER_LOCAL) continue;
-        total = uir_dim_add(dims, total, uir_dim_align(dims, bytes_of(igraph, p, p->instances), line));
+        if (p->role != UIR_IPOINTER_LOCAL || p->over != NONE) continue;
+        total = uir_dim_add(dims, total, uir_dim_align(dims, uir_igraph_pointer_bytes(igraph, i), line));
     }
     return total;
 }
@@ -201,6 +195,15 @@ static void emit_symbols(emitter *e) {
     }
 }
 
+/* A number by itself has no address: the compiler keeps it in a register from one run to the next. */
+static bool is_number(emitter *e, uint32_t pointer) {
+    const uir_igraph *g = e->igraph;
+    const uir_ipointer *p = &g->pointers.data[pointer];
+    bool alone = p->over == NONE && p->instances == 1;
+    for (uint32_t i = 0; i < g->pointers.count && alone; i++) alone = g->pointers.data[i].over != pointer;
+    return alone && uir_c_dim_is(e, p->element_span, 1);
+}
+
 static void emit_pointers(emitter *e) {
     const uir_igraph *g = e->igraph;
     uint32_t argument = 0, arguments = 0;
@@ -220,8 +223,8 @@ static void emit_pointers(emitter *e) {
             uir_c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
             continue;
         }
-        if (uir_c_dim_is(e, p->element_span, 1) && p->instances == 1) {
-            /* A number has no address: the compiler keeps it in a register from one run to the next. */
+        if (p->over != NONE) continue;
+        if (is_number(e, i)) {
             uir_c_line(e, "%s %s_number[1] = {0}, *const %s __attribute__((unused)) = %s_number;", type, name, name,
                        name);
             continue;
@@ -230,6 +233,12 @@ static void emit_pointers(emitter *e) {
         uir_c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
         at = uir_c_format(e, "%s_end", name);
+    }
+    for (uint32_t i = 0; i < g->pointers.count; i++) {
+        const uir_ipointer *p = &g->pointers.data[i];
+        if (p->over == NONE) continue;
+        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)%s;", uir_c_type(p->dtype), e->pointers[i],
+                   uir_c_type(p->dtype), e->pointers[p->over]);
     }
 }
 

@@ -72,7 +72,7 @@ static uir_status add_symbol(encoder *e, const uir_isymbol *s) {
 
 static uir_status add_pointer(encoder *e, const uir_ipointer *p) {
     vm_pointer out = {
-        (uint32_t)p->role, (uint32_t)p->dtype, p->rank, p->instances ? p->instances : 1, p->by_loop, 0, {0}, {0},
+        (uint32_t)p->role, (uint32_t)p->dtype, p->rank, p->instances ? p->instances : 1, p->by_loop, p->over, 0, {0}, {0},
         {{{0, 0}}}};
     if (uir_dtype_bits(p->dtype) < 8) return refuse(e, "elements of less than a byte");
     UIR_TRY(expression(e, p->element_span, &out.span));

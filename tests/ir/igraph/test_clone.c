@@ -78,7 +78,7 @@ static uint32_t build(kernel *k, uir_ibuilder *b) {
     uir_dim one = uir_dim_const(g->dims, 1), n = uir_igraph_symbol_dim(g, size);
     assert_int_equal(uir_igraph_add_symbol(g, "l", 1, UIR_ISYMBOL_LOOP, NULL, n, &loop), UIR_STATUS_OK);
     uir_ipointer pointer = {.dtype = UIR_DTYPE_F32, .rank = 2, .extents = {one, n}, .instances = 1};
-    pointer.by_loop = pointer.tied = UINT32_MAX;
+    pointer.by_loop = pointer.tied = pointer.over = UINT32_MAX;
     for (int i = 0; i < 2; i++) {
         pointer.name = i ? "y" : "x";
         pointer.role = i ? UIR_IPOINTER_OUT : UIR_IPOINTER_IN;

@@ -100,8 +100,7 @@ static void the_greatest_is_nan_or_passes_over_it(void **state) {
     expect(OF_ZEROS("binary.maxnum.f32 %y[0:N], %y[0:N], %w[0:N]"), 1, NULL, (float[]){-INFINITY});
 }
 
-#define REMAINDER(before, operands)                                                                                    \
-    HEAD "  phase {\n" before "    binary.fmod.f32 %y[0:N], " operands "\n  }\n}\n"
+#define REMAINDER(before, operands) HEAD "  phase {\n" before "    binary.fmod.f32 %y[0:N], " operands "\n  }\n}\n"
 static void a_remainder_of_floats_is_exact(void **state) {
     (void)state;
     /* 2^40 is one more than a multiple of 3. */
@@ -136,6 +135,19 @@ static void a_loop_with_named_ends_runs_at_least_once(void **state) {
 }
 
 /* ---- faults ---- */
+
+static void a_place_holds_one_buffer(void **state) {
+    (void)state;
+    static const char head[] = HEAD "  ptr %a : sram f32 [N]\n  ptr %b : sram f32 [N] over %a\n  phase {\n"
+                                    "    move.f32 %a, %x\n    move.f32 %b[0:1], %x[0:1]\n";
+    char text[1000];
+    snprintf(text, sizeof text, "%s    move.f32 %%y, %%a\n  }\n}\n", head);
+    expect_fault(text, 3, "an undefined value is stored to the output");
+    snprintf(text, sizeof text, "%s    move.f32 %%y, %%b\n  }\n}\n", head);
+    expect_fault(text, 3, "an undefined value is stored to the output");
+    snprintf(text, sizeof text, "%s    move.f32 %%a, %%x\n    move.f32 %%y, %%a\n  }\n}\n", head);
+    expect(text, 3, NULL, (const float[]){1, 2, 3});
+}
 
 static void undefined_values_do_not_come_out(void **state) {
     (void)state;
@@ -213,6 +225,7 @@ int main(void) {
         cmocka_unit_test(a_remainder_of_floats_is_exact),
         cmocka_unit_test(first_and_last_are_the_ends_of_a_loop),
         cmocka_unit_test(a_loop_with_named_ends_runs_at_least_once),
+        cmocka_unit_test(a_place_holds_one_buffer),
         cmocka_unit_test(undefined_values_do_not_come_out),
         cmocka_unit_test(buffers_of_a_loop_begin_anew),
         cmocka_unit_test(what_dies_in_a_run_is_gone_after_it),

@@ -1,0 +1,13 @@
+/* Local buffers that are never alive together share a place. In: a kernel, before it is verified. Out: its pointers'
+ * `over`. */
+#ifndef UIR_IR_IGRAPH_PLACES_H
+#define UIR_IR_IGRAPH_PLACES_H
+
+#include "ir/igraph.h"
+
+/* What each unit has for itself and no loop has instances of; not single elements, which are no memory but registers.
+ * A kernel whose text says where its pipes wait for each other is left as it is. INVALID_ARGUMENT where the size of a
+ * buffer overflows. */
+uir_status uir_igraph_share_places(uir_igraph *igraph);
+
+#endif
