@@ -206,7 +206,7 @@ static uir_status write_value(uir_call *call, uir_extractor *p, uint32_t value, 
     uir_status status = uir_text_status(&path);
     if (status == UIR_STATUS_OK) status = uir_onnx_write_datum(datum, uir_onnx_parts_name(&p->parts, value), &bytes);
     if (status == UIR_STATUS_OK)
-        status = uir_api_write_file(call, path.data, bytes.data ? bytes.data : "", bytes.length);
+        status = uir_io_write_file(path.data, bytes.data ? bytes.data : "", bytes.length, &call->diagnostics);
     uir_text_deinit(&bytes);
     uir_text_deinit(&path);
     return status;
@@ -220,7 +220,7 @@ static uir_status write_model(uir_call *call, uir_extractor *p, const char *path
     if (status == UIR_STATUS_OK && bytes.length > INT32_MAX)
         status = uir_error(&call->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = path},
                            "a model of %zu bytes is more than one ONNX file can hold", bytes.length);
-    if (status == UIR_STATUS_OK) status = uir_api_write_file(call, path, bytes.data, bytes.length);
+    if (status == UIR_STATUS_OK) status = uir_io_write_file(path, bytes.data, bytes.length, &call->diagnostics);
     uir_text_deinit(&bytes);
     return status;
 }

@@ -15,13 +15,14 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/vector.h"
+#include "io/io.h"
 #include "runtime/runtime.h"
 #include "uir/tools.h"
 #include <pthread.h>
 
 struct uir_context {
     uir_allocator allocator;
-    uir_budget values;     /* of the values' memory, and of files that they are read from */
+    uir_budget values; /* of the values' memory, and of files that they are read from */
     uir_allocator value_allocator;
     pthread_mutex_t mutex; /* guards what follows */
     uir_arena arena;
@@ -153,7 +154,7 @@ struct uir_session {
     uir_runtime *runtime; /* NULL: the interpreter runs it */
     /* Never runs: tells what a run would take, while the runtime keeps what the last one made. NULL until asked. */
     uir_runtime *costing;
-    uir_call call;        /* of the runtime, whose messages go on to the context */
+    uir_call call; /* of the runtime, whose messages go on to the context */
     volatile bool cancel;
     uir_value **inputs;      /* borrowed; NULL until bound */
     uir_value **outputs;     /* owned; NULL until a run has made them */
@@ -178,53 +179,9 @@ uir_status uir_session_take_outputs(uir_call *call, uir_session *session);
 double uir_api_now_ms(void);
 
 /* ---- value files ---- */
-/* What a reader is given, and gives back: a datum, and the name stored with it. */
-typedef struct uir_value_reading {
-    const uir_allocator *allocator;
-    uir_diagnostics *diagnostics;
-    const char *path, *member;
-    const uint8_t *data;
-    size_t size;
-    uir_value_kind kind;
-    uir_arena arena; /* of the name */
-    const char *name;
-    uir_datum *datum;
-} uir_value_reading;
-/* Makes the datum of the tensor, which is released when that fails. */
-uir_status uir_value_reading_take(uir_value_reading *reading, uir_tensor *tensor);
-uir_status uir_value_read_npy(uir_value_reading *reading);
-
-/* The files that a library knows, by their names' endings. */
-typedef struct uir_value_format {
-    const char *ending;
-    uir_status (*read)(uir_value_reading *reading);
-} uir_value_format;
-typedef struct uir_value_formats {
-    const uir_value_format *rows;
-    size_t count;
-    const char *hint; /* which endings there are */
-    /* Appends a .pb file's bytes. */
-    uir_status (*write_proto)(const uir_datum *datum, const char *name, uir_diagnostics *diagnostics, const char *file,
-                              uir_text *out);
-} uir_value_formats;
 uir_status uir_value_load_as(uir_context *context, const char *path, const char *member, uir_value_kind expected_kind,
-                             const uir_value_formats *formats, uir_value **out_value);
+                             const uir_io_formats *formats, uir_value **out_value);
 uir_status uir_value_save_as(uir_context *context, const uir_value *value, const char *path, const char *name,
-                             const uir_value_formats *formats);
-
-/* Writes a whole file, in place of what was there. */
-uir_status uir_api_write_file(uir_call *call, const char *path, const void *bytes, size_t size);
-
-/* npy.c, zip.c, image.c: readers of value files. Data is the whole file. */
-uir_status uir_npy_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
-                        const uint8_t *data, size_t size, uir_tensor **out_tensor);
-/* Appends the bytes of an .npy file; types that numpy lacks are widened without loss. */
-uir_status uir_npy_write(const uir_tensor *tensor, uir_diagnostics *diagnostics, const char *file, uir_text *out);
-/* The member's bytes, to be released by the caller with uir_release(allocator, data, size). `member` NULL: the only
- * one. */
-uir_status uir_zip_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
-                        const uint8_t *data, size_t size, const char *member, uint8_t **out_data, size_t *out_size);
-uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
-                          const uint8_t *data, size_t size, uir_tensor **out_tensor);
+                             const uir_io_formats *formats);
 
 #endif

@@ -1,5 +1,5 @@
 /* Pictures: as value files, and as the operator ImageDecoder reads them. */
-#include "api/internal.h"
+#include "io/full/formats.h"
 #include "image/decode.h"
 #include "tests/fuzz/target.h"
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uir_pixels pixels;
     const char *problem = NULL;
     fuzz_begin(&c);
-    uir_status status = uir_image_read(&c.allocator, &c.diagnostics, "fuzz.png", data, size, &tensor);
+    uir_status status = uir_picture_read(&c.allocator, &c.diagnostics, "fuzz.png", data, size, &tensor);
     fuzz_require_told(&c, status);
     fuzz_count(status == UIR_STATUS_OK);
     if (status == UIR_STATUS_OK) uir_tensor_release(tensor);

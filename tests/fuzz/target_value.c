@@ -1,5 +1,5 @@
 /* Value files as programs read them: .npy, .npz, and the protos of .pb, which are written and read again. */
-#include "api/internal.h"
+#include "io/full/formats.h"
 #include "frontend/frontend.h"
 #include "tests/fuzz/target.h"
 

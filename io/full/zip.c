@@ -2,7 +2,7 @@
  *
  * Layout and names: PKWARE's APPNOTE.TXT 6.3. Sizes are taken from the central directory (numpy's local headers leave
  * them to a 64-bit extra field), and every offset is checked against the file. */
-#include "api/internal.h"
+#include "io/full/formats.h"
 #include "base/sanitize.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What the tests of value files share: the file under test, .npy files made by hand, memory with fences around it. */
-#ifndef UIR_TESTS_API_FILES_H
-#define UIR_TESTS_API_FILES_H
+#ifndef UIR_TESTS_IO_FILES_H
+#define UIR_TESTS_IO_FILES_H
 
 #include "tests/base/support.h"
 #include "uir/uir.h"

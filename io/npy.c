@@ -3,7 +3,7 @@
  * In: format 1, 2 or 3, either byte order, C or Fortran order; booleans, integers, floats, complex numbers, byte
  * strings and unicode strings (which become UTF-8). Out: format 1 or 2, little endian, C order. Format:
  * numpy.lib.format's own description. */
-#include "api/internal.h"
+#include "io/io.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Details of value files that other programs write and read: every byte order, format 2 of .npy, headers. */
 #define UIR_TEST_ENDING "npy"
-#include "api/internal.h"
-#include "tests/api/files.h"
+#include "io/full/formats.h"
+#include "tests/io/files.h"
 
 static void later_formats_have_longer_lengths(void **state) {
     uint8_t bytes[300];

@@ -1,7 +1,7 @@
 /* Archives of arrays: what they may have, how each number in them is checked, and that nothing besides them is read. */
 #define UIR_TEST_ENDING "npz"
-#include "api/internal.h"
-#include "tests/api/files.h"
+#include "io/full/formats.h"
+#include "tests/io/files.h"
 
 static void put(uint8_t **at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) *(*at)++ = i < 8 ? (uint8_t)(value >> 8 * i) : 0;

@@ -1,11 +1,11 @@
 /* Pictures as values: u8 [height, width, channels]. */
-#include "api/internal.h"
+#include "io/full/formats.h"
 #include "image/decode.h"
 
 #include <string.h>
 
-uir_status uir_image_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
-                          const uint8_t *data, size_t size, uir_tensor **out_tensor) {
+uir_status uir_picture_read(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *file,
+                            const uint8_t *data, size_t size, uir_tensor **out_tensor) {
     uir_location place = {.file = file};
     uir_pixels pixels;
     const char *problem;
