@@ -1,5 +1,5 @@
-/* The one legality function: whether a candidate may be a group. Its clauses are in the order of their cost; what each
- * kind of group holds is the contract with lowering (README.md). */
+/* The one legality function: whether a candidate may be a group. It goes along the checks of fusion.def, each of which
+ * belongs to a clause; what each kind of group holds is the contract with lowering (README.md). */
 #include "fusion/clusters.h"
 #include "ir/axes.h"
 
@@ -55,7 +55,7 @@ bool uir_clusters_is_trivial(const uir_clusters *c, uint32_t cluster) {
     return of->places.count && !of->is_plain;
 }
 
-/* ---- a candidate looked at ---- */
+/* ---- a candidate inspected ---- */
 typedef enum place_role {
     ROLE_SIDE,     /* leads to what depends on the seed, does not depend on it */
     ROLE_PROLOGUE, /* leads to the seed */
@@ -63,42 +63,58 @@ typedef enum place_role {
     ROLE_AFTER,    /* depends on one */
 } place_role;
 
-typedef struct looking {
+/* What the checks of fusion.def tell apart. */
+typedef enum uir_fusion_kind { KIND_PLAIN, KIND_REDUCTION, KIND_SIBLINGS, KIND_ATTENTION, KIND_ANY } uir_fusion_kind;
+
+typedef struct axis_set {
+    bool *has;
+    uint32_t count;
+} axis_set;
+
+typedef struct reduce_axes {
+    axis_set kept, all; /* S, and S with R */
+} reduce_axes;
+
+typedef struct inspection {
     uir_clusters *c;
     const uir_candidate *candidate;
     uir_arena *arena;
     place_role *roles; /* per place of the candidate */
     uint32_t contractions, reduces, opaques, concats;
+    uir_fusion_kind kind;
     uir_axes axes;
+    bool has_axes;
+    reduce_axes reduced; /* of a kind with reductions */
     uir_node_id *nodes;
-} looking;
+} inspection;
 
-static uint32_t count_of(const looking *l) {
+static uint32_t count_of(const inspection *l) {
     return l->candidate->places.count;
 }
-static uint32_t place_of(const looking *l, uint32_t index) {
+static uint32_t place_of(const inspection *l, uint32_t index) {
     return l->candidate->places.data[index];
 }
-static const uir_node_info *node_of(const looking *l, uint32_t index) {
+static const uir_node_info *node_of(const inspection *l, uint32_t index) {
     return uir_clusters_node(l->c, place_of(l, index));
 }
-static uir_fusion_class class_of(const looking *l, uint32_t index) {
+static uir_fusion_class class_of(const inspection *l, uint32_t index) {
     return l->c->items[place_of(l, index)].class;
 }
 
 /* The candidate's index of an operand's maker; NONE: it comes from outside. */
-static uint32_t maker_of(const looking *l, uint32_t index, uint32_t operand) {
+static uint32_t maker_of(const inspection *l, uint32_t index, uint32_t operand) {
     uint32_t maker = uir_clusters_maker(l->c, node_of(l, index)->inputs[operand]);
     if (maker == UIR_FUSION_NONE) return UIR_FUSION_NONE;
     uint32_t at = uir_places_find(&l->candidate->places, maker);
     return at < count_of(l) && place_of(l, at) == maker ? at : UIR_FUSION_NONE;
 }
 
-static bool gives(const looking *l, uint32_t index) {
+static bool gives(const inspection *l, uint32_t index) {
     return uir_candidate_gives(l->c, l->candidate, place_of(l, index));
 }
 
-static uir_status look(looking *l) {
+static uir_status inspect(inspection *l, bool *out_fits) {
+    *out_fits = true;
     UIR_TRY_ALLOCATE(l->roles, uir_arena_allocate_array(l->arena, count_of(l) + 1u, sizeof *l->roles));
     UIR_TRY_ALLOCATE(l->nodes, uir_arena_allocate_array(l->arena, count_of(l) + 1u, sizeof *l->nodes));
     for (uint32_t i = 0; i < count_of(l); i++) {
@@ -109,6 +125,8 @@ static uir_status look(looking *l) {
         l->opaques += class == UIR_FUSION_CLASS_OPAQUE;
         l->concats += class == UIR_FUSION_CLASS_CONCAT;
     }
+    if (l->contractions > 1) l->kind = l->reduces ? KIND_ATTENTION : KIND_SIBLINGS;
+    if (l->reduces && !l->contractions) l->kind = KIND_REDUCTION;
     uir_fusion_class seed = l->contractions ? UIR_FUSION_CLASS_CONTRACTION : UIR_FUSION_CLASS_REDUCE;
     for (uint32_t i = 0; i < count_of(l); i++) {
         if (class_of(l, i) == seed) l->roles[i] = ROLE_SEED;
@@ -133,7 +151,18 @@ bool uir_candidate_fits(const uir_clusters *c, const uir_candidate *candidate) {
     return !uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) || candidate->places.count <= most;
 }
 
-static bool fits_operands(const looking *l) {
+static uir_status fits_nodes(inspection *l, bool *out_fits) {
+    *out_fits = uir_candidate_fits(l->c, l->candidate);
+    return UIR_STATUS_OK;
+}
+
+/* ---- order ---- */
+static uir_status is_acyclic(inspection *l, bool *out_fits) {
+    *out_fits = !uir_candidate_has_cycle(l->c, l->candidate);
+    return UIR_STATUS_OK;
+}
+
+static uir_status fits_operands(inspection *l, bool *out_fits) {
     uint32_t most = l->c->options->most_operands ? l->c->options->most_operands : MOST_OPERANDS, count = 0;
     l->c->turn++;
     for (uint32_t i = 0; i < count_of(l); i++) {
@@ -146,12 +175,13 @@ static bool fits_operands(const looking *l) {
             l->c->met[value.id] = l->c->turn;
         }
     }
-    return count <= most;
+    *out_fits = count <= most;
+    return UIR_STATUS_OK;
 }
 
 /* ---- kind ---- */
 /* Whether the value is one from outside in another order, so that a slice of it is a slice of that. */
-static bool is_view_of_outside(const looking *l, uint32_t index) {
+static bool is_view_of_outside(const inspection *l, uint32_t index) {
     while (index != UIR_FUSION_NONE) {
         uir_fusion_class class = class_of(l, index);
         bool looks_through =
@@ -162,7 +192,7 @@ static bool is_view_of_outside(const looking *l, uint32_t index) {
     return true;
 }
 
-static bool depends_on_concat(const looking *l, uint32_t index) {
+static bool depends_on_concat(const inspection *l, uint32_t index) {
     if (index == UIR_FUSION_NONE) return false;
     if (class_of(l, index) == UIR_FUSION_CLASS_CONCAT) return true;
     for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
@@ -171,7 +201,7 @@ static bool depends_on_concat(const looking *l, uint32_t index) {
 }
 
 /* What holds in every group. */
-static bool is_placed_right(const looking *l, uint32_t index) {
+static bool is_placed_right(const inspection *l, uint32_t index) {
     uint32_t first = node_of(l, index)->input_count ? maker_of(l, index, 0) : UIR_FUSION_NONE;
     switch (class_of(l, index)) {
     case UIR_FUSION_CLASS_GATHER: /* the data lies in memory; the indices may be computed, but not of pieces */
@@ -197,7 +227,7 @@ enum {
     CLASSES_IN_REDUCE = CLASSES_LOADED | 1u << UIR_FUSION_CLASS_IOTA | 1u << UIR_FUSION_CLASS_REDUCE,
 };
 
-static bool fits_contraction(const looking *l, uint32_t index) {
+static bool fits_contraction(const inspection *l, uint32_t index) {
     uint32_t class = 1u << class_of(l, index);
     switch (l->roles[index]) {
     case ROLE_SEED:
@@ -214,11 +244,11 @@ static bool fits_contraction(const looking *l, uint32_t index) {
     }
 }
 
-static bool runs(const looking *l, uir_fusion_rewrite rewrite) {
+static bool runs(const inspection *l, uir_fusion_rewrite rewrite) {
     return l->c->rewrites >> rewrite & 1;
 }
 
-static bool depends_on(const looking *l, uint32_t index, uint32_t on) {
+static bool depends_on(const inspection *l, uint32_t index, uint32_t on) {
     if (index == UIR_FUSION_NONE || index < on) return false;
     if (index == on) return true;
     for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
@@ -227,7 +257,7 @@ static bool depends_on(const looking *l, uint32_t index, uint32_t on) {
 }
 
 /* Products of one left operand, which lies in memory. */
-static bool are_siblings(const looking *l) {
+static bool are_siblings(const inspection *l) {
     uir_value_id left = {0};
     if (!runs(l, UIR_FUSION_SIBLINGS) || l->reduces || l->contractions > MOST_SIBLINGS) return false;
     for (uint32_t i = 0; i < count_of(l); i++) {
@@ -243,7 +273,7 @@ static bool are_siblings(const looking *l) {
 }
 
 /* The maker of an operand, movements looked through. */
-static uint32_t origin_of(const looking *l, uint32_t index, uint32_t operand) {
+static uint32_t origin_of(const inspection *l, uint32_t index, uint32_t operand) {
     uint32_t maker = maker_of(l, index, operand);
     while (maker != UIR_FUSION_NONE &&
            (class_of(l, maker) == UIR_FUSION_CLASS_VIEW || class_of(l, maker) == UIR_FUSION_CLASS_RESHAPE))
@@ -251,12 +281,12 @@ static uint32_t origin_of(const looking *l, uint32_t index, uint32_t operand) {
     return maker;
 }
 
-static bool is_op(const looking *l, uint32_t index, uir_op op) {
+static bool is_op(const inspection *l, uint32_t index, uir_op op) {
     return index != UIR_FUSION_NONE && node_of(l, index)->op == op;
 }
 
 /* The value that an operand is, movements looked through: a constant that bodies use directly. */
-static bool is_constant_operand(const looking *l, uint32_t index, uint32_t operand) {
+static bool is_constant_operand(const inspection *l, uint32_t index, uint32_t operand) {
     uir_value_id value = node_of(l, index)->inputs[operand];
     for (uint32_t maker; (maker = maker_of(l, index, operand)) != UIR_FUSION_NONE; index = maker, operand = 0) {
         if (class_of(l, maker) != UIR_FUSION_CLASS_VIEW && class_of(l, maker) != UIR_FUSION_CLASS_RESHAPE) return false;
@@ -269,14 +299,14 @@ typedef struct softmax {
     uint32_t scores, parts[7], count; /* the nodes of it */
 } softmax;
 
-static bool take(const looking *l, softmax *s, uint32_t index, uir_op op) {
+static bool take(const inspection *l, softmax *s, uint32_t index, uir_op op) {
     if (!is_op(l, index, op)) return false;
     s->parts[s->count++] = index;
     return true;
 }
 
 /* exp(x - max x), divided by its sum; NaNs in it may be replaced by a number. */
-static bool find_softmax(const looking *l, uint32_t index, softmax *s) {
+static bool find_softmax(const inspection *l, uint32_t index, softmax *s) {
     *s = (softmax){.scores = UIR_FUSION_NONE};
     if (take(l, s, index, UIR_OP_SELECT)) {
         uint32_t test = origin_of(l, index, 0), weights = origin_of(l, index, 2);
@@ -299,7 +329,7 @@ static bool find_softmax(const looking *l, uint32_t index, softmax *s) {
 
 /* Between the products is nothing but what leads to the softmax, and the softmax. What else read of it would be over
  * other axes than the second product. */
-static bool is_only_softmax(const looking *l, uint32_t first, uint32_t last) {
+static bool is_only_softmax(const inspection *l, uint32_t first, uint32_t last) {
     softmax s;
     if (l->reduces != 2 || !find_softmax(l, origin_of(l, last, 0), &s) || !depends_on(l, s.scores, first)) return false;
     for (uint32_t i = first; i < count_of(l); i++) {
@@ -312,7 +342,7 @@ static bool is_only_softmax(const looking *l, uint32_t first, uint32_t last) {
 }
 
 /* A product, reductions of what it gives, and a product of what they give. */
-static bool is_attention(const looking *l) {
+static bool is_attention(const inspection *l) {
     uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
     if (!runs(l, UIR_FUSION_ATTENTION) || l->contractions != 2 || !l->reduces) return false;
     for (uint32_t i = 0; i < count_of(l); i++) {
@@ -330,7 +360,7 @@ static bool is_attention(const looking *l) {
            is_only_softmax(l, first, last);
 }
 
-static bool fits_kind(const looking *l) {
+static bool is_of_a_kind(const inspection *l) {
     if (l->opaques) return count_of(l) == 1;
     bool attends = is_attention(l);
     if (l->contractions > 1 && !attends && !are_siblings(l)) return false;
@@ -348,13 +378,19 @@ static bool fits_kind(const looking *l) {
     return true;
 }
 
-/* ---- axes as sets ---- */
-typedef struct axis_set {
-    bool *has;
-    uint32_t count;
-} axis_set;
+static uir_status fits_kind(inspection *l, bool *out_fits) {
+    *out_fits = is_of_a_kind(l);
+    return UIR_STATUS_OK;
+}
 
-static uir_status make_set(const looking *l, uir_axis_list list, axis_set *out_set) {
+/* ---- axes as sets ---- */
+static uir_status find_axes(inspection *l, bool *out_fits) {
+    uir_status status = uir_axes_analyse(l->c->module, l->nodes, count_of(l), l->arena, &l->axes, NULL);
+    *out_fits = l->has_axes = status == UIR_STATUS_OK;
+    return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
+}
+
+static uir_status make_set(const inspection *l, uir_axis_list list, axis_set *out_set) {
     *out_set = (axis_set){.count = list.count};
     UIR_TRY_ALLOCATE(out_set->has, uir_arena_allocate_array(l->arena, l->axes.count + 1u, sizeof *out_set->has));
     for (uint32_t i = 0; i < list.count; i++) out_set->has[list.axes[i]] = true;
@@ -371,11 +407,11 @@ static bool is_set(uir_axis_list list, const axis_set *set) {
     return list.count == set->count && is_within(list, set);
 }
 
-static uir_axis_list axes_of(const looking *l, uint32_t index) {
+static uir_axis_list axes_of(const inspection *l, uint32_t index) {
     return uir_axes_of_value(&l->axes, node_of(l, index)->outputs[0]);
 }
 
-static bool extents_agree(const looking *l, uint32_t a, uint32_t b) {
+static bool extents_agree(const inspection *l, uint32_t a, uint32_t b) {
     const uir_node_info *first = node_of(l, a), *second = node_of(l, b);
     uint32_t axis_a = (uint32_t)uir_node_int(l->c->module, first, "axis", 0),
              axis_b = (uint32_t)uir_node_int(l->c->module, second, "axis", 0);
@@ -389,7 +425,7 @@ static bool extents_agree(const looking *l, uint32_t a, uint32_t b) {
 }
 
 /* All concats cut one axis at the same places. */
-static bool concats_agree(const looking *l) {
+static bool cut_alike(const inspection *l) {
     uint32_t first = UIR_FUSION_NONE, axis = UIR_AXES_NONE;
     for (uint32_t i = 0; i < count_of(l) && l->concats > 1; i++) {
         if (class_of(l, i) != UIR_FUSION_CLASS_CONCAT) continue;
@@ -403,38 +439,42 @@ static bool concats_agree(const looking *l) {
     return true;
 }
 
-/* ---- reductions ---- */
-typedef struct reduce_axes {
-    axis_set kept, all; /* S, and S with R */
-} reduce_axes;
+static uir_status concats_agree(inspection *l, bool *out_fits) {
+    *out_fits = cut_alike(l);
+    return UIR_STATUS_OK;
+}
 
-static uir_status agree_on_axes(const looking *l, reduce_axes *out_axes, bool *out_agree) {
+/* ---- reductions ---- */
+static uir_status agree_on_axes(inspection *l, bool *out_fits) {
+    reduce_axes *axes = &l->reduced;
     bool first = true;
-    *out_agree = true;
+    *out_fits = true;
     for (uint32_t i = 0; i < count_of(l); i++) {
         if (class_of(l, i) != UIR_FUSION_CLASS_REDUCE) continue;
         uir_axis_list all = uir_axes_of_operand(&l->axes, i, 0), kept = axes_of(l, i);
         if (first) {
-            UIR_TRY(make_set(l, all, &out_axes->all));
-            UIR_TRY(make_set(l, kept, &out_axes->kept));
-        } else if (!is_set(all, &out_axes->all) || !is_set(kept, &out_axes->kept)) {
-            *out_agree = false;
+            UIR_TRY(make_set(l, all, &axes->all));
+            UIR_TRY(make_set(l, kept, &axes->kept));
+        } else if (!is_set(all, &axes->all) || !is_set(kept, &axes->kept)) {
+            *out_fits = false;
         }
         first = false;
     }
     return UIR_STATUS_OK;
 }
 
-static bool fits_reduce_domain(const looking *l, const reduce_axes *axes) {
+static uir_status fits_reduce_domain(inspection *l, bool *out_fits) {
+    *out_fits = true;
     for (uint32_t i = 0; i < count_of(l); i++) {
         uir_axis_list own = axes_of(l, i);
-        if (gives(l, i) && !is_set(own, &axes->kept) && !is_set(own, &axes->all)) return false;
+        if (gives(l, i) && !is_set(own, &l->reduced.kept) && !is_set(own, &l->reduced.all)) *out_fits = false;
     }
-    return true;
+    return UIR_STATUS_OK;
 }
 
 /* Rows that are used more than once stay on the chip, unless they are known not to fit. */
-static bool fits_chip(const looking *l, const reduce_axes *axes) {
+static bool rows_fit(const inspection *l) {
+    const reduce_axes *axes = &l->reduced;
     double bytes = 4;
     uint32_t uses = 0;
     if (!l->c->row_capacity) return true;
@@ -451,8 +491,13 @@ static bool fits_chip(const looking *l, const reduce_axes *axes) {
     return uses < 2 || bytes <= (double)l->c->row_capacity;
 }
 
+static uir_status fits_chip(inspection *l, bool *out_fits) {
+    *out_fits = rows_fit(l);
+    return UIR_STATUS_OK;
+}
+
 /* ---- domains of the other kinds ---- */
-static uir_status fits_domain(const looking *l, bool *out_fits) {
+static uir_status fits_domain(inspection *l, bool *out_fits) {
     axis_set domain = {0};
     *out_fits = true;
     for (uint32_t i = 0; i < count_of(l) && !domain.has; i++)
@@ -474,7 +519,7 @@ static bool has_axis(uir_axis_list list, uint32_t axis) {
 
 /* A product whose columns are the right operand's alone, and of known number: lowering walks the columns of several
  * such products together. */
-static bool has_own_columns(const looking *l, uint32_t index) {
+static bool has_own_columns(const inspection *l, uint32_t index) {
     uir_axis_list left = uir_axes_of_operand(&l->axes, index, 0), right = uir_axes_of_operand(&l->axes, index, 1),
                   to = axes_of(l, index);
     uint32_t columns = 0;
@@ -488,7 +533,7 @@ static bool has_own_columns(const looking *l, uint32_t index) {
     return columns > 0;
 }
 
-static bool same_dtypes(const looking *l, uint32_t a, uint32_t b) {
+static bool same_dtypes(const inspection *l, uint32_t a, uint32_t b) {
     const uir_node_info *first = node_of(l, a), *second = node_of(l, b);
     const uir_module *module = l->c->module;
     return uir_value_type(module, first->inputs[1])->dtype == uir_value_type(module, second->inputs[1])->dtype &&
@@ -496,7 +541,7 @@ static bool same_dtypes(const looking *l, uint32_t a, uint32_t b) {
 }
 
 /* Each value is over the axes of every product that it depends on; side operands over some of them. */
-static uir_status fits_siblings_domain(const looking *l, bool *out_fits) {
+static uir_status fits_siblings_domain(inspection *l, bool *out_fits) {
     uint32_t first = UIR_FUSION_NONE;
     *out_fits = true;
     for (uint32_t s = 0; s < count_of(l); s++) {
@@ -519,7 +564,7 @@ typedef struct product_axes {
     uint32_t column, sum;           /* the last of these */
 } product_axes;
 
-static product_axes axes_of_product(const looking *l, uint32_t index) {
+static product_axes axes_of_product(const inspection *l, uint32_t index) {
     uir_axis_list left = uir_axes_of_operand(&l->axes, index, 0), right = uir_axes_of_operand(&l->axes, index, 1),
                   to = axes_of(l, index);
     product_axes p = {0};
@@ -533,15 +578,16 @@ static product_axes axes_of_product(const looking *l, uint32_t index) {
     return p;
 }
 
-static bool is_known(const looking *l, uint32_t axis, int64_t most, int64_t *out_extent) {
+static bool is_known(const inspection *l, uint32_t axis, int64_t most, int64_t *out_extent) {
     return uir_dim_is_const(l->c->module->dims, l->axes.axes[axis].extent, out_extent) && *out_extent >= 1 &&
            *out_extent <= most;
 }
 
 enum { MOST_DEPTH = 256, MOST_WIDTH = 128, KEYS_AT_ONCE = 256 };
 
-/* Keys along one axis, heads of known size; rows that the values know nothing of. A tile of keys and values fits. */
-static bool can_stream(const looking *l, uint32_t first, uint32_t last) {
+/* Keys along one axis, heads of known size; rows that the values know nothing of. `*out_bytes`: of a tile of keys and
+ * values. */
+static bool can_stream(const inspection *l, uint32_t first, uint32_t last, uint64_t *out_bytes) {
     product_axes p = axes_of_product(l, first), q = axes_of_product(l, last);
     uir_axis_list left = uir_axes_of_operand(&l->axes, first, 0), right = uir_axes_of_operand(&l->axes, first, 1),
                   values = uir_axes_of_operand(&l->axes, last, 1);
@@ -553,24 +599,38 @@ static bool can_stream(const looking *l, uint32_t first, uint32_t last) {
         if (has_axis(axes_of(l, first), left.axes[i]) && !has_axis(right, left.axes[i]) &&
             has_axis(values, left.axes[i]))
             return false;
-    uint64_t bytes = 4 * KEYS_AT_ONCE * (uint64_t)(depth + width + 64);
-    return !l->c->row_capacity || !uir_clusters_checks(l->c, UIR_FUSION_CLAUSE_CAPACITY) || bytes <= l->c->row_capacity;
+    *out_bytes = 4 * KEYS_AT_ONCE * (uint64_t)(depth + width + 64);
+    return true;
+}
+
+static void find_products(const inspection *l, uint32_t *out_first, uint32_t *out_last) {
+    *out_first = *out_last = UIR_FUSION_NONE;
+    for (uint32_t i = 0; i < count_of(l); i++) {
+        if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
+        if (*out_first == UIR_FUSION_NONE) *out_first = i;
+        *out_last = i;
+    }
+}
+
+static uir_status fits_keys(inspection *l, bool *out_fits) {
+    uint32_t first, last;
+    uint64_t bytes = 0;
+    find_products(l, &first, &last);
+    *out_fits = !can_stream(l, first, last, &bytes) || !l->c->row_capacity || bytes <= l->c->row_capacity;
+    return UIR_STATUS_OK;
 }
 
 /* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have; R
  * is what the second one sums over. */
-static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
-    reduce_axes axes = {0};
+static uir_status fits_attention_domain(inspection *l, bool *out_fits) {
     axis_set domain = {0};
-    uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
-    UIR_TRY(agree_on_axes(l, &axes, out_fits));
-    for (uint32_t i = 0; i < count_of(l); i++) {
-        if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
-        if (first == UIR_FUSION_NONE) first = i;
-        last = i;
-    }
+    uint32_t first, last;
+    uint64_t bytes;
+    UIR_TRY(agree_on_axes(l, out_fits));
+    const reduce_axes axes = l->reduced;
+    find_products(l, &first, &last);
     UIR_TRY(make_set(l, axes_of(l, last), &domain));
-    if (!can_stream(l, first, last) || !is_set(axes_of(l, first), &axes.all)) *out_fits = false;
+    if (!can_stream(l, first, last, &bytes) || !is_set(axes_of(l, first), &axes.all)) *out_fits = false;
     if (!is_set(uir_axes_of_operand(&l->axes, last, 0), &axes.all)) *out_fits = false;
     for (uint32_t a = 0; a < l->axes.count; a++) {
         if (axes.all.has[a] && !axes.kept.has[a] && domain.has[a]) *out_fits = false;
@@ -586,49 +646,39 @@ static uir_status fits_attention_domain(const looking *l, bool *out_fits) {
 
 /* ---- all of it ---- */
 
-static bool is_of_one_node(const looking *l) {
+static bool is_of_one_node(const inspection *l) {
     for (uint32_t i = 1; i < count_of(l); i++)
         if (!node_of(l, i)->source || node_of(l, i)->source != node_of(l, 0)->source) return false;
     return true;
 }
 
-static uir_status check(looking *l, bool *out_legal) {
-    uir_clusters *c = l->c;
-    *out_legal = false;
-    if (c->options->within_nodes && !is_of_one_node(l)) return UIR_STATUS_OK;
-    if (!uir_candidate_fits(c, l->candidate)) return UIR_STATUS_OK;
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CYCLE) && uir_candidate_has_cycle(c, l->candidate))
-        return UIR_STATUS_OK;
-    UIR_TRY(look(l));
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_WIDTH) && !fits_operands(l)) return UIR_STATUS_OK;
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !fits_kind(l)) return UIR_STATUS_OK;
-    uir_status status = uir_axes_analyse(c->module, l->nodes, count_of(l), l->arena, &l->axes, NULL);
-    *out_legal = status == UIR_STATUS_UNSUPPORTED && !uir_clusters_checks(c, UIR_FUSION_CLAUSE_AXES);
-    if (status == UIR_STATUS_UNSUPPORTED) return UIR_STATUS_OK;
-    UIR_TRY(status);
-    if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_KIND) && !concats_agree(l)) return UIR_STATUS_OK;
-    bool fits = true;
-    if (l->contractions > 1) {
-        UIR_TRY(l->reduces ? fits_attention_domain(l, &fits) : fits_siblings_domain(l, &fits));
-        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN)) return UIR_STATUS_OK;
-    } else if (l->reduces && !l->contractions) {
-        reduce_axes axes = {0};
-        UIR_TRY(agree_on_axes(l, &axes, &fits));
-        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_REDUCE)) return UIR_STATUS_OK;
-        if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN) && !fits_reduce_domain(l, &axes)) return UIR_STATUS_OK;
-        if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_CAPACITY) && !fits_chip(l, &axes)) return UIR_STATUS_OK;
-    } else {
-        UIR_TRY(fits_domain(l, &fits));
-        if (!fits && uir_clusters_checks(c, UIR_FUSION_CLAUSE_DOMAIN)) return UIR_STATUS_OK;
+/* A clause that is switched off forbids nothing; what its checks find out is there all the same. */
+static uir_status check(inspection *l, bool *out_legal) {
+    static const struct {
+        uir_fusion_clause clause;
+        uir_fusion_kind kind;
+        bool needs_axes;
+        uir_status (*check)(inspection *l, bool *out_fits);
+    } rows[] = {
+#define UIR_FUSION_CHECK(clause, kind, needs_axes, check, purpose)                                                     \
+    {UIR_FUSION_CLAUSE_##clause, KIND_##kind, needs_axes, check},
+#include "fusion/fusion.def"
+    };
+    *out_legal = !l->c->options->within_nodes || is_of_one_node(l);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && *out_legal; i++) {
+        bool fits = true;
+        if (rows[i].needs_axes && !l->has_axes) continue;
+        if (rows[i].kind != KIND_ANY && rows[i].kind != l->kind) continue;
+        UIR_TRY(rows[i].check(l, &fits));
+        *out_legal = fits || !uir_clusters_checks(l->c, rows[i].clause);
     }
-    *out_legal = true;
     return UIR_STATUS_OK;
 }
 
 uir_status uir_candidate_is_legal(uir_clusters *c, const uir_candidate *candidate, bool *out_legal) {
     uir_arena scratch;
     uir_arena_init(&scratch, c->module->allocator);
-    looking l = {.c = c, .candidate = candidate, .arena = &scratch};
+    inspection l = {.c = c, .candidate = candidate, .arena = &scratch};
     uir_status status = check(&l, out_legal);
     uir_arena_deinit(&scratch);
     return status;
