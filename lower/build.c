@@ -276,6 +276,8 @@ static uir_status find_view(uir_lower_builder *b, uint32_t input, uir_dtype dtyp
     char name[40];
     snprintf(name, sizeof name, same ? "x%u_%u" : "x%u", input, same);
     UIR_TRY(add_named_tensor(b, name, dtype, UIR_LOOP_ROLE_IN, input, list, UIR_LOWER_NONE, UIR_DIM_NONE, out_tensor));
+    const uir_node_info *group = uir_node_get(b->module, b->group);
+    b->f->tensors.data[*out_tensor].constant = uir_value_info_get(b->module, group->inputs[input])->constant != NULL;
     return uir_vector_push(b->arena, &b->views, (uir_lower_view){input, *out_tensor, list.axes, list.count});
 }
 

@@ -67,18 +67,6 @@ static uir_status read_factor(uir_lower_builder *b, uint32_t node, uint32_t whic
     return uir_loop_add_cast(b->f, *out_expression, sum, out_expression);
 }
 
-/* What the block is, and which tensors are the same in every run. */
-static void say_use(uir_lower_builder *b, uir_nest *nest, bool convolution) {
-    const uir_node_info *group = uir_node_get(b->module, b->group);
-    nest->block.uses |= 1u << UIR_LOOP_USE_CONTRACTION;
-    if (convolution) nest->block.uses |= 1u << UIR_LOOP_USE_CONVOLUTION;
-    for (uint32_t i = 0; i < b->views.count; i++) {
-        const uir_lower_view *view = &b->views.data[i];
-        if (uir_value_info_get(b->module, group->inputs[view->input])->constant)
-            b->f->tensors.data[view->tensor].constant = true;
-    }
-}
-
 static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number, uint32_t monoid, uint32_t state,
                            uir_axis_list list, uir_dtype sum) {
     uir_nest nest;
@@ -96,7 +84,8 @@ static uir_status sum_nest(uir_lower_builder *b, uint32_t node, uint32_t number,
     UIR_TRY(read_factor(b, node, 1, sum, false, &factors[1]));
     UIR_TRY(uir_loop_add_call(b->f, UIR_OP_MUL, sum, factors, 2, &product));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_UPDATE, monoid, &target, 1, &product, 1));
-    say_use(b, &nest, convolution);
+    nest.block.uses |= 1u << UIR_LOOP_USE_CONTRACTION;
+    if (convolution) nest.block.uses |= 1u << UIR_LOOP_USE_CONVOLUTION;
     return uir_lower_end_nest(b, &nest);
 }
 

@@ -335,6 +335,24 @@ static uir_status rewrite(classifier *c, parting p, uint32_t after) {
     return after ? multiply_after(c, after) : UIR_STATUS_OK;
 }
 
+/* Does the device multiply the two factors, or what is cast in them? */
+static uir_status find_multiplied(classifier *c, const uir_device *device, bool *out_is) {
+    uir_loop_function *f = c->f;
+    uir_dtype sums = f->tensors.data[STATEMENT(f, c->update)->targets[0].tensor].dtype;
+    uint32_t value = STATEMENT(f, c->update)->values[0];
+    *out_is = true;
+    if (EXPRESSION(f, value)->kind != UIR_LOOP_CALL || EXPRESSION(f, value)->op != UIR_OP_MUL) return UIR_STATUS_OK;
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t factor;
+        UIR_TRY(expand(c, EXPRESSION(f, value)->arguments[k], &factor));
+        const uir_loop_expression *e = EXPRESSION(f, factor);
+        bool is_cast = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST;
+        *out_is &= uir_contraction_multiplies(device, sums, e->dtype) ||
+                   (is_cast && uir_contraction_multiplies(device, sums, EXPRESSION(f, e->arguments[0])->dtype));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* UNSUPPORTED: it is none. */
 static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *arena) {
     classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .finish = NONE};
@@ -359,25 +377,43 @@ static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *a
     return p.first ? rewrite(&c, p, all & ~inside) : UIR_STATUS_UNSUPPORTED;
 }
 
-static uir_status classify(uir_loop_function *f, uint32_t list, uir_arena *arena, uint32_t *count) {
+/* What the device does not multiply is no contraction for it. */
+static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *device, uir_arena *arena) {
+    classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id)};
+    bool is = true;
+    c.most = f->expressions.count + MOST_EXPRESSIONS;
+    uir_status status = c.update == NONE ? UIR_STATUS_OK : find_multiplied(&c, device, &is);
+    if (!is) STATEMENT(f, id)->uses = 0;
+    return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
+}
+
+/* Of the blocks that are said to be contractions, or of all others: how many there are. */
+static uir_status classify(uir_loop_function *f, const uir_device *device, bool said, uint32_t list, uir_arena *arena,
+                           uint32_t *count) {
     for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
-        if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK) {
-            UIR_TRY(classify(f, STATEMENT(f, id)->first_child, arena, count));
-        } else if (!STATEMENT(f, id)->uses) {
-            uir_status status = classify_block(f, id, arena);
-            if (status == UIR_STATUS_UNSUPPORTED) continue;
-            UIR_TRY(status);
-            ++*count;
-        }
+        uir_status status = UIR_STATUS_OK;
+        if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK)
+            UIR_TRY(classify(f, device, said, STATEMENT(f, id)->first_child, arena, count));
+        else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION) != said)
+            continue;
+        else if (said)
+            UIR_TRY(drop_use(f, id, device, arena));
+        else
+            status = classify_block(f, id, arena);
+        if (status != UIR_STATUS_UNSUPPORTED) UIR_TRY(status);
+        if (STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK)
+            *count += uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION);
     }
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_classify(uir_loop_function *f, uint32_t *out_count) {
+uir_status uir_contraction_classify(uir_loop_function *f, const uir_device *device, uint32_t *out_count) {
+    uint32_t said = 0;
     uir_arena arena;
     *out_count = 0;
     uir_arena_init(&arena, &f->allocator);
-    uir_status status = classify(f, f->first, &arena, out_count);
+    uir_status status = classify(f, device, true, f->first, &arena, &said);
+    if (status == UIR_STATUS_OK && !said) status = classify(f, device, false, f->first, &arena, out_count);
     uir_arena_deinit(&arena);
     return status;
 }

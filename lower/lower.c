@@ -33,25 +33,17 @@ void uir_lowered_deinit(uir_lowered *lowered) {
     lowered->naive = NULL;
 }
 
-/* As a contraction that was not said to be one; UNSUPPORTED: it is none, or not of the tactic's form. */
-static uir_status schedule_classified(const uir_loop_function *function, const uir_device *device,
-                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
-                                      uir_loop_list *out) {
-    uir_loop_function *f;
+/* As a contraction that was not said to be one; UNSUPPORTED: it is not of the tactic's form. */
+static uir_status try_contraction(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
+                                  uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_diagnostics said;
     size_t mark = steps ? steps->length : 0;
     uint32_t before = out->count;
-    UIR_TRY(uir_loop_clone(function, &f));
-    uir_diagnostics_init(&said, &function->allocator);
-    uint32_t count;
-    uir_status status = uir_contraction_classify(f, &count);
-    if (status == UIR_STATUS_OK)
-        status = count && uir_contraction_matches(f) ? uir_contraction_schedule(f, device, choice, steps, &said, out)
-                                                     : UIR_STATUS_UNSUPPORTED;
+    uir_diagnostics_init(&said, &f->allocator);
+    uir_status status = uir_contraction_schedule(f, device, choice, steps, &said, out);
     if (status == UIR_STATUS_INVALID_ARGUMENT && said.first)
         uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);
-    uir_loop_function_destroy(f);
     if (status == UIR_STATUS_OK) return status;
     while (out->count > before) uir_loop_function_destroy(out->functions[--out->count]);
     if (steps && steps->data) {
@@ -63,10 +55,17 @@ static uir_status schedule_classified(const uir_loop_function *function, const u
 
 static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
-    if (uir_contraction_matches(function))
-        return uir_contraction_schedule(function, device, choice, steps, diagnostics, out);
-    uir_status status = schedule_classified(function, device, choice, steps, diagnostics, out);
-    return status == UIR_STATUS_UNSUPPORTED ? uir_nest_schedule(function, device, steps, diagnostics, out) : status;
+    uir_loop_function *f;
+    uint32_t found;
+    UIR_TRY(uir_loop_clone(function, &f));
+    uir_status status = uir_contraction_classify(f, device, &found);
+    bool rows = status == UIR_STATUS_OK && !uir_contraction_matches(f);
+    if (status == UIR_STATUS_OK && !rows && !found)
+        status = uir_contraction_schedule(f, device, choice, steps, diagnostics, out);
+    else if (status == UIR_STATUS_OK && !rows)
+        rows = (status = try_contraction(f, device, choice, steps, diagnostics, out)) == UIR_STATUS_UNSUPPORTED;
+    uir_loop_function_destroy(f);
+    return rows ? uir_nest_schedule(function, device, steps, diagnostics, out) : status;
 }
 
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,

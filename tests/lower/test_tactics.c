@@ -228,6 +228,14 @@ static const decision decisions[] = {
      0,
      {"binary.mul"},
      {"mma."}},
+    {"a factor that is constant is packed ahead",
+     "size M\nconstant %w: f32[2, 3] = [1, 2, 3, 4, 5, 6]",
+     "(%x: f32[M, 2]) {\n %r: f32[M, 2, 1] = reshape(%x) {dims = [M, 2, 1]}\n"
+     " %a: f32[M, 2, 3] = broadcast(%r) {dims = [M, 2, 3]}\n %b: f32[M, 2, 3] = broadcast(%w) {dims = [M, 2, 3]}\n"
+     " %p: f32[M, 2, 3] = mul(%a, %b)\n %y: f32[M, 3] = reduce_sum(%p) {axes = [1], keep = 0}\n return %y\n}",
+     0,
+     {"(32, (1, 64)) const 1", "mma.f32"},
+     {"%columns"}},
     {"what is summed along one factor alone is walked around what both are summed along",
      "size M\nsize N\nsize K",
      "(%x: f32[3, 4, K], %w: f32[4, N]) {\n %r: f32[3, 4, K, 1] = reshape(%x) {dims = [3, 4, K, 1]}\n"
