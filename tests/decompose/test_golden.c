@@ -2,12 +2,12 @@
  *
  *   test_decompose_golden [--bless] [FILE...]
  *
- * A file holds cases. Each begins with `# pass: NAME...` (pass names of cleanup.def, `decompose` for the step from ONNX
- * ops, or `all` for every pass), has a module's text, then either `# expect` and the text that must come out, or lines
- * `# fail: TEXT`, one for each message that must be reported, in order. With --bless the expected text is written anew
- * from what comes out. Every result is verified, and running the passes again must change nothing. */
+ * A case (tests/base/golden.h) begins with `# pass: NAME...`: pass names of cleanup.def, `decompose` for the step from
+ * ONNX ops, or `all` for every pass. In goes a module's text; out must come a text, or the messages that must be
+ * reported, in order. Every result is verified, and running the passes again must change nothing. */
 #include "decompose/decompose.h"
 #include "passes/passes.h"
+#include "tests/base/golden.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -21,68 +21,9 @@
 
 #define FOLDER "tests/decompose/golden"
 
-typedef struct golden_case {
-    char *title, *input, *expect; /* expect: NULL for one that fails */
-    char *fails[16];
-    int fail_count, line;
-} golden_case;
-
-typedef struct golden_file {
-    char path[512], *text;
-    char *comment; /* what stands before the first case */
-    golden_case cases[256];
-    int count;
-} golden_file;
-
 static bool bless;
 static const char *only[64];
 static int only_count;
-
-static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    long size = ftell(file);
-    rewind(file);
-    char *text = calloc((size_t)size + 1, 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, (size_t)size, file), size);
-    fclose(file);
-    return text;
-}
-
-static bool starts(const char *line, const char *prefix) {
-    return strncmp(line, prefix, strlen(prefix)) == 0;
-}
-
-/* Cuts the text into cases in place: lines that begin a section end what is before them. */
-static void parse_file(golden_file *file) {
-    char *line = file->text;
-    golden_case *c = NULL;
-    file->comment = file->text;
-    for (int number = 1; *line; number++) {
-        char *end = strchr(line, '\n');
-        char *next = end ? end + 1 : line + strlen(line);
-        if (starts(line, "# pass: ")) {
-            assert_true(file->count < 256);
-            c = &file->cases[file->count++];
-            c->line = number;
-            c->title = line + 8;
-            c->input = next;
-            if (line > file->text) line[-1] = 0;
-            if (end) *end = 0;
-        } else if (c && starts(line, "# expect")) {
-            line[-1] = 0;
-            c->expect = next;
-        } else if (c && starts(line, "# fail: ")) {
-            line[-1] = 0;
-            assert_true(c->fail_count < 16);
-            c->fails[c->fail_count++] = line + 8;
-            if (end) *end = 0;
-        }
-        line = next;
-    }
-}
 
 /* ---- running a case ---- */
 
@@ -131,15 +72,12 @@ static uir_status run_steps(world *w, const char *title) {
     return status;
 }
 
-static char *print(world *w) {
+static void print(world *w, golden_case *c) {
     uir_text text;
     uir_text_init(&text, &w->allocator);
     assert_int_equal(uir_module_print(w->module, 16, &text), UIR_STATUS_OK);
-    char *copy = calloc(text.length + 1, 1);
-    assert_non_null(copy);
-    memcpy(copy, text.data, text.length);
+    golden_keep(c, text.data);
     uir_text_deinit(&text);
-    return copy;
 }
 
 /* Each pass alone changes nothing the second time. */
@@ -183,7 +121,6 @@ static void check_failures(const golden_file *file, const golden_case *c, world 
     if (count != c->fail_count) fail_msg("%s:%d: %d messages instead of %d", file->path, c->line, count, c->fail_count);
 }
 
-/* Leaves the text of what came out in c->expect when blessing. */
 static void run_case(const golden_file *file, golden_case *c) {
     world w = {.allocator = uir_allocator_system()};
     uir_diagnostics_init(&w.diagnostics, &w.allocator);
@@ -199,14 +136,9 @@ static void run_case(const golden_file *file, golden_case *c) {
             show_messages(&w);
             fail_msg("%s:%d: %s", file->path, c->line, uir_status_text(status));
         }
-        char *text = print(&w);
-        if (bless) {
-            c->expect = text;
-        } else {
-            if (!c->expect) fail_msg("%s:%d: nothing is expected", file->path, c->line);
-            assert_string_equal(text, c->expect);
-            free(text);
-        }
+        print(&w, c);
+        if (!bless && !c->expect) fail_msg("%s:%d: nothing is expected", file->path, c->line);
+        if (!bless) assert_string_equal(c->made, c->expect);
         check_idempotent(file, c, &w);
     }
     uir_module_destroy(w.module);
@@ -214,45 +146,11 @@ static void run_case(const golden_file *file, golden_case *c) {
     uir_diagnostics_deinit(&w.diagnostics);
 }
 
-static void write_file(const golden_file *file) {
-    FILE *out = fopen(file->path, "wb");
-    assert_non_null(out);
-    if (file->comment < file->cases[0].title - 8) fprintf(out, "%s\n", file->comment);
-    for (int i = 0; i < file->count; i++) {
-        const golden_case *c = &file->cases[i];
-        fprintf(out, "# pass: %s\n%s\n", c->title, c->input);
-        for (int k = 0; k < c->fail_count; k++) fprintf(out, "# fail: %s\n", c->fails[k]);
-        if (!c->fail_count) fprintf(out, "# expect\n%s", c->expect);
-    }
-    fclose(out);
-}
-
 static void run_file(const char *path) {
-    golden_file *file = calloc(1, sizeof *file);
-    assert_non_null(file);
-    snprintf(file->path, sizeof file->path, "%s", path);
-    file->text = read_file(path);
-    parse_file(file);
-    for (int i = 0; i < file->count; i++) {
-        golden_case *c = &file->cases[i];
-        /* An expected text goes to the next case, whose heading ended it; its last newline went with the heading. */
-        char *wanted = c->expect;
-        if (wanted && !bless) {
-            size_t length = strlen(wanted);
-            char *whole = calloc(length + 2, 1);
-            assert_non_null(whole);
-            memcpy(whole, wanted, length);
-            if (length && whole[length - 1] != '\n') whole[length] = '\n';
-            c->expect = whole;
-        }
-        run_case(file, c);
-        if (wanted && !bless) free(c->expect);
-    }
-    if (bless && file->count) write_file(file);
-    for (int i = 0; i < file->count && bless; i++)
-        if (!file->cases[i].fail_count) free(file->cases[i].expect);
-    free(file->text);
-    free(file);
+    golden_file file = golden_read(path, "pass");
+    for (int i = 0; i < file.count; i++) run_case(&file, &file.cases[i]);
+    if (bless) golden_write(&file);
+    golden_free(&file);
 }
 
 static int by_text(const void *a, const void *b) {

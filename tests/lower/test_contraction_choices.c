@@ -1,7 +1,11 @@
 /* What is chosen for a contraction or a convolution: for graphs in text and machines, the plan of each variant in a few
  * lines; and that it computes what the graph says. Loops in place of a graph are what no graph comes to.
  *
- *   test_contraction_choices [NAME]      with a name, shows what comes of that case
+ *   test_contraction_choices [NAME]            with a name, shows what comes of that case
+ *   test_contraction_choices --bless [FILE]    writes what comes of each into the file of cases
+ *
+ * A case says the machine and its KiB on chip; values of the sizes, in their order, that are chosen for and that it is
+ * run with: "3 4; 5 6".
  *
  * A variant's lines: what it requires, its tiles and when they may be which; what lies on chip or in a layout of its
  * own; its loops and instructions, those of mma and of copies to the chip with their slices. After the variants, per
@@ -9,25 +13,12 @@
 #include "backends/cpu/target/cpu.h"
 #include "fusion/fusion.h"
 #include "lower/contraction.h"
+#include "tests/lower/choices.h"
 #include "tests/lower/harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct choice {
-    const char *name;
-    const char *machine; /* "generic", "avx512" */
-    uint32_t kib;        /* of its memory on chip */
-    const char *sizes, *body;
-    const char *at, *run; /* values of the sizes, in their order: "3 4; 5 6"; chosen for, run with */
-    const char *plan;
-} choice;
-
-static const choice choices[] = {
-#define CHOICE(name, machine, kib, sizes, body, at, run, plan) {name, machine, kib, sizes, body, at, run, plan},
-#include "tests/lower/choices.def"
-};
 
 enum { SYMBOLS = 64, WORKERS = 4 };
 
@@ -162,7 +153,14 @@ static void add_choice(const lower_check *c, const uir_module *module, uir_node_
 }
 
 /* ---- a case ---- */
-static bool check_group(const choice *of, const uir_device *device, const uir_allocator *allocator, uir_module *module,
+static bool is_expected(golden_case *of, const uir_text *text, bool show) {
+    golden_keep(of, text->data ? text->data : "");
+    bool good = of->expect && !strcmp(of->made, of->expect);
+    if (!good || show) printf("%s%s:\n%s\n", of->title, good ? "" : " (another plan)", of->made);
+    return good;
+}
+
+static bool check_group(golden_case *of, const uir_device *device, const uir_allocator *allocator, uir_module *module,
                         uir_node_id node, bool show) {
     lower_check c = {.device = device, .allocator = allocator};
     uir_text text;
@@ -171,16 +169,15 @@ static bool check_group(const choice *of, const uir_device *device, const uir_al
     lower_prepare(&c, module, node);
     if (c.stage != LOWER_FINE) uir_text_append_format(&text, "%s: %s\n", lower_stage_name(c.stage), c.message);
     for (uint32_t v = 0; v < c.lowered.igraphs.count; v++) add_plan(c.lowered.igraphs.igraphs[v], allocator, &text);
-    for (const char *at = of->at; *at;) {
+    for (const char *at = golden_get(of, "chosen for"); *at;) {
         uint32_t count = next_row(&at, values);
         add_choice(&c, module, node, values, count, &text);
     }
-    bool good = text.data && !strcmp(text.data, of->plan);
-    if (!good || show) printf("%s%s:\n%s\n", of->name, good ? "" : " (another plan)", text.data ? text.data : "");
-    for (const char *at = of->run; *at && c.stage == LOWER_FINE;) {
+    bool good = is_expected(of, &text, show);
+    for (const char *at = golden_get(of, "run with"); *at && c.stage == LOWER_FINE;) {
         (void)next_row(&at, values);
         if (lower_run(&c, module, node, values, 1) && c.stage == LOWER_FINE) continue;
-        printf("%s: %s: %s\n", of->name, lower_stage_name(c.stage), c.message);
+        printf("%s: %s: %s\n", of->title, lower_stage_name(c.stage), c.message);
         good = false;
     }
     lower_finish(&c);
@@ -189,7 +186,7 @@ static bool check_group(const choice *of, const uir_device *device, const uir_al
 }
 
 /* A function of loops in place of a graph: a naive one is scheduled; a scheduled one goes to its kernel as it is. */
-static bool check_function(const choice *of, const uir_device *device, const uir_allocator *allocator, bool show) {
+static bool check_function(golden_case *of, const uir_device *device, const uir_allocator *allocator, bool show) {
     uir_loop_function *function = NULL;
     uir_loop_list list = {.allocator = *allocator};
     uir_igraph_list igraphs = {.allocator = *allocator};
@@ -197,7 +194,7 @@ static bool check_function(const choice *of, const uir_device *device, const uir
     uir_text text;
     uir_diagnostics_init(&d, allocator);
     uir_text_init(&text, allocator);
-    uir_status status = uir_loop_parse(allocator, of->body, strlen(of->body), of->name, &d, &function);
+    uir_status status = uir_loop_parse(allocator, of->input, strlen(of->input), of->title, &d, &function);
     if (status == UIR_STATUS_OK) status = uir_loop_verify(function, &d);
     if (status == UIR_STATUS_OK && uir_contraction_is_scheduled(function)) {
         status = uir_lower_kernel(function, device, allocator, &d, &igraphs);
@@ -208,8 +205,7 @@ static bool check_function(const choice *of, const uir_device *device, const uir
     }
     if (d.first) uir_text_append_format(&text, "%s\n", d.first->message);
     for (uint32_t v = 0; v < igraphs.count; v++) add_plan(igraphs.igraphs[v], allocator, &text);
-    bool good = text.data && !strcmp(text.data, of->plan);
-    if (!good || show) printf("%s%s:\n%s\n", of->name, good ? "" : " (another plan)", text.data ? text.data : "");
+    bool good = is_expected(of, &text, show);
     uir_text_deinit(&text);
     uir_igraph_list_deinit(&igraphs);
     uir_loop_list_deinit(&list);
@@ -219,20 +215,20 @@ static bool check_function(const choice *of, const uir_device *device, const uir
 }
 
 /* The first group of the module; made by fusion where the text has none. */
-static bool check_graph(const choice *of, const uir_device *device, const uir_allocator *allocator, bool show) {
+static bool check_graph(golden_case *of, const uir_device *device, const uir_allocator *allocator, bool show) {
     static char source[8000];
     uir_diagnostics diagnostics;
     uir_module *module = NULL;
     uir_graph_info graph = {0};
     bool good = false;
     uir_diagnostics_init(&diagnostics, allocator);
-    snprintf(source, sizeof source, "module opset 20\n%s\ngraph \"g\" %s\n", of->sizes, of->body);
-    uir_status status = uir_module_parse(allocator, &diagnostics, source, strlen(source), of->name, NULL, &module);
-    if (status == UIR_STATUS_OK && !strstr(of->body, "= group(")) status = uir_fuse(module, NULL, &diagnostics);
+    choice_write_module(of->input, source, sizeof source);
+    uir_status status = uir_module_parse(allocator, &diagnostics, source, strlen(source), of->title, NULL, &module);
+    if (status == UIR_STATUS_OK && !strstr(of->input, "= group(")) status = uir_fuse(module, NULL, &diagnostics);
     if (status == UIR_STATUS_OK)
         graph = *uir_graph_get(module, module->main);
     else
-        printf("%s: %s\n", of->name, diagnostics.first ? diagnostics.first->message : "?");
+        printf("%s: %s\n", of->title, diagnostics.first ? diagnostics.first->message : "?");
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         if (uir_node_get(module, graph.nodes.data[n])->op != UIR_OP_GROUP) continue;
         good = check_group(of, device, allocator, module, graph.nodes.data[n], show);
@@ -243,30 +239,35 @@ static bool check_graph(const choice *of, const uir_device *device, const uir_al
     return good;
 }
 
-static bool check(const choice *of, bool show) {
+static bool check(golden_case *of, bool show) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_cpu_device cpu;
     uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = uir_cpu_describe(of->machine, &diagnostics, &cpu);
+    uir_status status = uir_cpu_describe(golden_get(of, "machine"), &diagnostics, &cpu);
     uir_diagnostics_deinit(&diagnostics);
     if (status != UIR_STATUS_OK) return false;
     for (uint32_t i = 0; i < cpu.device.space_count; i++)
         if (!strcmp(cpu.device.spaces[i].name, "sram"))
-            cpu.device.spaces[i].capacity = cpu.device.spaces[i].working_set = (uint64_t)of->kib << 10;
-    bool function = !strncmp(of->body, "func ", 5);
-    return (function ? check_function : check_graph)(of, &cpu.device, &allocator, show);
+            cpu.device.spaces[i].capacity = cpu.device.spaces[i].working_set = strtoull(golden_get(of, "KiB"), NULL, 10)
+                                                                               << 10;
+    return (choice_is_function(of->input) ? check_function : check_graph)(of, &cpu.device, &allocator, show);
 }
 
 int main(int argc, char **argv) {
+    bool bless = argc > 1 && !strcmp(argv[1], "--bless");
+    const char *only = argc > 1 && !bless ? argv[1] : NULL;
+    golden_file file = golden_read(bless && argc > 2 ? argv[2] : CHOICES, "choice");
     uint32_t passed = 0, failed = 0;
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        if (argc > 1 && strcmp(argv[1], choices[i].name)) continue;
-        if (check(&choices[i], argc > 1))
+    for (int i = 0; i < file.count; i++) {
+        if (only && strcmp(only, file.cases[i].title) != 0) continue;
+        if (check(&file.cases[i], only != NULL))
             passed++;
         else
             failed++;
     }
+    if (bless) golden_write(&file);
     printf("%u passed, %u failed, 0 skipped\n", passed, failed);
-    return failed != 0;
+    golden_free(&file);
+    return failed != 0 && !bless;
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/target/cpu.h"
 #include "base/arena.h"
 #include "fusion/fusion.h"
+#include "tests/lower/choices.h"
 #include "tests/lower/harness.h"
 
 #include <stdio.h>
@@ -12,26 +13,32 @@
 
 static const struct {
     const char *name, *sizes, *body;
-} cases[] = {
+} own_cases[] = {
 #define CASE(name, sizes, body) {name, sizes, body},
 #include "tests/lower/cases.def"
-#define CHOICE(name, machine, kib, sizes, body, at, run, plan) {name, sizes, body},
-#include "tests/lower/choices.def"
 };
-/* Of the second list, which is long, every so many. */
-enum {
-    CASES = sizeof cases / sizeof *cases,
-    OWN_CASES = 0
-#define CASE(name, sizes, body) +1
-#include "tests/lower/cases.def"
-    ,
-    STEP = 13
-};
+enum { OWN_CASES = sizeof own_cases / sizeof *own_cases, STEP = 13 };
+static golden_file choices; /* which are many: every so many of them */
+
+static size_t case_count(void) {
+    return OWN_CASES + (size_t)choices.count;
+}
 
 static size_t next_case(size_t k) {
     do k += k + 1 < OWN_CASES ? 1 : STEP;
-    while (k < CASES && !strncmp(cases[k].body, "func ", 5));
+    while (k < case_count() && k >= OWN_CASES && choice_is_function(choices.cases[k - OWN_CASES].input));
     return k;
+}
+
+static const char *case_name(size_t k) {
+    return k < OWN_CASES ? own_cases[k].name : choices.cases[k - OWN_CASES].title;
+}
+
+static void write_case(size_t k, char *out, size_t capacity) {
+    if (k < OWN_CASES)
+        snprintf(out, capacity, "module opset 20\n%s\ngraph \"g\" %s\n", own_cases[k].sizes, own_cases[k].body);
+    else
+        choice_write_module(choices.cases[k - OWN_CASES].input, out, capacity);
 }
 
 /* ---- text ---- */
@@ -108,10 +115,10 @@ static void begin(world *w, size_t k) {
     w->allocator = uir_allocator_system();
     uir_diagnostics_init(&w->d, &w->allocator);
     assert_int_equal(uir_cpu_describe("avx2", &w->d, &w->cpu), UIR_STATUS_OK);
-    snprintf(source, sizeof source, "module opset 20\n%s\ngraph \"g\" %s\n", cases[k].sizes, cases[k].body);
-    assert_int_equal(uir_module_parse(&w->allocator, &w->d, source, strlen(source), cases[k].name, NULL, &w->module),
+    write_case(k, source, sizeof source);
+    assert_int_equal(uir_module_parse(&w->allocator, &w->d, source, strlen(source), case_name(k), NULL, &w->module),
                      UIR_STATUS_OK);
-    if (!strstr(cases[k].body, "= group(")) assert_int_equal(uir_fuse(w->module, NULL, &w->d), UIR_STATUS_OK);
+    if (!strstr(source, "= group(")) assert_int_equal(uir_fuse(w->module, NULL, &w->d), UIR_STATUS_OK);
     w->node = 0;
     w->node_count = uir_graph_get(w->module, w->module->main)->nodes.count;
 }
@@ -145,7 +152,7 @@ static void print(const lower_check *c, uir_text *out) {
 static void what_was_chosen_makes_the_same_kernel(void **state) {
     uint32_t records = 0;
     (void)state;
-    for (size_t k = 0; k < CASES; k = next_case(k)) {
+    for (size_t k = 0; k < case_count(); k = next_case(k)) {
         world w;
         lower_check c;
         uir_node_id node;
@@ -156,7 +163,7 @@ static void what_was_chosen_makes_the_same_kernel(void **state) {
             uir_text_init(&before, &w.allocator);
             uir_text_init(&after, &w.allocator);
             lower_prepare(&again, w.module, node);
-            if (again.stage != LOWER_FINE) fail_msg("%s: %s", cases[k].name, again.message);
+            if (again.stage != LOWER_FINE) fail_msg("%s: %s", case_name(k), again.message);
             assert_memory_equal(&again.given, &again.lowered.choice.chosen, sizeof again.given);
             print(&c, &before);
             print(&again, &after);
@@ -183,7 +190,7 @@ static void what_is_given_computes_the_same(void **state) {
     static const int64_t rows[] = {1, 5, 6, 17, 96, 200}, columns[] = {32, 96, 256}, depths[] = {1, 7, 64, 300};
     uint32_t seed = 1, runs = 0;
     (void)state;
-    for (size_t k = 0; k < CASES; k = next_case(k)) {
+    for (size_t k = 0; k < case_count(); k = next_case(k)) {
         world w;
         lower_check c;
         uir_node_id node;
@@ -202,8 +209,8 @@ static void what_is_given_computes_the_same(void **state) {
                 lower_finish(&other);
                 continue;
             }
-            if (other.stage != LOWER_FINE) fail_msg("%s: %s", cases[k].name, other.message);
-            run(cases[k].name, &other, &w, node, seed);
+            if (other.stage != LOWER_FINE) fail_msg("%s: %s", case_name(k), other.message);
+            run(case_name(k), &other, &w, node, seed);
             lower_finish(&other);
             runs++;
         }
@@ -232,7 +239,7 @@ static void what_does_not_fit_is_refused(void **state) {
     };
     uint32_t seen[sizeof bad / sizeof *bad] = {0};
     (void)state;
-    for (size_t k = 0; k < CASES; k = next_case(k)) {
+    for (size_t k = 0; k < case_count(); k = next_case(k)) {
         world w;
         lower_check c;
         uir_node_id node;
@@ -246,7 +253,7 @@ static void what_does_not_fit_is_refused(void **state) {
                 lower_check other = {.device = c.device, .allocator = c.allocator, .given = bad[i].given};
                 lower_prepare(&other, w.module, node);
                 if (other.stage != LOWER_SCHEDULE || !strstr(other.message, bad[i].why))
-                    fail_msg("%s: %s, not: %s", cases[k].name, other.message, bad[i].why);
+                    fail_msg("%s: %s, not: %s", case_name(k), other.message, bad[i].why);
                 lower_finish(&other);
                 seen[i]++;
             }
@@ -258,6 +265,7 @@ static void what_does_not_fit_is_refused(void **state) {
 }
 
 int main(void) {
+    choices = golden_read(CHOICES, "choice");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_read_back),
         cmocka_unit_test(what_is_no_record_is_refused),
