@@ -250,16 +250,17 @@ static void note_stamps(uir_model *model, uir_identity *identity, const uir_text
     uir_text_deinit(&record);
 }
 
-static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identity, uir_text *files) {
+/* `anew`: only what the package is called, so that another may take its place. */
+static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identity, bool anew, uir_text *files) {
     uir_model_cached *cached = &uir_model_get_source(model)->code->cached;
     UIR_TRY(uir_stage_get(UIR_STAGE_PACKAGE)->key(&uir_model_get_source(model)->compile, &cached->config));
     uir_status status = uir_identity_stamp(identity, NULL, &cached->stamp);
     if (status == UIR_STATUS_OUT_OF_MEMORY) return status;
-    if (find_by_stamps(call, model, identity) == UIR_STATUS_OK && open_package(call, model) == UIR_STATUS_OK)
+    if (!anew && find_by_stamps(call, model, identity) == UIR_STATUS_OK && open_package(call, model) == UIR_STATUS_OK)
         return UIR_STATUS_OK;
     cached->known = false;
     UIR_TRY(find_by_content(call, model, identity, files));
-    status = open_package(call, model);
+    status = anew ? UIR_STATUS_NOT_FOUND : open_package(call, model);
     cached->known = false;
     if (status == UIR_STATUS_OK) note_stamps(model, identity, files, &call->diagnostics);
     return status;
@@ -281,7 +282,8 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     double start = uir_api_now_ms();
     uir_identity identity;
     uir_text files;
-    bool looks_inside = options->debug->dump || options->debug->round_trip || uir_model_wants_source(options);
+    bool looks_inside = options->debug->dump || options->debug->round_trip || options->debug->records ||
+                        uir_model_wants_source(options);
     if (!code->cache || looks_inside) return UIR_STATUS_NOT_FOUND;
     UIR_TRY_ALLOCATE(code->cached.path, uir_arena_copy_string(&model->arena, path, strlen(path)));
     if (options->external_data)
@@ -292,7 +294,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     uir_status status = uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
     identity.cancel = options->cancel;
-    if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, &files);
+    if (status == UIR_STATUS_OK) status = look_up(call, model, &identity, options->debug->anew, &files);
     if (status == UIR_STATUS_NOT_FOUND && options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
         status = UIR_STATUS_CANCELLED;
     uir_identity_deinit(&identity);

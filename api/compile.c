@@ -1,5 +1,6 @@
 /* Models on a device: the package that its sessions open, and the compiler at work beside them. */
 #include "api/compile_kept.h"
+#include "api/records.h"
 
 #include <string.h>
 #include <time.h>
@@ -329,9 +330,15 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     uir_compile *compile = &uir_model_get_source(model)->compile;
+    uir_api_records records;
     const uir_compile_call lower = {.diagnostics = &call->diagnostics,
-                                    .progress = uir_progress_part(progress, 0, lowered)};
-    UIR_TRY(uir_compile_run(compile, UIR_STAGE_RUNS, &lower));
+                                    .progress = uir_progress_part(progress, 0, lowered),
+                                    .records = &records.source};
+    uir_status status =
+        uir_api_records_init(&records, options->debug->records, code->cache, &model->allocator, &call->diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_compile_run(compile, UIR_STAGE_RUNS, &lower);
+    uir_api_records_deinit(&records);
+    UIR_TRY(status);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
     bool native = uir_compile_get_isa(compile) != NULL;
     model->info.device = native ? "cpu" : "vm";

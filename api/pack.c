@@ -2,6 +2,7 @@
 #include "api/compiled.h"
 #include "backends/devices/devices.h"
 #include "api/facts_onnx.h"
+#include "api/records.h"
 #include "api/sign.h"
 
 #include <errno.h>
@@ -200,13 +201,34 @@ static uir_status compile_natives(packing *k) {
     return UIR_STATUS_OK;
 }
 
+/* By what was found best here, where that is asked for. */
+static uir_status make_kernels(packing *k) {
+    uir_diagnostics *diagnostics = &k->call->diagnostics;
+    uir_compile_call lower = {.diagnostics = diagnostics, .progress = part_of(k, LOWER)};
+    const uir_cache_options options = {.folder = k->options->cache};
+    uir_api_records records;
+    uir_cache *cache = NULL;
+    if (!k->options->tuned) return uir_compile_run(&k->compile, UIR_STAGE_RUNS, &lower);
+    uir_status status = uir_cache_open(&k->allocator, &options, diagnostics, &cache);
+    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED) return status;
+    status = uir_api_records_init(&records, NULL, cache, &k->allocator, diagnostics);
+    lower.records = &records.source;
+    if (status == UIR_STATUS_OK) status = uir_compile_run(&k->compile, UIR_STAGE_RUNS, &lower);
+    if (status == UIR_STATUS_OK && !records.found)
+        uir_warning(diagnostics, NULL,
+                    "no kernel of the model was tuned for %s on this machine, by this cache: uir-tune does that",
+                    k->devices[0]);
+    uir_api_records_deinit(&records);
+    uir_cache_close(cache);
+    return status;
+}
+
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {
         .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
     const uir_compile_options options = {.device = k->devices[0]};
-    const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)},
-                           lower = {.diagnostics = diagnostics, .progress = part_of(k, LOWER)};
+    const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);
     UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_CLEANED, &read));
     k->compile.primitives->diagnostics = diagnostics;
@@ -214,7 +236,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     UIR_TRY(uir_facts_from_onnx(&k->compile, arena, &facts));
     facts.has_tolerance = k->options->tolerance != NULL;
     UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
-    UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_RUNS, &lower));
+    UIR_TRY(make_kernels(k));
     uir_compile_contents contents = {.natives = k->natives};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!k->options->no_native) {

@@ -8,6 +8,7 @@
 #include "backends/cpu/target/build.h"
 #include "backends/devices/devices.h"
 #include "compile/lower.h"
+#include "compile/records.h"
 #include "frontend/frontend.h"
 #include "package/package.h"
 
@@ -67,6 +68,7 @@ typedef struct uir_compile_call {
     uir_progress progress; /* of all stages that the call runs; may cancel */
     const uir_compile_contents *contents;
     const uir_compile_build *build;
+    const uir_record_source *records; /* of parameters, by which LOOP to IGRAPH make kernels; NULL: the tactics choose */
 } uir_compile_call;
 
 /* The text of a stage. */

@@ -51,7 +51,8 @@ typedef uir_status uir_identity_describe(uir_identity *identity, const char *nam
 bool uir_identity_holds(uir_identity *identity, uir_identity_describe *describe, const char *lines, size_t size);
 
 /* Appends what tells this build of the library from others: its version, and the file that its code was loaded from.
- * What a build made is for that build alone: every key of the cache holds this. NOT_FOUND when it cannot be told; then
+ * What a build made is for that build alone: every key of the cache but those of records of
+ * parameters, which nothing takes on trust, holds this. NOT_FOUND when it cannot be told; then
  * nothing is kept. */
 uir_status uir_identity_build(uir_text *text);
 

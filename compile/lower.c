@@ -133,6 +133,9 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     }
     if (status == UIR_STATUS_OK) status = uir_strings_intern(&w->names, name, strlen(name), &named);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->built, kernel.name);
+    if (status == UIR_STATUS_OK && w->call->records)
+        status = uir_record_identify(w->lowering->device, uir_string_text(&w->texts, text),
+                                     uir_string_length(&w->texts, text), &w->lowering->allocator, &kernel.identity);
     kernel.lowered.naive = function;
     uir_text_init(&kernel.lowered.steps, &w->lowering->allocator);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->lowering->kernels, kernel);
@@ -231,6 +234,44 @@ static uir_status drop_kernel(uir_lowering *lowering, uint32_t at, const uir_dia
     return UIR_STATUS_OK;
 }
 
+static bool has_record(const uir_lowered *kernel) {
+    const uir_parameters *given = &kernel->choice.given;
+    return given->depth || given->every || given->tile_count;
+}
+
+/* What no stage makes of a record, of which nothing is known but that it was given, costs the record alone. */
+static uir_status leave_record(uir_lowering *lowering, uir_stage stage, uir_lowering_kernel *kernel,
+                               uir_diagnostics *said, const uir_compile_call *call) {
+    uir_lowered *l = &kernel->lowered;
+    uir_warning(call->diagnostics, NULL, "kernel %s is made without its record of parameters: %s", kernel->name,
+                said->first ? said->first->message : "it does not fit");
+    uir_diagnostics_clear(said);
+    uir_loop_list_deinit(&l->scheduled);
+    uir_igraph_list_deinit(&l->igraphs);
+    l->scheduled = (uir_loop_list){.allocator = lowering->allocator};
+    l->igraphs = (uir_igraph_list){.allocator = lowering->allocator};
+    l->steps.length = 0;
+    l->choice.given = (uir_parameters){0};
+    for (uir_stage s = UIR_STAGE_SCHEDULE; s <= stage; s++) UIR_TRY(uir_stage_get(s)->each(lowering, l, said));
+    return UIR_STATUS_OK;
+}
+
+/* One kernel through a stage: by its record, where there is one that fits. */
+static uir_status advance_kernel(uir_lowering *lowering, uir_stage stage, uir_lowering_kernel *kernel,
+                                 uir_diagnostics *said, const uir_compile_call *call) {
+    const uir_record_source *records = call->records;
+    if (records && stage == UIR_STAGE_SCHEDULE) {
+        uir_status found = records->find(records->user, &kernel->identity, kernel->name, call->diagnostics,
+                                         &kernel->lowered.choice.given);
+        if (found != UIR_STATUS_NOT_FOUND) UIR_TRY(found);
+    }
+    uir_status status = uir_stage_get(stage)->each(lowering, &kernel->lowered, said);
+    if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED ||
+        stage > UIR_STAGE_IGRAPH || !has_record(&kernel->lowered))
+        return status;
+    return leave_record(lowering, stage, kernel, said, call);
+}
+
 /* The kernels from `first` on, through a stage. */
 static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint32_t first,
                                   const uir_compile_call *call) {
@@ -239,7 +280,7 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
         uir_diagnostics said;
         UIR_TRY(uir_progress_tell(call->progress, row->doing, (double)i / lowering->kernels.count));
         uir_diagnostics_init(&said, &lowering->allocator);
-        uir_status status = row->each(lowering, &lowering->kernels.data[i].lowered, &said);
+        uir_status status = advance_kernel(lowering, stage, &lowering->kernels.data[i], &said, call);
         /* What a stage makes of one group, and another part of the compiler refuses, costs that group alone. */
         if (uir_lowering_is_refusal(status))
             status = drop_kernel(lowering, i, &said);

@@ -6,6 +6,7 @@
 #ifndef UIR_COMPILE_LOWER_H
 #define UIR_COMPILE_LOWER_H
 
+#include "cache/digest.h"
 #include "lower/lower.h"
 
 /* Does the status say that something is not for the device: UNSUPPORTED, or more than a LIMIT allows? Anything else is
@@ -14,6 +15,7 @@ bool uir_lowering_is_refusal(uir_status status);
 
 typedef struct uir_lowering_kernel {
     const char *name;
+    uir_digest identity; /* of its records of parameters; where the call of LOOP has a source of them */
     uir_lowered lowered; /* as far as the stages went */
 } uir_lowering_kernel;
 

@@ -415,6 +415,8 @@ static uir_status choose_table(uir_contraction_plan *p, const uir_parameters *gi
         most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
         most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
     }
+    if (!chosen->tile_count && (told || given->depth))
+        return misfit(p, "beside a depth of %lld no tile fits the chip", (long long)depth);
     if (!chosen->tile_count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
     narrow_tile(p, m, most_rows);
     narrow_tile(p, n, most_columns);

@@ -24,20 +24,22 @@ static uir_status read_tile(uir_tokenizer *tokens, uir_parameters *p) {
 uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out) {
     *out = (uir_parameters){0};
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
+    if (uir_tokenizer_accept(tokens, "every")) out->every = true;
     while (!uir_tokenizer_accept(tokens, "}")) {
         if (!out->depth && uir_tokenizer_accept(tokens, "depth"))
             UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "the depth", &out->depth));
-        else if (uir_tokenizer_accept(tokens, "tile"))
+        else if (!out->every && uir_tokenizer_accept(tokens, "tile"))
             UIR_TRY(read_tile(tokens, out));
         else
-            return uir_tokenizer_error(tokens,
-                                       out->depth ? "expected 'tile' or '}'" : "expected 'depth', 'tile' or '}'");
+            return uir_tokenizer_error(tokens, "expected %s%s'}'", out->depth ? "" : "'depth' or ",
+                                       out->every ? "" : "'tile' or ");
     }
     return UIR_STATUS_OK;
 }
 
 void uir_parameters_print(const uir_parameters *p, uir_text *text) {
     uir_text_append_string(text, "{\n");
+    if (p->every) uir_text_append_string(text, "  every\n");
     if (p->depth) uir_text_append_format(text, "  depth %lld\n", (long long)p->depth);
     for (uint32_t i = 0; i < p->tile_count; i++) {
         const uir_parameter_tile *tile = &p->tiles[i];

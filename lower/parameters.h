@@ -6,13 +6,15 @@
  * again, printed and read or not, it makes the same kernel. Text:
  *
  *   {
+ *     every
  *     depth 256
  *     tile 96 x 512 cost 31744
  *     tile 48 x 256 cost 9999
  *   }
  *
- * A tile is rows by columns; rows alone where columns are not cut by sizes. When sizes and threads are known, that tile
- * is taken whose units take the least time. */
+ * `every`: all tiles that are legal, not only those that promise most; no tile is named then. A tile is rows by
+ * columns; rows alone where columns are not cut by sizes. When sizes and threads are known, that tile is taken whose
+ * units take the least time. */
 #ifndef UIR_LOWER_PARAMETERS_H
 #define UIR_LOWER_PARAMETERS_H
 
@@ -27,7 +29,7 @@ typedef struct uir_parameter_tile {
 
 typedef struct uir_parameters {
     int64_t depth; /* how much of the summed axis is copied to the chip at once; 0 in what was chosen: nothing is */
-    bool every;    /* of what is given: all tiles that are legal, not only those that promise most */
+    bool every;    /* of what is given alone: all tiles that are legal */
     uint32_t tile_count;
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
 } uir_parameters;

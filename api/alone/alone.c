@@ -51,6 +51,12 @@ uir_status uir_model_check_file(uir_context *context, const char *path, uir_valu
     return refuse(context, "checking a model", path);
 }
 
+uir_status uir_model_tune_file(uir_context *context, const char *path, const uir_model_tune_options *options,
+                               uir_tune_result *out_result) {
+    (void)options, (void)out_result;
+    return refuse(context, "tuning a model", path);
+}
+
 uir_status uir_extractor_create(uir_context *context, const char *path, uir_value *const *inputs, size_t input_count,
                                 const char *external_data, const volatile bool *cancel, uir_extractor **out_extractor) {
     (void)inputs, (void)input_count, (void)external_data, (void)cancel;

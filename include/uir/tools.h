@@ -43,6 +43,11 @@ typedef struct uir_debug_options {
     const char *dump_source, *source;
     bool overwrite_source; /* dump_source writes over files that were edited */
     bool round_trip; /* after every pass the text is printed, parsed and compared */
+    /* Records of parameters as text (compile/records.h), from which kernels have their tiles, in place of those that
+     * tuning left in the cache; what does not fit is left out with a warning. BAD_FILE for what are no records. Compiles
+     * anew, apart from the packages in the cache. NULL: the cache's. */
+    const char *records;
+    bool anew; /* compiles anew, and what the cache has of the model is replaced */
 } uir_debug_options;
 
 /* ---- a compile, checked ---------------------------------------------------------------------------------------- */
@@ -74,6 +79,51 @@ typedef struct uir_model_check_options {
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
                                                         const uir_model_check_options *options);
+
+/* ---- a compile, tuned ------------------------------------------------------------------------------------------- */
+/* What was found of one kernel, the heaviest first. */
+typedef struct uir_tune_line {
+    size_t struct_size;
+    const char *kernel; /* these texts live until `report` returns */
+    const char *record; /* of parameters, as text: what is kept, else what was there */
+    double before_ms, after_ms; /* of its launches in one run, lower quartiles of runs in turn; equal where nothing is kept */
+    uint64_t tried;             /* tiles that were measured */
+    bool kept;
+} uir_tune_line;
+typedef struct uir_model_tune_options {
+    size_t struct_size;
+    const char *device; /* "cpu" or a variant of it; NULL: "cpu" */
+    uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
+    double seconds;     /* within which it is to end, as far as one compile allows; 0: 60 */
+    const char *cache;  /* as for loading; what was found is kept there */
+    uint64_t cache_limit;
+    bool no_cache; /* nothing is kept but by `keep` */
+    const char *records; /* to begin with, as in uir_debug_options; NULL: the cache's */
+    /* Sets the inputs of a session that is to run; called for several sessions, whose models are the same. */
+    uir_status (*bind)(void *user, uir_model *model, uir_session *session);
+    void (*report)(void *user, const uir_tune_line *line); /* may be NULL, as the others below */
+    void (*keep)(void *user, const char *records, size_t length); /* the records of all kernels that
+                                                  were measured, as text */
+    bool (*progress)(void *user, const char *stage, double fraction); /* as for loading */
+    const volatile bool *cancel;
+    void *user;
+    const char *external_data; /* as for loading */
+    bool no_map;
+    const uir_limits *limits; /* of each load and each run */
+} uir_model_tune_options;
+typedef struct uir_tune_result {
+    size_t struct_size;
+    uint32_t kernel_count, kept_count; /* that were measured; for which another record is kept */
+    uint64_t tried;                    /* tiles, of all kernels */
+    double before_ms, after_ms;        /* a run, likewise */
+} uir_tune_result;
+/* Measures records of parameters of the model's heaviest kernels, by runs of the whole model, and keeps the best in the
+ * cache for every later compile of these kernels; the model's package there is made anew. Which is chosen changes no bit of
+ * any result: INTERNAL, with nothing kept, should the last run's outputs not be the first one's. UNSUPPORTED where no native
+ * code runs the model. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_tune_file(uir_context *context, const char *path,
+                                                       const uir_model_tune_options *options,
+                                                       uir_tune_result *out_result);
 
 /* ---- subgraphs: to find which of a model's nodes go wrong ------------------------------------------------------- */
 /* A model taken apart at the nodes of its main graph, with every value of one run on the interpreter: subgraphs can be

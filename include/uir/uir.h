@@ -412,6 +412,11 @@ typedef struct uir_package_write_options {
     bool no_map;                 /* likewise */
     const uir_limits *limits;    /* NULL: defaults */
     const char *sign_key;        /* the file of a secret key, which signs the package; NULL: it is not signed */
+    /* Kernels have the tiles that uir_model_tune_file (uir/tools.h) found best on this machine for the first device, and
+     * kept in the cache: the package is as fast as it can be there, the same bytes only from the same cache, and computes
+     * the same bits. A warning where nothing is kept for any kernel of it. */
+    bool tuned;
+    const char *cache; /* of `tuned`: as in uir_model_options */
 } uir_package_write_options;
 
 typedef struct uir_package_info {

@@ -129,7 +129,7 @@ def make_package(tree):
 
 def test_programs(tree):
     names = os.listdir(os.path.join(tree.prefix, "bin"))
-    assert {"uir-run", "uir-pack", "uir-opt", "uir-run-package"} <= set(names), names
+    assert {"uir-run", "uir-pack", "uir-tune", "uir-opt", "uir-run-package"} <= set(names), names
     package = make_package(tree)
     bare = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     bare.update(PATH="/nonexistent", CC="/bin/false")
@@ -199,7 +199,7 @@ def check_hardened(path, *more):
 def test_hardened(tree):
     for name in LIBRARIES:
         check_hardened(os.path.join(tree.library, f"lib{name}.so"))
-    for name in ("uir-run", "uir-pack", "uir-opt", "uir-run-package"):
+    for name in ("uir-run", "uir-pack", "uir-tune", "uir-opt", "uir-run-package"):
         program = os.path.join(tree.prefix, "bin", name)
         check_hardened(program, "PIE")
         # An optimised build's: the stack is watched, and so are the C library's copies.

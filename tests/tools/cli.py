@@ -83,7 +83,7 @@ def fails(code, *words, command, **options):
     expect(is_clean(done.stderr), "the message holds bytes that a terminal acts on", done)
     for word in words:
         expect(word in done.err, f"the message does not hold '{word}'", done)
-    expect(done.err.startswith(("uir-run: ", "uir-opt: ", "uir-pack: ", "uir-run-package: ")), "the message does not say who speaks", done)
+    expect(done.err.startswith(("uir-run: ", "uir-opt: ", "uir-pack: ", "uir-tune: ", "uir-run-package: ")), "the message does not say who speaks", done)
     expect(not done.stdout, "a failure writes to standard output", done)
     said = [line for line in done.err.splitlines() if line.startswith("uir-")]
     expect(len(said) == len(set(said)), "the same is said twice", done)

@@ -121,7 +121,9 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .external_data = options->external_data,
                                        .no_map = options->no_map,
                                        .limits = &options->limits,
-                                       .sign_key = options->sign};
+                                       .sign_key = options->sign,
+                                       .tuned = options->tune,
+                                       .cache = options->cache};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

@@ -121,6 +121,7 @@ uir_status case_folders(const run_options *options, char ***out_folders, size_t 
 }
 
 /* ---- tolerance ---- */
+#ifdef PROGRAM_COMPARES
 /* What the command line says of the relative or of the absolute part takes that part's place. */
 static void find_tolerance(const run_options *options, const uir_model *model, run_case *c) {
     const char *stated = NULL;
@@ -144,6 +145,7 @@ static void find_tolerance(const run_options *options, const uir_model *model, r
              : said ? ""
                     : "default");
 }
+#endif
 
 /* ---- ports ---- */
 static const char *input_name(void *user, size_t index) {
@@ -482,7 +484,9 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
     out_case->sources = calloc(out_case->input_count + 1, sizeof *out_case->sources);
     out_case->expected = calloc(out_case->output_count + 1, sizeof *out_case->expected);
     if (!out_case->inputs || !out_case->sources || !out_case->expected) return out_of_memory();
+#ifdef PROGRAM_COMPARES
     find_tolerance(options, model, out_case);
+#endif
     bindings b = {0};
     uir_status status = parse_bindings(options, &b);
     if (status == UIR_STATUS_OK) status = load_case(context, model, options, &b, out_case);

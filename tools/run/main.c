@@ -12,6 +12,7 @@
 #include "query.h"
 #include "saved.h"
 #include "steady.h"
+#include "text_file.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -524,6 +525,9 @@ static uir_status run(const run_options *options) {
     if (status != UIR_STATUS_OK) return status;
     uir_context *context = NULL;
     uir_model *model = NULL;
+    char *records = NULL;
+    if (options->records) status = text_file_read("--records", options->records, &records);
+    if (status != UIR_STATUS_OK) return status;
     status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));
@@ -536,6 +540,7 @@ static uir_status run(const run_options *options) {
     uir_debug_options debugged = {.struct_size = sizeof debugged,
                                   .dump_source = options->dump_source,
                                   .source = options->source,
+                                  .records = records,
                                   .overwrite_source = options->force};
     uir_model_options model_options = {.struct_size = sizeof model_options,
                                        .progress = show_progress,
@@ -595,6 +600,7 @@ static uir_status run(const run_options *options) {
         complain(NULL, "%s", uir_status_text(status));
     uir_model_destroy(model);
     uir_context_destroy(context);
+    free(records);
     return status;
 }
 

@@ -11,7 +11,19 @@
     "Exit codes: 0 written, 2 usage, 3 bad model file, 4 unsupported, 5 compiler or machine failed, 130 and 143 "      \
     "interrupted."
 #define PROGRAM_OPTIONS "../pack/options.def"
+#elif defined(PROGRAM_UIR_TUNE)
+#define PROGRAM       "uir-tune"
+#define PROGRAM_USAGE "uir-tune MODEL.onnx [--seconds S] [OPTION...]"
+#define PROGRAM_PURPOSE                                                                                                \
+    "Measures other tiles for the kernels that take most of a run, and keeps the best in the cache, where uir-run "    \
+    "and uir-pack --tune find them. No result changes by a bit."
+#define PROGRAM_EXITS                                                                                                  \
+    "Exit codes: 0 tuned, 2 usage, 3 bad model or data file, 4 no native code runs it, 5 compiler or machine failed, " \
+    "130 and 143 interrupted."
+#define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
+#define PROGRAM_OPTIONS     "../tune/options.def"
 #else
+#define PROGRAM_COMPARES /* results with what was expected */
 #if defined(PROGRAM_UIR_RUN_PACKAGE)
 #define PROGRAM         "uir-run-package"
 #define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
