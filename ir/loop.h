@@ -231,6 +231,10 @@ uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size
 uir_status uir_loop_parse_part(const uir_allocator *allocator, const char *text, size_t length, uint32_t line,
                                const char *file, uir_diagnostics *diagnostics, uir_loop_function **out_function);
 void uir_loop_print(const uir_loop_function *function, uir_text *text);
+/* One declaration, a line of it, by its number. */
+void uir_loop_print_tile(const uir_loop_function *function, uint32_t tile, uir_text *text);
+void uir_loop_print_require(const uir_loop_function *function, uint32_t require, uir_text *text);
+void uir_loop_print_candidate(const uir_loop_function *function, uint32_t candidate, uir_text *text);
 /* The same function with what its top list reaches, its symbols in the order in which a reader of its text meets them.
  * INTERNAL where one is used in a place where it is not known. */
 uir_status uir_loop_clone(const uir_loop_function *function, uir_loop_function **out_function);

@@ -270,7 +270,7 @@ uir_status uir_lparse_check_new_name(uir_lparser *p, const uir_token *name) {
 
 /* dim, or tile: of which the least is 1. Facts are those of every name before them in the row that has none of its
  * own. */
-static uir_status take_sizes(uir_lparser *p, bool tile) {
+uir_status uir_lparse_sizes(uir_lparser *p, bool tile) {
     uint32_t waiting = tile ? p->function->tiles.count : p->function->sizes.count;
     do {
         uir_loop_size size;
@@ -319,7 +319,7 @@ static uir_status take_guard(uir_lparser *p, uir_iguard *guard) {
     return UIR_STATUS_OK;
 }
 
-static uir_status take_candidate(uir_lparser *p) {
+uir_status uir_lparse_candidate(uir_lparser *p) {
     uir_loop_function *f = p->function;
     uir_icandidate c = {.line = p->tokens.previous.line};
     uint32_t given = 0;
@@ -344,7 +344,7 @@ static uir_status take_candidate(uir_lparser *p) {
     return uir_vector_push(&f->arena, &f->candidates, c);
 }
 
-static uir_status take_require(uir_lparser *p) {
+uir_status uir_lparse_require(uir_lparser *p) {
     uir_condition condition;
     UIR_TRY(take_condition(p, &condition));
     return uir_vector_push(&p->function->arena, &p->function->requires_, condition);
@@ -462,13 +462,13 @@ static uir_status take_monoid(uir_lparser *p) {
 static uir_status take_function(uir_lparser *p) {
     for (;;) {
         if (uir_tokenizer_accept(PARSE(p), "dim"))
-            UIR_TRY(take_sizes(p, false));
+            UIR_TRY(uir_lparse_sizes(p, false));
         else if (uir_tokenizer_accept(PARSE(p), "tile"))
-            UIR_TRY(take_sizes(p, true));
+            UIR_TRY(uir_lparse_sizes(p, true));
         else if (uir_tokenizer_accept(PARSE(p), "candidate"))
-            UIR_TRY(take_candidate(p));
+            UIR_TRY(uir_lparse_candidate(p));
         else if (uir_tokenizer_accept(PARSE(p), "require"))
-            UIR_TRY(take_require(p));
+            UIR_TRY(uir_lparse_require(p));
         else if (uir_tokenizer_accept(PARSE(p), "tensor"))
             UIR_TRY(take_tensor(p));
         else if (uir_tokenizer_accept(PARSE(p), "monoid"))

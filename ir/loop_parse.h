@@ -1,7 +1,8 @@
 /* Inside the loop AST's parser: its state, and what its files call of each other.
  *
  * By recursive descent; nesting is bounded, so hostile text cannot exhaust the stack. loop_parse.c reads dims,
- * expressions and declarations; loop_parse_statement.c reads the tree. */
+ * expressions and declarations; loop_parse_statement.c reads the tree. Traces of schedules
+ * have the same declarations, and read them by the same functions. */
 #ifndef UIR_IR_LOOP_PARSE_H
 #define UIR_IR_LOOP_PARSE_H
 
@@ -37,6 +38,10 @@ uir_status uir_lparse_access(uir_lparser *p, const uir_token *name, uir_loop_acc
 uir_status uir_lparse_expression(uir_lparser *p, uint32_t *out_id);
 /* Refuses a name that a declaration has. */
 uir_status uir_lparse_check_new_name(uir_lparser *p, const uir_token *name);
+/* A declaration whose word has been read: dim or tile, candidate, require. */
+uir_status uir_lparse_sizes(uir_lparser *p, bool tile);
+uir_status uir_lparse_candidate(uir_lparser *p);
+uir_status uir_lparse_require(uir_lparser *p);
 /* Up to and with the closing brace. */
 uir_status uir_lparse_statements(uir_lparser *p, uint32_t *out_first);
 

@@ -251,7 +251,7 @@ static void print_list(printer *p, uint32_t id, uint32_t depth) {
 
 static void print_size(printer *p, const char *word, int64_t least, const uir_loop_size *size) {
     uir_symbol_facts facts = uir_dims_symbol_facts(p->function->dims, size->symbol);
-    uir_text_append_format(p->text, "  %s %s", word, size->name);
+    uir_text_append_format(p->text, "%s %s", word, size->name);
     if (facts.max != UIR_DIM_UNBOUNDED) {
         uir_text_append_format(p->text, " in %lld..%lld", (long long)facts.min, (long long)facts.max);
     } else if (facts.min != least) {
@@ -262,7 +262,7 @@ static void print_size(printer *p, const char *word, int64_t least, const uir_lo
 }
 
 static void print_candidate(printer *p, const uir_icandidate *c) {
-    put(p, "  candidate ");
+    put(p, "candidate ");
     for (uint32_t i = 0; i < p->function->tiles.count; i++) {
         uir_text_append_format(p->text, "%s%s = ", i ? ", " : "", p->function->tiles.data[i].name);
         print_dim(p, c->tiles[i]);
@@ -294,17 +294,42 @@ static void print_tensor(printer *p, const uir_loop_tensor *t) {
     }
 }
 
+void uir_loop_print_tile(const uir_loop_function *function, uint32_t tile, uir_text *text) {
+    printer p = {function, NULL, false, text};
+    print_size(&p, "tile", 1, &function->tiles.data[tile]);
+}
+
+void uir_loop_print_require(const uir_loop_function *function, uint32_t require, uir_text *text) {
+    printer p = {function, NULL, false, text};
+    put(&p, "require ");
+    print_condition(&p, &function->requires_.data[require]);
+    put(&p, "\n");
+}
+
+void uir_loop_print_candidate(const uir_loop_function *function, uint32_t candidate, uir_text *text) {
+    printer p = {function, NULL, false, text};
+    print_candidate(&p, &function->candidates.data[candidate]);
+}
+
 void uir_loop_print(const uir_loop_function *function, uir_text *text) {
     printer p = {function, NULL, false, text};
     uir_text_append_format(text, "func @%s {\n", function->name);
-    for (uint32_t i = 0; i < function->sizes.count; i++) print_size(&p, "dim", 0, &function->sizes.data[i]);
-    for (uint32_t i = 0; i < function->tiles.count; i++) print_size(&p, "tile", 1, &function->tiles.data[i]);
-    for (uint32_t i = 0; i < function->requires_.count; i++) {
-        put(&p, "  require ");
-        print_condition(&p, &function->requires_.data[i]);
-        put(&p, "\n");
+    for (uint32_t i = 0; i < function->sizes.count; i++) {
+        indent(&p, 1);
+        print_size(&p, "dim", 0, &function->sizes.data[i]);
     }
-    for (uint32_t i = 0; i < function->candidates.count; i++) print_candidate(&p, &function->candidates.data[i]);
+    for (uint32_t i = 0; i < function->tiles.count; i++) {
+        indent(&p, 1);
+        uir_loop_print_tile(function, i, text);
+    }
+    for (uint32_t i = 0; i < function->requires_.count; i++) {
+        indent(&p, 1);
+        uir_loop_print_require(function, i, text);
+    }
+    for (uint32_t i = 0; i < function->candidates.count; i++) {
+        indent(&p, 1);
+        uir_loop_print_candidate(function, i, text);
+    }
     for (uint32_t i = 0; i < function->tensors.count; i++) print_tensor(&p, &function->tensors.data[i]);
     for (uint32_t i = 0; i < function->monoids.count; i++) print_monoid(&p, &function->monoids.data[i]);
     print_list(&p, function->first, 1);

@@ -213,7 +213,7 @@ typedef struct footprint {
 
 static footprint footprint_of(uir_contraction_plan *p) {
     footprint f = {.mn = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8};
-    int64_t after = 8 * (int64_t)p->c.after_count;
+    int64_t after = 8 * (int64_t)(p->c.after_count + p->crossed);
     for (uint32_t k = 0; k < 2; k++) {
         int64_t bytes = p->copied[k] ? (int64_t)uir_dtype_bits(p->dtypes[k]) / 8 : 0;
         if (EXPRESSION(p->f, p->raw[k])->kind != UIR_LOOP_LOAD) bytes *= 4; /* what leads to it */
@@ -224,7 +224,7 @@ static footprint footprint_of(uir_contraction_plan *p) {
     f.mn *= p->products > 1 ? 2 * (int64_t)p->products : 1;
     f.kn *= p->products;
     f.n *= p->products;
-    f.fixed = 64 * ((int64_t)p->c.after_count * 2 + 8) * p->products;
+    f.fixed = 64 * ((int64_t)(p->c.after_count + p->crossed) * 2 + 8) * p->products;
     return f;
 }
 

@@ -1,9 +1,9 @@
 /* Layouts of a contraction's tiles and of constants that are packed for it. */
 #include "lower/contraction_plan.h"
 
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
-                                      uint32_t column, const uir_loop_statement *block) {
-    uir_loop_tensor *t = &f->tensors.data[tensor];
+void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
+                                 uint32_t column, const uir_loop_statement *block, uir_layout *layout) {
+    const uir_loop_tensor *t = &f->tensors.data[tensor];
     uir_dim width = uir_dim_const(f->dims, UIR_CONTRACTION_PANEL), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
     bool deep[UIR_LOOP_MAX_RANK] = {false};
     for (uint32_t d = 0; d < t->rank; d++)
@@ -21,28 +21,39 @@ uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, con
         strides[d - 1] = stride;
         stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
     }
-    uir_layout *layout;
-    UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&f->arena, sizeof *layout));
+    *layout = (uir_layout){0};
     uir_layout_set_strides(layout, t->extents, strides, t->rank);
     layout->split = true;
     layout->modes[column][0] = (uir_mode){width, uir_dim_const(f->dims, 1)};
     layout->modes[column][1] = (uir_mode){panels, panel};
     layout->mode_count[column] = 2;
-    t->layout = layout;
+}
+
+uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
+                                      uint32_t column, const uir_loop_statement *block) {
+    uir_layout *layout;
+    UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&f->arena, sizeof *layout));
+    uir_contraction_make_panels(f, tensor, access, column, block, layout);
+    f->tensors.data[tensor].layout = layout;
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner) {
-    uir_loop_tensor *t = &f->tensors.data[tensor];
+void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *layout) {
+    const uir_loop_tensor *t = &f->tensors.data[tensor];
     uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(f->dims, 1);
     for (uint32_t d = t->rank; d > 0; d--) {
         if (t->rank - d == inner) stride = uir_dim_add(f->dims, stride, uir_dim_const(f->dims, UIR_CONTRACTION_PAD));
         strides[d - 1] = stride;
         stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
     }
+    *layout = (uir_layout){0};
+    uir_layout_set_strides(layout, t->extents, strides, t->rank);
+}
+
+uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner) {
     uir_layout *layout;
     UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&f->arena, sizeof *layout));
-    uir_layout_set_strides(layout, t->extents, strides, t->rank);
-    t->layout = layout;
+    uir_contraction_make_apart(f, tensor, inner, layout);
+    f->tensors.data[tensor].layout = layout;
     return UIR_STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #define UIR_LOWER_CONTRACTION_PLAN_H
 
 #include "lower/contraction_internal.h"
+#include "lower/schedule.h"
 
 /* One of m, n, k: the axis that is tiled. */
 typedef struct uir_contraction_side {
@@ -24,6 +25,7 @@ typedef struct uir_contraction_plan {
     uir_dim at[UIR_LOOP_MAX_ITERS]; /* per axis that is not tiled: its loop's variable */
     bool few;
     uint32_t products; /* whose tiles lie on chip at once */
+    uint32_t crossed;  /* outputs that are made on chip and copied out across */
     bool by_tiles;     /* what follows works on whole tiles: an output has its columns along the rows */
     bool copied[2];
     bool given;          /* the first factor's copy is a tile that others fill */
@@ -89,13 +91,24 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
 enum { UIR_CONTRACTION_PANEL = 32, UIR_CONTRACTION_PAD = 16 };
 /* Panels of columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its columns, one
  * beside the other; all other dims outside. */
+void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
+                                 uint32_t column, const uir_loop_statement *block, uir_layout *out_layout);
+void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
 uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
                                       uint32_t column, const uir_loop_statement *block);
 /* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
  * meet in the same places of a cache. */
 uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);
 
-/* ---- carrying out (contraction_place.c) ---- */
+/* ---- carrying out by schedule primitives (contraction_steps.c) ---- */
+/* What is computed before the contractions goes into what reads it; the first thing that is done. */
+uir_status uir_contraction_inline(uir_schedule *schedule);
+/* Which outputs go out across; nothing is changed yet. */
+void uir_contraction_plan_find_crossed(uir_contraction_plan *p);
+/* Tiles, places, spaces, layouts and kinds of all that one plan is about. */
+uir_status uir_contraction_plan_apply(uir_contraction_plan *p, uir_schedule *schedule);
+
+/* ---- carrying out by hand: convolutions, attention, products side by side (contraction_place.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */
 uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *base, const char **out);
 uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_loop_statement *s, uint32_t *out);

@@ -253,6 +253,28 @@ uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena 
     return UIR_STATUS_OK;
 }
 
+/* One product, by schedule primitives. */
+static uir_status shape_one(uir_contraction_plan *p, uir_arena *arena, uir_diagnostics *diagnostics, bool *out_always,
+                            bool *out_never, uir_schedule *s) {
+    int64_t rows, most = p->device->mma_m ? p->device->mma_m : 1;
+    UIR_TRY(uir_contraction_inline(s));
+    UIR_TRY(uir_contraction_plan_choose(p, 0, NULL, arena, diagnostics));
+    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
+    bool known = uir_contraction_plan_is_const(p, m->extent, &rows);
+    *out_always = known && rows <= most;
+    *out_never = p->few && known && rows > most;
+    if (*out_never) return UIR_STATUS_OK;
+    uir_contraction_plan_find_crossed(p);
+    p->copied[0] = !uir_contraction_plan_is_direct_a(p);
+    p->copied[1] = !uir_contraction_plan_is_direct_b(p);
+    UIR_TRY(uir_contraction_plan_choose_tiles(p));
+    if (p->few && !*out_always) {
+        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(p->f->dims, most)};
+        UIR_TRY(uir_vector_push(&p->f->arena, &p->f->requires_, condition));
+    }
+    return uir_contraction_plan_apply(p, s);
+}
+
 /* Decides all and carries it out on `f`; nothing is done where rows are never few. */
 static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_arena *arena,
                         uir_diagnostics *diagnostics, bool *out_always, bool *out_never) {
@@ -307,7 +329,20 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
                                               .few = few,
                                               .products = all.count,
                                               .sides = {{.axis = NONE}}};
-    uir_status status = shape(&all, f, arena, diagnostics, out_always, &never);
+    uir_schedule *s = NULL;
+    uir_status status;
+    if (all.count == 1) {
+        status = uir_schedule_create(f, device, diagnostics, &s);
+        if (status == UIR_STATUS_OK) status = shape_one(all.plans, arena, diagnostics, out_always, &never, s);
+        if (status == UIR_STATUS_OK && !never && steps) {
+            const uir_text *trace = uir_schedule_trace(s);
+            uir_text_append_format(steps, "# %s\n", few ? "for few rows" : "for any number of rows");
+            uir_text_append(steps, trace->data ? trace->data : "", trace->length);
+        }
+        uir_schedule_destroy(s);
+    } else {
+        status = shape(&all, f, arena, diagnostics, out_always, &never);
+    }
     if (status == UIR_STATUS_OK && never) {
         uir_loop_function_destroy(f);
         return UIR_STATUS_OK;

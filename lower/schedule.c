@@ -50,6 +50,9 @@ uir_status uir_schedule_create(uir_loop_function *function, const uir_device *de
     s->function = function;
     s->device = device;
     s->diagnostics = diagnostics;
+    s->said_tiles = function->tiles.count;
+    s->said_requires = function->requires_.count;
+    s->said_candidates = function->candidates.count;
     uir_status status = begin(s);
     if (status != UIR_STATUS_OK) {
         if (status == UIR_STATUS_UNSUPPORTED)
@@ -76,11 +79,25 @@ uir_schedule_mode uir_schedule_set_mode(uir_schedule *schedule, uir_schedule_mod
     return before;
 }
 
+uir_loop_function *uir_schedule_function(const uir_schedule *schedule) {
+    return schedule->function;
+}
+
 const char *uir_schedule_why(const uir_schedule *schedule) {
     return schedule->why;
 }
 
-const uir_text *uir_schedule_trace(const uir_schedule *schedule) {
+/* ---- what the function got between the steps ---- */
+static void say_declarations(uir_schedule *s, bool candidates) {
+    const uir_loop_function *f = s->function;
+    while (s->said_tiles < f->tiles.count) uir_loop_print_tile(f, s->said_tiles++, &s->trace);
+    while (s->said_requires < f->requires_.count) uir_loop_print_require(f, s->said_requires++, &s->trace);
+    while (candidates && s->said_candidates < f->candidates.count)
+        uir_loop_print_candidate(f, s->said_candidates++, &s->trace);
+}
+
+const uir_text *uir_schedule_trace(uir_schedule *schedule) {
+    say_declarations(schedule, true);
     return &schedule->trace;
 }
 
@@ -94,6 +111,7 @@ static void *keep(uir_schedule *s, const void *data, size_t size) {
 uir_status uir_step_begin(uir_schedule *s) {
     if (s->depth++) return UIR_STATUS_OK;
     uir_loop_function *f = s->function;
+    say_declarations(s, false);
     uir_arena_reset(&s->scratch);
     s->why[0] = 0;
     s->before = (uir_schedule_snapshot){.statement_count = f->statements.count,

@@ -32,10 +32,14 @@ uir_status uir_schedule_create(uir_loop_function *function, const uir_device *de
 void uir_schedule_destroy(uir_schedule *schedule); /* NULL is fine; the function stays */
 uir_schedule_mode uir_schedule_set_mode(uir_schedule *schedule, uir_schedule_mode mode); /* returns the mode before */
 const char *uir_schedule_why(const uir_schedule *schedule); /* of the latest refusal; "" when there was none */
-/* The steps so far, one a line; borrowed, grows. */
-const uir_text *uir_schedule_trace(const uir_schedule *schedule);
+/* The steps so far, one a line; borrowed, grows. Tiles, requires and candidates that the function got since the
+ * schedule was created are lines of it, as in the function's text: tiles and requires before the step that follows
+ * them, candidates at the end. */
+const uir_text *uir_schedule_trace(uir_schedule *schedule);
 /* Takes the steps of a trace again, on a function equal to the one that it began with. */
 uir_status uir_schedule_replay(uir_schedule *schedule, const char *trace, size_t length);
+
+uir_loop_function *uir_schedule_function(const uir_schedule *schedule); /* that it was created for */
 
 /* ---- looking: UIR_LOOP_NONE where there is none ---- */
 uint32_t uir_schedule_find_block(const uir_schedule *schedule, const char *name);
@@ -55,6 +59,9 @@ bool uir_schedule_is_reduce(const uir_schedule *schedule, uint32_t loop);
  * size or a tile, at least 1; blocks get a `where` unless it is proved to divide. */
 uir_status uir_schedule_split(uir_schedule *schedule, uint32_t loop, uir_dim factor, uint32_t *out_outer,
                               uint32_t *out_inner);
+/* More iterations, in which nothing happens: the loop runs to an extent of sizes alone that is proved to be at least
+ * its own, and blocks get a `where` unless it is proved to be the same. */
+uir_status uir_schedule_extend(uir_schedule *schedule, uint32_t loop, uir_dim extent);
 /* Two loops, inner the only statement in outer, of serial kind and equal nature -> one, which keeps outer's id. */
 uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t inner, uint32_t *out_fused);
 /* Loops of one perfect nest take the places that they hold among them in the order given. The first one's statement
@@ -90,6 +97,22 @@ uir_status uir_schedule_rfactor(uir_schedule *schedule, uint32_t block, uint32_t
 /* split by `factor`, then rfactor over the inner loop: the two-step form. */
 uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t block, uint32_t loop, uir_dim factor,
                                             uint32_t *out_init, uint32_t *out_combine, uint32_t *out_tensor);
+/* An operand of the call that a block's only statement takes. */
+typedef struct uir_schedule_operand {
+    uint32_t which;
+    bool under_cast;  /* what the operand casts, not the operand */
+    const char *name; /* of the tensor that is to hold it */
+} uir_schedule_operand;
+/* The operand is computed ahead of the block, over the block's iteration variables `iters` in that order, into a TEMP
+ * in `space` that the block then loads it from. In the loop: for what is needed there; other variables that the operand
+ * depends on stand still there. `loop` NONE: before all of the block's loops; compute_at brings it nearer. */
+uir_status uir_schedule_cache_operand(uir_schedule *schedule, uint32_t block, const uir_schedule_operand *operand,
+                                      const uint32_t *iters, uint32_t count, uint32_t loop, const char *space,
+                                      uint32_t *out_tensor, uint32_t *out_copy);
+/* The two operands of a product or sum change places. */
+uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block);
+/* What the block is to later stages. */
+uir_status uir_schedule_set_use(uir_schedule *schedule, uint32_t block, uir_loop_use use);
 /* A mark of the author's, which means nothing to any stage, kept as `annotate "mark"`. */
 uir_status uir_schedule_annotate(uir_schedule *schedule, uint32_t block, const char *mark);
 
@@ -103,5 +126,13 @@ uir_status uir_schedule_cache_read(uir_schedule *schedule, uint32_t tensor, uint
 uir_status uir_schedule_cache_write(uir_schedule *schedule, uint32_t tensor, const char *space, uint32_t *out_tensor,
                                     uint32_t *out_copy);
 uir_status uir_schedule_set_scope(uir_schedule *schedule, uint32_t tensor, const char *space);
+/* The dims of a TEMP in another order; those that are left out have one element, and so has UIR_LOOP_NONE, a new one.
+ */
+uir_status uir_schedule_arrange(uir_schedule *schedule, uint32_t tensor, const uint32_t *dims, uint32_t count);
+/* A TEMP's dim gets elements at its end that nothing touches: an extent of sizes alone, proved to be at least its own.
+ */
+uir_status uir_schedule_pad(uir_schedule *schedule, uint32_t tensor, uint32_t dim, uir_dim extent);
+/* Where the elements of a TEMP, or of a constant that may be packed ahead, lie. */
+uir_status uir_schedule_set_layout(uir_schedule *schedule, uint32_t tensor, const uir_layout *layout);
 
 #endif

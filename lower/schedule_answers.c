@@ -58,11 +58,12 @@ static uir_status add_site(uir_schedule *s, const uir_site *site, uint32_t rank)
     return UIR_STATUS_OK;
 }
 
-static uir_status ask(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until) {
+static uir_status ask(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never) {
     uint32_t rank = UIR_SCHEDULE_TENSOR(s, x->tensor)->rank;
     s->answers->words.count = 0;
     UIR_TRY(add_word(s, uir_dims_facts_version(s->function->dims)));
     UIR_TRY(add_word(s, equal_until));
+    UIR_TRY(add_word(s, never));
     UIR_TRY(add_word(s, rank));
     UIR_TRY(add_site(s, x, rank));
     UIR_TRY(add_site(s, y, rank));
@@ -105,16 +106,16 @@ static uir_status keep(uir_schedule *s, uint64_t hash, const uir_conflict *confl
     return UIR_STATUS_OK;
 }
 
-uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never,
                              uir_conflict *out) {
     if (!s->answers) UIR_TRY_ALLOCATE(s->answers, uir_arena_allocate(&s->arena, sizeof *s->answers));
     answers *known = s->answers;
-    UIR_TRY(ask(s, x, y, equal_until));
+    UIR_TRY(ask(s, x, y, equal_until, never));
     UIR_TRY(make_room(s));
     uint64_t hash = uir_hash(known->words.data, known->words.count * sizeof *known->words.data, 0);
     uint32_t entry = *find(known, hash, known->words.data, known->words.count);
     if (!entry) {
-        UIR_TRY(uir_conflict_prove(s, x, y, equal_until, out));
+        UIR_TRY(uir_conflict_prove(s, x, y, equal_until, never, out));
         return keep(s, hash, out);
     }
     const answer *a = &known->entries.data[entry - 1];

@@ -24,6 +24,7 @@ struct uir_schedule {
     uir_diagnostics *diagnostics;
     uir_schedule_mode mode;
     uir_text trace;
+    uint32_t said_tiles, said_requires, said_candidates; /* of the function, in the trace or there before it */
     char why[512];
     uint32_t depth; /* steps within steps */
     uir_schedule_snapshot before;
@@ -116,21 +117,24 @@ typedef enum uir_direction {
     UIR_DIRECTION_ANY
 } uir_direction;
 typedef struct uir_conflict {
-    bool never;
+    bool never; /* there are none; false too where that was not asked */
     uint32_t loop_count;
     uint32_t loops[UIR_SCHEDULE_MAX_DEPTH]; /* common, outermost first */
     uir_direction directions[UIR_SCHEDULE_MAX_DEPTH];
 } uir_conflict;
-/* `equal_until`: instances that differ in loops around this statement do not count (UIR_LOOP_NONE: all count). */
-uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+/* `equal_until`: the one loop that is asked about; instances that differ in loops around it do not count.
+ * UIR_LOOP_NONE: all loops are asked about, and all instances count. `never`: whether it is asked if there are no such
+ * instances at all, which takes the longest. */
+uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never,
                              uir_conflict *out);
 /* The same, asked anew; the other one remembers what it was told of sites that stand as they stood
  * (schedule_answers.c).
  */
-uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never,
                               uir_conflict *out);
 typedef enum uir_order { UIR_ORDER_NEVER, UIR_ORDER_BEFORE, UIR_ORDER_AFTER, UIR_ORDER_UNKNOWN } uir_order;
-uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, uir_order *out);
+/* NEVER: they touch no element twice; found out where `never` asks for it, or where both are one site. */
+uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, bool never, uir_order *out);
 /* Conditions that hold at a statement's place: ranges of loops, ifs, and a block's where. */
 typedef uir_vector(uir_condition) uir_conditions;
 uir_status uir_order_given(uir_schedule *s, uint32_t statement, uir_conditions *conditions);
@@ -183,6 +187,8 @@ bool uir_access_is_plain(const uir_schedule *s, const uir_loop_statement *block,
  * where its domain may end before. The nest's first statement. */
 uir_status uir_move_build_nest(uir_schedule *s, uint32_t block, uint32_t place, const uir_dim *low,
                                const uir_dim *extent, uint32_t *out_top);
+/* A `where` for each variable that its new loops may take out of its domain. The nest stands where it belongs. */
+uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block);
 uint32_t uir_block_only_statement(const uir_schedule *s, uint32_t block); /* NONE when there are several */
 
 #endif

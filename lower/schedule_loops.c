@@ -79,6 +79,41 @@ uir_status uir_schedule_split(uir_schedule *schedule, uint32_t loop, uir_dim fac
     return UIR_STATUS_OK;
 }
 
+/* ---- extend ---- */
+static uir_status extend(uir_schedule *s, uint32_t loop, uir_dim extent) {
+    uir_dims *dims = s->function->dims;
+    uir_conditions given = {0};
+    UIR_TRY(need_loop(s, loop));
+    if (!extent.id || !uir_dim_is_of_sizes(s, extent)) return uir_step_refuse(s, "an extent is made of sizes alone");
+    UIR_TRY(uir_order_given(s, loop, &given));
+    uir_loop_statement old = *UIR_SCHEDULE_AT(s, loop);
+    if (!uir_order_proved(s, &given, extent, UIR_RELATION_GE, old.extent))
+        return uir_step_refuse(s, "%s is not proved to be at least as long as %s", uir_step_dim_text(s, extent),
+                               old.name);
+    const char *name, *text = uir_step_loop_text(s, loop);
+    uir_symbol symbol;
+    UIR_TRY(make_name(s, old.name, "_e", loop, &name));
+    UIR_TRY(uir_dims_add_symbol(dims, name, strlen(name), range_facts(dims, old.min, extent), &symbol));
+    UIR_SCHEDULE_AT(s, loop)->name = name;
+    UIR_SCHEDULE_AT(s, loop)->symbol = symbol;
+    UIR_SCHEDULE_AT(s, loop)->extent = extent;
+    s->indexed = false;
+    uir_substitution values = {0};
+    UIR_TRY(uir_substitution_set(s, &values, old.symbol, uir_dim_symbol(dims, symbol)));
+    UIR_TRY(uir_tree_substitute(s, old.first_child, &values));
+    if (!uir_order_proved(s, &given, extent, UIR_RELATION_EQ, old.extent))
+        UIR_TRY(guard_blocks(s, loop, UIR_RELATION_LT, uir_dim_symbol(dims, symbol),
+                             uir_dim_add(dims, old.min, old.extent)));
+    UIR_TRY(uir_region_check_binds(s, loop));
+    uir_step_say(s, "extend %s to %s: %s", text, uir_step_dim_text(s, extent), name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_extend(uir_schedule *schedule, uint32_t loop, uir_dim extent) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, extend(schedule, loop, extent));
+}
+
 /* ---- fuse ---- */
 static uir_status fuse(uir_schedule *s, uint32_t outer, uint32_t inner) {
     uir_dims *dims = s->function->dims;
@@ -187,7 +222,7 @@ static uir_status check_ranges(uir_schedule *s, const nest *n) {
 /* Loops that are not equal in conflicting instances keep their order among themselves. */
 static uir_status check_conflict(uir_schedule *s, const nest *n, const uir_site *x, const uir_site *y) {
     uir_conflict c;
-    UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, &c));
+    UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, true, &c));
     if (c.never) return UIR_STATUS_OK;
     for (uint32_t a = 0; a < c.loop_count; a++) {
         uint32_t pa = place_of(n->after, n->count, c.loops[a]);
@@ -317,9 +352,11 @@ static bool is_shared(const uir_schedule *s, const char *space) {
     return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
 }
 
+typedef enum privacy { PRIVACY_UNASKED, PRIVACY_NO, PRIVACY_YES } privacy;
+
 /* Each iteration of the loop writes all that it reads of the tensor, and nothing else looks at it: each may have a
  * tensor of its own. */
-static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, bool *out) {
+static uir_status prove_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, bool *out) {
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     *out = t->role == UIR_LOOP_ROLE_TEMP && !is_shared(s, t->space);
     UIR_SITES_OF_TENSOR(sites, tensor, i) {
@@ -338,25 +375,49 @@ static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t l
     return UIR_STATUS_OK;
 }
 
+static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, privacy *known,
+                             bool *out) {
+    if (*known == PRIVACY_UNASKED) {
+        UIR_TRY(prove_private(s, sites, loop, tensor, out));
+        *known = *out ? PRIVACY_YES : PRIVACY_NO;
+    }
+    *out = *known == PRIVACY_YES;
+    return UIR_STATUS_OK;
+}
+
+/* Do two sites touch an element in one iteration of the loop alone, if at all? */
+static uir_status touch_apart(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t loop, bool *out) {
+    *out = false;
+    for (uint32_t never = 0; never < 2 && !*out; never++) {
+        uir_conflict c;
+        UIR_TRY(uir_conflict_find(s, x, y, loop, never, &c));
+        *out = c.never;
+        for (uint32_t l = 0; l < c.loop_count; l++)
+            *out |= c.loops[l] == loop && c.directions[l] == UIR_DIRECTION_EQUAL;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* `sites`: the function's. `tensor`: the one that is looked at; NONE: all. */
 static uir_status check_free(uir_schedule *s, const uir_sites *sites, uint32_t loop, uir_loop_kind kind,
                              uint32_t tensor) {
     uint32_t first = uir_tree_first_block(s, loop);
+    privacy *own;
+    UIR_TRY_ALLOCATE(own, uir_arena_allocate_array(&s->scratch, s->function->tensors.count + 1, sizeof *own));
     for (uint32_t i = first == UIR_LOOP_NONE ? sites->count : sites->of_block[first];
          i < sites->count && uir_tree_holds(s, loop, sites->data[i].block); i++) {
         const uir_site *x = &sites->data[i];
         if (!x->write || (tensor != UIR_LOOP_NONE && x->tensor != tensor)) continue;
         UIR_SITES_OF_TENSOR(sites, x->tensor, k) {
             const uir_site *y = &sites->data[k];
-            uir_conflict c;
             bool apart = false;
             if (!uir_tree_holds(s, loop, y->block)) continue;
             if (kind == UIR_LOOP_VECTORISED && x->reduction && y->reduction && x->statement == y->statement) continue;
-            UIR_TRY(uir_conflict_find(s, x, y, loop, &c));
-            for (uint32_t l = 0; l < c.loop_count; l++)
-                apart |= c.loops[l] == loop && c.directions[l] == UIR_DIRECTION_EQUAL;
-            if (!apart && !c.never) UIR_TRY(is_private(s, sites, loop, x->tensor, &apart));
-            if (apart || c.never) continue;
+            /* What a unit works on is the likelier answer of a tensor that units do not share. */
+            if (kind != UIR_LOOP_VECTORISED) UIR_TRY(is_private(s, sites, loop, x->tensor, &own[x->tensor], &apart));
+            if (!apart) UIR_TRY(touch_apart(s, x, y, loop, &apart));
+            if (!apart) UIR_TRY(is_private(s, sites, loop, x->tensor, &own[x->tensor], &apart));
+            if (apart) continue;
             return uir_step_refuse(s, "iterations of %s share elements of %s: %s writes what %s %s",
                                    UIR_SCHEDULE_AT(s, loop)->name, UIR_SCHEDULE_TENSOR(s, x->tensor)->name,
                                    UIR_SCHEDULE_AT(s, x->block)->name, UIR_SCHEDULE_AT(s, y->block)->name,

@@ -79,8 +79,7 @@ uir_status uir_move_build_nest(uir_schedule *s, uint32_t block, uint32_t place, 
     return UIR_STATUS_OK;
 }
 
-/* A `where` for each variable that its new loops may take out of its domain. The nest stands where it belongs. */
-static uir_status guard_domain(uir_schedule *s, uint32_t block) {
+uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block) {
     uir_dims *dims = s->function->dims;
     uir_dim zero = uir_dim_const(dims, 0);
     uir_conditions given = {0};
@@ -260,7 +259,7 @@ static uir_status place_block(uir_schedule *s, uint32_t block, uint32_t statemen
     }
     UIR_TRY(move_nest(s, block, before, after, low, extent));
     s->full.data[block] = false;
-    return guard_domain(s, block);
+    return uir_move_guard_domain(s, block);
 }
 
 /* All that is read of the tensors is written in the same iteration, by the init (or store) and by the update. */
@@ -437,10 +436,10 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
         low[iters[d]] = region.low[d];
         extent[iters[d]] = uir_dim_add(dims, uir_dim_sub(dims, region.high[d], region.low[d]), uir_dim_const(dims, 1));
     }
+    /* Still full: each region of what it reads is complete in some iteration, and all of them are the whole. */
     UIR_TRY(move_nest(s, block, UIR_LOOP_NONE, after, low, extent));
-    s->full.data[block] = false;
     UIR_TRY(uir_tree_index(s));
-    UIR_TRY(guard_domain(s, block));
+    UIR_TRY(uir_move_guard_domain(s, block));
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, block));
     uir_step_moved(s, UIR_LOOP_NONE);

@@ -153,6 +153,14 @@ static void add_quotients(inquiry *q) {
     }
 }
 
+/* Does the equation say anything of the loop? */
+static bool is_about(inquiry *q, uint32_t e, uir_dim loop, uir_dim twin) {
+    uir_dims *dims = q->s->function->dims;
+    uir_symbol a = {0}, b = {0};
+    return uir_dim_is_symbol(dims, loop, &a) && uir_dim_is_symbol(dims, twin, &b) &&
+           (uir_dim_uses(q->s, q->left[e], a) || uir_dim_uses(q->s, q->right[e], b));
+}
+
 /* No equation can hold when also `twin relation loop + offset`. */
 static uir_status is_refuted(inquiry *q, uir_dim loop, uir_dim twin, uir_relation relation, int64_t offset,
                              bool *out_refuted) {
@@ -163,6 +171,7 @@ static uir_status is_refuted(inquiry *q, uir_dim loop, uir_dim twin, uir_relatio
     for (uint32_t i = 0; i < q->given.count; i++) UIR_TRY(uir_vector_push(&q->s->scratch, &with, q->given.data[i]));
     *out_refuted = false;
     for (uint32_t e = 0; e < q->count && !*out_refuted; e++) {
+        if (!is_about(q, e, loop, twin)) continue;
         *out_refuted = uir_order_proved(q->s, &with, q->left[e], UIR_RELATION_LT, q->right[e]) ||
                        uir_order_proved(q->s, &with, q->left[e], UIR_RELATION_GT, q->right[e]);
     }
@@ -171,6 +180,7 @@ static uir_status is_refuted(inquiry *q, uir_dim loop, uir_dim twin, uir_relatio
 
 static bool is_never(inquiry *q) {
     for (uint32_t e = 0; e < q->count; e++) {
+        if (uir_dim_equal(q->left[e], q->right[e])) continue;
         if (uir_order_proved(q->s, &q->given, q->left[e], UIR_RELATION_LT, q->right[e]) ||
             uir_order_proved(q->s, &q->given, q->left[e], UIR_RELATION_GT, q->right[e]))
             return true;
@@ -196,8 +206,12 @@ static uir_status make_equal(inquiry *q, uir_symbol symbol, uir_dim twin) {
 
 static uir_status find_direction(inquiry *q, uir_dim loop, uir_dim twin, uir_direction *out) {
     bool greater, less, equal;
+    uir_dims *dims = q->s->function->dims;
+    uir_dim apart = uir_dim_sub(dims, loop, twin), behind = uir_dim_sub(dims, twin, loop);
     for (uint32_t e = 0; e < q->count; e++) { /* the commonest case, without the prover */
-        if (uir_dim_equal(q->left[e], loop) && uir_dim_equal(q->right[e], twin)) {
+        uir_dim difference = uir_dim_sub(dims, q->left[e], q->right[e]);
+        if (!difference.id) return UIR_STATUS_OUT_OF_MEMORY;
+        if (uir_dim_equal(difference, apart) || uir_dim_equal(difference, behind)) {
             *out = UIR_DIRECTION_EQUAL;
             return UIR_STATUS_OK;
         }
@@ -233,7 +247,7 @@ static uir_status add_equations(inquiry *q, const uir_site *x, const uir_site *y
     return UIR_STATUS_OK;
 }
 
-uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until,
+uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never,
                               uir_conflict *out) {
     uint32_t px[UIR_SCHEDULE_MAX_DEPTH], py[UIR_SCHEDULE_MAX_DEPTH];
     uint32_t nx = uir_tree_path(s, x->block, px), ny = uir_tree_path(s, y->block, py);
@@ -275,11 +289,12 @@ uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site
             uir_symbol symbol = UIR_SCHEDULE_AT(s, out->loops[k])->symbol;
             UIR_TRY(find_direction(&q, uir_dim_symbol(s->function->dims, symbol), twins_of[k], &out->directions[k]));
             if (out->directions[k] != UIR_DIRECTION_EQUAL) continue;
+            if (out->loops[k] == equal_until) return UIR_STATUS_OK; /* that is what is asked */
             UIR_TRY(make_equal(&q, symbol, twins_of[k]));
             again = true;
         }
     }
-    out->never = is_never(&q);
+    out->never = never && is_never(&q);
     return UIR_STATUS_OK;
 }
 
@@ -292,9 +307,9 @@ static uir_order text_order(uir_schedule *s, const uir_site *x, const uir_site *
     return s->places.data[x->block] < s->places.data[y->block] ? UIR_ORDER_BEFORE : UIR_ORDER_AFTER;
 }
 
-uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, uir_order *out) {
+uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, bool never, uir_order *out) {
     uir_conflict c;
-    UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, &c));
+    UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, never, &c));
     UIR_TRY(uir_tree_index(s));
     if (c.never) {
         *out = UIR_ORDER_NEVER;
@@ -342,7 +357,7 @@ uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t move
             if ((!x->write && !y->write) || (orders->except && orders->except[x->tensor])) continue;
             if (is_moved(s, moved, moved_count, y->block)) continue;
             uir_order_record record = {.x = *x, .y = *y};
-            UIR_TRY(uir_order_find(s, x, y, &record.order));
+            UIR_TRY(uir_order_find(s, x, y, false, &record.order));
             UIR_TRY(uir_vector_push(&s->scratch, orders, record));
         }
     }
@@ -363,8 +378,10 @@ uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders) {
         const uir_site *x = find_site(&all, &r->x), *y = find_site(&all, &r->y);
         uir_order now = UIR_ORDER_NEVER;
         if (!x || !y || r->order == UIR_ORDER_NEVER) continue;
-        UIR_TRY(uir_order_find(s, x, y, &now));
+        UIR_TRY(uir_order_find(s, x, y, false, &now));
         if (now == UIR_ORDER_NEVER || (now == r->order && now != UIR_ORDER_UNKNOWN)) continue;
+        UIR_TRY(uir_order_find(s, x, y, true, &now));
+        if (now == UIR_ORDER_NEVER) continue;
         return uir_step_refuse(
             s, "%s and %s touch the same elements of %s, and their order is %s", UIR_SCHEDULE_AT(s, x->block)->name,
             UIR_SCHEDULE_AT(s, y->block)->name, UIR_SCHEDULE_TENSOR(s, x->tensor)->name,

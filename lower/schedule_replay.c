@@ -1,22 +1,24 @@
 /* A trace read back: each line is a step in words, a row of the table below says how it is read and taken. */
 #include "lower/schedule_internal.h"
 
+#include "ir/loop_parse.h"
+
 #include <string.h>
 
 typedef struct player {
     uir_schedule *s;
-    uir_tokenizer tokens;
+    uir_lparser parser; /* of the function: declarations, dims and layouts are said as in its text */
 } player;
 
 static uir_status take_name(player *p, const char *what, const char **out) {
-    return uir_tokenizer_expect_name(&p->tokens, what, out);
+    return uir_tokenizer_expect_name(&p->parser.tokens, what, out);
 }
 
 static uir_status take_block(player *p, uint32_t *out_block) {
     const char *name;
     UIR_TRY(take_name(p, "a block's name", &name));
     *out_block = uir_schedule_find_block(p->s, name);
-    return *out_block == UIR_LOOP_NONE ? uir_tokenizer_error(&p->tokens, "there is no block '%s'", name)
+    return *out_block == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "there is no block '%s'", name)
                                        : UIR_STATUS_OK;
 }
 
@@ -24,7 +26,7 @@ static uir_status take_tensor(player *p, uint32_t *out_tensor) {
     const char *name;
     UIR_TRY(take_name(p, "a tensor's name", &name));
     *out_tensor = uir_schedule_find_tensor(p->s, name);
-    return *out_tensor == UIR_LOOP_NONE ? uir_tokenizer_error(&p->tokens, "there is no tensor '%s'", name)
+    return *out_tensor == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "there is no tensor '%s'", name)
                                         : UIR_STATUS_OK;
 }
 
@@ -33,34 +35,23 @@ static uir_status take_loop(player *p, uint32_t *out_loop) {
     const char *name;
     uint32_t block, loops[UIR_SCHEDULE_MAX_DEPTH];
     UIR_TRY(take_name(p, "a loop's name", &name));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "of"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "of"));
     UIR_TRY(take_block(p, &block));
     uint32_t count = uir_schedule_loops(p->s, block, loops, UIR_SCHEDULE_MAX_DEPTH);
     for (uint32_t i = 0; i < count && i < UIR_SCHEDULE_MAX_DEPTH; i++) {
         *out_loop = loops[i];
         if (!strcmp(UIR_SCHEDULE_AT(p->s, loops[i])->name, name)) return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(&p->tokens, "no loop '%s' stands around '%s'", name, UIR_SCHEDULE_AT(p->s, block)->name);
-}
-
-static uir_dim resolve(void *user, const char *name, size_t length) {
-    const player *p = user;
-    const uir_loop_function *f = p->s->function;
-    for (uint32_t i = 0; i < f->sizes.count; i++)
-        if (strlen(f->sizes.data[i].name) == length && !memcmp(f->sizes.data[i].name, name, length))
-            return uir_dim_symbol(f->dims, f->sizes.data[i].symbol);
-    for (uint32_t i = 0; i < f->tiles.count; i++)
-        if (strlen(f->tiles.data[i].name) == length && !memcmp(f->tiles.data[i].name, name, length))
-            return uir_dim_symbol(f->dims, f->tiles.data[i].symbol);
-    return UIR_DIM_NONE;
+    return uir_tokenizer_error(&p->parser.tokens, "no loop '%s' stands around '%s'", name,
+                               UIR_SCHEDULE_AT(p->s, block)->name);
 }
 
 /* Names that the step made are said again by it: they are read and left. */
 static uir_status take_made(player *p) {
     const char *name;
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, ":"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, ":"));
     do UIR_TRY(take_name(p, "a name", &name));
-    while (uir_tokenizer_accept(&p->tokens, ","));
+    while (uir_tokenizer_accept(&p->parser.tokens, ","));
     return UIR_STATUS_OK;
 }
 
@@ -68,24 +59,34 @@ static uir_status play_split(player *p) {
     uint32_t loop;
     uir_dim factor;
     UIR_TRY(take_loop(p, &loop));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "by"));
-    UIR_TRY(uir_dim_parse(p->s->function->dims, &p->tokens, resolve, p, &factor));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "by"));
+    UIR_TRY(uir_lparse_dim(&p->parser, &factor));
     UIR_TRY(take_made(p));
     return uir_schedule_split(p->s, loop, factor, NULL, NULL);
+}
+
+static uir_status play_extend(player *p) {
+    uint32_t loop;
+    uir_dim extent;
+    UIR_TRY(take_loop(p, &loop));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "to"));
+    UIR_TRY(uir_lparse_dim(&p->parser, &extent));
+    UIR_TRY(take_made(p));
+    return uir_schedule_extend(p->s, loop, extent);
 }
 
 static uir_status take_loops(player *p, uint32_t *loops, uint32_t *out_count) {
     *out_count = 0;
     do {
-        if (*out_count == UIR_SCHEDULE_MAX_DEPTH) return uir_tokenizer_error(&p->tokens, "too many loops");
+        if (*out_count == UIR_SCHEDULE_MAX_DEPTH) return uir_tokenizer_error(&p->parser.tokens, "too many loops");
         UIR_TRY(take_loop(p, &loops[(*out_count)++]));
-    } while (uir_tokenizer_accept(&p->tokens, ","));
+    } while (uir_tokenizer_accept(&p->parser.tokens, ","));
     return UIR_STATUS_OK;
 }
 
 static uir_status take_pair(player *p, uint32_t *loops) {
     UIR_TRY(take_loop(p, &loops[0]));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, ","));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, ","));
     return take_loop(p, &loops[1]);
 }
 
@@ -112,10 +113,11 @@ static uir_status play_mark(player *p) {
     uint32_t loop, kind = 0;
     const char *bound_to = NULL;
     UIR_TRY(take_loop(p, &loop));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "as"));
-    while (kind < UIR_LOOP_KIND_COUNT && !uir_tokenizer_accept(&p->tokens, uir_loop_kind_word((uir_loop_kind)kind)))
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "as"));
+    while (kind < UIR_LOOP_KIND_COUNT &&
+           !uir_tokenizer_accept(&p->parser.tokens, uir_loop_kind_word((uir_loop_kind)kind)))
         kind++;
-    if (kind == UIR_LOOP_KIND_COUNT) return uir_tokenizer_error(&p->tokens, "expected a loop's kind");
+    if (kind == UIR_LOOP_KIND_COUNT) return uir_tokenizer_error(&p->parser.tokens, "expected a loop's kind");
     if (kind == UIR_LOOP_BOUND) UIR_TRY(take_name(p, "what the loop is bound to", &bound_to));
     return uir_schedule_set_kind(p->s, loop, (uir_loop_kind)kind, bound_to);
 }
@@ -134,7 +136,7 @@ static uir_status play_reverse_inline(player *p) {
 
 static uir_status take_block_at(player *p, uint32_t *block, uint32_t *loop) {
     UIR_TRY(take_block(p, block));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "at"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "at"));
     return take_loop(p, loop);
 }
 
@@ -166,11 +168,12 @@ static uir_status play_shrink(player *p) {
 static uir_status play_annotate(player *p) {
     uint32_t block;
     UIR_TRY(take_block(p, &block));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "with"));
-    if (p->tokens.current.kind != UIR_TOKEN_STRING || memchr(p->tokens.current.text, 0, p->tokens.current.length))
-        return uir_tokenizer_error(&p->tokens, "expected a string");
-    const char *mark = p->tokens.current.text;
-    uir_tokenizer_advance(&p->tokens);
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "with"));
+    if (p->parser.tokens.current.kind != UIR_TOKEN_STRING ||
+        memchr(p->parser.tokens.current.text, 0, p->parser.tokens.current.length))
+        return uir_tokenizer_error(&p->parser.tokens, "expected a string");
+    const char *mark = p->parser.tokens.current.text;
+    uir_tokenizer_advance(&p->parser.tokens);
     return uir_schedule_annotate(p->s, block, mark);
 }
 
@@ -178,7 +181,7 @@ static uir_status play_set_scope(player *p) {
     uint32_t tensor;
     const char *space;
     UIR_TRY(take_tensor(p, &tensor));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "to"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "to"));
     UIR_TRY(take_name(p, "a space", &space));
     return uir_schedule_set_scope(p->s, tensor, space);
 }
@@ -187,9 +190,9 @@ static uir_status play_cache_read(player *p) {
     uint32_t tensor, block = UIR_LOOP_NONE;
     const char *space;
     UIR_TRY(take_tensor(p, &tensor));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "for"));
-    if (!uir_tokenizer_accept(&p->tokens, "*")) UIR_TRY(take_block(p, &block));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "in"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "for"));
+    if (!uir_tokenizer_accept(&p->parser.tokens, "*")) UIR_TRY(take_block(p, &block));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "in"));
     UIR_TRY(take_name(p, "a space", &space));
     UIR_TRY(take_made(p));
     return uir_schedule_cache_read(p->s, tensor, block, space, NULL, NULL);
@@ -199,10 +202,117 @@ static uir_status play_cache_write(player *p) {
     uint32_t tensor;
     const char *space;
     UIR_TRY(take_tensor(p, &tensor));
-    UIR_TRY(uir_tokenizer_expect(&p->tokens, "in"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "in"));
     UIR_TRY(take_name(p, "a space", &space));
     UIR_TRY(take_made(p));
     return uir_schedule_cache_write(p->s, tensor, space, NULL, NULL);
+}
+
+static uir_status play_exchange(player *p) {
+    uint32_t block;
+    UIR_TRY(take_block(p, &block));
+    return uir_schedule_exchange(p->s, block);
+}
+
+static uir_status play_use(player *p) {
+    uint32_t block, use = 0;
+    UIR_TRY(take_block(p, &block));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "as"));
+    while (use < UIR_LOOP_USE_COUNT && !uir_tokenizer_accept(&p->parser.tokens, uir_loop_use_word((uir_loop_use)use)))
+        use++;
+    if (use == UIR_LOOP_USE_COUNT) return uir_tokenizer_error(&p->parser.tokens, "expected what a block is used as");
+    return uir_schedule_set_use(p->s, block, (uir_loop_use)use);
+}
+
+static uir_status take_iters(player *p, uint32_t block, uint32_t *iters, uint32_t *out_count) {
+    const uir_loop_statement *b = UIR_SCHEDULE_AT(p->s, block);
+    *out_count = 0;
+    do {
+        uint32_t i = 0;
+        while (i < b->iter_count && !uir_tokenizer_accept(&p->parser.tokens, b->iters[i].name)) i++;
+        if (i == b->iter_count || *out_count == UIR_LOOP_MAX_RANK)
+            return uir_tokenizer_error(&p->parser.tokens, "expected a variable of '%s'", b->name);
+        iters[(*out_count)++] = i;
+    } while (uir_tokenizer_accept(&p->parser.tokens, ","));
+    return UIR_STATUS_OK;
+}
+
+static uir_status play_cache_operand(player *p) {
+    uir_schedule_operand operand = {0};
+    uint32_t block, loop = UIR_LOOP_NONE, iters[UIR_LOOP_MAX_RANK], count = 0;
+    const char *space;
+    int64_t which;
+    UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &which));
+    operand.which = which < 0 || which > 2 ? 3 : (uint32_t)which;
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "of"));
+    UIR_TRY(take_block(p, &block));
+    if (uir_tokenizer_accept(&p->parser.tokens, "under")) {
+        UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "its"));
+        UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "cast"));
+        operand.under_cast = true;
+    }
+    if (uir_tokenizer_accept(&p->parser.tokens, "over")) UIR_TRY(take_iters(p, block, iters, &count));
+    if (uir_tokenizer_accept(&p->parser.tokens, "at")) UIR_TRY(take_loop(p, &loop));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "in"));
+    UIR_TRY(take_name(p, "a space", &space));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "as"));
+    UIR_TRY(take_name(p, "a name", &operand.name));
+    return uir_schedule_cache_operand(p->s, block, &operand, iters, count, loop, space, NULL, NULL);
+}
+
+static uir_status play_arrange(player *p) {
+    uint32_t tensor, dims[UIR_LOOP_MAX_RANK], count = 0;
+    UIR_TRY(take_tensor(p, &tensor));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "by"));
+    do {
+        int64_t dim = 0;
+        bool one = uir_tokenizer_accept(&p->parser.tokens, "one");
+        if (!one) UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &dim));
+        if (count == UIR_LOOP_MAX_RANK || dim < 0 || dim >= UIR_LOOP_MAX_RANK)
+            return uir_tokenizer_error(&p->parser.tokens, "a tensor has at most %d dims", UIR_LOOP_MAX_RANK);
+        dims[count++] = one ? UIR_LOOP_NONE : (uint32_t)dim;
+    } while (uir_tokenizer_accept(&p->parser.tokens, ","));
+    return uir_schedule_arrange(p->s, tensor, dims, count);
+}
+
+static uir_status play_pad(player *p) {
+    uint32_t tensor;
+    int64_t dim;
+    uir_dim extent;
+    UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &dim));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "of"));
+    UIR_TRY(take_tensor(p, &tensor));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "to"));
+    UIR_TRY(uir_lparse_dim(&p->parser, &extent));
+    return uir_schedule_pad(p->s, tensor, dim < 0 || dim > UIR_LOOP_MAX_RANK ? UIR_LOOP_MAX_RANK : (uint32_t)dim,
+                            extent);
+}
+
+static uir_status take_layout_dim(void *user, uir_dim *out_dim) {
+    return uir_lparse_dim(user, out_dim);
+}
+
+static uir_status play_set_layout(player *p) {
+    uint32_t tensor;
+    uir_layout layout;
+    UIR_TRY(take_tensor(p, &tensor));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "to"));
+    const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(p->s, tensor);
+    UIR_TRY(uir_layout_parse(&p->parser.tokens, take_layout_dim, &p->parser, t->extents, t->rank, &layout));
+    return uir_schedule_set_layout(p->s, tensor, &layout);
+}
+
+/* What stands in the function's text as well. */
+static uir_status play_tile(player *p) {
+    return uir_lparse_sizes(&p->parser, true);
+}
+
+static uir_status play_candidate(player *p) {
+    return uir_lparse_candidate(&p->parser);
+}
+
+static uir_status play_require(player *p) {
+    return uir_lparse_require(&p->parser);
 }
 
 typedef struct verb {
@@ -212,6 +322,7 @@ typedef struct verb {
 
 static const verb verbs[] = {
     {{"split"}, play_split},
+    {{"extend"}, play_extend},
     {{"fuse"}, play_fuse},
     {{"reorder"}, play_reorder},
     {{"merge"}, play_merge},
@@ -224,36 +335,41 @@ static const verb verbs[] = {
     {{"shrink"}, play_shrink},
     {{"annotate"}, play_annotate},
     {{"set", "scope", "of"}, play_set_scope},
+    {{"set", "layout", "of"}, play_set_layout},
+    {{"arrange"}, play_arrange},
+    {{"pad", "dim"}, play_pad},
+    {{"exchange", "operands", "of"}, play_exchange},
+    {{"use"}, play_use},
+    {{"tile"}, play_tile},
+    {{"candidate"}, play_candidate},
+    {{"require"}, play_require},
+    {{"cache", "operand"}, play_cache_operand},
     {{"cache", "read", "of"}, play_cache_read},
     {{"cache", "write", "of"}, play_cache_write},
 };
 
 /* The words are consumed only when all of them are there. */
 static bool begins_with(player *p, const verb *v) {
-    uir_tokenizer at = p->tokens;
+    uir_tokenizer at = p->parser.tokens;
     for (uint32_t i = 0; i < 3 && v->words[i]; i++) {
         if (!uir_tokenizer_accept(&at, v->words[i])) return false;
     }
-    p->tokens = at;
+    p->parser.tokens = at;
     return true;
 }
 
 static uir_status play_all(player *p) {
-    while (p->tokens.current.kind != UIR_TOKEN_END) {
+    while (p->parser.tokens.current.kind != UIR_TOKEN_END) {
         size_t k = 0, count = sizeof verbs / sizeof verbs[0];
         while (k < count && !begins_with(p, &verbs[k])) k++;
-        if (k == count) return uir_tokenizer_error(&p->tokens, "expected a step of a schedule");
+        if (k == count) return uir_tokenizer_error(&p->parser.tokens, "expected a step of a schedule");
         UIR_TRY(verbs[k].play(p));
     }
     return UIR_STATUS_OK;
 }
 
 uir_status uir_schedule_replay(uir_schedule *schedule, const char *trace, size_t length) {
-    player p = {.s = schedule};
-    uir_arena arena;
-    uir_arena_init(&arena, &schedule->allocator);
-    uir_tokenizer_init(&p.tokens, trace, length, NULL, &arena, schedule->diagnostics);
-    uir_status status = play_all(&p);
-    uir_arena_deinit(&arena);
-    return status;
+    player p = {.s = schedule, .parser = {.function = schedule->function}};
+    uir_tokenizer_init(&p.parser.tokens, trace, length, NULL, &schedule->function->arena, schedule->diagnostics);
+    return play_all(&p);
 }

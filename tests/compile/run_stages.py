@@ -103,11 +103,11 @@ EDITS = [
     ("an op of a loop", "loop schedule", rb"\] = add\((?=[a-z])", rb"] = mul("),
     ("a constant of a loop", "loop schedule", rb"mul\((\w+\[[^\]]*\]), f32\([0-9.e-]+\)", rb"mul(\1, f32(0.37)"),
     ("a reduction's way to combine", "loop schedule", rb"(monoid .*\n    identity .*\n    update .*)add\(", rb"\1mul("),
-    ("a candidate of the tiling function", "schedule", rb"candidate (\w+) = 96\b", rb"candidate \1 = 64"),
+    ("a candidate of the tiling function", "schedule", rb"(\n +candidate \w+) = 96\b", rb"\1 = 64"),
     ("a loop's kind", "schedule", rb"parallel for", rb"serial for"),
     ("an instruction", "igraph runs", rb"binary\.add\.f32 ", rb"binary.mul.f32 "),
     ("an operand's number", "igraph runs", rb"(binary\.mul\.f32 .*\], )[0-9.]+(?= stream|\n)", rb"\g<1>0.37"),
-    ("a candidate of an iGraph", "igraph runs", rb"candidate (\w+) = 96\b", rb"candidate \1 = 64"),
+    ("a candidate of an iGraph", "igraph runs", rb"(\n +candidate \w+) = 96\b", rb"\1 = 64"),
 ]
 
 

@@ -1,0 +1,430 @@
+/* Carrying out what was decided for a contraction, by schedule primitives.
+ *
+ * The first block that reads the sums is the anchor: its loops are tiled and shared out. The sums are computed at its
+ * tile, the factors' blocks where they are read, and what follows at the tile's rows (or at the tile, when it goes out
+ * across). Then all that is on chip shrinks to what is alive, and lies as mma wants it. */
+#include "lower/contraction_plan.h"
+#include "lower/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATEMENT(f, id)  (&(f)->statements.data[id])
+#define EXPRESSION(f, id) (&(f)->expressions.data[id])
+#define NONE              UIR_LOOP_NONE
+
+enum { MAX_PARALLEL = 4, MAX_LOOPS = 2 * UIR_LOOP_MAX_ITERS };
+
+/* ---- what is computed before ---- */
+static bool reads_any(const uir_loop_function *f, uint32_t block, const bool *tensors) {
+    for (uint32_t t = 0; t < f->tensors.count; t++)
+        if (tensors[t] && uir_loop_block_reads(f, block, t)) return true;
+    return false;
+}
+
+uir_status uir_contraction_inline(uir_schedule *s) {
+    uir_loop_function *f = uir_schedule_function(s);
+    uint32_t count = uir_schedule_blocks(s, NONE, NULL, 0), *blocks;
+    bool *follows; /* per tensor: it depends on sums */
+    UIR_TRY_ALLOCATE(follows, uir_arena_allocate_array(&f->arena, f->tensors.count + 1, sizeof *follows));
+    UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&f->arena, count + 1, sizeof *blocks));
+    uir_schedule_blocks(s, NONE, blocks, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!uir_loop_is_used_as(f, blocks[i], UIR_LOOP_USE_CONTRACTION)) continue;
+        const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, blocks[i])->first_child);
+        for (uint32_t t = 0; t < sum->target_count; t++) follows[sum->targets[t].tensor] = true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_loop_statement *store = STATEMENT(f, STATEMENT(f, blocks[i])->first_child);
+        if (reads_any(f, blocks[i], follows)) {
+            for (uint32_t t = 0; t < store->target_count; t++) follows[store->targets[t].tensor] = true;
+        } else if (store->kind == UIR_LOOP_STATEMENT_STORE &&
+                   f->tensors.data[store->targets[0].tensor].role == UIR_LOOP_ROLE_TEMP) {
+            UIR_TRY(uir_schedule_inline(s, blocks[i]));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+void uir_contraction_plan_find_crossed(uir_contraction_plan *p) {
+    uint32_t m = p->sides[UIR_CONTRACTION_M].axis;
+    if (m == NONE || p->sides[UIR_CONTRACTION_N].axis == NONE) return;
+    for (uint32_t i = 0; i < p->c.after_count; i++) {
+        const uir_loop_statement *store = STATEMENT(p->f, uir_contraction_plan_statement_of(p->f, p->c.after[i].id));
+        const uir_loop_tensor *t = &p->f->tensors.data[store->targets[0].tensor];
+        if (t->role != UIR_LOOP_ROLE_OUT || uir_contraction_plan_last_axis(p, &p->c.after[i]) != m) continue;
+        const uir_loop_expression *value = EXPRESSION(p->f, store->values[0]);
+        p->by_tiles = true;
+        p->crossed += value->kind != UIR_LOOP_LOAD || p->f->tensors.data[value->load.tensor].role != UIR_LOOP_ROLE_TEMP;
+    }
+}
+
+/* ---- loops of blocks ---- */
+typedef struct steps {
+    uir_contraction_plan *p;
+    uir_schedule *s;
+    uir_loop_function *f;
+    uint32_t unit;      /* the loop that a unit's work stands in; NONE: there is none */
+    uint32_t inside;    /* the loop around a step along k; that, where there is none */
+    uint32_t row;       /* the loop over the rows of a finished tile; `unit`, when there is none */
+    uint32_t copies[2]; /* blocks; NONE: the factor is read where it lies */
+    uint32_t outer[MAX_LOOPS], outer_count, parallel;
+} steps;
+
+/* The loop that an iteration variable of a naive block is. */
+static uint32_t loop_of_iter(const steps *t, uint32_t block, uint32_t iter) {
+    uint32_t loops[MAX_LOOPS], count = uir_schedule_loops(t->s, block, loops, MAX_LOOPS);
+    for (uint32_t i = 0; i < count && i < MAX_LOOPS; i++)
+        if (uir_dim_mentions(t->f->dims, STATEMENT(t->f, block)->iters[iter].value, STATEMENT(t->f, loops[i])->symbol))
+            return loops[i];
+    return NONE;
+}
+
+/* The loops around a block that stand in `under` (NONE: all). */
+static uint32_t loops_below(const steps *t, uint32_t block, uint32_t under, uint32_t *out) {
+    uint32_t loops[MAX_LOOPS], all = uir_schedule_loops(t->s, block, loops, MAX_LOOPS), count = 0, first = 0;
+    if (all > MAX_LOOPS) all = MAX_LOOPS;
+    for (uint32_t i = 0; i < all; i++)
+        if (loops[i] == under) first = i + 1;
+    for (uint32_t i = first; i < all; i++) out[count++] = loops[i];
+    return count;
+}
+
+/* Of those, the one that decides the iteration variable; NONE: it stands still there. */
+static uint32_t loop_below(const steps *t, uint32_t block, uint32_t under, uint32_t iter) {
+    uint32_t loops[MAX_LOOPS], count = loops_below(t, block, under, loops);
+    for (uint32_t i = 0; i < count; i++)
+        if (uir_dim_mentions(t->f->dims, STATEMENT(t->f, block)->iters[iter].value, STATEMENT(t->f, loops[i])->symbol))
+            return loops[i];
+    return NONE;
+}
+
+static uint32_t iter_of_axis(const steps *t, const uir_contraction_block *b, uint32_t axis) {
+    for (uint32_t i = 0; axis != NONE && i < STATEMENT(t->f, b->id)->iter_count; i++)
+        if (b->axes[i] == axis) return i;
+    return NONE;
+}
+
+/* Loops in this order, unless they stand so. */
+static uir_status order(steps *t, const uint32_t *loops, uint32_t count) {
+    if (count < 2) return UIR_STATUS_OK;
+    uint32_t now[MAX_LOOPS], all = uir_schedule_loops(t->s, loops[count - 1], now, MAX_LOOPS), at = 0;
+    for (uint32_t i = 0; i < all && i < MAX_LOOPS; i++) at += at < count && now[i] == loops[at];
+    if (at + 1 == count) return UIR_STATUS_OK;
+    return uir_schedule_reorder(t->s, loops, count);
+}
+
+/* ---- the anchor ---- */
+typedef struct tiled {
+    uint32_t outer, inner; /* loops; NONE: there is none */
+} tiled;
+
+static uir_status tile_side(steps *t, uint32_t class, tiled *out) {
+    const uir_contraction_side *side = &t->p->sides[class];
+    const uir_contraction_block *anchor = &t->p->c.after[0];
+    *out = (tiled){NONE, NONE};
+    uint32_t iter = iter_of_axis(t, anchor, side->axis);
+    if (iter == NONE) return UIR_STATUS_OK;
+    out->inner = loop_of_iter(t, anchor->id, iter);
+    if (!side->split) { /* a loop of known length: so is all that is kept of it */
+        bool known = uir_contraction_plan_is_const(t->p, side->extent, NULL);
+        return known ? UIR_STATUS_OK : uir_schedule_extend(t->s, out->inner, side->tile);
+    }
+    return uir_schedule_split(t->s, out->inner, side->tile, &out->outer, &out->inner);
+}
+
+static bool add_outer(steps *t, uint32_t loop) {
+    if (t->outer_count < MAX_LOOPS) t->outer[t->outer_count++] = loop;
+    return t->outer_count < MAX_LOOPS;
+}
+
+/* Outer loops: over what is not tiled, and over tiles. The first ones are shared out, four at most: the tiles' always,
+ * where there may be several. */
+static uir_status tile_anchor(steps *t) {
+    static const uint32_t classes[] = {UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M};
+    const uir_contraction_plan *p = t->p;
+    const uir_contraction_block *anchor = &p->c.after[0];
+    tiled sides[4];
+    uint32_t tiled_count = 0, serial[MAX_LOOPS], serial_count = 0, taken = 0, all[MAX_LOOPS + 2], count = 0;
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
+        UIR_TRY(tile_side(t, class, &sides[class]));
+        tiled_count += p->sides[class].split;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t a = 0; a < p->c.axis_count; a++) {
+            uint32_t iter = iter_of_axis(t, anchor, a);
+            if (p->c.axes[a].class != classes[i] || iter == NONE) continue;
+            if (classes[i] != UIR_CONTRACTION_BATCH && p->sides[classes[i]].axis == a) continue;
+            uint32_t loop = loop_of_iter(t, anchor->id, iter);
+            if (loop == NONE) continue;
+            if (taken++ < MAX_PARALLEL - tiled_count)
+                (void)add_outer(t, loop);
+            else if (serial_count < MAX_LOOPS)
+                serial[serial_count++] = loop;
+        }
+        if (classes[i] == UIR_CONTRACTION_BATCH || sides[classes[i]].outer == NONE) continue;
+        if (p->sides[classes[i]].split)
+            (void)add_outer(t, sides[classes[i]].outer);
+        else if (serial_count < MAX_LOOPS)
+            serial[serial_count++] = sides[classes[i]].outer;
+    }
+    t->parallel = t->outer_count;
+    for (uint32_t i = 0; i < serial_count; i++) (void)add_outer(t, serial[i]);
+    for (uint32_t i = 0; i < t->outer_count; i++) all[count++] = t->outer[i];
+    t->unit = count ? all[count - 1] : NONE;
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++)
+        if (sides[class].inner != NONE) all[count++] = sides[class].inner;
+    t->row = p->by_tiles || sides[UIR_CONTRACTION_M].inner == NONE || sides[UIR_CONTRACTION_N].inner == NONE
+                 ? t->unit
+                 : sides[UIR_CONTRACTION_M].inner;
+    return order(t, all, count);
+}
+
+/* ---- the sums ---- */
+static uir_status place_sums(steps *t) {
+    const uir_contraction *c = &t->p->c;
+    const uir_contraction_side *k = &t->p->sides[UIR_CONTRACTION_K];
+    uint32_t update = c->update, loops[MAX_LOOPS], count = 0, inner = NONE;
+    if (EXPRESSION(t->f, STATEMENT(t->f, c->sum)->values[0])->arguments[0] != c->factors[0])
+        UIR_TRY(uir_schedule_exchange(t->s, update));
+    if (t->unit != NONE) UIR_TRY(uir_schedule_compute_at(t->s, update, t->unit));
+    t->inside = t->unit;
+    for (uint32_t a = 0; a < c->axis_count; a++) { /* what is summed and not tiled */
+        if (c->axes[a].class != UIR_CONTRACTION_K || k->axis == a) continue;
+        uint32_t loop = loop_below(t, update, t->unit, a);
+        if (loop != NONE) t->inside = loops[count++] = loop;
+    }
+    if (k->axis != NONE) inner = loop_below(t, update, t->unit, k->axis);
+    if (inner != NONE && !uir_dim_equal(k->tile, k->extent)) {
+        UIR_TRY(uir_schedule_split(t->s, inner, k->tile, &t->inside, &inner));
+        loops[count++] = t->inside;
+    }
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
+        uint32_t axis = t->p->sides[class].axis;
+        uint32_t loop = axis == NONE ? NONE : loop_below(t, update, t->unit, axis);
+        if (loop != NONE) loops[count++] = loop;
+    }
+    if (inner != NONE) loops[count++] = inner;
+    return order(t, loops, count);
+}
+
+/* ---- the factors ---- */
+typedef struct axis_search {
+    const steps *t;
+    uint32_t axes; /* bits */
+} axis_search;
+
+static void note_axis(void *user, uir_symbol symbol) {
+    axis_search *s = user;
+    const uir_loop_statement *update = STATEMENT(s->t->f, s->t->p->c.update);
+    for (uint32_t i = 0; i < update->iter_count; i++)
+        if (update->iters[i].symbol.id == symbol.id) s->axes |= 1u << i;
+}
+
+static void find_axes(axis_search *s, uint32_t id) {
+    const uir_loop_function *f = s->t->f;
+    const uir_loop_expression *e = EXPRESSION(f, id);
+    if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(f->dims, e->index, note_axis, s);
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < f->tensors.data[e->load.tensor].rank; d++)
+        uir_dim_visit_symbols(f->dims, e->load.indices[d], note_axis, s);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) find_axes(s, e->arguments[i]);
+}
+
+static const uint32_t operand_sides[2][2] = {{UIR_CONTRACTION_M, UIR_CONTRACTION_K},
+                                             {UIR_CONTRACTION_K, UIR_CONTRACTION_N}};
+
+/* A factor's block of its own: over the axes that it has, the two that are tiled last. */
+static uir_status copy_factor(steps *t, uint32_t which) {
+    static const char *const names[] = {"rows", "columns"};
+    static const uint32_t roles[] = {UIR_SPACE_LEFT, UIR_SPACE_RIGHT};
+    uir_contraction_plan *p = t->p;
+    uint32_t iters[UIR_LOOP_MAX_ITERS], count = 0;
+    axis_search search = {t, 0};
+    const char *space = uir_lower_space(p->device, roles[which]);
+    if (!space) return uir_contraction_refuse(&p->c, "the device has no space for what a tile keeps on the chip");
+    find_axes(&search, p->raw[which]);
+    for (uint32_t a = 0; a < p->c.axis_count; a++) /* what moves there, though it is not tiled */
+        if ((search.axes >> a & 1) && a != p->sides[operand_sides[which][0]].axis &&
+            a != p->sides[operand_sides[which][1]].axis && loop_below(t, p->c.update, t->inside, a) != NONE)
+            iters[count++] = a;
+    for (uint32_t i = 0; i < 2; i++)
+        if (p->sides[operand_sides[which][i]].axis != NONE) iters[count++] = p->sides[operand_sides[which][i]].axis;
+    uir_schedule_operand operand = {which, p->raw[which] != p->c.factors[which], names[which]};
+    return uir_schedule_cache_operand(t->s, p->c.update, &operand, iters, count, t->inside, space, &p->copies[which],
+                                      &t->copies[which]);
+}
+
+/* ---- what follows ---- */
+/* The output that a block stores to goes out across: it is made on chip, and copied by a block that becomes the plan's.
+ */
+static uir_status cross_output(steps *t, uir_contraction_block *b, uir_contraction_block *out_copy) {
+    const uir_loop_statement *block = STATEMENT(t->f, b->id);
+    const uir_loop_access *target = &STATEMENT(t->f, block->first_child)->targets[0];
+    uint32_t rank = t->f->tensors.data[target->tensor].rank;
+    const char *space = uir_lower_space(t->p->device, UIR_SPACE_SCRATCH);
+    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
+    for (uint32_t d = 0; d < rank; d++) {
+        out_copy->axes[d] = NONE;
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            if (uir_dim_mentions(t->f->dims, target->indices[d], block->iters[i].symbol))
+                out_copy->axes[d] = b->axes[i];
+    }
+    return uir_schedule_cache_write(t->s, target->tensor, space, NULL, &out_copy->id);
+}
+
+static uir_status place_after(steps *t) {
+    uir_contraction_plan *p = t->p;
+    uint32_t count = p->c.after_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uir_contraction_block *b = &p->c.after[i];
+        const uir_loop_statement *store = STATEMENT(t->f, uir_contraction_plan_statement_of(t->f, b->id));
+        const uir_loop_expression *value = EXPRESSION(t->f, store->values[0]);
+        bool out = t->f->tensors.data[store->targets[0].tensor].role == UIR_LOOP_ROLE_OUT;
+        bool crosses = p->by_tiles && out && uir_contraction_plan_last_axis(p, b) == p->sides[UIR_CONTRACTION_M].axis;
+        bool made = value->kind == UIR_LOOP_LOAD && t->f->tensors.data[value->load.tensor].role == UIR_LOOP_ROLE_TEMP;
+        if (!crosses || made) continue;
+        if (p->c.after_count == UIR_CONTRACTION_MAX_BLOCKS) return uir_contraction_refuse(&p->c, "too many blocks");
+        UIR_TRY(cross_output(t, b, &p->c.after[p->c.after_count]));
+        p->c.after_count++;
+    }
+    for (uint32_t i = 1; i < p->c.after_count && t->row != NONE; i++)
+        UIR_TRY(uir_schedule_reverse_compute_at(t->s, p->c.after[i].id, t->row));
+    for (uint32_t i = 1; i < p->c.after_count && p->by_tiles; i++) { /* rows, then columns */
+        uint32_t loops[2], found = 0;
+        for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
+            uint32_t iter = iter_of_axis(t, &p->c.after[i], p->sides[class].axis);
+            uint32_t loop = iter == NONE ? NONE : loop_below(t, p->c.after[i].id, t->row, iter);
+            if (loop != NONE) loops[found++] = loop;
+        }
+        UIR_TRY(order(t, loops, found));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- what is on chip ---- */
+/* The dim of a tensor that a block stores to along an axis; NONE. */
+static uint32_t dim_along(const steps *t, const uir_contraction_block *b, const uir_loop_access *access,
+                          uint32_t axis) {
+    const uir_loop_statement *block = STATEMENT(t->f, b->id);
+    uint32_t iter = iter_of_axis(t, b, axis);
+    for (uint32_t d = 0; iter != NONE && d < t->f->tensors.data[access->tensor].rank; d++)
+        if (uir_dim_mentions(t->f->dims, access->indices[d], block->iters[iter].symbol)) return d;
+    return NONE;
+}
+
+/* Two dims, or one, of a tensor along sides of the contraction. */
+typedef struct tile_dims {
+    uint32_t dims[2], sides[2], count;
+} tile_dims;
+
+/* A tile of the tensor, as alive as it is: its dims become these, as long as the sides' tiles. */
+static uir_status keep_tile(steps *t, uint32_t tensor, const char *space, const tile_dims *of) {
+    bool same = of->count == t->f->tensors.data[tensor].rank;
+    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
+    const char *now = t->f->tensors.data[tensor].space;
+    if (!now || strcmp(now, space)) UIR_TRY(uir_schedule_set_scope(t->s, tensor, space));
+    uir_schedule_mode mode = uir_schedule_set_mode(t->s, UIR_SCHEDULE_QUIET); /* nothing may be smaller */
+    uir_status shrunk = uir_schedule_shrink(t->s, tensor);
+    uir_schedule_set_mode(t->s, mode);
+    if (shrunk != UIR_STATUS_UNSUPPORTED) UIR_TRY(shrunk);
+    for (uint32_t i = 0; i < of->count; i++) same = same && of->dims[i] == i;
+    if (!same) UIR_TRY(uir_schedule_arrange(t->s, tensor, of->dims, of->count));
+    for (uint32_t i = 0; i < of->count; i++) {
+        uir_dim tile = t->p->sides[of->sides[i]].tile;
+        if (of->dims[i] != NONE && !uir_dim_equal(t->f->tensors.data[tensor].extents[i], tile))
+            UIR_TRY(uir_schedule_pad(t->s, tensor, i, tile));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status keep_sums(steps *t) {
+    uir_contraction_plan *p = t->p;
+    tile_dims tile = {{NONE, NONE}, {UIR_CONTRACTION_M, UIR_CONTRACTION_N}, 2};
+    for (uint32_t d = 0; d < t->f->tensors.data[p->c.tensor].rank; d++)
+        for (uint32_t i = 0; i < tile.count; i++)
+            if (p->c.tensor_axes[d] == p->sides[tile.sides[i]].axis) tile.dims[i] = d;
+    p->sums = p->c.tensor;
+    return keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
+}
+
+static uir_status keep_copy(steps *t, uint32_t which) {
+    uir_contraction_plan *p = t->p;
+    uint32_t tensor = p->copies[which], rank = t->f->tensors.data[tensor].rank;
+    tile_dims tile = {{NONE, NONE}, {operand_sides[which][0], operand_sides[which][1]}, 2};
+    for (uint32_t i = 2; i > 0; i--)
+        if (p->sides[tile.sides[i - 1]].axis != NONE) tile.dims[i - 1] = --rank;
+    return keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
+}
+
+/* What is computed after the sums: rows of a tile, or all of it. */
+static uir_status keep_values(steps *t) {
+    uir_contraction_plan *p = t->p;
+    const char *space = uir_lower_space(p->device, UIR_SPACE_SCRATCH);
+    for (uint32_t i = 0; i < p->c.after_count; i++) {
+        const uir_contraction_block *b = &p->c.after[i];
+        const uir_loop_access *target = &STATEMENT(t->f, uir_contraction_plan_statement_of(t->f, b->id))->targets[0];
+        uint32_t tensor = target->tensor;
+        tile_dims tile = {.count = 0};
+        if (t->f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
+        bool rows = !p->by_tiles && t->row != t->unit;
+        for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
+            uint32_t dim = dim_along(t, b, target, p->sides[class].axis);
+            if (dim == NONE || (rows && class == UIR_CONTRACTION_M)) continue;
+            tile.dims[tile.count] = dim;
+            tile.sides[tile.count++] = class;
+        }
+        UIR_TRY(keep_tile(t, tensor, space, &tile));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- layouts ---- */
+static uir_status lay_out(steps *t) {
+    uir_contraction_plan *p = t->p;
+    uir_layout layout;
+    if (p->copied[0]) {
+        uir_contraction_make_apart(t->f, p->copies[0], 1, &layout);
+        UIR_TRY(uir_schedule_set_layout(t->s, p->copies[0], &layout));
+    }
+    uint32_t call = STATEMENT(t->f, p->c.sum)->values[0], factor = EXPRESSION(t->f, call)->arguments[1];
+    if (EXPRESSION(t->f, factor)->kind == UIR_LOOP_CALL) factor = EXPRESSION(t->f, factor)->arguments[0];
+    uir_loop_access access = EXPRESSION(t->f, factor)->load;
+    uint32_t column = p->copied[1] ? 1 : uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
+    if (!p->copied[1] && !uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
+    uir_contraction_make_panels(t->f, access.tensor, &access, column, STATEMENT(t->f, p->c.update), &layout);
+    return uir_schedule_set_layout(t->s, access.tensor, &layout);
+}
+
+/* ---- kinds ---- */
+static uir_status vectorise(steps *t, uint32_t block, uint32_t under) {
+    uint32_t loops[MAX_LOOPS], count = loops_below(t, block, under, loops);
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_VECTORISED, NULL));
+    return UIR_STATUS_OK;
+}
+
+static uir_status mark(steps *t) {
+    uir_contraction_plan *p = t->p;
+    for (uint32_t i = 0; i < t->parallel; i++)
+        UIR_TRY(uir_schedule_set_kind(t->s, t->outer[i], UIR_LOOP_PARALLEL, NULL));
+    UIR_TRY(vectorise(t, p->c.init, t->unit));
+    for (uint32_t which = 0; which < 2; which++)
+        if (p->copied[which]) UIR_TRY(vectorise(t, t->copies[which], t->inside));
+    UIR_TRY(vectorise(t, p->c.update, t->inside));
+    for (uint32_t i = 0; i < p->c.after_count; i++) UIR_TRY(vectorise(t, p->c.after[i].id, t->row));
+    return uir_schedule_set_use(t->s, p->c.update, UIR_LOOP_USE_MMA);
+}
+
+uir_status uir_contraction_plan_apply(uir_contraction_plan *p, uir_schedule *s) {
+    steps t = {.p = p, .s = s, .f = p->f, .copies = {NONE, NONE}};
+    UIR_TRY(tile_anchor(&t));
+    UIR_TRY(place_sums(&t));
+    for (uint32_t which = 0; which < 2; which++)
+        if (p->copied[which]) UIR_TRY(copy_factor(&t, which));
+    UIR_TRY(place_after(&t));
+    UIR_TRY(keep_sums(&t));
+    for (uint32_t which = 0; which < 2; which++)
+        if (p->copied[which]) UIR_TRY(keep_copy(&t, which));
+    UIR_TRY(keep_values(&t));
+    UIR_TRY(lay_out(&t));
+    return mark(&t);
+}

@@ -1,0 +1,290 @@
+/* What a sum of products takes: an operand computed ahead, the operands' order, what the block is to later stages. */
+#include "lower/schedule_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uir_status need_block(uir_schedule *s, uint32_t block) {
+    if (uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK)) return UIR_STATUS_OK;
+    return uir_step_refuse(s, "statement %u is no block", block);
+}
+
+/* The call whose value a block's only statement takes. */
+static uir_status find_call(uir_schedule *s, uint32_t block, uint32_t *out_statement, uint32_t *out_call) {
+    UIR_TRY(need_block(s, block));
+    *out_statement = uir_block_only_statement(s, block);
+    if (*out_statement == UIR_LOOP_NONE || UIR_SCHEDULE_AT(s, *out_statement)->value_count != 1)
+        return uir_step_refuse(s, "%s does more than one thing", UIR_SCHEDULE_AT(s, block)->name);
+    *out_call = UIR_SCHEDULE_AT(s, *out_statement)->values[0];
+    if (s->function->expressions.data[*out_call].kind != UIR_LOOP_CALL)
+        return uir_step_refuse(s, "%s takes no operands", UIR_SCHEDULE_AT(s, block)->name);
+    return UIR_STATUS_OK;
+}
+
+/* ---- an operand computed ahead ---- */
+typedef struct ahead {
+    uir_schedule *s;
+    uint32_t block, root; /* the block's outermost loop */
+    uint32_t under;       /* the loop that the operand is computed in; NONE: outside of all */
+    uint32_t iters[UIR_LOOP_MAX_ITERS];
+    uint32_t iter_count; /* the tensor's dims */
+    uint32_t used_count; /* those, then variables that stand still in the loop */
+} ahead;
+
+typedef struct use_search {
+    ahead *a;
+    uint32_t strange; /* an iteration variable that is not listed and does not stand still; NONE */
+} use_search;
+
+/* Do the loops between the block and the one that the operand is computed in leave the variable alone? */
+static bool stands_still(const ahead *a, uint32_t iter) {
+    uint32_t path[UIR_SCHEDULE_MAX_DEPTH], count = uir_tree_path(a->s, a->block, path), first = 0;
+    const uir_loop_iter *of = &UIR_SCHEDULE_AT(a->s, a->block)->iters[iter];
+    if (a->under == UIR_LOOP_NONE || of->data) return false;
+    while (first < count && path[first] != a->under) first++;
+    for (uint32_t i = first + 1; i < count; i++)
+        if (UIR_SCHEDULE_AT(a->s, path[i])->kind == UIR_LOOP_STATEMENT_FOR &&
+            uir_dim_uses(a->s, of->value, UIR_SCHEDULE_AT(a->s, path[i])->symbol))
+            return false;
+    return true;
+}
+
+static void note_symbol(void *user, uir_symbol symbol) {
+    use_search *u = user;
+    const uir_loop_statement *b = UIR_SCHEDULE_AT(u->a->s, u->a->block);
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        if (b->iters[i].symbol.id != symbol.id) continue;
+        bool listed = false;
+        for (uint32_t k = 0; k < u->a->used_count; k++) listed |= u->a->iters[k] == i;
+        if (listed) continue;
+        if (stands_still(u->a, i))
+            u->a->iters[u->a->used_count++] = i;
+        else
+            u->strange = i;
+    }
+}
+
+/* Does anything at or after the statement's place write the tensor? */
+static bool written_later(uir_schedule *s, uint32_t root, uint32_t tensor) {
+    uint32_t count = uir_schedule_writers(s, tensor, NULL, 0), *blocks;
+    blocks = uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks);
+    if (!blocks) return true;
+    uir_schedule_writers(s, tensor, blocks, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (s->places.data[blocks[i]] >= s->places.data[root]) return true;
+    return false;
+}
+
+static uir_status check_operand(use_search *u, uint32_t id) {
+    uir_schedule *s = u->a->s;
+    const uir_loop_function *f = s->function;
+    const uir_loop_expression *e = &f->expressions.data[id];
+    if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(f->dims, e->index, note_symbol, u);
+    if (e->kind == UIR_LOOP_LOAD) {
+        for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++)
+            uir_dim_visit_symbols(f->dims, e->load.indices[d], note_symbol, u);
+        if (written_later(s, u->a->root, e->load.tensor))
+            return uir_step_refuse(s, "%s is not complete before %s", f->tensors.data[e->load.tensor].name,
+                                   UIR_SCHEDULE_AT(s, u->a->block)->name);
+    }
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) {
+        UIR_TRY(check_operand(u, e->arguments[i]));
+        e = &f->expressions.data[id];
+    }
+    if (u->strange != UIR_LOOP_NONE)
+        return uir_step_refuse(s, "what %s takes depends on %s", UIR_SCHEDULE_AT(s, u->a->block)->name,
+                               UIR_SCHEDULE_AT(s, u->a->block)->iters[u->strange].name);
+    return UIR_STATUS_OK;
+}
+
+/* Where the variables begin and how far they run: all of the domain, or what is needed in the loop. */
+static uir_status find_ranges(const ahead *a, uint32_t tensor, uir_dim *low, uir_dim *extent) {
+    uir_schedule *s = a->s;
+    uir_dims *dims = s->function->dims;
+    uir_site site = {.tensor = tensor, .block = a->block};
+    uir_region region = {.empty = true};
+    uir_dim zero = uir_dim_const(dims, 0), one = uir_dim_const(dims, 1);
+    for (uint32_t i = 0; i < a->used_count; i++) {
+        const uir_loop_iter *of = &UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]];
+        low[i] = a->under == UIR_LOOP_NONE ? zero : of->value;
+        extent[i] = a->under == UIR_LOOP_NONE ? of->extent : one;
+        if (i < a->iter_count) site.at[i] = of->value;
+    }
+    if (a->under == UIR_LOOP_NONE) return UIR_STATUS_OK;
+    UIR_TRY(uir_region_join(s, &site, a->under, &region));
+    for (uint32_t i = 0; i < a->iter_count; i++) {
+        low[i] = region.low[i];
+        extent[i] = uir_dim_add(dims, uir_dim_sub(dims, region.high[i], region.low[i]), one);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The block that stores the operand to `tensor`, with a nest of its own before the block that takes it. */
+static uir_status add_block(const ahead *a, uint32_t tensor, uint32_t operand, uint32_t *out_block) {
+    uir_schedule *s = a->s;
+    uir_loop_function *f = s->function;
+    uir_loop_statement block = {.kind = UIR_LOOP_STATEMENT_BLOCK, .first_child = UIR_LOOP_NONE, .next = UIR_LOOP_NONE};
+    uir_loop_statement store = {.kind = UIR_LOOP_STATEMENT_STORE, .first_child = UIR_LOOP_NONE, .next = UIR_LOOP_NONE};
+    uir_dim low[UIR_LOOP_MAX_ITERS], extent[UIR_LOOP_MAX_ITERS];
+    uir_substitution values = {0};
+    uint32_t top, before = a->block;
+    UIR_TRY(find_ranges(a, tensor, low, extent));
+    UIR_TRY(uir_tree_block_name(s, UIR_SCHEDULE_TENSOR(s, tensor)->name, &block.name));
+    for (uint32_t i = 0; i < a->used_count; i++) {
+        const uir_loop_iter *of = &UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]];
+        uir_loop_iter iter = {.name = of->name, .axis = of->axis, .extent = of->extent};
+        uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, of->extent};
+        UIR_TRY(uir_dims_add_symbol(f->dims, of->name, strlen(of->name), facts, &iter.symbol));
+        iter.value = low[i];
+        block.iters[block.iter_count++] = iter;
+        uir_dim variable = uir_dim_symbol(f->dims, iter.symbol);
+        if (i < a->iter_count) store.targets[0].indices[i] = variable;
+        UIR_TRY(uir_substitution_set(s, &values, of->symbol, variable));
+    }
+    store.targets[0].tensor = tensor;
+    store.target_count = store.value_count = 1;
+    UIR_TRY(uir_expression_substitute(s, operand, &values, &store.values[0]));
+    UIR_TRY(uir_tree_add(s, &store, &block.first_child));
+    UIR_TRY(uir_tree_add(s, &block, out_block));
+    while (uir_schedule_parent(s, before) != a->under) before = uir_schedule_parent(s, before);
+    UIR_TRY(uir_move_build_nest(s, *out_block, before, low, extent, &top));
+    s->full.data[*out_block] = a->under == UIR_LOOP_NONE;
+    uir_tree_insert_before(s, before, top);
+    return uir_move_guard_domain(s, *out_block);
+}
+
+static uir_status check_iters(const ahead *a) {
+    const uir_loop_statement *b = UIR_SCHEDULE_AT(a->s, a->block);
+    if (a->under != UIR_LOOP_NONE &&
+        (!uir_tree_reachable(a->s, a->under, UIR_LOOP_STATEMENT_FOR) || !uir_tree_holds(a->s, a->under, a->block)))
+        return uir_step_refuse(a->s, "%s does not stand in that loop", b->name);
+    for (uint32_t i = 0; i < a->iter_count; i++) {
+        bool twice = false;
+        for (uint32_t k = 0; k < i; k++) twice |= a->iters[k] == a->iters[i];
+        if (twice || a->iters[i] >= b->iter_count || b->iters[a->iters[i]].data)
+            return uir_step_refuse(a->s, "an operand of %s is computed over variables of loops, each named once",
+                                   b->name);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The place of the operand in the call: itself, or what a cast of it takes. */
+static uir_status find_operand(uir_schedule *s, uint32_t block, uint32_t call, uint32_t which, bool under_cast,
+                               uint32_t *out_operand) {
+    const uir_loop_expression *e = &s->function->expressions.data[call];
+    if (which >= e->argument_count)
+        return uir_step_refuse(s, "%s has no operand %u", UIR_SCHEDULE_AT(s, block)->name, which);
+    *out_operand = e->arguments[which];
+    if (!under_cast) return UIR_STATUS_OK;
+    const uir_loop_expression *cast = &s->function->expressions.data[*out_operand];
+    if (cast->kind != UIR_LOOP_CALL || cast->op != UIR_OP_CAST)
+        return uir_step_refuse(s, "operand %u of %s is no cast", which, UIR_SCHEDULE_AT(s, block)->name);
+    *out_operand = cast->arguments[0];
+    return UIR_STATUS_OK;
+}
+
+/* The call with its operand loaded from the tensor. */
+static uir_status take_from(const ahead *a, uint32_t statement, uint32_t which, bool under_cast, uint32_t tensor) {
+    uir_schedule *s = a->s;
+    uir_loop_function *f = s->function;
+    uir_loop_expression load = {.kind = UIR_LOOP_LOAD, .dtype = UIR_SCHEDULE_TENSOR(s, tensor)->dtype};
+    uir_loop_expression call = f->expressions.data[UIR_SCHEDULE_AT(s, statement)->values[0]];
+    load.load.tensor = tensor;
+    for (uint32_t i = 0; i < a->iter_count; i++)
+        load.load.indices[i] = uir_dim_symbol(f->dims, UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]].symbol);
+    uint32_t at = f->expressions.count;
+    UIR_TRY(uir_vector_push(&f->arena, &f->expressions, load));
+    if (under_cast) {
+        uir_loop_expression cast = f->expressions.data[call.arguments[which]];
+        cast.arguments[0] = at;
+        at = f->expressions.count;
+        UIR_TRY(uir_vector_push(&f->arena, &f->expressions, cast));
+    }
+    call.arguments[which] = at;
+    UIR_SCHEDULE_AT(s, statement)->values[0] = f->expressions.count;
+    return uir_vector_push(&f->arena, &f->expressions, call);
+}
+
+static uir_status cache_operand(ahead *a, const uir_schedule_operand *operand, const char *space, uint32_t *out_tensor,
+                                uint32_t *out_copy) {
+    uir_schedule *s = a->s;
+    uint32_t statement, call, expression = UIR_LOOP_NONE;
+    use_search search = {a, UIR_LOOP_NONE};
+    char list[400] = "";
+    UIR_TRY(find_call(s, a->block, &statement, &call));
+    UIR_TRY(find_operand(s, a->block, call, operand->which, operand->under_cast, &expression));
+    UIR_TRY(check_iters(a));
+    for (a->root = a->block; uir_schedule_parent(s, a->root) != UIR_LOOP_NONE;)
+        a->root = uir_schedule_parent(s, a->root);
+    UIR_TRY(check_operand(&search, expression));
+    const char *loop = a->under == UIR_LOOP_NONE ? "" : uir_step_loop_text(s, a->under);
+    uir_loop_tensor t = {.dtype = s->function->expressions.data[expression].dtype, .role = UIR_LOOP_ROLE_TEMP};
+    t.rank = a->iter_count;
+    for (uint32_t i = 0; i < a->iter_count; i++) {
+        const uir_loop_iter *iter = &UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]];
+        size_t length = strlen(list);
+        t.extents[i] = iter->extent;
+        snprintf(list + length, sizeof list - length, "%s%.40s", i ? ", " : " over ", iter->name);
+    }
+    UIR_TRY(uir_tree_tensor_name(s, operand->name, &t.name));
+    UIR_TRY_ALLOCATE(t.space, uir_arena_copy_string(&s->function->arena, space, strlen(space)));
+    *out_tensor = s->function->tensors.count;
+    UIR_TRY(uir_vector_push(&s->function->arena, &s->function->tensors, t));
+    UIR_TRY(add_block(a, *out_tensor, expression, out_copy));
+    UIR_TRY(take_from(a, statement, operand->which, operand->under_cast, *out_tensor));
+    UIR_TRY(uir_tree_index(s));
+    UIR_TRY(uir_region_check_accesses(s, *out_copy));
+    uir_step_moved(s, UIR_LOOP_NONE);
+    uir_step_say(s, "cache operand %u of %s%s%s%s%s in %s as %s", operand->which, UIR_SCHEDULE_AT(s, a->block)->name,
+                 operand->under_cast ? " under its cast" : "", list, *loop ? " at " : "", loop, space, t.name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_cache_operand(uir_schedule *schedule, uint32_t block, const uir_schedule_operand *operand,
+                                      const uint32_t *iters, uint32_t count, uint32_t loop, const char *space,
+                                      uint32_t *out_tensor, uint32_t *out_copy) {
+    ahead a = {.s = schedule, .block = block, .under = loop, .iter_count = count, .used_count = count};
+    uint32_t made = UIR_LOOP_NONE, copy = UIR_LOOP_NONE;
+    UIR_TRY(uir_step_begin(schedule));
+    if (count > UIR_LOOP_MAX_RANK)
+        return uir_step_end(schedule, uir_step_refuse(schedule, "a tensor has at most %d dims", UIR_LOOP_MAX_RANK));
+    for (uint32_t i = 0; i < count; i++) a.iters[i] = iters[i];
+    UIR_TRY(uir_step_end(schedule, cache_operand(&a, operand, space, &made, &copy)));
+    uir_step_give(schedule, out_tensor, made);
+    uir_step_give(schedule, out_copy, copy);
+    return UIR_STATUS_OK;
+}
+
+/* ---- the operands' order ---- */
+static uir_status exchange(uir_schedule *s, uint32_t block) {
+    uint32_t statement, call;
+    UIR_TRY(find_call(s, block, &statement, &call));
+    uir_loop_expression e = s->function->expressions.data[call];
+    if (e.op != UIR_OP_MUL && e.op != UIR_OP_ADD)
+        return uir_step_refuse(s, "the order of what %s takes matters", UIR_SCHEDULE_AT(s, block)->name);
+    uint32_t first = e.arguments[0];
+    e.arguments[0] = e.arguments[1];
+    e.arguments[1] = first;
+    UIR_SCHEDULE_AT(s, statement)->values[0] = s->function->expressions.count;
+    UIR_TRY(uir_vector_push(&s->function->arena, &s->function->expressions, e));
+    uir_step_say(s, "exchange operands of %s", UIR_SCHEDULE_AT(s, block)->name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, exchange(schedule, block));
+}
+
+/* ---- uses ---- */
+static uir_status set_use(uir_schedule *s, uint32_t block, uir_loop_use use) {
+    UIR_TRY(need_block(s, block));
+    UIR_SCHEDULE_AT(s, block)->uses |= 1u << use;
+    uir_step_say(s, "use %s as %s", UIR_SCHEDULE_AT(s, block)->name, uir_loop_use_word(use));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_set_use(uir_schedule *schedule, uint32_t block, uir_loop_use use) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, set_use(schedule, block, use));
+}
