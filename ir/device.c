@@ -52,3 +52,39 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
     }
     return -1;
 }
+
+bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor) {
+    int result = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS),
+        left = uir_device_find_role(device, UIR_SPACE_LEFT), right = uir_device_find_role(device, UIR_SPACE_RIGHT);
+    if (result < 0 || left < 0 || right < 0) return false;
+    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
+        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind) >= 0)
+            return true;
+    return false;
+}
+
+bool uir_device_moves(const uir_device *device, uir_dtype dtype, int from, int to) {
+    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
+        if (uir_device_find_legal(device, "move", dtype, UIR_DTYPE_NONE, (uint32_t)to, 1u << from, kind) >= 0)
+            return true;
+    return false;
+}
+
+int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,
+                         int out_spaces[UIR_DEVICE_MAX_SPACES]) {
+    int before[UIR_DEVICE_MAX_SPACES], queue[UIR_DEVICE_MAX_SPACES], count = 0, length = 0;
+    if (from < 0 || to < 0) return -1;
+    for (int i = 0; i < UIR_DEVICE_MAX_SPACES; i++) before[i] = -1;
+    queue[count++] = from;
+    before[from] = from;
+    for (int i = 0; i < count && before[to] < 0; i++)
+        for (int next = 0; next < (int)device->space_count; next++) {
+            if (before[next] >= 0 || !uir_device_moves(device, dtype, queue[i], next)) continue;
+            before[next] = queue[i];
+            queue[count++] = next;
+        }
+    if (before[to] < 0) return -1;
+    for (int at = to; at != from; at = before[at]) length++;
+    for (int at = to, i = length; at != from; at = before[at]) out_spaces[--i] = at;
+    return length;
+}

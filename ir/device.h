@@ -75,6 +75,9 @@ typedef struct uir_device {
     uint32_t legal_count;
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
     uint32_t vector_bytes;
+    uint32_t registers, loads_per_cycle, multiply_adds_per_cycle; /* of a unit, in vectors; 0: not known */
+    uint32_t multiply_add_latency; /* cycles until the result can be added to */
+    uint32_t conflict_bytes;       /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
     uint64_t cache_bytes[3];      /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
     double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */
 } uir_device;
@@ -92,6 +95,14 @@ uint64_t uir_device_working_set(const uir_device *device, int space);
  * to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other, uint32_t space_result,
                           uint32_t spaces_operand, uint32_t unit_kind);
+/* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
+bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor);
+/* The edges between spaces: does some unit move elements from one to the other? */
+bool uir_device_moves(const uir_device *device, uir_dtype dtype, int from, int to);
+/* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,
+ * the last one `to`. 0 within one space; -1 where no moves lead there. */
+int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,
+                         int out_spaces[UIR_DEVICE_MAX_SPACES]);
 /* Does a row's name ("unary.*", "*") match an iop's? */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
 

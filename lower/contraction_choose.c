@@ -9,7 +9,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { SAME_SET = 2048, LINE = 16, UNKNOWN = 8 };
+enum { UNKNOWN = 8 };
 
 /* ---- choices ---- */
 static int64_t guess(uir_contraction_plan *p, uir_dim extent) {
@@ -98,6 +98,12 @@ static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype) {
     return uir_contraction_multiplies(p->device, state, dtype);
 }
 
+/* A tile is copied once: what mma reads is one move away from the device's memory. */
+static bool is_one_move_away(const uir_contraction_plan *p, uir_dtype dtype, uint32_t role) {
+    int spaces[UIR_DEVICE_MAX_SPACES], memory = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
+    return uir_device_find_path(p->device, dtype, memory, uir_device_find_role(p->device, role), spaces) == 1;
+}
+
 /* What mma can read: the factor itself, or what is cast in it when the device multiplies that. */
 uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
     uir_loop_function *f = p->f;
@@ -109,6 +115,8 @@ uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
         p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
         if (!has_mma(p, p->dtypes[k]))
             return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
+        if (!is_one_move_away(p, p->dtypes[k], k ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT))
+            return uir_contraction_refuse(&p->c, "a factor comes to where it is multiplied by several moves");
     }
     return UIR_STATUS_OK;
 }
@@ -148,12 +156,12 @@ bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     if (!is_box(p, p->raw[0])) return false;
     const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
     uint32_t row = uir_contraction_plan_dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
-    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, extent;
+    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, same_place = p->device->conflict_bytes, extent;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
-    if (p->few) return true;
+    if (p->few || !same_place) return true;
     for (uint32_t d = row + 1; d < t->rank; d++) {
         if (!uir_contraction_plan_is_const(p, t->extents[d], &extent)) return false;
-        distance = distance * (extent % SAME_SET) % SAME_SET;
+        distance = distance * (extent % same_place) % same_place;
     }
     return distance != 0;
 }
@@ -198,11 +206,17 @@ static void fixed_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t
     s->tile = s->split ? uir_contraction_plan_number(p, size) : s->extent;
 }
 
+/* Elements of four bytes that what is on chip begins anew with. */
+static int64_t line_of(const uir_contraction_plan *p) {
+    int scratch = uir_device_find_role(p->device, UIR_SPACE_SCRATCH);
+    return scratch < 0 || p->device->spaces[scratch].alignment < 4 ? 1 : p->device->spaces[scratch].alignment / 4;
+}
+
 /* Columns of a known small number: rows of the tile are whole lines of a cache. */
 static void column_tile(uir_contraction_plan *p, uir_contraction_side *n) {
     fixed_tile(p, n, 128);
     if (n->split || n->axis == NONE) return;
-    n->tile = uir_dim_align(p->f->dims, n->extent, uir_contraction_plan_number(p, LINE));
+    n->tile = uir_dim_align(p->f->dims, n->extent, uir_contraction_plan_number(p, line_of(p)));
     n->guarded = true;
 }
 
@@ -231,7 +245,7 @@ static footprint footprint_of(uir_contraction_plan *p) {
 static uir_dim bytes_of(uir_contraction_plan *p, uir_dim m, uir_dim n, uir_dim k) {
     uir_dims *dims = p->f->dims;
     footprint f = footprint_of(p);
-    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, UIR_CONTRACTION_PANEL));
+    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, p->device->mma_n));
     uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, UIR_CONTRACTION_PAD)));
     const uir_dim parts[] = {uir_dim_mul(dims, m, n), rows, uir_dim_mul(dims, panels, k), n};
     const int64_t each[] = {f.mn, f.mk, f.kn, f.n};
@@ -372,8 +386,8 @@ static uint32_t list_tiles(const uir_contraction_plan *p, const uir_parameters *
 
 static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_tile *tile, bool narrow) {
     if (narrow && tile->columns) return misfit(p, "its columns are not cut by sizes, a tile is rows alone");
-    if (!narrow && tile->columns % UIR_CONTRACTION_PANEL)
-        return misfit(p, "a tile's columns are a multiple of %d", UIR_CONTRACTION_PANEL);
+    if (!narrow && tile->columns % p->device->mma_n)
+        return misfit(p, "a tile's columns are a multiple of %u", p->device->mma_n);
     if (!narrow && !tile->columns) return misfit(p, "a tile is rows by columns");
     return UIR_STATUS_OK;
 }
@@ -393,13 +407,13 @@ static uir_status choose_table(uir_contraction_plan *p, const uir_parameters *gi
         most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
         most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
     }
-    if (!narrow) UIR_TRY(add_tile(p, n, most_columns, UIR_CONTRACTION_PANEL, &count));
+    if (!narrow) UIR_TRY(add_tile(p, n, most_columns, p->device->mma_n, &count));
     UIR_TRY(add_tile(p, m, most_rows, 1, &count));
     m->guarded = true;
     n->guarded |= !narrow;
     /* The least of the tables: a few blocks of rows, one panel. */
     int64_t limit = uir_contraction_room_for(
-        room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : UIR_CONTRACTION_PANEL, depth}));
+        room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : p->device->mma_n, depth}));
     int64_t allowed = told ? room.most : limit;
     most_rows = most_columns = 1;
     for (uint32_t i = 0; i < tile_count; i++) {
@@ -454,9 +468,9 @@ enum { KEYS = 256, MOST_KEYS = 256 };
 
 /* Keys: all of them where they are known to be few. */
 static void key_tile(uir_contraction_plan *p, uir_contraction_side *n) {
-    int64_t extent;
+    int64_t extent, line = line_of(p);
     bool known = uir_contraction_plan_is_const(p, n->extent, &extent);
-    int64_t size = known && extent <= MOST_KEYS ? (extent + LINE - 1) / LINE * LINE : KEYS;
+    int64_t size = known && extent <= MOST_KEYS ? (extent + line - 1) / line * line : KEYS;
     n->tile = uir_contraction_plan_number(p, size);
     n->split = !known || extent > size;
     n->guarded = !known || extent % size != 0;

@@ -33,7 +33,7 @@ typedef struct classifier {
 } classifier;
 
 bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor) {
-    return uir_device_find_legal(device, "mma", sums, factor, 0, 1, 0) >= 0;
+    return uir_device_multiplies(device, sums, factor);
 }
 
 /* ---- what an update adds, in its own iteration variables ---- */

@@ -1,10 +1,11 @@
 /* Layouts of a contraction's tiles and of constants that are packed for it. */
 #include "lower/contraction_plan.h"
 
-void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
-                                 uint32_t column, const uir_loop_statement *block, uir_layout *layout) {
+void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t columns,
+                                 const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
+                                 uir_layout *layout) {
     const uir_loop_tensor *t = &f->tensors.data[tensor];
-    uir_dim width = uir_dim_const(f->dims, UIR_CONTRACTION_PANEL), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
+    uir_dim width = uir_dim_const(f->dims, columns), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
     bool deep[UIR_LOOP_MAX_RANK] = {false};
     for (uint32_t d = 0; d < t->rank; d++)
         for (uint32_t i = 0; i < block->iter_count; i++)
@@ -29,11 +30,11 @@ void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, co
     layout->mode_count[column] = 2;
 }
 
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
-                                      uint32_t column, const uir_loop_statement *block) {
+uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, uint32_t width,
+                                      const uir_loop_access *access, uint32_t column, const uir_loop_statement *block) {
     uir_layout *layout;
     UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&f->arena, sizeof *layout));
-    uir_contraction_make_panels(f, tensor, access, column, block, layout);
+    uir_contraction_make_panels(f, tensor, width, access, column, block, layout);
     f->tensors.data[tensor].layout = layout;
     return UIR_STATUS_OK;
 }

@@ -243,12 +243,12 @@ static uir_status lay_columns(uir_contraction_plan *p, const uir_loop_statement 
     uir_loop_function *f = p->f;
     if (p->copied[1]) {
         uir_loop_access access = {p->copies[1], {local[UIR_CONTRACTION_K], local[UIR_CONTRACTION_N]}};
-        return uir_contraction_set_panels(f, access.tensor, &access, 1, block);
+        return uir_contraction_set_panels(f, access.tensor, p->device->mma_n, &access, 1, block);
     }
     uir_loop_access access = EXPRESSION(f, p->raw[1])->load;
     if (!uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
     uint32_t column = uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
-    return uir_contraction_set_panels(f, access.tensor, &access, column, block);
+    return uir_contraction_set_panels(f, access.tensor, p->device->mma_n, &access, column, block);
 }
 
 uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under) {

@@ -88,14 +88,15 @@ uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena 
 uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of);
 
 /* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
-enum { UIR_CONTRACTION_PANEL = 32, UIR_CONTRACTION_PAD = 16 };
-/* Panels of columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its columns, one
- * beside the other; all other dims outside. */
-void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
-                                 uint32_t column, const uir_loop_statement *block, uir_layout *out_layout);
+enum { UIR_CONTRACTION_PAD = 16 };
+/* Panels of `width` columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its
+ * columns, one beside the other; all other dims outside. */
+void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width,
+                                 const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
+                                 uir_layout *out_layout);
 void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, const uir_loop_access *access,
-                                      uint32_t column, const uir_loop_statement *block);
+uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, uint32_t width,
+                                      const uir_loop_access *access, uint32_t column, const uir_loop_statement *block);
 /* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
  * meet in the same places of a cache. */
 uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);

@@ -391,7 +391,8 @@ static uir_status lay_out(steps *t) {
     uir_loop_access access = EXPRESSION(t->f, factor)->load;
     uint32_t column = p->copied[1] ? 1 : uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
     if (!p->copied[1] && !uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
-    uir_contraction_make_panels(t->f, access.tensor, &access, column, STATEMENT(t->f, p->c.update), &layout);
+    uir_contraction_make_panels(t->f, access.tensor, p->device->mma_n, &access, column, STATEMENT(t->f, p->c.update),
+                                &layout);
     return uir_schedule_set_layout(t->s, access.tensor, &layout);
 }
 

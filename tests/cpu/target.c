@@ -137,6 +137,54 @@ static void test_made_up_machine(void **state) {
     if (given) setenv("UIR_CPU", before, 1);
 }
 
+/* For another machine than this one the description is the variant's own, whatever this one is. */
+static void test_another_machine(void **state) {
+    fixture *f = *state;
+    static const uint64_t caches[3] = {64 << 10, 1 << 20, 32 << 20};
+    const char *own = f->device.device.chip, *foreign = strcmp(own, "aarch64") ? "aarch64" : "avx2";
+    char before[200] = "";
+    bool given = getenv("UIR_CPU") != NULL;
+    uir_cpu_device device, again;
+    if (given) snprintf(before, sizeof before, "%s", getenv("UIR_CPU"));
+    unsetenv("UIR_CPU");
+    assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &device), UIR_STATUS_OK);
+    assert_int_equal(device.device.group_count, 4);
+    for (int level = 0; level < 3 && strcmp(foreign, "avx2"); level++)
+        assert_true(device.device.cache_bytes[level] == caches[level]);
+    setenv("UIR_CPU", "l2=192K", 1); /* but what is made up holds for every machine */
+    assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &again), UIR_STATUS_OK);
+    assert_true(again.device.cache_bytes[1] == 192 << 10 && again.device.spaces[1].working_set == 192 << 10);
+    assert_true(again.device.cache_bytes[2] == device.device.cache_bytes[2]);
+    char text[64];
+    snprintf(text, sizeof text, "%s,l3=1G", foreign); /* as if this were it: what is not said is this machine's */
+    setenv("UIR_CPU", text, 1);
+    assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &again), UIR_STATUS_OK);
+    assert_true(again.device.cache_bytes[2] == 1 << 30);
+    unsetenv("UIR_CPU");
+    if (given) setenv("UIR_CPU", before, 1);
+}
+
+/* The block of sums that follows from registers is the one that the emitted source keeps in them. */
+static void test_blocks(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *variant, *condition;
+    } cases[] = {{"avx512", "#if defined(UIR_AVX512)\n"},
+                 {"avx2", "#elif defined(UIR_AVX2)\n"},
+                 {"aarch64", "#elif defined(__aarch64__)\n"}};
+    uir_text text;
+    uir_text_init(&text, &f->allocator);
+    assert_int_equal(uir_cpu_emit_prelude(&text), UIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uir_cpu_device device;
+        char block[80];
+        assert_int_equal(uir_cpu_describe(cases[i].variant, &f->diagnostics, &device), UIR_STATUS_OK);
+        snprintf(block, sizeof block, "%s#define UIR_ROWS %u\n", cases[i].condition, device.device.mma_m);
+        assert_non_null(strstr(text.data, block));
+    }
+    uir_text_deinit(&text);
+}
+
 /* ---- source ---- */
 static void test_names_are_cleaned(void **state) {
     fixture *f = *state;
@@ -329,6 +377,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_made_up_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_another_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_blocks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_running_sum, set_up, tear_down),

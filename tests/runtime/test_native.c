@@ -228,7 +228,7 @@ static void test_ranks(void **state) {
     static const struct {
         const char *name, *architecture;
     } variants[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) {name, architecture},
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, ...) {name, architecture},
 #include "backends/cpu/target/variants.def"
     };
     fixture f;

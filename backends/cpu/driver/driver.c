@@ -28,7 +28,7 @@ typedef struct variant_row {
 } variant_row;
 
 static const variant_row variants[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) {name, architecture, flags},
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, ...) {name, architecture, flags},
 #include "backends/cpu/target/variants.def"
 };
 

@@ -16,7 +16,7 @@
 #define FILE_MAX ((off_t)1 << 30)
 
 static const char *const variant_flags[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) flags,
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, ...) flags,
 #include "backends/cpu/target/variants.def"
 };
 /* Rounding is what the source says: no contraction, no fast math; signed integers wrap. */

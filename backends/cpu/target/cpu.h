@@ -18,7 +18,7 @@
 /* ---- description ---- */
 /* The variants that kernels are compiled for: one row each in variants.def. */
 typedef enum uir_cpu_variant {
-#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) UIR_CPU_##constant,
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, ...) UIR_CPU_##constant,
 #include "backends/cpu/target/variants.def"
     UIR_CPU_VARIANT_COUNT
 } uir_cpu_variant;
@@ -31,8 +31,9 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine. Sizes of caches are read from the machine. The
- * environment variable UIR_CPU (machine.c) says otherwise for both. INVALID_ARGUMENT with a message for an unknown name
+/* `variant`: a name, or NULL for the best one of this machine. Of this machine's own variant the sizes of caches and the
+ * number of cores are asked; another one is its row of variants.def. The environment variable UIR_CPU (machine.c) says
+ * otherwise, of this machine's variant and of caches. INVALID_ARGUMENT with a message for an unknown name
  * or a value of the variable that means nothing. The device points into static tables and stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 

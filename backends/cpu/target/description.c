@@ -51,12 +51,15 @@ static const uir_legal_row legal[] = {
 };
 
 typedef struct variant_row {
-    const char *name, *architecture;
-    uint32_t lanes;
+    const char *name;
+    uint32_t lanes, registers, loads, multiply_adds, latency;
+    uint32_t cache_kib[3], cores;
 } variant_row;
 
 static const variant_row variants[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, lanes, flags) {name, architecture, lanes},
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, l1, l2, l3,       \
+                        cores)                                                                                         \
+    {name, lanes, registers, loads, fmas, latency, {l1, l2, l3}, cores},
 #include "backends/cpu/target/variants.def"
 };
 
@@ -89,15 +92,91 @@ bool uir_cpu_variant_runs_here(uir_cpu_variant variant) {
 #define UNIT_BYTES        (4ull << 20)
 #define LEAST_WORKING_SET (128ull << 10)
 #define USUAL_WORKING_SET (256ull << 10) /* of a machine that does not tell */
+#define LINE_BYTES        64
+#define PANEL             32   /* columns of packed constants, alike for all that a package may run on */
+#define HALF_WAY          2048 /* of the first cache: rows a multiple of it apart meet in two of its places */
+
+/* A block of sums of a product: rows by vectors of columns. */
+typedef struct sum_block {
+    uint32_t rows, columns;
+} sum_block;
+
+/* Does a step of depth take fewer cycles for a multiply-add, or as many and fewer loads? */
+static bool is_better_block(const uir_device *d, sum_block a, sum_block b) {
+    uint32_t sums[2] = {a.rows * a.columns, b.rows * b.columns}, loads[2] = {a.rows + a.columns, b.rows + b.columns};
+    uint32_t cycles[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t loading = loads[i] * d->multiply_adds_per_cycle, adding = sums[i] * d->loads_per_cycle;
+        cycles[i] = loading > adding ? loading : adding;
+    }
+    if (cycles[0] * sums[1] != cycles[1] * sums[0]) return cycles[0] * sums[1] < cycles[1] * sums[0];
+    return loads[0] * sums[1] < loads[1] * sums[0];
+}
+
+/* The best block that registers hold beside a row of the second factor and an element of the first, its columns an even
+ * part of a panel, with as many sums as are under way until the first one's result is there. */
+static sum_block choose_block(const uir_device *d) {
+    sum_block best = {1, 1};
+    for (uint32_t columns = 1; columns * d->vector_bytes <= d->mma_n * 4; columns *= 2) {
+        sum_block block = {(d->registers - 1 - columns) / columns, columns};
+        if (block.rows * columns < d->multiply_adds_per_cycle * d->multiply_add_latency) continue;
+        if (is_better_block(d, block, best)) best = block;
+    }
+    return best;
+}
+
+/* The row's machine. */
+static uir_device from_template(const variant_row *v) {
+    uir_device d = {.name = "cpu", .chip = v->name};
+    d.spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, LINE_BYTES, false, 1, 0};
+    d.spaces[SRAM] = (uir_space){"sram",
+                                 UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
+                                 UIR_SCOPE_UNIT,
+                                 UNIT_BYTES,
+                                 LINE_BYTES,
+                                 true,
+                                 1,
+                                 0};
+    d.spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, LINE_BYTES, false, 1, 0};
+    d.space_count = 3;
+    d.unit_kinds[0] = "core";
+    d.unit_kind_count = 1;
+    d.units_per_group = 1;
+    d.group_count = v->cores;
+    d.has_device_barrier = true;
+    d.legal = legal;
+    d.legal_count = sizeof legal / sizeof legal[0];
+    d.vector_bytes = v->lanes * 4;
+    d.registers = v->registers;
+    d.loads_per_cycle = v->loads;
+    d.multiply_adds_per_cycle = v->multiply_adds;
+    d.multiply_add_latency = v->latency;
+    d.conflict_bytes = HALF_WAY;
+    d.mma_n = PANEL;
+    d.mma_k = 1;
+    d.mma_m = choose_block(&d).rows;
+    for (int level = 0; level < 3; level++) d.cache_bytes[level] = (uint64_t)v->cache_kib[level] << 10;
+    return d;
+}
+
+/* The core's own second cache. */
+static void set_working_set(uir_device *d) {
+    uint64_t working = d->cache_bytes[1] ? d->cache_bytes[1] : USUAL_WORKING_SET;
+    if (working < LEAST_WORKING_SET) working = LEAST_WORKING_SET;
+    d->spaces[SRAM].working_set = working > UNIT_BYTES ? UNIT_BYTES : working;
+}
 
 uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_cpu_device *out) {
-    int chosen = -1;
+    int chosen = -1, own = -1;
     uir_cpu_machine machine;
     UIR_TRY(uir_cpu_read_machine(diagnostics, &machine));
-    if (!name) name = machine.variant;
     for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
-        if (name ? strcmp(variants[v].name, name) == 0 : uir_cpu_variant_runs_here((uir_cpu_variant)v)) chosen = v;
+        if (machine.variant ? strcmp(variants[v].name, machine.variant) == 0
+                            : uir_cpu_variant_runs_here((uir_cpu_variant)v))
+            own = v;
+        if (name && strcmp(variants[v].name, name) == 0) chosen = v;
     }
+    if (!name) chosen = own;
     if (chosen < 0) {
         char known[128] = "";
         for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++)
@@ -105,38 +184,14 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no CPU variant is called '%s'; there are %s",
                          name ? name : "", known);
     }
-    *out = (uir_cpu_device){.variant = (uir_cpu_variant)chosen,
+    *out = (uir_cpu_device){.device = from_template(&variants[chosen]),
+                            .variant = (uir_cpu_variant)chosen,
                             .runs_here = uir_cpu_variant_runs_here((uir_cpu_variant)chosen)};
     uir_device *d = &out->device;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    /* The core's own second cache. */
-    uint64_t working = machine.cache_bytes[1] ? machine.cache_bytes[1] : USUAL_WORKING_SET;
-    if (working < LEAST_WORKING_SET) working = LEAST_WORKING_SET;
-    if (working > UNIT_BYTES) working = UNIT_BYTES;
-    d->name = "cpu";
-    d->chip = variants[chosen].name;
-    d->spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 64, false, 1, 0};
-    d->spaces[SRAM] = (uir_space){"sram",
-                                  UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
-                                  UIR_SCOPE_UNIT,
-                                  UNIT_BYTES,
-                                  64,
-                                  true,
-                                  1,
-                                  working};
-    d->spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, 64, false, 1, 0};
-    d->space_count = 3;
-    d->unit_kinds[0] = "core";
-    d->unit_kind_count = 1;
-    d->units_per_group = 1;
-    d->group_count = cores > 0 ? (uint32_t)cores : 0;
-    d->has_device_barrier = true;
-    d->legal = legal;
-    d->legal_count = sizeof legal / sizeof legal[0];
-    d->mma_m = variants[chosen].lanes == 16 ? 14 : 6;
-    d->mma_n = 32;
-    d->mma_k = 1;
-    d->vector_bytes = variants[chosen].lanes * 4;
-    memcpy(d->cache_bytes, machine.cache_bytes, sizeof d->cache_bytes);
+    for (int level = 0; level < 3; level++)
+        if (chosen == own || machine.given[level]) d->cache_bytes[level] = machine.cache_bytes[level];
+    long cores = chosen == own ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    if (cores > 0) d->group_count = (uint32_t)cores;
+    set_working_set(d);
     return UIR_STATUS_OK;
 }

@@ -60,7 +60,7 @@ static bool size_from_text(const char *text, size_t length, uint64_t *out) {
 }
 
 /* One word; false when it is none of those that there are. */
-static bool take_word(const char *word, size_t length, uir_cpu_machine *out, bool *given) {
+static bool take_word(const char *word, size_t length, uir_cpu_machine *out) {
     for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
         const char *name = uir_cpu_variant_name((uir_cpu_variant)v);
         if (strlen(name) != length || memcmp(name, word, length) != 0) continue;
@@ -70,19 +70,18 @@ static bool take_word(const char *word, size_t length, uir_cpu_machine *out, boo
     }
     if (length < 4 || word[0] != 'l' || word[1] < '1' || word[1] > '3' || word[2] != '=') return false;
     int level = word[1] - '1';
-    bool first = !given[level];
-    given[level] = true;
+    bool first = !out->given[level];
+    out->given[level] = true;
     return size_from_text(word + 3, length - 3, &out->cache_bytes[level]) && first;
 }
 
 uir_status uir_cpu_read_machine(uir_diagnostics *diagnostics, uir_cpu_machine *out) {
     *out = (uir_cpu_machine){.variant = NULL};
-    bool given[3] = {false};
     const char *text = getenv(VARIABLE);
     for (const char *word = text; word && *word;) {
         size_t length = strcspn(word, ",");
         bool last = !word[length];
-        if (!take_word(word, length, out, given) || (!last && !word[length + 1])) {
+        if (!take_word(word, length, out) || (!last && !word[length + 1])) {
             char known[128] = "";
             for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++)
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", v ? ", " : "",
@@ -95,6 +94,6 @@ uir_status uir_cpu_read_machine(uir_diagnostics *diagnostics, uir_cpu_machine *o
         word += length + !last;
     }
     for (int level = 0; level < 3; level++)
-        if (!given[level]) out->cache_bytes[level] = cache_bytes((unsigned)level + 1);
+        if (!out->given[level]) out->cache_bytes[level] = cache_bytes((unsigned)level + 1);
     return UIR_STATUS_OK;
 }
