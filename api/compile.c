@@ -217,8 +217,8 @@ const char *uir_model_code_explain_vm(const uir_model *model) {
 
 /* ---- nodes without a kernel ---- */
 
-static uir_status borrow_operand(const uir_foreign_call *call, uint32_t index, uir_datum **out_datum) {
-    const uir_foreign_tensor *t = &call->inputs[index];
+static uir_status borrow_operand(const uir_custom_call *call, uint32_t index, uir_datum **out_datum) {
+    const uir_custom_tensor *t = &call->inputs[index];
     uir_tensor *tensor;
     UIR_TRY(uir_tensor_create_borrowed(call->allocator, t->dtype, t->rank, t->shape, t->data, &tensor));
     uir_status status = uir_datum_create_tensor(call->allocator, tensor, out_datum);
@@ -226,16 +226,16 @@ static uir_status borrow_operand(const uir_foreign_call *call, uint32_t index, u
     return status;
 }
 
-static uir_status give_result(const uir_foreign_call *call, uint32_t index, const uir_datum *datum) {
+static uir_status give_result(const uir_custom_call *call, uint32_t index, const uir_datum *datum) {
     void *data;
     if (datum->kind != UIR_VALUE_TENSOR) return UIR_STATUS_UNSUPPORTED;
-    UIR_TRY(uir_foreign_give(call, index, datum->tensor->shape, &data));
+    UIR_TRY(uir_custom_call_give(call, index, datum->tensor->shape, &data));
     if (datum->tensor->byte_size) memcpy(data, datum->tensor->data, datum->tensor->byte_size);
     return UIR_STATUS_OK;
 }
 
 /* The interpreter of primitives runs it. */
-static uir_status run_foreign(void *user, const uir_foreign_call *call) {
+static uir_status run_custom(void *user, const uir_custom_call *call) {
     const uir_model *model = user;
     uir_arena scratch;
     uir_arena_init(&scratch, call->allocator);
@@ -290,7 +290,7 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
         if (status != UIR_STATUS_IO_FAILED && status != UIR_STATUS_LIMIT) return status;
     }
     contents = bare;
-    contents.foreign = true;
+    contents.custom = true;
     uir_package_sink sink = uir_package_sink_to_text(&code->bytes);
     contents.sink = &sink;
     return write_with(call, model, &contents);
@@ -303,8 +303,8 @@ static uir_status open_package(uir_call *call, uir_model *model, uir_progress pr
                                          .driver_count = row->driver_count,
                                          .trusted = true,
                                          .checked = true,
-                                         .foreign = run_foreign,
-                                         .foreign_user = model};
+                                         .custom = run_custom,
+                                         .custom_user = model};
     uir_arena scratch;
     uir_arena_init(&scratch, &model->allocator);
     uir_status status = write_package(call, model, progress, &scratch);

@@ -1,5 +1,5 @@
 /* Subgraphs as models of their own: what the frontend takes apart, with the values of one run. */
-#include "frontend/parts.h"
+#include "frontend/extractor.h"
 #include "api/internal.h"
 #include "frontend/storage.h"
 #include "compile/compile.h"
@@ -10,7 +10,7 @@
 struct uir_extractor {
     uir_context *context;
     uir_storage *storage; /* of the file */
-    uir_onnx_parts parts;
+    uir_onnx_extractor parts;
     uir_datum **results;        /* by parts.recorded; owned */
     const uir_datum **expected; /* by value; NULL: what the run gave */
     uir_text types;             /* of the values */
@@ -62,14 +62,14 @@ static uir_status record(uir_call *call, uir_extractor *p, const char *path, uir
     const uir_allocator *allocator = &p->context->allocator;
     UIR_TRY(uir_storage_create(allocator, false, &p->storage));
     UIR_TRY(uir_storage_map_path(p->storage, &call->diagnostics, path, &file));
-    UIR_TRY(uir_onnx_parts_init(file.data, file.size, path, allocator, &call->diagnostics, &p->parts));
+    UIR_TRY(uir_onnx_extractor_init(file.data, file.size, path, allocator, &call->diagnostics, &p->parts));
     if (p->parts.inputs.count != input_count)
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, &(uir_location){.file = path},
                          "the model has %u inputs, and %zu values are given", p->parts.inputs.count, input_count);
     UIR_TRY_ALLOCATE(p->expected,
                      uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *p->expected));
     uir_text_init(&all, allocator);
-    uir_status status = uir_onnx_parts_print_all(&p->parts, &all);
+    uir_status status = uir_onnx_extractor_print_all(&p->parts, &all);
     source.data = all.data;
     source.size = all.length;
     uir_compile_init(&compile, &source, NULL, allocator, &p->parts.arena);
@@ -103,7 +103,7 @@ void uir_extractor_destroy(uir_extractor *p) {
     if (!p) return;
     for (uint32_t i = 0; p->results && i < p->parts.recorded.count; i++) uir_datum_release(p->results[i]);
     uir_text_deinit(&p->types);
-    if (p->parts.arena.allocator.resize) uir_onnx_parts_deinit(&p->parts);
+    if (p->parts.arena.allocator.resize) uir_onnx_extractor_deinit(&p->parts);
     uir_storage_destroy(p->storage);
     uir_release(&p->context->allocator, p, sizeof *p);
 }
@@ -123,7 +123,7 @@ uir_status uir_extractor_get_node(const uir_extractor *p, size_t index, uir_extr
 }
 
 const char *uir_extractor_get_output_name(const uir_extractor *p, size_t index) {
-    return index < p->cut.outputs.count ? uir_onnx_parts_name(&p->parts, p->cut.outputs.data[index]) : NULL;
+    return index < p->cut.outputs.count ? uir_onnx_extractor_name(&p->parts, p->cut.outputs.data[index]) : NULL;
 }
 
 size_t uir_extractor_input_count(const uir_extractor *p) {
@@ -137,10 +137,10 @@ uir_status uir_extractor_set_expected(uir_extractor *p, size_t output, const uir
 }
 
 /* The value of that name that a kept part makes; 0: none. */
-static uint32_t find_made(const uir_onnx_parts *parts, const bool *kept, const char *name) {
+static uint32_t find_made(const uir_onnx_extractor *parts, const bool *kept, const char *name) {
     for (uint32_t value = 1; value < parts->values.count; value++) {
         uint32_t maker = parts->values.data[value].maker;
-        if (maker && kept[maker - 1] && !strcmp(uir_onnx_parts_name(parts, value), name)) return value;
+        if (maker && kept[maker - 1] && !strcmp(uir_onnx_extractor_name(parts, value), name)) return value;
     }
     return 0;
 }
@@ -148,7 +148,7 @@ static uint32_t find_made(const uir_onnx_parts *parts, const bool *kept, const c
 /* ---- what is needed ---- */
 
 /* Nodes may lie in any order in the file: until nothing more is needed. */
-static void spread(const uir_onnx_parts *parts, const bool *kept, bool *needed) {
+static void spread(const uir_onnx_extractor *parts, const bool *kept, bool *needed) {
     for (bool more = true; more;) {
         more = false;
         for (uint32_t i = parts->parts.count; i-- > 0;) {
@@ -163,7 +163,7 @@ static void spread(const uir_onnx_parts *parts, const bool *kept, bool *needed) 
 }
 
 static uir_status find_needed(uir_extractor *p, const char *output, const bool *kept, bool *needed) {
-    const uir_onnx_parts *parts = &p->parts;
+    const uir_onnx_extractor *parts = &p->parts;
     uint32_t only = output ? find_made(parts, kept, output) : 0;
     if (output && !only) return UIR_STATUS_INVALID_ARGUMENT;
     if (only) needed[parts->values.data[only].maker - 1] = true;
@@ -204,7 +204,8 @@ static uir_status write_value(uir_call *call, uir_extractor *p, uint32_t value, 
     uir_text_init(&bytes, &p->context->allocator);
     uir_text_append_format(&path, "%s/%s_%u.pb", folder, expected ? "output" : "input", (unsigned)index);
     uir_status status = uir_text_status(&path);
-    if (status == UIR_STATUS_OK) status = uir_onnx_write_datum(datum, uir_onnx_parts_name(&p->parts, value), &bytes);
+    if (status == UIR_STATUS_OK)
+        status = uir_onnx_write_datum(datum, uir_onnx_extractor_name(&p->parts, value), &bytes);
     if (status == UIR_STATUS_OK)
         status = uir_io_write_file(path.data, bytes.data ? bytes.data : "", bytes.length, &call->diagnostics);
     uir_text_deinit(&bytes);
@@ -215,7 +216,7 @@ static uir_status write_value(uir_call *call, uir_extractor *p, uint32_t value, 
 static uir_status write_model(uir_call *call, uir_extractor *p, const char *path) {
     uir_text bytes;
     uir_text_init(&bytes, &p->context->allocator);
-    uir_status status = uir_onnx_parts_print(&p->parts, &p->cut, &bytes);
+    uir_status status = uir_onnx_extractor_print(&p->parts, &p->cut, &bytes);
     if (status == UIR_STATUS_OK && !p->cut.outputs.count) status = UIR_STATUS_INVALID_ARGUMENT;
     if (status == UIR_STATUS_OK && bytes.length > INT32_MAX)
         status = uir_error(&call->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = path},

@@ -2,7 +2,7 @@
  *
  * The API comes in two libraries. libuir has all of it; libuir_rt opens packages and runs them, and has no compiler.
  * What both have is written here and knows of the compiler by a model's table only; what libuir alone has shares
- * compiled.h. What libuir_rt answers in its place is alone.c.
+ * compiled.h. What libuir_rt answers in its place is runtime_only.c.
  *
  * A context is used from several threads, so that no call writes messages to it directly: each call has a sink of its
  * own, whose messages are moved to the context under its lock when the call ends. */

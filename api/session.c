@@ -708,9 +708,9 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
             out_node->unit_cost = (uint64_t)choice.cost;
         }
         if (!strcmp(step.by, "host"))
-            out_node->why = step.note;
+            out_node->why = step.remark;
         else
-            out_node->joined = step.note;
+            out_node->joined = step.remark;
         if (!strcmp(step.by, "vm")) out_node->why = session->model->table->explain_vm(session->model);
         return true;
     }

@@ -31,7 +31,7 @@ typedef enum uir_stage {
 typedef struct uir_compile_options {
     const char *device;            /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
     const uir_device *description; /* of what kernels are made for; NULL: the device's own */
-    bool each_alone;               /* every primitive a group of its own */
+    bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
     bool check_text;               /* print, parse and compare after each pass */
     /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
@@ -48,7 +48,7 @@ typedef struct uir_compile_native {
 typedef struct uir_compile_contents {
     const uir_compile_native *natives; /* one per variant of the CPU */
     uint32_t native_count;
-    bool foreign;                 /* nodes without a kernel are left to the opener; else each of them is an error */
+    bool custom;                  /* nodes without a kernel are left to the opener; else each of them is an error */
     const char *const *metadata;  /* key, value, key, value ... */
     uint32_t metadata_count;      /* pairs */
     const uir_package_sink *sink; /* NULL: only looks whether there is a package, and says why not */

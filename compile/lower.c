@@ -298,7 +298,7 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
 static uir_fusion_options fusion_options(const uir_compile *c, uint32_t rewrites_off) {
     return (uir_fusion_options){.device = c->lowering.device,
                                 .within_nodes = c->options.within_nodes,
-                                .rewrites_off = c->options.each_alone ? UINT32_MAX : rewrites_off};
+                                .rewrites_off = c->options.unfused ? UINT32_MAX : rewrites_off};
 }
 
 static uint32_t count_contractions(const uir_module *module, uir_node_id group) {
@@ -311,8 +311,8 @@ static uint32_t count_contractions(const uir_module *module, uir_node_id group) 
 }
 
 /* Refused groups of several nodes, of several contractions if asked, become smaller ones. */
-static uir_status take_apart(uir_compile *c, bool contractions, uint32_t rewrites_off, uir_diagnostics *diagnostics,
-                             bool *out_any) {
+static uir_status unfuse_refused(uir_compile *c, bool contractions, uint32_t rewrites_off, uir_diagnostics *diagnostics,
+                                 bool *out_any) {
     uir_lowering *lowering = &c->lowering;
     uir_module *module = lowering->module;
     uir_node_id *groups;
@@ -320,8 +320,7 @@ static uir_status take_apart(uir_compile *c, bool contractions, uint32_t rewrite
     UIR_TRY_ALLOCATE(groups, uir_arena_allocate_array(&lowering->arena, lowering->refusals.count + 1u, sizeof *groups));
     for (uint32_t i = 0; i < lowering->refusals.count; i++) {
         uir_lowering_refusal refusal = lowering->refusals.data[i];
-        if (uir_fuse_is_apartable(module, refusal.group) &&
-            (!contractions || count_contractions(module, refusal.group) > 1))
+        if (uir_can_unfuse(module, refusal.group) && (!contractions || count_contractions(module, refusal.group) > 1))
             groups[count++] = refusal.group;
         else
             lowering->refusals.data[kept++] = refusal;
@@ -329,7 +328,7 @@ static uir_status take_apart(uir_compile *c, bool contractions, uint32_t rewrite
     lowering->refusals.count = kept;
     *out_any = count > 0;
     uir_fusion_options fusion = fusion_options(c, rewrites_off);
-    return count ? uir_fuse_apart(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
+    return count ? uir_unfuse(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
 }
 
 static uir_status build_from(uir_lowering *lowering, uint32_t first_node, const uir_compile_call *call) {
@@ -344,8 +343,8 @@ static uir_status retry_refused(uir_compile *c, uir_stage stage, const uir_compi
     for (uint32_t round = 0; round < 2; round++) {
         uint32_t first_node = c->lowering.module->nodes.count, first = c->lowering.kernels.count;
         bool any;
-        UIR_TRY(take_apart(c, !round, round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS,
-                           call->diagnostics, &any));
+        UIR_TRY(unfuse_refused(c, !round, round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS,
+                               call->diagnostics, &any));
         if (any) UIR_TRY(build_from(&c->lowering, first_node, call));
         for (uir_stage s = UIR_STAGE_LOOP + 1; any && s <= stage; s++)
             UIR_TRY(advance_kernels(&c->lowering, s, first, call));

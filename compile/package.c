@@ -70,7 +70,7 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     uir_plan_options options = {.objects = objects,
                                 .object_count = native_count,
                                 .scratch = scratch_bytes,
-                                .foreign = contents->foreign,
+                                .custom = contents->custom,
                                 .reasons = reasons,
                                 .reason_count = lowering->module->nodes.count,
                                 .input_names = c->info.input_names,

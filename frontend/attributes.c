@@ -218,7 +218,8 @@ static uir_status read_attribute(uir_importer *importer, uir_graph_id graph, con
         return uir_import_absorb(importer, status);
     default:
         *out_good = false;
-        return uir_import_gap_found(importer, place, NULL, "attributes of kind %s are not supported", kind_names[kind]);
+        return uir_import_unsupported_found(importer, place, NULL, "attributes of kind %s are not supported",
+                                            kind_names[kind]);
     }
     *out_good = false;
     return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "attribute '%.*s' holds nothing",
@@ -266,9 +267,9 @@ uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir
         const schema *schema = find_schema(op, since_version, name);
         if (!schema) {
             *out_good = false;
-            UIR_TRY(uir_import_gap_found(importer, place, "leaving it out could change the result",
-                                         "version %d of %s has no attribute '%.*s'", since_version,
-                                         uir_op_get_row(op)->name, UIR_BYTES_FORMAT(name)));
+            UIR_TRY(uir_import_unsupported_found(importer, place, "leaving it out could change the result",
+                                                 "version %d of %s has no attribute '%.*s'", since_version,
+                                                 uir_op_get_row(op)->name, UIR_BYTES_FORMAT(name)));
             continue;
         }
         const UirOnnx__AttributeProto *meant;

@@ -125,8 +125,8 @@ static uir_status call_attributes(uir_importer *importer, const UirOnnx__NodePro
         if (given) UIR_TRY(uir_import_resolve_attribute(importer, attribute, place, &attribute));
         if (!attribute) continue;
         if (attribute->g || attribute->n_graphs) {
-            UIR_TRY(
-                uir_import_gap_found(importer, place, NULL, "a graph as an attribute of a function is not supported"));
+            UIR_TRY(uir_import_unsupported_found(importer, place, NULL,
+                                                 "a graph as an attribute of a function is not supported"));
             continue;
         }
         uint32_t same = 0;

@@ -109,7 +109,7 @@ static uir_status run(uir_importer *importer, const uir_onnx_source *source, uir
     UIR_TRY(uir_proto_unpack(&uir_onnx__model_proto__descriptor, importer->tensors.data, importer->tensors.size,
                              importer->file, importer->allocator, importer->diagnostics, &importer->scratch, &message));
     uir_status status = import_model(importer, (const UirOnnx__ModelProto *)message, arena, info);
-    uir_import_report_gaps(importer);
+    uir_import_report_unsupported(importer);
     return status != UIR_STATUS_OK ? status : importer->worst;
 }
 

@@ -14,7 +14,7 @@
 #define UIR_IMPORT_MAX_CALL_DEPTH   64
 #define UIR_IMPORT_MAX_ATTRIBUTES   256  /* of a function */
 #define UIR_IMPORT_MAX_OPSETS       4096 /* imported by a model or function: they are looked up one by one */
-#define UIR_IMPORT_MAX_GAPS         256  /* kinds of problems told apart */
+#define UIR_IMPORT_MAX_UNSUPPORTED  256  /* kinds of problems told apart */
 
 /* An interned name of the file; 0 is the empty name: absent. */
 typedef uir_string uir_name;
@@ -66,11 +66,11 @@ typedef struct uir_import_alias {
 } uir_import_alias;
 
 /* A kind of problem that many nodes may share, reported once. */
-typedef struct uir_import_gap {
+typedef struct uir_import_unsupported {
     uir_name text, hint;
     const char *node, *op;
     uint32_t count;
-} uir_import_gap;
+} uir_import_unsupported;
 
 typedef struct uir_importer {
     const uir_onnx_source *source;
@@ -101,9 +101,9 @@ typedef struct uir_importer {
     uint32_t node_count;
     uint64_t inlined_work;
 
-    uir_vector(uir_import_gap) gaps; /* each text once */
-    uint32_t gap_count;              /* times that any was found */
-    uir_status worst;                /* of the problems so far; OK when none */
+    uir_vector(uir_import_unsupported) unsupported; /* each text once */
+    uint32_t unsupported_count;                     /* times that any was found */
+    uir_status worst;                               /* of the problems so far; OK when none */
 } uir_importer;
 
 /* ---- scope.c: problems, names, bindings ---- */
@@ -113,9 +113,9 @@ uir_status uir_import_problem(uir_importer *importer, uir_status status, const u
 /* A status from below whose message has been given: OK to go on after having remembered it, else the status itself. */
 uir_status uir_import_absorb(uir_importer *importer, uir_status status);
 /* Something unsupported: one message for all nodes with the same text. */
-uir_status uir_import_gap_found(uir_importer *importer, const uir_location *place, const char *hint, const char *format,
-                                ...) UIR_PRINTF(4, 5);
-void uir_import_report_gaps(uir_importer *importer);
+uir_status uir_import_unsupported_found(uir_importer *importer, const uir_location *place, const char *hint,
+                                        const char *format, ...) UIR_PRINTF(4, 5);
+void uir_import_report_unsupported(uir_importer *importer);
 
 uir_status uir_import_name(uir_importer *importer, uir_bytes bytes, uir_name *out_name);
 /* The name for messages and IR text: zero bytes as \x00. Never NULL on success. */
@@ -176,8 +176,8 @@ uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const Uir
 /* inspect.c: what the file says of itself, and what it holds. */
 uir_status uir_import_inspect(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
                               uir_onnx_info *info);
-/* keep.c: within the main graph's scope, when all of it is read: adds the outputs that the source asks for, and describes
- * all of them. INVALID_ARGUMENT with a message for each name that is none. */
+/* keep.c: within the main graph's scope, when all of it is read: adds the outputs that the source asks for, and
+ * describes all of them. INVALID_ARGUMENT with a message for each name that is none. */
 uir_status uir_import_keep(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                            uir_arena *arena, uir_onnx_info *info);
 /* Counts work done inside functions; over the limit the import ends. */

@@ -66,16 +66,16 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
         if (!domain_name.id) importer->ops.data[type_name.id] = op;
     }
     if (op == UIR_OP_NONE && domain.length && opset == 0) {
-        return uir_import_gap_found(
+        return uir_import_unsupported_found(
             importer, place, "--list-ops shows what is known",
             "the op '%.*s' of the domain '%.*s' is not known, and opset_import lacks the domain",
             UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
     }
     if (op == UIR_OP_NONE) {
         if (!domain.length) domain = (uir_bytes){"ai.onnx", 7};
-        return uir_import_gap_found(importer, place, "--list-ops shows what is known",
-                                    "the op '%.*s' of the domain '%.*s', version %lld, is not known",
-                                    UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
+        return uir_import_unsupported_found(importer, place, "--list-ops shows what is known",
+                                            "the op '%.*s' of the domain '%.*s', version %lld, is not known",
+                                            UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
     }
     const uir_op_row *row = uir_op_get_row(op);
     if (opset == 0) {
@@ -90,8 +90,8 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                                   (long long)opset, row->versions);
     }
     if (importer->source->is_supported && !importer->source->is_supported(op)) {
-        return uir_import_gap_found(importer, place, "--list-ops shows what is supported",
-                                    "the op '%s', version %d, is not supported", row->name, *out_since);
+        return uir_import_unsupported_found(importer, place, "--list-ops shows what is supported",
+                                            "the op '%s', version %d, is not supported", row->name, *out_since);
     }
     *out_op = op;
     return UIR_STATUS_OK;
@@ -285,9 +285,9 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         uir_type type;
         uir_name name;
         uir_value_id value;
-        uint32_t gaps = importer->gap_count;
+        uint32_t gaps = importer->unsupported_count;
         UIR_TRY(uir_import_type(importer, place, UIR_PROTO_BYTES(proto->input[i], name), proto->input[i]->type, &type));
-        bool supported = importer->gap_count == gaps;
+        bool supported = importer->unsupported_count == gaps;
         UIR_TRY(uir_import_name(importer, UIR_PROTO_BYTES(proto->input[i], name), &name));
         if (!name.id) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "a graph input has no name"));

@@ -29,40 +29,40 @@ uir_status uir_import_absorb(uir_importer *importer, uir_status status) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_import_gap_found(uir_importer *importer, const uir_location *place, const char *hint, const char *format,
-                                ...) {
+uir_status uir_import_unsupported_found(uir_importer *importer, const uir_location *place, const char *hint,
+                                        const char *format, ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     remember(importer, UIR_STATUS_UNSUPPORTED);
-    importer->gap_count++;
+    importer->unsupported_count++;
     uir_name text, hint_name = {0};
     UIR_TRY(uir_strings_intern(&importer->texts, message, strlen(message), &text));
     if (hint) UIR_TRY(uir_strings_intern(&importer->texts, hint, strlen(hint), &hint_name));
-    for (uint32_t i = 0; i < importer->gaps.count; i++) {
-        if (importer->gaps.data[i].text.id == text.id) {
-            importer->gaps.data[i].count++;
+    for (uint32_t i = 0; i < importer->unsupported.count; i++) {
+        if (importer->unsupported.data[i].text.id == text.id) {
+            importer->unsupported.data[i].count++;
             return UIR_STATUS_OK;
         }
     }
-    if (importer->gaps.count == UIR_IMPORT_MAX_GAPS) return UIR_STATUS_OK;
-    uir_import_gap gap = {text, hint_name, place->node, place->op, 1};
-    return uir_vector_push(&importer->scratch, &importer->gaps, gap);
+    if (importer->unsupported.count == UIR_IMPORT_MAX_UNSUPPORTED) return UIR_STATUS_OK;
+    uir_import_unsupported feature = {text, hint_name, place->node, place->op, 1};
+    return uir_vector_push(&importer->scratch, &importer->unsupported, feature);
 }
 
-void uir_import_report_gaps(uir_importer *importer) {
-    for (uint32_t i = 0; i < importer->gaps.count; i++) {
-        const uir_import_gap *gap = &importer->gaps.data[i];
-        uir_location place = {.file = importer->file, .node = gap->node, .op = gap->op};
-        const char *hint = gap->hint.id ? uir_string_text(&importer->texts, gap->hint) : NULL;
-        const char *text = uir_string_text(&importer->texts, gap->text);
-        if (gap->count == 1) {
+void uir_import_report_unsupported(uir_importer *importer) {
+    for (uint32_t i = 0; i < importer->unsupported.count; i++) {
+        const uir_import_unsupported *feature = &importer->unsupported.data[i];
+        uir_location place = {.file = importer->file, .node = feature->node, .op = feature->op};
+        const char *hint = feature->hint.id ? uir_string_text(&importer->texts, feature->hint) : NULL;
+        const char *text = uir_string_text(&importer->texts, feature->text);
+        if (feature->count == 1) {
             uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place, hint, "%s", text);
         } else {
             uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place, hint,
-                           "%s (%u nodes; this is the first)", text, (unsigned)gap->count);
+                           "%s (%u nodes; this is the first)", text, (unsigned)feature->count);
         }
     }
 }

@@ -154,15 +154,16 @@ static uir_status read_tensor_type(uir_importer *importer, const place_of_type *
                                    const UirOnnx__TypeProto__Tensor *proto, uir_type *type) {
     if (proto->has_elem_type && proto->elem_type != 0) {
         if (!uir_dtype_is_valid(proto->elem_type)) {
-            return uir_import_gap_found(importer, of->place, NULL, "the declared element type number %d is unknown",
-                                        (int)proto->elem_type);
+            return uir_import_unsupported_found(
+                importer, of->place, NULL, "the declared element type number %d is unknown", (int)proto->elem_type);
         }
         type->dtype = (uir_dtype)proto->elem_type;
     }
     if (!proto->shape) return UIR_STATUS_OK;
     if (proto->shape->n_dim > UIR_MAX_RANK) {
-        return uir_import_gap_found(importer, of->place, NULL, "a declared rank of %zu; at most %d is supported",
-                                    proto->shape->n_dim, UIR_MAX_RANK);
+        return uir_import_unsupported_found(importer, of->place, NULL,
+                                            "a declared rank of %zu; at most %d is supported", proto->shape->n_dim,
+                                            UIR_MAX_RANK);
     }
     uir_dim *dims;
     uint32_t rank = (uint32_t)proto->shape->n_dim;
@@ -194,9 +195,9 @@ uir_status uir_import_type(uir_importer *importer, const uir_location *place, ui
         case UIR_ONNX__TYPE_PROTO__VALUE__NOT_SET:
             return UIR_STATUS_OK;
         default:
-            return uir_import_gap_found(importer, place, "tensors, sequences and optionals are supported",
-                                        "'%.*s' is a map, sparse or opaque, which is not supported",
-                                        UIR_BYTES_FORMAT(owner));
+            return uir_import_unsupported_found(importer, place, "tensors, sequences and optionals are supported",
+                                                "'%.*s' is a map, sparse or opaque, which is not supported",
+                                                UIR_BYTES_FORMAT(owner));
         }
         outermost = false;
     }

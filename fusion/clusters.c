@@ -46,7 +46,7 @@ static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *nod
     return class;
 }
 
-uint32_t uir_places_find(const uir_places *places, uint32_t place) {
+uint32_t uir_node_set_find(const uir_node_set *places, uint32_t place) {
     uint32_t low = 0, high = places->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -58,8 +58,8 @@ uint32_t uir_places_find(const uir_places *places, uint32_t place) {
     return low;
 }
 
-bool uir_places_has(const uir_places *places, uint32_t place) {
-    uint32_t at = uir_places_find(places, place);
+bool uir_node_set_has(const uir_node_set *places, uint32_t place) {
+    uint32_t at = uir_node_set_find(places, place);
     return at < places->count && places->data[at] == place;
 }
 
@@ -81,7 +81,7 @@ typedef struct reading {
 /* Places are read in order, so a user's list of uses is made while it is the last user of each. */
 static uir_status add_use(reading *r, uint32_t place) {
     if (place == UIR_FUSION_NONE || place == r->place) return UIR_STATUS_OK;
-    uir_places *users = &r->c->items[place].users, *uses = &r->c->items[r->place].uses;
+    uir_node_set *users = &r->c->items[place].users, *uses = &r->c->items[r->place].uses;
     if (users->count && users->data[users->count - 1] == r->place) return UIR_STATUS_OK;
     UIR_TRY(uir_vector_push(r->c->arena, users, r->place));
     UIR_TRY(uir_vector_push(r->c->arena, uses, place));

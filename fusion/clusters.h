@@ -26,28 +26,28 @@ typedef enum uir_fusion_class {
     UIR_FUSION_CLASS_OPAQUE,
 } uir_fusion_class;
 
-typedef uir_vector(uint32_t) uir_places;
+typedef uir_vector(uint32_t) uir_node_set;
 
 typedef struct uir_fusion_item {
     uir_node_id node;
     uir_fusion_class class;
     bool is_heavy;
-    uint32_t home;    /* cluster; NONE: every reader computes it */
-    uir_places where; /* clusters that compute it, the home among them */
-    uir_places uses;  /* places whose results it reads, or that bind what it speaks of; sorted, each once */
-    uir_places users; /* the other way */
+    uint32_t home;      /* cluster; NONE: every reader computes it */
+    uir_node_set where; /* clusters that compute it, the home among them */
+    uir_node_set uses;  /* places whose results it reads, or that bind what it speaks of; sorted, each once */
+    uir_node_set users; /* the other way */
 } uir_fusion_item;
 
 typedef struct uir_cluster {
-    uir_places places; /* sorted */
-    bool is_plain;     /* stays as it is: no group is made of it */
+    uir_node_set places; /* sorted */
+    bool is_plain;       /* stays as it is: no group is made of it */
     uir_vector(const char *) trace;
 } uir_cluster;
 
 /* A set of places that may become a cluster: some clusters as they are, and copies of single places. */
 typedef struct uir_candidate {
-    uir_places places;  /* sorted */
-    uir_places members; /* clusters */
+    uir_node_set places;  /* sorted */
+    uir_node_set members; /* clusters */
 } uir_candidate;
 
 typedef struct uir_clusters {
@@ -84,8 +84,8 @@ static inline uint32_t uir_clusters_maker(const uir_clusters *c, uir_value_id va
     return value.id && value.id < c->value_count ? c->maker[value.id] : UIR_FUSION_NONE;
 }
 /* The index of the first place that is not before this one. */
-uint32_t uir_places_find(const uir_places *places, uint32_t place);
-bool uir_places_has(const uir_places *places, uint32_t place);
+uint32_t uir_node_set_find(const uir_node_set *places, uint32_t place);
+bool uir_node_set_has(const uir_node_set *places, uint32_t place);
 /* Whether the value is a constant that bodies may use directly. */
 bool uir_fusion_is_scalar_constant(const uir_module *module, uir_value_id value);
 
@@ -94,14 +94,14 @@ uir_status uir_clusters_init_order(uir_clusters *c);
 /* Whether one cluster of them all would reach itself through another. */
 bool uir_candidate_has_cycle(const uir_clusters *c, const uir_candidate *candidate);
 /* All members become the first one; `line` (not NULL) is added to its trace. */
-uir_status uir_clusters_join(uir_clusters *c, const uir_places *members, const char *line);
+uir_status uir_clusters_join(uir_clusters *c, const uir_node_set *members, const char *line);
 /* The cluster computes the place too. */
 uir_status uir_clusters_copy(uir_clusters *c, uint32_t cluster, uint32_t place, const char *line);
 /* Takes a place out of a cluster; a place that then has no home gets a cluster of its own. */
 uir_status uir_clusters_drop(uir_clusters *c, uint32_t cluster, uint32_t place);
 /* Homes that, by what was done since, nothing reads any more. */
 void uir_clusters_sweep(uir_clusters *c);
-uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place); /* sorted, once */
+uir_status uir_node_set_add(uir_arena *arena, uir_node_set *places, uint32_t place); /* sorted, once */
 
 /* ---- candidates, cost and legality (legality.c, cost.c) ---- */
 uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate);

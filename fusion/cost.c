@@ -66,7 +66,7 @@ double uir_candidate_traffic(uir_clusters *c, const uir_candidate *candidate) {
         const uir_node_info *node = uir_clusters_node(c, place);
         for (uint32_t k = 0; k < node->input_count; k++) {
             uint32_t maker = uir_clusters_maker(c, node->inputs[k]);
-            if (maker != UIR_FUSION_NONE && uir_places_has(&candidate->places, maker)) continue;
+            if (maker != UIR_FUSION_NONE && uir_node_set_has(&candidate->places, maker)) continue;
             double bytes = bytes_read(c, place, k);
             if (!is_read_before(c, node->inputs[k], bytes)) sum += bytes;
         }

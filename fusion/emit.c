@@ -35,7 +35,7 @@ static uir_status add_operands(emitting *e, uir_graph_id body, const uir_cluster
         for (uint32_t k = 0; k < node->input_count; k++) {
             uir_value_id value = node->inputs[k], made;
             uint32_t maker = uir_clusters_maker(e->c, value);
-            if (e->inside[value.id].id || (maker != UIR_FUSION_NONE && uir_places_has(&cluster->places, maker)))
+            if (e->inside[value.id].id || (maker != UIR_FUSION_NONE && uir_node_set_has(&cluster->places, maker)))
                 continue;
             bool is_index = e->c->items[cluster->places.data[i]].class == UIR_FUSION_CLASS_GATHER; /* lies in memory */
             if (uir_fusion_is_scalar_constant(e->c->module, value) && !is_index) continue;
@@ -149,17 +149,17 @@ typedef struct ordering {
     uir_clusters *c;
     uint8_t *state; /* by cluster: 0 not seen, 1 on the stack, 2 done */
     uir_vector(visit) stack;
-    uir_places order;
+    uir_node_set order;
 } ordering;
 
 /* The next cluster that must come before the one on top; NONE when all have. */
 static uint32_t next_before(ordering *o, visit *top) {
     const uir_cluster *cluster = &o->c->clusters.data[top->cluster];
     for (; top->place < cluster->places.count; top->place++, top->use = 0) {
-        const uir_places *uses = &o->c->items[cluster->places.data[top->place]].uses;
+        const uir_node_set *uses = &o->c->items[cluster->places.data[top->place]].uses;
         while (top->use < uses->count) {
             uint32_t use = uses->data[top->use++];
-            if (!uir_places_has(&cluster->places, use)) return o->c->items[use].home;
+            if (!uir_node_set_has(&cluster->places, use)) return o->c->items[use].home;
         }
     }
     return UIR_FUSION_NONE;
@@ -187,13 +187,13 @@ static uir_status order_from(ordering *o, uint32_t first, uir_diagnostics *diagn
 }
 
 /* Near the old order: what was last needed first comes first. */
-static uir_status order_clusters(uir_clusters *c, uir_diagnostics *diagnostics, uir_places *out_order) {
+static uir_status order_clusters(uir_clusters *c, uir_diagnostics *diagnostics, uir_node_set *out_order) {
     ordering o = {.c = c};
     UIR_TRY_ALLOCATE(o.state, uir_arena_allocate_array(c->arena, c->clusters.count + 1u, 1));
     for (uint32_t p = 0; p < c->count; p++) {
         uint32_t home = c->items[p].home;
         if (home == UIR_FUSION_NONE) continue;
-        const uir_places *places = &c->clusters.data[home].places;
+        const uir_node_set *places = &c->clusters.data[home].places;
         if (places->count && places->data[places->count - 1] == p) UIR_TRY(order_from(&o, home, diagnostics));
     }
     *out_order = o.order;
@@ -202,7 +202,7 @@ static uir_status order_clusters(uir_clusters *c, uir_diagnostics *diagnostics, 
 
 uir_status uir_clusters_emit(uir_clusters *c, uir_diagnostics *diagnostics) {
     emitting e = {.c = c, .diagnostics = diagnostics};
-    uir_places order = {0};
+    uir_node_set order = {0};
     UIR_TRY_ALLOCATE(e.inside, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *e.inside));
     UIR_TRY(order_clusters(c, diagnostics, &order));
     uir_graph_get(c->module, c->graph)->nodes.count = 0;

@@ -41,7 +41,7 @@ typedef struct uir_fusion_options {
     bool within_nodes;        /* a group holds what became of one node of the source, and nothing else */
     uint32_t most_operands;   /* operands plus results of a group; 0: 64 */
     uint32_t most_nodes;      /* of a group, so that a graph takes time proportional to its nodes; 0: 128 */
-    uint64_t *fired; /* UIR_FUSION_REWRITE_COUNT counters, added to; may be NULL */
+    uint64_t *fired;          /* UIR_FUSION_REWRITE_COUNT counters, added to; may be NULL */
 } uir_fusion_options;
 
 /* `options` may be NULL. A module that has groups already is left as it is. */
@@ -50,8 +50,8 @@ uir_status uir_fuse(uir_module *module, const uir_fusion_options *options, uir_d
 /* Takes groups apart of which no kernel could be made: their nodes become groups by `options` again, which should allow
  * less than what made them. New groups have higher numbers than all nodes had; what cannot be taken apart (a group of
  * one node, or a text's own) stays. */
-uir_status uir_fuse_apart(uir_module *module, const uir_node_id *groups, uint32_t count,
-                          const uir_fusion_options *options, uir_diagnostics *diagnostics);
-bool uir_fuse_is_apartable(const uir_module *module, uir_node_id group);
+uir_status uir_unfuse(uir_module *module, const uir_node_id *groups, uint32_t count, const uir_fusion_options *options,
+                      uir_diagnostics *diagnostics);
+bool uir_can_unfuse(const uir_module *module, uir_node_id group);
 
 #endif

@@ -15,8 +15,9 @@ uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *ou
 }
 
 uir_status uir_candidate_add(uir_clusters *c, uir_candidate *candidate, uint32_t cluster) {
-    const uir_places *places = &c->clusters.data[cluster].places;
-    for (uint32_t i = 0; i < places->count; i++) UIR_TRY(uir_places_add(c->arena, &candidate->places, places->data[i]));
+    const uir_node_set *places = &c->clusters.data[cluster].places;
+    for (uint32_t i = 0; i < places->count; i++)
+        UIR_TRY(uir_node_set_add(c->arena, &candidate->places, places->data[i]));
     for (uint32_t i = 0; i < candidate->members.count; i++)
         if (candidate->members.data[i] == cluster) return UIR_STATUS_OK;
     return uir_vector_push(c->arena, &candidate->members, cluster);
@@ -35,10 +36,10 @@ bool uir_candidate_gives(const uir_clusters *c, const uir_candidate *candidate, 
     for (uint32_t i = 0; i < node->output_count; i++)
         if (c->is_result[node->outputs[i].id]) return true;
     for (uint32_t i = 0; i < item->users.count; i++) {
-        const uir_places *where = &c->items[item->users.data[i]].where;
+        const uir_node_set *where = &c->items[item->users.data[i]].where;
         for (uint32_t k = 0; k < where->count; k++) {
             if (is_member(candidate, where->data[k])) continue;
-            if (!uir_places_has(&c->clusters.data[where->data[k]].places, place)) return true;
+            if (!uir_node_set_has(&c->clusters.data[where->data[k]].places, place)) return true;
         }
     }
     return false;
@@ -105,7 +106,7 @@ static uir_fusion_class class_of(const inspection *l, uint32_t index) {
 static uint32_t maker_of(const inspection *l, uint32_t index, uint32_t operand) {
     uint32_t maker = uir_clusters_maker(l->c, node_of(l, index)->inputs[operand]);
     if (maker == UIR_FUSION_NONE) return UIR_FUSION_NONE;
-    uint32_t at = uir_places_find(&l->candidate->places, maker);
+    uint32_t at = uir_node_set_find(&l->candidate->places, maker);
     return at < count_of(l) && place_of(l, at) == maker ? at : UIR_FUSION_NONE;
 }
 

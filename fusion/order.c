@@ -113,7 +113,7 @@ static bool step(const uir_clusters *c, search *s, bool *out_cycle) {
             s->place = top / 2, s->through = top % 2, s->edge = 0;
         }
         const uir_fusion_item *item = &c->items[s->place];
-        const uir_places *edges = s->forward ? &item->users : &item->uses;
+        const uir_node_set *edges = s->forward ? &item->users : &item->uses;
         if (s->edge < edges->count) {
             *out_cycle = meet(c, s, knot_of(o, edges->data[s->edge++]));
             return true;
@@ -133,8 +133,8 @@ bool uir_candidate_has_cycle(const uir_clusters *c, const uir_candidate *candida
     return true;
 }
 
-uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place) {
-    if (uir_places_has(places, place)) return UIR_STATUS_OK;
+uir_status uir_node_set_add(uir_arena *arena, uir_node_set *places, uint32_t place) {
+    if (uir_node_set_has(places, place)) return UIR_STATUS_OK;
     UIR_TRY(uir_vector_push(arena, places, place));
     for (uint32_t i = places->count - 1; i && places->data[i - 1] > place; i--) {
         places->data[i] = places->data[i - 1];
@@ -143,7 +143,7 @@ uir_status uir_places_add(uir_arena *arena, uir_places *places, uint32_t place) 
     return UIR_STATUS_OK;
 }
 
-static void places_remove(uir_places *places, uint32_t place) {
+static void places_remove(uir_node_set *places, uint32_t place) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < places->count; i++)
         if (places->data[i] != place) places->data[kept++] = places->data[i];
@@ -206,9 +206,9 @@ static uir_status join_two(uir_clusters *c, uint32_t into, uint32_t other) {
     uir_cluster *to = &c->clusters.data[into], *from = &c->clusters.data[other];
     for (uint32_t i = 0; i < from->places.count; i++) {
         uint32_t place = from->places.data[i];
-        UIR_TRY(uir_places_add(c->arena, &to->places, place));
+        UIR_TRY(uir_node_set_add(c->arena, &to->places, place));
         places_remove(&c->items[place].where, other);
-        UIR_TRY(uir_places_add(c->arena, &c->items[place].where, into));
+        UIR_TRY(uir_node_set_add(c->arena, &c->items[place].where, into));
         if (c->items[place].home == other) c->items[place].home = into;
     }
     for (uint32_t i = 0; i < from->trace.count; i++)
@@ -239,15 +239,15 @@ static uir_status note(uir_clusters *c, uint32_t cluster, const char *line) {
     return uir_vector_push(c->arena, &c->clusters.data[cluster].trace, line);
 }
 
-uir_status uir_clusters_join(uir_clusters *c, const uir_places *members, const char *line) {
+uir_status uir_clusters_join(uir_clusters *c, const uir_node_set *members, const char *line) {
     uint32_t into = members->data[0];
     for (uint32_t i = 1; i < members->count; i++) UIR_TRY(join_two(c, into, members->data[i]));
     return note(c, into, line);
 }
 
 uir_status uir_clusters_copy(uir_clusters *c, uint32_t cluster, uint32_t place, const char *line) {
-    UIR_TRY(uir_places_add(c->arena, &c->clusters.data[cluster].places, place));
-    UIR_TRY(uir_places_add(c->arena, &c->items[place].where, cluster));
+    UIR_TRY(uir_node_set_add(c->arena, &c->clusters.data[cluster].places, place));
+    UIR_TRY(uir_node_set_add(c->arena, &c->items[place].where, cluster));
     leave_home(c, place);
     return note(c, cluster, line);
 }
@@ -259,6 +259,6 @@ uir_status uir_clusters_drop(uir_clusters *c, uint32_t cluster, uint32_t place) 
     uir_cluster alone = {0};
     UIR_TRY(uir_vector_push(c->arena, &alone.places, place));
     c->items[place].home = c->clusters.count;
-    UIR_TRY(uir_places_add(c->arena, &c->items[place].where, c->clusters.count));
+    UIR_TRY(uir_node_set_add(c->arena, &c->items[place].where, c->clusters.count));
     return uir_vector_push(c->arena, &c->clusters, alone);
 }

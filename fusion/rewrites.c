@@ -33,7 +33,7 @@ static uir_status say(uir_clusters *c, uir_fusion_rewrite rewrite, uint32_t what
 }
 
 static bool has_class(const uir_clusters *c, uint32_t cluster, uir_fusion_class class) {
-    const uir_places *places = &c->clusters.data[cluster].places;
+    const uir_node_set *places = &c->clusters.data[cluster].places;
     for (uint32_t i = 0; i < places->count; i++)
         if (c->items[places->data[i]].class == class) return true;
     return false;
@@ -41,7 +41,7 @@ static bool has_class(const uir_clusters *c, uint32_t cluster, uir_fusion_class 
 
 /* A reshape by itself moves nothing: no kernel is made of it. */
 static bool only_reshapes(const uir_clusters *c, uint32_t cluster) {
-    const uir_places *places = &c->clusters.data[cluster].places;
+    const uir_node_set *places = &c->clusters.data[cluster].places;
     for (uint32_t i = 0; i < places->count; i++)
         if (c->items[places->data[i]].class != UIR_FUSION_CLASS_RESHAPE) return false;
     return true;
@@ -49,26 +49,26 @@ static bool only_reshapes(const uir_clusters *c, uint32_t cluster) {
 
 /* What speaks for a cluster in a trace: its reduction or contraction, else its last node. */
 static uint32_t seed_of(const uir_clusters *c, uint32_t cluster) {
-    const uir_places *places = &c->clusters.data[cluster].places;
+    const uir_node_set *places = &c->clusters.data[cluster].places;
     for (uint32_t i = 0; i < places->count; i++)
         if (!uir_fusion_is_trivial(c->items[places->data[i]].class)) return places->data[i];
     return places->data[places->count - 1];
 }
 
 /* The clusters that read the place's result without computing it; `out_plain`: something else does. */
-static uir_status find_readers(uir_clusters *c, uint32_t place, uir_places *out_readers, bool *out_plain) {
+static uir_status find_readers(uir_clusters *c, uint32_t place, uir_node_set *out_readers, bool *out_plain) {
     const uir_fusion_item *item = &c->items[place];
     const uir_node_info *node = uir_clusters_node(c, place);
     *out_plain = c->is_result[node->outputs[0].id];
     for (uint32_t i = 0; i < item->users.count; i++) {
-        const uir_places *where = &c->items[item->users.data[i]].where;
+        const uir_node_set *where = &c->items[item->users.data[i]].where;
         for (uint32_t k = 0; k < where->count; k++) {
             const uir_cluster *reader = &c->clusters.data[where->data[k]];
-            if (uir_places_has(&reader->places, place)) continue;
+            if (uir_node_set_has(&reader->places, place)) continue;
             if (reader->is_plain)
                 *out_plain = true;
             else
-                UIR_TRY(uir_places_add(c->arena, out_readers, where->data[k]));
+                UIR_TRY(uir_node_set_add(c->arena, out_readers, where->data[k]));
         }
     }
     return UIR_STATUS_OK;
@@ -80,7 +80,7 @@ typedef struct tail {
     uir_fusion_rewrite rewrite;
     bool takes_reduces;
     uir_candidate candidate;
-    uir_places added; /* clusters */
+    uir_node_set added; /* clusters */
 } tail;
 
 static bool may_join(const tail *t, uint32_t cluster) {
@@ -128,12 +128,12 @@ static uir_status try_with_reader(tail *t, uint32_t place, bool *out_added) {
 
 static uir_status grow_once(tail *t, bool *out_grew) {
     uir_clusters *c = t->c;
-    uir_places users = {0};
+    uir_node_set users = {0};
     *out_grew = false;
     for (uint32_t i = 0; i < t->candidate.places.count; i++) {
-        const uir_places *of = &c->items[t->candidate.places.data[i]].users;
+        const uir_node_set *of = &c->items[t->candidate.places.data[i]].users;
         for (uint32_t k = 0; k < of->count; k++)
-            if (is_open(t, c->items[of->data[k]].home)) UIR_TRY(uir_places_add(c->arena, &users, of->data[k]));
+            if (is_open(t, c->items[of->data[k]].home)) UIR_TRY(uir_node_set_add(c->arena, &users, of->data[k]));
     }
     for (uint32_t i = 0; i < users.count; i++) {
         uint32_t home = c->items[users.data[i]].home;
@@ -150,7 +150,7 @@ static uir_status grow_once(tail *t, bool *out_grew) {
 static uir_status goes_elsewhere(tail *t, uint32_t place, bool *out_goes) {
     uir_clusters *c = t->c;
     *out_goes = !c->is_result[uir_clusters_node(c, place)->outputs[0].id];
-    const uir_places *users = &c->items[place].users;
+    const uir_node_set *users = &c->items[place].users;
     for (uint32_t i = 0; i < users->count; i++) {
         uint32_t user = users->data[i];
         uir_fusion_class class = c->items[user].class;
@@ -166,7 +166,7 @@ static bool leads_back(const tail *t, uint32_t place) {
     const uir_node_info *node = uir_clusters_node(t->c, place);
     for (uint32_t k = 0; k < node->input_count; k++) {
         uint32_t maker = uir_clusters_maker(t->c, node->inputs[k]);
-        if (maker == UIR_FUSION_NONE || !uir_places_has(&t->candidate.places, maker)) continue;
+        if (maker == UIR_FUSION_NONE || !uir_node_set_has(&t->candidate.places, maker)) continue;
         if (uir_candidate_gives(t->c, &t->candidate, maker)) return true;
         const uir_fusion_item *item = &t->c->items[maker];
         bool serves_it = uir_fusion_is_trivial(item->class) && !item->is_heavy && item->users.count == 1;
@@ -183,7 +183,7 @@ static bool writes_more(const tail *t, uint32_t place) {
     if (leads_back(t, place)) return true;
     for (uint32_t k = 0; k < node->input_count; k++) {
         uint32_t maker = uir_clusters_maker(t->c, node->inputs[k]);
-        if (maker != UIR_FUSION_NONE && uir_places_has(&t->candidate.places, maker))
+        if (maker != UIR_FUSION_NONE && uir_node_set_has(&t->candidate.places, maker))
             without += uir_clusters_bytes(t->c, node->inputs[k]);
     }
     return without < uir_clusters_bytes(t->c, node->outputs[0]);
@@ -194,7 +194,7 @@ static uir_status prune_once(tail *t, bool *out_pruned) {
     uir_clusters *c = t->c;
     *out_pruned = false;
     for (uint32_t i = t->added.count; i-- > 0;) {
-        const uir_places *places = &c->clusters.data[t->added.data[i]].places;
+        const uir_node_set *places = &c->clusters.data[t->added.data[i]].places;
         uint32_t place = places->data[places->count - 1];
         bool goes;
         if (places->count != 1 || !uir_fusion_is_trivial(c->items[place].class)) continue;
@@ -224,11 +224,11 @@ static uir_status grow_tail(uir_clusters *c, uint32_t cluster, uir_fusion_rewrit
     for (again = true; again;) UIR_TRY(prune_once(&t, &again));
     uint32_t seed = seed_of(c, cluster);
     for (uint32_t i = 0; i < t.added.count; i++) {
-        const uir_places *places = &c->clusters.data[t.added.data[i]].places;
+        const uir_node_set *places = &c->clusters.data[t.added.data[i]].places;
         const char *line;
         uint32_t pair[2] = {cluster, t.added.data[i]};
         UIR_TRY(say(c, rewrite, places->data[0], "after", seed, &line));
-        UIR_TRY(uir_clusters_join(c, &(uir_places){pair, 2, 2}, line));
+        UIR_TRY(uir_clusters_join(c, &(uir_node_set){pair, 2, 2}, line));
         fire(c, rewrite);
     }
     return UIR_STATUS_OK;
@@ -277,7 +277,7 @@ static uir_status try_join(uir_clusters *c, uint32_t from, uint32_t into, uir_fu
 
 /* Work that a wider domain would repeat for each of its points. */
 static bool repeats_heavy_work(uir_clusters *c, uint32_t from, uint32_t into) {
-    const uir_places *places = &c->clusters.data[from].places;
+    const uir_node_set *places = &c->clusters.data[from].places;
     double most = 0, own = 0;
     bool heavy = false;
     if (has_class(c, into, UIR_FUSION_CLASS_REDUCE)) return false; /* computed once a row */
@@ -294,7 +294,7 @@ static bool repeats_heavy_work(uir_clusters *c, uint32_t from, uint32_t into) {
 }
 
 static bool is_prologue(const uir_clusters *c, uint32_t from, uint32_t into) {
-    const uir_places *places = &c->clusters.data[into].places;
+    const uir_node_set *places = &c->clusters.data[into].places;
     for (uint32_t i = 0; i < places->count; i++) {
         if (c->items[places->data[i]].class != UIR_FUSION_CLASS_CONTRACTION) continue;
         return c->clusters.data[from].places.data[0] < places->data[i];
@@ -305,7 +305,7 @@ static bool is_prologue(const uir_clusters *c, uint32_t from, uint32_t into) {
 /* The trivial nodes that only a reduction reads, so that what it reduces is known for what it is. */
 static uir_status sink_into_reductions(uir_clusters *c) {
     for (uint32_t p = c->count; p-- > 0 && runs(c, UIR_FUSION_SINK);) {
-        uir_places readers = {0};
+        uir_node_set readers = {0};
         bool plain, joined;
         uint32_t home = c->items[p].home;
         if (c->items[p].class != UIR_FUSION_CLASS_ELEMENTWISE && c->items[p].class != UIR_FUSION_CLASS_VIEW) continue;
@@ -335,14 +335,14 @@ static bool is_cheap(const uir_clusters *c, uint32_t place, uint32_t readers) {
 
 /* Each reader computes the place if it may and does not read more bytes than before: whatever else the place could have
  * been joined with, that moves no more. */
-static uir_status recompute(uir_clusters *c, uint32_t place, const uir_places *readers, bool plain) {
-    uir_places takers = {0};
+static uir_status recompute(uir_clusters *c, uint32_t place, const uir_node_set *readers, bool plain) {
+    uir_node_set takers = {0};
     for (uint32_t i = 0; i < readers->count; i++) {
         uir_candidate with;
         bool legal;
         UIR_TRY(uir_candidate_of(c, readers->data[i], &with));
         double before = uir_candidate_traffic(c, &with);
-        UIR_TRY(uir_places_add(c->arena, &with.places, place));
+        UIR_TRY(uir_node_set_add(c->arena, &with.places, place));
         if (uir_clusters_checks(c, UIR_FUSION_CLAUSE_TRAFFIC) && uir_candidate_traffic(c, &with) > before) continue;
         UIR_TRY(uir_candidate_is_legal(c, &with, &legal));
         if (legal) UIR_TRY(uir_vector_push(c->arena, &takers, readers->data[i]));
@@ -361,7 +361,7 @@ static uir_status recompute(uir_clusters *c, uint32_t place, const uir_places *r
 
 static uir_status place_trivial(uir_clusters *c, uint32_t place) {
     uint32_t home = c->items[place].home;
-    uir_places readers = {0};
+    uir_node_set readers = {0};
     bool plain, stays, joined = false; /* stays: what reads it is no kernel, so that it is written in any case */
     if (home == UIR_FUSION_NONE || !uir_clusters_is_trivial(c, home)) return UIR_STATUS_OK;
     UIR_TRY(find_readers(c, place, &readers, &plain));
@@ -400,12 +400,12 @@ static bool is_alike(const uir_clusters *c, uint32_t a, uint32_t b) {
  * so many in a row do not join is full, or leads to all that come after it. */
 enum { MOST_MISSES = 16 };
 
-static uir_status join_readers(uir_clusters *c, const uir_places *users) {
-    uir_places done = {0};
+static uir_status join_readers(uir_clusters *c, const uir_node_set *users) {
+    uir_node_set done = {0};
     for (uint32_t i = 0; i < users->count; i++) {
         uint32_t a = c->items[users->data[i]].home;
         bool grew = false;
-        if (a == UIR_FUSION_NONE || uir_places_has(&done, a)) continue;
+        if (a == UIR_FUSION_NONE || uir_node_set_has(&done, a)) continue;
         for (uint32_t k = i + 1, misses = 0; k < users->count && misses < MOST_MISSES; k++) {
             uint32_t b = c->items[users->data[k]].home;
             bool joined = false;
@@ -414,19 +414,19 @@ static uir_status join_readers(uir_clusters *c, const uir_places *users) {
             misses = joined ? 0 : misses + 1;
             grew |= joined;
         }
-        if (!grew) UIR_TRY(uir_places_add(c->arena, &done, a));
+        if (!grew) UIR_TRY(uir_node_set_add(c->arena, &done, a));
     }
     return UIR_STATUS_OK;
 }
 
 /* By value that is not made here: the places that read it, in order. */
-static uir_status find_outside_readers(uir_clusters *c, uir_places **out_readers) {
-    uir_places *readers;
+static uir_status find_outside_readers(uir_clusters *c, uir_node_set **out_readers) {
+    uir_node_set *readers;
     UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *readers));
     for (uint32_t p = 0; p < c->count; p++) {
         const uir_node_info *node = uir_clusters_node(c, p);
         for (uint32_t k = 0; k < node->input_count; k++) {
-            uir_places *of = &readers[node->inputs[k].id];
+            uir_node_set *of = &readers[node->inputs[k].id];
             bool is_new = !of->count || of->data[of->count - 1] != p;
             if (is_new && uir_clusters_maker(c, node->inputs[k]) == UIR_FUSION_NONE)
                 UIR_TRY(uir_vector_push(c->arena, of, p));
@@ -438,7 +438,7 @@ static uir_status find_outside_readers(uir_clusters *c, uir_places **out_readers
 
 static uir_status join_horizontal(uir_clusters *c) {
     const uir_graph_info *graph = uir_graph_get(c->module, c->graph);
-    uir_places *readers;
+    uir_node_set *readers;
     if (!runs(c, UIR_FUSION_HORIZONTAL)) return UIR_STATUS_OK;
     for (uint32_t p = 0; p < c->count; p++) UIR_TRY(join_readers(c, &c->items[p].users));
     UIR_TRY(find_outside_readers(c, &readers));
@@ -447,7 +447,7 @@ static uir_status join_horizontal(uir_clusters *c) {
 }
 
 /* ---- several contractions in one group ---- */
-static uir_status try_join_all(uir_clusters *c, const uir_places *members, uir_fusion_rewrite rewrite,
+static uir_status try_join_all(uir_clusters *c, const uir_node_set *members, uir_fusion_rewrite rewrite,
                                bool *out_joined) {
     uir_candidate candidate = {0};
     const char *line;
@@ -461,15 +461,15 @@ static uir_status try_join_all(uir_clusters *c, const uir_places *members, uir_f
 }
 
 /* The contractions whose results a cluster reads. */
-static uir_status find_products_before(uir_clusters *c, uint32_t cluster, uir_places *out_clusters) {
-    const uir_places *places = &c->clusters.data[cluster].places;
+static uir_status find_products_before(uir_clusters *c, uint32_t cluster, uir_node_set *out_clusters) {
+    const uir_node_set *places = &c->clusters.data[cluster].places;
     for (uint32_t i = 0; i < places->count; i++) {
         const uir_node_info *node = uir_clusters_node(c, places->data[i]);
         for (uint32_t k = 0; k < node->input_count; k++) {
             uint32_t maker = uir_clusters_maker(c, node->inputs[k]);
             uint32_t home = maker == UIR_FUSION_NONE ? UIR_FUSION_NONE : c->items[maker].home;
             if (home != UIR_FUSION_NONE && home != cluster && has_class(c, home, UIR_FUSION_CLASS_CONTRACTION))
-                UIR_TRY(uir_places_add(c->arena, out_clusters, home));
+                UIR_TRY(uir_node_set_add(c->arena, out_clusters, home));
         }
     }
     return UIR_STATUS_OK;
@@ -482,7 +482,7 @@ static bool is_product(const uir_clusters *c, uint32_t place) {
 
 static uir_status join_attention(uir_clusters *c) {
     for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_ATTENTION); p++) {
-        uir_places firsts = {0};
+        uir_node_set firsts = {0};
         if (!is_product(c, p)) continue;
         uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, p)->inputs[0]), last = c->items[p].home;
         uint32_t middle = maker == UIR_FUSION_NONE ? UIR_FUSION_NONE : c->items[maker].home;
@@ -491,26 +491,26 @@ static uir_status join_attention(uir_clusters *c) {
         for (uint32_t i = 0; i < firsts.count && c->items[p].home == last; i++) {
             uint32_t members[3] = {firsts.data[i], middle, last};
             bool joined;
-            UIR_TRY(try_join_all(c, &(uir_places){members, 3, 3}, UIR_FUSION_ATTENTION, &joined));
+            UIR_TRY(try_join_all(c, &(uir_node_set){members, 3, 3}, UIR_FUSION_ATTENTION, &joined));
         }
     }
     return UIR_STATUS_OK;
 }
 
 /* With those after it that have its left operand. */
-static uir_status join_sibling(uir_clusters *c, uint32_t p, const uir_places *users) {
-    for (uint32_t i = uir_places_find(users, p), misses = 0; i < users->count && misses < MOST_MISSES; i++) {
+static uir_status join_sibling(uir_clusters *c, uint32_t p, const uir_node_set *users) {
+    for (uint32_t i = uir_node_set_find(users, p), misses = 0; i < users->count && misses < MOST_MISSES; i++) {
         uint32_t q = users->data[i], pair[2] = {c->items[p].home, c->items[q].home};
         bool joined, alike = is_product(c, q) && pair[0] != pair[1];
         if (!alike || uir_clusters_node(c, q)->inputs[0].id != uir_clusters_node(c, p)->inputs[0].id) continue;
-        UIR_TRY(try_join_all(c, &(uir_places){pair, 2, 2}, UIR_FUSION_SIBLINGS, &joined));
+        UIR_TRY(try_join_all(c, &(uir_node_set){pair, 2, 2}, UIR_FUSION_SIBLINGS, &joined));
         misses = joined ? 0 : misses + 1;
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status join_siblings(uir_clusters *c) {
-    uir_places *outside;
+    uir_node_set *outside;
     UIR_TRY(find_outside_readers(c, &outside));
     for (uint32_t p = 0; p < c->count && runs(c, UIR_FUSION_SIBLINGS); p++) {
         if (!is_product(c, p)) continue;
@@ -526,12 +526,12 @@ static uir_status join_siblings(uir_clusters *c) {
 static bool is_edge(const uir_clusters *c, uint32_t cluster, uint32_t place) {
     const uir_cluster *of = &c->clusters.data[cluster];
     uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, place)->inputs[0]);
-    if (maker == UIR_FUSION_NONE || !uir_places_has(&of->places, maker)) return true;
+    if (maker == UIR_FUSION_NONE || !uir_node_set_has(&of->places, maker)) return true;
     if (c->items[place].home != cluster) return false;
     if (c->items[maker].home != cluster && c->items[maker].home != UIR_FUSION_NONE) return false;
-    const uir_places *users = &c->items[place].users;
+    const uir_node_set *users = &c->items[place].users;
     for (uint32_t i = 0; i < users->count; i++)
-        if (uir_places_has(&of->places, users->data[i])) return false;
+        if (uir_node_set_has(&of->places, users->data[i])) return false;
     return true;
 }
 
@@ -540,7 +540,7 @@ static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bo
     *out_cut = false;
     for (uint32_t i = 0; i < c->clusters.data[cluster].places.count; i++) {
         uint32_t other = c->clusters.data[cluster].places.data[i];
-        if (other != place) UIR_TRY(uir_places_add(c->arena, &rest.places, other));
+        if (other != place) UIR_TRY(uir_node_set_add(c->arena, &rest.places, other));
     }
     if (!rest.places.count) return UIR_STATUS_OK;
     /* Dropped first, so that what it read or gave is seen as given and read; taken back when that is not right. */
@@ -559,7 +559,7 @@ static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bo
     if (adopts) c->items[maker].home = UIR_FUSION_NONE;
     c->items[place] = kept;
     c->clusters.count = count;
-    return uir_places_add(c->arena, &c->clusters.data[cluster].places, place);
+    return uir_node_set_add(c->arena, &c->clusters.data[cluster].places, place);
 }
 
 static uir_status cut_reshapes(uir_clusters *c) {

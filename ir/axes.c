@@ -10,7 +10,7 @@ typedef struct atom {
     uint32_t parent;     /* itself: a root */
     uint32_t slow, fast; /* a root that was split; NONE: a leaf */
     uir_dim extent;
-    bool solid;
+    bool unsplittable;
 } atom;
 
 typedef struct instance {
@@ -72,11 +72,11 @@ static uir_status push_dim(table *t, const instance *of, uint32_t dim, atom_list
 
 static uir_status unite(table *t, uint32_t a, uint32_t b) {
     if (a == b) return UIR_STATUS_OK;
-    bool solid = t->atoms.data[a].solid || t->atoms.data[b].solid;
+    bool unsplittable = t->atoms.data[a].unsplittable || t->atoms.data[b].unsplittable;
     /* A constant extent says more than an expression. */
     if (uir_dim_is_const(t->module->dims, t->atoms.data[b].extent, NULL))
         t->atoms.data[a].extent = t->atoms.data[b].extent;
-    t->atoms.data[a].solid = solid;
+    t->atoms.data[a].unsplittable = unsplittable;
     t->atoms.data[b].parent = a;
     return UIR_STATUS_OK;
 }
@@ -132,7 +132,7 @@ static bool is_one(const table *t, uir_dim dim) {
 /* ---- relating ---- */
 /* Splits a leaf into (extent / fast, fast). */
 static uir_status split(table *t, uint32_t a, uint32_t fast) {
-    if (t->atoms.data[a].solid || t->atoms.data[fast].solid) return UNRELATED;
+    if (t->atoms.data[a].unsplittable || t->atoms.data[fast].unsplittable) return UNRELATED;
     uir_dim rest = divide(t->module->dims, t->atoms.data[a].extent, t->atoms.data[fast].extent);
     if (!rest.id) return UNRELATED;
     uint32_t slow;
@@ -179,11 +179,11 @@ static uir_status relate_dims(table *t, const instance *a, uint32_t dim_a, const
     return relate(t, &left, &right);
 }
 
-static uir_status make_solid(table *t, const instance *of, uint32_t dim) {
+static uir_status make_unsplittable(table *t, const instance *of, uint32_t dim) {
     atom_list list = {0};
     UIR_TRY(push_dim(t, of, dim, &list));
     if (list.count > 1) return UNRELATED;
-    if (list.count) t->atoms.data[list.data[0]].solid = true;
+    if (list.count) t->atoms.data[list.data[0]].unsplittable = true;
     return UIR_STATUS_OK;
 }
 
@@ -253,22 +253,22 @@ static uir_status rule_arg(rule_call *c) {
     bool reduced[UIR_MAX_RANK + 1] = {false};
     uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
     reduced[axis] = true;
-    UIR_TRY(make_solid(c->t, c->operands[0], axis));
+    UIR_TRY(make_unsplittable(c->t, c->operands[0], axis));
     return relate_kept(c, reduced, uir_node_int(c->t->module, c->node, "keep", 0) != 0);
 }
 
 static uir_status rule_scan(rule_call *c) {
     uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
-    UIR_TRY(make_solid(c->t, c->operands[0], axis));
-    UIR_TRY(make_solid(c->t, c->result, axis));
+    UIR_TRY(make_unsplittable(c->t, c->operands[0], axis));
+    UIR_TRY(make_unsplittable(c->t, c->result, axis));
     return rule_same(c);
 }
 
-/* Dims that a movement leaves as they are, are the same axis; the others are solid on both sides. */
+/* Dims that a movement leaves as they are, are the same axis; the others are unsplittable on both sides. */
 static uir_status relate_or_fix(rule_call *c, const instance *a, uint32_t dim, bool same) {
     if (same) return relate_dims(c->t, a, dim, c->result, dim);
-    UIR_TRY(make_solid(c->t, a, dim));
-    return make_solid(c->t, c->result, dim);
+    UIR_TRY(make_unsplittable(c->t, a, dim));
+    return make_unsplittable(c->t, c->result, dim);
 }
 
 bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim) {
@@ -312,7 +312,7 @@ static uir_status rule_concat(rule_call *c) {
 static uir_status rule_gather(rule_call *c) {
     uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
     const instance *data = c->operands[0], *indices = c->operands[1];
-    UIR_TRY(make_solid(c->t, data, axis));
+    UIR_TRY(make_unsplittable(c->t, data, axis));
     for (uint32_t d = 0; d < data->rank; d++) {
         if (d == axis) continue;
         UIR_TRY(relate_dims(c->t, data, d, c->result, d < axis ? d : d + indices->rank - 1));
@@ -325,8 +325,8 @@ static uir_status rule_gather(rule_call *c) {
  * be longer. */
 static uir_status rule_gather_elements(rule_call *c) {
     for (uint32_t d = 0; d < c->result->rank; d++) {
-        UIR_TRY(make_solid(c->t, c->operands[0], d));
-        UIR_TRY(make_solid(c->t, c->result, d));
+        UIR_TRY(make_unsplittable(c->t, c->operands[0], d));
+        UIR_TRY(make_unsplittable(c->t, c->result, d));
     }
     return relate_all(c, c->operands[1], c->result);
 }
@@ -337,13 +337,13 @@ static uir_status rule_gather_nd(rule_call *c) {
     int64_t depth;
     const uir_type *type = uir_value_type(c->t->module, c->node->inputs[1]);
     if (!uir_dim_is_const(c->t->module->dims, type->dims[type->rank - 1], &depth)) return UNRELATED;
-    UIR_TRY(make_solid(c->t, indices, indices->rank - 1));
+    UIR_TRY(make_unsplittable(c->t, indices, indices->rank - 1));
     for (uint32_t d = 0; d + 1 < indices->rank; d++) UIR_TRY(relate_dims(c->t, indices, d, c->result, d));
     for (uint32_t d = 0; d < data->rank; d++) {
         if (d < batch)
             UIR_TRY(relate_dims(c->t, data, d, c->result, d));
         else if (d < batch + depth)
-            UIR_TRY(make_solid(c->t, data, d));
+            UIR_TRY(make_unsplittable(c->t, data, d));
         else
             UIR_TRY(relate_dims(c->t, data, d, c->result, indices->rank - 1 + d - batch - (uint32_t)depth));
     }
@@ -351,7 +351,7 @@ static uir_status rule_gather_nd(rule_call *c) {
 }
 
 static uir_status rule_alone(rule_call *c) {
-    for (uint32_t d = 0; c->result && d < c->result->rank; d++) UIR_TRY(make_solid(c->t, c->result, d));
+    for (uint32_t d = 0; c->result && d < c->result->rank; d++) UIR_TRY(make_unsplittable(c->t, c->result, d));
     return UIR_STATUS_OK;
 }
 
@@ -406,9 +406,9 @@ static uir_status rule_conv(rule_call *c) {
     UIR_TRY(split ? relate_groups(c, x, w) : relate_dims(c->t, w, 0, c->result, 1));
     if (!grouped && !split) UIR_TRY(relate_dims(c->t, x, 1, w, 1));
     for (uint32_t d = grouped ? 1 : 2; d < x->rank; d++) {
-        UIR_TRY(make_solid(c->t, x, d));
-        UIR_TRY(make_solid(c->t, w, d));
-        UIR_TRY(make_solid(c->t, c->result, d));
+        UIR_TRY(make_unsplittable(c->t, x, d));
+        UIR_TRY(make_unsplittable(c->t, w, d));
+        UIR_TRY(make_unsplittable(c->t, c->result, d));
     }
     return UIR_STATUS_OK;
 }
@@ -416,8 +416,8 @@ static uir_status rule_conv(rule_call *c) {
 static uir_status rule_window(rule_call *c) {
     for (uint32_t d = 0; d < 2; d++) UIR_TRY(relate_dims(c->t, c->operands[0], d, c->result, d));
     for (uint32_t d = 2; d < c->result->rank; d++) {
-        UIR_TRY(make_solid(c->t, c->operands[0], d));
-        UIR_TRY(make_solid(c->t, c->result, d));
+        UIR_TRY(make_unsplittable(c->t, c->operands[0], d));
+        UIR_TRY(make_unsplittable(c->t, c->result, d));
     }
     return UIR_STATUS_OK;
 }
@@ -562,7 +562,8 @@ static uir_status find_neighbours(table *t, const atom_list *lists, neighbours *
 
 static bool joins_next(const table *t, const neighbours *n, uint32_t a) {
     uint32_t next = n->next[a];
-    return next != UIR_AXES_NONE && n->previous[next] == a && !t->atoms.data[a].solid && !t->atoms.data[next].solid;
+    return next != UIR_AXES_NONE && n->previous[next] == a && !t->atoms.data[a].unsplittable &&
+           !t->atoms.data[next].unsplittable;
 }
 
 /* Numbers the axes in the order in which values first show them; axis_of[leaf]. */
@@ -583,7 +584,7 @@ static uir_status number_axes(table *t, const atom_list *lists, const neighbours
                 extent = uir_dim_mul(t->module->dims, extent, t->atoms.data[b].extent);
             }
             if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
-            axes[out_axes->count++] = (uir_axis_info){extent, t->atoms.data[a].solid};
+            axes[out_axes->count++] = (uir_axis_info){extent, t->atoms.data[a].unsplittable};
         }
     }
     out_axes->axes = axes;

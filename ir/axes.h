@@ -7,9 +7,10 @@
  * axis twice (x + transpose(x), x times its own transpose): then each place has its own. Axes that stand side by side
  * wherever one of them stands become one, so that a tensor is addressed by as few as will do.
  *
- * Where a node relates two axes by more than identity (an element of a slice lies at start + step*i), both are `solid`:
- * never split, never joined with a neighbour. A set whose dims cannot be told apart or related this way (a reshape that
- * does not factor, x + transpose(x) of a value made inside, a broadcast decided at run time) is UNSUPPORTED. */
+ * Where a node relates two axes by more than identity (an element of a slice lies at start + step*i), both are
+ * `unsplittable`: never split, never joined with a neighbour. A set whose dims cannot be told apart or related this way
+ * (a reshape that does not factor, x + transpose(x) of a value made inside, a broadcast decided at run time) is
+ * UNSUPPORTED. */
 #ifndef UIR_IR_AXES_H
 #define UIR_IR_AXES_H
 
@@ -19,7 +20,7 @@
 
 typedef struct uir_axis_info {
     uir_dim extent;
-    bool solid;
+    bool unsplittable;
 } uir_axis_info;
 
 /* The axes of a tensor, slowest first. */
@@ -49,7 +50,7 @@ uir_axis_list uir_axes_of_operand(const uir_axes *axes, uint32_t node, uint32_t 
 bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
 bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
 /* The one axis of a dim, NONE when it has none (extent 1); a dim of several joined or split axes gives NONE too: ask
- * for dims that a node's meaning keeps solid, as a slice's or a reduction's. */
+ * for dims that a node's meaning keeps unsplittable, as a slice's or a reduction's. */
 uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_t dim);
 uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t index, uint32_t dim);
 

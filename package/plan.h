@@ -172,7 +172,7 @@ typedef struct uir_plan_step {
     uir_plan_list constants; /* LAUNCH: for each variant the constant of each CONST pointer */
     uint32_t first_attribute, attribute_count;
     uint32_t node, op; /* texts: what it came from */
-    uint32_t note;     /* text: what was joined in it, or why no kernel computes it; for people */
+    uint32_t remark;   /* text: what was joined in it, or why no kernel computes it; for people */
 } uir_plan_step;
 /* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
  * outputs condition, carried, scanned; a branch has outputs only. */
@@ -289,7 +289,7 @@ typedef struct uir_plan_metadata {
     W(r->attribute_count)                                                                                              \
     W(r->node)                                                                                                         \
     W(r->op)                                                                                                           \
-    W(r->note)
+    W(r->remark)
 #define uir_plan_block_fields(W, Q, r)                                                                                 \
     W(r->first_step) W(r->step_count) UIR_PLAN_LIST(W, r->inputs) UIR_PLAN_LIST(W, r->outputs)
 #define uir_plan_kernel_fields(W, Q, r)                                                                                \

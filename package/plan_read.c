@@ -470,7 +470,7 @@ static bool check_step(checker *c, const uir_plan_step *s) {
     const uir_plan *p = c->plan;
     if (s->kind >= UIR_PLAN_STEP_KIND_COUNT) return false;
     const uir_plan_step_row *row = uir_plan_get_step_row(s->kind);
-    if (!is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->note) ||
+    if (!is_text(p, s->node) || !is_text(p, s->op) || !is_text(p, s->remark) ||
         !is_reference(c, row->target, s->target) || !is_reference(c, row->other, s->other) ||
         s->inputs.count < row->inputs.least || s->inputs.count > row->inputs.most ||
         s->outputs.count < row->outputs.least || s->outputs.count > row->outputs.most ||

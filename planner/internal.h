@@ -97,9 +97,9 @@ uir_status uir_pl_add_kernels(planner *p);
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
                                  uint32_t size_count, uir_plan_list *out_constants, bool *used);
 
-/* ---- note.c ---- */
+/* ---- remark.c ---- */
 /* Why the node's step is as it is: text for a person. */
-uir_status uir_pl_add_note(planner *p, const uir_node_info *node, uint32_t *out_text);
+uir_status uir_pl_add_remark(planner *p, const uir_node_info *node, uint32_t *out_text);
 
 /* ---- checks.c ---- */
 /* What the node, or those of a group's body, demand of sizes and no proof gives, as checks of the plan's block. */

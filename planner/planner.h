@@ -34,7 +34,7 @@ typedef struct uir_plan_options {
     uint32_t object_count;
     /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
     const uir_dim *scratch;
-    bool foreign; /* nodes that no kernel and no host operator computes are left to the package's opener */
+    bool custom; /* nodes that no kernel and no host operator computes are left to the package's opener */
     const char *const *reasons; /* by node: why no kernel computes it, or NULL */
     uint32_t reason_count;
     /* Of the package's inputs and outputs in their order; NULL: what the values are called, which passes may change. */

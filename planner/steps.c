@@ -83,7 +83,7 @@ static uir_status describe(planner *p, const uir_node_info *node, uir_plan_step 
                *op = uir_op_name(node->origin ? node->origin : node->op);
     UIR_TRY(uir_pl_add_text(p, name, strlen(name), &step->node));
     UIR_TRY(uir_pl_add_text(p, op, strlen(op), &step->op));
-    return uir_pl_add_note(p, node, &step->note);
+    return uir_pl_add_remark(p, node, &step->remark);
 }
 
 static uir_status push_step(planner *p, uint32_t block, const uir_plan_step *step) {
@@ -437,10 +437,10 @@ static uir_status add_symbols(planner *p, const uir_node_info *node) {
     return uir_vector_push(&p->arena, &p->attributes, values);
 }
 
-static uir_status plan_foreign(planner *p, const uir_node_info *node, uir_node_id id, uint32_t block) {
+static uir_status plan_custom(planner *p, const uir_node_info *node, uir_node_id id, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_HOST, .other = UIR_PLAN_NONE};
     bool effect = (uir_op_get_row(node->op)->traits & UIR_TRAIT_EFFECT) != 0;
-    UIR_TRY(uir_pl_add_text(p, "foreign", strlen("foreign"), &step.target));
+    UIR_TRY(uir_pl_add_text(p, "custom", strlen("custom"), &step.target));
     UIR_TRY(list_tensors(p, node->inputs, node->input_count, &step.inputs));
     for (uint32_t i = 0; i < node->output_count; i++)
         if (node->outputs[i].id)
@@ -458,7 +458,7 @@ static uir_status plan_foreign(planner *p, const uir_node_info *node, uir_node_i
 }
 
 /* Whether neither a kernel nor the runtime computes the node. */
-static bool is_foreign(const planner *p, const uir_node_info *node) {
+static bool is_custom(const planner *p, const uir_node_info *node) {
     if (node->op == UIR_OP_GROUP) return !uir_node_find_attribute(p->module, node, "kernel");
     return !find_rule(node->op);
 }
@@ -510,16 +510,16 @@ static uir_status refuse_node(planner *p, const uir_node_info *node) {
 }
 
 /* Every node that only the opener could run, in bodies as well, is an error. */
-static uir_status refuse_foreign(planner *p, uir_graph_id graph) {
+static uir_status refuse_custom(planner *p, uir_graph_id graph) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     uir_status first = UIR_STATUS_OK;
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         uir_status status = UIR_STATUS_OK;
-        if (is_foreign(p, node)) status = refuse_node(p, node);
+        if (is_custom(p, node)) status = refuse_node(p, node);
         for (uint32_t k = 0; k < node->attribute_count && status == UIR_STATUS_OK && node->op != UIR_OP_GROUP; k++)
             if (node->attributes[k].kind == UIR_ATTRIBUTE_GRAPH)
-                status = refuse_foreign(p, node->attributes[k].value.graph);
+                status = refuse_custom(p, node->attributes[k].value.graph);
         if (first == UIR_STATUS_OK) first = status;
     }
     return first;
@@ -530,8 +530,8 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         UIR_TRY(uir_pl_add_checks(p, node, block));
-        UIR_TRY(is_foreign(p, node) ? plan_foreign(p, node, info->nodes.data[i], block)
-                                    : find_rule(node->op)(p, node, block));
+        UIR_TRY(is_custom(p, node) ? plan_custom(p, node, info->nodes.data[i], block)
+                                   : find_rule(node->op)(p, node, block));
     }
     return UIR_STATUS_OK;
 }
@@ -651,7 +651,7 @@ uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
     const char *const *input_names = p->options ? p->options->input_names : NULL;
     const char *const *output_names = p->options ? p->options->output_names : NULL;
-    if (!p->options || !p->options->foreign) UIR_TRY(refuse_foreign(p, p->module->main));
+    if (!p->options || !p->options->custom) UIR_TRY(refuse_custom(p, p->module->main));
     UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_value_id value = main->inputs.data[i];

@@ -58,8 +58,8 @@ uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const i
 
 uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
-    uint32_t stage = r->analysis->steps[step].stage;
-    if (stage != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_stage(r, stage));
+    uint32_t epoch = r->analysis->steps[step].epoch;
+    if (epoch != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_epoch(r, epoch));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t tensor = output_of(r, step, i);
         if (tensor == UIR_PLAN_NONE || r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) continue;
@@ -96,7 +96,7 @@ static uir_status run_host(uir_runtime *r, uint32_t step) {
 
 static uir_status run_bind(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
-    uint32_t tensor = input_of(r, step, 0), stage = r->analysis->steps[step].stage;
+    uint32_t tensor = input_of(r, step, 0), epoch = r->analysis->steps[step].epoch;
     int64_t elements = uir_rt_rank(r, tensor) ? uir_rt_shape(r, tensor)[0] : 1;
     char *data;
     UIR_TRY(uir_rt_locate(r, tensor, &data));
@@ -108,7 +108,7 @@ static uir_status run_bind(uir_runtime *r, uint32_t step) {
         uir_status status = uir_rt_bind_symbol(r, uir_plan_get_word(r->plan, s->symbols, i), value);
         if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "it gives a dim that cannot be");
     }
-    return stage == UIR_PLAN_NONE ? UIR_STATUS_OK : uir_rt_enter_stage(r, stage);
+    return epoch == UIR_PLAN_NONE ? UIR_STATUS_OK : uir_rt_enter_epoch(r, epoch);
 }
 
 static uir_status run_dims(uir_runtime *r, uint32_t step) {
@@ -199,7 +199,7 @@ static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t fro
 /* The body's inputs for this iteration: their places, then the symbols that their shapes teach. */
 static uir_status bind_ports(loop_run *l) {
     uir_runtime *r = l->r;
-    uint32_t id = l->s->target, stage = r->analysis->blocks[id].stage;
+    uint32_t id = l->s->target, epoch = r->analysis->blocks[id].epoch;
     uir_rt_forget_block(r, id);
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0), &l->state->iteration, sizeof(int64_t));
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1), &l->state->condition, 1);
@@ -209,7 +209,7 @@ static uir_status bind_ports(loop_run *l) {
         uir_rt_place_tensor(r, port, slot->data, slot->capacity);
         UIR_TRY(uir_rt_learn_shape(r, port, actual_shape(r, output_of(r, l->step, i))));
     }
-    if (stage != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_stage(r, stage));
+    if (epoch != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_epoch(r, epoch));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
         UIR_TRY(uir_rt_check_shape(r, port, actual_shape(r, output_of(r, l->step, i)), "a value that a loop carries",

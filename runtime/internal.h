@@ -1,9 +1,9 @@
 /* What the runtime's files share: a package as opened, what is known of its plan, a runtime's state. Private to them.
  *
- * Stages. Sizes become known in stages: stage 0 when inputs are set, one more whenever a step learns symbols (bind, a
- * loop's iteration, results whose extents depend on data). A tensor and a launch belong to the last stage among their
- * symbols; entering a stage gives its tensors their shapes and places and prepares its launches. A stage whose symbols
- * have the values that they had before is entered for nothing. */
+ * Epochs. Sizes become known in epochs: epoch 0 when inputs are set, one more whenever a step learns symbols (bind, a
+ * loop's iteration, results whose extents depend on data). A tensor and a launch belong to the last epoch among their
+ * symbols; entering an epoch gives its tensors their shapes and places and prepares its launches. An epoch whose
+ * symbols have the values that they had before is entered for nothing. */
 #ifndef UIR_RUNTIME_INTERNAL_H
 #define UIR_RUNTIME_INTERNAL_H
 
@@ -27,7 +27,7 @@ typedef struct uir_rt_kernels {
 
 typedef struct uir_rt_tensor_info {
     uint32_t root;        /* itself, or what it is an alias of in the end */
-    uint32_t stage;       /* when its extents are known */
+    uint32_t epoch;       /* when its extents are known */
     uint32_t first, last; /* positions between which a root's contents matter */
     uint32_t shape;       /* where its extents are among all shapes */
     uint32_t writer;      /* of a root: the one step that gives it its contents; NONE: none does */
@@ -37,35 +37,35 @@ typedef struct uir_rt_tensor_info {
 } uir_rt_tensor_info;
 typedef struct uir_rt_step_info {
     uint32_t position, end; /* in the order of the walk; a body's lie between */
-    uint32_t stage;         /* that it opens when it has run; NONE */
+    uint32_t epoch;         /* that it opens when it has run; NONE */
     uint32_t index;         /* among launches, or among loops */
-    uint32_t launch_stage;  /* that prepares a launch */
+    uint32_t launch_epoch;  /* that prepares a launch */
     bool conditional;       /* in a body */
 } uir_rt_step_info;
 typedef struct uir_rt_block_info {
-    uint32_t stage;                  /* that binding its inputs opens; NONE */
-    uint32_t first_stage, end_stage; /* opened inside: forgotten when it begins */
+    uint32_t epoch;                  /* that binding its inputs opens; NONE */
+    uint32_t first_epoch, end_epoch; /* opened inside: forgotten when it begins */
     uir_vector(uint32_t) checks;     /* of sizes that are known before it begins */
-    uir_vector(uint32_t) tensors;    /* that are where they are until it ends: ports, and what its steps make room for */
+    uir_vector(uint32_t) tensors; /* that are where they are until it ends: ports, and what its steps make room for */
 } uir_rt_block_info;
 /* The most that a variant of a kernel has. */
 typedef struct uir_rt_kernel_info {
     uint32_t symbols, pointers, phases, works;
 } uir_rt_kernel_info;
-typedef struct uir_rt_stage_info {
+typedef struct uir_rt_epoch_info {
     uir_vector(uint32_t) tensors;
     uir_vector(uint32_t) launches; /* steps */
     uir_vector(uint32_t) checks;
-    uir_vector(uint32_t) symbols;  /* that its sizes use */
-    uir_vector(uint32_t) learned;  /* that get their values when it opens */
-} uir_rt_stage_info;
+    uir_vector(uint32_t) symbols; /* that its sizes use */
+    uir_vector(uint32_t) learned; /* that get their values when it opens */
+} uir_rt_epoch_info;
 typedef struct uir_rt_analysis {
     uir_rt_tensor_info *tensors;
     uir_rt_step_info *steps;
     uir_rt_block_info *blocks;
     uir_rt_kernel_info *kernels;
-    uir_vector(uir_rt_stage_info) stages;
-    uint32_t *symbol_stage; /* NONE: never bound */
+    uir_vector(uir_rt_epoch_info) epochs;
+    uint32_t *symbol_epoch; /* NONE: never bound */
     uint32_t shape_count, launch_count, loop_count, depth;
 } uir_rt_analysis;
 
@@ -81,16 +81,16 @@ struct uir_package {
     uint32_t driver_count;
     bool trusted;
     const char *not_native; /* why no native object was loaded; NULL: none was to be */
-    uir_foreign_function *foreign;
-    void *foreign_user;
+    uir_custom_function *custom;
+    void *custom_user;
     /* By driver. Published once filled; replaced whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
     atomic_flag lock; /* held while something is attached */
     struct uir_rt_loaded *loaded;
     _Atomic(bool) *verified; /* per constant */
     atomic_bool all_verified;
-    uir_file file;      /* that was opened; all zero: bytes were */
-    int descriptor;     /* of it, where it is mapped */
+    uir_file file;  /* that was opened; all zero: bytes were */
+    int descriptor; /* of it, where it is mapped */
     const char *path;
     const int64_t **port_dims; /* inputs, then outputs */
     const char ***port_names;
@@ -145,7 +145,7 @@ typedef struct uir_rt_launch {
     void **pointers;
     size_t *sizes;
     uint32_t first_constant; /* of this variant's CONST pointers, among the step's constants */
-    uint32_t first_work;     /* of its work pointers, among the stage's places */
+    uint32_t first_work;     /* of its work pointers, among the epoch's places */
     uint64_t bytes;          /* of its tensors */
     int64_t *begins;         /* per phase: where this run begins */
     int64_t *halves; /* per phase: the indices that copy each address to itself once both tensors begin at one */
@@ -166,14 +166,14 @@ typedef struct uir_rt_loop {
     unsigned char condition;
 } uir_rt_loop;
 
-/* Something that needs room in a stage's block from `first` to `last`. */
+/* Something that needs room in an epoch's block from `first` to `last`. */
 typedef struct uir_rt_place {
     uint64_t size, offset;
     uint32_t first, last;
     uint32_t tensor; /* NONE: a work pointer of a launch */
 } uir_rt_place;
 
-typedef struct uir_rt_stage {
+typedef struct uir_rt_epoch {
     int64_t *snapshot; /* of its symbols */
     bool valid;
     uir_rt_buffer block;
@@ -181,7 +181,7 @@ typedef struct uir_rt_stage {
     uir_rt_place *places;
     uint32_t *order; /* what assigning offsets works in: three a place */
     uint32_t place_count;
-} uir_rt_stage;
+} uir_rt_epoch;
 
 typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
@@ -223,7 +223,7 @@ struct uir_runtime {
     int64_t *environment; /* of a kernel variant while it is chosen */
     bool *environment_bound;
     uir_rt_tensor *tensors;
-    uir_rt_stage *stages;
+    uir_rt_epoch *epochs;
     uir_rt_launch *launches;
     uir_rt_loop *loops;
     uir_rt_buffer host;     /* what host operators work in */
@@ -280,14 +280,14 @@ void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t ran
                     uint32_t slack_axis, int64_t slack, const void *from);
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* See above: shapes, places, launches. */
-uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t stage);
+uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t epoch);
 /* Offsets at which no two places that are alive together share bytes; how many bytes there are in all. `work` has room
  * for three numbers a place. */
 uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work);
 /* What sizes that are known before the block begins must be. */
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 /* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */
-uir_status uir_rt_check_stage(uir_runtime *r, uint32_t stage);
+uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t epoch);
 /* What it learned and where its tensors were is forgotten: no symbol and no address outlives a turn. */
 void uir_rt_forget_block(uir_runtime *r, uint32_t block);
 
@@ -313,7 +313,7 @@ uir_rt_host_function *uir_rt_host_find(const char *name);
 uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data);
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
-uir_status uir_rt_run_foreign(uir_runtime *r, uint32_t step);         /* foreign.c */
+uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step);          /* custom.c */
 /* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step);

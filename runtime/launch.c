@@ -219,7 +219,7 @@ uir_status uir_runtime_want_candidate(uir_runtime *r, const char *kernel, uint32
         for (uint32_t i = 0; i < count; i++) r->wanted[i] = UIR_PLAN_NONE;
     }
     r->wanted[at] = candidate;
-    for (uint32_t i = 0; i < r->analysis->stages.count; i++) r->stages[i].valid = false;
+    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) r->epochs[i].valid = false;
     return UIR_STATUS_OK;
 }
 
@@ -381,7 +381,7 @@ static uir_status locate_argument(uir_runtime *r, uint32_t step, uint32_t tensor
 
 static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_plan_step *s = &r->plan->steps[step];
-    const uir_rt_stage *stage = &r->stages[r->analysis->steps[step].launch_stage];
+    const uir_rt_epoch *epoch = &r->epochs[r->analysis->steps[step].launch_epoch];
     uint32_t constant = l->first_constant, work = l->first_work;
     for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
         const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
@@ -402,7 +402,7 @@ static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) 
             uint32_t c = uir_plan_get_word(r->plan, s->constants, constant++);
             address = (char *)(uintptr_t)(r->package->weights + r->plan->constants[c].offset);
         } else {
-            address = stage->block.data + stage->places[work++].offset;
+            address = epoch->block.data + epoch->places[work++].offset;
         }
         l->pointers[i] = address;
     }

@@ -184,7 +184,7 @@ const char *uir_package_explain_not_native(const uir_package *p) {
 }
 
 /* None of its objects is for this machine; nothing to say where it has none. */
-static uir_status explain_foreign(uir_package *p, uir_diagnostics *diagnostics) {
+static uir_status explain_custom(uir_package *p, uir_diagnostics *diagnostics) {
     uir_package_native native;
     char isas[200] = "";
     size_t used = 0;
@@ -202,7 +202,7 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
         uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->drivers[index]->rank(uir_plan_get_text(&p->plan, n->isa));
         if (rank > best_rank) best = i, best_rank = rank;
     }
-    if (!best_rank) return explain_foreign(p, diagnostics);
+    if (!best_rank) return explain_custom(p, diagnostics);
     const uir_plan_native *n = &p->plan.natives[best];
     const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
     if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
@@ -381,7 +381,7 @@ static uir_status check_host(const uir_package *p, uir_diagnostics *diagnostics)
         if (s->kind == UIR_PLAN_STEP_HOST && !uir_rt_host_find(uir_plan_get_text(&p->plan, s->target)))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this runtime has no host operator '%s'",
                              uir_plan_get_text(&p->plan, s->target));
-        if (s->kind == UIR_PLAN_STEP_HOST && !p->foreign && !strcmp(uir_plan_get_text(&p->plan, s->target), "foreign"))
+        if (s->kind == UIR_PLAN_STEP_HOST && !p->custom && !strcmp(uir_plan_get_text(&p->plan, s->target), "custom"))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                              "node '%s' has no kernel, and only the compiler that made the package can run it",
                              uir_plan_get_text(&p->plan, s->node));
@@ -427,8 +427,8 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     uir_arena_init(&p->arena, &p->allocator);
     p->driver_count = options->driver_count;
     p->trusted = options->trusted;
-    p->foreign = options->foreign;
-    p->foreign_user = options->foreign_user;
+    p->custom = options->custom;
+    p->custom_user = options->custom_user;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);

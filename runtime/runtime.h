@@ -14,42 +14,42 @@ typedef struct uir_package uir_package;
 typedef struct uir_runtime uir_runtime;
 
 /* ---- packages ---- */
-/* A node that the package leaves to whoever opened it: the host operator "foreign". Operands lie in the runtime's
- * memory; results are given by shape and written where uir_foreign_give says. */
-typedef struct uir_foreign_tensor {
+/* A node that the package leaves to whoever opened it: the host operator "custom". Operands lie in the runtime's
+ * memory; results are given by shape and written where uir_custom_call_give says. */
+typedef struct uir_custom_tensor {
     uir_dtype dtype;
     uint32_t rank;
     const int64_t *shape;
     const void *data;
-} uir_foreign_tensor;
-typedef struct uir_foreign_symbol {
+} uir_custom_tensor;
+typedef struct uir_custom_symbol {
     uint32_t symbol; /* of the caller's */
     int64_t value;
-} uir_foreign_symbol;
-typedef struct uir_foreign_call {
-    uint32_t node;                    /* what the planner was told */
-    uint64_t turn;                    /* how often this run has run it before */
-    const uir_foreign_tensor *inputs; /* data NULL: absent */
+} uir_custom_symbol;
+typedef struct uir_custom_call {
+    uint32_t node;                   /* what the planner was told */
+    uint64_t turn;                   /* how often this run has run it before */
+    const uir_custom_tensor *inputs; /* data NULL: absent */
     uint32_t input_count, output_count;
-    const uir_foreign_symbol *symbols; /* dims that have a value by now */
+    const uir_custom_symbol *symbols; /* dims that have a value by now */
     uint32_t symbol_count;
     const volatile bool *cancel;
     const uir_allocator *allocator;
     uir_diagnostics *diagnostics;
-    struct uir_runtime *runtime; /* for uir_foreign_give */
+    struct uir_runtime *runtime; /* for uir_custom_call_give */
     uint32_t step;
-} uir_foreign_call;
-uir_status uir_foreign_give(const uir_foreign_call *call, uint32_t output, const int64_t *shape, void **out_data);
-typedef uir_status uir_foreign_function(void *user, const uir_foreign_call *call);
+} uir_custom_call;
+uir_status uir_custom_call_give(const uir_custom_call *call, uint32_t output, const int64_t *shape, void **out_data);
+typedef uir_status uir_custom_function(void *user, const uir_custom_call *call);
 
 typedef struct uir_package_options {
-    uir_foreign_function *foreign; /* NULL: a package with such nodes is refused */
-    void *foreign_user;
+    uir_custom_function *custom; /* NULL: a package with such nodes is refused */
+    void *custom_user;
     const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
     uint32_t driver_count;
-    bool trusted;       /* native objects in it may be loaded */
-    bool checked;       /* its constants are known to be sound (this process has just made them): no hashing */
-    bool copy;          /* a file is never mapped */
+    bool trusted; /* native objects in it may be loaded */
+    bool checked; /* its constants are known to be sound (this process has just made them): no hashing */
+    bool copy;    /* a file is never mapped */
     /* Of a file: OK when its bytes, which are copied then and used as they are, may be trusted; else the package is not
      * opened. NULL: nobody is asked. */
     uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);
@@ -221,7 +221,7 @@ typedef struct uir_runtime_step {
     const char *kernel; /* name of a kernel or host operator, "" */
     const char *node;   /* the nodes it came from */
     const char *op;
-    const char *note; /* what was joined in it, or why no kernel computes it */
+    const char *remark; /* what was joined in it, or why no kernel computes it */
     uint32_t variant, phases;
     uint64_t calls, tensor_bytes, dram_bytes;
     uint64_t flops; /* 0 until uir_runtime_count_traffic */

@@ -6,17 +6,17 @@
 #include <string.h>
 
 /* ---- life ---- */
-static uir_status make_stage(uir_runtime *r, uint32_t id) {
-    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
-    uir_rt_stage *stage = &r->stages[id];
+static uir_status make_epoch(uir_runtime *r, uint32_t id) {
+    const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
+    uir_rt_epoch *epoch = &r->epochs[id];
     size_t places = info->tensors.count;
     for (uint32_t i = 0; i < info->launches.count; i++)
         places += r->analysis->kernels[r->plan->steps[info->launches.data[i]].target].works;
     if (places > UINT32_MAX / 4) return UIR_STATUS_LIMIT;
-    UIR_TRY_ALLOCATE(stage->snapshot,
-                     uir_arena_allocate_array(&r->arena, (size_t)info->symbols.count + 1, sizeof *stage->snapshot));
-    UIR_TRY_ALLOCATE(stage->places, uir_arena_allocate_array(&r->arena, places + 1, sizeof *stage->places));
-    UIR_TRY_ALLOCATE(stage->order, uir_arena_allocate_array(&r->arena, 3 * places + 1, sizeof *stage->order));
+    UIR_TRY_ALLOCATE(epoch->snapshot,
+                     uir_arena_allocate_array(&r->arena, (size_t)info->symbols.count + 1, sizeof *epoch->snapshot));
+    UIR_TRY_ALLOCATE(epoch->places, uir_arena_allocate_array(&r->arena, places + 1, sizeof *epoch->places));
+    UIR_TRY_ALLOCATE(epoch->order, uir_arena_allocate_array(&r->arena, 3 * places + 1, sizeof *epoch->order));
     return UIR_STATUS_OK;
 }
 
@@ -37,7 +37,7 @@ static uir_status make_parts(uir_runtime *r) {
     MAKE(environment, environment);
     MAKE(environment_bound, environment);
     MAKE(tensors, p->tensors_count);
-    MAKE(stages, r->analysis->stages.count);
+    MAKE(epochs, r->analysis->epochs.count);
     MAKE(launches, r->analysis->launch_count);
     MAKE(loops, r->analysis->loop_count);
     MAKE(owned, p->tensors_count);
@@ -53,7 +53,7 @@ static uir_status make_parts(uir_runtime *r) {
     MAKE(steps, p->steps_count);
 #undef MAKE
     for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].allocator = &r->allocator;
-    for (uint32_t i = 0; i < r->analysis->stages.count; i++) UIR_TRY(make_stage(r, i));
+    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) UIR_TRY(make_epoch(r, i));
     for (uint32_t i = 0; i < p->steps_count; i++) {
         if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(uir_rt_launch_create(r, i));
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
@@ -99,7 +99,7 @@ void uir_runtime_destroy(uir_runtime *r) {
         uir_rt_track *track = &r->tracks[t];
         if (track->slices) uir_release(&r->allocator, track->slices, track->capacity * sizeof *track->slices);
     }
-    for (uint32_t i = 0; r->stages && i < r->analysis->stages.count; i++) uir_rt_buffer_release(r, &r->stages[i].block);
+    for (uint32_t i = 0; r->epochs && i < r->analysis->epochs.count; i++) uir_rt_buffer_release(r, &r->epochs[i].block);
     for (uint32_t i = 0; r->launches && i < r->analysis->launch_count; i++) {
         uir_rt_launch *l = &r->launches[i];
         if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
@@ -197,7 +197,7 @@ uir_status uir_runtime_bind_output_strided(uir_runtime *r, uint32_t index, const
 
 /* ---- a run ---- */
 /* Where the input is read: its slack is bound, or it is copied together. */
-static uir_status stage_input(uir_runtime *r, uint32_t i) {
+static uir_status epoch_input(uir_runtime *r, uint32_t i) {
     const uir_plan_port *port = &r->plan->inputs[i];
     const int64_t *shape = r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK;
     uir_rt_binding *binding = &r->bound_inputs[i];
@@ -258,7 +258,7 @@ static uir_status bind_inputs(uir_runtime *r, bool with_data) {
         const char *name = uir_plan_get_text(p, p->inputs[i].name);
         if (!r->input_set[i] || (with_data && !r->bound_inputs[i].data && r->input_sizes[i]))
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
-        UIR_TRY(stage_input(r, i));
+        UIR_TRY(epoch_input(r, i));
         uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
         if (status != UIR_STATUS_OK) return fail_input(r, i, status);
     }
@@ -269,9 +269,8 @@ static uir_status check_inputs(uir_runtime *r) {
     char what[160];
     for (uint32_t i = 0; i < r->plan->inputs_count; i++) {
         snprintf(what, sizeof what, "input '%.120s'", uir_plan_get_text(r->plan, r->plan->inputs[i].name));
-        UIR_TRY(
-            uir_rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what,
-                               &r->plan->inputs[i]));
+        UIR_TRY(uir_rt_check_shape(r, r->plan->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK, what,
+                                   &r->plan->inputs[i]));
     }
     return UIR_STATUS_OK;
 }
@@ -284,7 +283,7 @@ static void see_kernels(uir_runtime *r) {
         changed |= kernels != r->kernels[i];
         r->kernels[i] = kernels;
     }
-    for (uint32_t i = 0; changed && i < r->analysis->stages.count; i++) r->stages[i].valid = false;
+    for (uint32_t i = 0; changed && i < r->analysis->epochs.count; i++) r->epochs[i].valid = false;
 }
 
 typedef struct verify_job {
@@ -320,7 +319,7 @@ static uir_status run_all(uir_runtime *r) {
     UIR_TRY(verify_constants(r));
     UIR_TRY(uir_rt_ensure_scratch(r)); /* what the last run wanted */
     UIR_TRY(bind_inputs(r, true));
-    UIR_TRY(uir_rt_enter_stage(r, 0));
+    UIR_TRY(uir_rt_enter_epoch(r, 0));
     UIR_TRY(check_inputs(r));
     UIR_TRY(uir_rt_run_block(r, 0));
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
@@ -340,7 +339,7 @@ static uir_status run_all(uir_runtime *r) {
 
 static void sum_memory(uir_runtime *r) {
     r->statistics.threads = r->threads;
-    for (uint32_t i = 0; i < r->analysis->stages.count; i++) r->statistics.arena_bytes += r->stages[i].block.capacity;
+    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) r->statistics.arena_bytes += r->epochs[i].block.capacity;
     for (uint32_t i = 0; i < r->plan->tensors_count; i++) r->statistics.arena_bytes += r->owned[i].capacity;
     for (uint32_t t = 0; t < r->threads; t++) r->statistics.scratch_bytes += r->scratch[t].size;
     r->statistics.scratch_bytes += r->host.capacity;
@@ -396,7 +395,7 @@ uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runt
 
 static uir_status plan_all(uir_runtime *r) {
     UIR_TRY(bind_inputs(r, false));
-    UIR_TRY(uir_rt_enter_stage(r, 0));
+    UIR_TRY(uir_rt_enter_epoch(r, 0));
     return check_inputs(r);
 }
 
@@ -406,7 +405,7 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     uir_status status = plan_all(r);
     if (status == UIR_STATUS_CANCELLED && __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED))
         return uir_error(r->diagnostics, status, NULL, "laying out a run was cancelled");
-    *out_bytes = r->stages[0].block_size;
+    *out_bytes = r->epochs[0].block_size;
     return status;
 }
 
@@ -418,7 +417,7 @@ static uir_status find_shape(uir_runtime *r, const int64_t *const *input_shapes,
         uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, input_shapes[i]);
         if (status != UIR_STATUS_OK) return fail_input(r, i, status);
     }
-    UIR_TRY(uir_rt_check_stage(r, 0));
+    UIR_TRY(uir_rt_check_epoch(r, 0));
     for (uint32_t i = 0; i < p->inputs_count; i++) {
         uir_plan_list extents = p->tensors[p->inputs[i].tensor].extents;
         for (uint32_t d = 0; d < extents.count; d++) {
@@ -433,7 +432,8 @@ static uir_status find_shape(uir_runtime *r, const int64_t *const *input_shapes,
     }
     uir_plan_list extents = p->tensors[p->outputs[index].tensor].extents;
     for (uint32_t d = 0; d < extents.count; d++)
-        if (!uir_plan_evaluate(p, uir_plan_get_word(p, extents, d), r->values, r->bound, &out_dims[d])) out_dims[d] = -1;
+        if (!uir_plan_evaluate(p, uir_plan_get_word(p, extents, d), r->values, r->bound, &out_dims[d]))
+            out_dims[d] = -1;
     return UIR_STATUS_OK;
 }
 
@@ -461,12 +461,12 @@ uir_status uir_runtime_find_shape(uir_runtime *r, const int64_t *const *input_sh
 
 uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {
     *out = (uir_runtime_cost){.scratch_bytes = (uint64_t)r->scratch_needed * r->threads};
-    if (!r->stages[0].valid)
+    if (!r->epochs[0].valid)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nothing was planned to be counted");
     memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_rt_step_info *info = &r->analysis->steps[i];
-        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || info->launch_stage != 0 ||
+        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || info->launch_epoch != 0 ||
             r->launches[info->index].invalid || r->launches[info->index].idle)
             continue;
         memset(r->launches[info->index].begins, 0,
@@ -553,7 +553,7 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
                               .kernel = "",
                               .node = uir_plan_get_text(r->plan, s->node),
                               .op = uir_plan_get_text(r->plan, s->op),
-                              .note = uir_plan_get_text(r->plan, s->note),
+                              .remark = uir_plan_get_text(r->plan, s->remark),
                               .calls = r->steps[index].calls,
                               .ms = (double)r->steps[index].nanoseconds * 1e-6};
     if (s->kind == UIR_PLAN_STEP_HOST) {

@@ -77,7 +77,7 @@ uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diag
 
 static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
     uir_allocator allocator = uir_allocator_system();
-    const uir_compile_options options = {.description = device, .each_alone = true};
+    const uir_compile_options options = {.description = device, .unfused = true};
     const uir_compile_text text = {source, strlen(source), "refusals", NULL};
     const uir_compile_call call = {.diagnostics = diagnostics};
     uir_compile_init(out_compile, NULL, &options, &allocator, NULL);

@@ -126,7 +126,7 @@ static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
          p->attributes[0].first = p->texts_count)                                                                      \
     EDIT("a step of an unknown kind", p->steps[0].kind = UIR_PLAN_STEP_KIND_COUNT)                                     \
     EDIT("a step without a name", p->steps[0].node = p->texts_count)                                                   \
-    EDIT("a step without a note", p->steps[0].note = p->texts_count)                                                   \
+    EDIT("a step without a note", p->steps[0].remark = p->texts_count)                                                 \
     EDIT("a step's inputs past the words", p->steps[0].inputs.first = p->words_count)                                  \
     EDIT("a step's attributes past the attributes", p->steps[0].first_attribute = p->attributes_count + 1)             \
     EDIT("a launch of no kernel", LAUNCH->target = p->kernels_count)                                                   \

@@ -342,7 +342,7 @@ static void test_forged(void **state) {
 
 /* ---- the opener's nodes ---- */
 /* Negates; there is one result, and no other may be given. */
-static uir_status negate(void *user, const uir_foreign_call *call) {
+static uir_status negate(void *user, const uir_custom_call *call) {
     void *data;
     const float *x = call->inputs[0].data;
     ++*(uint32_t *)user;
@@ -350,8 +350,8 @@ static uir_status negate(void *user, const uir_foreign_call *call) {
     assert_int_equal(call->output_count, 1);
     assert_int_equal(call->symbol_count, 1);
     assert_int_equal(call->symbols[0].value, call->inputs[0].shape[0]);
-    assert_int_equal(uir_foreign_give(call, 1, call->inputs[0].shape, &data), UIR_STATUS_INVALID_ARGUMENT);
-    UIR_TRY(uir_foreign_give(call, 0, call->inputs[0].shape, &data));
+    assert_int_equal(uir_custom_call_give(call, 1, call->inputs[0].shape, &data), UIR_STATUS_INVALID_ARGUMENT);
+    UIR_TRY(uir_custom_call_give(call, 0, call->inputs[0].shape, &data));
     for (int64_t i = 0; i < call->inputs[0].shape[0]; i++) ((float *)data)[i] = -x[i];
     return UIR_STATUS_OK;
 }
@@ -365,7 +365,7 @@ static void lose_dims(void *user, uir_plan *p) {
     }
 }
 
-static void test_foreign(void **state) {
+static void test_custom(void **state) {
     (void)state;
     static const float x[3] = {1, 2, 3};
     int64_t three = 3;
@@ -380,12 +380,12 @@ static void test_foreign(void **state) {
                                    kernels),
                      UIR_STATUS_UNSUPPORTED);
     uir_text_deinit(&f.package);
-    check_ok(&f, fixture_plan(&f, &(uir_plan_options){.foreign = true}, &f.allocator, &f.package));
+    check_ok(&f, fixture_plan(&f, &(uir_plan_options){.custom = true}, &f.allocator, &f.package));
     assert_int_equal(fixture_open(&f, &f.allocator, &package), UIR_STATUS_UNSUPPORTED);
     check_message(&f, "node 'minus' has no kernel");
     fixture_forge(&f, lose_dims, NULL);
-    options.foreign = negate;
-    options.foreign_user = &calls;
+    options.custom = negate;
+    options.custom_user = &calls;
     for (int forged = 0; forged < 2; forged++) {
         const uir_text *bytes = forged ? &f.forged : &f.package;
         uir_runtime *r;
@@ -408,7 +408,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expressions), cmocka_unit_test(test_input_shapes), cmocka_unit_test(test_order),
         cmocka_unit_test(test_no_dims),     cmocka_unit_test(test_how_many),     cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_empty),       cmocka_unit_test(test_broken_off),   cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_empty),       cmocka_unit_test(test_broken_off),   cmocka_unit_test(test_custom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

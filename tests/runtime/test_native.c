@@ -239,8 +239,8 @@ static void test_ranks(void **state) {
     const char *own = strstr(best, "avx") ? "x86_64" : strcmp(best, "aarch64") ? "" : "aarch64";
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         uint32_t rank = uir_cpu_driver.rank(variants[i].name);
-        bool foreign = *own && *variants[i].architecture && strcmp(variants[i].architecture, own);
-        if (foreign) assert_int_equal(rank, 0);
+        bool custom = *own && *variants[i].architecture && strcmp(variants[i].architecture, own);
+        if (custom) assert_int_equal(rank, 0);
         assert_true(rank <= uir_cpu_driver.rank(best));
         assert_true(rank < uir_cpu_driver.rank(best) || !strcmp(variants[i].name, best));
     }

@@ -136,8 +136,8 @@ static void share_sums(uir_plan *p) {
         add_tensors(p, (uir_plan_tensor){UIR_DTYPE_F32, UIR_PLAN_STORAGE_ARENA, 0, {w, 1}}, 1);
     }
 }
-/* A launch in each of many stages reads the one tensor whose extent is a long sum. */
-static void many_stages(uir_plan *p) {
+/* A launch in each of many epochs reads the one tensor whose extent is a long sum. */
+static void many_epochs(uir_plan *p) {
     uir_plan_step bind = *step_of(p, UIR_PLAN_STEP_BIND), launch = *step_of(p, UIR_PLAN_STEP_LAUNCH);
     uint32_t e = add_expressions(p, sum(p, 2 * MANY, 0), 1), w = add_words(p, (uir_plan_word){e}, 1),
              kept = p->steps_count;
@@ -212,7 +212,7 @@ static void test_claims(void **state) {
         {"phases", share_phases, OVERLAP},
         {"variants", share_variants, OVERLAP},
         {"launches", many_launches, "its launches have more pointers and sizes than it has bytes for"},
-        {"stages", many_stages, "its stages depend on more sizes than it has bytes for"},
+        {"epochs", many_epochs, "its epochs depend on more sizes than it has bytes for"},
         {"code in code", overlap_code, "the code of two kernels overlaps"},
         {"code of another", take_others_code, "two kernels use the same code in different ways"},
     };

@@ -267,7 +267,7 @@ static void count_room(void *user, uir_plan *p) {
     p->inputs[0].slack_axis = 1;
 }
 
-/* The launch belongs to a later stage, whose own sizes stay the same when the caller leaves less room than before. */
+/* The launch belongs to a later epoch, whose own sizes stay the same when the caller leaves less room than before. */
 static void test_less_room(void **state) {
     (void)state;
     static const float x[28] = {1};

@@ -733,7 +733,7 @@ def test_list_ops_is_true():
                     continue
                 given = ["--input", "x=" + c.path("x.npy")] if model.graph.input[0].type.tensor_type.elem_type == text else ["--random", "1"]
                 done = run(RUN, save(model, c.path("m.onnx")), "--device", "vm", "--explain", *given)
-                ran = {"interpreter" if kernel == "foreign" else by for kernel, by in re.findall(r"(\S+) +by (\w+)$", done.out, re.M)}
+                ran = {"interpreter" if kernel == "custom" else by for kernel, by in re.findall(r"(\S+) +by (\w+)$", done.out, re.M)}
                 expect(done.returncode == RAN and ran - {"vm"} == {engine} - {"vm"}, f"{op}: by {engine}, not {ran}", done)
 
 

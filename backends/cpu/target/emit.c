@@ -18,8 +18,8 @@ void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
 
 #define PAGE_BYTES 4096
 
-/* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never touch it, but an address one
- * past a row's end is formed. A page, as they begin where emit_pointers says. */
+/* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never
+ * touch it, but an address one past a row's end is formed. A page, as they begin where emit_pointers says. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
     uir_dim line = uir_dim_const(dims, 64), total = uir_dim_const(dims, 64 + PAGE_BYTES);
@@ -50,8 +50,8 @@ static void emit_items(emitter *e, uint32_t first);
  * the result's own slice or lies apart from it, which the verifier proves. */
 static void emit_instruction(emitter *e, const uir_iinstruction *in) {
     uir_iop_family family = uir_iop_get_row(in->code)->family;
-    if (family == UIR_IOP_FAMILY_SYNC) return;           /* program order is enough here */
-    if (e->mirrors[in->slices[0].pointer] == in) return; /* its readers read what it would copy */
+    if (family == UIR_IOP_FAMILY_SYNC) return;             /* program order is enough here */
+    if (e->forwarded[in->slices[0].pointer] == in) return; /* its readers read what it would copy */
     if (family == UIR_IOP_FAMILY_MMA)
         uir_emit_mma(e, in);
     else if (family == UIR_IOP_FAMILY_SCAN)
@@ -296,9 +296,9 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     uint32_t symbols = g->symbols.count;
     UIR_TRY_ALLOCATE(e->symbols, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->symbols));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->pointers));
-    UIR_TRY_ALLOCATE(e->mirrors, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->mirrors));
+    UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->forwarded));
     UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->may_miss));
-    UIR_TRY(uir_igraph_find_mirrors(g, e->mirrors));
+    UIR_TRY(uir_igraph_find_forwarded(g, e->forwarded));
     for (uint32_t i = 0; i < symbols; i++) {
         uir_isymbol_kind kind = g->symbols.data[i].kind;
         bool size = kind <= UIR_ISYMBOL_DEVICE;

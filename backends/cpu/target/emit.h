@@ -6,7 +6,7 @@
 #define UIR_BACKENDS_CPU_TARGET_EMIT_H
 
 #include "backends/cpu/target/cpu.h"
-#include "ir/igraph_mirrors.h"
+#include "ir/igraph_forwarding.h"
 #include "ir/igraph_runs.h"
 
 typedef struct emitter {
@@ -14,9 +14,10 @@ typedef struct emitter {
     uir_text *text;
     uir_diagnostics *diagnostics;
     uir_arena arena;
-    const char **symbols;             /* C expression of each symbol */
-    const char **pointers;            /* C name of each pointer */
-    const uir_iinstruction **mirrors; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
+    const char **symbols;  /* C expression of each symbol */
+    const char **pointers; /* C name of each pointer */
+    const uir_iinstruction *
+        *forwarded; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
     bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
     uint32_t next; /* number for names of one block */

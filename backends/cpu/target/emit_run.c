@@ -35,11 +35,11 @@ typedef struct run {
     uint32_t value_count, block;
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
     bool single;         /* the last dim is 1 */
-    bool abreast;        /* whole blocks compute UIR_ABREAST vectors in step */
+    bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
 } run;
 
-/* How much of a row a body computes: UIR_ABREAST vectors, a vector, what there is of one. */
-typedef enum body { BODY_ABREAST, BODY_WHOLE, BODY_PART } body;
+/* How much of a row a body computes: UIR_INTERLEAVE vectors, a vector, what there is of one. */
+typedef enum body { BODY_INTERLEAVED, BODY_WHOLE, BODY_PART } body;
 
 static bool is_reduction(const uir_iinstruction *in) {
     return uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE;
@@ -109,7 +109,7 @@ static bool is_chain(const uir_iinstruction *in) {
 }
 
 static bool is_dead(const run *r, uint32_t pointer) {
-    if (r->e->mirrors[pointer]) return true;
+    if (r->e->forwarded[pointer]) return true;
     for (uint32_t i = 0; i < r->dead_count; i++) {
         if (r->dead[i] == pointer) return true;
     }
@@ -210,7 +210,7 @@ static void emit_row_operand(run *r, operand *o) {
 /* ---- one block ---- */
 /* A body's statements, each for all its vectors. */
 static void open_each(run *r, body body) {
-    if (body == BODY_ABREAST) {
+    if (body == BODY_INTERLEAVED) {
         uir_c_open(r->e, "UIR_EACH");
         uir_c_line(r->e, "const int64_t j = b + (g + u) * UIR_LANES;");
         uir_c_line(r->e, "(void)j;");
@@ -218,18 +218,18 @@ static void open_each(run *r, body body) {
 }
 
 static void close_each(run *r, body body) {
-    if (body == BODY_ABREAST) uir_c_close(r->e);
+    if (body == BODY_INTERLEAVED) uir_c_close(r->e);
 }
 
 /* A variable of a vector, or of all of them; returns what names it inside a statement. */
 static const char *emit_variable(run *r, body body, const char *type, const char *expression) {
     emitter *e = r->e;
     const char *name = uir_c_format(e, "t%u", e->next++);
-    if (body != BODY_ABREAST) {
+    if (body != BODY_INTERLEAVED) {
         uir_c_line(e, "const v_%s %s __attribute__((unused)) = %s;", type, name, expression);
         return name;
     }
-    uir_c_line(e, "v_%s %s[UIR_ABREAST] __attribute__((unused));", type, name);
+    uir_c_line(e, "v_%s %s[UIR_INTERLEAVE] __attribute__((unused));", type, name);
     name = uir_c_format(e, "%s[u]", name);
     open_each(r, body);
     uir_c_line(e, "%s = %s;", name, expression);
@@ -411,15 +411,15 @@ static const char *c_compute(run *r, uint32_t at, body body) {
 
 /* A reduction of what only it reads: its operand need not wait in registers for the rest. */
 static bool goes_first(const run *r, uint32_t at, body body) {
-    return body == BODY_ABREAST && at >= r->count - r->reductions && r->operands[at * UIR_IOP_MAX_SLICES + 1].used;
+    return body == BODY_INTERLEAVED && at >= r->count - r->reductions && r->operands[at * UIR_IOP_MAX_SLICES + 1].used;
 }
 
 /* What a block reads is read before it writes anything: a load behind a store whose address agrees in the bits of a
  * page waits for it, and rows of equal length agree often. Only as many as registers hold without effort. */
-#define MAX_EARLY         8
-#define MAX_EARLY_ABREAST 4
+#define MAX_EARLY             8
+#define MAX_EARLY_INTERLEAVED 4
 static void emit_early_loads(run *r, body body) {
-    uint32_t loads = 0, most = body == BODY_ABREAST ? MAX_EARLY_ABREAST : MAX_EARLY;
+    uint32_t loads = 0, most = body == BODY_INTERLEAVED ? MAX_EARLY_INTERLEAVED : MAX_EARLY;
     for (int pass = 0; pass < 2 && loads <= most; pass++) {
         for (uint32_t i = 0; i < r->count; i++) {
             const uir_iinstruction *in = r->instructions[i];
@@ -439,12 +439,12 @@ static void emit_early_loads(run *r, body body) {
 static const char *emit_value(run *r, uint32_t at, body body) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
-    if (body == BODY_ABREAST && is_chain(in) && !(in->immediate_mask & 1)) {
+    if (body == BODY_INTERLEAVED && is_chain(in) && !(in->immediate_mask & 1)) {
         uint32_t slice = 1;
         const char *x = emit_operand(r, at, 0, &slice, body), *of = strchr(x, '[');
         if (of) {
             const char *name = uir_c_format(e, "t%u", e->next++);
-            uir_c_line(e, "v_f32 %s[UIR_ABREAST] __attribute__((unused));", name);
+            uir_c_line(e, "v_f32 %s[UIR_INTERLEAVE] __attribute__((unused));", name);
             uir_c_line(e, "UIR_TOGETHER(w_%s_f32, %s, %.*s)", uir_c_operation(in->code), name, (int)(of - x), x);
             return uir_c_format(e, "%s[u]", name);
         }
@@ -456,7 +456,7 @@ static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[i];
     const char *type = uir_c_type(in->dtype);
-    const char *lane = body == BODY_ABREAST ? "g + u" : "u", *below = "uir_lanes_below(n - j)";
+    const char *lane = body == BODY_INTERLEAVED ? "g + u" : "u", *below = "uir_lanes_below(n - j)";
     const char *part = uir_c_format(e, "r%u[%s]", i, lane);
     if (tracks_nan(in)) {
         const char *met = uir_c_format(e, "met%u[%s]", i, lane);
@@ -509,9 +509,9 @@ static void emit_block(run *r, body body) {
         emit_body(r, body);
         return;
     }
-    if (body == BODY_WHOLE && r->abreast) {
-        body = BODY_ABREAST;
-        uir_c_open(e, "UIR_UNROLL for (int g = 0; g < UIR_PARTS; g += UIR_ABREAST)");
+    if (body == BODY_WHOLE && r->interleaved) {
+        body = BODY_INTERLEAVED;
+        uir_c_open(e, "UIR_UNROLL for (int g = 0; g < UIR_PARTS; g += UIR_INTERLEAVE)");
     } else {
         uir_c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
         uir_c_line(e, "const int64_t j = b + u * UIR_LANES;");
@@ -647,7 +647,7 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
     uir_dim last = r.rank ? r.shape[r.rank - 1] : UIR_DIM_NONE;
     r.single = r.rank && r.reductions == 0 && uir_c_dim_is(e, last, 1);
     r.exact = !r.guarded && r.rank && uir_c_dim_multiple_of(e, last, 32);
-    r.abreast = is_worth_steps(&r);
+    r.interleaved = is_worth_steps(&r);
     uir_c_open(e, "%s", "");
     uir_c_line(e, "const int64_t n = %s;", r.rank ? uir_c_dim(e, last) : "1");
     emit_rows(&r);

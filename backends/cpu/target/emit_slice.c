@@ -28,7 +28,7 @@ static void find_index(void *user, uir_symbol symbol) {
 }
 
 void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
-    const uir_iinstruction *copied = e->mirrors[slice->pointer];
+    const uir_iinstruction *copied = e->forwarded[slice->pointer];
     if (copied) slice = &copied->slices[1], unguarded = true;
     const uir_ipointer *p = &e->igraph->pointers.data[slice->pointer];
     uir_dims *dims = e->igraph->dims;

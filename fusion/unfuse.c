@@ -15,7 +15,7 @@ static const uir_graph_info *body_of(const uir_module *module, uir_node_id group
 }
 
 /* What a body gives is made in it, once each: fusion's own are so, a text's need not be. */
-bool uir_fuse_is_apartable(const uir_module *module, uir_node_id group) {
+bool uir_can_unfuse(const uir_module *module, uir_node_id group) {
     const uir_graph_info *body = body_of(module, group);
     if (body->nodes.count < 2) return false;
     for (uint32_t i = 0; i < body->outputs.count; i++) {
@@ -80,13 +80,13 @@ static uir_status open_in_graph(opening *o, uir_graph_id graph, bool *out_opened
     return UIR_STATUS_OK;
 }
 
-static uir_status take_apart(opening *o, const uir_node_id *groups, uint32_t count, const uir_fusion_options *options,
-                             uir_diagnostics *diagnostics) {
+static uir_status unfuse_refused(opening *o, const uir_node_id *groups, uint32_t count,
+                                 const uir_fusion_options *options, uir_diagnostics *diagnostics) {
     uir_module *module = o->module;
     uint32_t graphs = module->graphs.count;
     UIR_TRY_ALLOCATE(o->is_open, uir_arena_allocate_array(o->arena, module->nodes.count + 1u, sizeof *o->is_open));
     UIR_TRY_ALLOCATE(o->outer, uir_arena_allocate_array(o->arena, module->values.count + 1u, sizeof *o->outer));
-    for (uint32_t i = 0; i < count; i++) o->is_open[groups[i].id] = uir_fuse_is_apartable(module, groups[i]);
+    for (uint32_t i = 0; i < count; i++) o->is_open[groups[i].id] = uir_can_unfuse(module, groups[i]);
     for (uint32_t g = 1; g < graphs; g++) {
         bool opened;
         UIR_TRY(open_in_graph(o, (uir_graph_id){g}, &opened));
@@ -102,12 +102,12 @@ static uir_status take_apart(opening *o, const uir_node_id *groups, uint32_t cou
     return UIR_STATUS_OK;
 }
 
-uir_status uir_fuse_apart(uir_module *module, const uir_node_id *groups, uint32_t count,
-                          const uir_fusion_options *options, uir_diagnostics *diagnostics) {
+uir_status uir_unfuse(uir_module *module, const uir_node_id *groups, uint32_t count, const uir_fusion_options *options,
+                      uir_diagnostics *diagnostics) {
     uir_arena arena;
     uir_arena_init(&arena, module->allocator);
     opening o = {.module = module, .arena = &arena};
-    uir_status status = take_apart(&o, groups, count, options, diagnostics);
+    uir_status status = unfuse_refused(&o, groups, count, options, diagnostics);
     uir_arena_deinit(&arena);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "frontend/parts.h"
+#include "frontend/extractor.h"
 
 #include "frontend/frontend.h"
 #include "frontend/wire.h"
@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct reader {
-    uir_onnx_parts *parts;
+    uir_onnx_extractor *parts;
     const uint8_t *base;
     const char *file;
     uir_diagnostics *diagnostics;
@@ -59,7 +59,7 @@ static uir_wire_reader inside(const uir_wire_field *field) {
 
 /* The value of that name, made at its first use; 0 for the empty name. */
 static uir_status find_value(const reader *r, const uir_wire_field *field, uint32_t *out_value) {
-    uir_onnx_parts *p = r->parts;
+    uir_onnx_extractor *p = r->parts;
     uir_string name;
     UIR_TRY(uir_strings_intern(&p->names, (const char *)field->data, (size_t)field->length, &name));
     while (p->values.count <= name.id) UIR_TRY(uir_vector_push(&p->arena, &p->values, ((uir_onnx_part_value){0})));
@@ -138,7 +138,7 @@ static uir_status copy_text(uir_arena *arena, const uir_wire_field *field, const
 }
 
 static uir_status read_node(const reader *r, const uir_wire_field *whole) {
-    uir_onnx_parts *p = r->parts;
+    uir_onnx_extractor *p = r->parts;
     uir_onnx_part part = {.field = whole_field(whole), .name = "", .op = ""};
     uir_wire_reader wire = inside(whole);
     uir_wire_field field;
@@ -158,14 +158,14 @@ static uir_status read_node(const reader *r, const uir_wire_field *whole) {
         UIR_TRY(uir_vector_push(&p->arena, &p->recorded, value));
     }
     UIR_TRY(read_operands(r, inside(whole), 0, &part));
-    if (!*part.name && part.makes.count) part.name = uir_onnx_parts_name(p, part.makes.data[0]);
+    if (!*part.name && part.makes.count) part.name = uir_onnx_extractor_name(p, part.makes.data[0]);
     return uir_vector_push(&p->arena, &p->parts, part);
 }
 
 /* ---- the graph and the model ---- */
 
 static uir_status read_initializer(const reader *r, const uir_wire_field *whole, bool sparse) {
-    uir_onnx_parts *p = r->parts;
+    uir_onnx_extractor *p = r->parts;
     uir_wire_reader wire = inside(whole), tensor = wire;
     uir_wire_field field;
     uint32_t value;
@@ -185,7 +185,7 @@ static uir_status read_initializer(const reader *r, const uir_wire_field *whole,
 }
 
 static uir_status read_port(const reader *r, const uir_wire_field *whole, bool output) {
-    uir_onnx_parts *p = r->parts;
+    uir_onnx_extractor *p = r->parts;
     uint32_t value;
     UIR_TRY(find_named(r, inside(whole), VALUE_NAME, &value));
     if (!value) return UIR_STATUS_OK;
@@ -212,7 +212,7 @@ static uir_status read_graph(const reader *r, uir_wire_reader wire) {
 }
 
 /* Inputs that are initializers are constants. */
-static void drop_defaults(uir_onnx_parts *p) {
+static void drop_defaults(uir_onnx_extractor *p) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->inputs.count; i++) {
         uint32_t value = p->inputs.data[i];
@@ -224,8 +224,8 @@ static void drop_defaults(uir_onnx_parts *p) {
     p->inputs.count = kept;
 }
 
-uir_status uir_onnx_parts_init(const void *data, uint64_t size, const char *file, const uir_allocator *allocator,
-                               uir_diagnostics *diagnostics, uir_onnx_parts *out_parts) {
+uir_status uir_onnx_extractor_init(const void *data, uint64_t size, const char *file, const uir_allocator *allocator,
+                                   uir_diagnostics *diagnostics, uir_onnx_extractor *out_parts) {
     reader r = {out_parts, data, file, diagnostics};
     uir_wire_reader wire = {data, (const uint8_t *)data + size};
     uir_wire_field field;
@@ -248,12 +248,12 @@ uir_status uir_onnx_parts_init(const void *data, uint64_t size, const char *file
     return UIR_STATUS_OK;
 }
 
-void uir_onnx_parts_deinit(uir_onnx_parts *parts) {
+void uir_onnx_extractor_deinit(uir_onnx_extractor *parts) {
     uir_arena_deinit(&parts->arena);
     memset(parts, 0, sizeof *parts);
 }
 
-const char *uir_onnx_parts_name(const uir_onnx_parts *parts, uint32_t value) {
+const char *uir_onnx_extractor_name(const uir_onnx_extractor *parts, uint32_t value) {
     return uir_string_text(&parts->names, (uir_string){value});
 }
 
@@ -267,7 +267,7 @@ static void print_message(uir_text *text, uint32_t number, const uir_text *messa
     uir_wire_write_bytes(text, number, message->data ? message->data : "", message->length);
 }
 
-static void print_value_name(const uir_onnx_parts *p, uint32_t value, uint32_t number, uir_text *text) {
+static void print_value_name(const uir_onnx_extractor *p, uint32_t value, uint32_t number, uir_text *text) {
     uir_string name = {value};
     uir_wire_write_bytes(text, number, uir_string_text(&p->names, name), uir_string_length(&p->names, name));
 }
@@ -378,7 +378,7 @@ static uir_status print_datum_type(const uir_datum *datum, uir_text *text) {
     return status;
 }
 
-static uir_status print_port(const uir_onnx_parts *p, uint32_t value, bool fixed, uint32_t number, uir_text *text) {
+static uir_status print_port(const uir_onnx_extractor *p, uint32_t value, bool fixed, uint32_t number, uir_text *text) {
     const uir_onnx_part_value *v = &p->values.data[value];
     uir_text port, type;
     uir_status status = UIR_STATUS_OK;
@@ -403,12 +403,12 @@ static uir_status print_port(const uir_onnx_parts *p, uint32_t value, bool fixed
 }
 
 /* The model around a graph. */
-static void print_head(const uir_onnx_parts *p, uir_text *text) {
+static void print_head(const uir_onnx_extractor *p, uir_text *text) {
     uir_wire_write_integer(text, MODEL_IR_VERSION, p->ir_version < FIRST_IR_VERSION ? FIRST_IR_VERSION : p->ir_version);
     for (uint32_t i = 0; i < p->head.count; i++) print_bytes(text, p->head.data[i]);
 }
 
-uir_status uir_onnx_parts_print_all(const uir_onnx_parts *p, uir_text *text) {
+uir_status uir_onnx_extractor_print_all(const uir_onnx_extractor *p, uir_text *text) {
     uir_text graph;
     uir_status status = UIR_STATUS_OK;
     uir_text_init(&graph, &text->allocator);
@@ -434,7 +434,7 @@ static bool is_shape_like(const uir_datum *datum) {
            (datum->tensor->dtype == UIR_DTYPE_I64 || datum->tensor->dtype == UIR_DTYPE_I32);
 }
 
-static uir_status print_constant(const uir_onnx_parts *p, uint32_t value, uir_text *graph) {
+static uir_status print_constant(const uir_onnx_extractor *p, uint32_t value, uir_text *graph) {
     uir_text tensor;
     uir_text_init(&tensor, &graph->allocator);
     uir_status status = uir_onnx_write_datum(p->values.data[value].datum, NULL, &tensor);
@@ -446,7 +446,7 @@ static uir_status print_constant(const uir_onnx_parts *p, uint32_t value, uir_te
 }
 
 /* Where a kept part reads from what is not kept. */
-static uir_status print_source(uir_onnx_parts *p, uir_onnx_cut *cut, uint32_t value, uir_text *graph) {
+static uir_status print_source(uir_onnx_extractor *p, uir_onnx_cut *cut, uint32_t value, uir_text *graph) {
     const uir_onnx_part_value *v = &p->values.data[value];
     if (v->initializer.data && !v->external) {
         print_bytes(graph, v->initializer);
@@ -458,7 +458,7 @@ static uir_status print_source(uir_onnx_parts *p, uir_onnx_cut *cut, uint32_t va
     return uir_vector_push(&p->arena, &cut->inputs, value);
 }
 
-static uir_status print_graph(uir_onnx_parts *p, uir_onnx_cut *cut, bool *read, bool *wanted, uir_text *graph) {
+static uir_status print_graph(uir_onnx_extractor *p, uir_onnx_cut *cut, bool *read, bool *wanted, uir_text *graph) {
     for (uint32_t i = 0; i < p->parts.count; i++) {
         const uir_onnx_part *part = &p->parts.data[i];
         for (uint32_t k = 0; k < part->reads.count; k++) (cut->kept[i] ? read : wanted)[part->reads.data[k]] = true;
@@ -475,7 +475,7 @@ static uir_status print_graph(uir_onnx_parts *p, uir_onnx_cut *cut, bool *read, 
     return UIR_STATUS_OK;
 }
 
-uir_status uir_onnx_parts_print(uir_onnx_parts *p, uir_onnx_cut *cut, uir_text *text) {
+uir_status uir_onnx_extractor_print(uir_onnx_extractor *p, uir_onnx_cut *cut, uir_text *text) {
     uir_text graph;
     bool *read, *wanted;
     cut->inputs.count = cut->outputs.count = 0;

@@ -1,5 +1,5 @@
 /* Which local pointers mirror an argument: "r" where %r does, "r,q" where both do, "" where none. */
-#include "ir/igraph_mirrors.h"
+#include "ir/igraph_forwarding.h"
 #include "tests/ir/igraph/support.h"
 
 #define HEAD                                                                                                           \
@@ -12,7 +12,7 @@
 #define READ "    unary.neg.f32 %y[0:1, 0:N], %r[0:1, 0:N]\n"
 
 static const struct {
-    const char *name, *body, *mirrors;
+    const char *name, *body, *forwarded;
 } cases[] = {
     {"a row that is read", COPY READ, "r"},
     {"read before", READ COPY, ""},
@@ -57,7 +57,7 @@ static void test_cases(void **state) {
         for (int runs = 0; runs < 2; runs++) { /* the same once steps are gathered in runs */
             kernel k;
             uir_text text;
-            const uir_iinstruction *mirrors[16];
+            const uir_iinstruction *forwarded[16];
             kernel_open_body(&k, HEAD, cases[i].body, TAIL);
             for (uint32_t n = 0; n < k.igraph->instructions.count; n++) { /* as the verifier leaves it */
                 uir_iinstruction *in = &k.igraph->instructions.data[n];
@@ -66,12 +66,12 @@ static void test_cases(void **state) {
             }
             uir_text_init(&text, &k.allocator);
             if (runs) assert_int_equal(uir_igraph_form_runs(k.igraph, &k.diagnostics), UIR_STATUS_OK);
-            assert_true(k.igraph->pointers.count <= sizeof mirrors / sizeof *mirrors);
-            assert_int_equal(uir_igraph_find_mirrors(k.igraph, mirrors), UIR_STATUS_OK);
+            assert_true(k.igraph->pointers.count <= sizeof forwarded / sizeof *forwarded);
+            assert_int_equal(uir_igraph_find_forwarded(k.igraph, forwarded), UIR_STATUS_OK);
             for (uint32_t p = 0; p < k.igraph->pointers.count; p++)
-                if (mirrors[p])
+                if (forwarded[p])
                     uir_text_append_format(&text, "%s%s", text.length ? "," : "", k.igraph->pointers.data[p].name);
-            wrong += kernel_end_case(&k, cases[i].name, &text, cases[i].mirrors);
+            wrong += kernel_end_case(&k, cases[i].name, &text, cases[i].forwarded);
         }
     }
     assert_int_equal(wrong, 0);

@@ -185,8 +185,8 @@ static uir_status evaluate_tensor(uir_runtime *r, uint32_t tensor, int64_t *shap
 static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
     const uir_plan_tensor *t = &r->plan->tensors[tensor];
     uint64_t count = 1, from = 0;
-    UIR_TRY(evaluate_tensor(r, tensor, r->shapes + r->analysis->tensors[tensor].shape, &count,
-                            &r->tensors[tensor].bytes));
+    UIR_TRY(
+        evaluate_tensor(r, tensor, r->shapes + r->analysis->tensors[tensor].shape, &count, &r->tensors[tensor].bytes));
     UIR_TRY(span_tensor(r, tensor));
     if (t->storage == UIR_PLAN_STORAGE_ALIAS && r->tensors[tensor].bytes != r->tensors[t->index].bytes) {
         (void)uir_shape_element_count(uir_rt_shape(r, t->index), uir_rt_rank(r, t->index), &from);
@@ -201,24 +201,24 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
 
 /* ---- places ---- */
 static void collect_places(uir_runtime *r, uint32_t id) {
-    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
-    uir_rt_stage *stage = &r->stages[id];
-    stage->place_count = 0;
+    const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
+    uir_rt_epoch *epoch = &r->epochs[id];
+    epoch->place_count = 0;
     for (uint32_t i = 0; i < info->tensors.count; i++) {
         uint32_t t = info->tensors.data[i];
         const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
         if (r->plan->tensors[t].storage != UIR_PLAN_STORAGE_ARENA) continue;
-        stage->places[stage->place_count++] =
+        epoch->places[epoch->place_count++] =
             (uir_rt_place){uir_rt_align(r->tensors[t].bytes), 0, facts->first, facts->last, t};
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
         uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
-        l->first_work = stage->place_count;
+        l->first_work = epoch->place_count;
         if (l->invalid || l->idle) continue;
         for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
             if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
-            stage->places[stage->place_count++] =
+            epoch->places[epoch->place_count++] =
                 (uir_rt_place){uir_rt_align(l->sizes[p]), 0, position, position, UIR_PLAN_NONE};
         }
     }
@@ -307,30 +307,30 @@ static uir_status place_output(uir_runtime *r, uint32_t k) {
 
 static uir_status place_outputs(uir_runtime *r, uint32_t id) {
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
-        if (r->analysis->tensors[r->plan->outputs[k].tensor].stage == id) UIR_TRY(place_output(r, k));
+        if (r->analysis->tensors[r->plan->outputs[k].tensor].epoch == id) UIR_TRY(place_output(r, k));
     }
     return UIR_STATUS_OK;
 }
 
-/* ---- a stage ---- */
-static uint32_t largest_tensor(const uir_rt_stage *stage) {
+/* ---- an epoch ---- */
+static uint32_t largest_tensor(const uir_rt_epoch *epoch) {
     uint32_t tensor = UIR_PLAN_NONE;
     uint64_t size = 0;
-    for (uint32_t i = 0; i < stage->place_count; i++) {
-        if (stage->places[i].tensor == UIR_PLAN_NONE || stage->places[i].size < size) continue;
-        size = stage->places[i].size;
-        tensor = stage->places[i].tensor;
+    for (uint32_t i = 0; i < epoch->place_count; i++) {
+        if (epoch->places[i].tensor == UIR_PLAN_NONE || epoch->places[i].size < size) continue;
+        size = epoch->places[i].size;
+        tensor = epoch->places[i].tensor;
     }
     return tensor;
 }
 
 static bool is_unchanged(const uir_runtime *r, uint32_t id) {
-    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
-    const uir_rt_stage *stage = &r->stages[id];
-    for (uint32_t i = 0; stage->valid && i < info->symbols.count; i++) {
-        if (!r->bound[info->symbols.data[i]] || r->values[info->symbols.data[i]] != stage->snapshot[i]) return false;
+    const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
+    const uir_rt_epoch *epoch = &r->epochs[id];
+    for (uint32_t i = 0; epoch->valid && i < info->symbols.count; i++) {
+        if (!r->bound[info->symbols.data[i]] || r->values[info->symbols.data[i]] != epoch->snapshot[i]) return false;
     }
-    return stage->valid;
+    return epoch->valid;
 }
 
 /* The same words as the interpreter's (ir/interpret.c). */
@@ -389,11 +389,11 @@ static uir_status try_launch(uir_runtime *r, uint32_t step) {
     return conditional && status != UIR_STATUS_OUT_OF_MEMORY ? UIR_STATUS_OK : status;
 }
 
-uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
-    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
-    uir_rt_stage *stage = &r->stages[id];
+uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t id) {
+    const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
+    uir_rt_epoch *epoch = &r->epochs[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
-    stage->valid = false;
+    epoch->valid = false;
     UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
     for (uint32_t i = 0; i < info->tensors.count; i++) {
         UIR_TRY(try_tensor(r, info->tensors.data[i]));
@@ -404,19 +404,19 @@ uir_status uir_rt_enter_stage(uir_runtime *r, uint32_t id) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
     }
     collect_places(r, id);
-    stage->block_size = uir_rt_assign_offsets(stage->places, stage->place_count, stage->order);
-    for (uint32_t i = 0; i < stage->place_count; i++)
-        if (stage->places[i].tensor != UIR_PLAN_NONE) uir_rt_place_tensor(r, stage->places[i].tensor, NULL, 0);
-    UIR_TRY(uir_rt_buffer_grow(r, &stage->block, stage->block_size, largest_tensor(stage)));
-    for (uint32_t i = 0; i < stage->place_count; i++) {
-        const uir_rt_place *p = &stage->places[i];
+    epoch->block_size = uir_rt_assign_offsets(epoch->places, epoch->place_count, epoch->order);
+    for (uint32_t i = 0; i < epoch->place_count; i++)
+        if (epoch->places[i].tensor != UIR_PLAN_NONE) uir_rt_place_tensor(r, epoch->places[i].tensor, NULL, 0);
+    UIR_TRY(uir_rt_buffer_grow(r, &epoch->block, epoch->block_size, largest_tensor(epoch)));
+    for (uint32_t i = 0; i < epoch->place_count; i++) {
+        const uir_rt_place *p = &epoch->places[i];
         if (p->tensor != UIR_PLAN_NONE)
-            uir_rt_place_tensor(r, p->tensor, stage->block.data + p->offset, (size_t)p->size);
+            uir_rt_place_tensor(r, p->tensor, epoch->block.data + p->offset, (size_t)p->size);
     }
     UIR_TRY(place_outputs(r, id));
     UIR_TRY(uir_rt_ensure_scratch(r));
-    for (uint32_t i = 0; i < info->symbols.count; i++) stage->snapshot[i] = r->values[info->symbols.data[i]];
-    stage->valid = true;
+    for (uint32_t i = 0; i < info->symbols.count; i++) epoch->snapshot[i] = r->values[info->symbols.data[i]];
+    epoch->valid = true;
     return UIR_STATUS_OK;
 }
 
@@ -432,8 +432,8 @@ static uir_status check_tensor(uir_runtime *r, uint32_t tensor) {
     return bytes == from_bytes ? UIR_STATUS_OK : fail_alias(r, tensor, from, count);
 }
 
-uir_status uir_rt_check_stage(uir_runtime *r, uint32_t id) {
-    const uir_rt_stage_info *info = &r->analysis->stages.data[id];
+uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t id) {
+    const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
     UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
     for (uint32_t i = 0; i < info->tensors.count; i++)
         if (!r->analysis->tensors[info->tensors.data[i]].conditional) UIR_TRY(check_tensor(r, info->tensors.data[i]));
@@ -443,8 +443,8 @@ uir_status uir_rt_check_stage(uir_runtime *r, uint32_t id) {
 void uir_rt_forget_block(uir_runtime *r, uint32_t block) {
     const uir_rt_block_info *info = &r->analysis->blocks[block];
     for (uint32_t i = 0; i < info->tensors.count; i++) uir_rt_place_tensor(r, info->tensors.data[i], NULL, 0);
-    for (uint32_t s = info->first_stage; s < info->end_stage; s++) {
-        const uir_rt_stage_info *stage = &r->analysis->stages.data[s];
-        for (uint32_t i = 0; i < stage->learned.count; i++) r->bound[stage->learned.data[i]] = false;
+    for (uint32_t s = info->first_epoch; s < info->end_epoch; s++) {
+        const uir_rt_epoch_info *epoch = &r->analysis->epochs.data[s];
+        for (uint32_t i = 0; i < epoch->learned.count; i++) r->bound[epoch->learned.data[i]] = false;
     }
 }

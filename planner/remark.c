@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NOTE_MAX = 300 }; /* a line that a person reads; uir-opt prints the whole trace */
+enum { REMARK_MAX = 300 }; /* a line that a person reads; uir-opt prints the whole trace */
 
 typedef struct phrase {
     const char *text;
@@ -22,7 +22,7 @@ static void split_line(const char *line, phrase *rule, phrase *op) {
 }
 
 /* "sink: mul, add x2; recompute: broadcast": neighbours of one rule and one op are said once. */
-static uir_status describe_trace(const planner *p, const uir_attribute *trace, uir_text *note) {
+static uir_status describe_trace(const planner *p, const uir_attribute *trace, uir_text *remark) {
     phrase last_rule = {"", 0};
     for (uint32_t i = 0; i < trace->count;) {
         phrase rule, op, next_rule, next_op;
@@ -34,46 +34,46 @@ static uir_status describe_trace(const planner *p, const uir_attribute *trace, u
             if (i + same < trace->count)
                 split_line(uir_string_text(&p->module->strings, trace->value.strings[i + same]), &next_rule, &next_op);
         } while (i + same < trace->count && is_same(rule, next_rule) && is_same(op, next_op));
-        if (note->length > NOTE_MAX) {
-            uir_text_append_format(note, "; and %u more", trace->count - i);
+        if (remark->length > REMARK_MAX) {
+            uir_text_append_format(remark, "; and %u more", trace->count - i);
             break;
         }
         if (is_same(rule, last_rule) && i)
-            uir_text_append_string(note, ", ");
+            uir_text_append_string(remark, ", ");
         else
-            uir_text_append_format(note, "%s%.*s: ", i ? "; " : "", (int)rule.length, rule.text);
-        uir_text_append(note, op.text, op.length);
-        if (same > 1) uir_text_append_format(note, " x%u", same);
+            uir_text_append_format(remark, "%s%.*s: ", i ? "; " : "", (int)rule.length, rule.text);
+        uir_text_append(remark, op.text, op.length);
+        if (same > 1) uir_text_append_format(remark, " x%u", same);
         last_rule = rule;
         i += same;
     }
-    return uir_text_status(note);
+    return uir_text_status(remark);
 }
 
-static uir_status describe_node(const planner *p, const uir_node_info *node, uir_text *note) {
+static uir_status describe_node(const planner *p, const uir_node_info *node, uir_text *remark) {
     const uir_plan_options *options = p->options;
     uint32_t id = (uint32_t)(node - p->module->nodes.data);
     const uir_op_row *row = uir_op_get_row(node->op);
     if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->module, node, "kernel")) {
         const uir_attribute *trace = uir_node_find_attribute(p->module, node, "trace");
-        if (trace && trace->kind == UIR_ATTRIBUTE_STRINGS && trace->count) return describe_trace(p, trace, note);
-        uir_text_append_string(note, "alone: no rewrite joined it to a neighbour");
-        return uir_text_status(note);
+        if (trace && trace->kind == UIR_ATTRIBUTE_STRINGS && trace->count) return describe_trace(p, trace, remark);
+        uir_text_append_string(remark, "alone: no rewrite joined it to a neighbour");
+        return uir_text_status(remark);
     }
     if (options && id < options->reason_count && options->reasons[id])
-        uir_text_append_format(note, "no kernel computes it: %s", options->reasons[id]);
+        uir_text_append_format(remark, "no kernel computes it: %s", options->reasons[id]);
     else if (node->op == UIR_OP_GROUP)
-        uir_text_append_string(note, "no kernel computes it");
+        uir_text_append_string(remark, "no kernel computes it");
     else if (row->traits & UIR_TRAIT_HOST)
-        uir_text_append_format(note, "kernels are not made of '%s', which is a host operator", row->name);
-    return uir_text_status(note);
+        uir_text_append_format(remark, "kernels are not made of '%s', which is a host operator", row->name);
+    return uir_text_status(remark);
 }
 
-uir_status uir_pl_add_note(planner *p, const uir_node_info *node, uint32_t *out_text) {
-    uir_text note;
-    uir_text_init(&note, &p->allocator);
-    uir_status status = describe_node(p, node, &note);
-    if (status == UIR_STATUS_OK) status = uir_pl_add_text(p, note.data ? note.data : "", note.length, out_text);
-    uir_text_deinit(&note);
+uir_status uir_pl_add_remark(planner *p, const uir_node_info *node, uint32_t *out_text) {
+    uir_text remark;
+    uir_text_init(&remark, &p->allocator);
+    uir_status status = describe_node(p, node, &remark);
+    if (status == UIR_STATUS_OK) status = uir_pl_add_text(p, remark.data ? remark.data : "", remark.length, out_text);
+    uir_text_deinit(&remark);
     return status;
 }

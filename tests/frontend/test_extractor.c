@@ -1,6 +1,6 @@
 /* A model taken apart at its nodes: what each reads and makes, subgraphs and initializers of every kind included, and
  * the models that some of the nodes make. tests/api/test_parts.c runs such models. */
-#include "frontend/parts.h"
+#include "frontend/extractor.h"
 #include "tests/frontend/make.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ enum { SHAPE, CONSTRUCT, IF, EXPAND, AT, PARTS };
 typedef struct apart {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
-    uir_onnx_parts parts;
+    uir_onnx_extractor parts;
     blob bytes;
     uir_status status;
 } apart;
@@ -85,13 +85,13 @@ typedef struct apart {
 static void take_apart(apart *a, blob bytes) {
     *a = (apart){.allocator = uir_allocator_system(), .bytes = bytes};
     uir_diagnostics_init(&a->diagnostics, &a->allocator);
-    a->status = uir_onnx_parts_init(bytes.data, bytes.length, "m.onnx", &a->allocator, &a->diagnostics, &a->parts);
+    a->status = uir_onnx_extractor_init(bytes.data, bytes.length, "m.onnx", &a->allocator, &a->diagnostics, &a->parts);
 }
 
 static void put_away(apart *a) {
     for (uint32_t i = 0; i < a->parts.values.count; i++)
         uir_datum_release((uir_datum *)(uintptr_t)a->parts.values.data[i].datum);
-    uir_onnx_parts_deinit(&a->parts);
+    uir_onnx_extractor_deinit(&a->parts);
     uir_diagnostics_deinit(&a->diagnostics);
     blob_free(&a->bytes);
 }
@@ -103,14 +103,14 @@ static void add_name(char *list, const char *name) {
 
 static void expect_names(const apart *a, const uint32_t *values, uint32_t count, const char *expected) {
     char text[256] = "";
-    for (uint32_t i = 0; i < count; i++) add_name(text, uir_onnx_parts_name(&a->parts, values[i]));
+    for (uint32_t i = 0; i < count; i++) add_name(text, uir_onnx_extractor_name(&a->parts, values[i]));
     assert_string_equal(text, expected);
 }
 #define EXPECT_NAMES(a, list, expected) expect_names(a, (list).data, (list).count, expected)
 
 static uir_onnx_part_value *value_of(apart *a, const char *name) {
     for (uint32_t i = 1; i < a->parts.values.count; i++)
-        if (!strcmp(uir_onnx_parts_name(&a->parts, i), name)) return &a->parts.values.data[i];
+        if (!strcmp(uir_onnx_extractor_name(&a->parts, i), name)) return &a->parts.values.data[i];
     fail_msg("no value is called '%s'", name);
     return NULL;
 }
@@ -159,7 +159,7 @@ static void the_whole_gives_all_that_is_made(void **state) {
         apart a, b;
         blob text = blob_new();
         take_apart(&a, make_mixed(version));
-        assert_int_equal(uir_onnx_parts_print_all(&a.parts, &text), UIR_STATUS_OK);
+        assert_int_equal(uir_onnx_extractor_print_all(&a.parts, &text), UIR_STATUS_OK);
         take_apart(&b, text);
         assert_int_equal(b.status, UIR_STATUS_OK);
         assert_int_equal(b.parts.parts.count, PARTS);
@@ -231,7 +231,7 @@ static blob print_cut(apart *a, int part, bool fixed, const char *inputs, const 
     uir_onnx_cut cut = {.kept = kept, .fixed = fixed};
     blob text = blob_new();
     kept[part] = true;
-    assert_int_equal(uir_onnx_parts_print(&a->parts, &cut, &text), UIR_STATUS_OK);
+    assert_int_equal(uir_onnx_extractor_print(&a->parts, &cut, &text), UIR_STATUS_OK);
     EXPECT_NAMES(a, cut.inputs, inputs);
     EXPECT_NAMES(a, cut.outputs, outputs);
     return text;
@@ -278,14 +278,14 @@ static void cuts_have_what_they_read(void **state) {
     uir_onnx_cut cut = {.kept = kept};
     blob text = blob_new();
     set_datum(&a, "s", NULL);
-    assert_int_equal(uir_onnx_parts_print(&a.parts, &cut, &text), UIR_STATUS_BAD_DATA);
+    assert_int_equal(uir_onnx_extractor_print(&a.parts, &cut, &text), UIR_STATUS_BAD_DATA);
     kept[EXPAND] = false, kept[SHAPE] = true;
     cut.left_out = left_out;
     assert_true(a.parts.values.count < 64);
-    assert_int_equal(uir_onnx_parts_print(&a.parts, &cut, &text), UIR_STATUS_OK);
+    assert_int_equal(uir_onnx_extractor_print(&a.parts, &cut, &text), UIR_STATUS_OK);
     EXPECT_NAMES(&a, cut.outputs, "s");
     left_out[value_of(&a, "s") - a.parts.values.data] = true;
-    assert_int_equal(uir_onnx_parts_print(&a.parts, &cut, &text), UIR_STATUS_OK);
+    assert_int_equal(uir_onnx_extractor_print(&a.parts, &cut, &text), UIR_STATUS_OK);
     EXPECT_NAMES(&a, cut.outputs, "");
     blob_free(&text);
     put_away(&a);

@@ -1,6 +1,6 @@
 /* Which local pointers mirror an argument. One walk in program order: a move makes its pointer known
  * for the rest of its list of items; whatever touches the pointer otherwise rules it out. */
-#include "ir/igraph_mirrors.h"
+#include "ir/igraph_forwarding.h"
 
 #include "ir/igraph_runs.h"
 
@@ -104,7 +104,7 @@ static void see_items(search *s, uint32_t first) {
     }
 }
 
-uir_status uir_igraph_find_mirrors(const uir_igraph *igraph, const uir_iinstruction **out_moves) {
+uir_status uir_igraph_find_forwarded(const uir_igraph *igraph, const uir_iinstruction **out_moves) {
     uint32_t count = igraph->pointers.count;
     search s = {.igraph = igraph, .moves = out_moves};
     uir_arena scratch;
