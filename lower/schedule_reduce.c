@@ -12,6 +12,7 @@ typedef struct factoring {
     uint32_t loops[UIR_SCHEDULE_MAX_DEPTH];
     uint32_t loop_count; /* from top down to the block */
     uint32_t states[UIR_LOOP_MAX_STATE];
+    const char *part; /* name of the variable that says which partial state: the block has none of that name */
 } factoring;
 
 static bool decides(uir_schedule *s, uint32_t block, uint32_t loop, bool reduce) {
@@ -88,6 +89,19 @@ static uir_status check(factoring *f, uint32_t block, uint32_t loop) {
     return UIR_STATUS_OK;
 }
 
+/* A block may be factored more than once. */
+static uir_status name_part(factoring *f) {
+    const uir_loop_statement *b = UIR_SCHEDULE_AT(f->s, f->block);
+    char name[16] = "part";
+    for (uint32_t i = 0, n = 2; i < b->iter_count; i++) {
+        if (strcmp(b->iters[i].name, name) != 0) continue;
+        snprintf(name, sizeof name, "part%u", n++);
+        i = UINT32_MAX; /* from the first again */
+    }
+    UIR_TRY_ALLOCATE(f->part, uir_arena_copy_string(&f->s->function->arena, name, strlen(name)));
+    return UIR_STATUS_OK;
+}
+
 static uir_status add_states(factoring *f) {
     uir_schedule *s = f->s;
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, f->update)->target_count; i++) {
@@ -146,10 +160,8 @@ static uir_status add_block(factoring *f, const char *suffix, bool reduce, uir_l
         block.iters[block.iter_count++] = iter;
     }
     uir_dim extent = UIR_SCHEDULE_AT(s, f->loop)->extent;
-    uir_loop_iter part = {.name = "part", .reduce = reduce, .extent = extent};
+    uir_loop_iter part = {.name = f->part, .reduce = reduce, .extent = extent};
     uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, extent};
-    for (uint32_t i = 0; i < block.iter_count; i++)
-        if (!strcmp(block.iters[i].name, part.name)) return uir_step_refuse(s, "%s is factored already", old.name);
     UIR_TRY(uir_dims_add_symbol(dims, part.name, strlen(part.name), facts, &part.symbol));
     part.value = uir_dim_symbol(dims, UIR_SCHEDULE_AT(s, last)->symbol);
     block.iters[block.iter_count++] = part;
@@ -205,7 +217,7 @@ static uir_status turn_update(factoring *f) {
     uir_dims *dims = s->function->dims;
     uir_loop_statement *b = UIR_SCHEDULE_AT(s, f->block), *st = UIR_SCHEDULE_AT(s, f->update);
     const uir_loop_statement *loop = UIR_SCHEDULE_AT(s, f->loop);
-    uir_loop_iter part = {.name = "part", .extent = loop->extent};
+    uir_loop_iter part = {.name = f->part, .extent = loop->extent};
     uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, loop->extent};
     UIR_TRY(uir_dims_add_symbol(dims, part.name, strlen(part.name), facts, &part.symbol));
     part.value = uir_dim_sub(dims, uir_dim_symbol(dims, loop->symbol), loop->min);
@@ -224,6 +236,7 @@ static uir_status rfactor(uir_schedule *s, uint32_t block, uint32_t loop, uint32
     factoring f = {.s = s};
     uint32_t init_top, combine_top;
     UIR_TRY(check(&f, block, loop));
+    UIR_TRY(name_part(&f));
     const char *text = uir_step_loop_text(s, loop), *name = UIR_SCHEDULE_AT(s, block)->name;
     uir_loop_statement init = *UIR_SCHEDULE_AT(s, f.update), combine = init;
     init.kind = UIR_LOOP_STATEMENT_INIT;

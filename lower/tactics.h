@@ -11,6 +11,8 @@
 enum {
     UIR_TACTIC_LANES = 4096, /* elements of a slice, at most */
     UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, at least */
+    UIR_TACTIC_COLUMN = 256, /* columns reduced at once */
+    UIR_TACTIC_PARTED = 8,   /* reductions by parts, at most */
 };
 
 typedef struct uir_tactic {
@@ -23,6 +25,7 @@ typedef struct uir_tactic {
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;
+    uint32_t stores[UIR_TACTIC_PARTED], store_count; /* blocks that leave the states of parts in memory */
 } uir_tactic;
 
 typedef struct uir_tactic_cost {
@@ -76,6 +79,7 @@ uir_status uir_tactic_inline_all(uir_tactic *t);
 /* One state, and an update that is one instruction. */
 bool uir_tactic_is_simple(const uir_loop_function *f, const uir_loop_monoid *m);
 uir_dim uir_tactic_number(const uir_tactic *t, int64_t value);
+uir_dim uir_tactic_product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count); /* of their extents */
 bool uir_tactic_is_short(const uir_tactic *t, uir_dim extent, int64_t most);
 bool uir_tactic_is_in(const uint32_t *list, uint32_t count, uint32_t id);
 /* Outer loops become the parallel axes, as many as there may be; the last of them by tiles of rows, each of so many
@@ -87,6 +91,7 @@ void uir_tactic_find_sharing(uir_tactic *t, uint32_t loop);
 uir_status uir_tactic_vectorise(uir_tactic *t, uint32_t loop);
 /* Vectorises what a block computes under the loop: its last loop. */
 uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop);
+uint32_t uir_tactic_top_of(const uir_tactic *t, uint32_t statement);
 bool uir_tactic_is_under(const uir_tactic *t, uint32_t statement, uint32_t loop);
 /* The loops of a block that are not around `loop`. */
 uint32_t uir_tactic_own_loops(const uir_tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops);
@@ -102,5 +107,16 @@ uir_status uir_tactic_place_temps(uir_tactic *t);
 
 /* ---- groups that reduce (tactics_reduce.c) ---- */
 uir_status uir_tactic_schedule_reduction(uir_tactic *t);
+/* Does it run across the last index of what it reads, of those that change? Columns are reduced side by side then.
+ * false: it reads nothing that changes. */
+bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_columns);
+
+/* ---- reductions by parts (tactics_parts.c) ---- */
+/* Is there a reduction so long, and with so little to do beside it, that parts of it are worth a second phase? */
+bool uir_tactic_wants_parts(const uir_tactic *t);
+/* Such reductions get parts, in nests of their own that are complete then. */
+uir_status uir_tactic_reduce_by_parts(uir_tactic *t);
+/* Does it stand in such a nest? */
+bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block);
 
 #endif

@@ -7,7 +7,6 @@ enum {
     MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
     TWO_STEP = 32, /* partial states of a reduction that the machine has no instruction for */
-    COLUMN = 256,  /* columns reduced at once */
     PLACES = 32,   /* of a window whose loops are written out, at most */
 };
 
@@ -51,12 +50,6 @@ static uint32_t find_anchor(const uir_tactic *t) {
     return anchor;
 }
 
-static uir_dim product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
-    uir_dim product = uir_tactic_number(t, 1);
-    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
-    return product;
-}
-
 /* The places of a small window are written out: what is taken in stays in registers. */
 static uir_status unroll_window(uir_tactic *t, uint32_t block, const uint32_t *own, uint32_t count) {
     int64_t places = 1, value;
@@ -89,36 +82,42 @@ static uint32_t count_variables(const uir_tactic *t, const uir_loop_statement *b
     return count;
 }
 
-/* Does the reduction run along the last index of what it reads, of those that change? Columns are reduced side by side.
- */
+bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_columns) {
+    const uir_loop_statement *b = uir_tactic_at(t, block);
+    const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
+    /* The last index of the load that most variables lead to: it brings the most. */
+    uint32_t stack[64], depth = 0, most = 0;
+    const uir_loop_access *widest = NULL;
+    stack[depth++] = s->values[0];
+    while (depth) {
+        const uir_loop_expression *e = &t->f->expressions.data[stack[--depth]];
+        for (uint32_t k = 0; e->kind == UIR_LOOP_CALL && k < e->argument_count && depth < 64; k++)
+            stack[depth++] = e->arguments[k];
+        if (e->kind != UIR_LOOP_LOAD) continue;
+        uint32_t variables = count_variables(t, b, &e->load);
+        if (!widest || variables > most) widest = &e->load, most = variables;
+    }
+    for (uint32_t d = widest ? t->f->tensors.data[widest->tensor].rank : 0; d > 0; d--) {
+        bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
+        for (uint32_t k = 0; k < b->iter_count; k++) {
+            if (!uir_tactic_mentions(t, widest->indices[d - 1], b->iters[k].symbol)) continue;
+            along = along || b->iters[k].reduce;
+            across = across || !b->iters[k].reduce;
+        }
+        *out_columns = across;
+        if (along || across) return true;
+    }
+    return false;
+}
+
+/* Are columns reduced side by side? */
 static bool reduces_columns(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
-    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
-        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
-        const uir_loop_statement *s = uir_tactic_at(t, b->first_child);
-        /* The last index of the load that most variables lead to: it brings the most. */
-        uint32_t stack[64], depth = 0, most = 0;
-        const uir_loop_access *widest = NULL;
-        stack[depth++] = s->values[0];
-        while (depth) {
-            const uir_loop_expression *e = &t->f->expressions.data[stack[--depth]];
-            for (uint32_t k = 0; e->kind == UIR_LOOP_CALL && k < e->argument_count && depth < 64; k++)
-                stack[depth++] = e->arguments[k];
-            if (e->kind != UIR_LOOP_LOAD) continue;
-            uint32_t variables = count_variables(t, b, &e->load);
-            if (!widest || variables > most) widest = &e->load, most = variables;
-        }
-        for (uint32_t d = widest ? t->f->tensors.data[widest->tensor].rank : 0; d > 0; d--) {
-            bool along = false, across = false; /* both: windows along a row; what they make is a row as well */
-            for (uint32_t k = 0; k < b->iter_count; k++) {
-                if (!uir_tactic_mentions(t, widest->indices[d - 1], b->iters[k].symbol)) continue;
-                along = along || b->iters[k].reduce;
-                across = across || !b->iters[k].reduce;
-            }
-            if (along || across) return across;
-        }
-    }
+    bool columns;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE) && !uir_tactic_is_of_parts(t, blocks[i]) &&
+            uir_tactic_has_columns(t, blocks[i], &columns))
+            return columns;
     return false;
 }
 
@@ -148,8 +147,8 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     if (reduces_columns(t) && count) { /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
-        if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, COLUMN)) {
-            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, COLUMN), &outer, &lane));
+        if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, UIR_TACTIC_COLUMN)) {
+            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, UIR_TACTIC_COLUMN), &outer, &lane));
             spatial[count - 1] = outer;
         } else {
             count--;
@@ -162,7 +161,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         if (loops[i] != lane && !uir_tactic_is_in(spatial, count, loops[i])) order[n++] = loops[i], rest++;
     if (lane != UIR_LOOP_NONE) order[n++] = lane;
     if (n > 1 && memcmp(order, loops, n * sizeof *order)) UIR_TRY(uir_schedule_reorder(t->s, order, n));
-    if (rest) elements = product_of(t, order + count, rest);
+    if (rest) elements = uir_tactic_product_of(t, order + count, rest);
     if (lane != UIR_LOOP_NONE) elements = uir_tactic_number(t, UIR_TACTIC_TILE);
     if (count && lane == UIR_LOOP_NONE && !t->stream) uir_tactic_find_sharing(t, spatial[count - 1]);
     if (count) UIR_TRY(uir_tactic_bind_outer(t, spatial, count, elements, &loop));
@@ -236,8 +235,18 @@ static uir_status order_rows(uir_tactic *t) {
     return UIR_STATUS_OK;
 }
 
+/* Rows that are stored again when they have been reduced had better stay on the chip, where they can. */
+static bool stores_rows(const uir_tactic *t) {
+    uint32_t anchor = find_anchor(t), loops[MOST_LOOPS];
+    return anchor != UIR_LOOP_NONE &&
+           spatial_loops(t, anchor, loops) < uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS);
+}
+
 uir_status uir_tactic_schedule_reduction(uir_tactic *t) {
+    bool parts = uir_tactic_wants_parts(t) && (t->stream || !stores_rows(t));
+    t->stream = t->stream || parts; /* none of what parts are of is kept */
     UIR_TRY(uir_tactic_inline_all(t));
+    if (parts) UIR_TRY(uir_tactic_reduce_by_parts(t));
     UIR_TRY(two_step(t));
     uint32_t anchor = find_anchor(t), spatial[MOST_LOOPS];
     if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;

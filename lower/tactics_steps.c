@@ -124,6 +124,12 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
                                      uir_dim_floordiv(dims, uir_tactic_number(t, UIR_TACTIC_TILE), least)));
 }
 
+uir_dim uir_tactic_product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
+    uir_dim product = uir_tactic_number(t, 1);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
+    return product;
+}
+
 bool uir_tactic_is_short(const uir_tactic *t, uir_dim extent, int64_t most) {
     int64_t low, high;
     uir_dim_bounds(t->f->dims, extent, &low, &high);
@@ -171,6 +177,12 @@ uir_status uir_tactic_vectorise(uir_tactic *t, uint32_t loop) {
 }
 
 /* ---- places ---- */
+uint32_t uir_tactic_top_of(const uir_tactic *t, uint32_t statement) {
+    for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
+        statement = p;
+    return statement;
+}
+
 bool uir_tactic_is_under(const uir_tactic *t, uint32_t statement, uint32_t loop) {
     for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
         if (p == loop) return true;
@@ -188,6 +200,7 @@ uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop) {
             uint32_t b = blocks[i - 1];
             const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, b)->first_child);
             if (uir_tactic_is_under(t, b, loop) || s->kind == UIR_LOOP_STATEMENT_INIT) continue;
+            if (uir_tactic_is_of_parts(t, b)) continue;
             bool made = uir_tactic_is_temp(t, s->targets[0].tensor);
             UIR_TRY(uir_tactic_find_touched(t, b, &own));
             if (made && uir_tactic_feeds(t, &own, &there))
@@ -222,19 +235,14 @@ uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t lo
     const uir_loop_statement *first = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     if (uir_schedule_is_reduce(t->s, last) && !uir_tactic_is_simple(t->f, &t->f->monoids.data[first->monoid]))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
-    if ((t->stream || !t->reduces) && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, UIR_TACTIC_LANES)) {
+    bool sliced = t->stream || !t->reduces || uir_tactic_is_of_parts(t, block);
+    if (sliced && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, UIR_TACTIC_LANES)) {
         uint32_t inner;
         UIR_TRY(uir_tactic_asked(uir_schedule_split(t->s, last, uir_tactic_number(t, UIR_TACTIC_LANES), NULL, &inner),
                                  &done));
         if (done) last = inner;
     }
     return uir_tactic_asked(uir_tactic_vectorise(t, last), &done);
-}
-
-static uint32_t top_of(const uir_tactic *t, uint32_t statement) {
-    for (uint32_t p = uir_schedule_parent(t->s, statement); p != UIR_LOOP_NONE; p = uir_schedule_parent(t->s, p))
-        statement = p;
-    return statement;
 }
 
 /* Is it made in one nest and read in another, with one that units share out among them or between? Then it lies in the
@@ -248,7 +256,7 @@ static bool goes_between(const uir_tactic *t, uint32_t tensor) {
     uint32_t touched = 0, seen = 0;
     for (uint32_t top = t->f->first; top != UIR_LOOP_NONE && seen < count; top = uir_tactic_at(t, top)->next) {
         uint32_t before = seen;
-        for (uint32_t i = 0; i < count; i++) seen += top_of(t, blocks[i]) == top;
+        for (uint32_t i = 0; i < count; i++) seen += uir_tactic_top_of(t, blocks[i]) == top;
         touched += seen > before;
         parallel = parallel || (seen && uir_tactic_at(t, top)->kind == UIR_LOOP_STATEMENT_FOR &&
                                 uir_tactic_at(t, top)->loop_kind == UIR_LOOP_PARALLEL);
@@ -257,6 +265,16 @@ static bool goes_between(const uir_tactic *t, uint32_t tensor) {
 }
 
 /* ---- the rest ---- */
+/* What is left of reductions by parts is little, as a rule: one unit does it before others have begun. */
+static bool is_little(const uir_tactic *t, const uint32_t *blocks, uint32_t count) {
+    bool little = t->store_count > 0;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS && little; i++) {
+        uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
+        little = depth <= MOST_LOOPS && uir_tactic_is_short(t, uir_tactic_product_of(t, loops, depth), UIR_TACTIC_TILE);
+    }
+    return little;
+}
+
 /* Nests that could not be brought under the anchor's: shared among the units by themselves. */
 uir_status uir_tactic_bind_strays(uir_tactic *t) {
     bool done;
@@ -264,7 +282,8 @@ uir_status uir_tactic_bind_strays(uir_tactic *t) {
         if (uir_tactic_at(t, id)->kind != UIR_LOOP_STATEMENT_FOR || uir_tactic_at(t, id)->loop_kind != UIR_LOOP_SERIAL)
             continue;
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, id, blocks, MOST_BLOCKS);
-        UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, id, UIR_LOOP_PARALLEL, NULL), &done));
+        if (!is_little(t, blocks, count))
+            UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, id, UIR_LOOP_PARALLEL, NULL), &done));
         for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
             if (uir_tactic_at(t, id)->first_child != blocks[i]) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], id));
     }

@@ -18,6 +18,10 @@ static const group_case cases[] = {
 #define CASE(name, sizes, body) {name, sizes, body},
 #include "tests/lower/cases.def"
 };
+static const group_case long_cases[] = {
+#include "tests/lower/long_cases.def"
+#undef CASE
+};
 
 static const int64_t tried[] = {1, 2, 3, 7, 0, 31, 32, 33, 64, 65, 129, 17, 257};
 enum { TRIED = sizeof tried / sizeof *tried };
@@ -103,10 +107,12 @@ int main(int argc, char **argv) {
         else
             named = true;
     }
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const size_t count = sizeof cases / sizeof *cases, all_count = count + sizeof long_cases / sizeof *long_cases;
+    for (size_t k = 0; k < all_count; k++) {
+        const group_case *of = k < count ? &cases[k] : &long_cases[k - count];
         bool wanted = !named;
-        for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], cases[k].name);
-        if (wanted) failures += check_case(&cases[k], &cpu.device, verbose, all, rounds);
+        for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], of->name);
+        if (wanted) failures += check_case(of, &cpu.device, verbose, all, k < count ? rounds : 1);
     }
     printf("%d failed\n", failures);
     return failures != 0;
