@@ -150,8 +150,14 @@ uint32_t uir_contraction_plan_dim_of(uir_contraction_plan *p, uint32_t expressio
     return NONE;
 }
 
-/* Are the first factor's rows read where they lie? Few may be; many, when they are known not to meet in the same places
- * of a cache: as far apart as a multiple of half its ways' size, they would. */
+static bool is_at_most(uir_contraction_plan *p, uint32_t class, int64_t most) {
+    int64_t extent;
+    return uir_contraction_plan_is_const(p, p->sides[class].extent, &extent) && extent <= most;
+}
+
+/* Are the first factor's rows read where they lie? Few may be, and half a panel of them that meets half of columns,
+ * each once; many, when they are known not to meet in the same places of a cache: as far apart as a multiple of half
+ * its ways' size, they would. */
 bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     if (!is_box(p, p->raw[0])) return false;
     const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
@@ -159,6 +165,9 @@ bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, same_place = p->device->conflict_bytes, extent;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
     if (p->few || !same_place) return true;
+    if (is_at_most(p, UIR_CONTRACTION_M, p->device->mma_n / 2) &&
+        is_at_most(p, UIR_CONTRACTION_N, p->device->mma_n / 2))
+        return true;
     for (uint32_t d = row + 1; d < t->rank; d++) {
         if (!uir_contraction_plan_is_const(p, t->extents[d], &extent)) return false;
         distance = distance * (extent % same_place) % same_place;

@@ -5,6 +5,9 @@ void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, ui
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
                                  uir_layout *layout) {
     const uir_loop_tensor *t = &f->tensors.data[tensor];
+    int64_t extent;
+    if (uir_dim_is_const(f->dims, t->extents[column], &extent) && extent <= columns / 2)
+        columns /= 2; /* what pads a panel is read as well */
     uir_dim width = uir_dim_const(f->dims, columns), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
     bool deep[UIR_LOOP_MAX_RANK] = {false};
     for (uint32_t d = 0; d < t->rank; d++)

@@ -89,8 +89,8 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
 
 /* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
 enum { UIR_CONTRACTION_PAD = 16 };
-/* Panels of `width` columns: in each, the dims that `block` sums over (by how `access` reads the tensor), then its
- * columns, one beside the other; all other dims outside. */
+/* Panels of `width` columns, or of half as many where there are no more: in each, the dims that `block` sums over (by
+ * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. */
 void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width,
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
                                  uir_layout *out_layout);

@@ -284,7 +284,7 @@ static const decision decisions[] = {
      " %a: f32[M, 2, 3] = broadcast(%r) {dims = [M, 2, 3]}\n %b: f32[M, 2, 3] = broadcast(%w) {dims = [M, 2, 3]}\n"
      " %p: f32[M, 2, 3] = mul(%a, %b)\n %y: f32[M, 3] = reduce_sum(%p) {axes = [1], keep = 0}\n return %y\n}",
      0,
-     {"(32, (1, 64)) const 1", "mma.f32"},
+     {"(16, (1, 32)) const 1", "mma.f32"},
      {"%columns"}},
     {"what is summed along one factor alone is walked around what both are summed along",
      "size M\nsize N\nsize K",
