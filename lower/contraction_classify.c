@@ -26,6 +26,7 @@ typedef struct classifier {
     uint32_t block, init, update, finish; /* statements; NONE */
     uint32_t tensor;                      /* of the sums */
     uint32_t reduced;                     /* iteration variables */
+    bool said;                            /* to be a contraction */
     uint32_t most;                        /* expressions that the function may have */
     term terms[MOST_TERMS];
     uint32_t count;
@@ -173,20 +174,43 @@ static uint32_t iters_of(const classifier *c, uint32_t terms) {
     return iters;
 }
 
-/* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. */
+/* The expression of the one term; NONE: they are several. */
+static uint32_t only_term(const classifier *c, uint32_t terms) {
+    for (uint32_t i = 0; i < c->count; i++)
+        if (terms == 1u << i) return c->terms[i].expression;
+    return NONE;
+}
+
+/* May the factor of a matrix and a vector be packed ahead, or, where it is said to be a product, does a kept axis lie
+ * together in it? (Summed row by row the latter take as long, or less where they are few.) */
+static bool has_columns(const classifier *c, uint32_t terms) {
+    uint32_t id = only_term(c, terms);
+    const uir_loop_expression *e = id == NONE ? NULL : EXPRESSION(c->f, id);
+    if (!e || e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
+    const uir_loop_tensor *t = &c->f->tensors.data[e->load.tensor];
+    const uir_loop_statement *block = STATEMENT(c->f, c->block);
+    if (t->constant) return true;
+    for (uint32_t i = 0; c->said && t->rank && i < block->iter_count; i++)
+        if (!(c->reduced >> i & 1) &&
+            uir_dim_mentions(c->f->dims, e->load.indices[t->rank - 1], block->iters[i].symbol))
+            return true;
+    return false;
+}
+
+/* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. A
+ * matrix times a vector is one where the matrix lies in columns; else it is read once, as it lies, and summed row by
+ * row, as dots are. */
 static bool is_contraction(const classifier *c, parting p) {
     uint32_t first = iters_of(c, p.first), second = iters_of(c, p.second);
-    return (first & ~second & ~c->reduced) && (second & ~first & ~c->reduced) && (first & second & c->reduced);
+    uint32_t rows = first & ~second & ~c->reduced, columns = second & ~first & ~c->reduced;
+    if (!c->said && !(first & second & c->reduced)) return false;
+    return rows && columns ? true : rows ? has_columns(c, p.first) : columns && has_columns(c, p.second);
 }
 
 static bool is_alone(const classifier *c, uint32_t terms, bool constant) {
-    if (terms & (terms - 1)) return false;
-    for (uint32_t i = 0; i < c->count; i++) {
-        const uir_loop_expression *e = EXPRESSION(c->f, c->terms[i].expression);
-        if (terms >> i & 1)
-            return e->kind == UIR_LOOP_LOAD && (!constant || c->f->tensors.data[e->load.tensor].constant);
-    }
-    return false;
+    uint32_t id = only_term(c, terms);
+    const uir_loop_expression *e = id == NONE ? NULL : EXPRESSION(c->f, id);
+    return e && e->kind == UIR_LOOP_LOAD && (!constant || c->f->tensors.data[e->load.tensor].constant);
 }
 
 /* The less, the better: axes that factors are computed along; then constants and other tensors that are not read as
@@ -335,7 +359,7 @@ static uir_status rewrite(classifier *c, parting p, uint32_t after) {
     return after ? multiply_after(c, after) : UIR_STATUS_OK;
 }
 
-/* Does the device multiply the two factors, or what is cast in them? */
+/* Does the device multiply the two factors, or what is cast in them? They become the terms. */
 static uir_status find_multiplied(classifier *c, const uir_device *device, bool *out_is) {
     uir_loop_function *f = c->f;
     uir_dtype sums = f->tensors.data[STATEMENT(f, c->update)->targets[0].tensor].dtype;
@@ -345,6 +369,7 @@ static uir_status find_multiplied(classifier *c, const uir_device *device, bool 
     for (uint32_t k = 0; k < 2; k++) {
         uint32_t factor;
         UIR_TRY(expand(c, EXPRESSION(f, value)->arguments[k], &factor));
+        add_term(c, factor, false);
         const uir_loop_expression *e = EXPRESSION(f, factor);
         bool is_cast = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST;
         *out_is &= uir_contraction_multiplies(device, sums, e->dtype) ||
@@ -353,16 +378,20 @@ static uir_status find_multiplied(classifier *c, const uir_device *device, bool 
     return UIR_STATUS_OK;
 }
 
+static void note_reduced(classifier *c) {
+    const uir_loop_statement *block = STATEMENT(c->f, c->block);
+    for (uint32_t i = 0; i < block->iter_count; i++) c->reduced |= (uint32_t)block->iters[i].reduce << i;
+}
+
 /* UNSUPPORTED: it is none. */
 static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *arena) {
     classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .finish = NONE};
     const uir_loop_statement *block = STATEMENT(f, id);
     uint32_t value, inside = 0, all;
     if (c.update == NONE || !is_sum(f, STATEMENT(f, c.update)) || block->condition_count) return UIR_STATUS_UNSUPPORTED;
-    for (uint32_t i = 0; i < block->iter_count; i++) {
+    for (uint32_t i = 0; i < block->iter_count; i++)
         if (block->iters[i].data) return UIR_STATUS_UNSUPPORTED;
-        c.reduced |= (uint32_t)block->iters[i].reduce << i;
-    }
+    note_reduced(&c);
     c.tensor = STATEMENT(f, c.update)->targets[0].tensor;
     c.most = f->expressions.count + MOST_EXPRESSIONS;
     UIR_TRY(expand(&c, STATEMENT(f, c.update)->values[0], &value));
@@ -377,12 +406,17 @@ static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *a
     return p.first ? rewrite(&c, p, all & ~inside) : UIR_STATUS_UNSUPPORTED;
 }
 
-/* What the device does not multiply is no contraction for it. */
-static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *device, uir_arena *arena) {
-    classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id)};
+/* What the device does not multiply is no contraction for it, nor is the only product of a group that is none by its
+ * axes. */
+static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *device, bool only, uir_arena *arena) {
+    classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .said = true};
     bool is = true;
     c.most = f->expressions.count + MOST_EXPRESSIONS;
+    note_reduced(&c);
     uir_status status = c.update == NONE ? UIR_STATUS_OK : find_multiplied(&c, device, &is);
+    if (status == UIR_STATUS_OK && only && c.count == 2 && c.reduced &&
+        !uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONVOLUTION))
+        is &= is_contraction(&c, (parting){1, 2});
     if (!is) STATEMENT(f, id)->uses = 0;
     return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
 }
@@ -397,7 +431,7 @@ static uir_status classify(uir_loop_function *f, const uir_device *device, bool 
         else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION) != said)
             continue;
         else if (said)
-            UIR_TRY(drop_use(f, id, device, arena));
+            UIR_TRY(drop_use(f, id, device, uir_contraction_count(f) == 1, arena));
         else
             status = classify_block(f, id, arena);
         if (status != UIR_STATUS_UNSUPPORTED) UIR_TRY(status);
