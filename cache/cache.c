@@ -52,7 +52,7 @@ void uir_cache_close(uir_cache *cache) {
 }
 
 /* ---- load ---- */
-uir_cache_stamp uir_cache_stamp_make(const struct stat *about) {
+static uir_cache_stamp cache_stamp_make(const struct stat *about) {
     uir_cache_stamp s;
     memset(&s, 0, sizeof s);
     s.device = (uint64_t)about->st_dev;
@@ -106,7 +106,8 @@ void uir_cache_header_fill(uir_cache_header *h, uir_cache_key key, uint64_t size
     h->check = XXH3_64bits(h, offsetof(uir_cache_header, check));
 }
 
-void uir_cache_hash(const char *bytes, uint64_t size, uint64_t out_hash[2]) {
+/* Of what follows the first page, then of that page and the hash: the page may be written last. */
+static void cache_hash(const char *bytes, uint64_t size, uint64_t out_hash[2]) {
     uint64_t first = size < UIR_CACHE_PAGE ? size : UIR_CACHE_PAGE;
     char page[UIR_CACHE_PAGE + sizeof(XXH128_canonical_t)];
     XXH128_canonical_t rest;
@@ -134,7 +135,7 @@ static const char *find_damage(const uir_cache *cache, const uir_cache_entry *en
     for (size_t i = sizeof h; i < UIR_CACHE_PAGE; i++) {
         if (map[i]) return "its header is damaged";
     }
-    uir_cache_hash(entry->bytes, h.size, hash);
+    cache_hash(entry->bytes, h.size, hash);
     return memcmp(hash, h.hash, sizeof hash) == 0 ? NULL : "its bytes are damaged";
 }
 
@@ -172,7 +173,7 @@ uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *
         uir_cache_entry_release(out_entry);
         return drop(cache, key, diagnostics, name, damage);
     }
-    uir_cache_stamp now = uir_cache_stamp_make(&about);
+    uir_cache_stamp now = cache_stamp_make(&about);
     note_use(cache, key, &now, known);
     return UIR_STATUS_OK;
 }
@@ -198,7 +199,7 @@ static void *read_into_map(int fd, size_t size) {
 bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key,
                    uir_cache_entry *out_entry) {
     size_t size = (size_t)about->st_size;
-    uir_cache_stamp stamp = uir_cache_stamp_make(about);
+    uir_cache_stamp stamp = cache_stamp_make(about);
     uir_budget *budget = uir_budget_of(&cache->allocator);
     uir_budget_grow(budget, size);
     errno = ENOMEM;
@@ -224,7 +225,7 @@ void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry) {
     struct stat about;
     uir_cache_name(entry->key, "", name);
     if (fstatat(cache->folder, name, &about, AT_SYMLINK_NOFOLLOW) != 0) return;
-    uir_cache_stamp now = uir_cache_stamp_make(&about);
+    uir_cache_stamp now = cache_stamp_make(&about);
     if (memcmp(&now, entry->stamp, sizeof now) == 0)
         note_use(cache, entry->key, &now, is_known(cache, entry->key, &now));
 }
@@ -235,7 +236,7 @@ bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry 
     uir_cache_stamp then;
     uir_cache_name(entry->key, "", name);
     if (cache->copy || fstatat(cache->folder, name, &about, AT_SYMLINK_NOFOLLOW) != 0) return true;
-    uir_cache_stamp now = uir_cache_stamp_make(&about);
+    uir_cache_stamp now = cache_stamp_make(&about);
     memcpy(&then, entry->stamp, sizeof then);
     if (now.device != then.device || now.inode != then.inode) return true; /* another one's name */
     return now.size == then.size && now.modified_s == then.modified_s && now.modified_ns == then.modified_ns;

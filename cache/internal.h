@@ -29,9 +29,6 @@ typedef struct uir_cache_header {
 } uir_cache_header;
 void uir_cache_header_fill(uir_cache_header *header, uir_cache_key key, uint64_t size, const uint64_t hash[2]);
 
-/* Of what follows the first page, then of that page and the hash: the page may be written last. */
-void uir_cache_hash(const char *bytes, uint64_t size, uint64_t out_hash[2]);
-
 /* Hashing hundreds of megabytes takes longer than a start may. A file that was found whole is known by what the kernel
  * changes with every write to it; as long as all of that is the same, a large one is not read again. */
 typedef struct uir_cache_stamp {
@@ -40,9 +37,9 @@ typedef struct uir_cache_stamp {
     uint64_t check;
 } uir_cache_stamp;
 struct stat;
-uir_cache_stamp uir_cache_stamp_make(const struct stat *about);
 /* A map of the file behind the descriptor, or its bytes, as an entry. False: that cannot be; errno says why. */
-bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key, uir_cache_entry *out_entry);
+bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key,
+                   uir_cache_entry *out_entry);
 
 /* folder.c */
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics);

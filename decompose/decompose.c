@@ -104,8 +104,8 @@ static uir_status translate_dim(uir_decomposer *d, uir_dim_translation *t, uir_d
     return UIR_STATUS_OK;
 }
 
-uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation, uir_arena *arena,
-                                         const uir_type *type, uir_type *out_type) {
+static uir_status decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation,
+                                            uir_arena *arena, const uir_type *type, uir_type *out_type) {
     uir_type result = *type;
     if (type->rank_known && type->rank) {
         uir_dim *dims;
@@ -171,7 +171,7 @@ uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, 
     d->map[source.id] = target;
     UIR_TRY(carry_name(d, source, target));
     uir_type type;
-    UIR_TRY(uir_decomposer_translate_type(d, &d->back, &d->source->arena, uir_value_type(d->target, target), &type));
+    UIR_TRY(decomposer_translate_type(d, &d->back, &d->source->arena, uir_value_type(d->target, target), &type));
     if (target.id < d->forms.count && d->forms.data[target.id] == UIR_LIST_STACKED && type.rank_known) {
         type.kind = UIR_VALUE_SEQUENCE;
         type.rank--;
@@ -405,8 +405,7 @@ static uir_status decompose_main(uir_decomposer *d) {
         uir_value_id input = source_main->inputs.data[i], made;
         uir_type type;
         UIR_TRY(check_input(d, input));
-        UIR_TRY(
-            uir_decomposer_translate_type(d, &d->forth, &d->target->arena, uir_value_type(d->source, input), &type));
+        UIR_TRY(decomposer_translate_type(d, &d->forth, &d->target->arena, uir_value_type(d->source, input), &type));
         UIR_TRY(uir_module_add_value(d->target, "", type, &made));
         d->map[input.id] = made;
         UIR_TRY(carry_name(d, input, made));

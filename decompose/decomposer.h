@@ -76,8 +76,6 @@ uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, u
 uir_status uir_decomposer_mark_input(uir_decomposer *decomposer, uir_value_id input, uint32_t index);
 /* Binds a source value to the target's, hands over its name and writes the type back to the source. */
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target);
-uir_status uir_decomposer_translate_type(uir_decomposer *decomposer, uir_dim_translation *translation, uir_arena *arena,
-                                         const uir_type *type, uir_type *out_type);
 /* What leaves the model as a sequence is one. */
 uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id graph, uir_value_id *value);
 /* Empties a graph that turned out not to be wanted (and the graphs inside it). */

@@ -214,17 +214,10 @@ uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, 
 /* ---- products and quantisation ---- */
 /* numpy's matmul of any ranks >= 1, result dtype `to`. */
 uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id a, uir_value_id b, uir_dtype to);
-/* The i32 product of 8-bit integers less their zero points (none: 0). Zero points are rank 0, or shaped to broadcast
- * against
- * [.., M, 1] (a) and [.., 1, N] (b). */
-uir_value_id uir_network_matmul_integer(uir_rule_context *context, uir_value_id a, uir_value_id b, uir_value_id a_zero,
-                                        uir_value_id b_zero);
 /* A real value (already divided by its scale) to a quantised dtype: rounds to even, adds the zero point (none: 0),
  * saturates. */
 uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value_id zero_point, uir_dtype to,
                                   bool saturate);
-/* (x - zero_point) * scale in f32 (f64 stays). Operands already broadcast against x. */
-uir_value_id uir_network_dequantize(uir_builder *b, uir_value_id x, uir_value_id scale, uir_value_id zero_point);
 
 /* ---- sampling ---- */
 
@@ -247,10 +240,7 @@ uir_value_id uir_network_sampler_linear(uir_sampler *sampler, const uir_value_id
 /* ---- bodies of loops ---- */
 /* A graph inside the builder's, and a builder for it. */
 bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body);
-uir_value_id uir_network_body_input(uir_builder *body, uir_dtype dtype, const uir_shape *shape);
 void uir_network_body_output(uir_builder *body, uir_value_id value);
-/* Gives a value whose inferred dims are fresh symbols the dims that the caller knows. */
-void uir_network_refine(uir_builder *b, uir_value_id value, const uir_shape *shape);
 /* A loop of `trips` steps without an exit condition. The body was made with inputs iteration (i64), condition (bool),
  * carried..., and has the outputs carried..., scanned... only: the condition is passed through here. */
 typedef struct uir_loop {

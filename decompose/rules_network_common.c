@@ -321,7 +321,7 @@ bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body) {
     return true;
 }
 
-uir_value_id uir_network_body_input(uir_builder *body, uir_dtype dtype, const uir_shape *shape) {
+static uir_value_id network_body_input(uir_builder *body, uir_dtype dtype, const uir_shape *shape) {
     uir_value_id value = {0};
     if (body->status != UIR_STATUS_OK) return value;
     uir_type type = {UIR_VALUE_TENSOR, dtype, true, shape->rank, shape->dims};
@@ -337,7 +337,8 @@ void uir_network_body_output(uir_builder *body, uir_value_id value) {
     if (status != UIR_STATUS_OK) (void)uir_builder_fail(body, status, "no memory for a loop's body");
 }
 
-void uir_network_refine(uir_builder *b, uir_value_id value, const uir_shape *shape) {
+/* Gives a value whose inferred dims are fresh symbols the dims that the caller knows. */
+static void network_refine(uir_builder *b, uir_value_id value, const uir_shape *shape) {
     if (b->status != UIR_STATUS_OK) return;
     uir_dim *dims = uir_arena_allocate_array(&b->module->arena, shape->rank + 1, sizeof *dims);
     if (!dims) {
@@ -360,14 +361,14 @@ static void shape_of_value(const uir_builder *b, uir_value_id value, uir_shape *
 bool uir_network_loop_begin(uir_builder *b, const uir_value_id *initial, uint32_t count, uir_loop *out_loop) {
     if (!uir_network_body(b, "step", &out_loop->body)) return false;
     const uir_shape nothing = {0};
-    out_loop->iteration = uir_network_body_input(&out_loop->body, UIR_DTYPE_I64, &nothing);
-    uir_value_id condition = uir_network_body_input(&out_loop->body, UIR_DTYPE_BOOL, &nothing);
+    out_loop->iteration = network_body_input(&out_loop->body, UIR_DTYPE_I64, &nothing);
+    uir_value_id condition = network_body_input(&out_loop->body, UIR_DTYPE_BOOL, &nothing);
     uir_network_body_output(&out_loop->body, condition);
     out_loop->carried_count = count;
     for (uint32_t i = 0; i < count; i++) {
         uir_shape shape = {0};
         shape_of_value(b, initial[i], &shape);
-        out_loop->carried[i] = uir_network_body_input(&out_loop->body, dtype_of(b, initial[i]), &shape);
+        out_loop->carried[i] = network_body_input(&out_loop->body, dtype_of(b, initial[i]), &shape);
     }
     return true;
 }
@@ -400,7 +401,7 @@ void uir_network_loop_end(uir_builder *b, uir_loop *loop, uir_dim trips, const u
             shape.dims[0] = trips;
             memcpy(shape.dims + 1, step.dims, step.rank * sizeof step.dims[0]);
         }
-        uir_network_refine(b, outputs[i], &shape);
+        network_refine(b, outputs[i], &shape);
     }
     memcpy(out_outputs, outputs, (count + scanned_count) * sizeof *outputs);
 }

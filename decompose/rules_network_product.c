@@ -81,8 +81,10 @@ uir_status uir_rule_gemm(uir_rule_context *context) {
 
 /* ---- integer products ---- */
 
-uir_value_id uir_network_matmul_integer(uir_rule_context *context, uir_value_id x, uir_value_id y, uir_value_id x_zero,
-                                        uir_value_id y_zero) {
+/* The i32 product of 8-bit integers less their zero points (none: 0). Zero points are rank 0, or shaped to broadcast
+ * against [.., M, 1] (a) and [.., 1, N] (b). */
+static uir_value_id network_matmul_integer(uir_rule_context *context, uir_value_id x, uir_value_id y,
+                                           uir_value_id x_zero, uir_value_id y_zero) {
     uir_builder *b = &context->builder;
     uir_value_id product = uir_network_matmul(context, x, y, UIR_DTYPE_I32);
     if (b->status != UIR_STATUS_OK) return product;
@@ -139,7 +141,7 @@ uir_status uir_rule_matmul_integer(uir_rule_context *context) {
     operands o = as_matrices(context, uir_rule_input(context, 0), uir_rule_input(context, 1));
     uir_value_id a_zero = operand_parameter(context, uir_rule_input(context, 2), true);
     uir_value_id b_zero = operand_parameter(context, uir_rule_input(context, 3), false);
-    uir_value_id y = uir_network_matmul_integer(context, o.a, o.b, a_zero, b_zero);
+    uir_value_id y = network_matmul_integer(context, o.a, o.b, a_zero, b_zero);
     context->outputs[0] = drop_vector_axes(b, y, o.a_vector, o.b_vector);
     return b->status;
 }
@@ -159,7 +161,7 @@ uir_status uir_rule_qlinear_matmul(uir_rule_context *context) {
     y_scale = uir_network_widen(b, y_scale);
     uir_value_id real;
     if (uir_dtype_is_integer(dtype_of(b, o.a))) {
-        uir_value_id sum = uir_network_matmul_integer(context, o.a, o.b, a_zero, b_zero);
+        uir_value_id sum = network_matmul_integer(context, o.a, o.b, a_zero, b_zero);
         uir_value_id factor = divide(b, multiply(b, a_scale, b_scale), y_scale);
         real = multiply(b, uir_build_cast(b, sum, UIR_DTYPE_F32), factor);
     } else { /* 8-bit floats: their zero points are zero */

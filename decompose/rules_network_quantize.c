@@ -22,7 +22,8 @@ uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value
     return uir_build_cast(b, y, to);
 }
 
-uir_value_id uir_network_dequantize(uir_builder *b, uir_value_id x, uir_value_id scale, uir_value_id zero_point) {
+/* (x - zero_point) * scale in f32 (f64 stays). Operands already broadcast against x. */
+static uir_value_id network_dequantize(uir_builder *b, uir_value_id x, uir_value_id scale, uir_value_id zero_point) {
     uir_dtype real = uir_network_working_dtype(dtype_of(b, scale));
     if (!is_none(zero_point) && uir_dtype_is_integer(dtype_of(b, x)))
         x = subtract(b, uir_build_cast(b, x, UIR_DTYPE_I32), uir_build_cast(b, zero_point, UIR_DTYPE_I32));
@@ -85,7 +86,7 @@ uir_status uir_rule_dequantize_linear(uir_rule_context *context) {
     uir_value_id zero = parameter(context, zero_input, &shape, "x_zero_point");
     uir_dtype to = uir_network_dtype_attribute(context, "output_dtype", dtype_of(b, scale_input));
     if (b->status != UIR_STATUS_OK) return b->status;
-    context->outputs[0] = uir_build_cast(b, uir_network_dequantize(b, x, scale, zero), to);
+    context->outputs[0] = uir_build_cast(b, network_dequantize(b, x, scale, zero), to);
     return b->status;
 }
 

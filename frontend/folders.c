@@ -16,7 +16,8 @@
 #endif
 #endif
 
-const char *uir_folder_of(const char *path, size_t *out_length) {
+/* The folder that a path names a file in: `*out_length` characters of the path or, where it has none, of ".". */
+static const char *folder_of(const char *path, size_t *out_length) {
     const char *slash = strrchr(path, '/');
     *out_length = slash && slash != path ? (size_t)(slash - path) : 1;
     return slash ? path : ".";
@@ -52,7 +53,7 @@ static uir_status add_folder(uir_folders *folders, uir_arena *arena, const char 
 
 static uir_status add_folder_of(uir_folders *folders, uir_arena *arena, const char *path) {
     size_t length;
-    const char *folder = uir_folder_of(path, &length);
+    const char *folder = folder_of(path, &length);
     uir_status status = add_folder(folders, arena, folder, length);
     return status == UIR_STATUS_NOT_FOUND ? UIR_STATUS_OK : status;
 }

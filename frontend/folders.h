@@ -33,13 +33,10 @@ uir_status uir_folders_open(uir_folders *folders, const uir_folders_source *sour
 void uir_folders_close(uir_folders *folders);
 
 /* Opens the file for reading that `name`, a relative path, names in the first folder that has it. Returns a descriptor
- * or -errno: ENOLINK for a symbolic link to what is not there, EXDEV for one that leads out, EMLINK for a file of several
- * names (hard links) in a folder that is not the caller's. What is no regular file
- * may be opened too, and nothing waits for it. */
+ * or -errno: ENOLINK for a symbolic link to what is not there, EXDEV for one that leads out, EMLINK for a file of
+ * several names (hard links) in a folder that is not the caller's. What is no regular file may be opened too, and
+ * nothing waits for it. */
 int uir_folders_open_file(const uir_folders *folders, const char *name);
-
-/* The folder that a path names a file in: `*out_length` characters of the path or, where it has none, of ".". */
-const char *uir_folder_of(const char *path, size_t *out_length);
 
 /* Opens `path` below the folder `directory` for reading without following any link. Returns a descriptor or -errno. The
  * first asks the kernel (Linux 5.6's openat2; -ENOSYS where there is none); the second walks component by component. */

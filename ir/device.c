@@ -34,7 +34,8 @@ uint64_t uir_device_working_set(const uir_device *device, int space) {
     return device->spaces[space].working_set ? device->spaces[space].working_set : device->spaces[space].capacity;
 }
 
-bool uir_legal_name_matches(const char *pattern, const char *iop) {
+/* Does a row's name ("unary.*", "*") match an iop's? */
+static bool legal_name_matches(const char *pattern, const char *iop) {
     const char *star = strchr(pattern, '*');
     if (!star) return strcmp(pattern, iop) == 0;
     return strncmp(pattern, iop, (size_t)(star - pattern)) == 0;
@@ -45,7 +46,7 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
     for (uint32_t i = 0; i < device->legal_count; i++) {
         const uir_legal_row *row = &device->legal[i];
         uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
-        if (uir_legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
+        if (legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
             (other == UIR_DTYPE_NONE || (others >> other & 1)) && (row->spaces_result >> space_result & 1) &&
             (spaces_operand & ~row->spaces_operand) == 0 && (row->unit_kinds >> unit_kind & 1))
             return (int)i;
@@ -63,7 +64,8 @@ bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype f
     return false;
 }
 
-bool uir_device_moves(const uir_device *device, uir_dtype dtype, int from, int to) {
+/* The edges between spaces: does some unit move elements from one to the other? */
+static bool device_moves(const uir_device *device, uir_dtype dtype, int from, int to) {
     for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
         if (uir_device_find_legal(device, "move", dtype, UIR_DTYPE_NONE, (uint32_t)to, 1u << from, kind) >= 0)
             return true;
@@ -79,7 +81,7 @@ int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, in
     before[from] = from;
     for (int i = 0; i < count && before[to] < 0; i++)
         for (int next = 0; next < (int)device->space_count; next++) {
-            if (before[next] >= 0 || !uir_device_moves(device, dtype, queue[i], next)) continue;
+            if (before[next] >= 0 || !device_moves(device, dtype, queue[i], next)) continue;
             before[next] = queue[i];
             queue[count++] = next;
         }

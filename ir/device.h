@@ -1,8 +1,8 @@
 /* The device description: what a kernel may assume of the machine it is written for.
  *
- * In: filled by a backend's target folder (a CPU's from the machine it runs on, others as data). Out: read by the iGraph's
- * parser (names of spaces, unit kinds and pipes; capacities), verifier (legality), tactics and emitters. Nothing of one
- * machine appears in the IR except through this struct. */
+ * In: filled by a backend's target folder (a CPU's from the machine it runs on, others as data). Out: read by the
+ * iGraph's parser (names of spaces, unit kinds and pipes; capacities), verifier (legality), tactics and emitters.
+ * Nothing of one machine appears in the IR except through this struct. */
 #ifndef UIR_IR_DEVICE_H
 #define UIR_IR_DEVICE_H
 
@@ -26,8 +26,8 @@ enum {
 };
 
 typedef struct uir_space {
-    const char *name;     /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
-    uint32_t roles;       /* UIR_SPACE_* */
+    const char *name; /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
+    uint32_t roles;   /* UIR_SPACE_* */
     uir_scope scope;
     uint64_t capacity;    /* bytes available to one kernel per instance; 0: not bounded here (dram) */
     uint32_t alignment;   /* bytes; every buffer is rounded up to it */
@@ -50,18 +50,18 @@ typedef struct uir_legal_row {
 } uir_legal_row;
 
 enum {
-    UIR_LEGAL_LAST_CONTIGUOUS = 1u << 0,   /* last dim of every operand has stride 1 */
-    UIR_LEGAL_BLOCK_BROADCAST = 1u << 1,   /* a broadcast operand must be a 32-byte block (`block`) or one whole row */
-    UIR_LEGAL_REDUCE_SCRATCH = 1u << 2,    /* row reductions name a scratch slice */
-    UIR_LEGAL_FRACTAL = 1u << 3,           /* operands in the machine's fractal layouts; extents multiples of the block */
-    UIR_LEGAL_SAME_SPACE = 1u << 4,        /* all operands in one space */
+    UIR_LEGAL_LAST_CONTIGUOUS = 1u << 0, /* last dim of every operand has stride 1 */
+    UIR_LEGAL_BLOCK_BROADCAST = 1u << 1, /* a broadcast operand must be a 32-byte block (`block`) or one whole row */
+    UIR_LEGAL_REDUCE_SCRATCH = 1u << 2,  /* row reductions name a scratch slice */
+    UIR_LEGAL_FRACTAL = 1u << 3,         /* operands in the machine's fractal layouts; extents multiples of the block */
+    UIR_LEGAL_SAME_SPACE = 1u << 4,      /* all operands in one space */
     UIR_LEGAL_NO_BROADCAST = 1u << 5,
-    UIR_LEGAL_EQUAL_OPERANDS = 1u << 6,    /* mma: a and b have one dtype */
+    UIR_LEGAL_EQUAL_OPERANDS = 1u << 6, /* mma: a and b have one dtype */
 };
 
 typedef struct uir_device {
-    const char *name;      /* after `on`: "cpu" */
-    const char *chip;      /* "generic", "avx512", "910B1", "sm_90" */
+    const char *name; /* after `on`: "cpu" */
+    const char *chip; /* "generic", "avx512", "910B1", "sm_90" */
     uir_space spaces[UIR_DEVICE_MAX_SPACES];
     uint32_t space_count;
     const char *unit_kinds[UIR_DEVICE_MAX_UNIT_KINDS]; /* "core"; "cube", "vector"; "warp" */
@@ -76,9 +76,9 @@ typedef struct uir_device {
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
     uint32_t vector_bytes;
     uint32_t registers, loads_per_cycle, multiply_adds_per_cycle; /* of a unit, in vectors; 0: not known */
-    uint32_t multiply_add_latency; /* cycles until the result can be added to */
-    uint32_t conflict_bytes;       /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
-    uint64_t cache_bytes[3];      /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
+    uint32_t multiply_add_latency;                                /* cycles until the result can be added to */
+    uint32_t conflict_bytes; /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
+    uint64_t cache_bytes[3]; /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
     double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */
 } uir_device;
 
@@ -91,20 +91,16 @@ int uir_device_find_pipe(const uir_device *device, const char *name, size_t leng
 int uir_device_find_role(const uir_device *device, uint32_t role);
 /* Bytes of a space that a kernel had better keep to: its working set, else its capacity. */
 uint64_t uir_device_working_set(const uir_device *device, int space);
-/* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the dtype cast
- * to, or mma's a or b; NONE elsewhere. */
-int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other, uint32_t space_result,
-                          uint32_t spaces_operand, uint32_t unit_kind);
+/* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the
+ * dtype cast to, or mma's a or b; NONE elsewhere. */
+int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
+                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor);
-/* The edges between spaces: does some unit move elements from one to the other? */
-bool uir_device_moves(const uir_device *device, uir_dtype dtype, int from, int to);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,
  * the last one `to`. 0 within one space; -1 where no moves lead there. */
 int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,
                          int out_spaces[UIR_DEVICE_MAX_SPACES]);
-/* Does a row's name ("unary.*", "*") match an iop's? */
-bool uir_legal_name_matches(const char *pattern, const char *iop);
 
 /* The devices that a parser may meet. */
 typedef struct uir_device_list {

@@ -2,23 +2,6 @@
 
 #include <string.h>
 
-const char *uir_iop_family_name(uir_iop_family family) {
-    static const char *const names[] = {[UIR_IOP_FAMILY_MOVE] = "move",
-                                        [UIR_IOP_FAMILY_FILL] = "fill",
-                                        [UIR_IOP_FAMILY_IOTA] = "iota",
-                                        [UIR_IOP_FAMILY_UNARY] = "unary",
-                                        [UIR_IOP_FAMILY_BINARY] = "binary",
-                                        [UIR_IOP_FAMILY_COMPARE] = "compare",
-                                        [UIR_IOP_FAMILY_TERNARY] = "ternary",
-                                        [UIR_IOP_FAMILY_CAST] = "cast",
-                                        [UIR_IOP_FAMILY_BROADCAST] = "broadcast",
-                                        [UIR_IOP_FAMILY_REDUCE] = "reduce",
-                                        [UIR_IOP_FAMILY_SCAN] = "scan",
-                                        [UIR_IOP_FAMILY_MMA] = "mma",
-                                        [UIR_IOP_FAMILY_SYNC] = "sync"};
-    return names[family];
-}
-
 uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device,
                              uir_igraph **out_igraph) {
     *out_igraph = NULL;

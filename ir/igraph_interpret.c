@@ -45,7 +45,8 @@ static uir_status make_storage(imachine *machine, uir_arena *arena, const iunit 
     return UIR_STATUS_OK;
 }
 
-const istorage *uir_imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer) {
+/* The storage a unit means by a pointer. */
+static const istorage *imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer) {
     const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
     if (p->role != UIR_IPOINTER_LOCAL) return &machine->storage[pointer];
     return machine->igraph->device->spaces[p->space].scope == UIR_SCOPE_UNIT ? &unit->storage[pointer]
@@ -150,7 +151,7 @@ static uir_status view_window(imachine *machine, const iunit *unit, const uir_is
 
 uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *view) {
     const uir_ipointer *p = &machine->igraph->pointers.data[slice->pointer];
-    const istorage *storage = uir_imachine_storage(machine, unit, slice->pointer);
+    const istorage *storage = imachine_storage(machine, unit, slice->pointer);
     int64_t instance = 0;
     if (p->by_loop != NONE) {
         if (!unit->bound[p->by_loop])
@@ -302,7 +303,7 @@ static void start_iteration(imachine *machine, iunit *unit, uint32_t loop) {
     for (uint32_t i = 0; i < machine->igraph->pointers.count; i++) {
         const uir_ipointer *p = &machine->igraph->pointers.data[i];
         if (p->by_loop != loop || p->role != UIR_IPOINTER_LOCAL) continue;
-        const istorage *storage = uir_imachine_storage(machine, unit, i);
+        const istorage *storage = imachine_storage(machine, unit, i);
         poison(storage, unit->values[loop] % storage->instances);
     }
 }
@@ -371,7 +372,7 @@ static uir_status read_index(imachine *machine, iunit *unit, const uir_iitem *it
 
 static void end_run(imachine *machine, iunit *unit, const uir_iitem *item) {
     for (uint32_t i = 0; i < item->dead_count; i++) {
-        const istorage *storage = uir_imachine_storage(machine, unit, item->dead[i]);
+        const istorage *storage = imachine_storage(machine, unit, item->dead[i]);
         uint32_t loop = machine->igraph->pointers.data[item->dead[i]].by_loop;
         poison(storage, loop == NONE ? 0 : unit->values[loop] % storage->instances);
     }

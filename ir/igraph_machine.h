@@ -89,8 +89,6 @@ typedef struct iview {
 
 uir_status uir_imachine_fail(imachine *machine, const char *format, ...) UIR_PRINTF(2, 3);
 uir_status uir_imachine_evaluate(imachine *machine, const iunit *unit, uir_dim dim, int64_t *out_value);
-/* The storage a unit means by a pointer. */
-const istorage *uir_imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer);
 /* Lives until the scratch arena is reset. */
 uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_islice *slice, iview *out_view);
 

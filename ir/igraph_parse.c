@@ -24,9 +24,11 @@ const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(
     return best;
 }
 
-uir_status uir_iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
-                              const char *(*candidate)(const void *user, uint32_t index), const void *user,
-                              uint32_t count) {
+/* "'vram' is no memory space of cpu; did you mean sram?; there are dram, sram, reg". Candidates that are NULL are not
+ * among them. */
+static uir_status iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
+                                 const char *(*candidate)(const void *user, uint32_t index), const void *user,
+                                 uint32_t count) {
     uir_text names;
     uir_text_init(&names, &p->scratch->allocator);
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +59,8 @@ static const char *visible_name(const void *user, uint32_t index) {
     return p->igraph->symbols.data[p->visible.data[index]].name;
 }
 
-uint32_t uir_iparse_find(const uir_iparser *p, const char *name, size_t length) {
+/* The symbol that a visible name means; UINT32_MAX when none. */
+static uint32_t iparse_find(const uir_iparser *p, const char *name, size_t length) {
     for (uint32_t i = p->visible.count; i-- > 0;) {
         const char *other = visible_name(p, i);
         if (strlen(other) == length && memcmp(other, name, length) == 0) return p->visible.data[i];
@@ -83,7 +86,7 @@ static uint32_t find_device_symbol(const uir_iparser *p, const char *name, size_
 
 static uir_dim resolve(void *user, const char *name, size_t length) {
     uir_iparser *p = user;
-    uint32_t symbol = uir_iparse_find(p, name, length);
+    uint32_t symbol = iparse_find(p, name, length);
     int64_t value;
     if (symbol == UINT32_MAX && uir_igraph_device_value(p->igraph->device, name, length, &value)) {
         symbol = find_device_symbol(p, name, length);
@@ -114,7 +117,7 @@ uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim) {
 static uir_status expect_new_name(uir_iparser *p, const char *what, uir_token *out_name) {
     uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME) return uir_tokenizer_error(p->tokens, "expected the name of %s", what);
-    if (uir_iparse_find(p, token->text, token->length) != UINT32_MAX ||
+    if (iparse_find(p, token->text, token->length) != UINT32_MAX ||
         find_device_symbol(p, token->text, token->length) != UINT32_MAX)
         return uir_tokenizer_error(p->tokens, "'%.*s' already names something here", (int)token->length, token->text);
     *out_name = *token;
@@ -138,7 +141,7 @@ static uir_status parse_end_atom(uir_iparser *p, uir_iatom *atom) {
     uir_tokenizer_advance(p->tokens);
     UIR_TRY(uir_tokenizer_expect(p->tokens, "("));
     const uir_token *name = &p->tokens->current;
-    uint32_t symbol = name->kind == UIR_TOKEN_NAME ? uir_iparse_find(p, name->text, name->length) : UINT32_MAX;
+    uint32_t symbol = name->kind == UIR_TOKEN_NAME ? iparse_find(p, name->text, name->length) : UINT32_MAX;
     if (symbol == UINT32_MAX || p->igraph->symbols.data[symbol].kind != UIR_ISYMBOL_LOOP)
         return uir_tokenizer_error(p->tokens, "first() and last() take the name of a loop around this place");
     atom->loop = symbol;
@@ -156,7 +159,7 @@ static uir_status parse_relation(uir_iparser *p, uir_condition *out) {
     return uir_tokenizer_error(p->tokens, "expected a relation: == != < <= > >=");
 }
 
-uir_status uir_iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
+static uir_status iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
     uir_iatom atoms[UIR_IGRAPH_MAX_ATOMS] = {{0}};
     uint32_t count = 0;
     do {
@@ -177,9 +180,10 @@ uir_status uir_iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_iparse_when(uir_iparser *p, uir_iguard *out_guard) {
+/* `when guard` if it is there; else no atoms. */
+static uir_status iparse_when(uir_iparser *p, uir_iguard *out_guard) {
     *out_guard = (uir_iguard){0};
-    return uir_tokenizer_accept(p->tokens, "when") ? uir_iparse_guard(p, out_guard) : UIR_STATUS_OK;
+    return uir_tokenizer_accept(p->tokens, "when") ? iparse_guard(p, out_guard) : UIR_STATUS_OK;
 }
 
 /* ---- header ---- */
@@ -244,7 +248,7 @@ static uir_status parse_candidate(uir_iparser *p) {
     UIR_TRY_ALLOCATE(candidate.tiles, uir_arena_allocate_array(&g->arena, tile_count + 1, sizeof(uir_dim)));
     do {
         const uir_token *name = &p->tokens->current;
-        uint32_t symbol = name->kind == UIR_TOKEN_NAME ? uir_iparse_find(p, name->text, name->length) : UINT32_MAX;
+        uint32_t symbol = name->kind == UIR_TOKEN_NAME ? iparse_find(p, name->text, name->length) : UINT32_MAX;
         if (symbol == UINT32_MAX || g->symbols.data[symbol].kind != UIR_ISYMBOL_TILE)
             return uir_tokenizer_error(p->tokens, "expected the name of a tile");
         uint32_t tile = 0;
@@ -257,7 +261,7 @@ static uir_status parse_candidate(uir_iparser *p) {
     } while (uir_tokenizer_accept(p->tokens, ","));
     if (given != tile_count)
         return uir_tokenizer_error(p->tokens, "a candidate sets every tile; declare tiles before it");
-    UIR_TRY(uir_iparse_when(p, &candidate.guard));
+    UIR_TRY(iparse_when(p, &candidate.guard));
     if (uir_tokenizer_accept(p->tokens, "cost")) {
         UIR_TRY(uir_iparse_dim(p, &candidate.cost));
         if (uir_tokenizer_accept(p->tokens, "units")) UIR_TRY(uir_iparse_dim(p, &candidate.units));
@@ -352,7 +356,7 @@ static uir_status parse_pointers(uir_iparser *p) {
     if (space < 0) {
         char what[96];
         snprintf(what, sizeof what, "memory space of %s", g->device->name);
-        return uir_iparse_no_name(p, token, what, space_name, g->device, g->device->space_count);
+        return iparse_no_name(p, token, what, space_name, g->device, g->device->space_count);
     }
     pointer.space = (uint32_t)space;
     uir_tokenizer_advance(p->tokens);
@@ -436,7 +440,7 @@ static uir_status parse_loop(uir_iparser *p, uir_iitem *item) {
     uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
     facts.bound = item->named_ends ? uir_dim_max(g->dims, uir_dim_const(g->dims, 1), item->extent) : item->extent;
     UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_LOOP, &facts, item->extent, &item->symbol));
-    UIR_TRY(uir_iparse_when(p, &item->guard));
+    UIR_TRY(iparse_when(p, &item->guard));
     return parse_block(p, &item->first_child);
 }
 
@@ -486,7 +490,7 @@ static uir_status parse_item(uir_iparser *p, uir_iitem *item) {
     }
     if (uir_tokenizer_accept(p->tokens, "if")) {
         item->kind = UIR_IITEM_IF;
-        UIR_TRY(uir_iparse_guard(p, &item->guard));
+        UIR_TRY(iparse_guard(p, &item->guard));
         return parse_block(p, &item->first_child);
     }
     if (uir_tokenizer_accept(p->tokens, "let")) {
@@ -504,7 +508,7 @@ static uir_status parse_item(uir_iparser *p, uir_iitem *item) {
     item->kind = UIR_IITEM_INSTRUCTION;
     uir_iinstruction instruction;
     UIR_TRY(uir_iparse_instruction(p, &instruction));
-    UIR_TRY(uir_iparse_when(p, &item->guard));
+    UIR_TRY(iparse_when(p, &item->guard));
     item->instruction = p->igraph->instructions.count;
     return uir_vector_push(&p->igraph->arena, &p->igraph->instructions, instruction);
 }
@@ -577,7 +581,7 @@ static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
     if (kind < 0) {
         char what[96];
         snprintf(what, sizeof what, "kind of unit of %s", device->name);
-        return uir_iparse_no_name(p, token, what, unit_kind_name, device, device->unit_kind_count);
+        return iparse_no_name(p, token, what, unit_kind_name, device, device->unit_kind_count);
     }
     body->unit_kind = (uint32_t)kind;
     uir_tokenizer_advance(p->tokens);

@@ -20,18 +20,14 @@ typedef struct uir_iparser {
     uir_vector(struct uir_iparse_by {
         uint32_t pointer;
         uir_token name;
-    }) by, over;       /* pointers whose loop, or whose place, comes later */
+    }) by,
+        over;          /* pointers whose loop, or whose place, comes later */
     uir_token unknown; /* the last name that no symbol has; kind END: none */
     uint32_t depth;
 } uir_iparser;
 
 /* Parses a dim expression at the current token over the visible names; an unknown name gets a suggestion. */
 uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim);
-uir_status uir_iparse_guard(uir_iparser *p, uir_iguard *out_guard);
-/* `when guard` if it is there; else no atoms. */
-uir_status uir_iparse_when(uir_iparser *p, uir_iguard *out_guard);
-/* The symbol that a visible name means; UINT32_MAX when none. */
-uint32_t uir_iparse_find(const uir_iparser *p, const char *name, size_t length);
 /* At a PERCENT token: the pointer of that name, consumed; an unknown one is reported with the nearest. */
 uir_status uir_iparse_pointer(uir_iparser *p, uint32_t *out_pointer);
 uir_status uir_iparse_slice(uir_iparser *p, uir_islice *out_slice);
@@ -45,10 +41,5 @@ static inline bool uir_iparse_token_is(const uir_token *token, const char *text,
 /* The name of `count` candidates that is nearest to a token's text, or NULL when none is near. */
 const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(const void *user, uint32_t index),
                                const void *user, uint32_t count);
-/* "'vram' is no memory space of cpu; did you mean sram?; there are dram, sram, reg". Candidates that are NULL are not
- * among them. */
-uir_status uir_iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
-                              const char *(*candidate)(const void *user, uint32_t index), const void *user,
-                              uint32_t count);
 
 #endif

@@ -34,7 +34,8 @@ static bool broadcasts(const uir_igraph *igraph, const uir_islice *operand, cons
     return true;
 }
 
-bool uir_iinstruction_is_elementwise(const uir_igraph *igraph, const uir_iinstruction *in) {
+/* Elementwise: each result element needs one element (or a broadcast one) of each operand. */
+static bool iinstruction_is_elementwise(const uir_igraph *igraph, const uir_iinstruction *in) {
     switch (uir_iop_get_row(in->code)->family) {
     case UIR_IOP_FAMILY_MOVE:
     case UIR_IOP_FAMILY_FILL:
@@ -94,8 +95,8 @@ static bool conflicts(const uir_igraph *igraph, const uir_iinstruction *a, const
         for (uint32_t j = 0; j < b->slice_count; j++) {
             bool written = i == 0 || j == 0;
             uint32_t p = a->slices[i].pointer, q = b->slices[j].pointer;
-            if (written && (p == q ? !uir_islice_equal(&a->slices[i], &b->slices[j])
-                                   : uir_igraph_share_place(igraph, p, q)))
+            if (written &&
+                (p == q ? !uir_islice_equal(&a->slices[i], &b->slices[j]) : uir_igraph_share_place(igraph, p, q)))
                 return true;
         }
     }
@@ -112,8 +113,7 @@ static bool reads_result(const uir_iinstruction *reader, const uir_iinstruction 
 bool uir_igraph_run_accepts(const uir_igraph *igraph, const uir_iinstruction *const *run, uint32_t count,
                             const uir_iinstruction *next) {
     bool reduces = uir_iop_get_row(next->code)->family == UIR_IOP_FAMILY_REDUCE;
-    if (reduces ? !uir_iinstruction_ends_run(igraph, next) : !uir_iinstruction_is_elementwise(igraph, next))
-        return false;
+    if (reduces ? !uir_iinstruction_ends_run(igraph, next) : !iinstruction_is_elementwise(igraph, next)) return false;
     /* Through two slices of one pointer, one of them written, elements would meet across blocks. */
     for (uint32_t k = 1; k < next->slice_count; k++) {
         if (next->slices[k].pointer == next->slices[0].pointer && !uir_islice_equal(&next->slices[k], &next->slices[0]))
@@ -123,8 +123,7 @@ bool uir_igraph_run_accepts(const uir_igraph *igraph, const uir_iinstruction *co
         bool earlier = uir_iop_get_row(run[i]->code)->family == UIR_IOP_FAMILY_REDUCE;
         if (earlier && (!reduces || reads_result(next, run[i]))) return false;
         if (earlier && next->slices[0].pointer == run[i]->slices[0].pointer) return false;
-        if (!same_shape(igraph, shape_of(run[i]), shape_of(next)) || conflicts(igraph, run[i], next))
-            return false;
+        if (!same_shape(igraph, shape_of(run[i]), shape_of(next)) || conflicts(igraph, run[i], next)) return false;
         /* A reduction's rows are the operand's own: no leading ones dropped. */
         if (reduces && shape_of(next)->rank != shape_of(run[i])->rank) return false;
     }

@@ -6,8 +6,6 @@
 
 #include "ir/igraph.h"
 
-/* Elementwise: each result element needs one element (or a broadcast one) of each operand. */
-bool uir_iinstruction_is_elementwise(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* A row reduction over a unit whose result is the operand's shape with a last dim of 1, or without it. */
 bool uir_iinstruction_ends_run(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* `next` may follow the `count` instructions of a run (0: it may start one). Same shape; what is written in the run is

@@ -117,7 +117,6 @@ bool uir_iverify_rename_active(uir_iverifier *v, uir_ifact *fact);
 bool uir_iverify_fact_mentions(const uir_iverifier *v, const uir_ifact *fact, uint32_t variable);
 uir_status uir_iverify_facts_copy(uir_iverifier *v, const uir_ifacts *from, uir_ifacts *to);
 uir_status uir_iverify_facts_push(uir_iverifier *v, uir_ifacts *facts, const uir_ifact *fact);
-bool uir_iverify_is_active(const uir_iverifier *v, uint32_t variable);
 
 /* ---- walk ---- */
 void uir_iverify_phases(uir_iverifier *v);

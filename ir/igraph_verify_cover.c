@@ -33,7 +33,7 @@ uir_status uir_iverify_facts_copy(uir_iverifier *v, const uir_ifacts *from, uir_
     return UIR_STATUS_OK;
 }
 
-bool uir_iverify_is_active(const uir_iverifier *v, uint32_t variable) {
+static bool iverify_is_active(const uir_iverifier *v, uint32_t variable) {
     for (uint32_t i = 0; i < v->active.count; i++)
         if (v->active.data[i] == variable) return true;
     return false;
@@ -100,7 +100,7 @@ bool uir_iverify_rename_active(uir_iverifier *v, uir_ifact *fact) {
         for (uint32_t k = 0; k < count; k++)
             for (uint32_t a = 0; a < x->axiom_count; a++)
                 follows = follows || uir_term_mentions(&v->terms, x->axioms[a], from[k]);
-        if (!follows && !uir_iverify_is_active(v, fact->variables[i])) continue;
+        if (!follows && !iverify_is_active(v, fact->variables[i])) continue;
         uint32_t copy = uir_iverify_copy_variable(v, fact->variables[i], from, to, count);
         from[count] = fact->variables[i];
         to[count++] = uir_term_variable(&v->terms, copy);
@@ -284,7 +284,7 @@ static void solve_dim(uir_iverifier *v, const uir_ifact *fact, uint32_t d, uir_t
 
 static bool find_values(uir_iverifier *v, const query *q, const uir_ifact *fact, enum witness kind, uir_term *values) {
     for (uint32_t i = 0; i < fact->variable_count; i++)
-        values[i] = kind == WITNESS_SAME && uir_iverify_is_active(v, fact->variables[i])
+        values[i] = kind == WITNESS_SAME && iverify_is_active(v, fact->variables[i])
                         ? uir_term_variable(&v->terms, fact->variables[i])
                         : UIR_TERM_UNKNOWN;
     for (uint32_t d = 0; d < q->rank; d++) solve_dim(v, fact, d, q->point[d], values);

@@ -8,7 +8,7 @@ const uir_node_info *uir_lower_node_info(const uir_lower_builder *b, uint32_t no
     return uir_node_get(b->module, uir_graph_get(b->module, b->body)->nodes.data[node]);
 }
 
-uint32_t uir_lower_node_count(const uir_lower_builder *b) {
+static uint32_t lower_node_count(const uir_lower_builder *b) {
     return uir_graph_get(b->module, b->body)->nodes.count;
 }
 
@@ -18,7 +18,7 @@ static uint32_t index_in(const uir_value_id *values, uint32_t count, uir_value_i
     return UIR_LOWER_NONE;
 }
 
-uint32_t uir_lower_output_index(const uir_lower_builder *b, uir_value_id value) {
+static uint32_t lower_output_index(const uir_lower_builder *b, uir_value_id value) {
     const uir_graph_info *body = uir_graph_get(b->module, b->body);
     return index_in(body->outputs.data, body->outputs.count, value);
 }
@@ -164,7 +164,7 @@ static bool is_small_float(const uir_lower_builder *b, uir_value_id value) {
 /* Floats of 8 bits and less are converted and moved. Some have no infinity: what is reduced, or out of range, would
  * have to be said for each of them. */
 static uir_status check_small_floats(uir_lower_builder *b) {
-    for (uint32_t n = 0; n < uir_lower_node_count(b); n++) {
+    for (uint32_t n = 0; n < lower_node_count(b); n++) {
         const uir_node_info *node = uir_lower_node_info(b, n);
         bool small = false;
         for (uint32_t i = 0; i < node->input_count; i++) small = small || is_small_float(b, node->inputs[i]);
@@ -176,8 +176,9 @@ static uir_status check_small_floats(uir_lower_builder *b) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
-                           const uir_allocator *allocator, uir_arena *arena, uir_diagnostics *diagnostics) {
+/* Analyses the group and makes the empty function. */
+static uir_status lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
+                              const uir_allocator *allocator, uir_arena *arena, uir_diagnostics *diagnostics) {
     *b = (uir_lower_builder){.module = module, .group = group, .arena = arena, .diagnostics = diagnostics};
     const uir_node_info *node = uir_node_get(module, group);
     const uir_attribute *body = uir_node_find_attribute(module, node, "body");
@@ -211,7 +212,8 @@ uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id
     return UIR_STATUS_OK;
 }
 
-uir_status uir_lower_end(uir_lower_builder *b, uir_loop_function **out_function) {
+/* Sets the node's attributes; the function is the caller's then. */
+static uir_status lower_end(uir_lower_builder *b, uir_loop_function **out_function) {
     uir_attribute sizes = {.kind = UIR_ATTRIBUTE_DIMS, .count = b->kernel_sizes.count};
     uir_attribute kernel = {.kind = UIR_ATTRIBUTE_STRING};
     sizes.value.dims = b->kernel_sizes.data;
@@ -231,7 +233,7 @@ const uir_lower_value *uir_lower_find_value(const uir_lower_builder *b, uir_valu
 }
 
 static bool is_read_inside(const uir_lower_builder *b, uir_value_id value) {
-    for (uint32_t n = 0; n < uir_lower_node_count(b); n++) {
+    for (uint32_t n = 0; n < lower_node_count(b); n++) {
         const uir_node_info *node = uir_lower_node_info(b, n);
         if (index_in(node->inputs, node->input_count, value) != UIR_LOWER_NONE) return true;
     }
@@ -326,7 +328,7 @@ static const char *name_of(uir_lower_builder *b, const char *prefix, uint32_t nu
 uir_status uir_lower_add_result(uir_lower_builder *b, uint32_t node, uint32_t result, uint32_t *out_tensor) {
     uir_value_id id = uir_lower_node_info(b, node)->outputs[result];
     uir_lower_value value = {id, node, UIR_LOWER_NONE, NULL, false};
-    uint32_t output = uir_lower_output_index(b, id);
+    uint32_t output = lower_output_index(b, id);
     bool out = output != UIR_LOWER_NONE && !is_read_inside(b, id);
     const char *name;
     UIR_TRY_ALLOCATE(name, name_of(b, out ? "y" : "t", out ? output : b->names++));
@@ -342,7 +344,7 @@ static uir_status add_cut_result(uir_lower_builder *b, uint32_t node, uint32_t c
     uir_value_id id = uir_lower_node_info(b, node)->outputs[0];
     const uir_lower_cut *of = &b->cuts.data[cut];
     uir_lower_value value = {id, node, cut, NULL, false};
-    uint32_t output = uir_lower_output_index(b, id), tensor;
+    uint32_t output = lower_output_index(b, id), tensor;
     if (output != UIR_LOWER_NONE && !is_read_inside(b, id)) {
         UIR_TRY(uir_lower_add_result(b, node, 0, &tensor));
         b->values.data[b->values.count - 1].cut = cut;
@@ -378,7 +380,8 @@ uir_status uir_lower_iterate(uir_lower_builder *b, uir_axis_list axes, bool redu
     return UIR_STATUS_OK;
 }
 
-void uir_lower_leave(uir_lower_builder *b) {
+/* forgets coordinates */
+static void lower_leave(uir_lower_builder *b) {
     for (uint32_t a = 0; a < b->axes.count; a++) b->coord[a] = b->local[a] = UIR_DIM_NONE;
     b->nest = NULL;
 }
@@ -396,7 +399,7 @@ uir_status uir_lower_begin_nest(uir_lower_builder *b, uir_nest *nest, uint32_t n
 
 uir_status uir_lower_end_nest(uir_lower_builder *b, uir_nest *nest) {
     UIR_TRY(uir_nest_end(nest, UIR_LOOP_NONE, NULL));
-    uir_lower_leave(b);
+    lower_leave(b);
     return UIR_STATUS_OK;
 }
 
@@ -455,7 +458,7 @@ static uir_status store_nest(uir_lower_builder *b, uint32_t node, uir_value_id v
     UIR_TRY(uir_lower_target(b, value, &target));
     UIR_TRY(uir_nest_add_statement(&nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &expression, 1));
     UIR_TRY(uir_nest_end(&nest, UIR_LOOP_NONE, NULL));
-    uir_lower_leave(b);
+    lower_leave(b);
     return UIR_STATUS_OK;
 }
 
@@ -536,7 +539,7 @@ static bool names_positions(const uir_lower_builder *b, uint32_t node) {
         const uir_lower_value *from = uir_lower_find_value(b, info->inputs[0]);
         if (!from || from->tensors) return false;
     }
-    for (uint32_t n = node + 1; n < uir_lower_node_count(b); n++) {
+    for (uint32_t n = node + 1; n < lower_node_count(b); n++) {
         const uir_node_info *reader = uir_lower_node_info(b, n);
         if (uir_lower_is_gather(reader->op) && reader->inputs[1].id == info->outputs[0].id) return true;
     }
@@ -547,7 +550,7 @@ static uir_status trivial_node(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t cut, tensor;
     UIR_TRY(find_cut(b, node, &cut));
-    if (uir_lower_is_movement(info->op) && uir_lower_output_index(b, info->outputs[0]) == UIR_LOWER_NONE &&
+    if (uir_lower_is_movement(info->op) && lower_output_index(b, info->outputs[0]) == UIR_LOWER_NONE &&
         !names_positions(b, node)) {
         uir_lower_value value = {info->outputs[0], node, cut, NULL, false};
         return uir_vector_push(b->arena, &b->values, value);
@@ -562,7 +565,10 @@ static uir_status trivial_node(uir_lower_builder *b, uint32_t node) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_lower_node(uir_lower_builder *b, uint32_t node) {
+static uir_status lower_copies(uir_lower_builder *b, uint32_t node);
+
+/* The nests of one node, and the copies that make it an output. */
+static uir_status lower_node(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t traits = uir_op_get_row(info->op)->traits;
     if (info->op == UIR_OP_CONCAT)
@@ -573,7 +579,7 @@ uir_status uir_lower_node(uir_lower_builder *b, uint32_t node) {
         UIR_TRY(uir_lower_contraction(b, node));
     else
         UIR_TRY(uir_lower_reduction(b, node));
-    return uir_lower_copies(b, node);
+    return lower_copies(b, node);
 }
 
 /* ---- outputs that are more than one thing ---- */
@@ -600,7 +606,7 @@ static uir_status copy_tensor(uir_lower_builder *b, uint32_t tensor, const uint3
     return uir_nest_end(&nest, UIR_LOOP_NONE, NULL);
 }
 
-uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node) {
+static uir_status lower_copies(uir_lower_builder *b, uint32_t node) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     const uir_graph_info *body = uir_graph_get(b->module, b->body);
     for (uint32_t r = 0; r < info->output_count; r++) {
@@ -678,12 +684,12 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
     uir_lower_builder b;
     *out_function = NULL;
     uir_arena_init(&arena, allocator);
-    uir_status status = uir_lower_begin(&b, module, group, name, allocator, &arena, diagnostics);
-    for (uint32_t n = 0; status == UIR_STATUS_OK && n < uir_lower_node_count(&b); n++)
-        status = b.alone ? b.alone(&b, n) : uir_lower_node(&b, n);
+    uir_status status = lower_begin(&b, module, group, name, allocator, &arena, diagnostics);
+    for (uint32_t n = 0; status == UIR_STATUS_OK && n < lower_node_count(&b); n++)
+        status = b.alone ? b.alone(&b, n) : lower_node(&b, n);
     if (status == UIR_STATUS_OK) status = copy_inputs(&b);
     if (status == UIR_STATUS_OK) drop_unread(b.f);
-    if (status == UIR_STATUS_OK) status = uir_lower_end(&b, out_function);
+    if (status == UIR_STATUS_OK) status = lower_end(&b, out_function);
     if (b.f) uir_loop_function_destroy(b.f);
     uir_arena_deinit(&arena);
     return status;

@@ -225,7 +225,7 @@ static uir_status coordinate_of_node(uir_lower_builder *b, uint32_t node, uint32
     }
 }
 
-uir_status uir_lower_coordinate(uir_lower_builder *b, uint32_t node, uint32_t index, uir_dim *out_dim) {
+static uir_status lower_coordinate(uir_lower_builder *b, uint32_t node, uint32_t index, uir_dim *out_dim) {
     return coordinate_of_operand(b, node, index, 0, out_dim);
 }
 
@@ -255,7 +255,7 @@ static uir_status gather_expression(uir_lower_builder *b, uint32_t node, uint32_
     uint32_t dim = (uint32_t)uir_node_int(b->module, info, "axis", 0);
     uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, 0, dim);
     if (axis != UIR_AXES_NONE) {
-        UIR_TRY(uir_lower_coordinate(b, node, 1, &at[dim]));
+        UIR_TRY(lower_coordinate(b, node, 1, &at[dim]));
         if (!at[dim].id) {
             UIR_TRY(uir_lower_operand(b, node, 1, &indices));
             UIR_TRY(read_index(b, node, indices, b->extents[axis], &at[dim]));
@@ -312,7 +312,7 @@ static uir_status gather_nd_expression(uir_lower_builder *b, uint32_t node, uint
             kept = b->coord[which];
             b->coord[which] = uir_dim_const(b->f->dims, k);
         }
-        uir_status status = uir_lower_coordinate(b, node, 1, &at[batch + k]);
+        uir_status status = lower_coordinate(b, node, 1, &at[batch + k]);
         if (status == UIR_STATUS_OK && !at[batch + k].id) {
             status = piece_operand(b, node, which, k, &indices);
             if (status == UIR_STATUS_OK) status = read_index(b, node, indices, b->extents[axis], &at[batch + k]);

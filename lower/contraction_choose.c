@@ -283,7 +283,8 @@ uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p) {
     return (uir_contraction_room){near < most ? near : most, most};
 }
 
-int64_t uir_contraction_room_for(uir_contraction_room room, int64_t least) {
+/* How many bytes a tile may take where the least one takes so many; 0: none fits. */
+static int64_t contraction_room_for(uir_contraction_room room, int64_t least) {
     return least <= room.near ? room.near : least <= room.most ? least : 0;
 }
 
@@ -421,8 +422,8 @@ static uir_status choose_table(uir_contraction_plan *p, const uir_parameters *gi
     m->guarded = true;
     n->guarded |= !narrow;
     /* The least of the tables: a few blocks of rows, one panel. */
-    int64_t limit = uir_contraction_room_for(
-        room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : p->device->mma_n, depth}));
+    int64_t limit =
+        contraction_room_for(room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : p->device->mma_n, depth}));
     int64_t allowed = told ? room.most : limit;
     most_rows = most_columns = 1;
     for (uint32_t i = 0; i < tile_count; i++) {
@@ -538,7 +539,7 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
     uir_contraction_room room = uir_contraction_plan_room(first);
     int64_t limit = given->tile_count || given->every
                         ? room.most
-                        : uir_contraction_room_for(room, chain_bytes(first, second, 1, keys, depth, width));
+                        : contraction_room_for(room, chain_bytes(first, second, 1, keys, depth, width));
     most = 1;
     for (uint32_t i = 0; i < tile_count; i++) {
         int64_t rows = tiles[i].rows, bytes = chain_bytes(first, second, rows, keys, depth, width);

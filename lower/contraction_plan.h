@@ -71,8 +71,6 @@ typedef struct uir_contraction_room {
     int64_t near, most;
 } uir_contraction_room;
 uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p);
-/* How many bytes a tile may take where the least one takes so many; 0: none fits. */
-int64_t uir_contraction_room_for(uir_contraction_room room, int64_t least);
 
 /* Tiles of two products of which the second one multiplies what is made of the first one's rows: rows, keys. */
 uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second);

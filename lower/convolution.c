@@ -18,7 +18,7 @@ uir_dim uir_convolution_number(const uir_convolution *v, int64_t value) {
     return uir_dim_const(v->f->dims, value);
 }
 
-bool uir_convolution_known(const uir_convolution *v, uir_dim dim, int64_t *out) {
+static bool convolution_known(const uir_convolution *v, uir_dim dim, int64_t *out) {
     return uir_dim_is_const(v->f->dims, dim, out);
 }
 
@@ -60,8 +60,7 @@ static bool channels_are_last(const uir_convolution *v) {
     int64_t extent;
     for (uint32_t a = 1; a < c->axis_count; a++)
         if (c->axes[a].place > last->place) last = &c->axes[a];
-    return last->class == UIR_CONTRACTION_N &&
-           (!uir_convolution_known(v, last->extent, &extent) || extent >= BLOCK / 2);
+    return last->class == UIR_CONTRACTION_N && (!convolution_known(v, last->extent, &extent) || extent >= BLOCK / 2);
 }
 
 static uir_status begin_span(uir_convolution *v, uir_convolution_span *s, uint32_t axis, const char *loop,
@@ -90,8 +89,8 @@ static uir_status recognise(uir_convolution *v, bool *out_is) {
     for (uint32_t a = 0; a < c->axis_count; a++) {
         int64_t most = 0, here = 0;
         if (c->axes[a].class == UIR_CONTRACTION_N) {
-            if (channels != NONE) (void)uir_convolution_known(v, c->axes[channels].extent, &most);
-            if (channels == NONE || (uir_convolution_known(v, c->axes[a].extent, &here) && here > most)) channels = a;
+            if (channels != NONE) (void)convolution_known(v, c->axes[channels].extent, &most);
+            if (channels == NONE || (convolution_known(v, c->axes[a].extent, &here) && here > most)) channels = a;
         }
         if (c->axes[a].class != UIR_CONTRACTION_K) continue;
         if (v->depth_count == UIR_CONVOLUTION_MAX_DEPTHS) {
@@ -134,7 +133,7 @@ static bool step_along(const uir_convolution *v, uir_dim index, uint32_t axis, i
         at[i] = uir_dim_substitute(dims, index, replacements, count);
     }
     uir_dim step = uir_dim_sub(dims, at[1], at[0]), sum = uir_dim_add(dims, at[0], uir_dim_mul(dims, step, variable));
-    return sum.id && uir_convolution_known(v, step, out) && *out >= 1 && uir_dim_equal(sum, index);
+    return sum.id && convolution_known(v, step, out) && *out >= 1 && uir_dim_equal(sum, index);
 }
 
 /* The dim along which the image is read for a span, and the taps there. */
@@ -148,7 +147,7 @@ static bool find_taps(const uir_convolution *v, const uir_convolution_span *s, u
         for (uint32_t i = 0; i < v->depth_count; i++) {
             if (!mentions_iter(v, image->indices[d], v->depths[i].axis)) continue;
             if (out->axis != NONE || !step_along(v, image->indices[d], v->depths[i].axis, &out->dilation) ||
-                !uir_convolution_known(v, v->depths[i].extent, &out->count))
+                !convolution_known(v, v->depths[i].extent, &out->count))
                 return false;
             out->axis = v->depths[i].axis;
         }
@@ -175,7 +174,7 @@ static bool goes_by_taps(uir_convolution *v) {
 /* Parts of about one size, none over `most`. */
 static void even_tile(const uir_convolution *v, uir_convolution_span *s, int64_t most) {
     int64_t extent, parts;
-    bool fixed = uir_convolution_known(v, s->extent, &extent);
+    bool fixed = convolution_known(v, s->extent, &extent);
     if (fixed && extent <= most) return;
     parts = fixed ? (extent + most - 1) / most : 1;
     s->tile = uir_convolution_number(v, fixed ? (extent + parts - 1) / parts : most);
@@ -189,7 +188,7 @@ static bool choose_depth(uir_convolution *v) {
     const uir_loop_expression *image = uir_convolution_load_in(v, v->p.c.factors[0]);
     bool plain = v->depth_count > 0;
     for (uint32_t i = 1; i < v->depth_count; i++) {
-        if (!uir_convolution_known(v, v->depths[i].extent, &extent) || extent > MOST_DEPTH / others) return false;
+        if (!convolution_known(v, v->depths[i].extent, &extent) || extent > MOST_DEPTH / others) return false;
         others *= extent;
     }
     /* Only what is not a place in the window is split. */
@@ -200,9 +199,8 @@ static bool choose_depth(uir_convolution *v) {
                            mentions_iter(v, image->load.indices[d], v->depths[0].axis));
     if (plain) {
         even_tile(v, &v->depths[0], DEPTH / others > 0 ? DEPTH / others : 1);
-        (void)uir_convolution_known(v, v->depths[0].tile, &tile);
-    } else if (v->depth_count &&
-               (!uir_convolution_known(v, v->depths[0].extent, &tile) || tile > MOST_DEPTH / others)) {
+        (void)convolution_known(v, v->depths[0].tile, &tile);
+    } else if (v->depth_count && (!convolution_known(v, v->depths[0].extent, &tile) || tile > MOST_DEPTH / others)) {
         return false;
     }
     v->depth = others * tile;
@@ -222,7 +220,7 @@ static bool weights_are_direct(uir_convolution *v) {
         uir_symbol symbol;
         if (!uir_dim_is_symbol(v->f->dims, e->load.indices[d], &symbol) ||
             symbol.id != STATEMENT(v->f, v->p.c.update)->iters[v->depths[i].axis].symbol.id ||
-            !uir_dim_equal(t->extents[d], v->depths[i].extent) || !uir_convolution_known(v, t->extents[d], &extent))
+            !uir_dim_equal(t->extents[d], v->depths[i].extent) || !convolution_known(v, t->extents[d], &extent))
             return false;
         bytes *= extent;
     }
@@ -245,7 +243,7 @@ static int64_t widest(const uir_convolution *v, int64_t height, int64_t room) {
         pixel = rows * v->across.stride * image + height * (2 * state + 8 * after);
         return (room - fixed - rows * v->across.stride * more * image) / pixel;
     }
-    (void)uir_convolution_known(v, v->channels.tile, &channels);
+    (void)convolution_known(v, v->channels.tile, &channels);
     if (EXPRESSION(v->f, p->raw[0])->kind != UIR_LOOP_LOAD) image *= 4; /* what leads to it */
     if (EXPRESSION(v->f, p->raw[1])->kind != UIR_LOOP_LOAD) weights *= 4;
     pixel = state * channels + image * v->depth + 8 * after;
@@ -264,7 +262,7 @@ static uir_dim cost_of_unit(const uir_convolution *v, int64_t height) {
         return uir_dim_add(dims, uir_dim_mul(dims, vectors, uir_convolution_number(v, each)),
                            uir_convolution_number(v, UNIT_VECTORS));
     }
-    (void)uir_convolution_known(v, v->channels.tile, &channels);
+    (void)convolution_known(v, v->channels.tile, &channels);
     uir_dim pixels = uir_dim_mul(dims, v->pixels.extent, uir_convolution_number(v, height));
     pixels = uir_dim_align(dims, pixels, uir_convolution_number(v, BLOCK));
     return uir_dim_add(dims, uir_dim_mul(dims, pixels, uir_convolution_number(v, channels + 12)),
@@ -276,7 +274,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     uir_loop_function *f = v->f;
     uir_dims *dims = f->dims;
     int64_t width, height;
-    bool fixed = uir_convolution_known(v, v->pixels.extent, &width);
+    bool fixed = convolution_known(v, v->pixels.extent, &width);
     uir_contraction_room room = uir_contraction_plan_room(&v->p);
     *out_fits = false;
     if (!v->whole) {
@@ -300,7 +298,7 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     if (v->lines.axis == NONE) return UIR_STATUS_OK;
     int64_t limit = heights[0];
     uir_loop_size tile;
-    bool high = uir_convolution_known(v, v->lines.extent, &height);
+    bool high = convolution_known(v, v->lines.extent, &height);
     while ((high && limit / 2 >= height) || (fixed && width > widest(v, limit, room.near))) limit /= 2;
     uir_symbol_facts facts = {1, limit, 1, {0}};
     UIR_TRY(uir_contraction_plan_fresh_name(f, "th", &tile.name));

@@ -38,7 +38,6 @@ typedef struct uir_convolution {
 } uir_convolution;
 
 uir_dim uir_convolution_number(const uir_convolution *v, int64_t value);
-bool uir_convolution_known(const uir_convolution *v, uir_dim dim, int64_t *out);
 uir_convolution_span *uir_convolution_span_of(uir_convolution *v, uint32_t axis);
 /* The load in an expression of one operand after the other; NULL. */
 const uir_loop_expression *uir_convolution_load_in(const uir_convolution *v, uint32_t expression);

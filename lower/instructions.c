@@ -130,7 +130,7 @@ const uir_islice *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access,
 }
 
 /* ---- values ---- */
-uint32_t uir_kernel_number(uir_kernel *k, uir_dtype dtype, double number) {
+static uint32_t kernel_number(uir_kernel *k, uir_dtype dtype, double number) {
     for (uint32_t i = 0; i < k->values.count; i++) {
         const uir_kernel_value *v = &k->values.data[i];
         if (v->kind == UIR_KERNEL_NUMBER && v->dtype == dtype && !memcmp(&v->number, &number, sizeof number)) return i;
@@ -249,9 +249,9 @@ static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overfl
     if (v.kind == UIR_KERNEL_NUMBER && uir_dtype_is_float(to) && !is_half(to) && !is_half(v.dtype)) {
         double number = v.number;
         if (to == UIR_DTYPE_F32) number = (float)number;
-        return uir_kernel_number(k, to, number);
+        return kernel_number(k, to, number);
     }
-    if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return uir_kernel_number(k, to, v.number != 0);
+    if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return kernel_number(k, to, v.number != 0);
     if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
     uir_kernel_operation cast = {.code = UIR_IOP_CAST, .dtype = v.dtype, .dtype_b = to};
     cast.saturate = is_small(to) && !overflows;
@@ -281,7 +281,7 @@ static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint3
         if (n > 1) power = uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){power, power}, 2);
     }
     if (exponent < 0)
-        result = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){uir_kernel_number(k, dtype, 1), result}, 2);
+        result = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){kernel_number(k, dtype, 1), result}, 2);
     *out_value = result;
     return true;
 }
@@ -289,11 +289,11 @@ static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint3
 /* An integer to the power of another, by squaring: a factor for each bit of the exponent. Of a negative one what is
  * left of 1/x: 1 and -1 are their own inverses, but for its sign; all else gives 0. */
 static uint32_t integer_power(uir_kernel *k, uir_dtype dtype, uint32_t base, uint32_t exponent) {
-    uint32_t one = uir_kernel_number(k, dtype, 1), none = uir_kernel_number(k, dtype, 0), power = base;
+    uint32_t one = kernel_number(k, dtype, 1), none = kernel_number(k, dtype, 0), power = base;
     uint32_t result = uir_kernel_materialise(k, one, 0), bits = uir_dtype_bits(dtype), odd = 0;
     bool is_signed = uir_dtype_get_class(dtype) == UIR_DTYPE_CLASS_SIGNED;
     for (uint32_t i = 0; i < bits - is_signed && k->status == UIR_STATUS_OK; i++) {
-        uint32_t place = uir_kernel_number(k, dtype, i);
+        uint32_t place = kernel_number(k, dtype, i);
         uint32_t bit = uir_kernel_call(k, UIR_OP_SHIFT_RIGHT, dtype, (uint32_t[]){exponent, place}, 2);
         bit = uir_kernel_call(k, UIR_OP_BIT_AND, dtype, (uint32_t[]){bit, one}, 2);
         bit = uir_kernel_call(k, UIR_OP_NE, UIR_DTYPE_BOOL, (uint32_t[]){bit, none}, 2);
@@ -304,7 +304,7 @@ static uint32_t integer_power(uir_kernel *k, uir_dtype dtype, uint32_t base, uin
     }
     if (!is_signed) return result;
     uint32_t less = uir_kernel_call(k, UIR_OP_LT, UIR_DTYPE_BOOL, (uint32_t[]){exponent, none}, 2);
-    uint32_t minus = uir_kernel_number(k, dtype, -1);
+    uint32_t minus = kernel_number(k, dtype, -1);
     uint32_t is_minus = uir_kernel_call(k, UIR_OP_EQ, UIR_DTYPE_BOOL, (uint32_t[]){base, minus}, 2);
     uint32_t is_one = uir_kernel_call(k, UIR_OP_EQ, UIR_DTYPE_BOOL, (uint32_t[]){base, one}, 2);
     uint32_t sign = uir_kernel_call(k, UIR_OP_SELECT, dtype, (uint32_t[]){odd, minus, one}, 3);
@@ -343,14 +343,14 @@ static uint32_t expand(expansion *x) {
         while (strchr("0123456789.-e", begin[length]) && begin[length]) length++;
         uir_double_from_text(begin, length, &number);
         x->at += length;
-        return uir_kernel_number(k, x->dtype, x->dtype == UIR_DTYPE_F32 ? (float)number : number);
+        return kernel_number(k, x->dtype, x->dtype == UIR_DTYPE_F32 ? (float)number : number);
     }
     while ((*x->at >= 'a' && *x->at <= 'z') || (*x->at >= '0' && *x->at <= '9') || *x->at == '_') x->at++;
     size_t length = (size_t)(x->at - begin);
     uint32_t letter = (uint32_t)(*begin - 'a');
     if (length == 1) return letter < x->count ? x->operands[letter] : x->named[letter];
-    if (length == 3 && !memcmp(begin, "inf", 3)) return uir_kernel_number(k, x->dtype, INFINITY);
-    if (length == 3 && !memcmp(begin, "nan", 3)) return uir_kernel_number(k, x->dtype, NAN);
+    if (length == 3 && !memcmp(begin, "inf", 3)) return kernel_number(k, x->dtype, INFINITY);
+    if (length == 3 && !memcmp(begin, "nan", 3)) return kernel_number(k, x->dtype, NAN);
     uir_op op = uir_op_find_primitive(begin, length);
     uint32_t operands[3], count = 0;
     if (*x->at == '(') x->at++;
@@ -465,7 +465,7 @@ static uint32_t index_value(uir_kernel *k, uir_dim index) {
         if (whole) based = true;
         if (coefficients[l] != 1)
             part = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_I64,
-                                   (uint32_t[]){part, uir_kernel_number(k, UIR_DTYPE_I64, (double)coefficients[l])}, 2);
+                                   (uint32_t[]){part, kernel_number(k, UIR_DTYPE_I64, (double)coefficients[l])}, 2);
         sum = sum == UIR_LOWER_NONE ? part : uir_kernel_call(k, UIR_OP_ADD, UIR_DTYPE_I64, (uint32_t[]){sum, part}, 2);
     }
     if (based && sum != UIR_LOWER_NONE) return sum;
@@ -477,7 +477,7 @@ static uint32_t constant_value(uir_kernel *k, const uir_loop_expression *e) {
     double number = uir_dtype_is_float(e->dtype) ? e->real : (double)e->integer;
     int64_t most = (int64_t)1 << 53;
     if (uir_dtype_is_float(e->dtype) || (e->integer >= -most && e->integer <= most))
-        return uir_kernel_number(k, e->dtype, number);
+        return kernel_number(k, e->dtype, number);
     return count_from(k, e->dtype, uir_dim_const(k->dims, e->integer), UIR_LOWER_NONE);
 }
 
@@ -511,7 +511,7 @@ static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
 
 /* e^below as 2^(below log2 e), which is cheaper: what the product loses is what the difference lost before it. */
 static uint32_t exponential_below(uir_kernel *k, uint32_t below) {
-    uint32_t operands[2] = {below, uir_kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
+    uint32_t operands[2] = {below, kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
     uint32_t exponent = uir_kernel_call(k, UIR_OP_MUL, UIR_DTYPE_F32, operands, 2);
     if (k->status != UIR_STATUS_OK) return 0;
     uir_kernel_operation power = {.code = UIR_IOP_EXP2, .dtype = UIR_DTYPE_F32};

@@ -117,11 +117,6 @@ struct uir_lower_builder {
     uint32_t names; /* made so far */
 };
 
-/* Analyses the group and makes the empty function. */
-uir_status uir_lower_begin(uir_lower_builder *b, uir_module *module, uir_node_id group, const char *name,
-                           const uir_allocator *allocator, uir_arena *arena, uir_diagnostics *diagnostics);
-/* Sets the node's attributes; the function is the caller's then. */
-uir_status uir_lower_end(uir_lower_builder *b, uir_loop_function **out_function);
 /* UNSUPPORTED with a message about a node of the body. */
 uir_status uir_lower_refuse(uir_lower_builder *b, uint32_t node, const char *format, ...) UIR_PRINTF(3, 4);
 
@@ -134,15 +129,12 @@ uir_status uir_lower_extent(uir_lower_builder *b, uir_dim dim, uir_dim *out_dim)
 uir_status uir_lower_demand_zero(uir_lower_builder *b, uir_dim dim);
 
 const uir_node_info *uir_lower_node_info(const uir_lower_builder *b, uint32_t node);
-uint32_t uir_lower_node_count(const uir_lower_builder *b);
 /* Index of the value among the body's outputs, inputs; NONE: it is none. */
-uint32_t uir_lower_output_index(const uir_lower_builder *b, uir_value_id value);
 uint32_t uir_lower_input_index(const uir_lower_builder *b, uir_value_id value);
 bool uir_lower_is_gather(uir_op op);
 bool uir_lower_is_movement(uir_op op); /* looked through where it is no output */
 
 /* Operand `index` of a node as a coordinate, where it follows from coordinates and sizes (an iota); none otherwise. */
-uir_status uir_lower_coordinate(uir_lower_builder *b, uint32_t node, uint32_t index, uir_dim *out_dim);
 const uir_lower_value *uir_lower_find_value(const uir_lower_builder *b, uir_value_id value);
 /* The value of operand `index` of a node of the body at the coordinates of now. */
 uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index, uint32_t *out_expression);
@@ -157,14 +149,10 @@ uir_status uir_lower_add_result(uir_lower_builder *b, uint32_t node, uint32_t re
 uir_status uir_lower_target(uir_lower_builder *b, uir_value_id value, uir_loop_access *out_access);
 /* Iteration variables over axes, which set coord. */
 uir_status uir_lower_iterate(uir_lower_builder *b, uir_axis_list axes, bool reduce);
-void uir_lower_leave(uir_lower_builder *b); /* forgets coordinates */
 /* A nest called "b" and number and part, over the axes of list; `end` adds it to the function. */
 uir_status uir_lower_begin_nest(uir_lower_builder *b, uir_nest *nest, uint32_t number, const char *part,
                                 uir_axis_list list);
 uir_status uir_lower_end_nest(uir_lower_builder *b, uir_nest *nest);
-/* The nests of one node, and the copies that make it an output. */
-uir_status uir_lower_node(uir_lower_builder *b, uint32_t node);
-uir_status uir_lower_copies(uir_lower_builder *b, uint32_t node);
 /* Nodes that are built by their dims, each the only one of its group (build_alone.c). `related`: its dims have axes in
  * common. NULL: it is built over its axes, or not at all. */
 uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related);

@@ -139,7 +139,6 @@ void uir_kernel_begin_block(uir_kernel *k); /* forgets values and instructions *
 /* The slice of a tensor; lanes it varies along. With has_fill, what lies outside is `fill`. */
 const uir_islice *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access, bool has_fill, double fill,
                                    uint32_t *out_lanes);
-uint32_t uir_kernel_number(uir_kernel *k, uir_dtype dtype, double number);
 uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const uir_islice *slice);
 /* The value of an expression of f. */
 uint32_t uir_kernel_expression(uir_kernel *k, uint32_t expression);

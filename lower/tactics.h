@@ -55,8 +55,6 @@ bool uir_tactic_has_kind(const uir_tactic *t, uint32_t block, uir_loop_statement
 bool uir_tactic_mentions(const uir_tactic *t, uir_dim dim, uir_symbol symbol);
 /* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
 uint32_t uir_tactic_iter_of_loop(const uir_tactic *t, uint32_t block, uint32_t loop);
-/* Does a position that is read from data depend on the loop? */
-bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loop);
 /* Or an index that is not linear in it, or is an element read that another of its iterations stores? It cannot be
  * vectorised then. */
 bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t loop);

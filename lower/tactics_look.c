@@ -129,7 +129,7 @@ static bool is_linear(const uir_tactic *t, uint32_t expression, uir_symbol symbo
 }
 
 /* Does a position that is read from data depend on the loop? */
-bool uir_tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loop) {
+static bool tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t loop) {
     const uir_loop_statement *b = uir_tactic_at(t, block);
     for (uint32_t k = 0; k < b->iter_count; k++) {
         if (b->iters[k].data || !uir_tactic_mentions(t, b->iters[k].value, uir_tactic_at(t, loop)->symbol)) continue;
@@ -165,7 +165,7 @@ bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t l
                 (s->kind == UIR_LOOP_STATEMENT_STORE && reads_back(t, &s->targets[0], s->values[v], symbol)))
                 return true;
     }
-    return uir_tactic_reads_position(t, block, loop);
+    return tactic_reads_position(t, block, loop);
 }
 
 /* The iteration variable in the last index of a load that does not follow `last` there: it is read across. */

@@ -17,13 +17,13 @@ uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *
     return UIR_STATUS_OK;
 }
 
-uir_value_id uir_replacement_get(const uir_replacement *replacement, uir_value_id value) {
+static uir_value_id replacement_get(const uir_replacement *replacement, uir_value_id value) {
     while (value.id < replacement->count && replacement->to[value.id].id) value = replacement->to[value.id];
     return value;
 }
 
 void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to) {
-    to = uir_replacement_get(replacement, to);
+    to = replacement_get(replacement, to);
     if (from.id < replacement->count && from.id != to.id) replacement->to[from.id] = to;
 }
 
@@ -31,7 +31,7 @@ uir_status uir_replacement_apply_node(const uir_replacement *replacement, uir_mo
     uir_node_info *node = uir_node_get(module, id);
     uir_value_id *inputs = NULL;
     for (uint32_t i = 0; i < node->input_count; i++) {
-        uir_value_id value = uir_replacement_get(replacement, node->inputs[i]);
+        uir_value_id value = replacement_get(replacement, node->inputs[i]);
         if (value.id == node->inputs[i].id) continue;
         if (!inputs)
             UIR_TRY_ALLOCATE(inputs, uir_arena_copy(&module->arena, node->inputs, node->input_count * sizeof *inputs));
@@ -47,7 +47,7 @@ uir_status uir_replacement_apply(const uir_replacement *replacement, uir_module 
         for (uint32_t n = 0; n < graph->nodes.count; n++)
             UIR_TRY(uir_replacement_apply_node(replacement, module, graph->nodes.data[n]));
         for (uint32_t i = 0; i < graph->outputs.count; i++)
-            graph->outputs.data[i] = uir_replacement_get(replacement, graph->outputs.data[i]);
+            graph->outputs.data[i] = replacement_get(replacement, graph->outputs.data[i]);
     }
     return UIR_STATUS_OK;
 }
@@ -99,7 +99,7 @@ static void drop_replaced(uir_module *module, const uir_replacement *replacement
     for (uint32_t n = 0; n < info->nodes.count; n++) {
         const uir_node_info *node = uir_node_get(module, info->nodes.data[n]);
         uir_value_id result = node->output_count == 1 ? node->outputs[0] : (uir_value_id){0};
-        if (uir_replacement_get(replacement, result).id == result.id) info->nodes.data[kept++] = info->nodes.data[n];
+        if (replacement_get(replacement, result).id == result.id) info->nodes.data[kept++] = info->nodes.data[n];
     }
     info->nodes.count = kept;
 }

@@ -14,7 +14,6 @@ typedef struct uir_replacement {
 } uir_replacement;
 
 uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *module, uir_arena *scratch);
-uir_value_id uir_replacement_get(const uir_replacement *replacement, uir_value_id value);
 /* Only between values of one type (see uir_types_interchangeable). */
 void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to);
 /* Rewrites a node's operands. */

@@ -56,7 +56,7 @@ uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const i
     return learn_output(r, tensor, shape);
 }
 
-uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step) {
+static uir_status rt_finish_outputs(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t epoch = r->analysis->steps[step].epoch;
     if (epoch != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_epoch(r, epoch));
@@ -75,7 +75,7 @@ static uir_status run_copy(uir_runtime *r, uint32_t step) {
     UIR_TRY(uir_rt_locate(r, from, &source));
     if (r->plan->tensors[to].storage == UIR_PLAN_STORAGE_OWN) {
         UIR_TRY(uir_rt_give_output(r, step, 0, uir_rt_shape(r, from), &target));
-        UIR_TRY(uir_rt_finish_outputs(r, step));
+        UIR_TRY(rt_finish_outputs(r, step));
     }
     UIR_TRY(uir_rt_locate(r, to, &target));
     if (r->tensors[from].bytes != r->tensors[to].bytes)
@@ -91,7 +91,7 @@ static uir_status run_host(uir_runtime *r, uint32_t step) {
     uir_rt_host_function *function = uir_rt_host_find(uir_plan_get_text(r->plan, r->plan->steps[step].target));
     UIR_TRY(function(r, step));
     r->statistics.host_calls++;
-    return uir_rt_finish_outputs(r, step);
+    return rt_finish_outputs(r, step);
 }
 
 static uir_status run_bind(uir_runtime *r, uint32_t step) {
@@ -171,7 +171,7 @@ static uir_status run_if(uir_runtime *r, uint32_t step) {
         if (r->tensors[inner].bytes) memcpy(to, from, r->tensors[inner].bytes);
     }
     uir_rt_forget_block(r, id);
-    return uir_rt_finish_outputs(r, step);
+    return rt_finish_outputs(r, step);
 }
 
 /* ---- loops ---- */
@@ -290,7 +290,7 @@ static uir_status give_results(loop_run *l) {
         uir_rt_place_tensor(r, tensor, buffer->data, buffer->capacity);
         UIR_TRY(uir_rt_learn_shape(r, tensor, actual_shape(r, tensor)));
     }
-    return uir_rt_finish_outputs(r, l->step);
+    return rt_finish_outputs(r, l->step);
 }
 
 /* The shape of what a loop gives, where it is known before. */
@@ -324,7 +324,7 @@ static uir_status give_nothing(loop_run *l) {
         (void)find_shape(l->r, output_of(l->r, l->step, i), shape);
         UIR_TRY(uir_rt_give_output(l->r, l->step, i, shape, &data));
     }
-    return uir_rt_finish_outputs(l->r, l->step);
+    return rt_finish_outputs(l->r, l->step);
 }
 
 static uir_status run_loop(uir_runtime *r, uint32_t step) {

@@ -316,7 +316,6 @@ uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_im
 uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step);          /* custom.c */
 /* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
-uir_status uir_rt_finish_outputs(uir_runtime *r, uint32_t step);
 const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
 int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);
 

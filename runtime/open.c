@@ -346,14 +346,6 @@ uir_package_port uir_package_get_output(const uir_package *p, uint32_t index) {
     return get_port(p, &p->plan.outputs[index], p->plan.inputs_count + index);
 }
 
-const char *uir_package_get_metadata(const uir_package *p, const char *key) {
-    for (uint32_t i = 0; i < p->plan.metadata_count; i++) {
-        if (!strcmp(uir_plan_get_text(&p->plan, p->plan.metadata[i].key), key))
-            return uir_plan_get_text(&p->plan, p->plan.metadata[i].value);
-    }
-    return NULL;
-}
-
 bool uir_package_get_metadata_at(const uir_package *p, uint32_t index, const char **out_key, const char **out_value) {
     if (index >= p->plan.metadata_count) return false;
     *out_key = uir_plan_get_text(&p->plan, p->plan.metadata[index].key);

@@ -110,8 +110,6 @@ typedef struct uir_package_dim {
 uir_status uir_package_get_input_shape(const uir_package *package, uint32_t index, const uir_package_dim *dims,
                                        size_t count, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                        int64_t *out_dims);
-/* NULL when the key is absent. */
-const char *uir_package_get_metadata(const uir_package *package, const char *key);
 /* The pair at `index`, in the package's order; false past the last. */
 bool uir_package_get_metadata_at(const uir_package *package, uint32_t index, const char **out_key,
                                  const char **out_value);

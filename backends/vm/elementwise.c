@@ -130,7 +130,7 @@ static uir_status bind_operands(vm_machine *machine, const vm_instruction *in, c
 
 /* ---- casts ---- */
 /* `saturate` clamps to an integer target's range before converting. */
-uir_status uir_vm_cast_row(const vm_instruction *in, const char *from, char *to, int64_t count) {
+static uir_status vm_cast_row(const vm_instruction *in, const char *from, char *to, int64_t count) {
     uir_dtype source = (uir_dtype)in->dtype, target = (uir_dtype)in->dtype_b;
     bool saturate = in->flags & VM_FLAG_SATURATE;
     if (in->code == UIR_IOP_BITS) {
@@ -234,7 +234,7 @@ static uir_status act(vm_machine *machine, const action *what, const char *const
     if (what->routine)
         what->routine(to, x[0], x[1], x[2], count);
     else if (what->casts)
-        return uir_vm_cast_row(what->in, x[0], to, count);
+        return vm_cast_row(what->in, x[0], to, count);
     else if (to != x[0])
         memmove(to, x[0], (size_t)count * size);
     (void)machine;

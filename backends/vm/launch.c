@@ -240,10 +240,6 @@ uir_status uir_vm_prepare(const uir_vm_kernel *kernel, const uir_kernel_argument
     return UIR_STATUS_OK;
 }
 
-uint32_t uir_vm_phase_count(const uir_vm_kernel *kernel) {
-    return kernel->phases_count;
-}
-
 int64_t uir_vm_indices(const void *state, uint32_t phase) {
     return ((const vm_state *)state)->indices[phase];
 }

@@ -49,7 +49,7 @@ typedef struct vm_machine {
     size_t free_at, used, beyond;
     vm_overflow *overflow;
     uint64_t
-        *traffic; /* not NULL: nothing is computed, the bytes of device memory that would be touched are added up */
+        *traffic;    /* not NULL: nothing is computed, the bytes of device memory that would be touched are added up */
     uint64_t *flops; /* with traffic: so are the operations; may be NULL */
     uint64_t steps, step_limit;
     const volatile bool *cancel;
@@ -141,7 +141,6 @@ uir_status uir_vm_run_indices(vm_machine *machine, const vm_phase *phase, const 
                               int64_t end);
 uir_status uir_vm_elementwise(vm_machine *machine, const vm_instruction *instruction, const uir_iop_row *row);
 uir_status uir_vm_move(vm_machine *machine, const vm_instruction *instruction, const uir_iop_row *row);
-uir_status uir_vm_cast_row(const vm_instruction *instruction, const char *from, char *to, int64_t count);
 uir_status uir_vm_mma(vm_machine *machine, const vm_instruction *instruction);
 uir_status uir_vm_execute(vm_machine *machine, const vm_instruction *instruction);
 

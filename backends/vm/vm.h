@@ -43,14 +43,14 @@ size_t uir_vm_state_size(const uir_vm_kernel *kernel);
 uir_status uir_vm_prepare(const uir_vm_kernel *kernel, const uir_kernel_arguments *arguments, const size_t *sizes,
                           const uir_vm_options *options, uir_diagnostics *diagnostics, void *state,
                           size_t *out_scratch);
-uint32_t uir_vm_phase_count(const uir_vm_kernel *kernel);
 /* Of a prepared state: how many flat indices the phase has. */
 int64_t uir_vm_indices(const void *state, uint32_t phase);
 uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t phase, int64_t begin, int64_t end,
                             const volatile bool *cancel, uir_driver_scratch *scratch, uir_diagnostics *diagnostics);
 
-/* Bytes of device memory that all phases' slices touch and operations on elements that they do (NULL: not asked), nothing
- * computed: what an index picks is taken to be inside. `begins`: the first flat index of each phase; NULL: 0. */
+/* Bytes of device memory that all phases' slices touch and operations on elements that they do (NULL: not asked),
+ * nothing computed: what an index picks is taken to be inside. `begins`: the first flat index of each phase; NULL: 0.
+ */
 uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const int64_t *begins,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics, uint64_t *out_bytes,
                                 uint64_t *out_flops);

@@ -238,6 +238,38 @@ def test_symbols():
                 yield f"{os.path.basename(archive)}: {member} holds {found.group(3)} bytes of writable {found.group(1)}"
 
 
+def global_names(lines):
+    """(name, object) of nm -A's defined names, and of those that are looked for elsewhere."""
+    defined, wanted = [], set()
+    for line in lines:
+        place, _, rest = line.rpartition(":")
+        fields = rest.split()
+        if fields[-2:-1] == ["U"]:
+            wanted.add(fields[-1])
+        elif len(fields) == 3 and fields[1] in "TDRBC":
+            defined.append((fields[2], place))
+    return defined, wanted
+
+
+def test_callers():
+    """A global name of a library is used by another file, of tests or programs if need be, or stands in a public header."""
+    build = os.path.dirname(os.path.dirname(archives()[0]))
+    objects = [os.path.join(d, f) for d, _, files in os.walk(build) for f in files if f.endswith(".o")]
+    defined, _ = global_names(subprocess.run(["nm", "-A", "-g", "--defined-only", *archives()], capture_output=True,
+                                             text=True).stdout.splitlines())
+    _, wanted = global_names(subprocess.run(["nm", "-A", "-u", *objects], capture_output=True,
+                                            text=True).stdout.splitlines())
+    include = os.path.join(ROOT, "include", "uir")
+    public = set(re.findall(r"\w+", "".join(read(os.path.join(include, f)) for f in os.listdir(include))))
+    sources = "".join(read(os.path.join(ROOT, f)) for f in tracked(ROOT) if f.endswith((".c", ".h")))
+    pasted = tuple({"uir_onnx__", *re.findall(r"\b(uir_\w*_)##", sources)})  # made, or rows of a table's
+    if len(wanted) < 100:
+        yield "the objects of the build are not read"
+    for name, place in sorted(set(defined)):
+        if name not in wanted and name not in public and not name.startswith(pasted):
+            yield f"{os.path.basename(place)}: {name} is used by no other file: static, or gone"
+
+
 def main():
     files = tracked(ROOT)
     tests = [(check.__name__, lambda check=check: check(ROOT, files))
@@ -245,7 +277,7 @@ def main():
     tests += [(t.__name__, t) for t in (test_breaches_are_seen, test_link_table)]
     passed = failed = skipped = 0
     if archives():
-        tests.append((test_symbols.__name__, test_symbols))
+        tests += [(t.__name__, t) for t in (test_symbols, test_callers)]
     else:
         skipped += 1
         print("skip: no libraries are built, their symbols are not read")

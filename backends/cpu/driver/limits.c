@@ -247,12 +247,6 @@ size_t uir_cpu_limit_copy_ways(void) {
     return copy_functions(ways);
 }
 
-const char *uir_cpu_limit_copy_name(size_t way) {
-    copy_way ways[4];
-    (void)copy_functions(ways);
-    return ways[way].name;
-}
-
 double uir_cpu_limit_copy(size_t way, void *to, const void *from, size_t bytes) {
     copy_way ways[4];
     (void)copy_functions(ways);

@@ -19,7 +19,6 @@ size_t uir_cpu_limit_read_ways(void);
 double uir_cpu_limit_read(size_t way, const void *data, size_t bytes);
 /* Seconds to copy, by memcpy, by vectors, and by vectors that store around the caches. */
 size_t uir_cpu_limit_copy_ways(void);
-const char *uir_cpu_limit_copy_name(size_t way);
 double uir_cpu_limit_copy(size_t way, void *to, const void *from, size_t bytes);
 
 typedef struct uir_cpu_limits {

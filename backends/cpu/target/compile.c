@@ -70,7 +70,7 @@ bool uir_cpu_find_program(const char *program, char *place, size_t capacity) {
     return false;
 }
 
-const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options) {
+static const char *cpu_find_compiler(const uir_cpu_compile_options *options) {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *environment = getenv("CC");
     char place[1024];
@@ -136,9 +136,9 @@ uir_status uir_cpu_read_file(const uir_allocator *allocator, const char *path, u
 }
 
 bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *options) {
-    return add_compiler(w, uir_cpu_find_compiler(options)) &&
-           uir_cpu_words_add_all(w, options->debug ? "-O1 -g" : "-O2") && uir_cpu_words_add_all(w, common_flags) &&
-           uir_cpu_words_add_all(w, variant_flags[options->variant]) && uir_cpu_words_add_all(w, options->extra_flags);
+    return add_compiler(w, cpu_find_compiler(options)) && uir_cpu_words_add_all(w, options->debug ? "-O1 -g" : "-O2") &&
+           uir_cpu_words_add_all(w, common_flags) && uir_cpu_words_add_all(w, variant_flags[options->variant]) &&
+           uir_cpu_words_add_all(w, options->extra_flags);
 }
 
 static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_compile_options *options,

@@ -35,7 +35,6 @@ bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *op
 
 /* Where a program is that is started by that name. */
 bool uir_cpu_find_program(const char *program, char *place, size_t capacity);
-const char *uir_cpu_find_compiler(const uir_cpu_compile_options *options);
 /* What to do where there is none. */
 const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options);
 uir_status uir_cpu_make_folder(char folder[512], uir_diagnostics *diagnostics); /* private, in TMPDIR */
