@@ -107,7 +107,7 @@ static uir_arena_chunk *add_chunk(uir_arena *arena, size_t needed) {
     return chunk;
 }
 
-void *uir_arena_allocate(uir_arena *arena, size_t size) {
+static void *take(uir_arena *arena, size_t size) {
     enum { BYTES_A_STEP = 256 };
     size_t steps = 1 + size / BYTES_A_STEP;
     if (size > PTRDIFF_MAX / 2) return NULL;
@@ -125,14 +125,24 @@ void *uir_arena_allocate(uir_arena *arena, size_t size) {
     arena->used += rounded;
     char *block = (char *)chunk + at;
     ASAN_UNPOISON_MEMORY_REGION(block, size ? size : 1);
-    memset(block, 0, size ? size : 1);
     return block;
+}
+
+void *uir_arena_allocate(uir_arena *arena, size_t size) {
+    void *block = take(arena, size);
+    return block ? memset(block, 0, size ? size : 1) : NULL;
 }
 
 void *uir_arena_allocate_array(uir_arena *arena, size_t count, size_t element_size) {
     size_t size;
     if (__builtin_mul_overflow(count, element_size, &size)) return NULL;
     return uir_arena_allocate(arena, size);
+}
+
+void *uir_arena_allocate_unset(uir_arena *arena, size_t count, size_t element_size) {
+    size_t size;
+    if (__builtin_mul_overflow(count, element_size, &size)) return NULL;
+    return take(arena, size);
 }
 
 void *uir_arena_copy(uir_arena *arena, const void *data, size_t size) {

@@ -50,6 +50,8 @@ static inline uir_status uir_arena_spend(uir_arena *arena, uint32_t steps) {
 /* Zeroed, 16-byte aligned (64 when size >= 64). NULL when memory is exhausted or count * size overflows. */
 void *uir_arena_allocate(uir_arena *arena, size_t size);
 void *uir_arena_allocate_array(uir_arena *arena, size_t count, size_t element_size);
+/* The same with whatever is there: for what is written before it is read. */
+void *uir_arena_allocate_unset(uir_arena *arena, size_t count, size_t element_size);
 /* Copies `size` bytes into the arena. */
 void *uir_arena_copy(uir_arena *arena, const void *data, size_t size);
 /* Copies a string of `length` bytes and adds a terminating zero (the bytes themselves may hold zeros). */

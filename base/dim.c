@@ -26,7 +26,7 @@ void uir_dims_destroy(uir_dims *dims) {
 }
 
 void *uir_dim_scratch(uir_dims *dims, size_t count, size_t size) {
-    void *block = uir_arena_allocate_array(&dims->scratch, count, size);
+    void *block = uir_arena_allocate_unset(&dims->scratch, count, size);
     if (!block) dims->out_of_memory = true;
     return block;
 }

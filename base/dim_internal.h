@@ -75,7 +75,7 @@ uir_dim uir_dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operan
 /* A total order by structure and names, so that text does not depend on the order of creation. */
 int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b);
 bool uir_dim_has_symbol(const dim_node *node, uint32_t symbol);
-/* Scratch memory that the caller gives back through the arena's marks; NULL marks the context out of memory. */
+/* Scratch memory, not zeroed, that the caller gives back through the arena's marks; NULL marks the context out of memory. */
 void *uir_dim_scratch(uir_dims *dims, size_t count, size_t size);
 
 /* Polynomials; all return false on overflow, a limit or exhausted memory. */

@@ -159,6 +159,8 @@ static void test_arena_blocks(void **state) {
     assert_null(uir_arena_allocate(&arena, SIZE_MAX));
     assert_null(uir_arena_allocate_array(&arena, SIZE_MAX / 4, 8));
     assert_null(uir_arena_allocate_array(&arena, SIZE_MAX / 8 + 2, 8)); /* 8 once it wraps */
+    assert_null(uir_arena_allocate_unset(&arena, SIZE_MAX / 8 + 2, 8));
+    assert_non_null(uir_arena_allocate_unset(&arena, 3, 8));
     char *text = uir_arena_copy_string(&arena, "a\0b", 3);
     assert_memory_equal(text, "a\0b\0", 4);
     assert_memory_equal(uir_arena_copy(&arena, "xyz", 3), "xyz", 3);
