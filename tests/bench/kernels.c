@@ -237,14 +237,16 @@ static uir_status fill_memory(const uir_igraph *g, const bench_case *c, const in
 /* One go of the limit, in the way that was fastest so far. */
 static double limit_once(const bench_case *c, memory *m, const void *from, void *to, size_t way) {
     (void)m;
-    if (c->flops > 0) return uir_cpu_limit_multiply_add(c->flops);
+    if (c->flops > 0) return uir_cpu_limit_multiply_add(way, c->flops);
     if (c->read_bytes > 0) return uir_cpu_limit_read(way, from, (size_t)c->read_bytes);
     return uir_cpu_limit_copy(way, to, from, (size_t)c->copy_bytes);
 }
 
 static void measure(const options *o, const bench_case *c, uir_cpu_launch *launch, memory *m, outcome *out) {
     static double kernel[MAX_ROUNDS], limits[8][MAX_ROUNDS];
-    size_t ways = c->flops > 0 ? 1 : c->read_bytes > 0 ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
+    size_t ways = c->flops > 0        ? uir_cpu_limit_multiply_add_ways()
+                  : c->read_bytes > 0 ? uir_cpu_limit_read_ways()
+                                      : uir_cpu_limit_copy_ways();
     /* Reading: the kernel's own greatest input. Copying: its input to a buffer like its output. */
     uint32_t largest = 0;
     for (uint32_t i = 1; i < m->count; i++)

@@ -27,7 +27,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_RUNS = 1 << 16, MOST_INPUTS = 256, MOST_THREADS = 64, SHARE = 256 << 10 };
+enum { MOST_RUNS = 1 << 16, MOST_INPUTS = 256, MOST_THREADS = 64, BYTES_SHARE = 256 << 10, FLOPS_SHARE = 4 << 20 };
 
 static uir_context *context;
 static uir_model *model;
@@ -111,23 +111,23 @@ typedef struct limit {
     size_t way;
     double work; /* of all threads */
     char *from, *to;
-    atomic_size_t next; /* byte that nobody has begun with */
+    atomic_size_t next; /* byte or flop that nobody has begun with */
     atomic_uint go, done;
     atomic_bool end;
 } limit;
 
-static double move_bytes(const limit *l, size_t at, size_t bytes) {
-    return l->kind == 'r' ? uir_cpu_limit_read(l->way, l->from + at, bytes)
-                          : uir_cpu_limit_copy(l->way, l->to + at, l->from + at, bytes);
+static double do_part(const limit *l, size_t at, size_t amount) {
+    return l->kind == 'm'   ? uir_cpu_limit_multiply_add(l->way, (double)amount)
+           : l->kind == 'r' ? uir_cpu_limit_read(l->way, l->from + at, amount)
+                            : uir_cpu_limit_copy(l->way, l->to + at, l->from + at, amount);
 }
 
 /* All of the work, or what this thread can get of it before the others. */
 static double limit_part_ms(limit *l) {
-    if (l->kind == 'm') return uir_cpu_limit_multiply_add(l->work / thread_count) * 1e3;
-    size_t bytes = (size_t)l->work;
-    if (thread_count == 1) return move_bytes(l, 0, bytes) * 1e3;
-    for (size_t at; (at = atomic_fetch_add(&l->next, SHARE)) < bytes;)
-        move_bytes(l, at, bytes - at < SHARE ? bytes - at : SHARE);
+    size_t amount = (size_t)l->work, share = l->kind == 'm' ? FLOPS_SHARE : BYTES_SHARE;
+    if (thread_count == 1) return do_part(l, 0, amount) * 1e3;
+    for (size_t at; (at = atomic_fetch_add(&l->next, share)) < amount;)
+        do_part(l, at, amount - at < share ? amount - at : share);
     return 0;
 }
 
@@ -161,7 +161,9 @@ static int compare_times(const void *a, const void *b) {
 
 /* All ways in turn; what is answered is the fastest way's median. */
 static double measure_ways(limit *l, double seconds) {
-    size_t ways = l->kind == 'm' ? 1 : l->kind == 'r' ? uir_cpu_limit_read_ways() : uir_cpu_limit_copy_ways();
+    size_t ways = l->kind == 'm'   ? uir_cpu_limit_multiply_add_ways()
+                  : l->kind == 'r' ? uir_cpu_limit_read_ways()
+                                   : uir_cpu_limit_copy_ways();
     double best = 0;
     for (l->way = 0; l->way < ways; l->way++) {
         double end = ms_of(CLOCK_MONOTONIC) + seconds * 1e3 / (double)ways;

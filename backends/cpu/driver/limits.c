@@ -77,22 +77,33 @@ static void multiply_add_plain(int64_t rounds) {
     use(x[0]);
 }
 
-static double timed(void (*run)(int64_t), double flops, double flops_per_round) {
-    int64_t rounds = (int64_t)(flops / flops_per_round) + 1;
-    double start = uir_cpu_limit_now();
-    run(rounds);
-    return (uir_cpu_limit_now() - start) * flops / ((double)rounds * flops_per_round);
+typedef struct multiply_way {
+    void (*run)(int64_t rounds);
+    double flops_per_round;
+} multiply_way;
+
+static size_t multiply_functions(multiply_way out[2]) {
+    size_t count = 0;
+#if defined(__x86_64__)
+    if (has_avx512()) out[count++] = (multiply_way){multiply_add_512, 2 * 12 * 16};
+    if (has_avx2()) out[count++] = (multiply_way){multiply_add_256, 2 * 12 * 8};
+#endif
+    if (!count) out[count++] = (multiply_way){multiply_add_plain, 2 * 48};
+    return count;
 }
 
-double uir_cpu_limit_multiply_add(double flops) {
-    double best = 1e30, seconds;
-#if defined(__x86_64__)
-    if (has_avx512() && (seconds = timed(multiply_add_512, flops, 2 * 12 * 16)) < best) best = seconds;
-    if (has_avx2() && (seconds = timed(multiply_add_256, flops, 2 * 12 * 8)) < best) best = seconds;
-    if (best < 1e30) return best;
-#endif
-    seconds = timed(multiply_add_plain, flops, 2 * 48);
-    return seconds < best ? seconds : best;
+size_t uir_cpu_limit_multiply_add_ways(void) {
+    multiply_way ways[2];
+    return multiply_functions(ways);
+}
+
+double uir_cpu_limit_multiply_add(size_t way, double flops) {
+    multiply_way ways[2];
+    (void)multiply_functions(ways);
+    double per_round = ways[way].flops_per_round, start = uir_cpu_limit_now();
+    int64_t rounds = (int64_t)(flops / per_round) + 1;
+    ways[way].run(rounds);
+    return (uir_cpu_limit_now() - start) * flops / ((double)rounds * per_round);
 }
 
 /* ---- reading: the sum of everything, so that nothing is skipped ---- */
@@ -282,9 +293,12 @@ static void *measure(void *user) {
     if (alone) return NULL;
     memset(m->data, 1, m->all->bytes);
     for (int round = 0; round < ROUNDS; round++) {
-        pthread_barrier_wait(&m->all->barrier);
-        double rate = flops_of_a_go / uir_cpu_limit_multiply_add(flops_of_a_go);
-        if (rate > m->flops_per_second) m->flops_per_second = rate;
+        double rate;
+        for (size_t way = 0; way < uir_cpu_limit_multiply_add_ways(); way++) {
+            pthread_barrier_wait(&m->all->barrier);
+            rate = flops_of_a_go / uir_cpu_limit_multiply_add(way, flops_of_a_go);
+            if (rate > m->flops_per_second) m->flops_per_second = rate;
+        }
         for (size_t way = 0; way < uir_cpu_limit_read_ways(); way++) {
             pthread_barrier_wait(&m->all->barrier);
             rate = (double)m->all->bytes / uir_cpu_limit_read(way, m->data, m->all->bytes);

@@ -10,11 +10,14 @@
 /* Seconds that this thread has run: what other processes take of the machine's time does not count. */
 double uir_cpu_limit_now(void);
 
-/* Seconds that the fastest of the known loops takes for `flops` floating point operations in fused multiply-adds of f32
- * (multiply and add where the machine has no such instruction). */
-double uir_cpu_limit_multiply_add(double flops);
-/* Seconds to read `bytes` once, by the fastest of several loops, given by `way` (0 .. uir_cpu_limit_read_ways() - 1).
- */
+/* Each is measured in several ways, given by `way` (0 .. the number of ways - 1); the fastest one is the limit. A go
+ * takes no time but what it gives; its buffers begin with a page. */
+
+/* Seconds for `flops` floating point operations in fused multiply-adds of f32 (multiply and add where the machine has
+ * no such instruction). */
+size_t uir_cpu_limit_multiply_add_ways(void);
+double uir_cpu_limit_multiply_add(size_t way, double flops);
+/* Seconds to read `bytes` once. */
 size_t uir_cpu_limit_read_ways(void);
 double uir_cpu_limit_read(size_t way, const void *data, size_t bytes);
 /* Seconds to copy, by memcpy, by vectors, and by vectors that store around the caches. */
