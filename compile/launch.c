@@ -84,7 +84,7 @@ static uir_status misfit(const uir_launch *l, const char *file, uint32_t line, u
 static uir_status choose_function(const uir_launch *l, uir_diagnostics *diagnostics, uint32_t *out_variant) {
     const uir_loop_list *list = &l->kernel->lowered.scheduled;
     for (uint32_t v = 0; v < list->count; v++) {
-        const uir_loop_function *f = list->functions[v];
+        const uir_loop_function *f = list->variants[v].function;
         int64_t tiles[UIR_LAUNCH_MAX_SIZES];
         uir_diagnostics said;
         if (f->sizes.count != l->size_count)
@@ -203,7 +203,7 @@ uir_status uir_launch_naive(const uir_launch *l, void *const *outputs, uir_diagn
 uir_status uir_launch_scheduled(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
     uint32_t variant;
     UIR_TRY(choose_function(l, diagnostics, &variant));
-    return launch_function(l, l->kernel->lowered.scheduled.functions[variant], outputs, diagnostics);
+    return launch_function(l, l->kernel->lowered.scheduled.variants[variant].function, outputs, diagnostics);
 }
 
 /* What the memory of an operand or result has not. */

@@ -205,8 +205,8 @@ uir_status uir_kernel_schedule(const uir_lowering *lowering, uir_lowered *kernel
 uir_status uir_kernel_make_igraphs(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->igraphs.allocator = lowering->allocator;
     for (uint32_t i = 0; i < kernel->scheduled.count; i++)
-        UIR_TRY(uir_lower_kernel(kernel->scheduled.functions[i], lowering->device, &lowering->allocator, diagnostics,
-                                 &kernel->igraphs));
+        UIR_TRY(uir_lower_kernel(kernel->scheduled.variants[i].function, lowering->device, &lowering->allocator,
+                                 diagnostics, &kernel->igraphs));
     return UIR_STATUS_OK;
 }
 

@@ -26,7 +26,7 @@ static void print_kernel(uir_stage stage, const uir_lowered *l, uir_text *text) 
     if (stage == UIR_STAGE_LOOP) uir_loop_print(l->naive, text);
     if (stage == UIR_STAGE_SCHEDULE) print_steps(&l->steps, text);
     for (uint32_t i = 0; stage == UIR_STAGE_SCHEDULE && i < l->scheduled.count; i++)
-        uir_loop_print(l->scheduled.functions[i], text);
+        uir_loop_print(l->scheduled.variants[i].function, text);
     for (uint32_t i = 0; stage > UIR_STAGE_SCHEDULE && i < l->igraphs.count; i++)
         uir_igraph_print(l->igraphs.igraphs[i], text);
 }
@@ -109,7 +109,7 @@ static uir_status keep_function(reading *r, uir_loop_function *function, uint32_
     uir_lowering_kernel *kernel = NULL;
     uir_status status = find_kernel(r, function->name, &kernel);
     if (status == UIR_STATUS_OK && r->stage == UIR_STAGE_SCHEDULE)
-        return uir_loop_list_add(&kernel->lowered.scheduled, function);
+        return uir_loop_list_add(&kernel->lowered.scheduled, function, NULL);
     if (status == UIR_STATUS_OK && kernel->lowered.naive)
         status = uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = r->text->file, .line = line},
                            "two functions are called @%s", function->name);

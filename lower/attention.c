@@ -485,7 +485,7 @@ uir_status uir_attention_schedule(const uir_loop_function *function, const uir_d
     uir_status status = shape(&a, &arena, diagnostics);
     if (status == UIR_STATUS_OK) status = uir_loop_verify(f, diagnostics);
     uir_arena_deinit(&arena);
-    if (status == UIR_STATUS_OK) return uir_loop_list_add(out, f);
+    if (status == UIR_STATUS_OK) return uir_loop_list_add(out, f, NULL);
     uir_loop_function_destroy(f);
     return status;
 }

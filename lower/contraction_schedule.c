@@ -253,12 +253,20 @@ uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena 
     return UIR_STATUS_OK;
 }
 
+static uir_status map_axes(const uir_contraction_plan *p, uir_schedule *s) {
+    uir_loop_class classes[UIR_LOOP_MAX_ITERS];
+    if (!p->c.axis_count) return UIR_STATUS_OK;
+    for (uint32_t a = 0; a < p->c.axis_count; a++) classes[a] = (uir_loop_class)(p->c.axes[a].class + 1);
+    return uir_schedule_set_classes(s, p->c.update, classes);
+}
+
 /* One product, by schedule primitives. */
 static uir_status shape_one(uir_contraction_plan *p, uir_arena *arena, uir_diagnostics *diagnostics, bool *out_always,
                             bool *out_never, uir_schedule *s) {
     int64_t rows, most = p->device->mma_m ? p->device->mma_m : 1;
     UIR_TRY(uir_contraction_inline(s));
     UIR_TRY(uir_contraction_plan_choose(p, 0, NULL, arena, diagnostics));
+    UIR_TRY(map_axes(p, s));
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
     bool known = uir_contraction_plan_is_const(p, m->extent, &rows);
     *out_always = known && rows <= most;
@@ -334,25 +342,16 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     if (all.count == 1) {
         status = uir_schedule_create(f, device, diagnostics, &s);
         if (status == UIR_STATUS_OK) status = shape_one(all.plans, arena, diagnostics, out_always, &never, s);
-        if (status == UIR_STATUS_OK && !never && steps) {
-            const uir_text *trace = uir_schedule_trace(s);
-            uir_text_append_format(steps, "# %s\n", few ? "for few rows" : "for any number of rows");
-            uir_text_append(steps, trace->data ? trace->data : "", trace->length);
-        }
-        uir_schedule_destroy(s);
     } else {
         status = shape(&all, f, arena, diagnostics, out_always, &never);
     }
-    if (status == UIR_STATUS_OK && never) {
+    if (status == UIR_STATUS_OK && !never) status = uir_loop_verify(f, diagnostics);
+    if (status == UIR_STATUS_OK && !never)
+        status = uir_loop_list_add(out, f, s ? uir_schedule_trace(s) : NULL);
+    else
         uir_loop_function_destroy(f);
-        return UIR_STATUS_OK;
-    }
-    if (status == UIR_STATUS_OK) status = uir_loop_verify(f, diagnostics);
-    if (status != UIR_STATUS_OK) {
-        uir_loop_function_destroy(f);
-        return status;
-    }
-    return uir_loop_list_add(out, f);
+    uir_schedule_destroy(s);
+    return status;
 }
 
 uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device,

@@ -354,7 +354,7 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     uir_status status = shape(&v, &arena, out_is, out_fits);
     uir_arena_deinit(&arena);
     if (status == UIR_STATUS_OK && *out_is && *out_fits) status = uir_loop_verify(v.f, diagnostics);
-    if (status == UIR_STATUS_OK && *out_is && *out_fits) return uir_loop_list_add(out, v.f);
+    if (status == UIR_STATUS_OK && *out_is && *out_fits) return uir_loop_list_add(out, v.f, NULL);
     uir_loop_function_destroy(v.f);
     return status;
 }
@@ -366,6 +366,6 @@ uir_status uir_convolution_schedule(const uir_loop_function *function, const uir
     if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
     UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &fits));
     /* Lines of known length that fit need nothing else. */
-    if (!*out_taken || (fits && !out->functions[out->count - 1]->requires_.count)) return UIR_STATUS_OK;
+    if (!*out_taken || (fits && !out->variants[out->count - 1].function->requires_.count)) return UIR_STATUS_OK;
     return build(function, device, false, steps, diagnostics, out, &is, out_taken);
 }

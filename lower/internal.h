@@ -170,7 +170,7 @@ uir_status uir_lower_fill_outside(uir_lower_builder *b, uint32_t node, uint32_t 
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 
 /* The tactics of everything that is no contraction (tactics.c); as uir_lower_schedule. */
-uir_status uir_nest_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                             uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status uir_nest_schedule(const uir_loop_function *function, const uir_device *device, uir_diagnostics *diagnostics,
+                             uir_loop_list *out);
 
 #endif

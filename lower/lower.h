@@ -17,14 +17,21 @@
 #include "ir/loop.h"
 #include "lower/parameters.h"
 
+/* A scheduled function, and the steps that make it of the naive one (uir_schedule_replay); no text where they were
+ * taken by other ways than the schedule primitives. */
+typedef struct uir_loop_variant {
+    uir_loop_function *function;
+    uir_text trace;
+} uir_loop_variant;
+
 typedef struct uir_loop_list {
-    uir_loop_function **functions;
+    uir_loop_variant *variants;
     uint32_t count, capacity;
     uir_allocator allocator;
 } uir_loop_list;
 void uir_loop_list_deinit(uir_loop_list *list); /* destroys the functions */
-/* Takes the function over, also on failure. */
-uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function);
+/* Takes the function over, also on failure; copies the trace (NULL: there is none). */
+uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function, const uir_text *trace);
 
 /* The naive loop AST called `name` of a group: one nest per value that the group's body makes, a reduction with its
  * monoid, a concatenation by pieces. Tensors are declared over axes (ir/axes.h), an operand that is read in two ways is
@@ -35,7 +42,8 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
 /* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
  * two steps, computes at and binds. Appends the variants, each a changed copy of the function. `choice` (may be NULL):
  * the record of parameters that is given and the one that is chosen. INVALID_ARGUMENT, with a message, when that which
- * is given does not fit the function and the device. `steps` (may be NULL) gets what was done, in words. */
+ * is given does not fit the function and the device. `steps` (may be NULL) gets what was done, in words: the traces of
+ * the variants that have one, else what their tactic says. */
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
                               uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out);
 

@@ -111,6 +111,11 @@ uir_status uir_schedule_cache_operand(uir_schedule *schedule, uint32_t block, co
                                       uint32_t *out_tensor, uint32_t *out_copy);
 /* The two operands of a product or sum change places. */
 uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block);
+/* Sums of products become contractions by what the loops compute, as uir_contraction_classify: the first step of all.
+ */
+uir_status uir_schedule_classify(uir_schedule *schedule);
+/* What each of a contraction's iteration variables is to its two factors; none may be UIR_LOOP_CLASS_NONE. */
+uir_status uir_schedule_set_classes(uir_schedule *schedule, uint32_t block, const uir_loop_class *classes);
 /* What the block is to later stages. */
 uir_status uir_schedule_set_use(uir_schedule *schedule, uint32_t block, uir_loop_use use);
 /* A mark of the author's, which means nothing to any stage, kept as `annotate "mark"`. */

@@ -1,4 +1,5 @@
 /* What a sum of products takes: an operand computed ahead, the operands' order, what the block is to later stages. */
+#include "lower/contraction.h"
 #include "lower/schedule_internal.h"
 
 #include <stdio.h>
@@ -274,6 +275,42 @@ static uir_status exchange(uir_schedule *s, uint32_t block) {
 uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block) {
     UIR_TRY(uir_step_begin(schedule));
     return uir_step_end(schedule, exchange(schedule, block));
+}
+
+/* ---- contractions ---- */
+static uir_status classify(uir_schedule *s) {
+    uint32_t count;
+    if (s->trace.length) return uir_step_refuse(s, "a function is classified before all other steps");
+    UIR_TRY(uir_contraction_classify(s->function, s->device, &count));
+    s->indexed = false;
+    uir_step_say(s, "classify");
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_classify(uir_schedule *schedule) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, classify(schedule));
+}
+
+static uir_status set_classes(uir_schedule *s, uint32_t block, const uir_loop_class *classes) {
+    char list[16 * UIR_LOOP_MAX_ITERS] = "";
+    UIR_TRY(need_block(s, block));
+    uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
+    if (!(b->uses >> UIR_LOOP_USE_CONTRACTION & 1)) return uir_step_refuse(s, "%s is no contraction", b->name);
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        size_t length = strlen(list);
+        if ((classes[i] == UIR_LOOP_CLASS_K) != b->iters[i].reduce)
+            return uir_step_refuse(s, "%s of %s: k is what is summed over, and that alone", b->iters[i].name, b->name);
+        b->iters[i].part = classes[i];
+        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", uir_loop_class_word(classes[i]));
+    }
+    uir_step_say(s, "map %s to %s", b->name, list);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_set_classes(uir_schedule *schedule, uint32_t block, const uir_loop_class *classes) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, set_classes(schedule, block, classes));
 }
 
 /* ---- uses ---- */

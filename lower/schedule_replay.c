@@ -224,6 +224,30 @@ static uir_status play_use(player *p) {
     return uir_schedule_set_use(p->s, block, (uir_loop_use)use);
 }
 
+static uir_status play_classify(player *p) {
+    return uir_schedule_classify(p->s);
+}
+
+static uir_status play_map(player *p) {
+    uir_loop_class classes[UIR_LOOP_MAX_ITERS];
+    uint32_t block, count = 0;
+    UIR_TRY(take_block(p, &block));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "to"));
+    uint32_t wanted = UIR_SCHEDULE_AT(p->s, block)->iter_count;
+    do {
+        uint32_t class = UIR_LOOP_CLASS_NONE + 1;
+        while (class < UIR_LOOP_CLASS_COUNT &&
+               !uir_tokenizer_accept(&p->parser.tokens, uir_loop_class_word((uir_loop_class) class)))
+            class ++;
+        if (class == UIR_LOOP_CLASS_COUNT || count == wanted)
+            return uir_tokenizer_error(&p->parser.tokens, "expected what each of the %u variables of '%s' is", wanted,
+                                       UIR_SCHEDULE_AT(p->s, block)->name);
+        classes[count++] = (uir_loop_class) class;
+    } while (uir_tokenizer_accept(&p->parser.tokens, ","));
+    if (count < wanted) return uir_tokenizer_error(&p->parser.tokens, "expected %u variables", wanted);
+    return uir_schedule_set_classes(p->s, block, classes);
+}
+
 static uir_status take_iters(player *p, uint32_t block, uint32_t *iters, uint32_t *out_count) {
     const uir_loop_statement *b = UIR_SCHEDULE_AT(p->s, block);
     *out_count = 0;
@@ -340,6 +364,8 @@ static const verb verbs[] = {
     {{"pad", "dim"}, play_pad},
     {{"exchange", "operands", "of"}, play_exchange},
     {{"use"}, play_use},
+    {{"classify"}, play_classify},
+    {{"map"}, play_map},
     {{"tile"}, play_tile},
     {{"candidate"}, play_candidate},
     {{"require"}, play_require},

@@ -187,7 +187,7 @@ static bool has_reduction(const uir_loop_function *f) {
 }
 
 static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
-                                   uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+                                   uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f = NULL;
     UIR_TRY(uir_loop_clone(naive, &f));
     uir_tactic t = {.f = f, .device = device, .reduces = has_reduction(f), .stream = stream};
@@ -198,17 +198,13 @@ static uir_status schedule_variant(const uir_loop_function *naive, const uir_dev
         if (status == UIR_STATUS_UNSUPPORTED)
             status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));
-        if (steps && status == UIR_STATUS_OK) {
-            const uir_text *trace = uir_schedule_trace(t.s);
-            uir_text_append(steps, trace->data ? trace->data : "", trace->length);
-        }
     }
-    uir_schedule_destroy(t.s);
-    if (status != UIR_STATUS_OK) {
+    if (status == UIR_STATUS_OK)
+        status = uir_loop_list_add(out, f, uir_schedule_trace(t.s));
+    else
         uir_loop_function_destroy(f);
-        return status;
-    }
-    return uir_loop_list_add(out, f);
+    uir_schedule_destroy(t.s);
+    return status;
 }
 
 /* Are there slices that may be longer than what is on the chip? */
@@ -223,10 +219,10 @@ static bool has_long_rows(const uir_loop_function *f) {
     return false;
 }
 
-uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_text *steps,
-                             uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
+                             uir_loop_list *out) {
     uint32_t first = out->count;
-    UIR_TRY(schedule_variant(f, device, false, steps, diagnostics, out));
-    if (!has_reduction(f) || !has_long_rows(out->functions[first])) return UIR_STATUS_OK;
-    return schedule_variant(f, device, true, steps, diagnostics, out);
+    UIR_TRY(schedule_variant(f, device, false, diagnostics, out));
+    if (!has_reduction(f) || !has_long_rows(out->variants[first].function)) return UIR_STATUS_OK;
+    return schedule_variant(f, device, true, diagnostics, out);
 }

@@ -4,6 +4,7 @@
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 #include "lower/kernel.h"
+#include "lower/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 #include <string.h>
 
 static const char *const stage_names[] = {
-    "build",         "verify naive", "schedule",   "verify scheduled", "kernel",     "run graph", "run naive",
-    "run scheduled", "choose tiles", "run igraph", "run vm",           "run native", "fine"};
+    "build",     "verify naive",  "schedule",     "verify scheduled", "replay", "kernel",     "run graph",
+    "run naive", "run scheduled", "choose tiles", "run igraph",       "run vm", "run native", "fine"};
 
 const char *lower_stage_name(lower_stage stage) {
     return stage_names[stage];
@@ -33,6 +34,44 @@ static void show_function(const uir_loop_function *f, const uir_allocator *alloc
     uir_text_deinit(&text);
 }
 
+uir_status lower_replay(const uir_loop_function *naive, const uir_device *device, const char *trace,
+                        uir_diagnostics *diagnostics, uir_loop_function **out_function) {
+    uir_schedule *s = NULL;
+    *out_function = NULL;
+    uir_status status = uir_loop_clone(naive, out_function);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(*out_function, device, diagnostics, &s);
+    if (status == UIR_STATUS_OK) status = uir_schedule_replay(s, trace, strlen(trace));
+    uir_schedule_destroy(s);
+    if (status == UIR_STATUS_OK) return UIR_STATUS_OK;
+    if (*out_function) uir_loop_function_destroy(*out_function);
+    *out_function = NULL;
+    return status;
+}
+
+/* The variant is what its trace makes of the naive function. */
+static bool replays(lower_check *c, uint32_t at) {
+    const uir_loop_variant *variant = &c->lowered.scheduled.variants[at];
+    uir_loop_function *again;
+    uir_diagnostics d;
+    uir_text was, is;
+    if (!variant->trace.length) return true;
+    uir_diagnostics_init(&d, c->allocator);
+    uir_text_init(&was, c->allocator);
+    uir_text_init(&is, c->allocator);
+    uir_loop_print(variant->function, &was);
+    if (lower_replay(c->lowered.naive, c->device, variant->trace.data, &d, &again) == UIR_STATUS_OK) {
+        uir_loop_print(again, &is);
+        uir_loop_function_destroy(again);
+    }
+    bool same = is.data && !strcmp(was.data, is.data);
+    if (!same) note(c, LOWER_REPLAY, "its trace makes something else", &d);
+    if (!same && c->show) fprintf(stderr, "%s\n%s\n", variant->trace.data, is.data ? is.data : "");
+    uir_text_deinit(&was);
+    uir_text_deinit(&is);
+    uir_diagnostics_deinit(&d);
+    return same;
+}
+
 void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     uir_diagnostics d;
     uir_diagnostics_init(&d, c->allocator);
@@ -51,14 +90,16 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
         if (uir_lower_schedule(l->naive, c->device, &l->choice, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
             note(c, LOWER_SCHEDULE, NULL, &d);
         for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
-            if (uir_loop_verify(l->scheduled.functions[i], &d) != UIR_STATUS_OK) {
+            if (uir_loop_verify(l->scheduled.variants[i].function, &d) != UIR_STATUS_OK) {
                 note(c, LOWER_VERIFY_SCHEDULED, NULL, &d);
-            } else if (uir_lower_kernel(l->scheduled.functions[i], c->device, c->allocator, &d, &l->igraphs) !=
+            } else if (!replays(c, i)) {
+                break;
+            } else if (uir_lower_kernel(l->scheduled.variants[i].function, c->device, c->allocator, &d, &l->igraphs) !=
                        UIR_STATUS_OK) {
                 note(c, LOWER_KERNEL, NULL, &d);
                 uir_igraph *refused = NULL;
                 uir_diagnostics_clear(&d);
-                if (c->show && uir_lower_kernel_build(l->scheduled.functions[i], c->device, c->allocator, &d,
+                if (c->show && uir_lower_kernel_build(l->scheduled.variants[i].function, c->device, c->allocator, &d,
                                                       &refused) == UIR_STATUS_OK)
                     uir_igraph_print(refused, &c->kernel_text);
                 uir_igraph_destroy(refused);
@@ -68,7 +109,8 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     if ((c->show && c->stage != LOWER_FINE) || c->show_all) {
         if (l->naive && (l->scheduled.count == 0 || c->show_all)) show_function(l->naive, c->allocator);
         if (l->steps.data) fprintf(stderr, "%s\n", l->steps.data);
-        for (uint32_t i = 0; i < l->scheduled.count; i++) show_function(l->scheduled.functions[i], c->allocator);
+        for (uint32_t i = 0; i < l->scheduled.count; i++)
+            show_function(l->scheduled.variants[i].function, c->allocator);
         if (c->kernel_text.data) fprintf(stderr, "%s\n", c->kernel_text.data);
         for (uint32_t i = 0; i < l->igraphs.count && c->show_all; i++) {
             uir_text text;
@@ -434,7 +476,7 @@ static bool run_stages(runner *r, const int64_t *sizes) {
         make_room(r, loops);
         make_room(r, kernel);
         make_room(r, vm);
-        good = good && run_loops(r, c->lowered.scheduled.functions[v], sizes, loops, LOWER_RUN_SCHEDULED) &&
+        good = good && run_loops(r, c->lowered.scheduled.variants[v].function, sizes, loops, LOWER_RUN_SCHEDULED) &&
                compare(r, LOWER_RUN_SCHEDULED, loops, naive, "scheduled") &&
                run_igraph(r, v, sizes, kernel, LOWER_RUN_IGRAPH) &&
                compare(r, LOWER_RUN_IGRAPH, kernel, loops, "igraph") && run_igraph(r, v, sizes, vm, LOWER_RUN_VM) &&

@@ -1,7 +1,8 @@
 /* One group through lowering, every stage against the one before it.
  *
  * In: a module that holds a group node, values for its symbols, a seed. Out: at which stage it failed, and why: the
- * naive loop AST against the graph's interpreter, each scheduled variant against the naive one, each iGraph against its
+ * naive loop AST against the graph's interpreter, each scheduled variant against the naive one, and
+ * its text against that which its trace makes again, each iGraph against its
  * variant, the VM against the iGraph bit by bit, and so compiled code where there is some. */
 #ifndef UIR_TESTS_LOWER_HARNESS_H
 #define UIR_TESTS_LOWER_HARNESS_H
@@ -13,6 +14,7 @@ typedef enum lower_stage {
     LOWER_VERIFY_NAIVE,
     LOWER_SCHEDULE,
     LOWER_VERIFY_SCHEDULED,
+    LOWER_REPLAY,
     LOWER_KERNEL,
     LOWER_RUN_GRAPH,
     LOWER_RUN_NAIVE,
@@ -44,6 +46,9 @@ typedef struct lower_check {
 
 /* Build, schedule, kernels; sets stage and message. */
 void lower_prepare(lower_check *check, uir_module *module, uir_node_id group);
+/* The naive function after the steps of a trace; the caller destroys it. UNSUPPORTED: a step is refused. */
+uir_status lower_replay(const uir_loop_function *naive, const uir_device *device, const char *trace,
+                        uir_diagnostics *diagnostics, uir_loop_function **out_function);
 /* Runs at these values of the module's symbols (by id). False: the sizes make no sense (an extent below 0, a fault of
  * the graph itself). */
 bool lower_run(lower_check *check, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed);

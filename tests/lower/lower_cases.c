@@ -68,7 +68,7 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
                     for (uint32_t i = 0; i < c.lowered.igraphs.count; i++) {
                         uir_text text;
                         uir_text_init(&text, &allocator);
-                        uir_loop_print(c.lowered.scheduled.functions[i], &text);
+                        uir_loop_print(c.lowered.scheduled.variants[i].function, &text);
                         uir_igraph_print(c.lowered.igraphs.igraphs[i], &text);
                         fprintf(stderr, "%s\n", text.data);
                         uir_text_deinit(&text);

@@ -18,7 +18,7 @@
 typedef struct settings {
     const char *path, *only;
     bool verbose, run, all;
-    uint32_t tried, fine;
+    uint32_t tried, fine, traced, untraced;
 } settings;
 
 static const char *kind_of(const uir_module *module, const uir_graph_info *body) {
@@ -73,6 +73,8 @@ static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const 
         if (c.stage == LOWER_FINE && s->run) run_group(&c, module, graph.nodes.data[n], &runs);
         s->tried++;
         s->fine += c.stage == LOWER_FINE;
+        for (uint32_t i = 0; i < c.lowered.scheduled.count; i++)
+            *(c.lowered.scheduled.variants[i].trace.length ? &s->traced : &s->untraced) += 1;
         bool failed = c.stage != LOWER_FINE;
         if (failed || s->all) {
             uir_location location = uir_node_location(module, &node);
@@ -136,7 +138,8 @@ int main(int argc, char **argv) {
     if (status == UIR_STATUS_OK) {
         uint32_t graphs = module->graphs.count;
         for (uint32_t g = 1; g < graphs; g++) lower_graph(&s, module, (uir_graph_id){g}, &cpu.device, &allocator);
-        printf("%s: %u groups, %u lowered\n", s.path, s.tried, s.fine);
+        printf("%s: %u groups, %u lowered; traces of %u variants replay, %u have none\n", s.path, s.tried, s.fine,
+               s.traced, s.untraced);
     }
     uir_module_destroy(module);
     uir_module_destroy(onnx);

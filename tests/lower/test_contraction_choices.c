@@ -201,7 +201,7 @@ static bool check_function(golden_case *of, const uir_device *device, const uir_
     } else {
         if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, NULL, &d, &list);
         for (uint32_t i = 0; status == UIR_STATUS_OK && i < list.count; i++)
-            status = uir_lower_kernel(list.functions[i], device, allocator, &d, &igraphs);
+            status = uir_lower_kernel(list.variants[i].function, device, allocator, &d, &igraphs);
     }
     if (d.first) uir_text_append_format(&text, "%s\n", d.first->message);
     for (uint32_t v = 0; v < igraphs.count; v++) add_plan(igraphs.igraphs[v], allocator, &text);

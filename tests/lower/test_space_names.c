@@ -58,7 +58,7 @@ static void append_lowered(size_t k, const uir_device *device, uir_text *out) {
         if (c.stage != LOWER_FINE) fail_msg("%s: %s", cases[k].name, c.message);
         uir_text_append(out, c.lowered.steps.data ? c.lowered.steps.data : "", c.lowered.steps.length);
         for (uint32_t i = 0; i < c.lowered.igraphs.count; i++) {
-            uir_loop_print(c.lowered.scheduled.functions[i], out);
+            uir_loop_print(c.lowered.scheduled.variants[i].function, out);
             uir_igraph_print(c.lowered.igraphs.igraphs[i], out);
             assert_int_equal(uir_cpu_emit_kernel(c.lowered.igraphs.igraphs[i], i, out, &d), UIR_STATUS_OK);
         }
