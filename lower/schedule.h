@@ -70,6 +70,8 @@ uir_status uir_schedule_reorder(uir_schedule *schedule, const uint32_t *loops, u
 /* Two loops of one list and equal range -> `a`, whose body goes on with b's; b is gone. What stands between them must
  * not depend on b's. */
 uir_status uir_schedule_merge_loops(uir_schedule *schedule, uint32_t a, uint32_t b);
+/* The same at b's place: b, which does a's body first; a is gone. What stands between them must not need a's. */
+uir_status uir_schedule_merge_into(uir_schedule *schedule, uint32_t a, uint32_t b);
 /* `bound_to` only with UIR_LOOP_BOUND. PARALLEL, BOUND: no element passes from one iteration to another, but for what
  * each iteration computes for itself in a TEMP of a space that units do not share. VECTORISED: the same, or a
  * reduction. */
@@ -97,6 +99,11 @@ uir_status uir_schedule_rfactor(uir_schedule *schedule, uint32_t block, uint32_t
 /* split by `factor`, then rfactor over the inner loop: the two-step form. */
 uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t block, uint32_t loop, uir_dim factor,
                                             uint32_t *out_init, uint32_t *out_combine, uint32_t *out_tensor);
+/* A reduction over all that `loop` runs over (an update, or a combine of rfactor's, before the loop) becomes a running
+ * one in it. What depends on it there is exp of a difference with it; the sums of that are rescaled as it grows, and
+ * the state begins at the least finite number (greatest, of a minimum). The tensors: the state before, the factor. */
+uir_status uir_schedule_roll(uir_schedule *schedule, uint32_t block, uint32_t loop, uint32_t *out_old,
+                             uint32_t *out_scale);
 /* An operand of the call that a block's only statement takes. */
 typedef struct uir_schedule_operand {
     uint32_t which;

@@ -187,6 +187,9 @@ bool uir_access_is_plain(const uir_schedule *s, const uir_loop_statement *block,
  * where its domain may end before. The nest's first statement. */
 uir_status uir_move_build_nest(uir_schedule *s, uint32_t block, uint32_t place, const uir_dim *low,
                                const uir_dim *extent, uint32_t *out_top);
+/* Takes the block from where it is into new loops before or after a statement (the other one NONE). */
+uir_status uir_move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint32_t after, const uir_dim *low,
+                         const uir_dim *extent);
 /* A `where` for each variable that its new loops may take out of its domain. The nest stands where it belongs. */
 uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block);
 uint32_t uir_block_only_statement(const uir_schedule *s, uint32_t block); /* NONE when there are several */

@@ -306,7 +306,9 @@ static uir_status rename_below(uir_schedule *s, uint32_t id, const char *taken) 
     return UIR_STATUS_OK;
 }
 
-static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b) {
+/* `goes`, whose body becomes part of what `stays` repeats: at its end, or, where the loop that goes is the first of the
+ * two, at its beginning. */
+static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b, bool into) {
     UIR_TRY(need_loop(s, a));
     UIR_TRY(need_loop(s, b));
     uir_loop_statement *first = UIR_SCHEDULE_AT(s, a), *second = UIR_SCHEDULE_AT(s, b);
@@ -321,29 +323,37 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b) {
     if (first->loop_kind != second->loop_kind || first->loop_kind == UIR_LOOP_BOUND)
         return uir_step_refuse(s, "%s and %s are of different kinds", first_text, second_text);
     uir_orders orders = {0};
-    UIR_TRY(uir_orders_take(s, &b, 1, &orders));
+    uint32_t goes = into ? a : b, stays = into ? b : a;
+    UIR_TRY(uir_orders_take(s, &goes, 1, &orders));
+    uir_loop_statement *gone = UIR_SCHEDULE_AT(s, goes), *kept = UIR_SCHEDULE_AT(s, stays);
     uir_substitution values = {0};
-    UIR_TRY(uir_substitution_set(s, &values, second->symbol, uir_dim_symbol(s->function->dims, first->symbol)));
-    uint32_t body = second->first_child;
+    UIR_TRY(uir_substitution_set(s, &values, gone->symbol, uir_dim_symbol(s->function->dims, kept->symbol)));
+    uint32_t body = gone->first_child;
     for (uint32_t id = body; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next)
         UIR_TRY(uir_tree_substitute(s, id, &values));
-    UIR_TRY(rename_below(s, body, first->name));
-    *uir_tree_link(s, b) = second->next;
-    second->next = second->first_child = UIR_LOOP_NONE;
-    uint32_t *end = &first->first_child;
+    UIR_TRY(rename_below(s, body, kept->name));
+    *uir_tree_link(s, goes) = gone->next;
+    gone->next = gone->first_child = UIR_LOOP_NONE;
+    uint32_t *end = into ? &body : &kept->first_child;
     while (*end != UIR_LOOP_NONE) end = &UIR_SCHEDULE_AT(s, *end)->next;
-    *end = body;
+    *end = into ? kept->first_child : body;
+    if (into) kept->first_child = body;
     s->indexed = false;
     UIR_TRY(uir_orders_check(s, &orders));
-    UIR_TRY(uir_region_check_binds(s, a));
+    UIR_TRY(uir_region_check_binds(s, stays));
     uir_step_moved(s, UIR_LOOP_NONE);
-    uir_step_say(s, "merge %s, %s", first_text, second_text);
+    uir_step_say(s, "merge %s%s %s", first_text, into ? " into" : ",", second_text);
     return UIR_STATUS_OK;
 }
 
 uir_status uir_schedule_merge_loops(uir_schedule *schedule, uint32_t a, uint32_t b) {
     UIR_TRY(uir_step_begin(schedule));
-    return uir_step_end(schedule, merge(schedule, a, b));
+    return uir_step_end(schedule, merge(schedule, a, b, false));
+}
+
+uir_status uir_schedule_merge_into(uir_schedule *schedule, uint32_t a, uint32_t b) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, merge(schedule, a, b, true));
 }
 
 /* ---- kinds ---- */

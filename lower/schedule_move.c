@@ -95,9 +95,8 @@ uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block) {
     return UIR_STATUS_OK;
 }
 
-/* Takes the block from where it is into new loops before or after a statement. */
-static uir_status move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint32_t after, const uir_dim *low,
-                            const uir_dim *extent) {
+uir_status uir_move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint32_t after, const uir_dim *low,
+                         const uir_dim *extent) {
     uint32_t parent = uir_schedule_parent(s, block), next = UIR_SCHEDULE_AT(s, block)->next, top;
     UIR_TRY(uir_move_build_nest(s, block, before != UIR_LOOP_NONE ? before : after, low, extent, &top));
     *uir_tree_link(s, block) = next;
@@ -257,7 +256,7 @@ static uir_status place_block(uir_schedule *s, uint32_t block, uint32_t statemen
         extent[iters[d]] =
             uir_dim_add(dims, uir_dim_sub(dims, region->high[d], region->low[d]), uir_dim_const(dims, 1));
     }
-    UIR_TRY(move_nest(s, block, before, after, low, extent));
+    UIR_TRY(uir_move_nest(s, block, before, after, low, extent));
     s->full.data[block] = false;
     return uir_move_guard_domain(s, block);
 }
@@ -437,7 +436,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
         extent[iters[d]] = uir_dim_add(dims, uir_dim_sub(dims, region.high[d], region.low[d]), uir_dim_const(dims, 1));
     }
     /* Still full: each region of what it reads is complete in some iteration, and all of them are the whole. */
-    UIR_TRY(move_nest(s, block, UIR_LOOP_NONE, after, low, extent));
+    UIR_TRY(uir_move_nest(s, block, UIR_LOOP_NONE, after, low, extent));
     UIR_TRY(uir_tree_index(s));
     UIR_TRY(uir_move_guard_domain(s, block));
     UIR_TRY(uir_orders_check(s, &orders));

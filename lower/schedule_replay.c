@@ -84,15 +84,11 @@ static uir_status take_loops(player *p, uint32_t *loops, uint32_t *out_count) {
     return UIR_STATUS_OK;
 }
 
-static uir_status take_pair(player *p, uint32_t *loops) {
-    UIR_TRY(take_loop(p, &loops[0]));
-    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, ","));
-    return take_loop(p, &loops[1]);
-}
-
 static uir_status play_fuse(player *p) {
     uint32_t loops[2];
-    UIR_TRY(take_pair(p, loops));
+    UIR_TRY(take_loop(p, &loops[0]));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, ","));
+    UIR_TRY(take_loop(p, &loops[1]));
     UIR_TRY(take_made(p));
     return uir_schedule_fuse(p->s, loops[0], loops[1], NULL);
 }
@@ -105,8 +101,12 @@ static uir_status play_reorder(player *p) {
 
 static uir_status play_merge(player *p) {
     uint32_t loops[2];
-    UIR_TRY(take_pair(p, loops));
-    return uir_schedule_merge_loops(p->s, loops[0], loops[1]);
+    UIR_TRY(take_loop(p, &loops[0]));
+    bool into = uir_tokenizer_accept(&p->parser.tokens, "into");
+    if (!into) UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, ","));
+    UIR_TRY(take_loop(p, &loops[1]));
+    return into ? uir_schedule_merge_into(p->s, loops[0], loops[1])
+                : uir_schedule_merge_loops(p->s, loops[0], loops[1]);
 }
 
 static uir_status play_mark(player *p) {
@@ -157,6 +157,13 @@ static uir_status play_rfactor(player *p) {
     UIR_TRY(take_block_at(p, &block, &loop));
     UIR_TRY(take_made(p));
     return uir_schedule_rfactor(p->s, block, loop, NULL, NULL, NULL);
+}
+
+static uir_status play_roll(player *p) {
+    uint32_t block, loop;
+    UIR_TRY(take_block_at(p, &block, &loop));
+    UIR_TRY(take_made(p));
+    return uir_schedule_roll(p->s, block, loop, NULL, NULL);
 }
 
 static uir_status play_shrink(player *p) {
@@ -356,6 +363,7 @@ static const verb verbs[] = {
     {{"compute"}, play_compute},
     {{"reverse", "compute"}, play_reverse_compute},
     {{"rfactor"}, play_rfactor},
+    {{"roll"}, play_roll},
     {{"shrink"}, play_shrink},
     {{"annotate"}, play_annotate},
     {{"set", "scope", "of"}, play_set_scope},

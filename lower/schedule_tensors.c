@@ -161,6 +161,29 @@ static bool reads(uir_schedule *s, uint32_t block, uint32_t tensor) {
     return false;
 }
 
+/* A copy reads every element: each must be written, by a block that has them all. */
+static uir_status need_whole(uir_schedule *s, uint32_t tensor) {
+    const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
+    uint32_t count = uir_schedule_writers(s, tensor, NULL, 0), *blocks;
+    bool whole = t->role != UIR_LOOP_ROLE_TEMP;
+    UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
+    uir_schedule_writers(s, tensor, blocks, count);
+    for (uint32_t i = 0; i < count && !whole; i++) {
+        uint32_t statement = uir_block_only_statement(s, blocks[i]), iters[UIR_LOOP_MAX_RANK];
+        const uir_loop_statement *b = UIR_SCHEDULE_AT(s, blocks[i]);
+        if (statement == UIR_LOOP_NONE || !s->full.data[blocks[i]]) continue;
+        const uir_loop_statement *st = UIR_SCHEDULE_AT(s, statement);
+        bool reduces = st->kind == UIR_LOOP_STATEMENT_UPDATE || st->kind == UIR_LOOP_STATEMENT_COMBINE;
+        bool plain = !reduces && st->targets[0].tensor == tensor && uir_access_is_plain(s, b, &st->targets[0], iters) &&
+                     b->iter_count == t->rank;
+        for (uint32_t d = 0; plain && d < b->iter_count; d++)
+            plain = uir_dim_compare(s->function->dims, b->iters[iters[d]].extent, UIR_RELATION_EQ, t->extents[d]) ==
+                    UIR_TRUE;
+        whole = plain;
+    }
+    return whole ? UIR_STATUS_OK : uir_step_refuse(s, "not every element of %s is proved to be written", t->name);
+}
+
 /* What the block reads of a tensor that is complete before it, it reads of the copy. */
 static uir_status read_copy(uir_schedule *s, uint32_t block, uint32_t tensor, uint32_t copy) {
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name, *block_name = UIR_SCHEDULE_AT(s, block)->name;
@@ -189,6 +212,7 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
     if (!uir_tree_reachable(s, blocks[0], UIR_LOOP_STATEMENT_BLOCK))
         return uir_step_refuse(s, "statement %u is no block", blocks[0]);
     uint32_t root = find_root(s, blocks[0]);
+    UIR_TRY(need_whole(s, tensor));
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
     UIR_TRY(add_copy(s, tensor, *out_tensor, root, &top, out_copy));
@@ -221,22 +245,7 @@ static uir_status cache_write(uir_schedule *s, uint32_t tensor, const char *spac
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
     uir_schedule_writers(s, tensor, blocks, count);
     last = find_root(s, blocks[count - 1]);
-    /* The copy reads every element: each must be written, by a block that has them all. */
-    bool whole = UIR_SCHEDULE_TENSOR(s, tensor)->role == UIR_LOOP_ROLE_OUT;
-    for (uint32_t i = 0; i < count && !whole; i++) {
-        uint32_t statement = uir_block_only_statement(s, blocks[i]), iters[UIR_LOOP_MAX_RANK];
-        const uir_loop_statement *b = UIR_SCHEDULE_AT(s, blocks[i]);
-        if (statement == UIR_LOOP_NONE || !s->full.data[blocks[i]]) continue;
-        const uir_loop_statement *st = UIR_SCHEDULE_AT(s, statement);
-        bool reduces = st->kind == UIR_LOOP_STATEMENT_UPDATE || st->kind == UIR_LOOP_STATEMENT_COMBINE;
-        bool plain = !reduces && st->targets[0].tensor == tensor && uir_access_is_plain(s, b, &st->targets[0], iters) &&
-                     b->iter_count == UIR_SCHEDULE_TENSOR(s, tensor)->rank;
-        for (uint32_t d = 0; plain && d < b->iter_count; d++)
-            plain = uir_dim_compare(s->function->dims, b->iters[iters[d]].extent, UIR_RELATION_EQ,
-                                    UIR_SCHEDULE_TENSOR(s, tensor)->extents[d]) == UIR_TRUE;
-        whole = plain;
-    }
-    if (!whole) return uir_step_refuse(s, "not every element of %s is proved to be written", name);
+    UIR_TRY(need_whole(s, tensor));
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     redirection r = {s, tensor, *out_tensor};
     uint32_t all = uir_schedule_blocks(s, UIR_LOOP_NONE, NULL, 0), *every;

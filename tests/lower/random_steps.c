@@ -78,14 +78,22 @@ static uir_status try_reorder(random_walk *w) {
     return uir_schedule_reorder(w->schedule, loops, count > 2 && below(w, 2) ? 2 : count);
 }
 
-static uir_status try_merge(random_walk *w) {
+static uir_status merge_with(random_walk *w, uir_status (*merge)(uir_schedule *, uint32_t, uint32_t)) {
     uint32_t first[32], second[32], a = any_block(w);
     uint32_t b = below(w, 3) ? neighbour(w, a, true) : any_block(w);
     uint32_t m = uir_schedule_loops(w->schedule, a, first, 32), n = uir_schedule_loops(w->schedule, b, second, 32),
              k = 0;
     while (k < m && k < n && first[k] == second[k]) k++;
     if (k == m || k == n) return UIR_STATUS_UNSUPPORTED;
-    return uir_schedule_merge_loops(w->schedule, first[k], second[k]);
+    return merge(w->schedule, first[k], second[k]);
+}
+
+static uir_status try_merge(random_walk *w) {
+    return merge_with(w, uir_schedule_merge_loops);
+}
+
+static uir_status try_merge_into(random_walk *w) {
+    return merge_with(w, uir_schedule_merge_into);
 }
 
 static uir_status try_kind(random_walk *w) {
@@ -149,6 +157,7 @@ const random_step random_step_rows[RANDOM_STEPS] = {
     {"fuse", try_fuse, 3},
     {"reorder", try_reorder, 6},
     {"merge loops", try_merge, 8},
+    {"merge into", try_merge_into, 8},
     {"set kind", try_kind, 3},
     {"inline", try_inline, 3},
     {"reverse inline", try_reverse_inline, 3},
