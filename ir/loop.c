@@ -84,7 +84,7 @@ bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint
     for (uint32_t id = first; id != UIR_LOOP_NONE; id = function->statements.data[id].next) {
         const uir_loop_statement *s = &function->statements.data[id];
         for (uint32_t i = 0; i < s->iter_count; i++)
-            if (s->iters[i].data && s->iters[i].from.tensor == tensor) return true;
+            if (s->iters[i].data && s->iters[i].from->tensor == tensor) return true;
         for (uint32_t i = 0; i < s->value_count; i++)
             if (uir_loop_expression_reads(function, s->values[i], tensor)) return true;
         if (uir_loop_statement_get_row(s->kind)->children && uir_loop_list_reads(function, s->first_child, tensor))

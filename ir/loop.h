@@ -162,15 +162,15 @@ typedef struct uir_loop_monoid {
 
 typedef struct uir_loop_iter {
     uir_symbol symbol;
-    uint32_t axis; /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
+    uint32_t axis;       /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
     uir_loop_class part; /* of a block used as a contraction */
     const char *name;
     bool reduce;
-    bool data;            /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
-    uir_dim extent;       /* domain 0..extent-1 */
-    uir_dim value;        /* axis.bind: over loop variables and sizes */
-    uir_loop_access from; /* data: over iteration variables before this one */
+    bool data;      /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
+    uir_dim extent; /* domain 0..extent-1 */
+    uir_dim value;  /* axis.bind: over loop variables and sizes */
     uir_index_mode mode;
+    const uir_loop_access *from; /* data: over iteration variables before this one; copies of the variable share it */
 } uir_loop_iter;
 
 typedef struct uir_loop_statement {

@@ -59,6 +59,14 @@ static void copy_access(cloner *c, const uir_loop_access *access, uir_loop_acces
         copy->indices[d] = copy_dim(c, access->indices[d]);
 }
 
+static const uir_loop_access *copy_from(cloner *c, const uir_loop_access *from) {
+    uir_loop_access copy = {0};
+    copy_access(c, from, &copy);
+    const uir_loop_access *kept = uir_arena_copy(&c->to->arena, &copy, sizeof copy);
+    if (!kept) fail(c, UIR_STATUS_OUT_OF_MEMORY);
+    return kept;
+}
+
 static uint32_t copy_expression(cloner *c, uint32_t id) {
     uir_loop_expression copy = c->from->expressions.data[id];
     if (c->status != UIR_STATUS_OK) return UIR_LOOP_NONE;
@@ -143,7 +151,7 @@ static void copy_iters(cloner *c, const uir_loop_statement *block, uir_loop_stat
     for (uint32_t i = 0; i < block->iter_count; i++) {
         uir_loop_iter *iter = &copy->iters[i];
         iter->name = copy_name(c, block->iters[i].name);
-        if (iter->data) copy_access(c, &block->iters[i].from, &iter->from);
+        if (iter->data) iter->from = copy_from(c, block->iters[i].from);
         iter->extent = copy_dim(c, block->iters[i].extent);
         uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, iter->extent};
         iter->symbol = declare(c, block->iters[i].symbol, block->iters[i].name, facts);

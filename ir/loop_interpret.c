@@ -231,9 +231,9 @@ static uir_status holds(machine *m, const uir_loop_statement *s, bool *out) {
 
 static uir_status read_iter(machine *m, const uir_loop_iter *iter) {
     cell element = {0};
-    const uir_loop_tensor *t = &m->function->tensors.data[iter->from.tensor];
+    const uir_loop_tensor *t = &m->function->tensors.data[iter->from->tensor];
     int64_t extent;
-    UIR_TRY(load(m, &iter->from, NULL, &element));
+    UIR_TRY(load(m, iter->from, NULL, &element));
     UIR_TRY(evaluate(m, iter->extent, &extent));
     int64_t value = uir_dtype_load_integer(t->dtype, element.bytes, 0);
     bool inside = value >= 0 && value < extent, skipped = extent < 1 || (!inside && iter->mode == UIR_INDEX_SKIP);

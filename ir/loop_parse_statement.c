@@ -60,7 +60,9 @@ static uir_status take_read(uir_lparser *p, const uir_token *name, uir_loop_stat
     uir_token tensor = p->tokens.current;
     if (tensor.kind != UIR_TOKEN_NAME) return uir_tokenizer_error(PARSE(p), "expected a tensor");
     uir_tokenizer_advance(PARSE(p));
-    UIR_TRY(uir_lparse_access(p, &tensor, &iter.from));
+    uir_loop_access from = {0};
+    UIR_TRY(uir_lparse_access(p, &tensor, &from));
+    UIR_TRY_ALLOCATE(iter.from, uir_arena_copy(&p->function->arena, &from, sizeof from));
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ")"));
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ":"));
     iter.reduce = uir_tokenizer_accept(PARSE(p), "reduce");

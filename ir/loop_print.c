@@ -168,7 +168,7 @@ static void print_bind(printer *p, const uir_loop_statement *s, uint32_t depth) 
     for (uint32_t i = bound; i < s->iter_count; i++) {
         indent(p, depth);
         uir_text_append_format(p->text, "%s = axis.read(", s->iters[i].name);
-        print_access(p, &s->iters[i].from);
+        print_access(p, s->iters[i].from);
         put(p, s->iters[i].reduce ? ") : reduce " : ") : ");
         print_dim(p, s->iters[i].extent);
         uir_text_append_format(p->text, " %s\n", uir_loop_mode_word(s->iters[i].mode));

@@ -167,12 +167,12 @@ static void check_block_statement(verifier *v, const uir_loop_statement *s) {
 }
 
 static void check_read(verifier *v, const uir_loop_iter *iter) {
-    const uir_loop_tensor *t = &v->function->tensors.data[iter->from.tensor];
-    check_access(v, &iter->from);
+    const uir_loop_tensor *t = &v->function->tensors.data[iter->from->tensor];
+    check_access(v, iter->from);
     if (uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_SIGNED &&
         uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_UNSIGNED)
         fail(v, "%s is read from '%s', which holds %s, no integers", iter->name, t->name, uir_dtype_name(t->dtype));
-    if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from.tensor] && !v->never)
+    if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from->tensor] && !v->never)
         fail(v, "'%s' is read before anything is stored to it", t->name);
 }
 

@@ -238,8 +238,8 @@ static uir_status read_index(uir_lower_builder *b, uint32_t node, uint32_t expre
         return uir_lower_refuse(b, node, "the indices are not in memory");
     for (uint32_t i = 0; i < b->nest->block.iter_count; i++) {
         const uir_loop_iter *iter = &b->nest->block.iters[i];
-        if (!iter->data || iter->from.tensor != e->load.tensor || !uir_dim_equal(iter->extent, extent)) continue;
-        if (memcmp(iter->from.indices, e->load.indices, sizeof e->load.indices)) continue;
+        if (!iter->data || iter->from->tensor != e->load.tensor || !uir_dim_equal(iter->extent, extent)) continue;
+        if (memcmp(iter->from->indices, e->load.indices, sizeof e->load.indices)) continue;
         *out_index = uir_dim_symbol(b->f->dims, iter->symbol);
         return UIR_STATUS_OK;
     }

@@ -398,7 +398,7 @@ static void read_iters(uir_kernel *k, const uir_loop_statement *s) {
         const uir_loop_iter *iter = &s->iters[i];
         uint32_t lanes;
         if (!iter->data) continue;
-        const uir_islice *slice = uir_kernel_slice(k, &iter->from, false, 0, &lanes);
+        const uir_islice *slice = uir_kernel_slice(k, iter->from, false, 0, &lanes);
         if (k->status != UIR_STATUS_OK) return;
         if (lanes) {
             uir_kernel_refuse(k, "what is vectorised reads its position from data");

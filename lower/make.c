@@ -90,8 +90,9 @@ uir_status uir_nest_add_iter(uir_nest *nest, const char *name, uint32_t axis, ui
 
 uir_status uir_nest_add_read(uir_nest *nest, const char *name, uir_dim extent, const uir_loop_access *from,
                              uir_index_mode mode, uir_dim *out_value) {
-    return add_iter(nest, name, (uir_loop_iter){.extent = extent, .data = true, .from = *from, .mode = mode},
-                    out_value);
+    const uir_loop_access *kept;
+    UIR_TRY_ALLOCATE(kept, uir_arena_copy(&nest->f->arena, from, sizeof *from));
+    return add_iter(nest, name, (uir_loop_iter){.extent = extent, .data = true, .from = kept, .mode = mode}, out_value);
 }
 
 static uir_status add_statement(uir_nest *nest, uir_loop_statement s, uint32_t *out_id) {

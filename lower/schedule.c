@@ -257,7 +257,7 @@ static bool reads_from(const uir_schedule *s, uint32_t block, const void *user) 
     const uint32_t *tensor = user;
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
     for (uint32_t i = 0; i < b->iter_count; i++)
-        if (b->iters[i].data && b->iters[i].from.tensor == *tensor) return true;
+        if (b->iters[i].data && b->iters[i].from->tensor == *tensor) return true;
     for (uint32_t id = b->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         const uir_loop_statement *statement = UIR_SCHEDULE_AT(s, id);
         bool state = statement->kind == UIR_LOOP_STATEMENT_UPDATE || statement->kind == UIR_LOOP_STATEMENT_COMBINE;

@@ -108,15 +108,17 @@ static uir_status take_data(replacement *r, uir_substitution *values) {
         uir_loop_iter iter = UIR_SCHEDULE_AT(s, r->producer)->iters[i];
         uir_loop_statement *c = UIR_SCHEDULE_AT(s, r->consumer);
         if (!iter.data) continue;
-        for (uint32_t d = 0; d < UIR_SCHEDULE_TENSOR(s, iter.from.tensor)->rank; d++)
-            iter.from.indices[d] = uir_substitute(s, values, iter.from.indices[d]);
+        uir_loop_access from = *iter.from;
+        uint32_t rank = UIR_SCHEDULE_TENSOR(s, from.tensor)->rank;
+        for (uint32_t d = 0; d < rank; d++) from.indices[d] = uir_substitute(s, values, from.indices[d]);
+        UIR_TRY_ALLOCATE(iter.from, uir_arena_copy(&s->function->arena, &from, sizeof from));
         uint32_t same = 0;
         for (; same < c->iter_count; same++) {
             const uir_loop_iter *other = &c->iters[same];
-            bool equal = other->data && other->mode == iter.mode && other->from.tensor == iter.from.tensor &&
+            bool equal = other->data && other->mode == iter.mode && other->from->tensor == from.tensor &&
                          uir_dim_equal(other->extent, iter.extent);
-            for (uint32_t d = 0; equal && d < UIR_SCHEDULE_TENSOR(s, iter.from.tensor)->rank; d++)
-                equal = uir_dim_equal(other->from.indices[d], iter.from.indices[d]);
+            for (uint32_t d = 0; equal && d < rank; d++)
+                equal = uir_dim_equal(other->from->indices[d], from.indices[d]);
             if (equal) break;
         }
         if (same == c->iter_count) {
@@ -213,7 +215,7 @@ static uir_status replace_in_block(replacement *r, uint32_t block) {
     uir_schedule *s = r->s;
     r->consumer = block;
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++)
-        if (UIR_SCHEDULE_AT(s, block)->iters[i].data && UIR_SCHEDULE_AT(s, block)->iters[i].from.tensor == r->tensor)
+        if (UIR_SCHEDULE_AT(s, block)->iters[i].data && UIR_SCHEDULE_AT(s, block)->iters[i].from->tensor == r->tensor)
             return uir_step_refuse(s, "%s reads an index from %s", UIR_SCHEDULE_AT(s, block)->name,
                                    UIR_SCHEDULE_TENSOR(s, r->tensor)->name);
     for (uint32_t id = UIR_SCHEDULE_AT(s, block)->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {

@@ -44,8 +44,12 @@ static uir_status arrange_expression(const arrangement *a, uint32_t id, uint32_t
 static uir_status arrange_block(const arrangement *a, uint32_t block) {
     uir_schedule *s = a->s;
     uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
-    for (uint32_t i = 0; i < b->iter_count; i++)
-        if (b->iters[i].data) arrange_access(a, &b->iters[i].from);
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        if (!b->iters[i].data) continue;
+        uir_loop_access from = *b->iters[i].from;
+        arrange_access(a, &from);
+        UIR_TRY_ALLOCATE(b->iters[i].from, uir_arena_copy(&s->function->arena, &from, sizeof from));
+    }
     for (uint32_t id = b->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->value_count; i++)
             UIR_TRY(arrange_expression(a, UIR_SCHEDULE_AT(s, id)->values[i], &UIR_SCHEDULE_AT(s, id)->values[i]));

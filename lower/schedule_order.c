@@ -38,7 +38,7 @@ uir_status uir_sites_collect(uir_schedule *s, uint32_t block, uir_sites *sites) 
     uir_site site = {.block = block, .statement = block};
     for (uint32_t i = 0; i < b->iter_count; i++) {
         if (b->iters[i].data)
-            UIR_TRY(add_access(s, &b->iters[i].from, &values, site, sites));
+            UIR_TRY(add_access(s, b->iters[i].from, &values, site, sites));
         else
             UIR_TRY(uir_substitution_set(s, &values, b->iters[i].symbol, b->iters[i].value));
     }

@@ -269,7 +269,7 @@ static uir_status check_loads(const access_check *a, uint32_t id) {
 uir_status uir_region_check_accesses(uir_schedule *s, uint32_t block) {
     access_check a = {s, UIR_SCHEDULE_AT(s, block)};
     for (uint32_t i = 0; i < a.block->iter_count; i++)
-        if (a.block->iters[i].data) UIR_TRY(check_access(&a, &a.block->iters[i].from));
+        if (a.block->iters[i].data) UIR_TRY(check_access(&a, a.block->iters[i].from));
     for (uint32_t id = a.block->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->target_count; i++)
             UIR_TRY(check_access(&a, &UIR_SCHEDULE_AT(s, id)->targets[i]));

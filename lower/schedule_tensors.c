@@ -80,8 +80,12 @@ static uir_status redirect_expression(const redirection *r, uint32_t id, uint32_
 static uir_status redirect_block(const redirection *r, uint32_t block, bool writes) {
     uir_schedule *s = r->s;
     uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
-    for (uint32_t i = 0; i < b->iter_count; i++)
-        if (b->iters[i].data && b->iters[i].from.tensor == r->from) b->iters[i].from.tensor = r->to;
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        if (!b->iters[i].data || b->iters[i].from->tensor != r->from) continue;
+        uir_loop_access from = *b->iters[i].from;
+        from.tensor = r->to;
+        UIR_TRY_ALLOCATE(b->iters[i].from, uir_arena_copy(&s->function->arena, &from, sizeof from));
+    }
     for (uint32_t id = b->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         uir_loop_statement *st = UIR_SCHEDULE_AT(s, id);
         for (uint32_t i = 0; i < st->value_count; i++) UIR_TRY(redirect_expression(r, st->values[i], &st->values[i]));
@@ -379,7 +383,7 @@ static uir_status localise_block(shrinking *h, uint32_t block) {
     h->values = (uir_substitution){0};
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++) {
         const uir_loop_iter *iter = &UIR_SCHEDULE_AT(s, block)->iters[i];
-        if (iter->data && iter->from.tensor == h->tensor)
+        if (iter->data && iter->from->tensor == h->tensor)
             return uir_step_refuse(s, "%s reads an index from %s", UIR_SCHEDULE_AT(s, block)->name,
                                    UIR_SCHEDULE_TENSOR(s, h->tensor)->name);
         if (!iter->data) UIR_TRY(uir_substitution_set(s, &h->values, iter->symbol, iter->value));

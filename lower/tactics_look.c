@@ -41,7 +41,7 @@ uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_r
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
         for (uint32_t k = 0; k < b->iter_count; k++)
-            if (b->iters[k].data && b->iters[k].from.tensor == tensor) *out_read_as_index = true;
+            if (b->iters[k].data && b->iters[k].from->tensor == tensor) *out_read_as_index = true;
         for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
             for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
                 uses += count_loads(t->f, uir_tactic_at(t, c)->values[v], tensor);
@@ -60,7 +60,7 @@ static void mark_touched(const uir_tactic *t, uint32_t statement, const uir_tact
     for (uint32_t i = 0; i < s->target_count; i++) out->written[s->targets[i].tensor] = true;
     for (uint32_t i = 0; i < s->value_count; i++) mark_loads(t->f, s->values[i], out->read);
     for (uint32_t i = 0; s->kind == UIR_LOOP_STATEMENT_BLOCK && i < s->iter_count; i++)
-        if (s->iters[i].data) out->read[s->iters[i].from.tensor] = true;
+        if (s->iters[i].data) out->read[s->iters[i].from->tensor] = true;
     for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next) mark_touched(t, c, out);
 }
 
@@ -134,8 +134,8 @@ static bool tactic_reads_position(const uir_tactic *t, uint32_t block, uint32_t 
     for (uint32_t k = 0; k < b->iter_count; k++) {
         if (b->iters[k].data || !uir_tactic_mentions(t, b->iters[k].value, uir_tactic_at(t, loop)->symbol)) continue;
         for (uint32_t i = 0; i < b->iter_count; i++)
-            for (uint32_t d = 0; b->iters[i].data && d < t->f->tensors.data[b->iters[i].from.tensor].rank; d++)
-                if (uir_tactic_mentions(t, b->iters[i].from.indices[d], b->iters[k].symbol)) return true;
+            for (uint32_t d = 0; b->iters[i].data && d < t->f->tensors.data[b->iters[i].from->tensor].rank; d++)
+                if (uir_tactic_mentions(t, b->iters[i].from->indices[d], b->iters[k].symbol)) return true;
     }
     return false;
 }
@@ -238,7 +238,7 @@ static void look_at_loads(reader *r, uint32_t expression) {
 
 static bool block_reads(const uir_tactic *t, const uir_loop_statement *block, uint32_t tensor) {
     for (uint32_t i = 0; i < block->iter_count; i++)
-        if (block->iters[i].data && block->iters[i].from.tensor == tensor) return true;
+        if (block->iters[i].data && block->iters[i].from->tensor == tensor) return true;
     for (uint32_t c = block->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
         for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
             if (uir_loop_expression_reads(t->f, uir_tactic_at(t, c)->values[v], tensor)) return true;
@@ -255,7 +255,7 @@ uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor,
         r.loop_count = uir_schedule_loops(t->s, blocks[i], r.loops, MOST_LOOPS);
         while (r.depth < r.loop_count && r.loops[r.depth] != loop) r.depth++;
         for (uint32_t k = 0; k < b->iter_count; k++)
-            if (b->iters[k].data && b->iters[k].from.tensor == tensor) out.irregular = true;
+            if (b->iters[k].data && b->iters[k].from->tensor == tensor) out.irregular = true;
         for (uint32_t c = b->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
             for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++)
                 look_at_loads(&r, uir_tactic_at(t, c)->values[v]);
