@@ -41,8 +41,7 @@ void uir_contraction_plan_choose_axes(uir_contraction_plan *p) {
     }
 }
 
-/* The axis of the class that is another contraction's as well; NONE. */
-static uint32_t axis_like(const uir_contraction_plan *p, uint32_t class, const uir_loop_iter *like) {
+uint32_t uir_contraction_plan_axis_like(const uir_contraction_plan *p, uint32_t class, const uir_loop_iter *like) {
     const uir_loop_statement *update = STATEMENT(p->f, p->c.update);
     for (uint32_t i = 0; i < p->c.axis_count; i++)
         if (p->c.axes[i].class == class && uir_loop_iter_is_same(&update->iters[i], like)) return i;
@@ -54,7 +53,8 @@ void uir_contraction_plan_follow_axes(uir_contraction_plan *p, const uir_contrac
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
         uir_contraction_side *s = &p->sides[class];
         const uir_contraction_side *like = &leader->sides[class];
-        uint32_t same = like->axis == NONE ? NONE : axis_like(p, class, &update->iters[like->axis]);
+        uint32_t same =
+            like->axis == NONE ? NONE : uir_contraction_plan_axis_like(p, class, &update->iters[like->axis]);
         if (same == NONE) continue;
         s->axis = same;
         s->extent = p->c.axes[same].extent;

@@ -36,7 +36,6 @@ typedef struct uir_contraction_plan {
     uint32_t *local;     /* per tensor: its tensor on chip, or NONE */
     bool *wide;          /* per tensor: what is on chip is a tile, not a row of one */
     uint32_t local_count;
-    uir_vector(uir_condition) here; /* where the parallel loops are within its axes */
 } uir_contraction_plan;
 
 /* The contractions of one function: products of one first factor, side by side in the same loops over its tiles. The
@@ -59,6 +58,8 @@ bool uir_contraction_plan_is_direct_b(uir_contraction_plan *p);
 /* The dim of the load's tensor that runs along the axis; NONE. */
 uint32_t uir_contraction_plan_dim_of(uir_contraction_plan *p, uint32_t expression, uint32_t axis);
 uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p);
+/* The axis of the class that is another contraction's as well; NONE. */
+uint32_t uir_contraction_plan_axis_like(const uir_contraction_plan *p, uint32_t class, const uir_loop_iter *like);
 /* The axes and tiles of the leader, for the columns of another. */
 void uir_contraction_plan_follow_axes(uir_contraction_plan *p, const uir_contraction_plan *leader);
 void uir_contraction_plan_follow_tiles(uir_contraction_plan *p, const uir_contraction_plan *leader);
@@ -104,10 +105,10 @@ uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint
 uir_status uir_contraction_inline(uir_schedule *schedule);
 /* Which outputs go out across; nothing is changed yet. */
 void uir_contraction_plan_find_crossed(uir_contraction_plan *p);
-/* Tiles, places, spaces, layouts and kinds of all that one plan is about. */
-uir_status uir_contraction_plan_apply(uir_contraction_plan *p, uir_schedule *schedule);
+/* Tiles, places, spaces, layouts and kinds of all that the plans are about. */
+uir_status uir_contraction_plans_apply(uir_contraction_plans *all, uir_schedule *schedule);
 
-/* ---- carrying out by hand: convolutions, attention, products side by side (contraction_place.c) ---- */
+/* ---- carrying out by hand: convolutions, attention (contraction_place.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */
 uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *base, const char **out);
 uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_loop_statement *s, uint32_t *out);
@@ -143,7 +144,5 @@ uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t un
 /* What follows, in a loop over rows that more may be put in. */
 uir_status uir_contraction_plan_place_after_in_rows(uir_contraction_plan *p, uint32_t *under);
 uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p);
-/* Loops around, blocks in their places; tensors that nothing uses any more are gone. */
-uir_status uir_contraction_plans_place(uir_contraction_plans *all);
 
 #endif

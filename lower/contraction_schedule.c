@@ -134,30 +134,6 @@ uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t
     return UIR_STATUS_OK;
 }
 
-static void describe(uir_contraction_plan *p) {
-    static const char *const words[] = {"", "rows", "columns", "depth"};
-    const char *name = p->f->tensors.data[p->c.tensor].name;
-    uir_text text;
-    uir_text_init(&text, &p->f->allocator);
-    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
-        uir_contraction_side *s = &p->sides[class];
-        if (s->axis == NONE || !s->split) continue;
-        uir_text_append_format(&text, "split %s of %s, the %s, by ", STATEMENT(p->f, p->c.update)->iters[s->axis].name,
-                               name, words[class]);
-        uir_dim_print(p->f->dims, s->tile, &text);
-        uir_text_append_string(&text, "; ");
-    }
-    uir_contraction_plan_say(p, "%s: %skeep its sums on the chip", name, text.data ? text.data : "");
-    uir_text_deinit(&text);
-    if (p->copied[0])
-        uir_contraction_plan_say(
-            p, "%s: read the first factor through rows on the chip, compute them at the innermost loop", name);
-    if (p->copied[1])
-        uir_contraction_plan_say(p, "%s: read the second factor through panels of columns on the chip", name);
-    uir_contraction_plan_say(p, "%s: mma; %u blocks after it are computed at %s", name, p->c.after_count,
-                             p->by_tiles ? "its tile, which goes out across" : "the rows of its tile");
-}
-
 /* What is decided before there are tiles. */
 uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
                                        uir_diagnostics *diagnostics) {
@@ -260,36 +236,16 @@ static uir_status map_axes(const uir_contraction_plan *p, uir_schedule *s) {
     return uir_schedule_set_classes(s, p->c.update, classes);
 }
 
-/* One product, by schedule primitives. */
-static uir_status shape_one(uir_contraction_plan *p, uir_arena *arena, uir_diagnostics *diagnostics, bool *out_always,
-                            bool *out_never, uir_schedule *s) {
-    int64_t rows, most = p->device->mma_m ? p->device->mma_m : 1;
-    UIR_TRY(uir_contraction_inline(s));
-    UIR_TRY(uir_contraction_plan_choose(p, 0, NULL, arena, diagnostics));
-    UIR_TRY(map_axes(p, s));
-    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
-    bool known = uir_contraction_plan_is_const(p, m->extent, &rows);
-    *out_always = known && rows <= most;
-    *out_never = p->few && known && rows > most;
-    if (*out_never) return UIR_STATUS_OK;
-    uir_contraction_plan_find_crossed(p);
-    p->copied[0] = !uir_contraction_plan_is_direct_a(p);
-    p->copied[1] = !uir_contraction_plan_is_direct_b(p);
-    UIR_TRY(uir_contraction_plan_choose_tiles(p));
-    if (p->few && !*out_always) {
-        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(p->f->dims, most)};
-        UIR_TRY(uir_vector_push(&p->f->arena, &p->f->requires_, condition));
-    }
-    return uir_contraction_plan_apply(p, s);
-}
-
-/* Decides all and carries it out on `f`; nothing is done where rows are never few. */
-static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_arena *arena,
-                        uir_diagnostics *diagnostics, bool *out_always, bool *out_never) {
+/* Decides all and carries it out; nothing is done where rows are never few. */
+static uir_status shape(uir_contraction_plans *all, uir_schedule *s, uir_arena *arena, uir_diagnostics *diagnostics,
+                        bool *out_always, bool *out_never) {
     int64_t rows, most = all->plans->device->mma_m ? all->plans->device->mma_m : 1;
-    bool few = all->plans->few;
-    for (uint32_t i = 0; i < all->count; i++)
+    bool few = all->plans->few, copied[2] = {false, false};
+    UIR_TRY(uir_contraction_inline(s));
+    for (uint32_t i = 0; i < all->count; i++) {
         UIR_TRY(uir_contraction_plan_choose(&all->plans[i], i, NULL, arena, diagnostics));
+        UIR_TRY(map_axes(&all->plans[i], s));
+    }
     uir_contraction_plan *leader = &all->plans[all->leader = find_leader(all)];
     for (uint32_t i = 0; i < all->count; i++)
         if (i != all->leader) uir_contraction_plan_follow_axes(&all->plans[i], leader);
@@ -299,9 +255,8 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
     *out_always = known && rows <= most;
     *out_never = few && known && rows > most;
     if (*out_never) return UIR_STATUS_OK;
-    bool copied[2] = {false, false};
     for (uint32_t i = 0; i < all->count; i++) {
-        UIR_TRY(uir_contraction_plan_cross_outputs(&all->plans[i]));
+        uir_contraction_plan_find_crossed(&all->plans[i]);
         copied[0] |= !uir_contraction_plan_is_direct_a(&all->plans[i]);
         copied[1] |= !uir_contraction_plan_is_direct_b(&all->plans[i]);
     }
@@ -310,15 +265,10 @@ static uir_status shape(uir_contraction_plans *all, uir_loop_function *f, uir_ar
     for (uint32_t i = 0; i < all->count; i++)
         if (i != all->leader) uir_contraction_plan_follow_tiles(&all->plans[i], leader);
     if (few && !*out_always) {
-        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(f->dims, most)};
-        UIR_TRY(uir_vector_push(&f->arena, &f->requires_, condition));
+        uir_condition condition = {UIR_RELATION_LE, m->extent, uir_dim_const(leader->f->dims, most)};
+        UIR_TRY(uir_vector_push(&leader->f->arena, &leader->f->requires_, condition));
     }
-    UIR_TRY(uir_contraction_plans_allocate(all, arena));
-    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(uir_contraction_plans_make_tiles(all, i));
-    if (leader->steps) uir_text_append_format(leader->steps, "%s\n", few ? "for few rows:" : "for any number of rows:");
-    for (uint32_t i = 0; i < all->count; i++) describe(&all->plans[i]);
-    if (all->count > 1) uir_contraction_plan_say(leader, "side by side in the same loops: %u products", all->count);
-    return uir_contraction_plans_place(all);
+    return uir_contraction_plans_apply(all, s);
 }
 
 static uir_status build(const uir_loop_function *naive, const uir_device *device, uir_parameter_choice *choice,
@@ -326,6 +276,7 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
                         bool *out_always) {
     uir_contraction_plans all = {.count = uir_contraction_count(naive)};
     uir_loop_function *f;
+    uir_schedule *s = NULL;
     bool never = false;
     UIR_TRY_ALLOCATE(all.plans, uir_arena_allocate_array(arena, all.count + 1, sizeof *all.plans));
     UIR_TRY(uir_loop_clone(naive, &f));
@@ -337,17 +288,11 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
                                               .few = few,
                                               .products = all.count,
                                               .sides = {{.axis = NONE}}};
-    uir_schedule *s = NULL;
-    uir_status status;
-    if (all.count == 1) {
-        status = uir_schedule_create(f, device, diagnostics, &s);
-        if (status == UIR_STATUS_OK) status = shape_one(all.plans, arena, diagnostics, out_always, &never, s);
-    } else {
-        status = shape(&all, f, arena, diagnostics, out_always, &never);
-    }
+    uir_status status = uir_schedule_create(f, device, diagnostics, &s);
+    if (status == UIR_STATUS_OK) status = shape(&all, s, arena, diagnostics, out_always, &never);
     if (status == UIR_STATUS_OK && !never) status = uir_loop_verify(f, diagnostics);
     if (status == UIR_STATUS_OK && !never)
-        status = uir_loop_list_add(out, f, s ? uir_schedule_trace(s) : NULL);
+        status = uir_loop_list_add(out, f, uir_schedule_trace(s));
     else
         uir_loop_function_destroy(f);
     uir_schedule_destroy(s);

@@ -1,8 +1,12 @@
-/* Carrying out what was decided for a contraction, by schedule primitives.
+/* Carrying out what was decided for contractions, by schedule primitives.
  *
  * The first block that reads the sums is the anchor: its loops are tiled and shared out. The sums are computed at its
  * tile, the factors' blocks where they are read, and what follows at the tile's rows (or at the tile, when it goes out
- * across). Then all that is on chip shrinks to what is alive, and lies as mma wants it. */
+ * across). Then all that is on chip shrinks to what is alive, and lies as mma wants it.
+ *
+ * Products side by side have the loops of the one that has most columns: each one's anchor gets all of them, its own
+ * extended, and they are merged. Their sums begin together and go along the depth together, and the first product
+ * copies the rows that all of them take. */
 #include "lower/contraction_plan.h"
 #include "lower/internal.h"
 
@@ -62,13 +66,15 @@ void uir_contraction_plan_find_crossed(uir_contraction_plan *p) {
 /* ---- loops of blocks ---- */
 typedef struct steps {
     uir_contraction_plan *p;
+    const uir_contraction_plan *leader; /* of all products; itself, where it is alone */
     uir_schedule *s;
     uir_loop_function *f;
     uint32_t unit;      /* the loop that a unit's work stands in; NONE: there is none */
     uint32_t inside;    /* the loop around a step along k; that, where there is none */
     uint32_t row;       /* the loop over the rows of a finished tile; `unit`, when there is none */
-    uint32_t copies[2]; /* blocks; NONE: the factor is read where it lies */
-    uint32_t outer[MAX_LOOPS], outer_count, parallel;
+    uint32_t copies[2]; /* blocks; NONE: the factor is read where it lies, or where another product copies it */
+    uint32_t outer[MAX_LOOPS], outer_count;
+    uint32_t deep[MAX_LOOPS], deep_count; /* loops around a step along k */
 } steps;
 
 /* The loop that an iteration variable of a naive block is. */
@@ -126,50 +132,106 @@ static uir_status tile_side(steps *t, uint32_t class, tiled *out) {
     uint32_t iter = iter_of_axis(t, anchor, side->axis);
     if (iter == NONE) return UIR_STATUS_OK;
     out->inner = loop_of_iter(t, anchor->id, iter);
-    if (!side->split) { /* a loop of known length: so is all that is kept of it */
+    bool one = !uir_dim_equal(side->extent, t->leader->sides[class].extent) && /* beside more */
+               uir_dim_compare(t->f->dims, side->tile, UIR_RELATION_GE, side->extent) == UIR_TRUE;
+    if (!side->split || one) { /* a loop of known length: so is all that is kept of it */
         bool known = uir_contraction_plan_is_const(t->p, side->extent, NULL);
         return known ? UIR_STATUS_OK : uir_schedule_extend(t->s, out->inner, side->tile);
     }
     return uir_schedule_split(t->s, out->inner, side->tile, &out->outer, &out->inner);
 }
 
-static bool add_outer(steps *t, uint32_t loop) {
-    if (t->outer_count < MAX_LOOPS) t->outer[t->outer_count++] = loop;
-    return t->outer_count < MAX_LOOPS;
+/* A loop that all products share: over an axis that is not tiled, the `place`th of its class (or, of rows, what is that
+ * of the first product), or over the tiles of a class. */
+typedef struct level {
+    uint32_t class, place;
+    bool tiles, serial;
+    uir_dim extent; /* the greatest of all products' */
+} level;
+
+typedef struct levels {
+    level data[MAX_LOOPS];
+    uint32_t count;
+} levels;
+
+/* Of a product's axes of a class that are not tiled and have a loop, the one of that number. */
+static uint32_t nth_loose(const steps *t, uint32_t class, uint32_t place) {
+    const uir_contraction_plan *p = t->p;
+    for (uint32_t a = 0; a < p->c.axis_count; a++) {
+        uint32_t iter = iter_of_axis(t, &p->c.after[0], a);
+        if (p->c.axes[a].class != class || iter == NONE || p->sides[class].axis == a) continue;
+        if (loop_of_iter(t, p->c.after[0].id, iter) != NONE && place-- == 0) return a;
+    }
+    return NONE;
 }
 
-/* Outer loops: over what is not tiled, and over tiles. The first ones are shared out, four at most: the tiles' always,
- * where there may be several. */
-static uir_status tile_anchor(steps *t) {
+/* The product's axis that a level goes over; NONE: it has none there. */
+static uint32_t axis_of_level(const steps *t, const steps *first, const level *l) {
+    if (l->class != UIR_CONTRACTION_M || t == first) return nth_loose(t, l->class, l->place);
+    uint32_t axis = nth_loose(first, l->class, l->place);
+    if (axis == NONE) return NONE;
+    return uir_contraction_plan_axis_like(t->p, l->class, &STATEMENT(t->f, first->p->c.update)->iters[axis]);
+}
+
+/* Over what is not tiled, and over tiles. The first ones are shared out, four at most: the tiles' always, where there
+ * may be several. */
+static uir_status find_levels(const steps *products, uint32_t count, const uir_contraction_plan *leader, levels *out) {
     static const uint32_t classes[] = {UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M};
-    const uir_contraction_plan *p = t->p;
-    const uir_contraction_block *anchor = &p->c.after[0];
-    tiled sides[4];
-    uint32_t tiled_count = 0, serial[MAX_LOOPS], serial_count = 0, taken = 0, all[MAX_LOOPS + 2], count = 0;
-    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
-        UIR_TRY(tile_side(t, class, &sides[class]));
-        tiled_count += p->sides[class].split;
-    }
+    uir_dims *dims = leader->f->dims;
+    uint32_t taken = leader->sides[UIR_CONTRACTION_M].split + leader->sides[UIR_CONTRACTION_N].split;
     for (uint32_t i = 0; i < 3; i++) {
-        for (uint32_t a = 0; a < p->c.axis_count; a++) {
-            uint32_t iter = iter_of_axis(t, anchor, a);
-            if (p->c.axes[a].class != classes[i] || iter == NONE) continue;
-            if (classes[i] != UIR_CONTRACTION_BATCH && p->sides[classes[i]].axis == a) continue;
-            uint32_t loop = loop_of_iter(t, anchor->id, iter);
-            if (loop == NONE) continue;
-            if (taken++ < MAX_PARALLEL - tiled_count)
-                (void)add_outer(t, loop);
-            else if (serial_count < MAX_LOOPS)
-                serial[serial_count++] = loop;
+        const uir_contraction_side *side = &leader->sides[classes[i]];
+        for (uint32_t place = 0;; place++) {
+            level l = {.class = classes[i], .place = place};
+            for (uint32_t k = 0; k < count; k++) {
+                uint32_t axis = axis_of_level(&products[k], products, &l);
+                if (axis == NONE) continue;
+                uir_dim extent = products[k].p->c.axes[axis].extent;
+                l.extent = l.extent.id ? uir_dim_max(dims, l.extent, extent) : extent;
+            }
+            if (!l.extent.id) break;
+            if (out->count == MAX_LOOPS) return uir_contraction_refuse(&leader->c, "too many axes");
+            l.serial = taken++ >= MAX_PARALLEL;
+            out->data[out->count++] = l;
         }
-        if (classes[i] == UIR_CONTRACTION_BATCH || sides[classes[i]].outer == NONE) continue;
-        if (p->sides[classes[i]].split)
-            (void)add_outer(t, sides[classes[i]].outer);
-        else if (serial_count < MAX_LOOPS)
-            serial[serial_count++] = sides[classes[i]].outer;
+        if (classes[i] == UIR_CONTRACTION_BATCH || !side->split || side->axis == NONE) continue;
+        if (out->count == MAX_LOOPS) return uir_contraction_refuse(&leader->c, "too many axes");
+        out->data[out->count++] =
+            (level){.class = classes[i], .tiles = true, .extent = uir_dim_ceildiv(dims, side->extent, side->tile)};
     }
-    t->parallel = t->outer_count;
-    for (uint32_t i = 0; i < serial_count; i++) (void)add_outer(t, serial[i]);
+    return UIR_STATUS_OK;
+}
+
+/* The product's loop of a level, as long as all of them: its own one, or one that turns once. */
+static uir_status open_level(steps *t, const steps *first, const level *l, const tiled *sides, uint32_t *out_loop) {
+    const uir_contraction_block *anchor = &t->p->c.after[0];
+    if (l->tiles) {
+        *out_loop = sides[l->class].outer;
+    } else {
+        uint32_t axis = axis_of_level(t, first, l);
+        *out_loop = axis == NONE ? NONE : loop_of_iter(t, anchor->id, iter_of_axis(t, anchor, axis));
+    }
+    if (*out_loop == NONE) {
+        uint32_t loops[MAX_LOOPS];
+        if (!uir_schedule_loops(t->s, anchor->id, loops, MAX_LOOPS))
+            return uir_contraction_refuse(&t->p->c, "nothing is tiled");
+        UIR_TRY(uir_schedule_add_unit_loop(t->s, loops[0], out_loop));
+    }
+    if (uir_dim_equal(STATEMENT(t->f, *out_loop)->extent, l->extent)) return UIR_STATUS_OK;
+    return uir_schedule_extend(t->s, *out_loop, l->extent);
+}
+
+/* Outer loops, the shared ones first; then a tile. */
+static uir_status tile_anchor(steps *t, const steps *first, const levels *shared) {
+    const uir_contraction_plan *p = t->p;
+    tiled sides[4];
+    uint32_t all[MAX_LOOPS + 2], count = 0;
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++)
+        UIR_TRY(tile_side(t, class, &sides[class]));
+    for (uint32_t serial = 0; serial < 2; serial++)
+        for (uint32_t i = 0; i < shared->count; i++)
+            if (shared->data[i].serial == serial)
+                UIR_TRY(open_level(t, first, &shared->data[i], sides, &t->outer[t->outer_count++]));
     for (uint32_t i = 0; i < t->outer_count; i++) all[count++] = t->outer[i];
     t->unit = count ? all[count - 1] : NONE;
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++)
@@ -199,6 +261,8 @@ static uir_status place_sums(steps *t) {
         UIR_TRY(uir_schedule_split(t->s, inner, k->tile, &t->inside, &inner));
         loops[count++] = t->inside;
     }
+    memcpy(t->deep, loops, count * sizeof *loops);
+    t->deep_count = count;
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
         uint32_t axis = t->p->sides[class].axis;
         uint32_t loop = axis == NONE ? NONE : loop_below(t, update, t->unit, axis);
@@ -206,6 +270,37 @@ static uir_status place_sums(steps *t) {
     }
     if (inner != NONE) loops[count++] = inner;
     return order(t, loops, count);
+}
+
+/* ---- side by side ---- */
+static uir_status merge_all(steps *into, uint32_t *loops, const uint32_t *with, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        UIR_TRY(uir_schedule_merge_loops(into->s, with[i], loops[i]));
+        loops[i] = with[i];
+    }
+    return UIR_STATUS_OK;
+}
+
+/* All products in the first one's loops: sums begin, then go along the depth together, then come the anchors. */
+static uir_status join(steps *products, uint32_t count) {
+    steps *first = &products[0];
+    for (uint32_t i = 1; i < count; i++) {
+        steps *t = &products[i];
+        UIR_TRY(merge_all(t, t->outer, first->outer, t->outer_count));
+        t->row = t->row == t->unit ? first->unit : t->row;
+        t->inside = t->inside == t->unit ? first->unit : t->inside;
+        t->unit = first->unit;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        steps *t = &products[i];
+        UIR_TRY(uir_schedule_move_before(t->s, t->p->c.init, first->p->c.update));
+        UIR_TRY(uir_schedule_move_before(t->s, t->p->c.update, first->p->c.after[0].id));
+        if (t->deep_count != first->deep_count)
+            return uir_contraction_refuse(&t->p->c, "products side by side that are summed along different axes");
+        UIR_TRY(merge_all(t, t->deep, first->deep, t->deep_count));
+        t->inside = first->inside;
+    }
+    return UIR_STATUS_OK;
 }
 
 /* ---- the factors ---- */
@@ -233,8 +328,9 @@ static void find_axes(axis_search *s, uint32_t id) {
 static const uint32_t operand_sides[2][2] = {{UIR_CONTRACTION_M, UIR_CONTRACTION_K},
                                              {UIR_CONTRACTION_K, UIR_CONTRACTION_N}};
 
-/* A factor's block of its own: over the axes that it has, the two that are tiled last. */
-static uir_status copy_factor(steps *t, uint32_t which) {
+/* A factor's block of its own: over the axes that it has, the two that are tiled last. The first factor is that of the
+ * product `rows_of`, which copies it for all. */
+static uir_status copy_factor(steps *t, uint32_t which, const steps *rows_of) {
     static const char *const names[] = {"rows", "columns"};
     static const uint32_t roles[] = {UIR_SPACE_LEFT, UIR_SPACE_RIGHT};
     uir_contraction_plan *p = t->p;
@@ -249,7 +345,13 @@ static uir_status copy_factor(steps *t, uint32_t which) {
             iters[count++] = a;
     for (uint32_t i = 0; i < 2; i++)
         if (p->sides[operand_sides[which][i]].axis != NONE) iters[count++] = p->sides[operand_sides[which][i]].axis;
-    uir_schedule_operand operand = {which, p->raw[which] != p->c.factors[which], names[which]};
+    uir_schedule_operand operand = {
+        .which = which, .under_cast = p->raw[which] != p->c.factors[which], .guarded = which && p->products > 1};
+    if (!which && rows_of != t) {
+        p->copies[0] = rows_of->p->copies[0];
+        return uir_schedule_take_operand(t->s, p->c.update, &operand, iters, count, p->copies[0]);
+    }
+    operand.name = names[which];
     return uir_schedule_cache_operand(t->s, p->c.update, &operand, iters, count, t->inside, space, &p->copies[which],
                                       &t->copies[which]);
 }
@@ -356,8 +458,16 @@ static uir_status keep_copy(steps *t, uint32_t which) {
     return keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
 }
 
+/* Does a block that follows another product read it? */
+static bool is_read_beside(const steps *products, uint32_t count, const steps *t, uint32_t tensor) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; &products[i] != t && k < products[i].p->c.after_count; k++)
+            if (uir_loop_block_reads(t->f, products[i].p->c.after[k].id, tensor)) return true;
+    return false;
+}
+
 /* What is computed after the sums: rows of a tile, or all of it. */
-static uir_status keep_values(steps *t) {
+static uir_status keep_values(const steps *products, uint32_t count, steps *t) {
     uir_contraction_plan *p = t->p;
     const char *space = uir_lower_space(p->device, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->c.after_count; i++) {
@@ -366,7 +476,7 @@ static uir_status keep_values(steps *t) {
         uint32_t tensor = target->tensor;
         tile_dims tile = {.count = 0};
         if (t->f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
-        bool rows = !p->by_tiles && t->row != t->unit;
+        bool rows = !p->by_tiles && t->row != t->unit && !is_read_beside(products, count, t, tensor);
         for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
             uint32_t dim = dim_along(t, b, target, p->sides[class].axis);
             if (dim == NONE || (rows && class == UIR_CONTRACTION_M)) continue;
@@ -382,7 +492,7 @@ static uir_status keep_values(steps *t) {
 static uir_status lay_out(steps *t) {
     uir_contraction_plan *p = t->p;
     uir_layout layout;
-    if (p->copied[0]) {
+    if (t->copies[0] != NONE) {
         uir_contraction_make_apart(t->f, p->copies[0], 1, &layout);
         UIR_TRY(uir_schedule_set_layout(t->s, p->copies[0], &layout));
     }
@@ -405,27 +515,46 @@ static uir_status vectorise(steps *t, uint32_t block, uint32_t under) {
 
 static uir_status mark(steps *t) {
     uir_contraction_plan *p = t->p;
-    for (uint32_t i = 0; i < t->parallel; i++)
-        UIR_TRY(uir_schedule_set_kind(t->s, t->outer[i], UIR_LOOP_PARALLEL, NULL));
     UIR_TRY(vectorise(t, p->c.init, t->unit));
     for (uint32_t which = 0; which < 2; which++)
-        if (p->copied[which]) UIR_TRY(vectorise(t, t->copies[which], t->inside));
+        if (t->copies[which] != NONE) UIR_TRY(vectorise(t, t->copies[which], t->inside));
     UIR_TRY(vectorise(t, p->c.update, t->inside));
     for (uint32_t i = 0; i < p->c.after_count; i++) UIR_TRY(vectorise(t, p->c.after[i].id, t->row));
     return uir_schedule_set_use(t->s, p->c.update, UIR_LOOP_USE_MMA);
 }
 
-uir_status uir_contraction_plan_apply(uir_contraction_plan *p, uir_schedule *s) {
-    steps t = {.p = p, .s = s, .f = p->f, .copies = {NONE, NONE}};
-    UIR_TRY(tile_anchor(&t));
-    UIR_TRY(place_sums(&t));
-    for (uint32_t which = 0; which < 2; which++)
-        if (p->copied[which]) UIR_TRY(copy_factor(&t, which));
-    UIR_TRY(place_after(&t));
-    UIR_TRY(keep_sums(&t));
-    for (uint32_t which = 0; which < 2; which++)
-        if (p->copied[which]) UIR_TRY(keep_copy(&t, which));
-    UIR_TRY(keep_values(&t));
-    UIR_TRY(lay_out(&t));
-    return mark(&t);
+uir_status uir_contraction_plans_apply(uir_contraction_plans *all, uir_schedule *s) {
+    steps products[UIR_CONTRACTION_MAX_PRODUCTS];
+    levels shared = {.count = 0};
+    for (uint32_t i = 0; i < all->count; i++) {
+        products[i] = (steps){.p = &all->plans[i],
+                              .leader = &all->plans[all->leader],
+                              .s = s,
+                              .f = all->plans[i].f,
+                              .copies = {NONE, NONE}};
+        if (!all->plans[i].c.after_count)
+            return uir_contraction_refuse(&all->plans[i].c, "a product's sums are not stored by themselves");
+    }
+    UIR_TRY(find_levels(products, all->count, &all->plans[all->leader], &shared));
+    for (uint32_t i = 0; i < all->count; i++) {
+        UIR_TRY(tile_anchor(&products[i], products, &shared));
+        UIR_TRY(place_sums(&products[i]));
+    }
+    UIR_TRY(join(products, all->count));
+    for (uint32_t i = 0; i < all->count; i++)
+        for (uint32_t which = 0; which < 2; which++)
+            if (all->plans[i].copied[which]) UIR_TRY(copy_factor(&products[i], which, products));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(place_after(&products[i]));
+    for (uint32_t i = 0; i < all->count; i++) {
+        UIR_TRY(keep_sums(&products[i]));
+        for (uint32_t which = 0; which < 2; which++)
+            if (products[i].copies[which] != NONE) UIR_TRY(keep_copy(&products[i], which));
+        UIR_TRY(keep_values(products, all->count, &products[i]));
+        UIR_TRY(lay_out(&products[i]));
+    }
+    for (uint32_t i = 0, parallel = 0; i < shared.count; i++)
+        if (!shared.data[i].serial)
+            UIR_TRY(uir_schedule_set_kind(s, products[0].outer[parallel++], UIR_LOOP_PARALLEL, NULL));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(mark(&products[i]));
+    return UIR_STATUS_OK;
 }

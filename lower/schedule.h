@@ -62,6 +62,8 @@ uir_status uir_schedule_split(uir_schedule *schedule, uint32_t loop, uir_dim fac
 /* More iterations, in which nothing happens: the loop runs to an extent of sizes alone that is proved to be at least
  * its own, and blocks get a `where` unless it is proved to be the same. */
 uir_status uir_schedule_extend(uir_schedule *schedule, uint32_t loop, uir_dim extent);
+/* A loop of one iteration around another loop; extend makes it longer. */
+uir_status uir_schedule_add_unit_loop(uir_schedule *schedule, uint32_t loop, uint32_t *out_loop);
 /* Two loops, inner the only statement in outer, of serial kind and equal nature -> one, which keeps outer's id. */
 uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t inner, uint32_t *out_fused);
 /* Loops of one perfect nest take the places that they hold among them in the order given. The first one's statement
@@ -83,11 +85,16 @@ uir_status uir_schedule_inline(uir_schedule *schedule, uint32_t block);
 /* A block that stores one tensor from one TEMP goes into that TEMP's only writer: an epilogue. The writer keeps its id.
  */
 uir_status uir_schedule_reverse_inline(uir_schedule *schedule, uint32_t block);
-/* The producer is computed under the loop, before what reads it there, for just the region that is read there. A
- * reduction takes its init along. Its loops are new: uir_schedule_loops. */
+/* The producer is computed under the loop, before what reads it there, for just the region that is read there, and only
+ * where all its readers' conditions on the loops around hold. A reduction takes its init along. Its loops are new:
+ * uir_schedule_loops. */
 uir_status uir_schedule_compute_at(uir_schedule *schedule, uint32_t block, uint32_t loop);
-/* The consumer is computed under the loop, after what it reads is complete, for the region that is complete there. */
+/* The consumer is computed under the loop, after what it reads is complete, for the region that is complete there, and
+ * only where the writer's conditions on the loops around hold. */
 uir_status uir_schedule_reverse_compute_at(uir_schedule *schedule, uint32_t block, uint32_t loop);
+/* Of the innermost list that holds both blocks: the statement around `block` stands right before the one around
+ * `before`. */
+uir_status uir_schedule_move_before(uir_schedule *schedule, uint32_t block, uint32_t before);
 /* A TEMP keeps only the region that is alive under the innermost loop around all that touch it; its indices become
  * relative to that region. The last step for those blocks: they are no longer full. */
 uir_status uir_schedule_shrink(uir_schedule *schedule, uint32_t tensor);
@@ -108,7 +115,8 @@ uir_status uir_schedule_roll(uir_schedule *schedule, uint32_t block, uint32_t lo
 typedef struct uir_schedule_operand {
     uint32_t which;
     bool under_cast;  /* what the operand casts, not the operand */
-    const char *name; /* of the tensor that is to hold it */
+    bool guarded;     /* it is computed only where the block's conditions on the loops around hold */
+    const char *name; /* of the tensor that is to hold it; NULL where that is there */
 } uir_schedule_operand;
 /* The operand is computed ahead of the block, over the block's iteration variables `iters` in that order, into a TEMP
  * in `space` that the block then loads it from. In the loop: for what is needed there; other variables that the operand
@@ -116,6 +124,10 @@ typedef struct uir_schedule_operand {
 uir_status uir_schedule_cache_operand(uir_schedule *schedule, uint32_t block, const uir_schedule_operand *operand,
                                       const uint32_t *iters, uint32_t count, uint32_t loop, const char *space,
                                       uint32_t *out_tensor, uint32_t *out_copy);
+/* The operand is loaded from a TEMP in which another block keeps it already: what that stores, at the block's iteration
+ * variables `iters`, one per dim, is the same expression, and is proved to be written in the same iteration. */
+uir_status uir_schedule_take_operand(uir_schedule *schedule, uint32_t block, const uir_schedule_operand *operand,
+                                     const uint32_t *iters, uint32_t count, uint32_t tensor);
 /* The two operands of a product or sum change places. */
 uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block);
 /* Sums of products become contractions by what the loops compute, as uir_contraction_classify: the first step of all.

@@ -62,6 +62,7 @@ uir_status uir_tree_index(uir_schedule *s);                                     
 bool uir_tree_reachable(uir_schedule *s, uint32_t id, uir_loop_statement_kind kind); /* and of that kind */
 uint32_t uir_tree_path(uir_schedule *s, uint32_t id, uint32_t *out_path);            /* ancestors, outermost first */
 bool uir_tree_holds(uir_schedule *s, uint32_t ancestor, uint32_t id);                /* id itself counts */
+uint32_t uir_tree_root(const uir_schedule *s, uint32_t id); /* the outermost statement around it; itself */
 uint32_t uir_tree_first_block(const uir_schedule *s, uint32_t id);
 void uir_tree_unlink(uir_schedule *s, uint32_t id); /* and the loops and ifs that it leaves empty */
 void uir_tree_insert_before(uir_schedule *s, uint32_t place, uint32_t id);
@@ -192,6 +193,10 @@ uir_status uir_move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint3
                          const uir_dim *extent);
 /* A `where` for each variable that its new loops may take out of its domain. The nest stands where it belongs. */
 uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block);
+/* Adds to the block's `where` what each of the others asks of sizes, `loop` and the loops around it (NONE: of sizes).
+ */
+uir_status uir_move_carry_conditions(uir_schedule *s, uint32_t block, uint32_t loop, const uint32_t *others,
+                                     uint32_t count);
 uint32_t uir_block_only_statement(const uir_schedule *s, uint32_t block); /* NONE when there are several */
 
 #endif

@@ -114,6 +114,32 @@ uir_status uir_schedule_extend(uir_schedule *schedule, uint32_t loop, uir_dim ex
     return uir_step_end(schedule, extend(schedule, loop, extent));
 }
 
+/* ---- unit loops ---- */
+static uir_status add_unit_loop(uir_schedule *s, uint32_t loop, uint32_t *out_loop) {
+    const char *name;
+    UIR_TRY(need_loop(s, loop));
+    const char *text = uir_step_loop_text(s, loop);
+    UIR_TRY(make_name(s, UIR_SCHEDULE_AT(s, loop)->name, "_u", loop, &name));
+    UIR_TRY(
+        uir_tree_add_loop(s, name, uir_dim_const(s->function->dims, 0), uir_dim_const(s->function->dims, 1), out_loop));
+    uint32_t *link = uir_tree_link(s, loop);
+    UIR_SCHEDULE_AT(s, *out_loop)->next = UIR_SCHEDULE_AT(s, loop)->next;
+    UIR_SCHEDULE_AT(s, *out_loop)->first_child = loop;
+    UIR_SCHEDULE_AT(s, loop)->next = UIR_LOOP_NONE;
+    *link = *out_loop;
+    s->indexed = false;
+    uir_step_say(s, "add unit loop around %s: %s", text, name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_add_unit_loop(uir_schedule *schedule, uint32_t loop, uint32_t *out_loop) {
+    uint32_t made = UIR_LOOP_NONE;
+    UIR_TRY(uir_step_begin(schedule));
+    UIR_TRY(uir_step_end(schedule, add_unit_loop(schedule, loop, &made)));
+    uir_step_give(schedule, out_loop, made);
+    return UIR_STATUS_OK;
+}
+
 /* ---- fuse ---- */
 static uir_status fuse(uir_schedule *s, uint32_t outer, uint32_t inner) {
     uir_dims *dims = s->function->dims;

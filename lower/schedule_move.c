@@ -95,6 +95,50 @@ uir_status uir_move_guard_domain(uir_schedule *s, uint32_t block) {
     return UIR_STATUS_OK;
 }
 
+/* Is the dim made of sizes and the variables of these loops alone? */
+static uir_status is_of_loops(uir_schedule *s, uir_dim dim, const uint32_t *loops, uint32_t count, bool *out) {
+    uir_substitution values = {0};
+    uir_dim zero = uir_dim_const(s->function->dims, 0);
+    for (uint32_t i = 0; i < count; i++)
+        if (UIR_SCHEDULE_AT(s, loops[i])->kind == UIR_LOOP_STATEMENT_FOR)
+            UIR_TRY(uir_substitution_set(s, &values, UIR_SCHEDULE_AT(s, loops[i])->symbol, zero));
+    uir_dim rest = uir_substitute(s, &values, dim);
+    *out = rest.id && uir_dim_is_of_sizes(s, rest);
+    return rest.id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+static bool asks(const uir_schedule *s, uint32_t block, const uir_condition *c) {
+    const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
+    for (uint32_t i = 0; i < b->condition_count; i++)
+        if (b->conditions[i].relation == c->relation && uir_dim_equal(b->conditions[i].left, c->left) &&
+            uir_dim_equal(b->conditions[i].right, c->right))
+            return true;
+    return false;
+}
+
+uir_status uir_move_carry_conditions(uir_schedule *s, uint32_t block, uint32_t loop, const uint32_t *others,
+                                     uint32_t count) {
+    uint32_t path[UIR_SCHEDULE_MAX_DEPTH + 1], depth = 0;
+    uir_conditions given = {0};
+    if (!count) return UIR_STATUS_OK;
+    if (loop != UIR_LOOP_NONE) {
+        depth = uir_tree_path(s, loop, path);
+        path[depth++] = loop;
+    }
+    UIR_TRY(uir_order_given(s, block, &given));
+    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, others[0])->condition_count; i++) {
+        uir_condition c = UIR_SCHEDULE_AT(s, others[0])->conditions[i];
+        bool all, right;
+        UIR_TRY(is_of_loops(s, c.left, path, depth, &all));
+        UIR_TRY(is_of_loops(s, c.right, path, depth, &right));
+        all &= right;
+        for (uint32_t k = 1; k < count && all; k++) all = asks(s, others[k], &c);
+        if (all && !uir_order_proved(s, &given, c.left, c.relation, c.right))
+            UIR_TRY(uir_tree_add_condition(s, block, c.relation, c.left, c.right));
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint32_t after, const uir_dim *low,
                          const uir_dim *extent) {
     uint32_t parent = uir_schedule_parent(s, block), next = UIR_SCHEDULE_AT(s, block)->next, top;
@@ -216,9 +260,14 @@ static uir_status find_producer(uir_schedule *s, uint32_t block, producer *p) {
     return UIR_STATUS_OK;
 }
 
+/* Who reads under a loop, and the statement there that holds the first of them. */
+typedef struct needs {
+    uint32_t *readers, count, before;
+} needs;
+
 /* The region of the producer's targets that is read under the loop; every reader must be there. */
 static uir_status find_needed(uir_schedule *s, const producer *p, uint32_t loop, const bool *own, uir_region *region,
-                              uint32_t *out_before) {
+                              needs *out) {
     uir_sites sites = {0};
     uint32_t *readers, count = 0;
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
@@ -236,7 +285,7 @@ static uir_status find_needed(uir_schedule *s, const producer *p, uint32_t loop,
     if (!count)
         return uir_step_refuse(s, "nothing under %s reads what %s computes", UIR_SCHEDULE_AT(s, loop)->name,
                                UIR_SCHEDULE_AT(s, p->block)->name);
-    *out_before = child_with(s, loop, readers, count, false);
+    *out = (needs){readers, count, child_with(s, loop, readers, count, false)};
     return UIR_STATUS_OK;
 }
 
@@ -286,7 +335,8 @@ static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     producer p = {0};
     uir_region region = {0};
     uir_orders orders = {0};
-    uint32_t before = UIR_LOOP_NONE, moved[2], moved_count = 0;
+    needs needed = {0};
+    uint32_t moved[2], moved_count = 0;
     bool *own;
     UIR_TRY(find_producer(s, block, &p));
     if (!uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR))
@@ -298,16 +348,18 @@ static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     UIR_TRY_ALLOCATE(own, uir_arena_allocate_array(&s->scratch, s->function->tensors.count + 1, sizeof *own));
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, p.statement)->target_count; i++)
         own[UIR_SCHEDULE_AT(s, p.statement)->targets[i].tensor] = true;
-    UIR_TRY(find_needed(s, &p, loop, own, &region, &before));
+    UIR_TRY(find_needed(s, &p, loop, own, &region, &needed));
     if (p.init != UIR_LOOP_NONE) moved[moved_count++] = p.init;
     moved[moved_count++] = block;
     orders.except = own;
     UIR_TRY(uir_orders_take(s, moved, moved_count, &orders));
     for (uint32_t i = 0; i < moved_count; i++) {
         uint32_t statement = uir_block_only_statement(s, moved[i]);
-        UIR_TRY(place_block(s, moved[i], statement, &region, before, UIR_LOOP_NONE));
+        UIR_TRY(place_block(s, moved[i], statement, &region, needed.before, UIR_LOOP_NONE));
     }
     UIR_TRY(uir_tree_index(s));
+    for (uint32_t i = 0; i < moved_count; i++)
+        UIR_TRY(uir_move_carry_conditions(s, moved[i], loop, needed.readers, needed.count));
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(check_covered(s, &p, own));
     for (uint32_t i = 0; i < moved_count; i++) UIR_TRY(uir_region_check_binds(s, moved[i]));
@@ -350,7 +402,7 @@ static bool covers_tensor(uir_schedule *s, const uir_loop_statement *b, const ui
 
 /* A read of the consumer of which the region under the loop is known: by a writer that has the whole tensor. */
 static uir_status find_complete(uir_schedule *s, uint32_t block, uint32_t loop, const uir_sites *sites,
-                                uir_region *region, uint32_t *out_tensor, uint32_t *read_iters) {
+                                uir_region *region, uint32_t *out_tensor, uint32_t *out_writer, uint32_t *read_iters) {
     *out_tensor = UIR_LOOP_NONE;
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
     for (uint32_t i = 0; i < sites->count && *out_tensor == UIR_LOOP_NONE; i++) {
@@ -385,6 +437,7 @@ static uir_status find_complete(uir_schedule *s, uint32_t block, uint32_t loop, 
             if (sites->data[k].block == full && sites->data[k].write && sites->data[k].tensor == read->tensor)
                 UIR_TRY(uir_region_join(s, &sites->data[k], loop, region));
         *out_tensor = read->tensor;
+        *out_writer = full;
     }
     return UIR_STATUS_OK;
 }
@@ -408,7 +461,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     uir_sites sites = {0};
     uir_region region = {0};
     uir_orders orders = {0};
-    uint32_t tensor, iters[UIR_LOOP_MAX_RANK], *writers, count = 0;
+    uint32_t tensor, writer = UIR_LOOP_NONE, iters[UIR_LOOP_MAX_RANK], *writers, count = 0;
     uir_dim low[UIR_LOOP_MAX_ITERS], extent[UIR_LOOP_MAX_ITERS];
     UIR_TRY(check_consumer(s, block));
     if (!uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR))
@@ -416,7 +469,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     const char *text = uir_step_loop_text(s, loop), *name = UIR_SCHEDULE_AT(s, block)->name;
     if (uir_tree_holds(s, loop, block)) return uir_step_refuse(s, "%s stands under %s already", name, text);
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
-    UIR_TRY(find_complete(s, block, loop, &sites, &region, &tensor, iters));
+    UIR_TRY(find_complete(s, block, loop, &sites, &region, &tensor, &writer, iters));
     if (tensor == UIR_LOOP_NONE)
         return uir_step_refuse(s, "nothing that %s reads at its own variables becomes complete under %s", name, text);
     UIR_TRY_ALLOCATE(writers, uir_arena_allocate_array(&s->scratch, sites.count + 1, sizeof *writers));
@@ -439,6 +492,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     UIR_TRY(uir_move_nest(s, block, UIR_LOOP_NONE, after, low, extent));
     UIR_TRY(uir_tree_index(s));
     UIR_TRY(uir_move_guard_domain(s, block));
+    UIR_TRY(uir_move_carry_conditions(s, block, loop, &writer, 1));
     UIR_TRY(uir_orders_check(s, &orders));
     UIR_TRY(uir_region_check_binds(s, block));
     uir_step_moved(s, UIR_LOOP_NONE);
@@ -449,4 +503,34 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
 uir_status uir_schedule_reverse_compute_at(uir_schedule *schedule, uint32_t block, uint32_t loop) {
     UIR_TRY(uir_step_begin(schedule));
     return uir_step_end(schedule, reverse_compute_at(schedule, block, loop));
+}
+
+/* ---- statements of one list ---- */
+static uir_status move_before(uir_schedule *s, uint32_t block, uint32_t before) {
+    uint32_t path[UIR_SCHEDULE_MAX_DEPTH + 1], other[UIR_SCHEDULE_MAX_DEPTH + 1], n, m, k = 0;
+    uir_orders orders = {0};
+    if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK) ||
+        !uir_tree_reachable(s, before, UIR_LOOP_STATEMENT_BLOCK))
+        return uir_step_refuse(s, "statement %u or %u is no block", block, before);
+    if (block == before) return uir_step_refuse(s, "%s is one block", UIR_SCHEDULE_AT(s, block)->name);
+    n = uir_tree_path(s, block, path);
+    m = uir_tree_path(s, before, other);
+    path[n] = block;
+    other[m] = before;
+    while (path[k] == other[k]) k++;
+    UIR_TRY(uir_orders_take(s, &path[k], 1, &orders));
+    *uir_tree_link(s, path[k]) = UIR_SCHEDULE_AT(s, path[k])->next;
+    UIR_SCHEDULE_AT(s, path[k])->next = other[k];
+    *uir_tree_link(s, other[k]) = path[k];
+    s->indexed = false;
+    UIR_TRY(uir_tree_index(s));
+    UIR_TRY(uir_orders_check(s, &orders));
+    uir_step_moved(s, UIR_LOOP_NONE);
+    uir_step_say(s, "move %s before %s", UIR_SCHEDULE_AT(s, block)->name, UIR_SCHEDULE_AT(s, before)->name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_move_before(uir_schedule *schedule, uint32_t block, uint32_t before) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, move_before(schedule, block, before));
 }

@@ -25,8 +25,8 @@ static uir_status find_call(uir_schedule *s, uint32_t block, uint32_t *out_state
 /* ---- an operand computed ahead ---- */
 typedef struct ahead {
     uir_schedule *s;
-    uint32_t block, root; /* the block's outermost loop */
-    uint32_t under;       /* the loop that the operand is computed in; NONE: outside of all */
+    uint32_t block;
+    uint32_t under; /* the loop that the operand is computed in; NONE: outside of all */
     uint32_t iters[UIR_LOOP_MAX_ITERS];
     uint32_t iter_count; /* the tensor's dims */
     uint32_t used_count; /* those, then variables that stand still in the loop */
@@ -76,22 +76,26 @@ static bool written_later(uir_schedule *s, uint32_t root, uint32_t tensor) {
     return false;
 }
 
+/* What the expression loads is written before the statement, and not by it. */
+static uir_status check_complete(uir_schedule *s, uint32_t block, uint32_t root, uint32_t id) {
+    const uir_loop_expression *e = &s->function->expressions.data[id];
+    if (e->kind == UIR_LOOP_LOAD && written_later(s, root, e->load.tensor))
+        return uir_step_refuse(s, "%s is not complete before %s", UIR_SCHEDULE_TENSOR(s, e->load.tensor)->name,
+                               UIR_SCHEDULE_AT(s, block)->name);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        UIR_TRY(check_complete(s, block, root, e->arguments[i]));
+    return UIR_STATUS_OK;
+}
+
 static uir_status check_operand(use_search *u, uint32_t id) {
     uir_schedule *s = u->a->s;
     const uir_loop_function *f = s->function;
     const uir_loop_expression *e = &f->expressions.data[id];
     if (e->kind == UIR_LOOP_INDEX) uir_dim_visit_symbols(f->dims, e->index, note_symbol, u);
-    if (e->kind == UIR_LOOP_LOAD) {
-        for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++)
-            uir_dim_visit_symbols(f->dims, e->load.indices[d], note_symbol, u);
-        if (written_later(s, u->a->root, e->load.tensor))
-            return uir_step_refuse(s, "%s is not complete before %s", f->tensors.data[e->load.tensor].name,
-                                   UIR_SCHEDULE_AT(s, u->a->block)->name);
-    }
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) {
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < f->tensors.data[e->load.tensor].rank; d++)
+        uir_dim_visit_symbols(f->dims, e->load.indices[d], note_symbol, u);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
         UIR_TRY(check_operand(u, e->arguments[i]));
-        e = &f->expressions.data[id];
-    }
     if (u->strange != UIR_LOOP_NONE)
         return uir_step_refuse(s, "what %s takes depends on %s", UIR_SCHEDULE_AT(s, u->a->block)->name,
                                UIR_SCHEDULE_AT(s, u->a->block)->iters[u->strange].name);
@@ -206,27 +210,31 @@ static uir_status take_from(const ahead *a, uint32_t statement, uint32_t which, 
     return uir_vector_push(&f->arena, &f->expressions, call);
 }
 
+/* " over m, k"; "" of none. */
+static void list_iters(const ahead *a, char *text, size_t size) {
+    size_t length = 0;
+    text[0] = 0;
+    for (uint32_t i = 0; i < a->iter_count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%.40s", i ? ", " : " over ",
+                                   UIR_SCHEDULE_AT(a->s, a->block)->iters[a->iters[i]].name);
+}
+
 static uir_status cache_operand(ahead *a, const uir_schedule_operand *operand, const char *space, uint32_t *out_tensor,
                                 uint32_t *out_copy) {
     uir_schedule *s = a->s;
     uint32_t statement, call, expression = UIR_LOOP_NONE;
     use_search search = {a, UIR_LOOP_NONE};
-    char list[400] = "";
+    char list[400];
     UIR_TRY(find_call(s, a->block, &statement, &call));
     UIR_TRY(find_operand(s, a->block, call, operand->which, operand->under_cast, &expression));
     UIR_TRY(check_iters(a));
-    for (a->root = a->block; uir_schedule_parent(s, a->root) != UIR_LOOP_NONE;)
-        a->root = uir_schedule_parent(s, a->root);
+    UIR_TRY(check_complete(s, a->block, uir_tree_root(s, a->block), expression));
     UIR_TRY(check_operand(&search, expression));
     const char *loop = a->under == UIR_LOOP_NONE ? "" : uir_step_loop_text(s, a->under);
     uir_loop_tensor t = {.dtype = s->function->expressions.data[expression].dtype, .role = UIR_LOOP_ROLE_TEMP};
     t.rank = a->iter_count;
-    for (uint32_t i = 0; i < a->iter_count; i++) {
-        const uir_loop_iter *iter = &UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]];
-        size_t length = strlen(list);
-        t.extents[i] = iter->extent;
-        snprintf(list + length, sizeof list - length, "%s%.40s", i ? ", " : " over ", iter->name);
-    }
+    for (uint32_t i = 0; i < a->iter_count; i++) t.extents[i] = UIR_SCHEDULE_AT(s, a->block)->iters[a->iters[i]].extent;
+    list_iters(a, list, sizeof list);
     UIR_TRY(uir_tree_tensor_name(s, operand->name, &t.name));
     UIR_TRY_ALLOCATE(t.space, uir_arena_copy_string(&s->function->arena, space, strlen(space)));
     *out_tensor = s->function->tensors.count;
@@ -234,10 +242,12 @@ static uir_status cache_operand(ahead *a, const uir_schedule_operand *operand, c
     UIR_TRY(add_block(a, *out_tensor, expression, out_copy));
     UIR_TRY(take_from(a, statement, operand->which, operand->under_cast, *out_tensor));
     UIR_TRY(uir_tree_index(s));
+    if (operand->guarded) UIR_TRY(uir_move_carry_conditions(s, *out_copy, a->under, &a->block, 1));
     UIR_TRY(uir_region_check_accesses(s, *out_copy));
     uir_step_moved(s, UIR_LOOP_NONE);
-    uir_step_say(s, "cache operand %u of %s%s%s%s%s in %s as %s", operand->which, UIR_SCHEDULE_AT(s, a->block)->name,
-                 operand->under_cast ? " under its cast" : "", list, *loop ? " at " : "", loop, space, t.name);
+    uir_step_say(s, "cache operand %u of %s%s%s%s%s%s in %s as %s", operand->which, UIR_SCHEDULE_AT(s, a->block)->name,
+                 operand->under_cast ? " under its cast" : "", operand->guarded ? " guarded" : "", list,
+                 *loop ? " at " : "", loop, space, t.name);
     return UIR_STATUS_OK;
 }
 
@@ -254,6 +264,120 @@ uir_status uir_schedule_cache_operand(uir_schedule *schedule, uint32_t block, co
     uir_step_give(schedule, out_tensor, made);
     uir_step_give(schedule, out_copy, copy);
     return UIR_STATUS_OK;
+}
+
+/* ---- an operand that is there ---- */
+static bool is_same_expression(const uir_loop_function *f, uint32_t a, uint32_t b) {
+    const uir_loop_expression *x = &f->expressions.data[a], *y = &f->expressions.data[b];
+    if (a == b) return true;
+    if (x->kind != y->kind || x->dtype != y->dtype) return false;
+    switch (x->kind) {
+    case UIR_LOOP_CALL:
+        if (x->op != y->op || x->argument_count != y->argument_count || x->overflows != y->overflows) return false;
+        for (uint32_t i = 0; i < x->argument_count; i++)
+            if (!is_same_expression(f, x->arguments[i], y->arguments[i])) return false;
+        return true;
+    case UIR_LOOP_LOAD:
+        if (x->load.tensor != y->load.tensor || x->has_fill != y->has_fill ||
+            (x->has_fill && memcmp(&x->fill, &y->fill, sizeof x->fill) != 0))
+            return false;
+        for (uint32_t d = 0; d < f->tensors.data[x->load.tensor].rank; d++)
+            if (!uir_dim_equal(x->load.indices[d], y->load.indices[d])) return false;
+        return true;
+    case UIR_LOOP_INDEX:
+        return uir_dim_equal(x->index, y->index);
+    case UIR_LOOP_CONSTANT:
+        return x->integer == y->integer && !memcmp(&x->real, &y->real, sizeof x->real);
+    default:
+        return false;
+    }
+}
+
+/* The one block that stores the tensor, each element once it has an index. */
+static uir_status find_keeper(const ahead *a, uint32_t tensor, uint32_t *out_block, uint32_t *iters) {
+    uir_schedule *s = a->s;
+    uint32_t writers = uir_schedule_writers(s, tensor, out_block, 1);
+    const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name;
+    if (UIR_SCHEDULE_TENSOR(s, tensor)->role != UIR_LOOP_ROLE_TEMP || writers != 1)
+        return uir_step_refuse(s, "%s is no TEMP that one block stores", name);
+    const uir_loop_statement *keeper = UIR_SCHEDULE_AT(s, *out_block);
+    uint32_t statement = uir_block_only_statement(s, *out_block);
+    bool plain = statement != UIR_LOOP_NONE && UIR_SCHEDULE_AT(s, statement)->kind == UIR_LOOP_STATEMENT_STORE &&
+                 uir_access_is_plain(s, keeper, &UIR_SCHEDULE_AT(s, statement)->targets[0], iters);
+    for (uint32_t i = 0; i < keeper->iter_count; i++) plain &= !keeper->iters[i].data;
+    if (!plain || a->iter_count != UIR_SCHEDULE_TENSOR(s, tensor)->rank)
+        return uir_step_refuse(s, "%s is not stored at iteration variables of %s, one per dim", name, keeper->name);
+    return UIR_STATUS_OK;
+}
+
+/* What the keeper stores where the block reads it: its dims' variables are the block's; others stand where one of the
+ * block's stands. */
+static uir_status find_kept(const ahead *a, uint32_t keeper, const uint32_t *dims, uint32_t *out_expression) {
+    uir_schedule *s = a->s;
+    const uir_loop_statement *k = UIR_SCHEDULE_AT(s, keeper), *b = UIR_SCHEDULE_AT(s, a->block);
+    uir_substitution values = {0};
+    for (uint32_t i = 0; i < k->iter_count; i++) {
+        uint32_t as = UIR_LOOP_NONE;
+        for (uint32_t u = b->iter_count; u-- > 0;)
+            if (!b->iters[u].data && uir_dim_equal(b->iters[u].value, k->iters[i].value)) as = u;
+        for (uint32_t d = 0; d < a->iter_count; d++)
+            if (dims[d] == i) as = a->iters[d];
+        if (as == UIR_LOOP_NONE) continue;
+        UIR_TRY(uir_substitution_set(s, &values, k->iters[i].symbol,
+                                     uir_dim_symbol(s->function->dims, b->iters[as].symbol)));
+    }
+    uint32_t statement = uir_block_only_statement(s, keeper);
+    return uir_expression_substitute(s, UIR_SCHEDULE_AT(s, statement)->values[0], &values, out_expression);
+}
+
+static uir_status check_kept(const ahead *a, uint32_t keeper, uint32_t tensor) {
+    uir_schedule *s = a->s;
+    uir_sites sites = {0};
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+    UIR_SITES_OF_TENSOR(&sites, tensor, i) {
+        bool covered = false;
+        if (sites.data[i].block != a->block) continue;
+        UIR_SITES_OF_TENSOR(&sites, tensor, k)
+        if (sites.data[k].write) UIR_TRY(uir_region_covers(s, &sites.data[k], &sites.data[i], &covered));
+        if (!covered)
+            return uir_step_refuse(s, "what %s takes is not proved to be written by %s in the same iteration",
+                                   UIR_SCHEDULE_AT(s, a->block)->name, UIR_SCHEDULE_AT(s, keeper)->name);
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status take_operand(ahead *a, const uir_schedule_operand *operand, uint32_t tensor) {
+    uir_schedule *s = a->s;
+    uint32_t statement, call, expression = UIR_LOOP_NONE, keeper = UIR_LOOP_NONE, dims[UIR_LOOP_MAX_RANK], kept;
+    char list[400];
+    UIR_TRY(find_call(s, a->block, &statement, &call));
+    UIR_TRY(find_operand(s, a->block, call, operand->which, operand->under_cast, &expression));
+    UIR_TRY(check_iters(a));
+    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
+    UIR_TRY(find_keeper(a, tensor, &keeper, dims));
+    UIR_TRY(check_complete(s, a->block, uir_tree_root(s, keeper), expression));
+    UIR_TRY(find_kept(a, keeper, dims, &kept));
+    if (!is_same_expression(s->function, kept, expression))
+        return uir_step_refuse(s, "%s is not proved to hold what %s takes", UIR_SCHEDULE_TENSOR(s, tensor)->name,
+                               UIR_SCHEDULE_AT(s, a->block)->name);
+    UIR_TRY(take_from(a, statement, operand->which, operand->under_cast, tensor));
+    UIR_TRY(check_kept(a, keeper, tensor));
+    UIR_TRY(uir_region_check_accesses(s, a->block));
+    list_iters(a, list, sizeof list);
+    uir_step_moved(s, UIR_LOOP_NONE);
+    uir_step_say(s, "take operand %u of %s%s%s from %s", operand->which, UIR_SCHEDULE_AT(s, a->block)->name,
+                 operand->under_cast ? " under its cast" : "", list, UIR_SCHEDULE_TENSOR(s, tensor)->name);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_take_operand(uir_schedule *schedule, uint32_t block, const uir_schedule_operand *operand,
+                                     const uint32_t *iters, uint32_t count, uint32_t tensor) {
+    ahead a = {.s = schedule, .block = block, .under = UIR_LOOP_NONE, .iter_count = count, .used_count = count};
+    UIR_TRY(uir_step_begin(schedule));
+    if (count > UIR_LOOP_MAX_RANK)
+        return uir_step_end(schedule, uir_step_refuse(schedule, "a tensor has at most %d dims", UIR_LOOP_MAX_RANK));
+    for (uint32_t i = 0; i < count; i++) a.iters[i] = iters[i];
+    return uir_step_end(schedule, take_operand(&a, operand, tensor));
 }
 
 /* ---- the operands' order ---- */

@@ -204,6 +204,22 @@ static uir_status make_equal(inquiry *q, uir_symbol symbol, uir_dim twin) {
     return UIR_STATUS_OK;
 }
 
+/* Where conditions on the loop leave one iteration, no equation need tell it. */
+static uir_status is_pinned(inquiry *q, uir_dim loop, uir_dim twin, uir_direction *out) {
+    uir_dims *dims = q->s->function->dims;
+    uir_conditions about = {0};
+    uir_symbol symbols[2];
+    if (!uir_dim_is_symbol(dims, loop, &symbols[0]) || !uir_dim_is_symbol(dims, twin, &symbols[1]))
+        return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < q->given.count; i++)
+        for (uint32_t k = 0; k < 2; k++)
+            if (uir_dim_uses(q->s, q->given.data[i].left, symbols[k]) ||
+                uir_dim_uses(q->s, q->given.data[i].right, symbols[k]))
+                UIR_TRY(uir_vector_push(&q->s->scratch, &about, q->given.data[i]));
+    if (about.count > 1 && uir_order_proved(q->s, &about, loop, UIR_RELATION_EQ, twin)) *out = UIR_DIRECTION_EQUAL;
+    return UIR_STATUS_OK;
+}
+
 static uir_status find_direction(inquiry *q, uir_dim loop, uir_dim twin, uir_direction *out) {
     bool greater, less, equal;
     uir_dims *dims = q->s->function->dims;
@@ -223,7 +239,7 @@ static uir_status find_direction(inquiry *q, uir_dim loop, uir_dim twin, uir_dir
         return UIR_STATUS_OK;
     }
     *out = UIR_DIRECTION_ANY;
-    if (!greater && !less) return UIR_STATUS_OK;
+    if (!greater && !less) return is_pinned(q, loop, twin, out);
     UIR_TRY(is_refuted(q, loop, twin, UIR_RELATION_EQ, 0, &equal));
     if (less) *out = equal ? UIR_DIRECTION_BEFORE : UIR_DIRECTION_BEFORE_OR_EQUAL; /* the twin is y's: y is later */
     if (greater) *out = equal ? UIR_DIRECTION_AFTER : UIR_DIRECTION_AFTER_OR_EQUAL;

@@ -75,6 +75,14 @@ static uir_status play_extend(player *p) {
     return uir_schedule_extend(p->s, loop, extent);
 }
 
+static uir_status play_add_unit_loop(player *p) {
+    uint32_t loop;
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "around"));
+    UIR_TRY(take_loop(p, &loop));
+    UIR_TRY(take_made(p));
+    return uir_schedule_add_unit_loop(p->s, loop, NULL);
+}
+
 static uir_status take_loops(player *p, uint32_t *loops, uint32_t *out_count) {
     *out_count = 0;
     do {
@@ -150,6 +158,14 @@ static uir_status play_reverse_compute(player *p) {
     uint32_t block, loop;
     UIR_TRY(take_block_at(p, &block, &loop));
     return uir_schedule_reverse_compute_at(p->s, block, loop);
+}
+
+static uir_status play_move_before(player *p) {
+    uint32_t block, before;
+    UIR_TRY(take_block(p, &block));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "before"));
+    UIR_TRY(take_block(p, &before));
+    return uir_schedule_move_before(p->s, block, before);
 }
 
 static uir_status play_rfactor(player *p) {
@@ -268,20 +284,36 @@ static uir_status take_iters(player *p, uint32_t block, uint32_t *iters, uint32_
     return UIR_STATUS_OK;
 }
 
+/* "0 of Y under its cast" */
+static uir_status take_operand(player *p, uint32_t *out_block, uir_schedule_operand *out) {
+    int64_t which;
+    *out = (uir_schedule_operand){0};
+    UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &which));
+    out->which = which < 0 || which > 2 ? 3 : (uint32_t)which;
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "of"));
+    UIR_TRY(take_block(p, out_block));
+    if (!uir_tokenizer_accept(&p->parser.tokens, "under")) return UIR_STATUS_OK;
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "its"));
+    out->under_cast = true;
+    return uir_tokenizer_expect(&p->parser.tokens, "cast");
+}
+
+static uir_status play_take_operand(player *p) {
+    uir_schedule_operand operand;
+    uint32_t block, tensor, iters[UIR_LOOP_MAX_RANK], count = 0;
+    UIR_TRY(take_operand(p, &block, &operand));
+    if (uir_tokenizer_accept(&p->parser.tokens, "over")) UIR_TRY(take_iters(p, block, iters, &count));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "from"));
+    UIR_TRY(take_tensor(p, &tensor));
+    return uir_schedule_take_operand(p->s, block, &operand, iters, count, tensor);
+}
+
 static uir_status play_cache_operand(player *p) {
-    uir_schedule_operand operand = {0};
+    uir_schedule_operand operand;
     uint32_t block, loop = UIR_LOOP_NONE, iters[UIR_LOOP_MAX_RANK], count = 0;
     const char *space;
-    int64_t which;
-    UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &which));
-    operand.which = which < 0 || which > 2 ? 3 : (uint32_t)which;
-    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "of"));
-    UIR_TRY(take_block(p, &block));
-    if (uir_tokenizer_accept(&p->parser.tokens, "under")) {
-        UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "its"));
-        UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "cast"));
-        operand.under_cast = true;
-    }
+    UIR_TRY(take_operand(p, &block, &operand));
+    operand.guarded = uir_tokenizer_accept(&p->parser.tokens, "guarded");
     if (uir_tokenizer_accept(&p->parser.tokens, "over")) UIR_TRY(take_iters(p, block, iters, &count));
     if (uir_tokenizer_accept(&p->parser.tokens, "at")) UIR_TRY(take_loop(p, &loop));
     UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "in"));
@@ -354,6 +386,7 @@ typedef struct verb {
 static const verb verbs[] = {
     {{"split"}, play_split},
     {{"extend"}, play_extend},
+    {{"add", "unit", "loop"}, play_add_unit_loop},
     {{"fuse"}, play_fuse},
     {{"reorder"}, play_reorder},
     {{"merge"}, play_merge},
@@ -362,6 +395,7 @@ static const verb verbs[] = {
     {{"reverse", "inline"}, play_reverse_inline},
     {{"compute"}, play_compute},
     {{"reverse", "compute"}, play_reverse_compute},
+    {{"move"}, play_move_before},
     {{"rfactor"}, play_rfactor},
     {{"roll"}, play_roll},
     {{"shrink"}, play_shrink},
@@ -378,6 +412,7 @@ static const verb verbs[] = {
     {{"candidate"}, play_candidate},
     {{"require"}, play_require},
     {{"cache", "operand"}, play_cache_operand},
+    {{"take", "operand"}, play_take_operand},
     {{"cache", "read", "of"}, play_cache_read},
     {{"cache", "write", "of"}, play_cache_write},
 };

@@ -141,11 +141,6 @@ static uir_status add_copy(uir_schedule *s, uint32_t from, uint32_t to, uint32_t
     return UIR_STATUS_OK;
 }
 
-static uint32_t find_root(uir_schedule *s, uint32_t id) {
-    for (uint32_t parent; (parent = uir_schedule_parent(s, id)) != UIR_LOOP_NONE;) id = parent;
-    return id;
-}
-
 static bool writes_under(uir_schedule *s, uint32_t root, uint32_t tensor) {
     uint32_t count = uir_schedule_writers(s, tensor, NULL, 0), blocks[16];
     if (count > 16) return true;
@@ -193,7 +188,7 @@ static uir_status read_copy(uir_schedule *s, uint32_t block, uint32_t tensor, ui
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name, *block_name = UIR_SCHEDULE_AT(s, block)->name;
     redirection r = {s, tensor, copy};
     if (!reads(s, block, tensor)) return uir_step_refuse(s, "%s does not read %s", block_name, name);
-    if (writes_under(s, find_root(s, block), tensor))
+    if (writes_under(s, uir_tree_root(s, block), tensor))
         return uir_step_refuse(s, "%s is not complete before %s", name, block_name);
     for (uint32_t id = UIR_SCHEDULE_AT(s, block)->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next)
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->target_count; i++)
@@ -215,7 +210,7 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
     }
     if (!uir_tree_reachable(s, blocks[0], UIR_LOOP_STATEMENT_BLOCK))
         return uir_step_refuse(s, "statement %u is no block", blocks[0]);
-    uint32_t root = find_root(s, blocks[0]);
+    uint32_t root = uir_tree_root(s, blocks[0]);
     UIR_TRY(need_whole(s, tensor));
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
@@ -248,7 +243,7 @@ static uir_status cache_write(uir_schedule *s, uint32_t tensor, const char *spac
         return uir_step_refuse(s, "nothing writes %s", name);
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
     uir_schedule_writers(s, tensor, blocks, count);
-    last = find_root(s, blocks[count - 1]);
+    last = uir_tree_root(s, blocks[count - 1]);
     UIR_TRY(need_whole(s, tensor));
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     redirection r = {s, tensor, *out_tensor};

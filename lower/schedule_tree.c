@@ -48,6 +48,11 @@ bool uir_tree_holds(uir_schedule *s, uint32_t ancestor, uint32_t id) {
     return false;
 }
 
+uint32_t uir_tree_root(const uir_schedule *s, uint32_t id) {
+    for (uint32_t parent; (parent = uir_schedule_parent(s, id)) != UIR_LOOP_NONE;) id = parent;
+    return id;
+}
+
 uint32_t uir_tree_first_block(const uir_schedule *s, uint32_t id) {
     uint32_t block = UIR_LOOP_NONE;
     uir_schedule_blocks(s, id, &block, 1);
