@@ -194,6 +194,35 @@ uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t in
     return UIR_STATUS_OK;
 }
 
+/* ---- what iterations have for themselves ---- */
+static bool is_shared(const uir_schedule *s, const char *space) {
+    int index = s->device && space ? uir_device_find_space(s->device, space, strlen(space)) : -1;
+    return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
+}
+
+typedef enum privacy { PRIVACY_UNASKED, PRIVACY_NO, PRIVACY_YES } privacy;
+
+/* Each iteration of the loop writes all that it reads of the tensor, and nothing else looks at it: each may have a
+ * tensor of its own. */
+static uir_status prove_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, bool *out) {
+    const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
+    *out = t->role == UIR_LOOP_ROLE_TEMP && !is_shared(s, t->space);
+    UIR_SITES_OF_TENSOR(sites, tensor, i) {
+        const uir_site *read = &sites->data[i];
+        if (!*out) return UIR_STATUS_OK;
+        *out = uir_tree_holds(s, loop, read->block);
+        if (read->write) continue;
+        bool covered = false;
+        UIR_SITES_OF_TENSOR(sites, tensor, k) {
+            const uir_site *write = &sites->data[k];
+            if (*out && !covered && write->write && !write->reduction)
+                UIR_TRY(uir_region_covers(s, write, read, &covered));
+        }
+        *out = *out && covered;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- reorder ---- */
 typedef struct nest {
     uint32_t before[UIR_SCHEDULE_MAX_DEPTH], after[UIR_SCHEDULE_MAX_DEPTH];
@@ -245,9 +274,12 @@ static uir_status check_ranges(uir_schedule *s, const nest *n) {
     return UIR_STATUS_OK;
 }
 
-/* Loops that are not equal in conflicting instances keep their order among themselves. */
-static uir_status check_conflict(uir_schedule *s, const nest *n, const uir_site *x, const uir_site *y) {
+/* Loops that are not equal in conflicting instances keep their order among themselves, unless each iteration of the
+ * inner one has what they conflict over for itself. `sites`: the function's. */
+static uir_status check_conflict(uir_schedule *s, const uir_sites *sites, const nest *n, const uir_site *x,
+                                 const uir_site *y) {
     uir_conflict c;
+    bool own;
     UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, true, &c));
     if (c.never) return UIR_STATUS_OK;
     for (uint32_t a = 0; a < c.loop_count; a++) {
@@ -258,6 +290,8 @@ static uir_status check_conflict(uir_schedule *s, const nest *n, const uir_site 
             if (c.directions[b] == UIR_DIRECTION_EQUAL || pb == n->count || pa < pb) continue;
             bool update = x->reduction && y->reduction && x->statement == y->statement;
             if (update && s->function->monoids.data[UIR_SCHEDULE_AT(s, x->statement)->monoid].commutative) continue;
+            UIR_TRY(prove_private(s, sites, c.loops[b], x->tensor, &own));
+            if (own) continue;
             if (update)
                 return uir_step_refuse(
                     s, "the order of %s and %s matters to the reduction %s: its monoid is not commutative",
@@ -278,11 +312,12 @@ static uir_status reorder(uir_schedule *s, const uint32_t *loops, uint32_t count
     if (count < 2) return uir_step_refuse(s, "one loop has no order");
     UIR_TRY(find_nest(s, loops, count, &n));
     UIR_TRY(check_ranges(s, &n));
-    UIR_TRY(uir_sites_collect_all(s, n.before[0], &sites));
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
     for (uint32_t i = 0; i < sites.count; i++) {
-        if (!sites.data[i].write) continue;
+        if (!sites.data[i].write || !uir_tree_holds(s, n.before[0], sites.data[i].block)) continue;
         UIR_SITES_OF_TENSOR(&sites, sites.data[i].tensor, k)
-        UIR_TRY(check_conflict(s, &n, &sites.data[i], &sites.data[k]));
+        if (uir_tree_holds(s, n.before[0], sites.data[k].block))
+            UIR_TRY(check_conflict(s, &sites, &n, &sites.data[i], &sites.data[k]));
     }
     uint32_t *link = uir_tree_link(s, n.before[0]), next = UIR_SCHEDULE_AT(s, n.before[0])->next;
     uint32_t body = UIR_SCHEDULE_AT(s, n.before[n.count - 1])->first_child;
@@ -383,34 +418,6 @@ uir_status uir_schedule_merge_into(uir_schedule *schedule, uint32_t a, uint32_t 
 }
 
 /* ---- kinds ---- */
-static bool is_shared(const uir_schedule *s, const char *space) {
-    int index = s->device && space ? uir_device_find_space(s->device, space, strlen(space)) : -1;
-    return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
-}
-
-typedef enum privacy { PRIVACY_UNASKED, PRIVACY_NO, PRIVACY_YES } privacy;
-
-/* Each iteration of the loop writes all that it reads of the tensor, and nothing else looks at it: each may have a
- * tensor of its own. */
-static uir_status prove_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, bool *out) {
-    const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
-    *out = t->role == UIR_LOOP_ROLE_TEMP && !is_shared(s, t->space);
-    UIR_SITES_OF_TENSOR(sites, tensor, i) {
-        const uir_site *read = &sites->data[i];
-        if (!*out) return UIR_STATUS_OK;
-        *out = uir_tree_holds(s, loop, read->block);
-        if (read->write) continue;
-        bool covered = false;
-        UIR_SITES_OF_TENSOR(sites, tensor, k) {
-            const uir_site *write = &sites->data[k];
-            if (*out && !covered && write->write && !write->reduction)
-                UIR_TRY(uir_region_covers(s, write, read, &covered));
-        }
-        *out = *out && covered;
-    }
-    return UIR_STATUS_OK;
-}
-
 static uir_status is_private(uir_schedule *s, const uir_sites *sites, uint32_t loop, uint32_t tensor, privacy *known,
                              bool *out) {
     if (*known == PRIVACY_UNASKED) {

@@ -495,6 +495,30 @@ static bool run_stages(runner *r, const int64_t *sizes) {
     return good;
 }
 
+/* Rounds of the blocks in a list, at sizes of the function. */
+static double work_of(const uir_loop_function *f, uint32_t id, const int64_t *values, double around) {
+    double sum = 0;
+    for (; id != UIR_LOOP_NONE; id = f->statements.data[id].next) {
+        const uir_loop_statement *s = &f->statements.data[id];
+        int64_t extent = 1;
+        if (s->kind == UIR_LOOP_STATEMENT_FOR)
+            (void)uir_dim_evaluate(f->dims, s->extent, values, NULL, uir_dims_symbol_count(f->dims), &extent);
+        sum +=
+            s->kind == UIR_LOOP_STATEMENT_BLOCK ? around : work_of(f, s->first_child, values, around * (double)extent);
+    }
+    return sum;
+}
+
+static bool is_within(const lower_check *c, const int64_t *sizes) {
+    const uir_loop_function *f = c->lowered.naive;
+    if (!c->most_work) return true;
+    int64_t *values = calloc(uir_dims_symbol_count(f->dims) + 1, sizeof *values);
+    for (uint32_t i = 0; i < f->sizes.count; i++) values[f->sizes.data[i].symbol.id] = sizes[i];
+    bool within = work_of(f, f->first, values, 1) <= c->most_work;
+    free(values);
+    return within;
+}
+
 bool lower_run(lower_check *c, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed) {
     static runner r; /* large */
     memset(&r, 0, sizeof r);
@@ -507,11 +531,12 @@ bool lower_run(lower_check *c, uir_module *module, uir_node_id group, const int6
     uir_graph_info graph = *uir_graph_get(module, body->value.graph);
     r.node = &node;
     r.body = &graph;
-    bool sensible = node.input_count <= 64 && node.output_count <= 64 && run_graph(&r, group);
+    bool sensible = node.input_count <= 64 && node.output_count <= 64;
     uint32_t count;
     const uir_dim *dims = uir_node_dims(module, &node, "sizes", &count);
     int64_t sizes[64];
     for (uint32_t i = 0; sensible && i < count && i < 64; i++) sensible = evaluate(&r, dims[i], &sizes[i]);
+    sensible = sensible && is_within(c, sizes) && run_graph(&r, group);
     if (sensible) run_stages(&r, sizes);
     for (uint32_t i = 0; i < r.dummy_count + r.input_count; i++) uir_datum_release(r.inputs[i]);
     for (uint32_t i = 0; i < r.output_count; i++) uir_datum_release(r.outputs[i]);

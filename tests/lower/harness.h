@@ -33,6 +33,7 @@ typedef struct lower_check {
     bool show;                /* prints texts on failure */
     bool show_all;            /* always */
     uint64_t most;            /* elements of an operand; 0: three million */
+    double most_work;         /* rounds of the naive function's innermost loops; 0: any */
     uir_loop_function *steps; /* the naive function after steps of the caller's choice; runs beside it. NULL: none */
     uir_parameters given;     /* the record of parameters */
     uir_lowered lowered;      /* of lower_prepare */
@@ -50,7 +51,7 @@ void lower_prepare(lower_check *check, uir_module *module, uir_node_id group);
 uir_status lower_replay(const uir_loop_function *naive, const uir_device *device, const char *trace,
                         uir_diagnostics *diagnostics, uir_loop_function **out_function);
 /* Runs at these values of the module's symbols (by id). False: the sizes make no sense (an extent below 0, a fault of
- * the graph itself). */
+ * the graph itself, more elements or work than the check wants). */
 bool lower_run(lower_check *check, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed);
 void lower_finish(lower_check *check);
 

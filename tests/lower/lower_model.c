@@ -5,11 +5,7 @@
  * A line per group that fails (its ops, the stage, why), then a table: how many groups of each kind there are and how
  * many got verified kernels. -run: also runs those that did, at small sizes. -v: prints the texts of failures. */
 #include "backends/cpu/target/cpu.h"
-#include "decompose/decompose.h"
-#include "passes/passes.h"
-#include "frontend/frontend.h"
-#include "fusion/fusion.h"
-#include "tests/lower/harness.h"
+#include "tests/lower/models.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,24 +36,6 @@ static void print_ops(const uir_module *module, const uir_graph_info *body) {
     }
 }
 
-static void run_group(lower_check *c, uir_module *module, uir_node_id node, uint32_t *runs) {
-    static const int64_t tried[] = {1, 2, 3, 5, 8, 9, 17};
-    uint32_t symbols = uir_dims_symbol_count(module->dims);
-    int64_t *values = calloc(symbols + 1, sizeof *values);
-    for (int round = 0; c->stage == LOWER_FINE && round < 3; round++) {
-        uint64_t state = (uint64_t)round * 7919 + node.id;
-        for (uint32_t s = 0; s < symbols; s++) {
-            uir_symbol_facts facts = uir_dims_symbol_facts(module->dims, (uir_symbol){s});
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            values[s] = tried[(state >> 33) % (sizeof tried / sizeof *tried)];
-            if (values[s] < facts.min) values[s] = facts.min;
-            if (values[s] > facts.max) values[s] = facts.max;
-        }
-        *runs += lower_run(c, module, node, values, (uint64_t)round + 1);
-    }
-    free(values);
-}
-
 static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_device *device,
                         const uir_allocator *allocator) {
     uir_graph_info graph = *uir_graph_get(module, id);
@@ -68,9 +46,8 @@ static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const 
         const char *kind = kind_of(module, &body);
         if (s->only && strcmp(kind, s->only)) continue;
         lower_check c = {.device = device, .allocator = allocator, .show = s->verbose, .show_all = s->all};
-        uint32_t runs = 0;
         lower_prepare(&c, module, graph.nodes.data[n]);
-        if (c.stage == LOWER_FINE && s->run) run_group(&c, module, graph.nodes.data[n], &runs);
+        if (c.stage == LOWER_FINE && s->run) (void)lower_run_small(&c, module, graph.nodes.data[n]);
         s->tried++;
         s->fine += c.stage == LOWER_FINE;
         for (uint32_t i = 0; i < c.lowered.scheduled.count; i++)
@@ -92,17 +69,6 @@ static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const 
         }
         lower_finish(&c);
     }
-}
-
-static uir_status load(const char *path, const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_arena *arena,
-                       uir_module **onnx, uir_module **module) {
-    uir_onnx_info info;
-    uir_onnx_source source = {.path = path, .is_supported = uir_decompose_has_rule};
-    UIR_TRY(uir_onnx_load(&source, allocator, diagnostics, arena, &info, onnx));
-    UIR_TRY(uir_decompose(*onnx, allocator, diagnostics, module));
-    UIR_TRY(uir_passes_run(*module, uir_cleanup_passes, uir_cleanup_pass_count, NULL));
-    UIR_TRY(uir_fuse(*module, NULL, diagnostics));
-    return uir_module_verify(*module, diagnostics);
 }
 
 int main(int argc, char **argv) {
@@ -129,7 +95,7 @@ int main(int argc, char **argv) {
     uir_diagnostics_init(&diagnostics, &allocator);
     uir_arena_init(&arena, &allocator);
     uir_status status = uir_cpu_describe("generic", &diagnostics, &cpu);
-    if (status == UIR_STATUS_OK) status = load(s.path, &allocator, &diagnostics, &arena, &onnx, &module);
+    if (status == UIR_STATUS_OK) status = lower_load(s.path, &allocator, &diagnostics, &arena, &onnx, &module);
     char message[2048];
     for (const uir_diagnostic *d = diagnostics.first; d; d = d->next) {
         uir_diagnostic_format(d, message, sizeof message);
