@@ -173,8 +173,10 @@ static uir_status need_whole(uir_schedule *s, uint32_t tensor) {
         if (statement == UIR_LOOP_NONE || !s->full.data[blocks[i]]) continue;
         const uir_loop_statement *st = UIR_SCHEDULE_AT(s, statement);
         bool reduces = st->kind == UIR_LOOP_STATEMENT_UPDATE || st->kind == UIR_LOOP_STATEMENT_COMBINE;
-        bool plain = !reduces && st->targets[0].tensor == tensor && uir_access_is_plain(s, b, &st->targets[0], iters) &&
-                     b->iter_count == t->rank;
+        uint32_t of = 0; /* of the statement's targets, this one */
+        while (of + 1 < st->target_count && st->targets[of].tensor != tensor) of++;
+        bool plain = !reduces && st->targets[of].tensor == tensor &&
+                     uir_access_is_plain(s, b, &st->targets[of], iters) && b->iter_count == t->rank;
         for (uint32_t d = 0; plain && d < b->iter_count; d++)
             plain = uir_dim_compare(s->function->dims, b->iters[iters[d]].extent, UIR_RELATION_EQ, t->extents[d]) ==
                     UIR_TRUE;

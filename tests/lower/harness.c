@@ -509,14 +509,12 @@ static double work_of(const uir_loop_function *f, uint32_t id, const int64_t *va
     return sum;
 }
 
-static bool is_within(const lower_check *c, const int64_t *sizes) {
-    const uir_loop_function *f = c->lowered.naive;
-    if (!c->most_work) return true;
+double lower_work(const uir_loop_function *f, const int64_t *sizes) {
     int64_t *values = calloc(uir_dims_symbol_count(f->dims) + 1, sizeof *values);
     for (uint32_t i = 0; i < f->sizes.count; i++) values[f->sizes.data[i].symbol.id] = sizes[i];
-    bool within = work_of(f, f->first, values, 1) <= c->most_work;
+    double work = work_of(f, f->first, values, 1);
     free(values);
-    return within;
+    return work;
 }
 
 bool lower_run(lower_check *c, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed) {
@@ -536,7 +534,8 @@ bool lower_run(lower_check *c, uir_module *module, uir_node_id group, const int6
     const uir_dim *dims = uir_node_dims(module, &node, "sizes", &count);
     int64_t sizes[64];
     for (uint32_t i = 0; sensible && i < count && i < 64; i++) sensible = evaluate(&r, dims[i], &sizes[i]);
-    sensible = sensible && is_within(c, sizes) && run_graph(&r, group);
+    sensible =
+        sensible && (!c->most_work || lower_work(c->lowered.naive, sizes) <= c->most_work) && run_graph(&r, group);
     if (sensible) run_stages(&r, sizes);
     for (uint32_t i = 0; i < r.dummy_count + r.input_count; i++) uir_datum_release(r.inputs[i]);
     for (uint32_t i = 0; i < r.output_count; i++) uir_datum_release(r.outputs[i]);

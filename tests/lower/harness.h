@@ -33,7 +33,7 @@ typedef struct lower_check {
     bool show;                /* prints texts on failure */
     bool show_all;            /* always */
     uint64_t most;            /* elements of an operand; 0: three million */
-    double most_work;         /* rounds of the naive function's innermost loops; 0: any */
+    double most_work;         /* of lower_work; 0: any */
     uir_loop_function *steps; /* the naive function after steps of the caller's choice; runs beside it. NULL: none */
     uir_parameters given;     /* the record of parameters */
     uir_lowered lowered;      /* of lower_prepare */
@@ -53,6 +53,8 @@ uir_status lower_replay(const uir_loop_function *naive, const uir_device *device
 /* Runs at these values of the module's symbols (by id). False: the sizes make no sense (an extent below 0, a fault of
  * the graph itself, more elements or work than the check wants). */
 bool lower_run(lower_check *check, uir_module *module, uir_node_id group, const int64_t *symbols, uint64_t seed);
+/* How often the blocks of a naive function are executed. */
+double lower_work(const uir_loop_function *naive, const int64_t *sizes);
 void lower_finish(lower_check *check);
 
 #endif

@@ -284,6 +284,20 @@ static bool is_same(const uir_loop_function *a, const uir_loop_function *b) {
     return same;
 }
 
+/* May it run at small sizes at all? */
+static bool is_small(const campaign *c, uir_module *module, uir_node_id node) {
+    uir_loop_function *naive = NULL;
+    uir_diagnostics d;
+    int64_t least[64];
+    uir_diagnostics_init(&d, &c->allocator);
+    for (uint32_t i = 0; i < 64; i++) least[i] = 1;
+    bool small = uir_lower_build(module, node, "k", &c->allocator, &d, &naive) == UIR_STATUS_OK &&
+                 naive->sizes.count <= 64 && lower_work(naive, least) <= MOST_WORK;
+    uir_loop_function_destroy(naive);
+    uir_diagnostics_deinit(&d);
+    return small;
+}
+
 /* OUTCOMES: the edit changes nothing, or the group does not run at small sizes. */
 static outcome try_trace(campaign *c, lower_check *check, uir_module *module, uir_node_id node, uint32_t at,
                          const char *trace) {
@@ -350,7 +364,8 @@ static void edit_model(campaign *c, const char *path, uint32_t share) {
     uir_arena_init(&arena, &c->allocator);
     if (lower_load(path, &c->allocator, &diagnostics, &arena, &onnx, &module) == UIR_STATUS_OK)
         for (uint32_t n = 1; n < module->nodes.count && count < MOST_GROUPS; n++)
-            if (uir_node_get(module, (uir_node_id){n})->op == UIR_OP_GROUP) groups[count++] = (uir_node_id){n};
+            if (uir_node_get(module, (uir_node_id){n})->op == UIR_OP_GROUP && is_small(c, module, (uir_node_id){n}))
+                groups[count++] = (uir_node_id){n};
     for (uint32_t turns = 0; count && c->done < until && turns < 10 * share; turns++) {
         uint32_t kind = any_edit(&c->draws);
         for (uint32_t tries = 0; tries < MOST_TRIES; tries++)
