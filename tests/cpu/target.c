@@ -46,24 +46,30 @@ static bool said(const fixture *f, const char *text) {
 }
 
 static const char scale_text[] = "igraph @scale on cpu {\n"
-                                 "  dim M, N\n"
+                                 "  dim M, N\n  require N <= 128\n"
                                  "  ptr %x : dram f32 [M,N] in 0  ptr %y : dram f32 [M,N] out 0\n"
                                  "  phase { parallel m : M group\n"
                                  "    binary.mul.f32 %y[m:1, 0:N], %x[m:1, 0:N], 2\n"
                                  "  }\n"
                                  "}\n";
 
-static uir_igraph *read_kernel(fixture *f, const char *text) {
+/* What the text says, each instruction by itself. */
+static uir_igraph *parse_kernel(fixture *f, const char *text) {
     const uir_device *devices[] = {&f->device.device};
     uir_device_list list = {devices, 1};
     uir_igraph *g = NULL;
     if (uir_igraph_parse(&f->allocator, &list, text, strlen(text), "test", &f->diagnostics, &g) != UIR_STATUS_OK ||
-        uir_igraph_verify(g, &f->diagnostics) != UIR_STATUS_OK ||
-        uir_igraph_form_runs(g, &f->diagnostics) != UIR_STATUS_OK) {
+        uir_igraph_verify(g, &f->diagnostics) != UIR_STATUS_OK) {
         char message[4096];
         uir_diagnostic_format(f->diagnostics.first, message, sizeof message);
         fail_msg("%s", message);
     }
+    return g;
+}
+
+static uir_igraph *read_kernel(fixture *f, const char *text) {
+    uir_igraph *g = parse_kernel(f, text);
+    assert_int_equal(uir_igraph_form_runs(g, &f->diagnostics), UIR_STATUS_OK);
     return g;
 }
 
@@ -275,6 +281,90 @@ static void test_running_sum(void **state) {
     uir_igraph_destroy(g);
 }
 
+/* ---- loops whose turns overlap ---- */
+/* Rows that are reduced, worked on and stored; `turns` is the body of the loop over l. */
+typedef struct turns {
+    const char *body;
+    bool overlap;
+} turns;
+
+#define ROW      "0:N"
+#define GREATEST "reduce.max.row.unit.f32 %s[0, 0], %x[l, " ROW "]\n"
+#define LESS_AND_SUM                                                                                                   \
+    "binary.sub.f32 %t[0, " ROW "], %x[l, " ROW "], %s[0, 0]\n"                                                        \
+    "reduce.add.row.unit.f32 %r[0, 0], %t[0, " ROW "]\n"
+static const turns turns_rows[] = {
+    {GREATEST LESS_AND_SUM "binary.mul.f32 %y[l, " ROW "], %t[0, " ROW "], %r[0, 0] stream\n", true},
+    /* Each of two turns has a row of its own of one pointer. */
+    {GREATEST LESS_AND_SUM "binary.sub.f32 %u[0, " ROW "], %x[l, " ROW "], %s[0, 0]\n"
+                           "binary.mul.f32 %y[l, " ROW "], %u[0, " ROW "], %r[0, 0] stream\n",
+     true},
+    {GREATEST LESS_AND_SUM "binary.add.f32 %q[0, 0], %r[0, 0], %s[0, 0]\n"
+                           "binary.sub.f32 %y[l, " ROW "], %x[l, " ROW "], %q[0, 0] stream\n",
+     true},
+    /* What stays in a cache is written at once. */
+    {GREATEST LESS_AND_SUM "binary.mul.f32 %y[l, " ROW "], %t[0, " ROW "], %r[0, 0]\n", false},
+    /* The first run writes what the last one reads. */
+    {"binary.mul.f32 %t[0, " ROW "], %x[l, " ROW "], 2\n"
+     "reduce.max.row.unit.f32 %s[0, 0], %t[0, " ROW "]\n"
+     "binary.add.f32 %r[0, 0], %s[0, 0], 1\n"
+     "binary.mul.f32 %y[l, " ROW "], %t[0, " ROW "], %r[0, 0] stream\n",
+     false},
+    {"reduce.max.row.unit.f32 %s[0, 0], %x[l, " ROW "]\n"
+     "binary.mul.f32 %y[l, " ROW "], %x[l, " ROW "], %s[0, 0] stream\n",
+     true},
+    /* What the turn names is of one turn. */
+    {"let a = l*2 - l\n" GREATEST LESS_AND_SUM "binary.mul.f32 %y[a, " ROW "], %t[0, " ROW "], %r[0, 0] stream\n",
+     false}};
+
+static void run_turns(fixture *f, const uir_igraph *g, const int64_t *symbols, float *x, float *y) {
+    uir_text text;
+    uir_cpu_compile_options options = {.variant = f->device.variant};
+    uir_cpu_module *module = NULL;
+    void *pointers[] = {x, y};
+    uir_kernel_arguments arguments = {symbols, NULL, pointers};
+    emit(f, g, &text);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
+                     UIR_STATUS_OK);
+    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    uir_cpu_module_destroy(module);
+    uir_text_deinit(&text);
+}
+
+/* The last run of a turn goes with the first of the next where neither touches what the other writes, to the same bits
+ * as one after the other. */
+static void test_overlapping_turns(void **state) {
+    fixture *f = *state;
+    enum { MOST_ROWS = 5, MOST = 70 };
+    static const int64_t sizes[][2] = {{0, 64}, {1, 64}, {2, 33}, {5, 70}};
+    float x[MOST_ROWS * MOST], y[2][MOST_ROWS * MOST];
+    for (int i = 0; i < MOST_ROWS * MOST; i++) x[i] = (float)((i * 37) % 101) / 7;
+    for (size_t i = 0; i < sizeof turns_rows / sizeof *turns_rows; i++) {
+        uir_text kernel, source;
+        uir_text_init(&kernel, &f->allocator);
+        uir_text_append_format(&kernel,
+                               "igraph @turns on cpu {\n  dim M, N\n  require N <= 128\n"
+                               "  ptr %%x : dram f32 [M, N] in 0  ptr %%y : dram f32 [M, N] out 0\n"
+                               "  ptr %%s : reg f32 [1, 1]  ptr %%r : reg f32 [1, 1]  ptr %%q : reg f32 [1, 1]\n"
+                               "  ptr %%t : sram f32 [1, N]  ptr %%u : sram f32 [1, N]\n"
+                               "  phase { loop l : M {\n%s} }\n}\n",
+                               turns_rows[i].body);
+        uir_igraph *runs = read_kernel(f, kernel.data), *apart = parse_kernel(f, kernel.data);
+        emit(f, runs, &source);
+        if (!strstr(source.data, "_before") == turns_rows[i].overlap) fail_msg("row %zu: %s", i, kernel.data);
+        uir_text_deinit(&source);
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            memset(y, 0, sizeof y);
+            run_turns(f, runs, sizes[k], x, y[0]);
+            run_turns(f, apart, sizes[k], x, y[1]);
+            assert_memory_equal(y[0], y[1], sizeof y[0]);
+        }
+        uir_igraph_destroy(runs);
+        uir_igraph_destroy(apart);
+        uir_text_deinit(&kernel);
+    }
+}
+
 /* ---- compiling ---- */
 static int entries(const char *folder) {
     int count = 0;
@@ -382,6 +472,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_running_sum, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_overlapping_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compiler_is_no_shell, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compilers_that_fail, set_up, tear_down),
     };

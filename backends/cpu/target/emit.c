@@ -45,6 +45,9 @@ uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values,
 
 /* ---- items ---- */
 static void emit_items(emitter *e, uint32_t first);
+static void emit_item(emitter *e, uint32_t index);
+static void emit_poll(emitter *e);
+static bool is_number(emitter *e, uint32_t pointer);
 
 /* All operands are read before the result is written: here an element at a time or a block of them, as an operand is
  * the result's own slice or lies apart from it, which the verifier proves. */
@@ -59,31 +62,36 @@ static void emit_instruction(emitter *e, const uir_iinstruction *in) {
     else if (family == UIR_IOP_FAMILY_REDUCE && !uir_iinstruction_ends_run(e->igraph, in))
         uir_emit_reduce(e, in);
     else if (!uir_emit_move(e, in))
-        uir_emit_run(e, &in, 1, NULL, 0);
+        uir_emit_run(e, &in, 1, NULL, 0, NULL);
+}
+
+/* The instructions of a run, NULL where it is none after all. */
+static const uir_iinstruction **find_members(emitter *e, const uir_iitem *run, uint32_t *out_count) {
+    const uir_iinstruction **members;
+    uint32_t capacity = 0;
+    *out_count = 0;
+    for (uint32_t i = run->first_child; i != NONE; i = e->igraph->items.data[i].next) capacity++;
+    members = uir_arena_allocate_array(&e->arena, capacity + 1, sizeof *members);
+    if (!members) e->failed = true;
+    for (uint32_t i = run->first_child; i != NONE && members; i = e->igraph->items.data[i].next) {
+        const uir_iitem *item = &e->igraph->items.data[i];
+        if (item->kind != UIR_IITEM_INSTRUCTION || item->guard.count > 0) return NULL;
+        const uir_iinstruction *in = &e->igraph->instructions.data[item->instruction];
+        if (!uir_igraph_run_accepts(e->igraph, members, *out_count, in)) return NULL;
+        members[(*out_count)++] = in;
+    }
+    return members;
 }
 
 static void emit_members(emitter *e, const uir_iitem *run) {
-    const uir_iinstruction **members;
-    uint32_t count = 0, capacity = 0;
-    bool valid = true;
-    for (uint32_t i = run->first_child; i != NONE; i = e->igraph->items.data[i].next) capacity++;
-    members = uir_arena_allocate_array(&e->arena, capacity + 1, sizeof *members);
-    if (!members) {
-        e->failed = true;
-        return;
-    }
-    for (uint32_t i = run->first_child; i != NONE && valid; i = e->igraph->items.data[i].next) {
-        const uir_iitem *item = &e->igraph->items.data[i];
-        valid = item->kind == UIR_IITEM_INSTRUCTION && item->guard.count == 0;
-        const uir_iinstruction *in = valid ? &e->igraph->instructions.data[item->instruction] : NULL;
-        valid = valid && uir_igraph_run_accepts(e->igraph, members, count, in);
-        if (valid) members[count++] = in;
-    }
+    uint32_t count;
+    const uir_iinstruction **members = find_members(e, run, &count);
+    if (e->failed) return;
     /* One move may be better done whole; what is not a run after all goes one by one. */
-    if (valid && count == 1 && run->dead_count == 0)
+    if (members && count == 1 && run->dead_count == 0)
         emit_instruction(e, members[0]);
-    else if (valid && count > 0)
-        uir_emit_run(e, members, count, run->dead, run->dead_count);
+    else if (members && count > 0)
+        uir_emit_run(e, members, count, run->dead, run->dead_count, NULL);
     else
         emit_items(e, run->first_child);
 }
@@ -105,7 +113,111 @@ static bool may_take_long(const emitter *e, uint32_t first) {
     return false;
 }
 
-/* A wish to stop is heard within one such turn; emit_phase has the label. */
+/* ---- turns that overlap ---- */
+/* A turn that reads a row, works on it and writes it at its end leaves the memory idle while it works. What it writes
+ * last is written while the next turn reads its first row: one run of both. */
+static uint32_t find_last(const emitter *e, const uir_iitem *loop) {
+    uint32_t last = NONE;
+    for (uint32_t i = loop->first_child; i != NONE; i = e->igraph->items.data[i].next) {
+        uir_iitem_kind kind = e->igraph->items.data[i].kind;
+        if (kind == UIR_IITEM_LET || kind == UIR_IITEM_INDEX) return NONE;
+        last = i;
+    }
+    return last;
+}
+
+/* The pointer that a slice is read from. */
+static uint32_t find_source(const emitter *e, uint32_t pointer) {
+    const uir_iinstruction *move = e->forwarded[pointer];
+    return move ? move->slices[1].pointer : pointer;
+}
+
+static bool writes(const emitter *e, const uir_iinstruction *in, uint32_t k) {
+    return k == 0 && e->forwarded[in->slices[0].pointer] != in;
+}
+
+/* Neither touches what the other writes, but for a number: one turn reads it before the row that the next one's
+ * reduction replaces it behind. */
+static bool are_apart(emitter *e, const uir_iinstruction *late, const uir_iinstruction *early) {
+    for (uint32_t i = 0; i < late->slice_count; i++) {
+        for (uint32_t k = 0; k < early->slice_count; k++) {
+            uint32_t p = find_source(e, late->slices[i].pointer), q = find_source(e, early->slices[k].pointer);
+            if (!writes(e, late, i) && !writes(e, early, k)) continue;
+            if (p != q && !uir_igraph_share_place(e->igraph, p, q)) continue;
+            bool replaced = i > 0 && k == 0 && uir_iop_get_row(early->code)->family == UIR_IOP_FAMILY_REDUCE;
+            if (!replaced || early->accumulate || p != q || !is_number(e, p)) return false;
+        }
+    }
+    return true;
+}
+
+/* Slices of one box for each turn, of as many elements in each. */
+static bool has_plain_turns(const emitter *e, const uir_iinstruction *in, uir_symbol turn) {
+    for (uint32_t k = 0; k < in->slice_count; k++) {
+        const uir_islice *slice = &in->slices[k];
+        if (slice->window || e->igraph->pointers.data[slice->pointer].instances != 1) return false;
+        for (uint32_t d = 0; d < slice->rank; d++)
+            if (uir_dim_mentions(e->igraph->dims, slice->counts[d], turn)) return false;
+    }
+    return !in->has_scratch;
+}
+
+/* One move may be better done whole. */
+static bool is_lone_move(const uir_iinstruction *const *members, uint32_t count) {
+    return count == 1 && uir_iop_get_row(members[0]->code)->family == UIR_IOP_FAMILY_MOVE;
+}
+
+static bool overlap_turns(emitter *e, const uir_iitem *item, uint32_t last, const char *extent) {
+    const uir_iitem *items = e->igraph->items.data, *first = &items[item->first_child], *final = &items[last];
+    uint32_t late, early;
+    bool streams = false;
+    if (item->guard.count > 0 || first == final || uir_c_dim_is(e, item->extent, 1) || first->kind != UIR_IITEM_RUN ||
+        final->kind != UIR_IITEM_RUN || first->guard.count > 0 || final->guard.count > 0)
+        return false;
+    const uir_iinstruction **reads = find_members(e, first, &early), **stores = find_members(e, final, &late);
+    if (!reads || !stores || is_lone_move(reads, early) || is_lone_move(stores, late)) return false;
+    const uir_iinstruction **both = uir_arena_allocate_array(&e->arena, late + early + 1, sizeof *both);
+    uint32_t *dead = uir_arena_allocate_array(&e->arena, first->dead_count + final->dead_count + 1, sizeof *dead);
+    if (!both || !dead) {
+        e->failed = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < late + early; i++) {
+        const uir_iinstruction *in = i < late ? stores[i] : reads[i - late];
+        if (!has_plain_turns(e, in, e->igraph->symbols.data[item->symbol].symbol) ||
+            !uir_igraph_run_accepts(e->igraph, both, i, in))
+            return false;
+        for (uint32_t k = 0; i >= late && k < late; k++)
+            if (!are_apart(e, stores[k], in)) return false;
+        streams |= i < late && in->stream;
+        both[i] = in;
+    }
+    if (!streams) return false;
+    for (uint32_t i = 0; i < final->dead_count; i++) dead[i] = final->dead[i];
+    for (uint32_t i = 0; i < first->dead_count; i++) dead[final->dead_count + i] = first->dead[i];
+    const char *i = e->symbols[item->symbol], *before = uir_c_format(e, "%s_before", i);
+    uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s_trips > 0 && %s <= %s_trips; %s++)", i, i, extent, i, i, i,
+               i);
+    if (may_take_long(e, item->first_child)) emit_poll(e);
+    uir_c_line(e, "UIR_LET %s = %s - 1;", before, i);
+    uir_c_open(e, "if (%s == 0)", i);
+    emit_members(e, first);
+    uir_c_close(e);
+    uir_c_open(e, "else if (%s == %s_trips)", i, i);
+    e->symbols[item->symbol] = before;
+    emit_members(e, final);
+    e->symbols[item->symbol] = i;
+    uir_c_line(e, "break;");
+    uir_c_close(e);
+    uir_c_open(e, "else");
+    uir_emit_run(e, both, late + early, dead, first->dead_count + final->dead_count,
+                 &(overlap){.late = late, .symbol = item->symbol, .before = before});
+    uir_c_close(e);
+    for (uint32_t k = first->next; k != last; k = items[k].next) emit_item(e, k);
+    uir_c_close(e);
+    return true;
+}
+
 static void emit_poll(emitter *e) {
     uir_c_line(e, "if (*cancel) goto stopped;");
 }
@@ -113,6 +225,8 @@ static void emit_poll(emitter *e) {
 static void emit_loop(emitter *e, const uir_iitem *item) {
     const char *i = e->symbols[item->symbol], *extent = uir_c_dim(e, item->extent), *when;
     if (item->named_ends) extent = uir_c_format(e, "uir_max(1, %s)", extent);
+    uint32_t last = find_last(e, item);
+    if (last != NONE && overlap_turns(e, item, last, extent)) return;
     uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
     if (may_take_long(e, item->first_child)) emit_poll(e);
     when = uir_c_condition(e, &item->guard);
@@ -142,32 +256,34 @@ static void emit_index(emitter *e, const uir_iitem *item) {
         uir_c_line(e, "if (!%s_ok) %s = 0;", i, i);
 }
 
-static void emit_items(emitter *e, uint32_t first) {
-    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) {
-        const uir_iitem *item = &e->igraph->items.data[i];
-        if (item->kind == UIR_IITEM_LOOP) {
-            emit_loop(e, item);
-            continue;
-        }
-        if (item->kind == UIR_IITEM_LET) {
-            uir_c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
-                       uir_c_dim(e, e->igraph->symbols.data[item->symbol].definition));
-            continue;
-        }
-        if (item->kind == UIR_IITEM_INDEX) {
-            emit_index(e, item);
-            continue;
-        }
-        const char *when = uir_c_condition(e, &item->guard);
-        if (when) uir_c_open(e, "if (%s)", when);
-        if (item->kind == UIR_IITEM_INSTRUCTION)
-            emit_instruction(e, &e->igraph->instructions.data[item->instruction]);
-        else if (item->kind == UIR_IITEM_RUN)
-            emit_members(e, item);
-        else
-            emit_items(e, item->first_child);
-        if (when) uir_c_close(e);
+static void emit_item(emitter *e, uint32_t index) {
+    const uir_iitem *item = &e->igraph->items.data[index];
+    if (item->kind == UIR_IITEM_LOOP) {
+        emit_loop(e, item);
+        return;
     }
+    if (item->kind == UIR_IITEM_LET) {
+        uir_c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
+                   uir_c_dim(e, e->igraph->symbols.data[item->symbol].definition));
+        return;
+    }
+    if (item->kind == UIR_IITEM_INDEX) {
+        emit_index(e, item);
+        return;
+    }
+    const char *when = uir_c_condition(e, &item->guard);
+    if (when) uir_c_open(e, "if (%s)", when);
+    if (item->kind == UIR_IITEM_INSTRUCTION)
+        emit_instruction(e, &e->igraph->instructions.data[item->instruction]);
+    else if (item->kind == UIR_IITEM_RUN)
+        emit_members(e, item);
+    else
+        emit_items(e, item->first_child);
+    if (when) uir_c_close(e);
+}
+
+static void emit_items(emitter *e, uint32_t first) {
+    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) emit_item(e, i);
 }
 
 /* ---- a phase ---- */

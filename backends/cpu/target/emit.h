@@ -78,8 +78,14 @@ void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape,
 uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep);
 
 /* emit_run.c, emit_move.c, emit_reduce.c, emit_mma.c: instructions. */
+/* The first `late` instructions of a run are of the turn before of the loop over `symbol`, which is called `before`. */
+typedef struct overlap {
+    uint32_t late, symbol;
+    const char *before;
+} overlap;
+/* `overlap`: NULL where all instructions are of one turn. */
 void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
-                  uint32_t dead_count);
+                  uint32_t dead_count, const overlap *overlap);
 bool uir_emit_move(emitter *e, const uir_iinstruction *instruction); /* false: a run will do */
 void uir_emit_reduce(emitter *e, const uir_iinstruction *instruction);
 void uir_emit_scan(emitter *e, const uir_iinstruction *instruction);

@@ -19,6 +19,7 @@ typedef struct value {
     const uir_islice *slice;
     const char *name;
     uint32_t block; /* the body in which it was declared */
+    bool late;      /* of the turn before */
 } value;
 
 typedef struct run {
@@ -36,6 +37,8 @@ typedef struct run {
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
     bool single;         /* the last dim is 1 */
     bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
+    const overlap *overlap;
+    const char *turn; /* what the loop's symbol is called outside the turn before */
 } run;
 
 /* How much of a row a body computes: UIR_INTERLEAVE vectors, a vector, what there is of one. */
@@ -43,6 +46,15 @@ typedef enum body { BODY_INTERLEAVED, BODY_WHOLE, BODY_PART } body;
 
 static bool is_reduction(const uir_iinstruction *in) {
     return uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE;
+}
+
+static bool is_late(const run *r, uint32_t at) {
+    return r->overlap && at < r->overlap->late;
+}
+
+/* From here on expressions are of this instruction's turn. */
+static void take_turn(run *r, uint32_t at) {
+    if (r->overlap) r->e->symbols[r->overlap->symbol] = is_late(r, at) ? r->overlap->before : r->turn;
 }
 
 const char *uir_c_operation(uir_iop_code code) {
@@ -119,7 +131,7 @@ static bool is_dead(const run *r, uint32_t pointer) {
 /* What nobody outside the run reads, or a later one of its instructions writes over, stays in registers. */
 static bool is_stored(const run *r, uint32_t at) {
     const uir_islice *to = &r->instructions[at]->slices[0];
-    for (uint32_t i = at + 1; i < r->count - r->reductions; i++) {
+    for (uint32_t i = at + 1; i < r->count - r->reductions && is_late(r, i) == is_late(r, at); i++) {
         if (uir_islice_equal(&r->instructions[i]->slices[0], to)) return false;
     }
     return !is_dead(r, to->pointer);
@@ -166,6 +178,7 @@ static bool is_forwarded(const run *r, uint32_t at, uint32_t k) {
     for (uint32_t i = 0; i <= at; i++) {
         const uir_iinstruction *in = r->instructions[i];
         bool reduces = i >= r->count - r->reductions;
+        if (is_late(r, i) != is_late(r, at)) continue;
         for (uint32_t s = reduces ? 1 : 0; s < in->slice_count; s++) {
             if (i == at && (s == 0 || s >= k)) continue;
             if (uir_islice_equal(&in->slices[s], slice)) return true;
@@ -361,11 +374,12 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     uint32_t s = (*slice)++;
     for (uint32_t i = r->value_count; i-- > 0;) {
         const uir_islice *known = r->values[i].slice; /* this very operand, a window too, may have been read early */
-        if (r->values[i].block == r->block && (known == &in->slices[s] || uir_islice_equal(known, &in->slices[s])))
+        if (r->values[i].block == r->block && r->values[i].late == is_late(r, at) &&
+            (known == &in->slices[s] || uir_islice_equal(known, &in->slices[s])))
             return r->values[i].name;
     }
     const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], body);
-    r->values[r->value_count++] = (value){&in->slices[s], name, r->block};
+    r->values[r->value_count++] = (value){&in->slices[s], name, r->block, is_late(r, at)};
     return name;
 }
 
@@ -423,13 +437,15 @@ static void emit_early_loads(run *r, body body) {
     for (int pass = 0; pass < 2 && loads <= most; pass++) {
         for (uint32_t i = 0; i < r->count; i++) {
             const uir_iinstruction *in = r->instructions[i];
+            take_turn(r, i);
             for (uint32_t k = 1; k < in->slice_count; k++) {
                 const operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
                 if (!o->used || !along_one(o) || goes_first(r, i, body)) continue;
                 if (pass == 0)
                     loads++;
                 else
-                    r->values[r->value_count++] = (value){&in->slices[k], emit_load(r, o, body), r->block};
+                    r->values[r->value_count++] =
+                        (value){&in->slices[k], emit_load(r, o, body), r->block, is_late(r, i)};
             }
         }
     }
@@ -473,6 +489,7 @@ static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
 
 static void emit_reduction(run *r, uint32_t i, body body) {
     uint32_t slice = 1;
+    take_turn(r, i);
     const char *x = emit_operand(r, i, 0, &slice, body);
     open_each(r, body);
     emit_reduction_step(r, i, x, body);
@@ -490,8 +507,9 @@ static void emit_body(run *r, body body) {
     for (uint32_t i = 0; i < elementwise; i++) {
         const uir_iinstruction *in = r->instructions[i];
         const operand *result = &r->operands[i * UIR_IOP_MAX_SLICES];
+        take_turn(r, i);
         const char *name = emit_value(r, i, body);
-        r->values[r->value_count++] = (value){&in->slices[0], name, r->block};
+        r->values[r->value_count++] = (value){&in->slices[0], name, r->block, is_late(r, i)};
         if (!is_stored(r, i)) continue;
         open_each(r, body);
         emit_store(r, result, name, body != BODY_PART, streams(r, in, result));
@@ -556,6 +574,7 @@ static void emit_finish(run *r, uint32_t i) {
     const uir_iinstruction *in = r->instructions[i];
     const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code), *index[INDEX_MAX];
     access result;
+    take_turn(r, i);
     uir_access_init(e, &in->slices[0], in->unguarded & 1, &result);
     uint32_t rank = in->slices[0].rank, operand_rank = in->slices[1].rank;
     for (uint32_t d = 0; d < rank; d++) {
@@ -582,6 +601,7 @@ static void emit_rows(run *r) {
     for (uint32_t i = 0; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
         bool reduces = i >= r->count - r->reductions;
+        take_turn(r, i);
         for (uint32_t k = reduces ? 1 : 0; k < in->slice_count; k++) {
             operand *o = &r->operands[i * UIR_IOP_MAX_SLICES + k];
             if (!o->used) continue;
@@ -625,8 +645,14 @@ static bool is_worth_steps(const run *r) {
 }
 
 void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
-                  uint32_t dead_count) {
-    run r = {.e = e, .instructions = instructions, .count = count, .dead = dead, .dead_count = dead_count};
+                  uint32_t dead_count, const overlap *overlap) {
+    run r = {.e = e,
+             .instructions = instructions,
+             .count = count,
+             .dead = dead,
+             .dead_count = dead_count,
+             .overlap = overlap,
+             .turn = overlap ? e->symbols[overlap->symbol] : NULL};
     for (uint32_t i = 0; i < count; i++) r.reductions += is_reduction(instructions[i]);
     const uir_islice *shape = &instructions[0]->slices[is_reduction(instructions[0]) ? 1 : 0];
     r.shape = shape->counts;
@@ -640,6 +666,7 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
     for (uint32_t d = 0; d + 1 < r.rank; d++) r.loops[d] = uir_c_format(e, "k%u", d);
     if (r.rank) r.loops[r.rank - 1] = "j";
     for (uint32_t i = 0; i < count; i++) {
+        take_turn(&r, i);
         for (uint32_t k = i >= count - r.reductions ? 1 : 0; k < instructions[i]->slice_count; k++)
             if (k == 0 ? is_stored(&r, i) : !is_forwarded(&r, i, k))
                 prepare(&r, instructions[i], k, &r.operands[i * UIR_IOP_MAX_SLICES + k]);
