@@ -33,15 +33,6 @@ void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, ui
     layout->mode_count[column] = 2;
 }
 
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, uint32_t width,
-                                      const uir_loop_access *access, uint32_t column, const uir_loop_statement *block) {
-    uir_layout *layout;
-    UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&f->arena, sizeof *layout));
-    uir_contraction_make_panels(f, tensor, width, access, column, block, layout);
-    f->tensors.data[tensor].layout = layout;
-    return UIR_STATUS_OK;
-}
-
 void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *layout) {
     const uir_loop_tensor *t = &f->tensors.data[tensor];
     uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(f->dims, 1);

@@ -12,7 +12,7 @@ typedef struct uir_contraction_side {
     bool split;           /* extent goes beyond one tile */
     bool guarded;         /* the last tile may be in part */
     uir_dim outer, inner; /* loop variables of now */
-    const char *loop_name, *tile_name, *local_name;
+    const char *tile_name;
 } uir_contraction_side;
 
 typedef struct uir_contraction_plan {
@@ -28,13 +28,11 @@ typedef struct uir_contraction_plan {
     uint32_t crossed;  /* outputs that are made on chip and copied out across */
     bool by_tiles;     /* what follows works on whole tiles: an output has its columns along the rows */
     bool copied[2];
-    bool given;          /* the first factor's copy is a tile that others fill */
     uint32_t raw[2];     /* factors without the cast that mma makes itself */
     uir_dtype dtypes[2]; /* of the factors as mma reads them */
     uint32_t copies[2];  /* tensors */
     uint32_t sums;       /* tensor on chip */
     uint32_t *local;     /* per tensor: its tensor on chip, or NONE */
-    bool *wide;          /* per tensor: what is on chip is a tile, not a row of one */
     uint32_t local_count;
 } uir_contraction_plan;
 
@@ -80,11 +78,6 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
 /* What is decided before there are tiles. `left_out`: uir_contraction_find. */
 uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
                                        uir_diagnostics *diagnostics);
-/* Outputs along whose last dim the rows run go out across. */
-uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p);
-/* The tables of what is on chip, then the tensors there of one of the plans. */
-uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena *arena);
-uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of);
 
 /* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
 enum { UIR_CONTRACTION_PAD = 16 };
@@ -94,8 +87,6 @@ void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, ui
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
                                  uir_layout *out_layout);
 void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
-uir_status uir_contraction_set_panels(uir_loop_function *f, uint32_t tensor, uint32_t width,
-                                      const uir_loop_access *access, uint32_t column, const uir_loop_statement *block);
 /* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
  * meet in the same places of a cache. */
 uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);
@@ -108,7 +99,7 @@ void uir_contraction_plan_find_crossed(uir_contraction_plan *p);
 /* Tiles, places, spaces, layouts and kinds of all that the plans are about. */
 uir_status uir_contraction_plans_apply(uir_contraction_plans *all, uir_schedule *schedule);
 
-/* ---- carrying out by hand: convolutions, attention (contraction_place.c) ---- */
+/* ---- carrying out by hand: convolutions (contraction_place.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */
 uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *base, const char **out);
 uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_loop_statement *s, uint32_t *out);
@@ -127,22 +118,7 @@ uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name,
 void uir_contraction_plan_append(uir_loop_function *f, uint32_t under, uint32_t id);
 /* To the block's `where`: `at` below `extent`. */
 uir_status uir_contraction_plan_add_bound(uir_loop_function *f, uir_loop_statement *block, uir_dim at, uir_dim extent);
-/* The block's `where`: within the extent of a class. */
-uir_status uir_contraction_plan_guard(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class);
-/* Index of a tile along a class: its local variable, added to the block; 0 where there is no such axis. */
-uir_status uir_contraction_plan_local_index(uir_contraction_plan *p, uir_loop_statement *block, uint32_t class,
-                                            bool reduce, uir_dim *out);
-/* Vectorised loops over tiles around what comes next; a serial one over the rows. */
-uir_status uir_contraction_plan_open_tiles(uir_contraction_plan *p, const uint32_t *classes, uint32_t count,
-                                           uint32_t *under);
-uir_status uir_contraction_plan_open_rows(uir_contraction_plan *p, uint32_t *under);
-/* The parts: sums that begin, a factor's copy, the product, what follows. */
-uir_status uir_contraction_plan_place_init(uir_contraction_plan *p, uint32_t under);
-uir_status uir_contraction_plan_place_copy(uir_contraction_plan *p, uint32_t which, uint32_t under);
-uir_status uir_contraction_plan_place_update(uir_contraction_plan *p, uint32_t under);
-uir_status uir_contraction_plan_place_after(uir_contraction_plan *p, uint32_t under);
-/* What follows, in a loop over rows that more may be put in. */
-uir_status uir_contraction_plan_place_after_in_rows(uir_contraction_plan *p, uint32_t *under);
+/* Tensors that nothing uses any more are gone. */
 uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p);
 
 #endif

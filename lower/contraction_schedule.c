@@ -22,128 +22,13 @@ void uir_contraction_plan_say(uir_contraction_plan *p, const char *format, ...) 
     uir_text_append_format(p->steps, "%s\n", text);
 }
 
-/* A block after all others that copies `from` to where `access` says; over the variables of `like`. */
-static uir_status add_copy(uir_contraction_plan *p, uint32_t from, const uir_loop_access *access,
-                           const uir_loop_statement *like, const uint32_t *axes) {
-    uir_contraction *c = &p->c;
-    uir_loop_function *f = p->f;
-    uir_loop_statement block = {.kind = UIR_LOOP_STATEMENT_BLOCK, .first_child = NONE, .next = NONE};
-    uir_loop_statement store = {
-        .kind = UIR_LOOP_STATEMENT_STORE, .first_child = NONE, .next = NONE, .target_count = 1, .value_count = 1};
-    uir_loop_expression load = {.kind = UIR_LOOP_LOAD, .dtype = f->tensors.data[from].dtype};
-    uir_contraction_block *b = &c->after[c->after_count];
-    uint32_t count = uir_dims_symbol_count(f->dims);
-    uir_dim *replacements;
-    char name[112];
-    if (c->after_count == UIR_CONTRACTION_MAX_BLOCKS) return uir_contraction_refuse(c, "too many blocks");
-    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(c->arena, count + 1, sizeof *replacements));
-    for (uint32_t i = 0; i < like->iter_count; i++) {
-        b->axes[i] = axes[i];
-        UIR_TRY(uir_contraction_plan_add_iter(f, &block, like->iters[i].name, like->iters[i].extent, false,
-                                              uir_contraction_plan_number(p, 0),
-                                              &replacements[like->iters[i].symbol.id]));
-    }
-    store.targets[0].tensor = access->tensor;
-    load.load.tensor = from;
-    for (uint32_t d = 0; d < f->tensors.data[access->tensor].rank; d++) {
-        store.targets[0].indices[d] = uir_dim_substitute(f->dims, access->indices[d], replacements, count);
-        if (!store.targets[0].indices[d].id) return UIR_STATUS_OUT_OF_MEMORY;
-    }
-    store.values[0] = f->expressions.count;
-    UIR_TRY(uir_vector_push(&f->arena, &f->expressions, load));
-    UIR_TRY(uir_contraction_plan_add_statement(f, &store, &block.first_child));
-    snprintf(name, sizeof name, "%.100s_out", f->tensors.data[access->tensor].name);
-    UIR_TRY(uir_contraction_plan_fresh_name(f, name, &block.name));
-    UIR_TRY(uir_contraction_plan_add_statement(f, &block, &b->id));
-    c->after_count++;
-    return UIR_STATUS_OK;
-}
-
-/* Outputs along whose last dim the rows run: what follows is done on whole tiles, and copied out across at the end. */
-uir_status uir_contraction_plan_cross_outputs(uir_contraction_plan *p) {
-    uir_contraction *c = &p->c;
-    uir_loop_function *f = p->f;
-    uint32_t count = c->after_count;
-    uint32_t m = p->sides[UIR_CONTRACTION_M].axis;
-    if (m == NONE || p->sides[UIR_CONTRACTION_N].axis == NONE) return UIR_STATUS_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t store = uir_contraction_plan_statement_of(f, c->after[i].id);
-        uir_loop_access target = STATEMENT(f, store)->targets[0];
-        const uir_loop_tensor *t = &f->tensors.data[target.tensor];
-        if (t->role != UIR_LOOP_ROLE_OUT || uir_contraction_plan_last_axis(p, &c->after[i]) != m) continue;
-        p->by_tiles = true;
-        const uir_loop_expression *value = EXPRESSION(f, STATEMENT(f, store)->values[0]);
-        if (value->kind == UIR_LOOP_LOAD && f->tensors.data[value->load.tensor].role == UIR_LOOP_ROLE_TEMP) continue;
-        uint32_t made;
-        char name[112];
-        uir_loop_statement like = *STATEMENT(f, c->after[i].id);
-        uir_loop_access to = {0};
-        uir_loop_tensor tensor = *t;
-        snprintf(name, sizeof name, "%.100s_tile", t->name);
-        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_SCRATCH, name, tensor.dtype, tensor.extents, 0, &made));
-        f->tensors.data[made].rank = like.iter_count;
-        to.tensor = made;
-        for (uint32_t d = 0; d < like.iter_count; d++) {
-            f->tensors.data[made].extents[d] = like.iters[d].extent;
-            to.indices[d] = uir_dim_symbol(f->dims, like.iters[d].symbol);
-        }
-        STATEMENT(f, store)->targets[0] = to;
-        UIR_TRY(add_copy(p, made, &target, &like, c->after[i].axes));
-    }
-    return UIR_STATUS_OK;
-}
-
-/* Does a block after another contraction read it? */
-static bool is_read_beside(const uir_contraction_plans *all, uint32_t of, uint32_t tensor) {
-    for (uint32_t i = of + 1; i < all->count; i++) {
-        const uir_contraction *c = &all->plans[i].c;
-        for (uint32_t k = 0; k < c->after_count; k++)
-            if (uir_loop_block_reads(c->f, c->after[k].id, tensor)) return true;
-    }
-    return false;
-}
-
-/* Tensors on chip: the tile of sums, the copies, a row of every value that follows. */
-uir_status uir_contraction_plans_make_tiles(uir_contraction_plans *all, uint32_t of) {
-    uir_contraction_plan *p = &all->plans[of];
-    uir_loop_function *f = p->f;
-    uir_dim m = p->sides[UIR_CONTRACTION_M].tile, n = p->sides[UIR_CONTRACTION_N].tile,
-            k = p->sides[UIR_CONTRACTION_K].tile;
-    UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_ACCUMULATORS, "sums", f->tensors.data[p->c.tensor].dtype,
-                                            (uir_dim[]){m, n}, 2, &p->sums));
-    p->local[p->c.tensor] = p->sums;
-    p->wide[p->c.tensor] = true;
-    p->copies[0] = all->plans[0].copies[0];
-    if (p->copied[0] && !p->given && (!of || !all->plans[0].copied[0]))
-        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_LEFT, "rows", p->dtypes[0], (uir_dim[]){m, k}, 2,
-                                                &p->copies[0]));
-    if (p->copied[1])
-        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_RIGHT, "columns", p->dtypes[1], (uir_dim[]){k, n}, 2,
-                                                &p->copies[1]));
-    for (uint32_t i = 0; i < p->c.after_count; i++) {
-        uint32_t target = STATEMENT(f, uir_contraction_plan_statement_of(f, p->c.after[i].id))->targets[0].tensor;
-        const uir_loop_tensor *t = &f->tensors.data[target];
-        if (t->role != UIR_LOOP_ROLE_TEMP) continue;
-        bool columns = p->sides[UIR_CONTRACTION_N].axis != NONE;
-        bool wide = p->by_tiles || is_read_beside(all, of, target);
-        uir_dim extents[] = {wide || !columns ? m : n, n};
-        UIR_TRY(uir_contraction_plan_add_tensor(p, UIR_SPACE_SCRATCH, t->name, t->dtype, extents, wide ? 2 : 1,
-                                                &p->local[target]));
-        p->wide[target] = wide;
-    }
-    return UIR_STATUS_OK;
-}
-
 /* What is decided before there are tiles. */
 uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
                                        uir_diagnostics *diagnostics) {
-    static const char *const names[][3] = {{0}, {"im", "tm", "lm"}, {"in", "tn", "ln"}, {"ik", "tk", "lk"}};
+    static const char *const names[] = {NULL, "tm", "tn", "tk"};
     UIR_TRY(uir_contraction_find(p->f, number, left_out, arena, diagnostics, &p->c));
-    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++) {
-        UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][0], &p->sides[class].loop_name));
-        UIR_TRY(uir_contraction_plan_fresh_name(p->f, names[class][2], &p->sides[class].local_name));
-        p->sides[class].tile_name = names[class][1];
-    }
+    for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class ++)
+        p->sides[class].tile_name = names[class];
     uir_contraction_plan_choose_sides(p);
     uir_contraction_plan_choose_axes(p);
     return uir_contraction_plan_choose_dtypes(p);
@@ -211,20 +96,6 @@ static uir_status check_siblings(const uir_contraction_plans *all) {
         if (!same || !known)
             return uir_contraction_refuse(&p->c, "several products that are not of one first factor, with columns of "
                                                  "known number");
-    }
-    return UIR_STATUS_OK;
-}
-
-uir_status uir_contraction_plans_allocate(uir_contraction_plans *all, uir_arena *arena) {
-    uint32_t count = all->plans->f->tensors.count, *local;
-    bool *wide;
-    UIR_TRY_ALLOCATE(local, uir_arena_allocate_array(arena, count + 1, sizeof *local));
-    UIR_TRY_ALLOCATE(wide, uir_arena_allocate_array(arena, count + 1, sizeof *wide));
-    for (uint32_t i = 0; i < count; i++) local[i] = NONE;
-    for (uint32_t i = 0; i < all->count; i++) {
-        all->plans[i].local = local;
-        all->plans[i].wide = wide;
-        all->plans[i].local_count = count;
     }
     return UIR_STATUS_OK;
 }
@@ -304,8 +175,7 @@ uir_status uir_contraction_schedule(const uir_loop_function *function, const uir
                                     uir_loop_list *out) {
     uir_arena arena;
     bool always = false;
-    if (uir_attention_matches(function))
-        return uir_attention_schedule(function, device, choice, steps, diagnostics, out);
+    if (uir_attention_matches(function)) return uir_attention_schedule(function, device, choice, diagnostics, out);
     bool convolution;
     UIR_TRY(uir_convolution_schedule(function, device, steps, diagnostics, out, &convolution));
     if (convolution) return UIR_STATUS_OK;

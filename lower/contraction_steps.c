@@ -7,7 +7,7 @@
  * Products side by side have the loops of the one that has most columns: each one's anchor gets all of them, its own
  * extended, and they are merged. Their sums begin together and go along the depth together, and the first product
  * copies the rows that all of them take. */
-#include "lower/contraction_plan.h"
+#include "lower/contraction_steps.h"
 #include "lower/internal.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 #define NONE              UIR_LOOP_NONE
 
-enum { MAX_PARALLEL = 4, MAX_LOOPS = 2 * UIR_LOOP_MAX_ITERS };
+enum { MAX_PARALLEL = 4, MAX_LOOPS = UIR_CONTRACTION_MAX_LOOPS };
 
 /* ---- what is computed before ---- */
 static bool reads_any(const uir_loop_function *f, uint32_t block, const bool *tensors) {
@@ -64,18 +64,7 @@ void uir_contraction_plan_find_crossed(uir_contraction_plan *p) {
 }
 
 /* ---- loops of blocks ---- */
-typedef struct steps {
-    uir_contraction_plan *p;
-    const uir_contraction_plan *leader; /* of all products; itself, where it is alone */
-    uir_schedule *s;
-    uir_loop_function *f;
-    uint32_t unit;      /* the loop that a unit's work stands in; NONE: there is none */
-    uint32_t inside;    /* the loop around a step along k; that, where there is none */
-    uint32_t row;       /* the loop over the rows of a finished tile; `unit`, when there is none */
-    uint32_t copies[2]; /* blocks; NONE: the factor is read where it lies, or where another product copies it */
-    uint32_t outer[MAX_LOOPS], outer_count;
-    uint32_t deep[MAX_LOOPS], deep_count; /* loops around a step along k */
-} steps;
+typedef uir_contraction_steps steps;
 
 /* The loop that an iteration variable of a naive block is. */
 static uint32_t loop_of_iter(const steps *t, uint32_t block, uint32_t iter) {
@@ -87,7 +76,7 @@ static uint32_t loop_of_iter(const steps *t, uint32_t block, uint32_t iter) {
 }
 
 /* The loops around a block that stand in `under` (NONE: all). */
-static uint32_t loops_below(const steps *t, uint32_t block, uint32_t under, uint32_t *out) {
+uint32_t uir_contraction_loops_below(const steps *t, uint32_t block, uint32_t under, uint32_t *out) {
     uint32_t loops[MAX_LOOPS], all = uir_schedule_loops(t->s, block, loops, MAX_LOOPS), count = 0, first = 0;
     if (all > MAX_LOOPS) all = MAX_LOOPS;
     for (uint32_t i = 0; i < all; i++)
@@ -97,8 +86,8 @@ static uint32_t loops_below(const steps *t, uint32_t block, uint32_t under, uint
 }
 
 /* Of those, the one that decides the iteration variable; NONE: it stands still there. */
-static uint32_t loop_below(const steps *t, uint32_t block, uint32_t under, uint32_t iter) {
-    uint32_t loops[MAX_LOOPS], count = loops_below(t, block, under, loops);
+uint32_t uir_contraction_loop_below(const steps *t, uint32_t block, uint32_t under, uint32_t iter) {
+    uint32_t loops[MAX_LOOPS], count = uir_contraction_loops_below(t, block, under, loops);
     for (uint32_t i = 0; i < count; i++)
         if (uir_dim_mentions(t->f->dims, STATEMENT(t->f, block)->iters[iter].value, STATEMENT(t->f, loops[i])->symbol))
             return loops[i];
@@ -112,7 +101,7 @@ static uint32_t iter_of_axis(const steps *t, const uir_contraction_block *b, uin
 }
 
 /* Loops in this order, unless they stand so. */
-static uir_status order(steps *t, const uint32_t *loops, uint32_t count) {
+uir_status uir_contraction_order(steps *t, const uint32_t *loops, uint32_t count) {
     if (count < 2) return UIR_STATUS_OK;
     uint32_t now[MAX_LOOPS], all = uir_schedule_loops(t->s, loops[count - 1], now, MAX_LOOPS), at = 0;
     for (uint32_t i = 0; i < all && i < MAX_LOOPS; i++) at += at < count && now[i] == loops[at];
@@ -239,11 +228,11 @@ static uir_status tile_anchor(steps *t, const steps *first, const levels *shared
     t->row = p->by_tiles || sides[UIR_CONTRACTION_M].inner == NONE || sides[UIR_CONTRACTION_N].inner == NONE
                  ? t->unit
                  : sides[UIR_CONTRACTION_M].inner;
-    return order(t, all, count);
+    return uir_contraction_order(t, all, count);
 }
 
 /* ---- the sums ---- */
-static uir_status place_sums(steps *t) {
+uir_status uir_contraction_place_sums(steps *t) {
     const uir_contraction *c = &t->p->c;
     const uir_contraction_side *k = &t->p->sides[UIR_CONTRACTION_K];
     uint32_t update = c->update, loops[MAX_LOOPS], count = 0, inner = NONE;
@@ -253,10 +242,10 @@ static uir_status place_sums(steps *t) {
     t->inside = t->unit;
     for (uint32_t a = 0; a < c->axis_count; a++) { /* what is summed and not tiled */
         if (c->axes[a].class != UIR_CONTRACTION_K || k->axis == a) continue;
-        uint32_t loop = loop_below(t, update, t->unit, a);
+        uint32_t loop = uir_contraction_loop_below(t, update, t->unit, a);
         if (loop != NONE) t->inside = loops[count++] = loop;
     }
-    if (k->axis != NONE) inner = loop_below(t, update, t->unit, k->axis);
+    if (k->axis != NONE) inner = uir_contraction_loop_below(t, update, t->unit, k->axis);
     if (inner != NONE && !uir_dim_equal(k->tile, k->extent)) {
         UIR_TRY(uir_schedule_split(t->s, inner, k->tile, &t->inside, &inner));
         loops[count++] = t->inside;
@@ -265,11 +254,11 @@ static uir_status place_sums(steps *t) {
     t->deep_count = count;
     for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
         uint32_t axis = t->p->sides[class].axis;
-        uint32_t loop = axis == NONE ? NONE : loop_below(t, update, t->unit, axis);
+        uint32_t loop = axis == NONE ? NONE : uir_contraction_loop_below(t, update, t->unit, axis);
         if (loop != NONE) loops[count++] = loop;
     }
     if (inner != NONE) loops[count++] = inner;
-    return order(t, loops, count);
+    return uir_contraction_order(t, loops, count);
 }
 
 /* ---- side by side ---- */
@@ -328,9 +317,13 @@ static void find_axes(axis_search *s, uint32_t id) {
 static const uint32_t operand_sides[2][2] = {{UIR_CONTRACTION_M, UIR_CONTRACTION_K},
                                              {UIR_CONTRACTION_K, UIR_CONTRACTION_N}};
 
+static uint32_t place_of(const steps *t, uint32_t which) {
+    return t->places[which] == NONE ? t->inside : t->places[which];
+}
+
 /* A factor's block of its own: over the axes that it has, the two that are tiled last. The first factor is that of the
  * product `rows_of`, which copies it for all. */
-static uir_status copy_factor(steps *t, uint32_t which, const steps *rows_of) {
+uir_status uir_contraction_copy_factor(steps *t, uint32_t which, const steps *rows_of) {
     static const char *const names[] = {"rows", "columns"};
     static const uint32_t roles[] = {UIR_SPACE_LEFT, UIR_SPACE_RIGHT};
     uir_contraction_plan *p = t->p;
@@ -341,7 +334,8 @@ static uir_status copy_factor(steps *t, uint32_t which, const steps *rows_of) {
     find_axes(&search, p->raw[which]);
     for (uint32_t a = 0; a < p->c.axis_count; a++) /* what moves there, though it is not tiled */
         if ((search.axes >> a & 1) && a != p->sides[operand_sides[which][0]].axis &&
-            a != p->sides[operand_sides[which][1]].axis && loop_below(t, p->c.update, t->inside, a) != NONE)
+            a != p->sides[operand_sides[which][1]].axis &&
+            uir_contraction_loop_below(t, p->c.update, place_of(t, which), a) != NONE)
             iters[count++] = a;
     for (uint32_t i = 0; i < 2; i++)
         if (p->sides[operand_sides[which][i]].axis != NONE) iters[count++] = p->sides[operand_sides[which][i]].axis;
@@ -352,8 +346,8 @@ static uir_status copy_factor(steps *t, uint32_t which, const steps *rows_of) {
         return uir_schedule_take_operand(t->s, p->c.update, &operand, iters, count, p->copies[0]);
     }
     operand.name = names[which];
-    return uir_schedule_cache_operand(t->s, p->c.update, &operand, iters, count, t->inside, space, &p->copies[which],
-                                      &t->copies[which]);
+    return uir_schedule_cache_operand(t->s, p->c.update, &operand, iters, count, place_of(t, which), space,
+                                      &p->copies[which], &t->copies[which]);
 }
 
 /* ---- what follows ---- */
@@ -374,7 +368,7 @@ static uir_status cross_output(steps *t, uir_contraction_block *b, uir_contracti
     return uir_schedule_cache_write(t->s, target->tensor, space, NULL, &out_copy->id);
 }
 
-static uir_status place_after(steps *t) {
+uir_status uir_contraction_place_after(steps *t) {
     uir_contraction_plan *p = t->p;
     uint32_t count = p->c.after_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -395,10 +389,10 @@ static uir_status place_after(steps *t) {
         uint32_t loops[2], found = 0;
         for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
             uint32_t iter = iter_of_axis(t, &p->c.after[i], p->sides[class].axis);
-            uint32_t loop = iter == NONE ? NONE : loop_below(t, p->c.after[i].id, t->row, iter);
+            uint32_t loop = iter == NONE ? NONE : uir_contraction_loop_below(t, p->c.after[i].id, t->row, iter);
             if (loop != NONE) loops[found++] = loop;
         }
-        UIR_TRY(order(t, loops, found));
+        UIR_TRY(uir_contraction_order(t, loops, found));
     }
     return UIR_STATUS_OK;
 }
@@ -414,13 +408,9 @@ static uint32_t dim_along(const steps *t, const uir_contraction_block *b, const 
     return NONE;
 }
 
-/* Two dims, or one, of a tensor along sides of the contraction. */
-typedef struct tile_dims {
-    uint32_t dims[2], sides[2], count;
-} tile_dims;
-
 /* A tile of the tensor, as alive as it is: its dims become these, as long as the sides' tiles. */
-static uir_status keep_tile(steps *t, uint32_t tensor, const char *space, const tile_dims *of) {
+uir_status uir_contraction_keep_tile(steps *t, uint32_t tensor, const char *space,
+                                     const uir_contraction_tile_dims *of) {
     bool same = of->count == t->f->tensors.data[tensor].rank;
     if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
     const char *now = t->f->tensors.data[tensor].space;
@@ -439,23 +429,23 @@ static uir_status keep_tile(steps *t, uint32_t tensor, const char *space, const 
     return UIR_STATUS_OK;
 }
 
-static uir_status keep_sums(steps *t) {
+uir_status uir_contraction_keep_sums(steps *t) {
     uir_contraction_plan *p = t->p;
-    tile_dims tile = {{NONE, NONE}, {UIR_CONTRACTION_M, UIR_CONTRACTION_N}, 2};
+    uir_contraction_tile_dims tile = {{NONE, NONE}, {UIR_CONTRACTION_M, UIR_CONTRACTION_N}, 2};
     for (uint32_t d = 0; d < t->f->tensors.data[p->c.tensor].rank; d++)
         for (uint32_t i = 0; i < tile.count; i++)
             if (p->c.tensor_axes[d] == p->sides[tile.sides[i]].axis) tile.dims[i] = d;
     p->sums = p->c.tensor;
-    return keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
+    return uir_contraction_keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
 }
 
-static uir_status keep_copy(steps *t, uint32_t which) {
+uir_status uir_contraction_keep_copy(steps *t, uint32_t which) {
     uir_contraction_plan *p = t->p;
     uint32_t tensor = p->copies[which], rank = t->f->tensors.data[tensor].rank;
-    tile_dims tile = {{NONE, NONE}, {operand_sides[which][0], operand_sides[which][1]}, 2};
+    uir_contraction_tile_dims tile = {{NONE, NONE}, {operand_sides[which][0], operand_sides[which][1]}, 2};
     for (uint32_t i = 2; i > 0; i--)
         if (p->sides[tile.sides[i - 1]].axis != NONE) tile.dims[i - 1] = --rank;
-    return keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
+    return uir_contraction_keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
 }
 
 /* Does a block that follows another product read it? */
@@ -467,14 +457,14 @@ static bool is_read_beside(const steps *products, uint32_t count, const steps *t
 }
 
 /* What is computed after the sums: rows of a tile, or all of it. */
-static uir_status keep_values(const steps *products, uint32_t count, steps *t) {
+uir_status uir_contraction_keep_values(const steps *products, uint32_t count, steps *t) {
     uir_contraction_plan *p = t->p;
     const char *space = uir_lower_space(p->device, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         const uir_contraction_block *b = &p->c.after[i];
         const uir_loop_access *target = &STATEMENT(t->f, uir_contraction_plan_statement_of(t->f, b->id))->targets[0];
         uint32_t tensor = target->tensor;
-        tile_dims tile = {.count = 0};
+        uir_contraction_tile_dims tile = {.count = 0};
         if (t->f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         bool rows = !p->by_tiles && t->row != t->unit && !is_read_beside(products, count, t, tensor);
         for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_N; class ++) {
@@ -483,13 +473,13 @@ static uir_status keep_values(const steps *products, uint32_t count, steps *t) {
             tile.dims[tile.count] = dim;
             tile.sides[tile.count++] = class;
         }
-        UIR_TRY(keep_tile(t, tensor, space, &tile));
+        UIR_TRY(uir_contraction_keep_tile(t, tensor, space, &tile));
     }
     return UIR_STATUS_OK;
 }
 
 /* ---- layouts ---- */
-static uir_status lay_out(steps *t) {
+uir_status uir_contraction_lay_out(steps *t) {
     uir_contraction_plan *p = t->p;
     uir_layout layout;
     if (t->copies[0] != NONE) {
@@ -507,54 +497,65 @@ static uir_status lay_out(steps *t) {
 }
 
 /* ---- kinds ---- */
-static uir_status vectorise(steps *t, uint32_t block, uint32_t under) {
-    uint32_t loops[MAX_LOOPS], count = loops_below(t, block, under, loops);
+uir_status uir_contraction_vectorise(steps *t, uint32_t block, uint32_t under) {
+    uint32_t loops[MAX_LOOPS], count = uir_contraction_loops_below(t, block, under, loops);
     for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_VECTORISED, NULL));
     return UIR_STATUS_OK;
 }
 
-static uir_status mark(steps *t) {
+uir_status uir_contraction_mark(steps *t) {
     uir_contraction_plan *p = t->p;
-    UIR_TRY(vectorise(t, p->c.init, t->unit));
+    UIR_TRY(uir_contraction_vectorise(t, p->c.init, t->unit));
     for (uint32_t which = 0; which < 2; which++)
-        if (t->copies[which] != NONE) UIR_TRY(vectorise(t, t->copies[which], t->inside));
-    UIR_TRY(vectorise(t, p->c.update, t->inside));
-    for (uint32_t i = 0; i < p->c.after_count; i++) UIR_TRY(vectorise(t, p->c.after[i].id, t->row));
+        if (t->copies[which] != NONE) UIR_TRY(uir_contraction_vectorise(t, t->copies[which], place_of(t, which)));
+    UIR_TRY(uir_contraction_vectorise(t, p->c.update, t->inside));
+    for (uint32_t i = 0; i < p->c.after_count; i++) UIR_TRY(uir_contraction_vectorise(t, p->c.after[i].id, t->row));
     return uir_schedule_set_use(t->s, p->c.update, UIR_LOOP_USE_MMA);
+}
+
+void uir_contraction_steps_init(uir_contraction_steps *t, uir_contraction_plan *p, const uir_contraction_plan *leader,
+                                uir_schedule *s) {
+    *t = (steps){.p = p, .leader = leader, .s = s, .f = p->f, .copies = {NONE, NONE}, .places = {NONE, NONE}};
+}
+
+uir_status uir_contraction_tile(uir_contraction_steps *products, uint32_t count) {
+    levels shared = {.count = 0};
+    for (uint32_t i = 0; i < count; i++)
+        if (!products[i].p->c.after_count)
+            return uir_contraction_refuse(&products[i].p->c, "a product's sums are not stored by themselves");
+    UIR_TRY(find_levels(products, count, products->leader, &shared));
+    for (uint32_t i = 0; i < shared.count; i++) products->parallel += !shared.data[i].serial;
+    for (uint32_t i = 0; i < count; i++) {
+        UIR_TRY(tile_anchor(&products[i], products, &shared));
+        UIR_TRY(uir_contraction_place_sums(&products[i]));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_contraction_share_out(uir_contraction_steps *t) {
+    for (uint32_t i = 0; i < t->parallel; i++)
+        UIR_TRY(uir_schedule_set_kind(t->s, t->outer[i], UIR_LOOP_PARALLEL, NULL));
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_contraction_plans_apply(uir_contraction_plans *all, uir_schedule *s) {
     steps products[UIR_CONTRACTION_MAX_PRODUCTS];
-    levels shared = {.count = 0};
-    for (uint32_t i = 0; i < all->count; i++) {
-        products[i] = (steps){.p = &all->plans[i],
-                              .leader = &all->plans[all->leader],
-                              .s = s,
-                              .f = all->plans[i].f,
-                              .copies = {NONE, NONE}};
-        if (!all->plans[i].c.after_count)
-            return uir_contraction_refuse(&all->plans[i].c, "a product's sums are not stored by themselves");
-    }
-    UIR_TRY(find_levels(products, all->count, &all->plans[all->leader], &shared));
-    for (uint32_t i = 0; i < all->count; i++) {
-        UIR_TRY(tile_anchor(&products[i], products, &shared));
-        UIR_TRY(place_sums(&products[i]));
-    }
+    for (uint32_t i = 0; i < all->count; i++)
+        uir_contraction_steps_init(&products[i], &all->plans[i], &all->plans[all->leader], s);
+    UIR_TRY(uir_contraction_tile(products, all->count));
     UIR_TRY(join(products, all->count));
     for (uint32_t i = 0; i < all->count; i++)
         for (uint32_t which = 0; which < 2; which++)
-            if (all->plans[i].copied[which]) UIR_TRY(copy_factor(&products[i], which, products));
-    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(place_after(&products[i]));
+            if (all->plans[i].copied[which]) UIR_TRY(uir_contraction_copy_factor(&products[i], which, products));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(uir_contraction_place_after(&products[i]));
     for (uint32_t i = 0; i < all->count; i++) {
-        UIR_TRY(keep_sums(&products[i]));
+        UIR_TRY(uir_contraction_keep_sums(&products[i]));
         for (uint32_t which = 0; which < 2; which++)
-            if (products[i].copies[which] != NONE) UIR_TRY(keep_copy(&products[i], which));
-        UIR_TRY(keep_values(products, all->count, &products[i]));
-        UIR_TRY(lay_out(&products[i]));
+            if (products[i].copies[which] != NONE) UIR_TRY(uir_contraction_keep_copy(&products[i], which));
+        UIR_TRY(uir_contraction_keep_values(products, all->count, &products[i]));
+        UIR_TRY(uir_contraction_lay_out(&products[i]));
     }
-    for (uint32_t i = 0, parallel = 0; i < shared.count; i++)
-        if (!shared.data[i].serial)
-            UIR_TRY(uir_schedule_set_kind(s, products[0].outer[parallel++], UIR_LOOP_PARALLEL, NULL));
-    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(mark(&products[i]));
+    UIR_TRY(uir_contraction_share_out(products));
+    for (uint32_t i = 0; i < all->count; i++) UIR_TRY(uir_contraction_mark(&products[i]));
     return UIR_STATUS_OK;
 }

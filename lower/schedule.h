@@ -106,6 +106,10 @@ uir_status uir_schedule_rfactor(uir_schedule *schedule, uint32_t block, uint32_t
 /* split by `factor`, then rfactor over the inner loop: the two-step form. */
 uir_status uir_schedule_factorise_reduction(uir_schedule *schedule, uint32_t block, uint32_t loop, uir_dim factor,
                                             uint32_t *out_init, uint32_t *out_combine, uint32_t *out_tensor);
+/* What divides one factor of a sum of products and does not depend on what is summed over divides the sum: all that
+ * read the sums read the quotients. The factor is stored for this sum alone, as a quotient; or as one of exponentials
+ * by their sum, of which what is NaN is 0. Sums of nothing are not divided. */
+uir_status uir_schedule_factor_out(uir_schedule *schedule, uint32_t block, uint32_t *out_tensor, uint32_t *out_block);
 /* A reduction over all that `loop` runs over (an update, or a combine of rfactor's, before the loop) becomes a running
  * one in it. What depends on it there is exp of a difference with it; the sums of that are rescaled as it grows, and
  * the state begins at the least finite number (greatest, of a minimum). The tensors: the state before, the factor. */

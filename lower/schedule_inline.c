@@ -245,9 +245,9 @@ static uir_status check_reads(uir_schedule *s, uint32_t block, const bool *tenso
             const uir_site *write = &sites.data[k];
             uir_order order;
             if (!write->write) continue;
-            UIR_TRY(uir_order_find(s, write, read, false, &order));
+            UIR_TRY(uir_order_find(s, write, read, UIR_LOOP_NONE, false, &order));
             if (order == UIR_ORDER_BEFORE || order == UIR_ORDER_NEVER) continue;
-            UIR_TRY(uir_order_find(s, write, read, true, &order));
+            UIR_TRY(uir_order_find(s, write, read, UIR_LOOP_NONE, true, &order));
             if (order == UIR_ORDER_BEFORE || order == UIR_ORDER_NEVER) continue;
             return uir_step_refuse(s, "%s is not proved to be complete in %s where %s reads it",
                                    UIR_SCHEDULE_TENSOR(s, read->tensor)->name, UIR_SCHEDULE_AT(s, write->block)->name,

@@ -134,8 +134,10 @@ uir_status uir_conflict_find(uir_schedule *s, const uir_site *x, const uir_site 
 uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t equal_until, bool never,
                               uir_conflict *out);
 typedef enum uir_order { UIR_ORDER_NEVER, UIR_ORDER_BEFORE, UIR_ORDER_AFTER, UIR_ORDER_UNKNOWN } uir_order;
-/* NEVER: they touch no element twice; found out where `never` asks for it, or where both are one site. */
-uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, bool never, uir_order *out);
+/* NEVER: they touch no element twice; found out where `never` asks for it, or where both are one site. `within`: a loop
+ * around both; instances of different iterations of it, or of loops around it, do not count (NONE: all do). */
+uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t within, bool never,
+                          uir_order *out);
 /* Conditions that hold at a statement's place: ranges of loops, ifs, and a block's where. */
 typedef uir_vector(uir_condition) uir_conditions;
 uir_status uir_order_given(uir_schedule *s, uint32_t statement, uir_conditions *conditions);
@@ -151,6 +153,7 @@ typedef struct uir_orders {
     uir_order_record *data;
     uint32_t count, capacity;
     const bool *except; /* per tensor: not looked at; NULL: all are */
+    uint32_t within;    /* the loop of which each iteration is changed by itself; NONE: there is none */
 } uir_orders;
 /* Conflicts of the blocks under `moved` with blocks outside it. */
 uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t moved_count, uir_orders *orders);
@@ -188,6 +191,8 @@ bool uir_access_is_plain(const uir_schedule *s, const uir_loop_statement *block,
  * where its domain may end before. The nest's first statement. */
 uir_status uir_move_build_nest(uir_schedule *s, uint32_t block, uint32_t place, const uir_dim *low,
                                const uir_dim *extent, uint32_t *out_top);
+/* What the block reads of one tensor it reads of another (schedule_tensors.c). */
+uir_status uir_block_redirect(uir_schedule *s, uint32_t block, uint32_t from, uint32_t to);
 /* Takes the block from where it is into new loops before or after a statement (the other one NONE). */
 uir_status uir_move_nest(uir_schedule *s, uint32_t block, uint32_t before, uint32_t after, const uir_dim *low,
                          const uir_dim *extent);

@@ -383,7 +383,7 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b, bool into) {
         return uir_step_refuse(s, "the ranges of %s and %s are not proved equal", first_text, second_text);
     if (first->loop_kind != second->loop_kind || first->loop_kind == UIR_LOOP_BOUND)
         return uir_step_refuse(s, "%s and %s are of different kinds", first_text, second_text);
-    uir_orders orders = {0};
+    uir_orders orders = {.within = uir_schedule_parent(s, a)};
     uint32_t goes = into ? a : b, stays = into ? b : a;
     UIR_TRY(uir_orders_take(s, &goes, 1, &orders));
     uir_loop_statement *gone = UIR_SCHEDULE_AT(s, goes), *kept = UIR_SCHEDULE_AT(s, stays);

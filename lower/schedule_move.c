@@ -334,7 +334,7 @@ static uir_status check_covered(uir_schedule *s, const producer *p, const bool *
 static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     producer p = {0};
     uir_region region = {0};
-    uir_orders orders = {0};
+    uir_orders orders = {.within = UIR_LOOP_NONE};
     needs needed = {0};
     uint32_t moved[2], moved_count = 0;
     bool *own;
@@ -460,7 +460,7 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     uir_dims *dims = s->function->dims;
     uir_sites sites = {0};
     uir_region region = {0};
-    uir_orders orders = {0};
+    uir_orders orders = {.within = UIR_LOOP_NONE};
     uint32_t tensor, writer = UIR_LOOP_NONE, iters[UIR_LOOP_MAX_RANK], *writers, count = 0;
     uir_dim low[UIR_LOOP_MAX_ITERS], extent[UIR_LOOP_MAX_ITERS];
     UIR_TRY(check_consumer(s, block));

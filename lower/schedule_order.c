@@ -323,9 +323,20 @@ static uir_order text_order(uir_schedule *s, const uir_site *x, const uir_site *
     return s->places.data[x->block] < s->places.data[y->block] ? UIR_ORDER_BEFORE : UIR_ORDER_AFTER;
 }
 
-uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, bool never, uir_order *out) {
+/* Conflicts of instances that are in one iteration of `within`, and of all loops around it: with these held, what is
+ * asked about begins with y's next loop. */
+static uint32_t held_until(uir_schedule *s, const uir_site *y, uint32_t within) {
+    uint32_t path[UIR_SCHEDULE_MAX_DEPTH], count = uir_tree_path(s, y->block, path);
+    for (uint32_t k = 0; k + 1 < count; k++)
+        if (path[k] == within) return path[k + 1];
+    return y->block; /* no loop: all are held */
+}
+
+uir_status uir_order_find(uir_schedule *s, const uir_site *x, const uir_site *y, uint32_t within, bool never,
+                          uir_order *out) {
     uir_conflict c;
-    UIR_TRY(uir_conflict_find(s, x, y, UIR_LOOP_NONE, never, &c));
+    uint32_t until = within == UIR_LOOP_NONE ? UIR_LOOP_NONE : held_until(s, y, within);
+    UIR_TRY(uir_conflict_find(s, x, y, until, never, &c));
     UIR_TRY(uir_tree_index(s));
     if (c.never) {
         *out = UIR_ORDER_NEVER;
@@ -373,7 +384,7 @@ uir_status uir_orders_take(uir_schedule *s, const uint32_t *moved, uint32_t move
             if ((!x->write && !y->write) || (orders->except && orders->except[x->tensor])) continue;
             if (is_moved(s, moved, moved_count, y->block)) continue;
             uir_order_record record = {.x = *x, .y = *y};
-            UIR_TRY(uir_order_find(s, x, y, false, &record.order));
+            UIR_TRY(uir_order_find(s, x, y, orders->within, false, &record.order));
             UIR_TRY(uir_vector_push(&s->scratch, orders, record));
         }
     }
@@ -394,9 +405,9 @@ uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders) {
         const uir_site *x = find_site(&all, &r->x), *y = find_site(&all, &r->y);
         uir_order now = UIR_ORDER_NEVER;
         if (!x || !y || r->order == UIR_ORDER_NEVER) continue;
-        UIR_TRY(uir_order_find(s, x, y, false, &now));
+        UIR_TRY(uir_order_find(s, x, y, orders->within, false, &now));
         if (now == UIR_ORDER_NEVER || (now == r->order && now != UIR_ORDER_UNKNOWN)) continue;
-        UIR_TRY(uir_order_find(s, x, y, true, &now));
+        UIR_TRY(uir_order_find(s, x, y, orders->within, true, &now));
         if (now == UIR_ORDER_NEVER) continue;
         return uir_step_refuse(
             s, "%s and %s touch the same elements of %s, and their order is %s", UIR_SCHEDULE_AT(s, x->block)->name,

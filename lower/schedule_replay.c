@@ -175,6 +175,13 @@ static uir_status play_rfactor(player *p) {
     return uir_schedule_rfactor(p->s, block, loop, NULL, NULL, NULL);
 }
 
+static uir_status play_factor_out(player *p) {
+    uint32_t block;
+    UIR_TRY(take_block(p, &block));
+    UIR_TRY(take_made(p));
+    return uir_schedule_factor_out(p->s, block, NULL, NULL);
+}
+
 static uir_status play_roll(player *p) {
     uint32_t block, loop;
     UIR_TRY(take_block_at(p, &block, &loop));
@@ -397,6 +404,7 @@ static const verb verbs[] = {
     {{"reverse", "compute"}, play_reverse_compute},
     {{"move"}, play_move_before},
     {{"rfactor"}, play_rfactor},
+    {{"factor", "out", "of"}, play_factor_out},
     {{"roll"}, play_roll},
     {{"shrink"}, play_shrink},
     {{"annotate"}, play_annotate},

@@ -475,7 +475,7 @@ static uir_status rescale(rolling *r, const scaled *sums, uint32_t *out_block) {
     UIR_TRY(add_load(s, sums->tensor, m.at, &pair[0]));
     UIR_TRY(add_load(s, r->scale, at, &pair[1]));
     UIR_TRY(add_call(s, UIR_OP_MUL, pair, 2, &value));
-    return finish(s, &m, sums->tensor, value, &region, top_of(s, sums->writer, r->loop), out_block);
+    return finish(s, &m, sums->tensor, value, &region, r->before, out_block);
 }
 
 /* All that the new blocks, and what depends on the state, read of these tensors is written in the same iteration. */
@@ -497,7 +497,7 @@ static uir_status check_covered(rolling *r, uint32_t tensor, uint32_t writer) {
 
 static uir_status roll(rolling *r) {
     uir_schedule *s = r->s;
-    uir_orders orders = {0};
+    uir_orders orders = {.within = NONE};
     uint32_t old, scale, rescaled[MAX_SCALED];
     bool *except;
     UIR_TRY(find_reduction(r));
@@ -512,7 +512,9 @@ static uir_status roll(rolling *r) {
     UIR_TRY(begin_state(r));
     UIR_TRY(place_state(r, &old, &scale));
     UIR_TRY(uir_tree_index(s));
-    for (uint32_t i = 0; i < r->sum_count; i++) UIR_TRY(rescale(r, &r->sums[i], &rescaled[i]));
+    for (uint32_t rank = 0; rank <= UIR_LOOP_MAX_RANK; rank++) /* rows, then tiles */
+        for (uint32_t i = 0; i < r->sum_count; i++)
+            if (UIR_SCHEDULE_TENSOR(s, r->sums[i].tensor)->rank == rank) UIR_TRY(rescale(r, &r->sums[i], &rescaled[i]));
     UIR_TRY(uir_tree_index(s));
     UIR_TRY(uir_orders_check(s, &orders));
     r->sites = (uir_sites){0};

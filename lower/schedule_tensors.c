@@ -95,6 +95,11 @@ static uir_status redirect_block(const redirection *r, uint32_t block, bool writ
     return UIR_STATUS_OK;
 }
 
+uir_status uir_block_redirect(uir_schedule *s, uint32_t block, uint32_t from, uint32_t to) {
+    redirection r = {s, from, to};
+    return redirect_block(&r, block, false);
+}
+
 /* A TEMP like the tensor, named after it and the space. */
 static uir_status add_like(uir_schedule *s, uint32_t tensor, const char *space, uint32_t *out_tensor) {
     uir_loop_tensor t = *UIR_SCHEDULE_TENSOR(s, tensor);
@@ -161,7 +166,7 @@ static bool reads(uir_schedule *s, uint32_t block, uint32_t tensor) {
 }
 
 /* A copy reads every element: each must be written, by a block that has them all. */
-static uir_status need_whole(uir_schedule *s, uint32_t tensor) {
+static uir_status is_whole(uir_schedule *s, uint32_t tensor, bool *out) {
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     uint32_t count = uir_schedule_writers(s, tensor, NULL, 0), *blocks;
     bool whole = t->role != UIR_LOOP_ROLE_TEMP;
@@ -182,7 +187,29 @@ static uir_status need_whole(uir_schedule *s, uint32_t tensor) {
                     UIR_TRUE;
         whole = plain;
     }
-    return whole ? UIR_STATUS_OK : uir_step_refuse(s, "not every element of %s is proved to be written", t->name);
+    *out = whole;
+    return UIR_STATUS_OK;
+}
+
+static uir_status refuse_part(uir_schedule *s, uint32_t tensor) {
+    return uir_step_refuse(s, "not every element of %s is proved to be written", UIR_SCHEDULE_TENSOR(s, tensor)->name);
+}
+
+/* The same of a copy that stands in its place: what it reads may be covered by what is written before it. */
+static uir_status need_covered(uir_schedule *s, uint32_t tensor, uint32_t copy) {
+    uir_sites sites = {0};
+    bool whole;
+    UIR_TRY(is_whole(s, tensor, &whole));
+    if (whole) return UIR_STATUS_OK;
+    UIR_TRY(uir_tree_index(s));
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+    UIR_SITES_OF_TENSOR(&sites, tensor, r)
+    UIR_SITES_OF_TENSOR(&sites, tensor, w) {
+        if (sites.data[r].block != copy || sites.data[r].write || !sites.data[w].write || sites.data[w].reduction)
+            continue;
+        if (!whole) UIR_TRY(uir_region_covers(s, &sites.data[w], &sites.data[r], &whole));
+    }
+    return whole ? UIR_STATUS_OK : refuse_part(s, tensor);
 }
 
 /* What the block reads of a tensor that is complete before it, it reads of the copy. */
@@ -213,11 +240,11 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
     if (!uir_tree_reachable(s, blocks[0], UIR_LOOP_STATEMENT_BLOCK))
         return uir_step_refuse(s, "statement %u is no block", blocks[0]);
     uint32_t root = uir_tree_root(s, blocks[0]);
-    UIR_TRY(need_whole(s, tensor));
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
     UIR_TRY(add_copy(s, tensor, *out_tensor, root, &top, out_copy));
     uir_tree_insert_before(s, root, top);
+    UIR_TRY(need_covered(s, tensor, *out_copy));
     uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "cache read of %s for %s in %s: %s", name,
                  block == UIR_LOOP_NONE ? "*" : UIR_SCHEDULE_AT(s, block)->name, space,
@@ -246,7 +273,9 @@ static uir_status cache_write(uir_schedule *s, uint32_t tensor, const char *spac
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
     uir_schedule_writers(s, tensor, blocks, count);
     last = uir_tree_root(s, blocks[count - 1]);
-    UIR_TRY(need_whole(s, tensor));
+    bool whole;
+    UIR_TRY(is_whole(s, tensor, &whole));
+    if (!whole) return refuse_part(s, tensor);
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     redirection r = {s, tensor, *out_tensor};
     uint32_t all = uir_schedule_blocks(s, UIR_LOOP_NONE, NULL, 0), *every;

@@ -256,11 +256,11 @@ static const refusal refusals[] = {
      "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[M - 1 - v]) } }",
      "inline T", "S is not proved to be complete"},
     {"cache read: what is computed in part",
-     "tensor A : i64 [M, N] in 0 tensor T : i64 [M, N] temp sram tensor Y : i64 [M, N] out 0 serial for (i, 0, M) { "
-     "serial for (k, 0, N) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, N T[v, w] = A[v, w] } } } serial for (x, "
-     "0, M) { serial for (y, 0, N) { ScheduleBlock(U) { v, w = axis.bind(x, y) : M, N Y[v, w] = T[v, w - 1] fill 3 } "
+     "tensor A : i64 [M, 8] in 0 tensor T : i64 [M, 8] temp sram tensor Y : i64 [M, 8] out 0 serial for (i, 0, M) { "
+     "serial for (k, 0, 7) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, 8 T[v, w] = A[v, w] } } } serial for (x, "
+     "0, M) { serial for (y, 0, 8) { ScheduleBlock(U) { v, w = axis.bind(x, y) : M, 8 Y[v, w] = T[v, w - 1] fill 3 } "
      "} }",
-     "compute T at x of U\ncache read of T for U in reg: T_reg", "not every element of T"},
+     "cache read of T for U in reg: T_reg", "not every element of T"},
     {"reverse inline: outside",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
      "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "

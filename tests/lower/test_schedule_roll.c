@@ -83,6 +83,12 @@ typedef struct program {
 #define BASE(extreme, exponential, product)                                                                            \
     SUM MAX TENSORS_OF("") extreme KEYS(E_ROWS(exponential) O_ROWS(product)) RESULT("O[v, w]")
 
+/* Weights of their own, and their products. */
+#define WEIGHTS(value)                                                                                                 \
+    SUM MAX TENSORS_OF(" tensor W : f32 [M, N] temp sram") EXTREME("max") EXPONENTIAL(DIFFERENCE) TOTAL                \
+        " serial for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(W) { v, w = axis.bind(i, k) : M, N"              \
+        " W[v, w] = " value " } } }" PRODUCT("mul(W[v, r], V[r, w])") RESULT("O[v, w]")
+
 static const program programs[] = {
     {"softmax", SOFTMAX, TILES TOTAL_BY_TILES EXPONENTIAL_BY_TILES EXTREME_BY_TILES ROLL EXTREME_IN_LOOP, NULL},
     {"the least",
@@ -145,6 +151,21 @@ static const program programs[] = {
                                            " = f32(1) } } }" KEYS(E_ROWS(DIFFERENCE) O_ROWS(WEIGHTED))
                                                RESULT("O[v, w]"),
      ROLLED, "writes O too"},
+    {"factor out", WEIGHTS("div(E[v, w], l[v])"), "factor out of O: O_quotient", NULL},
+    {"factor out: NaN is nothing", WEIGHTS("select(is_nan(div(E[v, w], l[v])), f32(0), div(E[v, w], l[v]))"),
+     "factor out of O: O_quotient", NULL},
+    {"factor out: other sums", WEIGHTS("div(X[v, w], l[v])"), "factor out of O: O_quotient", NULL},
+    {"factor out: NaN of other sums", WEIGHTS("select(is_nan(div(X[v, w], l[v])), f32(0), div(X[v, w], l[v]))"),
+     "factor out of O: O_quotient", "others of its row need not be"},
+    {"factor out: NaN is something", WEIGHTS("select(is_nan(div(E[v, w], l[v])), f32(1), div(E[v, w], l[v]))"),
+     "factor out of O: O_quotient", "no quotient"},
+    {"factor out: by what is summed over", WEIGHTS("div(E[v, w], X[v, w])"), "factor out of O: O_quotient",
+     "sums over"},
+    {"factor out: a product", WEIGHTS("mul(E[v, w], l[v])"), "factor out of O: O_quotient", "no quotient"},
+    {"factor out: no sum of products", WEIGHTS("div(E[v, w], l[v])"), "factor out of l: Q", "no sum of products"},
+    {"factor out: nothing stored", SOFTMAX, "factor out of O: O_quotient", "for it alone"},
+    {"factor out: late", WEIGHTS("div(E[v, w], l[v])"), TILES "compute O at i of Y\nfactor out of O: O_quotient",
+     "whole iteration space"},
     {"merge into: what stands between needs it",
      SUM MAX TENSORS_OF("") EXTREME("max") EXPONENTIAL(DIFFERENCE) TOTAL PRODUCT(WEIGHTED) RESULT("div(O[v, w], l[v])"),
      "merge i of E into i of O", "order is turned round"},
@@ -188,7 +209,7 @@ static void fill(trial *t, const int64_t *sizes, bool masked) {
             bits = bits * 6364136223846793005u + 1442695040888963407u;
             t->data[k][i] = (float)(bits >> 40) / (float)(1 << 21) - 4.0f;
         }
-    bool divided = strstr(t->of->text, "div(O[v, w], l[v])");
+    bool divided = strstr(t->of->text, ", l[v])");
     for (int64_t i = 0; masked && i < sizes[0]; i++)
         for (int64_t k = 0; k < sizes[1]; k++)
             if (i % 3 && (k < 6 ? k < sizes[1] - 1 || divided : i % 3 == 2 && divided))
