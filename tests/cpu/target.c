@@ -170,6 +170,38 @@ static void test_another_machine(void **state) {
     if (given) setenv("UIR_CPU", before, 1);
 }
 
+/* A variant that is named is its row on every machine, this machine's own too. */
+static void test_named_variants(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *name;
+        uint32_t lanes, registers, loads, multiply_adds, latency, cache_kib[3], cores;
+    } rows[] = {
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, l1, l2, l3,       \
+                        cores)                                                                                         \
+    {name, lanes, registers, loads, fmas, latency, {l1, l2, l3}, cores},
+#include "backends/cpu/target/variants.def"
+    };
+    char before[200] = "";
+    bool given = getenv("UIR_CPU") != NULL;
+    if (given) snprintf(before, sizeof before, "%s", getenv("UIR_CPU"));
+    unsetenv("UIR_CPU");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uir_cpu_device device;
+        const uir_device *d = &device.device;
+        assert_int_equal(uir_cpu_describe(rows[i].name, &f->diagnostics, &device), UIR_STATUS_OK);
+        assert_int_equal(d->vector_bytes, rows[i].lanes * 4);
+        assert_int_equal(d->registers, rows[i].registers);
+        assert_int_equal(d->loads_per_cycle, rows[i].loads);
+        assert_int_equal(d->multiply_adds_per_cycle, rows[i].multiply_adds);
+        assert_int_equal(d->multiply_add_latency, rows[i].latency);
+        assert_int_equal(d->group_count, rows[i].cores);
+        for (int level = 0; level < 3; level++)
+            assert_int_equal(d->cache_bytes[level], (uint64_t)rows[i].cache_kib[level] << 10);
+    }
+    if (given) setenv("UIR_CPU", before, 1);
+}
+
 /* The block of sums that follows from registers is the one that the emitted source keeps in them. */
 static void test_blocks(void **state) {
     fixture *f = *state;
@@ -468,6 +500,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_made_up_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_another_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_named_variants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_blocks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_cleaned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_c_has, set_up, tear_down),

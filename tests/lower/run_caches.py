@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Kernels as for machines with other caches: UIR_CPU makes up the second level's size and the variant.
 
-A cache is no limit: whatever its size, every group has its kernels and they compute the same. Without arguments a
+A cache is no limit: whatever its size, every group has its kernels and they compute the same. A package for a variant
+that is named has the same bytes whatever machine packs it. Without arguments a
 sample; --all: five sizes on each variant, the campaigns of kernels and contractions, and six models, compiled.
 """
 import argparse
 import os
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 SIZES = ["0", "128K", "256K", "1M", "4M"]
 VARIANTS = ["generic", "avx2", "avx512", "aarch64"]
 SAMPLE = [("avx512", "128K")]
+MODEL = os.path.join(ROOT, "models", "digits", "digits.onnx")
 MODELS = ["minilm_l6", "llama_tiny_op23", "lstm_classifier", "silero_vad", "espcn", "mobilenet_v2"]
 
 
@@ -27,6 +30,17 @@ def run(made_up, words):
     if done.returncode == 0:
         return None
     return "\n".join(done.stdout.splitlines()[-12:])
+
+
+def pack(variant, packer, folder):
+    """The bytes of a package for a variant, made on what is thought to be another one, or on this machine."""
+    environment, path = {k: v for k, v in os.environ.items() if k != "UIR_CPU"}, os.path.join(folder, "model.uir")
+    if packer:
+        environment["UIR_CPU"] = packer
+    subprocess.run([os.path.join(BIN, "uir-pack"), MODEL, "-o", path, "--device", "cpu:" + variant, "--no-native", "--quiet"],
+                   check=True, env=environment)
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def main():
@@ -49,6 +63,13 @@ def main():
         failed += said is not None
         if said is not None:
             print(f"FAILED: UIR_CPU={made_up} {' '.join(words)}\n{said}")
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in VARIANTS:
+            same = len({pack(variant, packer, folder) for packer in [None, *VARIANTS]}) == 1
+            passed += same
+            failed += not same
+            if not same:
+                print(f"FAILED: a package for cpu:{variant} has other bytes where another machine packs it")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -31,8 +31,8 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine. Of this machine's own variant the sizes of caches and the
- * number of cores are asked; another one is its row of variants.def. The environment variable UIR_CPU (machine.c) says
+/* `variant`: a name, or NULL for the best one of this machine, whose sizes of caches and number of cores are asked. One
+ * that is named is its row of variants.def, on every machine. The environment variable UIR_CPU (machine.c) says
  * otherwise, of this machine's variant and of caches. INVALID_ARGUMENT with a message for an unknown name
  * or a value of the variable that means nothing. The device points into static tables and stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);

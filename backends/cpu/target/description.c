@@ -189,8 +189,8 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
                             .runs_here = uir_cpu_variant_runs_here((uir_cpu_variant)chosen)};
     uir_device *d = &out->device;
     for (int level = 0; level < 3; level++)
-        if (chosen == own || machine.given[level]) d->cache_bytes[level] = machine.cache_bytes[level];
-    long cores = chosen == own ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+        if (!name || machine.given[level]) d->cache_bytes[level] = machine.cache_bytes[level];
+    long cores = !name ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
     if (cores > 0) d->group_count = (uint32_t)cores;
     set_working_set(d);
     return UIR_STATUS_OK;
