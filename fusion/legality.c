@@ -114,6 +114,22 @@ static bool gives(const inspection *l, uint32_t index) {
     return uir_candidate_gives(l->c, l->candidate, place_of(l, index));
 }
 
+static bool depends_on(const inspection *l, uint32_t index, uint32_t on) {
+    if (index == UIR_FUSION_NONE || index < on) return false;
+    if (index == on) return true;
+    for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
+        if (depends_on(l, maker_of(l, index, k), on)) return true;
+    return false;
+}
+
+/* A product of what is made of another one. */
+static bool are_chained(const inspection *l) {
+    for (uint32_t i = 0; i < count_of(l); i++)
+        for (uint32_t k = i + 1; k < count_of(l) && class_of(l, i) == UIR_FUSION_CLASS_CONTRACTION; k++)
+            if (class_of(l, k) == UIR_FUSION_CLASS_CONTRACTION && depends_on(l, k, i)) return true;
+    return false;
+}
+
 static uir_status inspect(inspection *l, bool *out_fits) {
     *out_fits = true;
     UIR_TRY_ALLOCATE(l->roles, uir_arena_allocate_array(l->arena, count_of(l) + 1u, sizeof *l->roles));
@@ -126,7 +142,7 @@ static uir_status inspect(inspection *l, bool *out_fits) {
         l->opaques += class == UIR_FUSION_CLASS_OPAQUE;
         l->concats += class == UIR_FUSION_CLASS_CONCAT;
     }
-    if (l->contractions > 1) l->kind = l->reduces ? KIND_ATTENTION : KIND_SIBLINGS;
+    if (l->contractions > 1) l->kind = l->reduces || are_chained(l) ? KIND_ATTENTION : KIND_SIBLINGS;
     if (l->reduces && !l->contractions) l->kind = KIND_REDUCTION;
     uir_fusion_class seed = l->contractions ? UIR_FUSION_CLASS_CONTRACTION : UIR_FUSION_CLASS_REDUCE;
     for (uint32_t i = 0; i < count_of(l); i++) {
@@ -249,14 +265,6 @@ static bool runs(const inspection *l, uir_fusion_rewrite rewrite) {
     return l->c->rewrites >> rewrite & 1;
 }
 
-static bool depends_on(const inspection *l, uint32_t index, uint32_t on) {
-    if (index == UIR_FUSION_NONE || index < on) return false;
-    if (index == on) return true;
-    for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
-        if (depends_on(l, maker_of(l, index, k), on)) return true;
-    return false;
-}
-
 /* Products of one left operand, which lies in memory. */
 static bool are_siblings(const inspection *l) {
     uir_value_id left = {0};
@@ -342,10 +350,32 @@ static bool is_only_softmax(const inspection *l, uint32_t first, uint32_t last) 
     return true;
 }
 
-/* A product, reductions of what it gives, and a product of what they give. */
+/* Weights that are elementwise work on the scores, divided by a sum over the keys or not. Constant operands make layers
+ * of them, whose weights are packed ahead. */
+static bool is_elementwise_weight(const inspection *l, uint32_t first, uint32_t last) {
+    const uir_module *m = l->c->module;
+    uint32_t weights = origin_of(l, last, 0), sum = UIR_FUSION_NONE;
+    if (weights == UIR_FUSION_NONE || l->reduces > 1 ||
+        uir_value_type(m, node_of(l, weights)->outputs[0])->dtype != UIR_DTYPE_F32 ||
+        uir_value_info_get(m, node_of(l, first)->inputs[1])->constant ||
+        uir_value_info_get(m, node_of(l, last)->inputs[1])->constant)
+        return false;
+    if (l->reduces) {
+        if (!is_op(l, weights, UIR_OP_DIV)) return false;
+        sum = origin_of(l, weights, 1);
+        if (!is_op(l, sum, UIR_OP_REDUCE_SUM)) return false;
+    }
+    for (uint32_t i = first + 1; i < last && sum != UIR_FUSION_NONE; i++) {
+        bool moves = class_of(l, i) == UIR_FUSION_CLASS_VIEW || class_of(l, i) == UIR_FUSION_CLASS_RESHAPE;
+        if (i != sum && i != weights && !moves && depends_on(l, i, sum)) return false;
+    }
+    return sum == UIR_FUSION_NONE || !depends_on(l, origin_of(l, weights, 0), sum);
+}
+
+/* A product, a function of the rows that it gives, and a product of what that gives. */
 static bool is_attention(const inspection *l) {
     uint32_t first = UIR_FUSION_NONE, last = UIR_FUSION_NONE;
-    if (!runs(l, UIR_FUSION_ATTENTION) || l->contractions != 2 || !l->reduces) return false;
+    if (!runs(l, UIR_FUSION_ATTENTION) || l->contractions != 2) return false;
     for (uint32_t i = 0; i < count_of(l); i++) {
         if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
         if (node_of(l, i)->op != UIR_OP_MATMUL) return false;
@@ -358,7 +388,7 @@ static bool is_attention(const inspection *l) {
         if (gives(l, i) && !depends_on(l, i, last)) return false;
     }
     return depends_on(l, maker_of(l, last, 0), first) && !depends_on(l, maker_of(l, last, 1), first) &&
-           is_only_softmax(l, first, last);
+           (is_only_softmax(l, first, last) || is_elementwise_weight(l, first, last));
 }
 
 static bool is_of_a_kind(const inspection *l) {
@@ -621,15 +651,22 @@ static uir_status fits_keys(inspection *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
-/* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have; R
- * is what the second one sums over. */
+/* The first product's result, and all up to the second one, is over the rows S and keys R that the reductions have (if
+ * there are any); R is what the second one sums over. */
 static uir_status fits_attention_domain(inspection *l, bool *out_fits) {
     axis_set domain = {0};
     uint32_t first, last;
     uint64_t bytes;
     UIR_TRY(agree_on_axes(l, out_fits));
-    const reduce_axes axes = l->reduced;
     find_products(l, &first, &last);
+    if (!l->reduces) {
+        product_axes q = axes_of_product(l, last);
+        UIR_TRY(make_set(l, axes_of(l, first), &l->reduced.all));
+        UIR_TRY(make_set(l, axes_of(l, first), &l->reduced.kept));
+        if (q.summed) l->reduced.kept.count -= l->reduced.kept.has[q.sum];
+        if (q.summed) l->reduced.kept.has[q.sum] = false;
+    }
+    const reduce_axes axes = l->reduced;
     UIR_TRY(make_set(l, axes_of(l, last), &domain));
     if (!can_stream(l, first, last, &bytes) || !is_set(axes_of(l, first), &axes.all)) *out_fits = false;
     if (!is_set(uir_axes_of_operand(&l->axes, last, 0), &axes.all)) *out_fits = false;

@@ -486,7 +486,13 @@ static uir_status join_attention(uir_clusters *c) {
         if (!is_product(c, p)) continue;
         uint32_t maker = uir_clusters_maker(c, uir_clusters_node(c, p)->inputs[0]), last = c->items[p].home;
         uint32_t middle = maker == UIR_FUSION_NONE ? UIR_FUSION_NONE : c->items[maker].home;
-        if (middle == UIR_FUSION_NONE || middle == last || !has_class(c, middle, UIR_FUSION_CLASS_REDUCE)) continue;
+        if (middle == UIR_FUSION_NONE || middle == last) continue;
+        if (has_class(c, middle, UIR_FUSION_CLASS_CONTRACTION)) { /* nothing is reduced between */
+            bool joined;
+            UIR_TRY(try_join_all(c, &(uir_node_set){(uint32_t[]){middle, last}, 2, 2}, UIR_FUSION_ATTENTION, &joined));
+            continue;
+        }
+        if (!has_class(c, middle, UIR_FUSION_CLASS_REDUCE)) continue;
         UIR_TRY(find_products_before(c, middle, &firsts));
         for (uint32_t i = 0; i < firsts.count && c->items[p].home == last; i++) {
             uint32_t members[3] = {firsts.data[i], middle, last};

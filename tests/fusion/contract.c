@@ -135,7 +135,14 @@ static const char *check_siblings(const looking *l) {
     return NULL;
 }
 
-/* Rows and keys, reductions over the keys, and a product that sums over them. */
+static bool is_chained(const looking *l) {
+    for (uint32_t s = 0; s < l->body->nodes.count; s++)
+        for (uint32_t i = s + 1; i < l->body->nodes.count; i++)
+            if (is_product(node(l, s)->op) && is_product(node(l, i)->op) && reaches(l, s, (int)i)) return true;
+    return false;
+}
+
+/* Rows and keys, reductions over the keys or none, and a product that sums over them. */
 static const char *check_attention(const looking *l) {
     uint32_t first = UINT32_MAX, last = 0;
     uint64_t all = 0, kept = 0;
@@ -154,6 +161,7 @@ static const char *check_attention(const looking *l) {
         if (all && (own != all || axes_of(l, i) != kept)) return "reductions over different axes";
         all = own, kept = axes_of(l, i);
     }
+    if (!all) all = axes_of(l, first), kept = all & axes_of(l, last); /* nothing is reduced between */
     uint64_t summed = set_of(uir_axes_of_operand(&l->axes, last, 0)) & ~axes_of(l, last);
     if (set_of(uir_axes_of_operand(&l->axes, last, 0)) != all) return "the second product reads other axes";
     return summed == (all & ~kept) ? NULL : "the second product does not sum over the keys";
@@ -206,7 +214,7 @@ static const char *check_body(looking *l) {
     if (status == UIR_STATUS_UNSUPPORTED) return l->body->nodes.count > 1 ? "no common axes" : NULL;
     if (status != UIR_STATUS_OK || l->axes.count > 64) return NULL;
     if (l->body->nodes.count == 1) return NULL;
-    if (l->products > 1) return l->reductions ? check_attention(l) : check_siblings(l);
+    if (l->products > 1) return l->reductions || is_chained(l) ? check_attention(l) : check_siblings(l);
     return l->products ? check_product(l) : l->reductions ? check_reduction(l) : check_trivial(l);
 }
 
