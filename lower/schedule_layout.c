@@ -98,7 +98,7 @@ static uir_status arrange(uir_schedule *s, uint32_t tensor, const uint32_t *dims
         else
             snprintf(list + length, sizeof list - length, "%s%u", comma, dims[i]);
     }
-    uir_step_say(s, "arrange %s by %s", t->name, list);
+    uir_step_say(s, "arrange %s by %s", t->name, count ? list : "nothing");
     return UIR_STATUS_OK;
 }
 
@@ -110,6 +110,7 @@ uir_status uir_schedule_arrange(uir_schedule *schedule, uint32_t tensor, const u
 /* ---- pad ---- */
 static uir_status pad(uir_schedule *s, uint32_t tensor, uint32_t dim, uir_dim extent) {
     uir_conditions given = {0};
+    uir_sites sites = {0};
     if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
@@ -120,6 +121,9 @@ static uir_status pad(uir_schedule *s, uint32_t tensor, uint32_t dim, uir_dim ex
         UIR_TRY(uir_vector_push(&s->scratch, &given, s->function->requires_.data[i]));
     if (!uir_order_proved(s, &given, extent, UIR_RELATION_GE, t->extents[dim]))
         return uir_step_refuse(s, "%s is not proved to hold dim %u of %s", uir_step_dim_text(s, extent), dim, t->name);
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+    UIR_SITES_OF_TENSOR(&sites, tensor, i)
+    if (sites.data[i].filled) return uir_step_refuse(s, "%s is read outside", t->name);
     t->extents[dim] = extent;
     uir_step_say(s, "pad dim %u of %s to %s", dim, t->name, uir_step_dim_text(s, extent));
     return UIR_STATUS_OK;
@@ -148,6 +152,8 @@ static bool is_injective(uir_schedule *s, const uir_layout *layout, uint32_t ran
         uint32_t least = 0;
         for (uint32_t i = 1; i < count; i++)
             if (uir_order_proved(s, &given, modes[i].stride, UIR_RELATION_LT, modes[least].stride)) least = i;
+        for (uint32_t i = 0; i < count; i++) /* of those that may be equal the one that begins where others end */
+            if (uir_dim_equal(modes[i].stride, reach)) least = i;
         if (!uir_order_proved(s, &given, modes[least].stride, UIR_RELATION_GE, reach)) {
             uint32_t other = 0; /* none is proved the least: one that is beyond what is reached */
             while (other < count && !uir_order_proved(s, &given, modes[other].stride, UIR_RELATION_EQ, reach)) other++;

@@ -100,7 +100,8 @@ static uir_status extend(uir_schedule *s, uint32_t loop, uir_dim extent) {
     s->indexed = false;
     uir_substitution values = {0};
     UIR_TRY(uir_substitution_set(s, &values, old.symbol, uir_dim_symbol(dims, symbol)));
-    UIR_TRY(uir_tree_substitute(s, old.first_child, &values));
+    for (uint32_t id = old.first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next)
+        UIR_TRY(uir_tree_substitute(s, id, &values));
     if (!uir_order_proved(s, &given, extent, UIR_RELATION_EQ, old.extent))
         UIR_TRY(guard_blocks(s, loop, UIR_RELATION_LT, uir_dim_symbol(dims, symbol),
                              uir_dim_add(dims, old.min, old.extent)));

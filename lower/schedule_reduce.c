@@ -106,6 +106,7 @@ static uir_status add_states(factoring *f) {
     uir_schedule *s = f->s;
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, f->update)->target_count; i++) {
         uir_loop_tensor t = *UIR_SCHEDULE_TENSOR(s, UIR_SCHEDULE_AT(s, f->update)->targets[i].tensor);
+        t.layout = NULL;
         char base[160];
         snprintf(base, sizeof base, "%.150s_part", t.name);
         if (t.role == UIR_LOOP_ROLE_OUT) t.space = uir_lower_space(s->device, UIR_SPACE_SCRATCH);

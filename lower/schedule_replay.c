@@ -334,6 +334,7 @@ static uir_status play_arrange(player *p) {
     uint32_t tensor, dims[UIR_LOOP_MAX_RANK], count = 0;
     UIR_TRY(take_tensor(p, &tensor));
     UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "by"));
+    if (uir_tokenizer_accept(&p->parser.tokens, "nothing")) return uir_schedule_arrange(p->s, tensor, dims, 0);
     do {
         int64_t dim = 0;
         bool one = uir_tokenizer_accept(&p->parser.tokens, "one");
@@ -442,6 +443,9 @@ static uir_status play_all(player *p) {
         if (k == count) return uir_tokenizer_error(&p->parser.tokens, "expected a step of a schedule");
         UIR_TRY(verbs[k].play(p));
     }
+    const uir_loop_function *f = p->parser.function;
+    if (f->tiles.count && !f->candidates.count)
+        return uir_tokenizer_error(&p->parser.tokens, "there are tiles and no candidate that sets them");
     return UIR_STATUS_OK;
 }
 

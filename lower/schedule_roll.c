@@ -401,6 +401,7 @@ static uir_status add_tensor(rolling *r, const char *suffix, uint32_t *out) {
     uir_schedule *s = r->s;
     uir_loop_tensor t = *UIR_SCHEDULE_TENSOR(s, r->state);
     char base[160];
+    t.layout = NULL;
     snprintf(base, sizeof base, "%.120s_%.30s", t.name, suffix);
     UIR_TRY(uir_tree_tensor_name(s, base, &t.name));
     *out = s->function->tensors.count;

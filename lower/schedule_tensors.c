@@ -108,6 +108,8 @@ static uir_status add_like(uir_schedule *s, uint32_t tensor, const char *space, 
     UIR_TRY(uir_tree_tensor_name(s, base, &t.name));
     UIR_TRY(copy_text(s, space, &t.space));
     t.role = UIR_LOOP_ROLE_TEMP;
+    t.constant = false;
+    t.layout = NULL;
     *out_tensor = s->function->tensors.count;
     return uir_vector_push(&s->function->arena, &s->function->tensors, t);
 }
@@ -451,6 +453,7 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name;
     if (UIR_SCHEDULE_TENSOR(s, tensor)->role != UIR_LOOP_ROLE_TEMP)
         return uir_step_refuse(s, "%s is the caller's", name);
+    if (UIR_SCHEDULE_TENSOR(s, tensor)->layout) return uir_step_refuse(s, "%s has a layout already", name);
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
     uint32_t loop = find_common_loop(s, &sites, tensor);
     if (loop == UIR_LOOP_NONE) return uir_step_refuse(s, "no loop stands around all that touch %s", name);

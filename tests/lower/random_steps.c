@@ -152,6 +152,83 @@ static uir_status try_set_scope(random_walk *w) {
     return uir_schedule_set_scope(w->schedule, any_tensor(w), below(w, 2) ? "dram" : w->space);
 }
 
+static uir_dim rather_longer(random_walk *w, uir_dim extent) {
+    return uir_dim_add(w->function->dims, extent, uir_dim_const(w->function->dims, below(w, 4)));
+}
+
+static uir_status try_extend(random_walk *w) {
+    uint32_t loop = any_loop_of(w, any_block(w));
+    if (loop == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
+    return uir_schedule_extend(w->schedule, loop, rather_longer(w, w->function->statements.data[loop].extent));
+}
+
+static uir_status try_unit_loop(random_walk *w) {
+    return uir_schedule_add_unit_loop(w->schedule, any_loop_of(w, any_block(w)), NULL);
+}
+
+static uir_status try_move_before(random_walk *w) {
+    return uir_schedule_move_before(w->schedule, any_block(w), any_block(w));
+}
+
+static uir_status try_pad(random_walk *w) {
+    uint32_t tensor = any_tensor(w), rank = w->function->tensors.data[tensor].rank, dim = below(w, rank);
+    if (!rank) return UIR_STATUS_UNSUPPORTED;
+    return uir_schedule_pad(w->schedule, tensor, dim, rather_longer(w, w->function->tensors.data[tensor].extents[dim]));
+}
+
+static void shuffle(random_walk *w, uint32_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) numbers[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t k = below(w, i), kept = numbers[i - 1];
+        numbers[i - 1] = numbers[k];
+        numbers[k] = kept;
+    }
+}
+
+static uir_status try_arrange(random_walk *w) {
+    uint32_t tensor = any_tensor(w), count = w->function->tensors.data[tensor].rank, dims[UIR_LOOP_MAX_RANK + 1];
+    shuffle(w, dims, count);
+    if (below(w, 4) == 0) dims[count++] = UIR_LOOP_NONE;
+    if (count && below(w, 4) == 0) count--;
+    return uir_schedule_arrange(w->schedule, tensor, dims, count);
+}
+
+/* Dims one inside the other in any order, perhaps apart. */
+static uir_status try_set_layout(random_walk *w) {
+    uint32_t tensor = any_tensor(w), dims[UIR_LOOP_MAX_RANK];
+    const uir_loop_tensor *t = &w->function->tensors.data[tensor];
+    uir_dim strides[UIR_LOOP_MAX_RANK], reach = uir_dim_const(w->function->dims, 1 + below(w, 2));
+    uir_layout layout = {0};
+    shuffle(w, dims, t->rank);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        strides[dims[i]] = reach;
+        reach = uir_dim_mul(w->function->dims, reach, rather_longer(w, t->extents[dims[i]]));
+    }
+    uir_layout_set_strides(&layout, t->extents, strides, t->rank);
+    return uir_schedule_set_layout(w->schedule, tensor, &layout);
+}
+
+static uir_schedule_operand any_operand(random_walk *w) {
+    return (uir_schedule_operand){.which = below(w, 2), .guarded = below(w, 4) == 0, .name = "ahead"};
+}
+
+static uint32_t any_iters(random_walk *w, uint32_t block, uint32_t *iters) {
+    uint32_t count = w->function->statements.data[block].iter_count;
+    shuffle(w, iters, count);
+    return below(w, 3) ? count : below(w, count + 1);
+}
+
+static uir_status try_cache_operand(random_walk *w) {
+    uint32_t block = any_update(w), iters[UIR_LOOP_MAX_ITERS], count = any_iters(w, block, iters);
+    uir_schedule_operand operand = any_operand(w);
+    uint32_t loop = below(w, 3) ? any_loop_of(w, block) : UIR_LOOP_NONE;
+    return uir_schedule_cache_operand(w->schedule, block, &operand, iters, count, loop, w->space, NULL, NULL);
+}
+
+static uir_status try_exchange(random_walk *w) {
+    return uir_schedule_exchange(w->schedule, any_update(w));
+}
+
 const random_step random_step_rows[RANDOM_STEPS] = {
     {"split", try_split, 2},
     {"fuse", try_fuse, 3},
@@ -169,7 +246,15 @@ const random_step random_step_rows[RANDOM_STEPS] = {
     {"annotate", try_annotate, 1},
     {"cache read", try_cache_read, 1},
     {"cache write", try_cache_write, 1},
-    {"set scope", try_set_scope, 1},
+    {"set scope", try_set_scope, 2},
+    {"extend", try_extend, 1},
+    {"unit loop", try_unit_loop, 1},
+    {"move before", try_move_before, 2},
+    {"pad", try_pad, 2},
+    {"arrange", try_arrange, 2},
+    {"set layout", try_set_layout, 2},
+    {"cache operand", try_cache_operand, 2},
+    {"exchange", try_exchange, 1},
 };
 
 uint32_t random_step_choose(random_walk *w) {

@@ -431,6 +431,116 @@ static const refusal refusals[] = {
      " serial for (i, 0, M) { serial for (k, 0, N) {"
      " ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N where i + k < N update sum (Y[v]) with (A[v, r]) } } }",
      "rfactor Y at k of Y: P", "mixes its variables"},
+    {"pad: what is read outside",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v + 1] fill 0 } }",
+     "pad dim 0 of T to M + 1", "is read outside"},
+    {"pad: what is read inside",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "pad dim 0 of T to M + 1", NULL},
+    {"pad: shorter",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "pad dim 0 of T to 7", "is not proved to hold"},
+    {"pad: of a layout",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "set layout of T to :(2)\npad dim 0 of T to M + 1", "has a layout already"},
+    {"shrink: of a layout",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] }"
+     " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
+     "set layout of T to :(2)\nshrink T", "has a layout already"},
+    {"arrange: of a layout",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "set layout of T to :(2)\narrange T by 0", "has a layout already"},
+    {"arrange: a dim of several elements",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "arrange T by one", "has more than one element"},
+    {"arrange: nothing left",
+     "tensor A : i64 [1] in 0 tensor T : i64 [1] temp sram tensor Y : i64 [1] out 0"
+     " serial for (i, 0, 1) { ScheduleBlock(T) { v = axis.bind(i) : 1 T[v] = A[v] } }"
+     " serial for (j, 0, 1) { ScheduleBlock(Y) { v = axis.bind(j) : 1 Y[v] = T[v] } }",
+     "arrange T by nothing", NULL},
+    {"layout: elements in one place",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "set layout of T to :(0)", "are not proved to lie apart"},
+    {"layout: of a result",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "set layout of Y to :(2)", "lies as its caller has it"},
+    {"extend: shorter",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "extend i of T to 7: i_e", "is not proved to be at least as long"},
+    {"extend: both blocks of the loop",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] }"
+     " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
+     "extend i of T to M + 3: i_e\nsplit i_e of Y by 4: i_e_o, i_e_i", NULL},
+    {"exchange: an order that matters",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = sub(A[v], i64(1)) } }",
+     "exchange operands of Y", "the order of what Y takes matters"},
+    {"classify: not first",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "split i of T by 4: i_o, i_i\nclassify", "before all other steps"},
+    {"map: no contraction",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
+     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
+     "map T to m", "is no contraction"},
+    {"reorder: each iteration has a place for itself",
+     "tensor A : i64 [M, N] in 0 tensor T : i64 [1] temp sram tensor Y : i64 [M, N] out 0"
+     " serial for (i, 0, M) { serial for (j, 0, N) {"
+     " ScheduleBlock(T) { v, w = axis.bind(i, j) : M, N T[0] = A[v, w] }"
+     " ScheduleBlock(Y) { v, w = axis.bind(i, j) : M, N Y[v, w] = T[0] } } }",
+     "reorder j of T, i of T", NULL},
+    {"reorder: the place goes on to the next iteration",
+     "tensor A : i64 [M, N] in 0 tensor T : i64 [1] temp sram tensor Y : i64 [M, N] out 0"
+     " serial for (i, 0, M) { serial for (j, 0, N) {"
+     " ScheduleBlock(T) { v, w = axis.bind(i, j) : M, N where j < 1 T[0] = A[v, w] }"
+     " ScheduleBlock(Y) { v, w = axis.bind(i, j) : M, N Y[v, w] = T[0] } } }",
+     "reorder j of T, i of T", "pass elements of T"},
+    {"cache operand: what it depends on",
+     SUM " tensor A : i64 [M, M] in 0 tensor B : i64 [M, N] in 1 tensor T : i64 [M, N] temp sram tensor Y : i64 [M, N] "
+         "out 0"
+         " serial for (i, 0, M) { serial for (j, 0, N) { ScheduleBlock(T_init) { v, w = axis.bind(i, j) : M, N"
+         " init sum (T[v, w]) } } }"
+         " serial for (h, 0, M) { serial for (g, 0, N) { serial for (k, 0, M) {"
+         " ScheduleBlock(T) { v, w, r = axis.bind(h, g, k) : M, N, reduce M update sum (T[v, w]) with (mul(A[v, r], "
+         "B[r, w]))"
+         " } } } }"
+         " serial for (p, 0, M) { serial for (q, 0, N) { ScheduleBlock(Y) { v, w = axis.bind(p, q) : M, N"
+         " finish sum (Y[v, w]) with (T[v, w]) } } }",
+     "cache operand 0 of T over v in sram as ahead", "depends on r"},
+    {"cache operand: all that it depends on",
+     SUM " tensor A : i64 [M, M] in 0 tensor B : i64 [M, N] in 1 tensor T : i64 [M, N] temp sram tensor Y : i64 [M, N] "
+         "out 0"
+         " serial for (i, 0, M) { serial for (j, 0, N) { ScheduleBlock(T_init) { v, w = axis.bind(i, j) : M, N"
+         " init sum (T[v, w]) } } }"
+         " serial for (h, 0, M) { serial for (g, 0, N) { serial for (k, 0, M) {"
+         " ScheduleBlock(T) { v, w, r = axis.bind(h, g, k) : M, N, reduce M update sum (T[v, w]) with (mul(A[v, r], "
+         "B[r, w]))"
+         " } } } }"
+         " serial for (p, 0, M) { serial for (q, 0, N) { ScheduleBlock(Y) { v, w = axis.bind(p, q) : M, N"
+         " finish sum (Y[v, w]) with (T[v, w]) } } }",
+     "cache operand 0 of T over r, v in sram as ahead", NULL},
 };
 
 /* Steps that are taken, and parts of the text of what they leave, in this order. */
