@@ -29,11 +29,12 @@ typedef struct uir_space {
     const char *name; /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
     uint32_t roles;   /* UIR_SPACE_* */
     uir_scope scope;
-    uint64_t capacity;    /* bytes available to one kernel per instance; 0: not bounded here (dram) */
-    uint32_t alignment;   /* bytes; every buffer is rounded up to it */
-    bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
-    uint32_t unit_kinds;  /* bit per unit kind that can reach it */
-    uint64_t working_set; /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
+    uint64_t capacity;        /* bytes available to one kernel per instance; 0: not bounded here (dram) */
+    uint32_t alignment;       /* bytes; every buffer is rounded up to it */
+    bool is_cache;            /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
+    uint32_t unit_kinds;      /* bit per unit kind that can reach it */
+    uint64_t working_set;     /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
+    uint32_t bytes_per_cycle; /* that a unit moves out of it or into it; 0: not known */
 } uir_space;
 
 /* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit; then its
@@ -77,6 +78,7 @@ typedef struct uir_device {
     uint32_t vector_bytes;
     uint32_t registers, loads_per_cycle, multiply_adds_per_cycle; /* of a unit, in vectors; 0: not known */
     uint32_t multiply_add_latency;                                /* cycles until the result can be added to */
+    uint32_t unit_cycles;    /* that it takes to begin with a unit of work; 0: not known */
     uint32_t conflict_bytes; /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
     uint64_t cache_bytes[3]; /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
     double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */

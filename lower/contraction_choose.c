@@ -1,5 +1,6 @@
 /* What is decided for a contraction: which axes are tiled, by how much, and which factors are copied. */
 #include "lower/contraction_plan.h"
+#include "lower/tiles.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -221,9 +222,11 @@ static int64_t line_of(const uir_contraction_plan *p) {
     return scratch < 0 || p->device->spaces[scratch].alignment < 4 ? 1 : p->device->spaces[scratch].alignment / 4;
 }
 
+enum { COLUMNS = 128 }; /* that are not cut where there are no more: panels that one row is multiplied with at once */
+
 /* Columns of a known small number: rows of the tile are whole lines of a cache. */
 static void column_tile(uir_contraction_plan *p, uir_contraction_side *n) {
-    fixed_tile(p, n, 128);
+    fixed_tile(p, n, COLUMNS);
     if (n->split || n->axis == NONE) return;
     n->tile = uir_dim_align(p->f->dims, n->extent, uir_contraction_plan_number(p, line_of(p)));
     n->guarded = true;
@@ -299,20 +302,20 @@ static uir_status require_capacity(uir_contraction_plan *p, int64_t capacity) {
     return uir_vector_push(&p->f->arena, &p->f->requires_, fits);
 }
 
-/* Units of work, and what one does: multiplications, and what it takes to fetch the blocks. */
-static void count_work(uir_contraction_plan *p, tile_choice t, uir_icandidate *row) {
+/* Of work: tiles of rows and columns (0: not cut), and what lies beside them. */
+static uir_dim units_of(uir_contraction_plan *p, const uir_parameter_tile *tile) {
     uir_dims *dims = p->f->dims;
-    uir_dim units = uir_dim_mul(
-        dims, uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_M].extent, uir_contraction_plan_number(p, t.m)),
-        uir_dim_ceildiv(dims, p->sides[UIR_CONTRACTION_N].extent, uir_contraction_plan_number(p, t.n)));
+    const uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
+    uir_dim units = uir_dim_ceildiv(dims, m->extent, uir_contraction_plan_number(p, tile->rows));
+    if (tile->columns)
+        units =
+            uir_dim_mul(dims, units, uir_dim_ceildiv(dims, n->extent, uir_contraction_plan_number(p, tile->columns)));
     for (uint32_t i = 0; i < p->c.axis_count; i++) {
         uint32_t class = p->c.axes[i].class;
         if (class != UIR_CONTRACTION_K && p->sides[class].axis != i)
             units = uir_dim_mul(dims, units, p->c.axes[i].extent);
     }
-    int64_t unit = t.m * t.n + (p->copied[0] ? 8 : 2) * t.m + (p->copied[1] ? 32 : 8) * t.n;
-    row->units = units;
-    row->cost = uir_contraction_plan_number(p, unit);
+    return units;
 }
 
 /* A tile that is a symbol is at most what some candidate makes it. */
@@ -357,41 +360,80 @@ static uir_status add_candidate(uir_contraction_plan *p, const uir_parameter_til
     return uir_vector_push(&f->arena, &f->candidates, row);
 }
 
-enum { DEPTH = 1024, COPIED_DEPTH = 256, LEAST_DEPTH = 64, NARROW = 128, LEAST_ROWS = 24 };
+/* ---- what the solver is told ---- */
+typedef struct solving {
+    uir_tile_problem problem;
+    uir_contraction_plan *plan;
+    int64_t *values; /* of the function's symbols, for the bytes of a tile */
+    uint32_t value_count;
+    int64_t chunk; /* that these are the bytes for */
+    uir_dim bytes;
+} solving;
 
-/* k: a block that stays in the first cache for the rows in work; all of it where nothing is copied. */
-static uir_status choose_depth(uir_contraction_plan *p, uir_contraction_room room, const uir_parameters *given,
+static int64_t tile_bytes(void *user, int64_t rows, int64_t columns, int64_t chunk) {
+    solving *s = user;
+    uir_contraction_plan *p = s->plan;
+    const uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
+    const uir_dim tiles[] = {m->tile, n->tile};
+    const int64_t sizes[] = {rows, columns};
+    int64_t bytes;
+    if (!s->bytes.id || s->chunk != chunk) {
+        s->bytes = bytes_of(p, m->tile, n->tile, uir_contraction_plan_number(p, chunk));
+        s->chunk = chunk;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        uir_symbol symbol;
+        if (uir_dim_is_symbol(p->f->dims, tiles[i], &symbol)) s->values[symbol.id] = sizes[i];
+    }
+    return uir_dim_evaluate(p->f->dims, s->bytes, s->values, NULL, s->value_count, &bytes) == UIR_DIM_EVALUATED
+               ? bytes
+               : INT64_MAX;
+}
+
+/* 0: any number. */
+static int64_t known_extent(uir_contraction_plan *p, uir_dim extent) {
+    int64_t value;
+    return uir_contraction_plan_is_const(p, extent, &value) ? value : 0;
+}
+
+static uir_status begin_solving(uir_contraction_plan *p, bool cut, solving *s) {
+    *s = (solving){.plan = p, .value_count = uir_dims_symbol_count(p->f->dims)};
+    s->problem = (uir_tile_problem){.device = p->device,
+                                    .rows = known_extent(p, p->sides[UIR_CONTRACTION_M].extent),
+                                    .columns = known_extent(p, p->sides[UIR_CONTRACTION_N].extent),
+                                    .depth = known_extent(p, p->sides[UIR_CONTRACTION_K].extent),
+                                    .others = 1,
+                                    .cut = cut,
+                                    .copied = {p->copied[0], p->copied[1]},
+                                    .sum_bytes = (int64_t)uir_dtype_bits(p->f->tensors.data[p->c.tensor].dtype) / 8,
+                                    .user = s,
+                                    .bytes = tile_bytes};
+    for (uint32_t k = 0; k < 2; k++) s->problem.factor_bytes[k] = (int64_t)uir_dtype_bits(p->dtypes[k]) / 8;
+    for (uint32_t i = 0; i < p->c.axis_count; i++) {
+        uint32_t class = p->c.axes[i].class;
+        int64_t extent =
+            class == UIR_CONTRACTION_K || p->sides[class].axis == i ? 1 : known_extent(p, p->c.axes[i].extent);
+        if (extent && extent < UIR_PARAMETERS_MAX_SIZE && s->problem.others < UIR_PARAMETERS_MAX_SIZE)
+            s->problem.others *= extent;
+    }
+    UIR_TRY_ALLOCATE(s->values, uir_arena_allocate_array(p->c.arena, s->value_count + 1u, sizeof *s->values));
+    return UIR_STATUS_OK;
+}
+
+/* k: a chunk of it lies on the chip at once; all of it is summed where nothing is copied. */
+static uir_status choose_depth(uir_contraction_plan *p, const solving *s, int64_t room, const uir_parameters *given,
                                int64_t *out_depth) {
     uir_contraction_side *k = &p->sides[UIR_CONTRACTION_K];
     *out_depth = 0;
-    if (p->copied[0] || p->copied[1]) {
-        int64_t most = p->copied[1] ? COPIED_DEPTH : DEPTH;
-        while (most > LEAST_DEPTH && byte_count(p, (tile_choice){48, 64, most}) > room.near) most /= 2;
-        fixed_tile(p, k, given->depth ? given->depth : most);
-        (void)uir_contraction_plan_is_const(p, k->tile, out_depth);
-        return UIR_STATUS_OK;
+    if (!p->copied[0] && !p->copied[1]) {
+        k->tile = k->extent;
+        return given->depth ? misfit(p, "nothing is copied along the depth") : UIR_STATUS_OK;
     }
-    k->tile = k->extent;
-    return given->depth ? misfit(p, "nothing is copied along the depth") : UIR_STATUS_OK;
-}
-
-/* What tiles are among which to choose, before it is asked which of them fit. */
-static uint32_t list_tiles(const uir_contraction_plan *p, const uir_parameters *given, bool narrow,
-                           uir_parameter_tile *out) {
-    static const int64_t rows[] = {96, 48, 24, 192, 384}, columns[] = {512, 256, 128, 64, 32};
-    static const int64_t all_rows[] = {6, 12, 24, 48, 96, 144, 192, 288, 384},
-                         all_columns[] = {32, 64, 128, 256, 384, 512, 1024};
-    uint32_t count = 0, row_count = given->every ? sizeof all_rows / sizeof *all_rows : sizeof rows / sizeof *rows,
-             column_count = given->every ? sizeof all_columns / sizeof *all_columns : sizeof columns / sizeof *columns;
-    for (; count < given->tile_count; count++) out[count] = given->tiles[count];
-    if (count) return count;
-    for (uint32_t i = 0; i < row_count; i++)
-        for (uint32_t j = 0; j < (narrow ? 1 : column_count); j++) {
-            int64_t m = given->every ? all_rows[i] : rows[i];
-            if (m > 96 && !p->copied[1] && !given->every) continue;
-            out[count++] = (uir_parameter_tile){m, narrow ? 0 : given->every ? all_columns[j] : columns[j], 0};
-        }
-    return count;
+    int64_t chunk = given->depth ? given->depth : uir_tiles_choose_chunk(&s->problem, room);
+    if (!chunk) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
+    fixed_tile(p, k, chunk);
+    (void)uir_contraction_plan_is_const(p, k->tile, out_depth);
+    return UIR_STATUS_OK;
 }
 
 static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_tile *tile, bool narrow) {
@@ -402,73 +444,84 @@ static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_
     return UIR_STATUS_OK;
 }
 
-/* The rows' and columns' tiles: symbols that a table sets. `width`: of columns that are not cut, `lies`: that number in
- * whole lines. */
-static uir_status choose_table(uir_contraction_plan *p, const uir_parameters *given, int64_t depth, int64_t width,
-                               int64_t lies, uir_parameters *chosen) {
+/* Tiles that are symbols: of rows, and of columns where these are cut. */
+static uir_status add_tiles(uir_contraction_plan *p, bool cut, uint32_t *out_count) {
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
-    uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
-    uir_contraction_room room = uir_contraction_plan_room(p);
-    bool narrow = lies > 0, told = given->tile_count || given->every;
-    uint32_t count = 0, tile_count = list_tiles(p, given, narrow, tiles);
-    int64_t most_rows = 1, most_columns = 1, most_bytes = 0;
-    for (uint32_t i = 0; i < tile_count; i++) {
-        UIR_TRY(check_tile(p, &tiles[i], narrow));
-        most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
-        most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
-    }
-    if (!narrow) UIR_TRY(add_tile(p, n, most_columns, p->device->mma_n, &count));
-    UIR_TRY(add_tile(p, m, most_rows, 1, &count));
+    *out_count = 0;
+    if (cut) UIR_TRY(add_tile(p, n, UIR_PARAMETERS_MAX_SIZE, p->device->mma_n, out_count));
+    UIR_TRY(add_tile(p, m, UIR_PARAMETERS_MAX_SIZE, 1, out_count));
     m->guarded = true;
-    n->guarded |= !narrow;
-    /* The least of the tables: a few blocks of rows, one panel. */
-    int64_t limit =
-        contraction_room_for(room, byte_count(p, (tile_choice){LEAST_ROWS, narrow ? lies : p->device->mma_n, depth}));
-    int64_t allowed = told ? room.most : limit;
-    most_rows = most_columns = 1;
+    n->guarded |= cut;
+    return UIR_STATUS_OK;
+}
+
+/* The table of the tiling function: the record's tiles, else those that the solver keeps. */
+static uir_status choose_table(uir_contraction_plan *p, solving *s, const uir_parameters *given, int64_t limit,
+                               uint32_t count, uir_parameters *chosen) {
+    uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
+    bool cut = s->problem.cut;
+    uint32_t tile_count = given->tile_count;
+    int64_t most_rows = 1, most_columns = 1, most_bytes = 0, score, most = uir_contraction_plan_room(p).most;
+    int64_t allowed = tile_count || given->every ? most : limit;
+    memcpy(tiles, given->tiles, sizeof tiles);
+    if (!tile_count) tile_count = uir_tiles_solve(&s->problem, chosen->depth, allowed, given->every, tiles, &score);
     for (uint32_t i = 0; i < tile_count; i++) {
-        int64_t bytes = byte_count(p, (tile_choice){tiles[i].rows, narrow ? lies : tiles[i].columns, depth});
-        if (bytes > allowed && given->tile_count)
+        UIR_TRY(check_tile(p, &tiles[i], !cut));
+        int64_t bytes = tile_bytes(s, tiles[i].rows, tiles[i].columns, chosen->depth);
+        if (bytes > allowed)
             return misfit(p, "%lld x %lld takes %lld bytes on the chip, where there is room for %lld",
                           (long long)tiles[i].rows, (long long)tiles[i].columns, (long long)bytes, (long long)allowed);
-        if (bytes > allowed) continue;
-        uir_icandidate row = {0};
-        count_work(p, (tile_choice){tiles[i].rows, narrow ? width : tiles[i].columns, depth}, &row);
-        UIR_TRY(add_candidate(p, &tiles[i], count, row, chosen));
+        if (!tiles[i].cost) tiles[i].cost = uir_tile_cycles(&s->problem, &tiles[i], chosen->depth);
+        UIR_TRY(add_candidate(p, &tiles[i], count, (uir_icandidate){.units = units_of(p, &tiles[i])}, chosen));
         most_bytes = bytes > most_bytes ? bytes : most_bytes;
         most_rows = tiles[i].rows > most_rows ? tiles[i].rows : most_rows;
         most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
     }
-    if (!chosen->tile_count && (told || given->depth))
-        return misfit(p, "beside a depth of %lld no tile fits the chip", (long long)depth);
+    if (!chosen->tile_count && (given->every || given->depth))
+        return misfit(p, "beside a depth of %lld no tile fits the chip", (long long)chosen->depth);
     if (!chosen->tile_count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
-    narrow_tile(p, m, most_rows);
-    narrow_tile(p, n, most_columns);
+    narrow_tile(p, &p->sides[UIR_CONTRACTION_M], most_rows);
+    narrow_tile(p, &p->sides[UIR_CONTRACTION_N], most_columns);
     return require_capacity(p, most_bytes > limit ? most_bytes : limit);
+}
+
+/* Few rows are one block; their columns are cut alike everywhere, as it is the second factor's way from memory that
+ * such a product takes its time for. */
+static uir_status choose_few(uir_contraction_plan *p) {
+    static const uir_parameters none = {0};
+    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
+    uir_contraction_room room = uir_contraction_plan_room(p);
+    solving s;
+    int64_t extent, depth;
+    m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
+    m->tile = m->guarded ? uir_contraction_plan_number(p, p->device->mma_m ? p->device->mma_m : 1) : m->extent;
+    column_tile(p, &p->sides[UIR_CONTRACTION_N]);
+    UIR_TRY(begin_solving(p, false, &s));
+    if (!s.problem.rows) s.problem.rows = p->device->mma_m;
+    if (!s.problem.columns || s.problem.columns > COLUMNS) s.problem.columns = COLUMNS;
+    UIR_TRY(choose_depth(p, &s, room.most, &none, &depth));
+    return require_capacity(p, room.most);
 }
 
 uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     const uir_parameters *given = given_to(p);
-    uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
+    uir_contraction_side *n = &p->sides[UIR_CONTRACTION_N];
     uir_contraction_room room = uir_contraction_plan_room(p);
     uir_parameters chosen = {0};
-    int64_t extent, depth, width = 0, lies = 0, few = p->device->mma_m ? p->device->mma_m : 1;
-    if (p->few) {
-        const uir_parameters none = {0};
-        UIR_TRY(choose_depth(p, room, &none, &depth));
-        m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
-        m->tile = m->guarded ? uir_contraction_plan_number(p, few) : m->extent;
-        column_tile(p, n);
-        return require_capacity(p, room.most);
-    }
-    UIR_TRY(choose_depth(p, room, given, &depth));
-    chosen.depth = p->copied[0] || p->copied[1] ? depth : 0;
-    if (uir_contraction_plan_is_const(p, n->extent, &width) && width <= NARROW) {
-        column_tile(p, n);
-        lies = width; /* the columns' place, in whole lines */
-        (void)uir_contraction_plan_is_const(p, n->tile, &lies);
-    }
-    UIR_TRY(choose_table(p, given, depth, width, lies, &chosen));
+    int64_t depth, width, block = p->device->mma_m ? p->device->mma_m : 1;
+    uint32_t count;
+    solving s;
+    if (p->few) return choose_few(p);
+    bool cut = !uir_contraction_plan_is_const(p, n->extent, &width) || width > COLUMNS;
+    if (!cut) column_tile(p, n);
+    UIR_TRY(add_tiles(p, cut, &count));
+    UIR_TRY(begin_solving(p, cut, &s));
+    /* Tiles keep to what stays near where the least of them does. */
+    int64_t least = tile_bytes(&s, block, p->device->mma_n, p->copied[0] || p->copied[1] ? UIR_TILES_LEAST_CHUNK : 0);
+    int64_t limit = contraction_room_for(room, least);
+    UIR_TRY(choose_depth(p, &s, limit, given, &depth));
+    chosen.depth = depth;
+    UIR_TRY(choose_table(p, &s, given, limit, count, &chosen));
     if (p->choice) p->choice->chosen = chosen;
     return UIR_STATUS_OK;
 }
@@ -503,19 +556,6 @@ static uint32_t list_row_tiles(const uir_parameters *given, uir_parameter_tile *
     return count;
 }
 
-/* Units of work, and what one does for its rows, and for the keys and values that it fetches. */
-static void count_rows(uir_contraction_plan *p, int64_t rows, uir_icandidate *row) {
-    uir_dims *dims = p->f->dims;
-    const uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M];
-    row->units = uir_dim_ceildiv(dims, m->extent, uir_contraction_plan_number(p, rows));
-    for (uint32_t a = 0; a < p->c.axis_count; a++) {
-        uint32_t class = p->c.axes[a].class;
-        if (class == UIR_CONTRACTION_BATCH || (class == UIR_CONTRACTION_M && m->axis != a))
-            row->units = uir_dim_mul(dims, row->units, p->c.axes[a].extent);
-    }
-    row->cost = uir_contraction_plan_number(p, rows + 16);
-}
-
 uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_contraction_plan *second) {
     uir_contraction_side *m = &first->sides[UIR_CONTRACTION_M], *k = &first->sides[UIR_CONTRACTION_K];
     uir_contraction_side *n = &first->sides[UIR_CONTRACTION_N], *out = &second->sides[UIR_CONTRACTION_N];
@@ -548,8 +588,9 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
             return misfit(first, "%lld rows take %lld bytes on the chip, where there is room for %lld", (long long)rows,
                           (long long)bytes, (long long)limit);
         if (bytes > limit) continue;
-        uir_icandidate row = {0};
-        count_rows(first, rows, &row);
+        /* What a unit does for its rows, and for the keys and values that it fetches. */
+        uir_icandidate row = {.units = units_of(first, &tiles[i]),
+                              .cost = uir_contraction_plan_number(first, rows + 16)};
         UIR_TRY(add_candidate(first, &tiles[i], count, row, &chosen));
         most = rows > most ? rows : most;
     }

@@ -89,12 +89,18 @@ static void a_record_is_for_a_kernel_on_a_device(void **state) {
     CHANGE(mma_m, 14);
     CHANGE(vector_bytes, 64);
     CHANGE(group_count, 2);
+    CHANGE(registers, 7);
+    CHANGE(loads_per_cycle, 7);
+    CHANGE(multiply_adds_per_cycle, 7);
+    CHANGE(multiply_add_latency, 7);
+    CHANGE(unit_cycles, 7);
     CHANGE(cache_bytes[1], 1 << 20);
     CHANGE(space_count, 1);
     w.device.space_count = 1;
     first = identify(&w, "a");
     CHANGE(spaces[0].capacity, 1 << 20);
     CHANGE(spaces[0].working_set, 1 << 20);
+    CHANGE(spaces[0].bytes_per_cycle, 3);
     CHANGE(spaces[0].roles, UIR_SPACE_SCRATCH);
     end(&w);
 }

@@ -52,14 +52,14 @@ static const uir_legal_row legal[] = {
 
 typedef struct variant_row {
     const char *name;
-    uint32_t lanes, registers, loads, multiply_adds, latency;
+    uint32_t lanes, registers, loads, multiply_adds, latency, far_bytes, near_bytes;
     uint32_t cache_kib[3], cores;
 } variant_row;
 
 static const variant_row variants[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, l1, l2, l3,       \
-                        cores)                                                                                         \
-    {name, lanes, registers, loads, fmas, latency, {l1, l2, l3}, cores},
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, far, near, l1,    \
+                        l2, l3, cores)                                                                                 \
+    {name, lanes, registers, loads, fmas, latency, far, near, {l1, l2, l3}, cores},
 #include "backends/cpu/target/variants.def"
 };
 
@@ -93,6 +93,7 @@ bool uir_cpu_variant_runs_here(uir_cpu_variant variant) {
 #define LEAST_WORKING_SET (128ull << 10)
 #define USUAL_WORKING_SET (256ull << 10) /* of a machine that does not tell */
 #define LINE_BYTES        64
+#define UNIT_CYCLES       1000 /* a share of the work is taken, its indices are divided up, its sums are set to 0 */
 #define PANEL             32   /* columns of packed constants, alike for all that a package may run on */
 #define HALF_WAY          2048 /* of the first cache: rows a multiple of it apart meet in two of its places */
 
@@ -128,7 +129,7 @@ static sum_block choose_block(const uir_device *d) {
 /* The row's machine. */
 static uir_device from_template(const variant_row *v) {
     uir_device d = {.name = "cpu", .chip = v->name};
-    d.spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, LINE_BYTES, false, 1, 0};
+    d.spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, LINE_BYTES, false, 1, 0, v->far_bytes};
     d.spaces[SRAM] = (uir_space){"sram",
                                  UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
                                  UIR_SCOPE_UNIT,
@@ -136,8 +137,9 @@ static uir_device from_template(const variant_row *v) {
                                  LINE_BYTES,
                                  true,
                                  1,
-                                 0};
-    d.spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, LINE_BYTES, false, 1, 0};
+                                 0,
+                                 v->near_bytes};
+    d.spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, LINE_BYTES, false, 1, 0, 0};
     d.space_count = 3;
     d.unit_kinds[0] = "core";
     d.unit_kind_count = 1;
@@ -151,6 +153,7 @@ static uir_device from_template(const variant_row *v) {
     d.loads_per_cycle = v->loads;
     d.multiply_adds_per_cycle = v->multiply_adds;
     d.multiply_add_latency = v->latency;
+    d.unit_cycles = UNIT_CYCLES;
     d.conflict_bytes = HALF_WAY;
     d.mma_n = PANEL;
     d.mma_k = 1;
