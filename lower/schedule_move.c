@@ -506,6 +506,23 @@ uir_status uir_schedule_reverse_compute_at(uir_schedule *schedule, uint32_t bloc
 }
 
 /* ---- statements of one list ---- */
+/* In the order of the text something is stored to each tensor before it is read, whatever iteration stores the element:
+ * that is what a function's reader is told by. */
+static uir_status check_stored_first(uir_schedule *s) {
+    uir_sites sites = {0};
+    UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
+    for (uint32_t i = 0; i < sites.count; i++) {
+        const uir_site *read = &sites.data[i];
+        bool stored = read->write || UIR_SCHEDULE_TENSOR(s, read->tensor)->role == UIR_LOOP_ROLE_IN;
+        for (uint32_t k = 0; k < i && !stored; k++)
+            stored = sites.data[k].write && sites.data[k].tensor == read->tensor;
+        if (!stored)
+            return uir_step_refuse(s, "%s would read %s before anything is stored to it",
+                                   UIR_SCHEDULE_AT(s, read->block)->name, UIR_SCHEDULE_TENSOR(s, read->tensor)->name);
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status move_before(uir_schedule *s, uint32_t block, uint32_t before) {
     uint32_t path[UIR_SCHEDULE_MAX_DEPTH + 1], other[UIR_SCHEDULE_MAX_DEPTH + 1], n, m, k = 0;
     uir_orders orders = {0};
@@ -525,6 +542,7 @@ static uir_status move_before(uir_schedule *s, uint32_t block, uint32_t before) 
     s->indexed = false;
     UIR_TRY(uir_tree_index(s));
     UIR_TRY(uir_orders_check(s, &orders));
+    UIR_TRY(check_stored_first(s));
     uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "move %s before %s", UIR_SCHEDULE_AT(s, block)->name, UIR_SCHEDULE_AT(s, before)->name);
     return UIR_STATUS_OK;

@@ -541,6 +541,7 @@ static const refusal refusals[] = {
          " serial for (p, 0, M) { serial for (q, 0, N) { ScheduleBlock(Y) { v, w = axis.bind(p, q) : M, N"
          " finish sum (Y[v, w]) with (T[v, w]) } } }",
      "cache operand 0 of T over r, v in sram as ahead", NULL},
+#include "tests/lower/operand_refusals.def"
 };
 
 /* Steps that are taken, and parts of the text of what they leave, in this order. */
@@ -613,6 +614,68 @@ static const result results[] = {
           " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = Q[v] } }",
      "compute Q at j of Y",
      {"for (j", "for (Q_r", "for (Q_s"}},
+    {"add unit loop: what stands beside stays there",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1 serial for (i, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } } serial for (j, 0, M) { ScheduleBlock(Z) { v = "
+     "axis.bind(j) : M Z[v] = A[v] } }",
+     "add unit loop around i of Y: i_u",
+     {"for (i_u, 0, 1)", "for (i, 0, M)", "\n  serial for (j"}},
+    {"add unit loop: one iteration of several, marked parallel",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1 serial for (i, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } } serial for (j, 0, M) { ScheduleBlock(Z) { v = "
+     "axis.bind(j) : M Z[v] = A[v] } }",
+     "add unit loop around i of Y: i_u extend i_u of Y to 3: i_u_e mark i_u_e of Y as parallel",
+     {"for (i_u_e, 0, 3)", "where i_u_e < 1"}},
+    {"extend: all that stands in the loop",
+     "tensor A : i64 [M, N] in 0 tensor Y : i64 [M] out 0 tensor Z : i64 [M, N] out 1 serial for (i, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v, 0] } serial for (j, 0, N) { ScheduleBlock(Z) { v, w = "
+     "axis.bind(i, j) : M, N Z[v, w] = A[v, w] } } }",
+     "extend i of Y to M + 1: i_e",
+     {"axis.bind(i_e)", "axis.bind(i_e, j)"}},
+    {"move: past what it has nothing to do with",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1 serial for (i, 0, M) { "
+     "ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } } serial for (j, 0, M) { ScheduleBlock(Z) { v = "
+     "axis.bind(j) : M Z[v] = A[v] } }",
+     "move Z before Y",
+     {"ScheduleBlock(Z)", "ScheduleBlock(Y)"}},
+    {"take operand: from where it is kept",
+     "tensor A : i64 [M, N] in 0 tensor B : i64 [N] in 1 tensor C : i64 [M, N] in 2 tensor R : i64 [M, N] temp sram  "
+     "tensor Z : i64 [M, N] out 0 serial for (i, 0, M) { serial for (j, 0, N) { ScheduleBlock(R) { v, w = axis.bind(i, "
+     "j) : M, N R[v, w] = A[v, w] } } serial for (l, 0, N) { ScheduleBlock(Z) { v, w = axis.bind(i, l) : M, N Z[v, w] "
+     "= mul(A[v, w], B[w]) } } }",
+     "take operand 0 of Z over v, w from R",
+     {"ScheduleBlock(Z)", "mul(R[v, w], B[w])"}},
+    {"compute at: only where all that read it are",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] } }",
+     "add unit loop around j of Y: j_u extend j_u of Y to 3: j_u_e compute T at j_u_e of Y",
+     {"ScheduleBlock(T)", "where j_u_e < 1", "ScheduleBlock(Y)"}},
+    {"compute at: where one that reads it is",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 tensor Z : i64 [3, M] out 1 serial "
+     "for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } } serial for (h, 0, 3) { serial for (j, 0, "
+     "M) { ScheduleBlock(Y) { v = axis.bind(j) : M where h < 1 Y[v] = T[v] } } serial for (k, 0, M) { ScheduleBlock(Z) "
+     "{ u, v = axis.bind(h, k) : 3, M Z[u, v] = T[v] } } }",
+     "compute T at h of Y",
+     {"ScheduleBlock(T)", " : M\n        T[v] =", "where h < 1"}},
+    {"reverse compute at: only where the writer is",
+     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
+     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
+     "axis.bind(j) : M Y[v] = T[v] } }",
+     "add unit loop around i of T: i_u extend i_u of T to 3: i_u_e reverse compute Y at i_u_e of T",
+     {"ScheduleBlock(T)", "ScheduleBlock(Y)", "where i_u_e < 1"}},
+    {"cache operand: guarded, only where the block is",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor Y : i64 [M] out 0 serial for (j, 0, M) { ScheduleBlock(Y) "
+     "{ v = axis.bind(j) : M Y[v] = mul(A[v], B[v]) } }",
+     "add unit loop around j of Y: j_u extend j_u of Y to 3: j_u_e cache operand 0 of Y guarded over v at j_u_e of Y "
+     "in sram as K",
+     {"ScheduleBlock(K)", "where j_u_e < 1", "ScheduleBlock(Y)"}},
+    {"cache operand: in every iteration",
+     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor Y : i64 [M] out 0 serial for (j, 0, M) { ScheduleBlock(Y) "
+     "{ v = axis.bind(j) : M Y[v] = mul(A[v], B[v]) } }",
+     "add unit loop around j of Y: j_u extend j_u of Y to 3: j_u_e cache operand 0 of Y over v at j_u_e of Y in sram "
+     "as K",
+     {"ScheduleBlock(K)", " : M\n        K[v] =", "where j_u_e < 1"}},
 };
 
 /* Do the texts stand in the function's, each after the one before? */
