@@ -177,8 +177,8 @@ static void test_named_variants(void **state) {
         const char *name;
         uint32_t lanes, registers, loads, multiply_adds, latency, cache_kib[3], cores;
     } rows[] = {
-#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, l1, l2, l3,       \
-                        cores)                                                                                         \
+#define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, far, near, l1,    \
+                        l2, l3, cores)                                                                                 \
     {name, lanes, registers, loads, fmas, latency, {l1, l2, l3}, cores},
 #include "backends/cpu/target/variants.def"
     };
