@@ -32,11 +32,18 @@ static bool is_for_kernels(const uir_module *module, uir_value_id value) {
     return UIR_DTYPES_REAL >> uir_dtype_get_class(type->dtype) & 1;
 }
 
+/* A reshape between values that lie alike is another name for one; any other moves elements as a view does. */
+static bool is_laid_out(const uir_clusters *c, const uir_node_info *node) {
+    return uir_value_info_get(c->module, node->inputs[0])->layout ||
+           uir_value_info_get(c->module, node->outputs[0])->layout;
+}
+
 static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *node) {
     const uir_op_row *row = uir_op_get_row(node->op);
     uir_fusion_class class = row->traits & UIR_TRAIT_ELEMENTWISE ? UIR_FUSION_CLASS_ELEMENTWISE : UIR_FUSION_CLASS_PLAN;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (classes[i].op == node->op) class = classes[i].class;
+    if (class == UIR_FUSION_CLASS_RESHAPE && is_laid_out(c, node)) class = UIR_FUSION_CLASS_VIEW;
     if (node->op == UIR_OP_CAST && uir_axes_shares_bytes(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     if (class == UIR_FUSION_CLASS_PAD && uir_axes_pads_apart(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     for (uint32_t i = 0; i < node->input_count; i++)

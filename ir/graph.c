@@ -105,6 +105,19 @@ uir_status uir_module_add_constant(uir_module *module, const char *name, uir_ten
     return status;
 }
 
+uir_status uir_module_set_layout(uir_module *module, uir_value_id value, const uir_layout *layout) {
+    uir_value_info *info = uir_value_info_get(module, value);
+    uir_layout *copy;
+    info->layout = NULL;
+    if (!layout || !layout->given) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(copy, uir_arena_copy(&module->arena, layout, sizeof *layout));
+    if (!info->type.rank_known || info->type.rank > UIR_LAYOUT_MAX_RANK ||
+        !uir_layout_finish(copy, info->type.dims, info->type.rank, module->dims).id)
+        return UIR_STATUS_INVALID_ARGUMENT;
+    info->layout = copy;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_graph_add_input(uir_module *module, uir_graph_id graph, uir_value_id value) {
     return uir_vector_push(&module->arena, &uir_graph_get(module, graph)->inputs, value);
 }

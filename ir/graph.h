@@ -13,6 +13,7 @@
 #include "base/datum.h"
 #include "base/dim.h"
 #include "base/progress.h"
+#include "ir/layout.h"
 
 typedef struct uir_graph_id {
     uint32_t id;
@@ -103,7 +104,8 @@ typedef struct uir_value_info {
     uir_type type;
     uir_node_id producer; /* none: an input, or a constant */
     uint32_t output_index;
-    uir_tensor *constant; /* not NULL: the value is this (owned reference, released with the module) */
+    uir_tensor *constant;     /* not NULL: the value is this (owned reference, released with the module) */
+    const uir_layout *layout; /* where its elements lie in memory; NULL: row-major. What it holds is the same. */
     /* The symbolic contents of a rank 0 or 1 integer value, when known: shape arithmetic is folded through these. */
     const uir_dim *elements;
     uint32_t element_count;
@@ -197,6 +199,8 @@ uir_status uir_module_add_graph(uir_module *module, uir_graph_id parent, const c
 uir_status uir_module_add_value(uir_module *module, const char *name, uir_type type, uir_value_id *out_value);
 /* Takes over the caller's reference to the tensor on success. */
 uir_status uir_module_add_constant(uir_module *module, const char *name, uir_tensor *tensor, uir_value_id *out_value);
+/* Where the value's elements lie; NULL: row-major again. INVALID_ARGUMENT when its storage overflows. */
+uir_status uir_module_set_layout(uir_module *module, uir_value_id value, const uir_layout *layout);
 uir_status uir_graph_add_input(uir_module *module, uir_graph_id graph, uir_value_id value);
 uir_status uir_graph_add_output(uir_module *module, uir_graph_id graph, uir_value_id value);
 /* Appends a node; sets producer and output_index of its outputs. Types of the outputs are the caller's business (see
@@ -310,8 +314,8 @@ uir_status uir_module_interpret(const uir_module *module, const uir_allocator *a
                                 const uir_interpreter_options *options, uir_datum *const *inputs, uint32_t input_count,
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes);
 
-/* The shape of output `output` of the main graph, a tensor of known rank, by those of the inputs, which need no data; -1
- * where only data tell. What the nodes of the main graph demand of sizes is checked, and refused as a run does. */
+/* The shape of output `output` of the main graph, a tensor of known rank, by those of the inputs, which need no data;
+ * -1 where only data tell. What the nodes of the main graph demand of sizes is checked, and refused as a run does. */
 uir_status uir_module_find_shape(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                  uir_datum *const *inputs, uint32_t input_count, uint32_t output, int64_t *out_dims);
 

@@ -314,9 +314,29 @@ typedef struct declaration {
     uir_string key;
     const char *name;
     uir_type type;
+    uir_layout layout;
     dim_list elements;
     bool elements_known;
 } declaration;
+
+static uir_status parse_layout_dim(void *user, uir_dim *out_dim) {
+    return parse_dim(user, out_dim);
+}
+
+static uir_status parse_layout(parser *p, declaration *d) {
+    if (!uir_tokenizer_is(&p->t, ":")) return UIR_STATUS_OK;
+    if (d->type.kind != UIR_VALUE_TENSOR || !d->type.rank_known || d->type.rank > UIR_LAYOUT_MAX_RANK)
+        return uir_tokenizer_error(&p->t, "a layout is of a tensor of at most %d dims", UIR_LAYOUT_MAX_RANK);
+    return uir_layout_parse(&p->t, parse_layout_dim, p, d->type.dims, d->type.rank, &d->layout);
+}
+
+static uir_status set_layout(parser *p, const declaration *d, uir_value_id value) {
+    if (!d->layout.given) return UIR_STATUS_OK;
+    uir_status status = uir_module_set_layout(p->module, value, &d->layout);
+    return status == UIR_STATUS_INVALID_ARGUMENT
+               ? uir_tokenizer_error_at(&p->t, &d->at, "the layout's storage overflows 64 bits")
+               : status;
+}
 
 static uir_status parse_declaration(parser *p, declaration *out) {
     *out = (declaration){.at = p->t.current};
@@ -332,6 +352,7 @@ static uir_status parse_declaration(parser *p, declaration *out) {
     if (name == &p->t.current) uir_tokenizer_advance(&p->t);
     UIR_TRY(uir_tokenizer_expect(&p->t, ":"));
     UIR_TRY(parse_type(p, &out->type));
+    UIR_TRY(parse_layout(p, out));
     if (!uir_tokenizer_accept(&p->t, "{")) return UIR_STATUS_OK;
     out->elements_known = true;
     return parse_dims(p, "}", &out->elements);
@@ -342,6 +363,7 @@ static uir_status parse_new_value(parser *p, uir_value_id *out_value) {
     UIR_TRY(parse_declaration(p, &d));
     UIR_TRY(uir_module_add_value(p->module, d.name, d.type, out_value));
     p->value_of.data[d.key.id] = *out_value;
+    UIR_TRY(set_layout(p, &d, *out_value));
     if (!d.elements_known) return UIR_STATUS_OK;
     uir_value_info *info = uir_value_info_get(p->module, *out_value);
     UIR_TRY_ALLOCATE(info->elements,
@@ -369,11 +391,12 @@ static uir_status parse_constant(parser *p) {
     UIR_TRY(uir_tokenizer_expect(&p->t, "="));
     UIR_TRY(parse_elements(p, d.type.dtype, d.type.rank, shape, &tensor));
     uir_status status = uir_module_add_constant(p->module, d.name, tensor, &value);
-    if (status != UIR_STATUS_OK)
+    if (status != UIR_STATUS_OK) {
         uir_tensor_release(tensor);
-    else
-        p->value_of.data[d.key.id] = value;
-    return status;
+        return status;
+    }
+    p->value_of.data[d.key.id] = value;
+    return set_layout(p, &d, value);
 }
 
 /* ---- attributes ---- */

@@ -276,6 +276,9 @@ static uir_status walk_value(printer *p, uir_value_id value) {
     if (!value.id) return UIR_STATUS_OK;
     const uir_value_info *info = uir_value_info_get(p->module, value);
     if (info->type.rank_known) mark_dims(p, info->type.dims, info->type.rank);
+    for (uint32_t d = 0; info->layout && d < info->type.rank; d++)
+        for (uint32_t m = 0; m < info->layout->mode_count[d]; m++)
+            mark_dims(p, &info->layout->modes[d][m].size, 1), mark_dims(p, &info->layout->modes[d][m].stride, 1);
     if (info->elements_known) mark_dims(p, info->elements, info->element_count);
     return info->constant ? UIR_STATUS_OK : name_value(p, value);
 }
@@ -332,7 +335,22 @@ static uir_status print_type(printer *p, const uir_type *type) {
     return UIR_STATUS_OK;
 }
 
-/* "%name "its name": type {elements}". */
+static uir_dim copy_layout_dim(void *user, uir_dim dim) {
+    uir_dim copy = UIR_DIM_NONE;
+    return copy_dim(user, dim, &copy) == UIR_STATUS_OK ? copy : UIR_DIM_NONE;
+}
+
+static uir_status print_layout(printer *p, const uir_layout *layout, uint32_t rank) {
+    uir_layout copy;
+    uir_layout_copy(layout, rank, copy_layout_dim, p, &copy);
+    for (uint32_t d = 0; d < rank; d++)
+        for (uint32_t m = 0; m < copy.mode_count[d]; m++)
+            if (!copy.modes[d][m].size.id || !copy.modes[d][m].stride.id) return UIR_STATUS_OUT_OF_MEMORY;
+    uir_layout_print(&copy, rank, p->sizes, p->text);
+    return UIR_STATUS_OK;
+}
+
+/* "%name "its name": type:layout {elements}". */
 static uir_status print_declaration(printer *p, uir_value_id value) {
     if (!value.id) return uir_text_append_string(p->text, "none"), UIR_STATUS_OK;
     const uir_value_info *info = uir_value_info_get(p->module, value);
@@ -346,6 +364,7 @@ static uir_status print_declaration(printer *p, uir_value_id value) {
     }
     uir_text_append_string(p->text, ": ");
     UIR_TRY(print_type(p, &info->type));
+    if (info->layout) UIR_TRY(print_layout(p, info->layout, info->type.rank));
     if (!info->elements_known || info->constant) return UIR_STATUS_OK; /* a constant's follow from it */
     uir_text_append_string(p->text, " {");
     UIR_TRY(print_dims(p, info->elements, info->element_count));
@@ -515,7 +534,10 @@ static uir_status print_module(printer *p) {
     for (int turn = 0; turn < 2; turn++) {
         p->names_unnamed = turn == 1;
         for (uint32_t v = 1; v < module->values.count; v++)
-            if (used[v] && module->values.data[v].constant) UIR_TRY(name_value(p, (uir_value_id){v}));
+            if (used[v] && module->values.data[v].constant) {
+                UIR_TRY(name_value(p, (uir_value_id){v}));
+                UIR_TRY(walk_value(p, (uir_value_id){v}));
+            }
         UIR_TRY(walk_graph(p, module->main));
     }
     uir_text_append_format(p->text, "module opset %d\n", module->opset);

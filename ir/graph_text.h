@@ -11,7 +11,8 @@
  *   }
  *
  * A value is `%name`, followed by its name in quotes where that is not a plain one; a result that is absent and an
- * operand that is absent are `none`. After a type, `{N, 3}` is what a shape-carrying value is known to hold. ONNX ops
+ * operand that is absent are `none`. A value that does not lie row-major has its layout behind the type (ir/layout.h):
+ * `%h: f32[N, 64, 14]:(896, 1, 64)`. After these, `{N, 3}` is what a shape-carrying value is known to hold. ONNX ops
  * are written `onnx "Conv" 11 (...)` (with the domain first when it is not ai.onnx) and give each attribute's kind:
  * `{group: int = 1}`. Numbers are exact: a NaN that is not the usual one is nan(bits). Constants too long to write out
  * are `hash "..."`. */

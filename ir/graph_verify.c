@@ -18,6 +18,7 @@ typedef struct verifier {
     uint32_t problems;
     uir_symbol unbound; /* result of a visit */
     bool found_unbound;
+    bool in_group;
 } verifier;
 
 static void problem(verifier *v, const uir_node_info *node, const char *format, ...) UIR_PRINTF(3, 4);
@@ -98,6 +99,65 @@ static bool check_type(verifier *v, const uir_node_info *node, uir_value_id valu
     return true;
 }
 
+/* ---- layouts ---- */
+static bool is_proved(void *user, uir_dim left, uir_relation relation, uir_dim right) {
+    const verifier *v = user;
+    return uir_dim_compare(v->module->dims, left, relation, right) == UIR_TRUE;
+}
+
+/* The value's layout is one, over sizes that are known where it is made. */
+static void check_layout(verifier *v, const uir_node_info *node, uir_value_id value) {
+    const uir_value_info *info = uir_value_info_get(v->module, value);
+    const uir_layout *layout = info->layout;
+    uint32_t rank = info->type.rank, dim;
+    char text[200];
+    value_text(v, value, text, sizeof text);
+    if (info->type.kind != UIR_VALUE_TENSOR || !info->type.rank_known || rank > UIR_LAYOUT_MAX_RANK ||
+        uir_dtype_bits(info->type.dtype) < 8) {
+        problem(v, node, "value %s has a layout, and no memory whose elements have addresses", text);
+        return;
+    }
+    const char *fault = uir_layout_find_fault(layout, info->type.dims, rank, v->module->dims, is_proved, v, &dim);
+    if (fault && dim < rank) problem(v, node, "layout of value %s, dim %u: %s", text, dim, fault);
+    if (fault && dim == rank) problem(v, node, "layout of value %s: %s", text, fault);
+    for (uint32_t d = 0; d < rank && !fault; d++)
+        for (uint32_t m = 0; m < layout->mode_count[d]; m++)
+            if (!has_values(v, layout->modes[d][m].size) || !has_values(v, layout->modes[d][m].stride))
+                problem(v, node, "layout of value %s: dim %u uses size %s, which has no value yet", text, d,
+                        uir_dims_symbol_name(v->module->dims, v->unbound));
+}
+
+/* Only primitives whose work kernels do know layouts: others read and write what is row-major, and so do callers. */
+static bool knows_layouts(const uir_node_info *node) {
+    const uir_op_row *row = uir_op_get_row(node->op);
+    uint32_t others = UIR_TRAIT_CONTROL | UIR_TRAIT_HOST | UIR_TRAIT_EFFECT | UIR_TRAIT_CHECK;
+    return node->op == UIR_OP_GROUP || (row->section == UIR_SECTION_PRIMITIVE && !(row->traits & others));
+}
+
+static void want_row_major(verifier *v, const uir_node_info *node, uir_value_id value, const char *who) {
+    char text[200];
+    if (!is_value(v, value) || !uir_value_info_get(v->module, value)->layout) return;
+    problem(v, node, "value %s has a layout, and %s row-major", value_text(v, value, text, sizeof text), who);
+}
+
+static void check_layouts(verifier *v, const uir_node_info *node) {
+    bool knows = knows_layouts(node);
+    for (uint32_t i = 0; i < node->input_count && !knows; i++)
+        want_row_major(v, node, node->inputs[i], "the operation takes what is");
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        uir_value_id value = node->outputs[i];
+        if (!is_value(v, value) || !uir_value_info_get(v->module, value)->layout) continue;
+        char text[200];
+        if (v->in_group)
+            problem(v, node, "value %s is made in a group's body, where nothing lies in memory: it has no layout",
+                    value_text(v, value, text, sizeof text));
+        else if (knows)
+            check_layout(v, node, value);
+        else
+            want_row_major(v, node, value, "the operation's results are");
+    }
+}
+
 /* A value that becomes visible here. */
 static bool define(verifier *v, const uir_node_info *node, uir_value_id value) {
     char text[200];
@@ -121,6 +181,7 @@ static bool check_constant(verifier *v, const uir_node_info *node, uir_value_id 
         agrees = info->type.dims[d].id && uir_dim_is_const(v->module->dims, info->type.dims[d], &extent) &&
                  extent == info->constant->shape[d];
     }
+    if (agrees && info->layout) check_layout(v, node, value);
     if (!agrees) problem(v, node, "constant %s does not agree with its type", value_text(v, value, text, sizeof text));
     return agrees;
 }
@@ -241,6 +302,7 @@ static uir_status check_node(verifier *v, uir_node_id node_id, uir_graph_id grap
         if (row->traits & UIR_TRAIT_EFFECT && output->type.kind == UIR_VALUE_TENSOR) bind_plain(v, &output->type);
         if (primitive) check_dims_bound(v, node, node->outputs[i], "result");
     }
+    check_layouts(v, node);
     /* Inference looks at operands and bodies: only when they are what they say. */
     if (primitive && sound && before == v->problems) UIR_TRY(check_primitive(v, node));
     uir_arena_reset(&v->arena);
@@ -277,8 +339,11 @@ static uir_status check_contents(verifier *v, uir_graph_id graph, const uir_node
             bind_plain(v, uir_value_type(v->module, info->inputs.data[i]));
     for (uint32_t i = 0; primitives && i < info->inputs.count; i++)
         if (is_value(v, info->inputs.data[i])) check_dims_bound(v, user, info->inputs.data[i], "input");
+    for (uint32_t i = 0; i < info->inputs.count; i++)
+        want_row_major(v, user, info->inputs.data[i], "what a graph is given is");
     for (uint32_t n = 0; n < info->nodes.count; n++) UIR_TRY(check_node(v, info->nodes.data[n], graph, depth));
     for (uint32_t i = 0; i < info->outputs.count; i++) {
+        want_row_major(v, user, info->outputs.data[i], "what a graph gives is");
         if (is_value(v, info->outputs.data[i]) && !info->outputs.data[i].id)
             problem(v, user, "output %u is missing", i);
         else
@@ -300,7 +365,10 @@ static uir_status check_graph(verifier *v, uir_graph_id graph, uir_graph_id pare
     size_t size = v->symbol_count + 1;
     UIR_TRY_ALLOCATE(before, uir_allocate(&v->arena.allocator, size));
     if (v->symbol_count) memcpy(before, v->bound, v->symbol_count);
+    bool in_group = v->in_group;
+    v->in_group = user && user->op == UIR_OP_GROUP;
     uir_status status = check_contents(v, graph, user, depth);
+    v->in_group = in_group;
     if (depth) forget(v, graph, before);
     uir_release(&v->arena.allocator, before, size);
     return status;

@@ -178,135 +178,24 @@ uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_
 }
 
 /* ---- layouts ---- */
-typedef struct layout {
-    uir_dtype dtype;
-    uint32_t rank;
-    int64_t extents[UIR_IGRAPH_MAX_RANK];
-    int64_t sizes[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES], strides[UIR_IGRAPH_MAX_RANK][UIR_IGRAPH_MAX_MODES];
-    uint8_t mode_count[UIR_IGRAPH_MAX_RANK];
-    int64_t elements; /* of the row-major tensor */
-    int64_t span;
-} layout;
-
-static uir_status bind_layout(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, layout *out) {
+static uir_status bind_layout(const uir_igraph *igraph, uint32_t pointer, const int64_t *values,
+                              uir_bound_layout *out) {
     if (pointer >= igraph->pointers.count) return UIR_STATUS_INVALID_ARGUMENT;
     const uir_ipointer *p = &igraph->pointers.data[pointer];
-    environment e = {igraph, (int64_t *)(uintptr_t)values, NULL, uir_dims_symbol_count(igraph->dims)};
-    *out = (layout){.dtype = p->dtype, .rank = p->rank, .elements = 1};
-    UIR_TRY(evaluate(&e, p->element_span, "a layout", NULL, &out->span));
-    for (uint32_t d = 0; d < p->rank; d++) {
-        UIR_TRY(evaluate(&e, p->extents[d], "an extent", NULL, &out->extents[d]));
-        if (out->extents[d] < 0) out->extents[d] = 0;
-        if (__builtin_mul_overflow(out->elements, out->extents[d], &out->elements)) return UIR_STATUS_INVALID_ARGUMENT;
-        out->mode_count[d] = p->layout.mode_count[d];
-        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
-            UIR_TRY(evaluate(&e, p->layout.modes[d][m].size, "a layout", NULL, &out->sizes[d][m]));
-            UIR_TRY(evaluate(&e, p->layout.modes[d][m].stride, "a layout", NULL, &out->strides[d][m]));
-            if (out->sizes[d][m] < 1 && out->elements > 0) return UIR_STATUS_INVALID_ARGUMENT;
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
-/* The address, in elements, of one index along one dim; the last mode takes what is left. */
-static int64_t dim_offset(const layout *l, uint32_t d, int64_t index) {
-    int64_t offset = 0;
-    for (uint32_t m = 0; m + 1 < l->mode_count[d]; m++) {
-        offset += index % l->sizes[d][m] * l->strides[d][m];
-        index /= l->sizes[d][m];
-    }
-    return offset + index * l->strides[d][l->mode_count[d] - 1];
-}
-
-static void copy_element(uir_dtype dtype, void *to, int64_t to_index, const void *from, int64_t from_index) {
-    uint32_t bits = uir_dtype_bits(dtype);
-    if (bits < 8) {
-        uir_dtype_store_integer(dtype, to, (uint64_t)to_index,
-                                uir_dtype_load_integer(dtype, from, (uint64_t)from_index), false,
-                                UIR_ROUND_NEAREST_EVEN);
-    } else {
-        size_t size = bits / 8;
-        memcpy((char *)to + (size_t)to_index * size, (const char *)from + (size_t)from_index * size, size);
-    }
-}
-
-/* `count` elements from one place to another, both contiguous. */
-static void copy_run(uir_dtype dtype, void *to, int64_t to_index, const void *from, int64_t from_index, int64_t count) {
-    uint32_t bits = uir_dtype_bits(dtype);
-    if (bits < 8) {
-        for (int64_t i = 0; i < count; i++) copy_element(dtype, to, to_index + i, from, from_index + i);
-        return;
-    }
-    size_t size = bits / 8;
-    memcpy((char *)to + (size_t)to_index * size, (const char *)from + (size_t)from_index * size, (size_t)count * size);
-}
-
-enum { BLOCK_ROWS = 64 }; /* copied together, so that panels of columns are written in long stretches */
-
-/* Rows along the last dim, of which element i of row r is at rows[r] + along[i]: as many at once as lie together. */
-static uir_status copy_block(const layout *l, bool pack, const void *from, void *to, int64_t at, const int64_t *rows,
-                             int64_t row_count, const int64_t *along, int64_t columns) {
-    for (int64_t i = 0, run; i < columns; i += run) {
-        for (run = 1; i + run < columns && along[i + run] == along[i] + run;) run++;
-        for (int64_t r = 0; r < row_count; r++) {
-            int64_t start, dense = at + r * columns + i;
-            if (__builtin_add_overflow(rows[r], along[i], &start) || start < 0 || start > l->span - run)
-                return UIR_STATUS_INVALID_ARGUMENT;
-            if (pack)
-                copy_run(l->dtype, to, start, from, dense, run);
-            else
-                copy_run(l->dtype, to, dense, from, start, run);
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
-static uir_status copy_rows(const layout *l, bool pack, const void *from, void *to, const int64_t *along) {
-    int64_t index[UIR_IGRAPH_MAX_RANK] = {0}, columns = l->rank ? l->extents[l->rank - 1] : 1, offset = 0;
-    int64_t rows[BLOCK_ROWS], count = 0, total = l->elements / columns;
-    static const int64_t only[1] = {0};
-    if (!l->rank) along = only;
-    for (int64_t row = 0; row < total; row++) {
-        rows[count++] = offset;
-        if (count == BLOCK_ROWS || row + 1 == total) {
-            UIR_TRY(copy_block(l, pack, from, to, (row + 1 - count) * columns, rows, count, along, columns));
-            count = 0;
-        }
-        for (uint32_t d = l->rank ? l->rank - 1 : 0; d-- > 0;) {
-            offset -= dim_offset(l, d, index[d]);
-            index[d] = index[d] + 1 == l->extents[d] ? 0 : index[d] + 1;
-            offset += dim_offset(l, d, index[d]);
-            if (index[d] != 0) break;
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
-static uir_status copy_all(const uir_igraph *igraph, const layout *l, bool pack, const void *from, void *to) {
-    int64_t columns = l->rank ? l->extents[l->rank - 1] : 0, *along;
-    size_t size;
-    if (l->elements == 0) return UIR_STATUS_OK;
-    if (__builtin_mul_overflow((size_t)columns, sizeof *along, &size)) return UIR_STATUS_INVALID_ARGUMENT;
-    UIR_TRY_ALLOCATE(along, uir_allocate(&igraph->allocator, size));
-    for (int64_t i = 0; i < columns; i++) along[i] = dim_offset(l, l->rank - 1, i);
-    uir_status status = copy_rows(l, pack, from, to, along);
-    uir_release(&igraph->allocator, along, size);
-    return status;
+    return uir_layout_bind(&p->layout, p->extents, p->rank, igraph->dims, values, NULL,
+                           uir_dims_symbol_count(igraph->dims), out);
 }
 
 uir_status uir_igraph_pack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *row_major,
                            void *packed) {
-    layout l;
+    uir_bound_layout l;
     UIR_TRY(bind_layout(igraph, pointer, values, &l));
-    size_t size;
-    if (!uir_dtype_storage_size(l.dtype, l.span > 0 ? (uint64_t)l.span : 0, &size)) return UIR_STATUS_INVALID_ARGUMENT;
-    if (size) memset(packed, 0, size);
-    return copy_all(igraph, &l, true, row_major, packed);
+    return uir_layout_pack(&l, igraph->pointers.data[pointer].dtype, &igraph->allocator, row_major, packed);
 }
 
 uir_status uir_igraph_unpack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *packed,
                              void *row_major) {
-    layout l;
+    uir_bound_layout l;
     UIR_TRY(bind_layout(igraph, pointer, values, &l));
-    return copy_all(igraph, &l, false, packed, row_major);
+    return uir_layout_unpack(&l, igraph->pointers.data[pointer].dtype, &igraph->allocator, packed, row_major);
 }

@@ -18,7 +18,7 @@ static bool has_plain_rows(const uir_igraph *igraph, const uir_islice *slice) {
     const uir_ipointer *p = &igraph->pointers.data[slice->pointer];
     int64_t stride;
     return !slice->window && !slice->has_fill && !slice->block && p->rank > 0 && p->instances == 1 &&
-           p->layout.mode_count[p->rank - 1] == 1 &&
+           !p->layout.swizzle.bits && p->layout.mode_count[p->rank - 1] == 1 &&
            uir_dim_is_const(igraph->dims, p->layout.modes[p->rank - 1][0].stride, &stride) && stride == 1;
 }
 

@@ -69,50 +69,43 @@ static void find_outside(void *user, uir_symbol symbol) {
     s->outside |= s->unit->outside[symbol.id];
 }
 
-typedef struct layout_dim {
-    int64_t extent;
-    uint32_t modes;
-    int64_t sizes[UIR_IGRAPH_MAX_MODES], strides[UIR_IGRAPH_MAX_MODES];
-} layout_dim;
-
-static uir_status bind_dim(imachine *machine, const iunit *unit, const uir_ipointer *p, uint32_t d, layout_dim *out) {
-    UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &out->extent));
-    out->modes = p->layout.mode_count[d];
-    for (uint32_t m = 0; m < out->modes; m++) {
-        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].size, &out->sizes[m]));
-        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].stride, &out->strides[m]));
+static uir_status bind_dim(imachine *machine, const iunit *unit, const uir_ipointer *p, uint32_t d,
+                           uir_bound_layout *out) {
+    UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &out->extents[d]));
+    out->mode_count[d] = p->layout.mode_count[d];
+    for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].size, &out->sizes[d][m]));
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].stride, &out->strides[d][m]));
+        if (m + 1 < p->layout.mode_count[d] && out->sizes[d][m] < 1) out->extents[d] = 0;
     }
     return UIR_STATUS_OK;
 }
 
 /* -1 outside the extent. */
-static int64_t dim_offset(const layout_dim *l, int64_t index) {
-    if (index < 0 || index >= l->extent) return -1;
-    int64_t offset = 0;
-    for (uint32_t m = 0; m + 1 < l->modes; m++) {
-        if (l->sizes[m] < 1) return -1;
-        offset += index % l->sizes[m] * l->strides[m];
-        index /= l->sizes[m];
-    }
-    return offset + index * l->strides[l->modes - 1];
+static int64_t offset_along(const uir_bound_layout *l, uint32_t d, int64_t index) {
+    return index < 0 || index >= l->extents[d] ? -1 : uir_layout_offset_along(l, d, index);
 }
 
-static uir_status view_box(imachine *machine, const iunit *unit, const uir_islice *slice, const layout_dim *dims,
-                           bool outside, iview *view, int64_t *offsets) {
+static int64_t finish_offset(const uir_bound_layout *l, int64_t offset) {
+    return offset < 0 ? -1 : uir_layout_swizzle(l->swizzle, offset);
+}
+
+static uir_status view_box(imachine *machine, const iunit *unit, const uir_islice *slice,
+                           const uir_bound_layout *layout, bool outside, iview *view, int64_t *offsets) {
     int64_t *along[UIR_IGRAPH_MAX_RANK];
     for (uint32_t d = 0; d < view->rank; d++) {
         int64_t start;
         UIR_TRY(uir_imachine_evaluate(machine, unit, slice->starts[d], &start));
         UIR_TRY_ALLOCATE(along[d],
                          uir_arena_allocate_array(&machine->scratch, (size_t)view->counts[d] + 1, sizeof *along[d]));
-        for (int64_t i = 0; i < view->counts[d]; i++) along[d][i] = outside ? -1 : dim_offset(&dims[d], start + i);
+        for (int64_t i = 0; i < view->counts[d]; i++) along[d][i] = outside ? -1 : offset_along(layout, d, start + i);
     }
     int64_t index[UIR_IGRAPH_MAX_RANK] = {0};
     for (int64_t e = 0; e < view->total; e++) {
         int64_t offset = 0;
         for (uint32_t d = 0; d < view->rank && offset >= 0; d++)
             offset = along[d][index[d]] < 0 ? -1 : offset + along[d][index[d]];
-        offsets[e] = offset;
+        offsets[e] = finish_offset(layout, offset);
         for (uint32_t d = view->rank; d-- > 0;) {
             if (++index[d] < view->counts[d]) break;
             index[d] = 0;
@@ -122,8 +115,9 @@ static uir_status view_box(imachine *machine, const iunit *unit, const uir_islic
 }
 
 /* The axes of the window count like digits, the last fastest; the slice's dims are their groups in order. */
-static uir_status view_window(imachine *machine, const iunit *unit, const uir_islice *slice, const layout_dim *dims,
-                              uint32_t pointer_rank, bool outside, iview *view, int64_t *offsets) {
+static uir_status view_window(imachine *machine, const iunit *unit, const uir_islice *slice,
+                              const uir_bound_layout *layout, uint32_t pointer_rank, bool outside, iview *view,
+                              int64_t *offsets) {
     int64_t extents[UIR_IGRAPH_MAX_RANK];
     for (uint32_t a = 0; a < slice->axis_count; a++) {
         UIR_TRY(uir_imachine_evaluate(machine, unit, slice->axes[a].extent, &extents[a]));
@@ -135,10 +129,10 @@ static uir_status view_window(imachine *machine, const iunit *unit, const uir_is
         for (uint32_t d = 0; d < pointer_rank && offset >= 0; d++) {
             int64_t coordinate, along;
             UIR_TRY(uir_imachine_evaluate(machine, unit, slice->starts[d], &coordinate));
-            along = dim_offset(&dims[d], coordinate);
+            along = offset_along(layout, d, coordinate);
             offset = along < 0 ? -1 : offset + along;
         }
-        offsets[e] = offset;
+        offsets[e] = finish_offset(layout, offset);
         for (uint32_t a = slice->axis_count; a-- > 0;) {
             int64_t *value = &unit->values[slice->axes[a].symbol];
             if (++*value < extents[a]) break;
@@ -177,18 +171,18 @@ uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_isl
         if (__builtin_mul_overflow(view->total, view->counts[d], &view->total))
             return uir_imachine_fail(machine, "a slice of %%%s is too large", p->name);
     }
-    layout_dim dims[UIR_IGRAPH_MAX_RANK];
+    uir_bound_layout layout = {.swizzle = p->layout.swizzle};
     index_search search = {unit, false};
     for (uint32_t d = 0; d < p->rank; d++) {
-        UIR_TRY(bind_dim(machine, unit, p, d, &dims[d]));
+        UIR_TRY(bind_dim(machine, unit, p, d, &layout));
         uir_dim_visit_symbols(machine->igraph->dims, slice->starts[d], find_outside, &search);
     }
     int64_t *offsets;
     UIR_TRY_ALLOCATE(offsets, uir_arena_allocate_array(&machine->scratch, (size_t)view->total + 1, sizeof *offsets));
     view->offsets = offsets;
     if (view->total == 0) return UIR_STATUS_OK;
-    if (slice->window) return view_window(machine, unit, slice, dims, p->rank, search.outside, view, offsets);
-    return view_box(machine, unit, slice, dims, search.outside, view, offsets);
+    if (slice->window) return view_window(machine, unit, slice, &layout, p->rank, search.outside, view, offsets);
+    return view_box(machine, unit, slice, &layout, search.outside, view, offsets);
 }
 
 /* Whether the access lies in a unit's past without a barrier between, and was another unit's. */

@@ -35,6 +35,7 @@ static bool pad_pointer(padder *p, uir_ipointer *pointer, uir_status *out_status
     uir_dim within = uir_dim_const(dims, 1),
             stretch = uir_dim_mul(dims, p->slack->time, uir_dim_const(dims, p->slack->inner));
     bool plain = true;
+    if (pointer->layout.swizzle.bits) return false;
     for (uint32_t d = 0; d < pointer->rank; d++) {
         plain &= pointer->layout.mode_count[d] == 1;
         for (uint32_t m = 0; m < pointer->layout.mode_count[d]; m++)

@@ -139,7 +139,11 @@ static uir_term check_layout(uir_iverifier *v, const uir_ipointer *p) {
     for (uint32_t i = 0; i < count; i++) uir_term_assume(t, uir_term_sub(t, modes[i].size, one));
     bool ordered = order_modes(v, modes, 0, count, one);
     t->assumptions.count = mark;
-    if (ordered) return count ? uir_term_mul(t, modes[count - 1].size, modes[count - 1].stride) : one;
+    if (ordered) {
+        int64_t block = p->layout.swizzle.bits ? (int64_t)1 << (p->layout.swizzle.base + p->layout.swizzle.bits) : 1;
+        storage = count ? uir_term_mul(t, modes[count - 1].size, modes[count - 1].stride) : one;
+        return uir_term_add(t, storage, uir_term_const(t, block - 1));
+    }
     if (p->role != UIR_IPOINTER_IN && p->role != UIR_IPOINTER_CONST) {
         uir_iverify_report(v, p->line, "layout of %%%s: two elements may share a place", p->name);
         return UIR_TERM_UNKNOWN;
@@ -150,13 +154,8 @@ static uir_term check_layout(uir_iverifier *v, const uir_ipointer *p) {
 static void check_tie(uir_iverifier *v, const uir_ipointer *p) {
     const uir_ipointer *other = uir_iverify_pointer(v, p->tied);
     bool same = other->role == UIR_IPOINTER_IN && other->dtype == p->dtype && other->rank == p->rank;
-    for (uint32_t d = 0; d < p->rank && same; d++) {
-        same =
-            uir_dim_equal(other->extents[d], p->extents[d]) && other->layout.mode_count[d] == p->layout.mode_count[d];
-        for (uint32_t m = 0; m < p->layout.mode_count[d] && same; m++)
-            same = uir_dim_equal(other->layout.modes[d][m].size, p->layout.modes[d][m].size) &&
-                   uir_dim_equal(other->layout.modes[d][m].stride, p->layout.modes[d][m].stride);
-    }
+    for (uint32_t d = 0; d < p->rank && same; d++) same = uir_dim_equal(other->extents[d], p->extents[d]);
+    same = same && uir_layout_is_same(&other->layout, &p->layout, p->rank);
     if (!same)
         uir_iverify_report(
             v, p->line, "%%%s and %%%s are tied: they need one dtype, shape and layout, and the other must be an input",

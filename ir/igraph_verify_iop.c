@@ -242,7 +242,7 @@ static void check_alignment(const check *c, const uir_islice *slice) {
     if (space->scope == UIR_SCOPE_DEVICE || space->alignment <= 1 || slice->window) return;
     uir_term bytes = uir_term_const(t, uir_dtype_bits(p->dtype) / 8), start = uir_term_const(t, 0);
     for (uint32_t d = 0; d < p->rank; d++) {
-        if (p->layout.mode_count[d] != 1) return;
+        if (p->layout.mode_count[d] != 1 || p->layout.swizzle.bits) return;
         uir_term stride = uir_term_mul(t, uir_term_of_dim(t, p->layout.modes[d][0].stride), bytes);
         start = uir_term_add(t, start, uir_term_mul(t, uir_term_of_dim(t, slice->starts[d]), stride));
         bool packed = is_one(c, slice, slice->rank - 1); /* a column of scalars may lie densely */
@@ -260,7 +260,7 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
     int64_t stride;
     if (p->rank == 0) return;
     bool single = !slice->window && is_one(c, slice, slice->rank - 1);
-    bool unit = p->layout.mode_count[p->rank - 1] == 1 &&
+    bool unit = !p->layout.swizzle.bits && p->layout.mode_count[p->rank - 1] == 1 &&
                 uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->layout.modes[p->rank - 1][0].stride),
                                   &stride) &&
                 stride == 1;

@@ -1,4 +1,9 @@
+/* Layouts as values: made, compared, checked; their text. */
 #include "ir/layout.h"
+
+static int64_t swizzled_block(uir_swizzle swizzle) {
+    return (int64_t)1 << (swizzle.base + swizzle.bits);
+}
 
 uir_dim uir_layout_finish(uir_layout *layout, const uir_dim *extents, uint32_t rank, uir_dims *dims) {
     uir_dim one = uir_dim_const(dims, 1), stride = one, span = one;
@@ -13,7 +18,8 @@ uir_dim uir_layout_finish(uir_layout *layout, const uir_dim *extents, uint32_t r
             span = uir_dim_add(dims, span, uir_dim_mul(dims, most, layout->modes[d][m].stride));
         }
     }
-    return span;
+    if (!layout->swizzle.bits) return span;
+    return uir_dim_align(dims, span, uir_dim_const(dims, swizzled_block(layout->swizzle)));
 }
 
 void uir_layout_set_strides(uir_layout *layout, const uir_dim *extents, const uir_dim *strides, uint32_t rank) {
@@ -32,6 +38,72 @@ void uir_layout_copy(const uir_layout *layout, uint32_t rank, uir_layout_dim_of 
             out_copy->modes[d][m].stride = of(user, layout->modes[d][m].stride);
         }
     }
+}
+
+bool uir_layout_is_same(const uir_layout *a, const uir_layout *b, uint32_t rank) {
+    bool same = a->swizzle.bits == b->swizzle.bits &&
+                (!a->swizzle.bits || (a->swizzle.base == b->swizzle.base && a->swizzle.shift == b->swizzle.shift));
+    for (uint32_t d = 0; d < rank && same; d++) {
+        same = a->mode_count[d] == b->mode_count[d];
+        for (uint32_t m = 0; same && m < a->mode_count[d]; m++)
+            same = uir_dim_equal(a->modes[d][m].size, b->modes[d][m].size) &&
+                   uir_dim_equal(a->modes[d][m].stride, b->modes[d][m].stride);
+    }
+    return same;
+}
+
+/* ---- what a layout must be ---- */
+/* Modes in some order in which each is at least as far apart as all before it reach. */
+bool uir_layout_is_injective(const uir_layout *layout, uint32_t rank, uir_dims *dims, uir_layout_prove *prove,
+                             void *user) {
+    uir_mode modes[UIR_LAYOUT_MAX_RANK * UIR_LAYOUT_MAX_MODES];
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        for (uint32_t m = 0; m < layout->mode_count[d]; m++) {
+            int64_t size;
+            if (uir_dim_is_const(dims, layout->modes[d][m].size, &size) && size == 1) continue;
+            modes[count++] = layout->modes[d][m];
+        }
+    }
+    for (uir_dim reach = uir_dim_const(dims, 1); count; count--) { /* the one of the least stride of those left */
+        uint32_t least = 0;
+        for (uint32_t i = 1; i < count; i++)
+            if (prove(user, modes[i].stride, UIR_RELATION_LT, modes[least].stride)) least = i;
+        if (!prove(user, modes[least].stride, UIR_RELATION_GE, reach)) {
+            uint32_t other = 0; /* none is proved the least: one that is beyond what is reached */
+            while (other < count && !prove(user, modes[other].stride, UIR_RELATION_GE, reach)) other++;
+            if (other == count) return false;
+            least = other;
+        }
+        reach = uir_dim_mul(dims, modes[least].stride, modes[least].size);
+        if (!reach.id) return false;
+        modes[least] = modes[count - 1];
+    }
+    return true;
+}
+
+static bool is_swizzle(uir_swizzle s) {
+    return !s.bits || (s.shift >= s.bits && s.base + s.shift + s.bits <= UIR_LAYOUT_MAX_SWIZZLE);
+}
+
+const char *uir_layout_find_fault(const uir_layout *layout, const uir_dim *extents, uint32_t rank, uir_dims *dims,
+                                  uir_layout_prove *prove, void *user, uint32_t *out_dim) {
+    uir_dim one = uir_dim_const(dims, 1);
+    for (uint32_t d = *out_dim = 0; d < rank; d = ++*out_dim) {
+        uir_dim product = one;
+        for (uint32_t m = 0; m < layout->mode_count[d]; m++) {
+            const uir_mode *mode = &layout->modes[d][m];
+            if (!mode->size.id || !mode->stride.id) return "an expression is missing";
+            if (m + 1 < layout->mode_count[d] && !prove(user, mode->size, UIR_RELATION_GE, one))
+                return "a size is not proved to be at least 1";
+            product = uir_dim_mul(dims, product, mode->size);
+        }
+        if (!product.id || (!uir_dim_equal(product, extents[d]) && !prove(user, product, UIR_RELATION_GE, extents[d])))
+            return "its sizes are not proved to hold the extent";
+    }
+    if (!is_swizzle(layout->swizzle))
+        return "its swizzle is none: a shift is at least its bits, and all are within 24 bits";
+    return uir_layout_is_injective(layout, rank, dims, prove, user) ? NULL : "two elements are not proved to lie apart";
 }
 
 /* ---- text ---- */
@@ -53,6 +125,8 @@ void uir_layout_print(const uir_layout *layout, uint32_t rank, const uir_dims *d
     if (!layout->given) return;
     if (layout->split) print_half(layout, rank, false, dims, text);
     print_half(layout, rank, true, dims, text);
+    const uir_swizzle *s = &layout->swizzle;
+    if (s->bits) uir_text_append_format(text, " xor (%u, %u, %u)", s->bits, s->base, s->shift);
 }
 
 /* For each dim an expression, or several in parentheses where the dim is split. "(a+b)*c" is an expression too, so a
@@ -88,6 +162,25 @@ static uir_status parse_half(uir_tokenizer *tokens, uir_layout_read_dim dim, voi
     return uir_tokenizer_expect(tokens, ")");
 }
 
+static uir_status parse_swizzle(uir_tokenizer *tokens, uir_swizzle *out_swizzle) {
+    int64_t numbers[3];
+    if (!uir_tokenizer_accept(tokens, "xor")) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < 3; i++) {
+        UIR_TRY(uir_tokenizer_expect(tokens, i ? "," : "("));
+        UIR_TRY(uir_tokenizer_expect_integer(tokens, &numbers[i]));
+        if (numbers[i] < (i == 1 ? 0 : 1) || numbers[i] > UIR_LAYOUT_MAX_SWIZZLE)
+            return uir_tokenizer_error(tokens, "a swizzle is bits, base, shift: 1 to %d, 0 to %d, 1 to %d",
+                                       UIR_LAYOUT_MAX_SWIZZLE, UIR_LAYOUT_MAX_SWIZZLE, UIR_LAYOUT_MAX_SWIZZLE);
+    }
+    *out_swizzle = (uir_swizzle){(uint8_t)numbers[0], (uint8_t)numbers[1], (uint8_t)numbers[2]};
+    if (!is_swizzle(*out_swizzle))
+        return uir_tokenizer_error(tokens,
+                                   "a swizzle's shift is at least its bits, and its three numbers are at most "
+                                   "%d together",
+                                   UIR_LAYOUT_MAX_SWIZZLE);
+    return uir_tokenizer_expect(tokens, ")");
+}
+
 uir_status uir_layout_parse(uir_tokenizer *tokens, uir_layout_read_dim dim, void *user, const uir_dim *extents,
                             uint32_t rank, uir_layout *out_layout) {
     half first, second;
@@ -106,5 +199,5 @@ uir_status uir_layout_parse(uir_tokenizer *tokens, uir_layout_read_dim dim, void
             out_layout->modes[d][m] =
                 out_layout->split ? (uir_mode){first[d][m], second[d][m]} : (uir_mode){extents[d], first[d][m]};
     }
-    return UIR_STATUS_OK;
+    return parse_swizzle(tokens, &out_layout->swizzle);
 }

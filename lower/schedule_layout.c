@@ -135,36 +135,14 @@ uir_status uir_schedule_pad(uir_schedule *schedule, uint32_t tensor, uint32_t di
 }
 
 /* ---- layouts ---- */
-/* No two elements share a place: by their strides, each mode is at least as far apart as all smaller ones reach. */
-static bool is_injective(uir_schedule *s, const uir_layout *layout, uint32_t rank) {
-    uir_dims *dims = s->function->dims;
-    uir_mode modes[UIR_LAYOUT_MAX_RANK * UIR_LAYOUT_MAX_MODES];
-    uir_conditions given = {0};
-    uint32_t count = 0;
-    for (uint32_t d = 0; d < rank; d++) {
-        for (uint32_t m = 0; m < layout->mode_count[d]; m++) {
-            int64_t size;
-            if (uir_dim_is_const(dims, layout->modes[d][m].size, &size) && size == 1) continue;
-            modes[count++] = layout->modes[d][m];
-        }
-    }
-    for (uir_dim reach = uir_dim_const(dims, 1); count; count--) { /* the one of the least stride of those left */
-        uint32_t least = 0;
-        for (uint32_t i = 1; i < count; i++)
-            if (uir_order_proved(s, &given, modes[i].stride, UIR_RELATION_LT, modes[least].stride)) least = i;
-        for (uint32_t i = 0; i < count; i++) /* of those that may be equal the one that begins where others end */
-            if (uir_dim_equal(modes[i].stride, reach)) least = i;
-        if (!uir_order_proved(s, &given, modes[least].stride, UIR_RELATION_GE, reach)) {
-            uint32_t other = 0; /* none is proved the least: one that is beyond what is reached */
-            while (other < count && !uir_order_proved(s, &given, modes[other].stride, UIR_RELATION_EQ, reach)) other++;
-            if (other == count) return false;
-            least = other;
-        }
-        reach = uir_dim_mul(dims, modes[least].stride, modes[least].size);
-        if (!reach.id) return false;
-        modes[least] = modes[count - 1];
-    }
-    return true;
+typedef struct proving {
+    uir_schedule *schedule;
+    uir_conditions given;
+} proving;
+
+static bool is_proved(void *user, uir_dim left, uir_relation relation, uir_dim right) {
+    proving *p = user;
+    return uir_order_proved(p->schedule, &p->given, left, relation, right);
 }
 
 static uir_status set_layout(uir_schedule *s, uint32_t tensor, const uir_layout *layout) {
@@ -177,7 +155,8 @@ static uir_status set_layout(uir_schedule *s, uint32_t tensor, const uir_layout 
     UIR_TRY_ALLOCATE(copy, uir_arena_copy(&s->function->arena, layout, sizeof *layout));
     if (!uir_layout_finish(copy, t->extents, t->rank, s->function->dims).id)
         return uir_step_refuse(s, "the layout of %s overflows 64 bits", t->name);
-    if (!is_injective(s, copy, t->rank))
+    proving p = {.schedule = s};
+    if (!uir_layout_is_injective(copy, t->rank, s->function->dims, is_proved, &p))
         return uir_step_refuse(s, "two elements of %s are not proved to lie apart", t->name);
     t->layout = copy;
     uir_text_init(&text, &s->allocator);

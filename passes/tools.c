@@ -10,7 +10,8 @@ const uir_pass uir_cleanup_passes[] = {
 #undef UIR_PASS
 const size_t uir_cleanup_pass_count = sizeof uir_cleanup_passes / sizeof *uir_cleanup_passes;
 
-uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *module, uir_arena *scratch) {
+uir_status uir_replacement_init(uir_replacement *replacement, uir_module *module, uir_arena *scratch) {
+    replacement->module = module;
     replacement->count = module->values.count;
     UIR_TRY_ALLOCATE(replacement->to,
                      uir_arena_allocate_array(scratch, replacement->count + 1u, sizeof *replacement->to));
@@ -24,7 +25,11 @@ static uir_value_id replacement_get(const uir_replacement *replacement, uir_valu
 
 void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to) {
     to = replacement_get(replacement, to);
-    if (from.id < replacement->count && from.id != to.id) replacement->to[from.id] = to;
+    if (from.id >= replacement->count || from.id == to.id) return;
+    replacement->to[from.id] = to;
+    const uir_layout *was = uir_value_info_get(replacement->module, from)->layout;
+    uir_value_info *stays = uir_value_info_get(replacement->module, to);
+    if (stays->layout && (!was || !uir_layout_is_same(was, stays->layout, stays->type.rank))) stays->layout = NULL;
 }
 
 uir_status uir_replacement_apply_node(const uir_replacement *replacement, uir_module *module, uir_node_id id) {

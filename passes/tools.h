@@ -9,12 +9,14 @@
 
 /* Values to be replaced by others, by handle. Chains are followed. */
 typedef struct uir_replacement {
+    uir_module *module;
     uir_value_id *to; /* none: stays */
     uint32_t count;   /* values made later are never replaced */
 } uir_replacement;
 
-uir_status uir_replacement_init(uir_replacement *replacement, const uir_module *module, uir_arena *scratch);
-/* Only between values of one type (see uir_types_interchangeable). */
+uir_status uir_replacement_init(uir_replacement *replacement, uir_module *module, uir_arena *scratch);
+/* Only between values of one type (see uir_types_interchangeable). Where they lie in different layouts the one that
+ * stays is row-major, which all that reads them takes. */
 void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_value_id to);
 /* Rewrites a node's operands. */
 uir_status uir_replacement_apply_node(const uir_replacement *replacement, uir_module *module, uir_node_id node);

@@ -120,7 +120,7 @@ static uir_status add_same(planner *p, uir_pl_scope *scope, const uir_igraph *g,
                            uir_plan_phase *out, bool *out_fine) {
     const uir_ipointer *from = &g->pointers.data[copy->from], *to = &g->pointers.data[copy->to];
     uir_dims *dims = g->dims;
-    *out_fine = from->rank == to->rank;
+    *out_fine = from->rank == to->rank && !from->layout.swizzle.bits && !to->layout.swizzle.bits;
     for (uint32_t d = 0; d < from->rank && *out_fine; d++) {
         *out_fine = from->layout.mode_count[d] == to->layout.mode_count[d];
         for (uint32_t m = 0; m < from->layout.mode_count[d] && *out_fine; m++) {
@@ -273,7 +273,7 @@ static bool is_known(const uir_igraph *g, const binding *b, uir_dim dim, int64_t
 
 /* What tells a packed constant from others: its elements and where each of them goes. False when some of that is known
  * only when it runs. */
-enum { MAX_KEY = 4 + UIR_IGRAPH_MAX_RANK * (2 + 2 * UIR_IGRAPH_MAX_MODES) };
+enum { MAX_KEY = 5 + UIR_IGRAPH_MAX_RANK * (2 + 2 * UIR_IGRAPH_MAX_MODES) };
 static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const binding *b, const uir_tensor *tensor,
                              int64_t *key, uint32_t *out_length) {
     uint32_t n = 0;
@@ -281,6 +281,7 @@ static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const 
     key[n++] = (int64_t)(uintptr_t)tensor->data;
     key[n++] = (int64_t)in->dtype;
     key[n++] = (int64_t)in->rank;
+    key[n++] = in->layout.swizzle.bits | in->layout.swizzle.base << 8 | in->layout.swizzle.shift << 16;
     for (uint32_t d = 0; d < in->rank && known; d++) {
         known = is_known(g, b, in->extents[d], &key[n++]);
         key[n++] = in->layout.mode_count[d];

@@ -75,6 +75,7 @@ static uir_status add_pointer(encoder *e, const uir_ipointer *p) {
         (uint32_t)p->role, (uint32_t)p->dtype, p->rank, p->instances ? p->instances : 1, p->by_loop, p->over, 0, {0}, {0},
         {{{0, 0}}}};
     if (uir_dtype_bits(p->dtype) < 8) return refuse(e, "elements of less than a byte");
+    if (p->layout.swizzle.bits) return refuse(e, "swizzled layouts");
     UIR_TRY(expression(e, p->element_span, &out.span));
     for (uint32_t d = 0; d < p->rank; d++) {
         UIR_TRY(expression(e, p->extents[d], &out.extents[d]));
