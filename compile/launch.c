@@ -206,13 +206,57 @@ uir_status uir_launch_scheduled(const uir_launch *l, void *const *outputs, uir_d
     return launch_function(l, l->kernel->lowered.scheduled.variants[variant].function, outputs, diagnostics);
 }
 
+/* ---- memory ---- */
+/* Where an operand or result lies when its value has a layout: false when it has none. */
+static bool find_layout(const uir_launch *l, const uir_ipointer *p, uir_bound_layout *out_layout) {
+    const uir_node_values *v = l->values;
+    const uir_value_info *info = uir_value_info_get(
+        v->module, (p->role == UIR_IPOINTER_OUT ? l->node->outputs : l->node->inputs)[p->role_index]);
+    return info->layout && p->role != UIR_IPOINTER_CONST &&
+           uir_layout_bind(info->layout, info->type.dims, info->type.rank, v->module->dims, v->symbol_values,
+                           v->symbol_bound, v->symbol_count, out_layout) == UIR_STATUS_OK;
+}
+
 /* What the memory of an operand or result has not. */
 static uir_status check_span(const uir_launch *l, const uir_igraph *g, const uir_ipointer *p, const argument *a,
                              int64_t span, uir_diagnostics *diagnostics) {
     const uir_datum *datum = (a->result ? l->values->outputs : l->values->inputs)[a->index];
-    if (span > 0 && (uint64_t)span > datum->tensor->element_count)
+    uint64_t elements = datum->tensor->element_count;
+    uir_bound_layout layout;
+    if (find_layout(l, p, &layout) && layout.span > 0) elements = (uint64_t)layout.span;
+    if (span > 0 && (uint64_t)span > elements)
         return misfit(l, g->file, p->line, diagnostics, "more elements than the group's tensor has are spanned by ",
                       a->name);
+    return UIR_STATUS_OK;
+}
+
+/* The memory of an operand or result: as the caller has it, or room of its own where it has a layout. */
+static uir_status place_argument(const uir_launch *l, const uir_ipointer *p, void *const *outputs, uir_arena *arena,
+                                 void **out_pointer) {
+    bool result = p->role == UIR_IPOINTER_OUT;
+    uir_bound_layout layout;
+    size_t size;
+    *out_pointer = result ? outputs[p->role_index] : l->values->inputs[p->role_index]->tensor->data;
+    if (!find_layout(l, p, &layout)) return UIR_STATUS_OK;
+    const void *row_major = *out_pointer;
+    if (!uir_dtype_storage_size(p->dtype, layout.span > 0 ? (uint64_t)layout.span : 0, &size)) return UIR_STATUS_LIMIT;
+    UIR_TRY_ALLOCATE(*out_pointer, uir_arena_allocate(arena, size + 64));
+    return result ? UIR_STATUS_OK
+                  : uir_layout_pack(&layout, p->dtype, &l->launcher->allocator, row_major, *out_pointer);
+}
+
+/* Results out of their layouts. */
+static uir_status take_results(const uir_launch *l, const uir_igraph *g, void *const *pointers, void *const *outputs) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->pointers.count; i++) {
+        const uir_ipointer *p = &g->pointers.data[i];
+        uir_bound_layout layout;
+        if (p->role == UIR_IPOINTER_LOCAL) continue;
+        if (p->role == UIR_IPOINTER_OUT && find_layout(l, p, &layout))
+            UIR_TRY(
+                uir_layout_unpack(&layout, p->dtype, &l->launcher->allocator, pointers[count], outputs[p->role_index]));
+        count++;
+    }
     return UIR_STATUS_OK;
 }
 
@@ -243,12 +287,8 @@ static uir_status bind_pointers(const uir_launch *l, const uir_igraph *g, const 
             UIR_TRY(check_argument(l, &a, diagnostics));
             if (p->role != UIR_IPOINTER_CONST) UIR_TRY(check_span(l, g, p, &a, span, diagnostics));
         }
-        if (p->role == UIR_IPOINTER_IN) {
-            pointers[count++] = l->values->inputs[p->role_index]->tensor->data;
-            continue;
-        }
-        if (p->role == UIR_IPOINTER_OUT) {
-            pointers[count++] = outputs[p->role_index];
+        if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_OUT) {
+            UIR_TRY(place_argument(l, p, outputs, arena, &pointers[count++]));
             continue;
         }
         UIR_TRY_ALLOCATE(pointers[count], uir_arena_allocate(arena, bytes[count] + 64));
@@ -312,7 +352,8 @@ static uir_status run_igraph(const uir_launch *l, const uir_igraph *g, const cha
     UIR_TRY(find_runner(l->launcher, g, name, diagnostics, &runner));
     begin_tied(g, pointers, bytes);
     uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
-    return uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics);
+    UIR_TRY(uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics));
+    return take_results(l, g, pointers, outputs);
 }
 
 uir_status uir_launch_igraph(const uir_launch *l, const char *runner, void *const *outputs,

@@ -53,6 +53,18 @@ bool uir_layout_is_same(const uir_layout *a, const uir_layout *b, uint32_t rank)
 }
 
 /* ---- what a layout must be ---- */
+/* The mode that goes on where the others reach; else of those beyond that the one of the least stride. */
+static uint32_t find_next(const uir_mode *modes, uint32_t count, uir_dim reach, uir_layout_prove *prove, void *user) {
+    uint32_t next = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (uir_dim_equal(modes[i].stride, reach)) return i;
+    for (uint32_t i = 0; i < count; i++)
+        if (prove(user, modes[i].stride, UIR_RELATION_GE, reach) &&
+            (next == count || prove(user, modes[i].stride, UIR_RELATION_LT, modes[next].stride)))
+            next = i;
+    return next;
+}
+
 /* Modes in some order in which each is at least as far apart as all before it reach. */
 bool uir_layout_is_injective(const uir_layout *layout, uint32_t rank, uir_dims *dims, uir_layout_prove *prove,
                              void *user) {
@@ -65,19 +77,12 @@ bool uir_layout_is_injective(const uir_layout *layout, uint32_t rank, uir_dims *
             modes[count++] = layout->modes[d][m];
         }
     }
-    for (uir_dim reach = uir_dim_const(dims, 1); count; count--) { /* the one of the least stride of those left */
-        uint32_t least = 0;
-        for (uint32_t i = 1; i < count; i++)
-            if (prove(user, modes[i].stride, UIR_RELATION_LT, modes[least].stride)) least = i;
-        if (!prove(user, modes[least].stride, UIR_RELATION_GE, reach)) {
-            uint32_t other = 0; /* none is proved the least: one that is beyond what is reached */
-            while (other < count && !prove(user, modes[other].stride, UIR_RELATION_GE, reach)) other++;
-            if (other == count) return false;
-            least = other;
-        }
-        reach = uir_dim_mul(dims, modes[least].stride, modes[least].size);
+    for (uir_dim reach = uir_dim_const(dims, 1); count; count--) {
+        uint32_t next = find_next(modes, count, reach, prove, user);
+        if (next == count) return false;
+        reach = uir_dim_mul(dims, modes[next].stride, modes[next].size);
         if (!reach.id) return false;
-        modes[least] = modes[count - 1];
+        modes[next] = modes[count - 1];
     }
     return true;
 }

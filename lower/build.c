@@ -214,8 +214,9 @@ static uir_status lower_begin(uir_lower_builder *b, uir_module *module, uir_node
 
 /* Sets the node's attributes; the function is the caller's then. */
 static uir_status lower_end(uir_lower_builder *b, uir_loop_function **out_function) {
-    uir_attribute sizes = {.kind = UIR_ATTRIBUTE_DIMS, .count = b->kernel_sizes.count};
     uir_attribute kernel = {.kind = UIR_ATTRIBUTE_STRING};
+    UIR_TRY(uir_lower_give_layouts(b));
+    uir_attribute sizes = {.kind = UIR_ATTRIBUTE_DIMS, .count = b->kernel_sizes.count};
     sizes.value.dims = b->kernel_sizes.data;
     UIR_TRY(uir_node_set_attribute(b->module, b->group, "sizes", &sizes));
     UIR_TRY(uir_strings_intern(&b->module->strings, b->f->name, strlen(b->f->name), &kernel.value.string));

@@ -115,10 +115,14 @@ static void set_strides(uir_kernel *k, uir_kernel_pointer *p, const uir_dim *str
     uir_layout_set_strides(&p->layout, extents, of_pointer, p->rank);
 }
 
-/* Strides of a pointer whose dims are not in the tensor's order. */
+/* Strides of a pointer whose dims are not in the tensor's order, or whose tensor says them. */
 static void write_strides(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
+    if (t->layout) {
+        uir_kernel_take_layout(k, tensor);
+        return;
+    }
     uir_dim strides[UIR_LOOP_MAX_RANK], stride = uir_dim_const(k->dims, 1);
     bool rising = true;
     int32_t before = -1;
@@ -173,23 +177,6 @@ static void order_list(order *o, uint32_t id) {
 }
 
 /* ---- layouts ---- */
-/* The pointer's, as the tensor says; set once the pointer's dims are. */
-static void take_layout(uir_kernel *k, uint32_t tensor) {
-    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
-    uir_kernel_pointer *p = &k->pointers[tensor];
-    uir_dim one = uir_dim_const(k->dims, 1);
-    p->layout = (uir_layout){.given = true, .split = t->layout->split};
-    for (uint32_t d = 0; d < p->rank; d++) {
-        p->layout.mode_count[d] = p->dims[d] < 0 ? 1 : t->layout->mode_count[p->dims[d]];
-        p->layout.modes[d][0] = (uir_mode){one, one};
-        for (uint32_t m = 0; p->dims[d] >= 0 && m < p->layout.mode_count[d]; m++) {
-            uir_mode mode = t->layout->modes[p->dims[d]][m];
-            p->layout.modes[d][m] =
-                (uir_mode){uir_kernel_substitute(k, mode.size), uir_kernel_substitute(k, mode.stride)};
-        }
-    }
-}
-
 /* On chip all dims stand, as mma wants them; as many in front as what is copied has, so that both sides of the copy are
  * alike. */
 static void keep_dims(uir_kernel *k, uint32_t tensor, uint32_t rank) {
@@ -277,7 +264,7 @@ static void describe_factors(order *o, uint32_t id) {
         set_order(o, &factor->load, loops, count);
         uir_kernel_pointer *p = &k->pointers[tensor];
         const uir_layout *layout = f->tensors.data[tensor].layout;
-        if (!layout) {
+        if (!layout || !f->tensors.data[tensor].constant) {
             write_strides(k, tensor);
             continue;
         }
@@ -289,8 +276,7 @@ static void describe_factors(order *o, uint32_t id) {
             if (p->dims[d] >= 0) before = p->dims[d];
         }
         if (!rising) keep_dims(k, tensor, 0);
-        p->constant = true;
-        take_layout(k, tensor);
+        uir_kernel_take_layout(k, tensor);
     }
 }
 
@@ -304,7 +290,7 @@ static void describe_tiles(uir_kernel *k, uint32_t id) {
         uint32_t tensor = factor->load.tensor;
         if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
         keep_dims(k, tensor, copied_rank(k, tensor));
-        if (f->tensors.data[tensor].layout) take_layout(k, tensor);
+        if (f->tensors.data[tensor].layout) uir_kernel_take_layout(k, tensor);
     }
 }
 

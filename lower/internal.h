@@ -166,6 +166,8 @@ uir_status uir_lower_iterate_window(uir_lower_builder *b, uint32_t node, bool *o
 uir_status uir_lower_window_dim(uir_lower_builder *b, uint32_t node, uint32_t dim, uir_dim place, bool *io_padded);
 /* What a read of the image outside gives. */
 uir_status uir_lower_fill_outside(uir_lower_builder *b, uint32_t node, uint32_t expression, double fill);
+/* The layouts of operands and results as those of their tensors (build_layout.c). */
+uir_status uir_lower_give_layouts(uir_lower_builder *b);
 /* Matmul and convolution (contraction_build.c). */
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 

@@ -127,6 +127,8 @@ void uir_kernel_put(uir_kernel *k, const uir_iinstruction *instruction);
 /* ---- kernel_header.c ---- */
 /* What a tensor is as a pointer. */
 void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor);
+/* The pointer's layout, as the tensor says; once the pointer's dims are set. */
+void uir_kernel_take_layout(uir_kernel *k, uint32_t tensor);
 /* Sizes, tiles and their tiling function, which all else is said with. */
 void uir_kernel_declare_sizes(uir_kernel *k);
 /* Pointers and what they take, once all that the phases use is known. */

@@ -54,6 +54,22 @@ void uir_kernel_declare_sizes(uir_kernel *k) {
 }
 
 /* ---- pointers ---- */
+void uir_kernel_take_layout(uir_kernel *k, uint32_t tensor) {
+    const uir_loop_tensor *t = &k->f->tensors.data[tensor];
+    uir_kernel_pointer *p = &k->pointers[tensor];
+    uir_dim one = uir_dim_const(k->dims, 1);
+    p->layout = (uir_layout){.given = true, .split = t->layout->split, .swizzle = t->layout->swizzle};
+    for (uint32_t d = 0; d < p->rank; d++) {
+        p->layout.mode_count[d] = p->dims[d] < 0 ? 1 : t->layout->mode_count[p->dims[d]];
+        p->layout.modes[d][0] = (uir_mode){one, one};
+        for (uint32_t m = 0; p->dims[d] >= 0 && m < p->layout.mode_count[d]; m++) {
+            uir_mode mode = t->layout->modes[p->dims[d]][m];
+            p->layout.modes[d][m] =
+                (uir_mode){uir_kernel_substitute(k, mode.size), uir_kernel_substitute(k, mode.stride)};
+        }
+    }
+}
+
 void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
@@ -72,6 +88,8 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
         p->dims[0] = -1;
         p->rank++;
     }
+    p->constant = t->constant && t->layout;
+    if (t->layout && !p->on_chip) uir_kernel_take_layout(k, tensor);
 }
 
 static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, int space) {

@@ -111,6 +111,7 @@ static uir_status add_states(factoring *f) {
         snprintf(base, sizeof base, "%.150s_part", t.name);
         if (t.role == UIR_LOOP_ROLE_OUT) t.space = uir_lower_space(s->device, UIR_SPACE_SCRATCH);
         t.role = UIR_LOOP_ROLE_TEMP;
+        t.layout = NULL;
         UIR_TRY(uir_tree_tensor_name(s, base, &t.name));
         t.extents[t.rank++] = UIR_SCHEDULE_AT(s, f->loop)->extent;
         f->states[i] = s->function->tensors.count;

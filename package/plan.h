@@ -30,7 +30,9 @@ enum {
     UIR_PLAN_STORAGE(CONSTANT, "constant") /* constant `index` of the weights */                                       \
     UIR_PLAN_STORAGE(ALIAS, "alias")       /* the elements of tensor `index`, an earlier one */                        \
     UIR_PLAN_STORAGE(OWN, "own")           /* a buffer that grows: its extents are known when it is written */         \
-    UIR_PLAN_STORAGE(PORT, "port")         /* an input of a body: where it is, the loop says */
+    UIR_PLAN_STORAGE(PORT, "port")         /* an input of a body: where it is, the loop says */                        \
+    UIR_PLAN_STORAGE(LAID_OUT, "laid-out") /* a slot of the arena of so many elements as expression `index`            \
+                                              says: they lie by a layout, which launches alone know */
 typedef enum uir_plan_storage {
 #define UIR_PLAN_STORAGE_ENUM(constant, name) UIR_PLAN_STORAGE_##constant,
     UIR_PLAN_STORAGES(UIR_PLAN_STORAGE_ENUM)

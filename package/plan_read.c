@@ -139,7 +139,9 @@ static bool check_tensor(checker *c, uint32_t index) {
     case UIR_PLAN_STORAGE_ALIAS:
         if (t->index >= index) return false;
         c->root[index] = c->root[t->index];
-        return true;
+        return p->tensors[c->root[index]].storage != UIR_PLAN_STORAGE_LAID_OUT;
+    case UIR_PLAN_STORAGE_LAID_OUT:
+        return is_expression(c, t->index, p->symbols_count);
     case UIR_PLAN_STORAGE_ARENA:
     case UIR_PLAN_STORAGE_OWN:
     case UIR_PLAN_STORAGE_PORT:
@@ -444,7 +446,8 @@ static bool check_indices(checker *c, const uir_plan_step *s) {
 static bool is_writable(const checker *c, uint32_t tensor) {
     if (tensor == UIR_PLAN_NONE) return true;
     uint32_t storage = c->plan->tensors[c->root[tensor]].storage;
-    return storage == UIR_PLAN_STORAGE_ARENA || storage == UIR_PLAN_STORAGE_OUTPUT || storage == UIR_PLAN_STORAGE_OWN;
+    return storage == UIR_PLAN_STORAGE_ARENA || storage == UIR_PLAN_STORAGE_OUTPUT || storage == UIR_PLAN_STORAGE_OWN ||
+           storage == UIR_PLAN_STORAGE_LAID_OUT;
 }
 
 static bool is_reference(checker *c, uir_plan_reference what, uint32_t number) {

@@ -46,8 +46,22 @@ static uir_status add_tensor(planner *p, uir_value_id value, uir_plan_storage st
     return uir_vector_push(&p->arena, &p->tensors, t);
 }
 
+/* Kernels alone know layouts. */
+static uir_status check_row_major(planner *p, uir_value_id value) {
+    const uir_value_info *info = uir_value_info_get(p->module, value);
+    if (!info->layout || info->constant) return UIR_STATUS_OK;
+    uir_location where = {0};
+    if (info->producer.id) where = uir_node_location(p->module, uir_node_get(p->module, info->producer));
+    p->errors++;
+    return uir_error_hint(p->diagnostics, UIR_STATUS_UNSUPPORTED, info->producer.id ? &where : NULL,
+                          "take its layout away in the text of the stage",
+                          "value '%s' has a layout, but not only kernels write and read it",
+                          uir_string_text(&p->module->strings, info->name));
+}
+
 static uir_status add_value(planner *p, uir_value_id value, uir_plan_storage storage, uint32_t index) {
     uint32_t tensor;
+    if (storage != UIR_PLAN_STORAGE_LAID_OUT) UIR_TRY(check_row_major(p, value));
     if (p->tensor_of[value.id]) return UIR_STATUS_OK;
     UIR_TRY(add_tensor(p, value, storage, index, &tensor));
     p->tensor_of[value.id] = tensor + 1;
@@ -73,8 +87,25 @@ static uir_status find_tensor(planner *p, uir_value_id value, uint32_t *out_tens
 static uir_status list_tensors(planner *p, const uir_value_id *values, uint32_t count, uir_plan_list *out_list) {
     uint32_t *tensors;
     UIR_TRY_ALLOCATE(tensors, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *tensors));
-    for (uint32_t i = 0; i < count; i++) UIR_TRY(find_tensor(p, values[i], &tensors[i]));
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i].id) UIR_TRY(check_row_major(p, values[i]));
+        UIR_TRY(find_tensor(p, values[i], &tensors[i]));
+    }
     return uir_pl_add_list(p, tensors, count, out_list);
+}
+
+/* A kernel's result, in its layout. */
+static uir_status add_result(planner *p, uir_value_id value, uint32_t *out_tensor) {
+    const uir_value_info *info = uir_value_info_get(p->module, value);
+    uint32_t span = 0;
+    if (info->layout) {
+        uir_layout layout = *info->layout;
+        uir_dim elements = uir_layout_finish(&layout, info->type.dims, info->type.rank, p->module->dims);
+        if (!elements.id) return UIR_STATUS_OUT_OF_MEMORY;
+        UIR_TRY(uir_pl_add_expression(p, &p->scope, elements, &span));
+    }
+    UIR_TRY(add_value(p, value, info->layout ? UIR_PLAN_STORAGE_LAID_OUT : UIR_PLAN_STORAGE_ARENA, span));
+    return find_tensor(p, value, out_tensor);
 }
 
 /* ---- steps ---- */
@@ -163,12 +194,13 @@ static uir_status add_sizes(planner *p, const uir_node_info *node, const uir_pla
 
 static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_LAUNCH, .other = UIR_PLAN_NONE};
-    uint32_t size_count, *inputs;
+    uint32_t size_count, *inputs, *outputs;
     bool *used;
     UIR_TRY(find_kernel(p, node, &step.target));
     const uir_dim *sizes = uir_node_dims(p->module, node, "sizes", &size_count);
     UIR_TRY_ALLOCATE(used, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *used));
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&p->arena, (size_t)node->input_count + 1, sizeof *inputs));
+    UIR_TRY_ALLOCATE(outputs, uir_arena_allocate_array(&p->arena, (size_t)node->output_count + 1, sizeof *outputs));
     UIR_TRY(add_sizes(p, node, &p->kernels.data[step.target], sizes, size_count, &step.values));
     UIR_TRY(uir_pl_pack_constants(p, node, step.target, sizes, size_count, &step.constants, used));
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -176,9 +208,8 @@ static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t blo
         if (used[i]) UIR_TRY(find_tensor(p, node->inputs[i], &inputs[i]));
     }
     UIR_TRY(uir_pl_add_list(p, inputs, node->input_count, &step.inputs));
-    for (uint32_t i = 0; i < node->output_count; i++)
-        UIR_TRY(add_value(p, node->outputs[i], UIR_PLAN_STORAGE_ARENA, 0));
-    UIR_TRY(list_tensors(p, node->outputs, node->output_count, &step.outputs));
+    for (uint32_t i = 0; i < node->output_count; i++) UIR_TRY(add_result(p, node->outputs[i], &outputs[i]));
+    UIR_TRY(uir_pl_add_list(p, outputs, node->output_count, &step.outputs));
     UIR_TRY(describe(p, node, &step));
     return push_step(p, block, &step);
 }
@@ -188,6 +219,7 @@ static uir_status plan_reshape(planner *p, const uir_node_info *node, uint32_t b
     (void)block;
     if (p->tensor_of[node->outputs[0].id])
         return UIR_STATUS_OK; /* an output of the plan, which its source stands for */
+    UIR_TRY(check_row_major(p, node->inputs[0]));
     UIR_TRY(find_tensor(p, node->inputs[0], &of));
     return add_value(p, node->outputs[0], UIR_PLAN_STORAGE_ALIAS, of);
 }

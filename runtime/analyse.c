@@ -266,6 +266,7 @@ static uir_status add_symbols_of_tensor(walk *w, uint32_t tensor, uint32_t id) {
         UIR_TRY(add_symbols(w, w->plan->tensors[t->index].extents, id));
         UIR_TRY(add_symbols(w, w->plan->tensors[info->root].extents, id));
     }
+    if (t->storage == UIR_PLAN_STORAGE_LAID_OUT) UIR_TRY(add_symbols_of(w, t->index, id));
     return add_symbol(w, info->slack, id);
 }
 

@@ -121,6 +121,19 @@ uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *sh
     return UIR_STATUS_OK;
 }
 
+/* The elements of its layout; never fewer than it has. */
+static uir_status span_laid_out(uir_runtime *r, uint32_t tensor) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    uir_rt_tensor *of = &r->tensors[tensor];
+    int64_t span;
+    size_t bytes;
+    if (!uir_plan_evaluate(r->plan, t->index, r->values, r->bound, &span) ||
+        !uir_dtype_storage_size((uir_dtype)t->dtype, span > 0 ? (uint64_t)span : 0, &bytes))
+        return fail_size(r, "a tensor is too large in its layout");
+    if (of->span < bytes) of->span = bytes;
+    return uir_budget_check_elements(uir_budget_of(&r->allocator), span > 0 ? (uint64_t)span : 0, r->diagnostics);
+}
+
 /* With the slack of its port; an alias takes what it stands for takes. */
 static uir_status span_tensor(uir_runtime *r, uint32_t tensor) {
     const uir_rt_tensor_info *info = &r->analysis->tensors[tensor];
@@ -128,6 +141,7 @@ static uir_status span_tensor(uir_runtime *r, uint32_t tensor) {
     const int64_t *shape = uir_rt_shape(r, tensor);
     uint64_t count = 1;
     r->tensors[tensor].span = r->tensors[tensor].bytes;
+    if (t->storage == UIR_PLAN_STORAGE_LAID_OUT) return span_laid_out(r, tensor);
     if (info->slack == UIR_PLAN_NONE || r->values[info->slack] == 0 || info->slack_axis == UIR_PLAN_NONE)
         return UIR_STATUS_OK;
     if (info->root != tensor) {
@@ -207,9 +221,10 @@ static void collect_places(uir_runtime *r, uint32_t id) {
     for (uint32_t i = 0; i < info->tensors.count; i++) {
         uint32_t t = info->tensors.data[i];
         const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
-        if (r->plan->tensors[t].storage != UIR_PLAN_STORAGE_ARENA) continue;
+        uint32_t storage = r->plan->tensors[t].storage;
+        if (storage != UIR_PLAN_STORAGE_ARENA && storage != UIR_PLAN_STORAGE_LAID_OUT) continue;
         epoch->places[epoch->place_count++] =
-            (uir_rt_place){uir_rt_align(r->tensors[t].bytes), 0, facts->first, facts->last, t};
+            (uir_rt_place){uir_rt_align(r->tensors[t].span), 0, facts->first, facts->last, t};
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
         uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;

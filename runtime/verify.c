@@ -61,13 +61,18 @@ static uir_status verify_output(verifier *v, uint32_t step, uint32_t tensor) {
     return UIR_STATUS_OK;
 }
 
-/* Where the caller may leave room between elements, only a step that knows of it reads and writes. */
+/* Where the caller may leave room between elements, and where they lie by a layout, only a step that knows of it reads
+ * and writes. */
 static uir_status verify_packed(const verifier *v, uint32_t step, uint32_t tensor) {
     const uir_rt_tensor_info *info = &v->a->tensors[tensor];
-    if (info->slack == UIR_PLAN_NONE || info->slack_axis == UIR_PLAN_NONE ||
-        uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES)
+    bool room = info->slack != UIR_PLAN_NONE && info->slack_axis != UIR_PLAN_NONE,
+         laid_out = v->plan->tensors[info->root].storage == UIR_PLAN_STORAGE_LAID_OUT;
+    if ((!room && !laid_out) || uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES)
         return UIR_STATUS_OK;
-    return refuse(v, step, "takes tensor %u as packed, which may have room between its elements", tensor);
+    return refuse(v, step,
+                  laid_out ? "takes tensor %u as row-major, which has a layout"
+                           : "takes tensor %u as packed, which may have room between its elements",
+                  tensor);
 }
 
 static uir_status verify_host(const verifier *v, uint32_t step) {
