@@ -505,7 +505,6 @@ uir_status uir_attention_schedule(const uir_loop_function *function, const uir_d
     uir_contraction_plan plans[2] = {plan, plan};
     uir_status status = uir_schedule_create(f, device, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = apply(&plans[0], &plans[1], s, &arena, diagnostics);
-    if (status == UIR_STATUS_OK) status = uir_loop_verify(f, diagnostics);
     if (status == UIR_STATUS_OK)
         status = uir_loop_list_add(out, f, uir_schedule_trace(s));
     else

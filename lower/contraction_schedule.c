@@ -161,7 +161,6 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
                                               .sides = {{.axis = NONE}}};
     uir_status status = uir_schedule_create(f, device, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = shape(&all, s, arena, diagnostics, out_always, &never);
-    if (status == UIR_STATUS_OK && !never) status = uir_loop_verify(f, diagnostics);
     if (status == UIR_STATUS_OK && !never)
         status = uir_loop_list_add(out, f, uir_schedule_trace(s));
     else

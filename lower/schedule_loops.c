@@ -334,7 +334,6 @@ static uir_status reorder(uir_schedule *s, const uint32_t *loops, uint32_t count
         loop->first_child = k + 1 < n.count ? n.after[k + 1] : body;
     }
     s->indexed = false;
-    UIR_TRY(uir_region_check_binds(s, n.after[0]));
     uir_step_say(s, "reorder %s", list);
     return UIR_STATUS_OK;
 }
@@ -396,13 +395,15 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b, bool into) {
     UIR_TRY(rename_below(s, body, kept->name));
     *uir_tree_link(s, goes) = gone->next;
     gone->next = gone->first_child = UIR_LOOP_NONE;
+    uint32_t moved = body, after = UIR_LOOP_NONE; /* what has another variable now */
+    if (into) after = kept->first_child;
     uint32_t *end = into ? &body : &kept->first_child;
     while (*end != UIR_LOOP_NONE) end = &UIR_SCHEDULE_AT(s, *end)->next;
     *end = into ? kept->first_child : body;
     if (into) kept->first_child = body;
     s->indexed = false;
     UIR_TRY(uir_orders_check(s, &orders));
-    UIR_TRY(uir_region_check_binds(s, stays));
+    for (uint32_t id = moved; id != after; id = UIR_SCHEDULE_AT(s, id)->next) UIR_TRY(uir_region_check_binds(s, id));
     uir_step_moved(s, UIR_LOOP_NONE);
     uir_step_say(s, "merge %s%s %s", first_text, into ? " into" : ",", second_text);
     return UIR_STATUS_OK;

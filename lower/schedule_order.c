@@ -106,11 +106,6 @@ uir_status uir_order_given(uir_schedule *s, uint32_t statement, uir_conditions *
     return UIR_STATUS_OK;
 }
 
-bool uir_order_proved(uir_schedule *s, const uir_conditions *given, uir_dim a, uir_relation relation, uir_dim b) {
-    return a.id && b.id &&
-           uir_dim_compare_given(s->function->dims, given->data, given->count, a, relation, b) == UIR_TRUE;
-}
-
 /* ---- conflicts ---- */
 static uir_status find_twin(uir_schedule *s, uir_symbol symbol, const uir_substitution *twins, uir_dim *out_twin) {
     uir_dims *dims = s->function->dims;

@@ -2,6 +2,7 @@
  * several sizes of one package; what nobody but a kernel may touch. */
 #include "tests/runtime/support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NEGATE(name, from, to)                                                                                         \
