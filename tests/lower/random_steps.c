@@ -240,7 +240,7 @@ const random_step random_step_rows[RANDOM_STEPS] = {
     {"reverse inline", try_reverse_inline, 3},
     {"compute at", try_compute_at, 8},
     {"reverse compute at", try_reverse_compute_at, 8},
-    {"shrink", try_shrink, 6},
+    {"shrink", try_shrink, 7},
     {"rfactor", try_rfactor, 8},
     {"factorise reduction", try_factorise, 6},
     {"annotate", try_annotate, 1},
