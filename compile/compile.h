@@ -62,13 +62,21 @@ typedef struct uir_compile_build {
     uir_cpu_object *object; /* the result; the caller's to deinitialise */
 } uir_compile_build;
 
+/* A schedule for one kernel, in place of its tactic's. */
+typedef struct uir_compile_schedule_text {
+    const char *kernel; /* its name; where there is none of it, nothing is changed */
+    uir_schedule_text text;
+} uir_compile_schedule_text;
+
 /* One call. */
 typedef struct uir_compile_call {
     uir_diagnostics *diagnostics;
     uir_progress progress; /* of all stages that the call runs; may cancel */
     const uir_compile_contents *contents;
     const uir_compile_build *build;
-    const uir_record_source *records; /* of parameters, by which LOOP to IGRAPH make kernels; NULL: the tactics choose */
+    const uir_record_source
+        *records; /* of parameters, by which LOOP to IGRAPH make kernels; NULL: the tactics choose */
+    const uir_compile_schedule_text *schedule; /* for SCHEDULE; borrowed as long as the kernels; NULL: none */
 } uir_compile_call;
 
 /* The text of a stage. */

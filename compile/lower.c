@@ -198,6 +198,9 @@ static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
 /* ---- kernels onwards ---- */
 uir_status uir_kernel_schedule(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->scheduled.allocator = lowering->allocator;
+    if (kernel->given)
+        return uir_lower_replay(kernel->naive, lowering->device, kernel->given, &kernel->steps, diagnostics,
+                                &kernel->scheduled);
     return uir_lower_schedule(kernel->naive, lowering->device, &kernel->choice, &kernel->steps, diagnostics,
                               &kernel->scheduled);
 }
@@ -239,6 +242,20 @@ static bool has_record(const uir_lowered *kernel) {
     return given->depth || given->every || given->tile_count;
 }
 
+/* A schedule that is given is what was asked for: nothing takes its place, and what a later stage refuses of it is the
+ * text's fault. */
+static uir_status refuse_given(const uir_lowering_kernel *kernel, uir_stage stage, uir_status status,
+                               const uir_diagnostics *said, uir_diagnostics *diagnostics) {
+    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED)
+        return tell(diagnostics, status, kernel->name, uir_stage_get(stage)->name, said);
+    const uir_location whole = {.file = kernel->lowered.given->file};
+    const char *why = said->first ? said->first->message : uir_status_text(status);
+    if (stage == UIR_STAGE_SCHEDULE && said->first)
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &said->first->location, "kernel %s: %s", kernel->name, why);
+    return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &whole, "kernel %s, %s: %s", kernel->name,
+                     uir_stage_get(stage)->name, why);
+}
+
 /* What no stage makes of a record, of which nothing is known but that it was given, costs the record alone. */
 static uir_status leave_record(uir_lowering *lowering, uir_stage stage, uir_lowering_kernel *kernel,
                                uir_diagnostics *said, const uir_compile_call *call) {
@@ -260,7 +277,9 @@ static uir_status leave_record(uir_lowering *lowering, uir_stage stage, uir_lowe
 static uir_status advance_kernel(uir_lowering *lowering, uir_stage stage, uir_lowering_kernel *kernel,
                                  uir_diagnostics *said, const uir_compile_call *call) {
     const uir_record_source *records = call->records;
-    if (records && stage == UIR_STAGE_SCHEDULE) {
+    if (call->schedule && stage == UIR_STAGE_SCHEDULE && !strcmp(call->schedule->kernel, kernel->name))
+        kernel->lowered.given = &call->schedule->text;
+    if (records && stage == UIR_STAGE_SCHEDULE && !kernel->lowered.given) {
         uir_status found = records->find(records->user, &kernel->identity, kernel->name, call->diagnostics,
                                          &kernel->lowered.choice.given);
         if (found != UIR_STATUS_NOT_FOUND) UIR_TRY(found);
@@ -282,7 +301,9 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
         uir_diagnostics_init(&said, &lowering->allocator);
         uir_status status = advance_kernel(lowering, stage, &lowering->kernels.data[i], &said, call);
         /* What a stage makes of one group, and another part of the compiler refuses, costs that group alone. */
-        if (uir_lowering_is_refusal(status))
+        if (status != UIR_STATUS_OK && lowering->kernels.data[i].lowered.given)
+            status = refuse_given(&lowering->kernels.data[i], stage, status, &said, call->diagnostics);
+        else if (uir_lowering_is_refusal(status))
             status = drop_kernel(lowering, i, &said);
         else if (status != UIR_STATUS_OK)
             status = tell(call->diagnostics, status, lowering->kernels.data[i].name, row->name, &said);

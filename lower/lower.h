@@ -47,6 +47,20 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
                               uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out);
 
+/* A kernel's schedule as a text: its steps as uir_lower_schedule says them, of several variants each below a line
+ * `variant K:`, K from 1. A line may begin with `# `, as where the steps are printed as comments; `#` before anything
+ * else begins one. */
+typedef struct uir_schedule_text {
+    const char *data;
+    size_t length;
+    const char *file; /* its name, for messages */
+} uir_schedule_text;
+/* In place of the tactics: a variant from each part of the text. BAD_FILE, with the place and the primitive's
+ * reason, for a step that is none or is refused. That the last variant is for all sizes is the text's own concern:
+ * sizes that no variant is for are refused when the kernel is to run. `steps` (may be NULL) gets the traces. */
+uir_status uir_lower_replay(const uir_loop_function *function, const uir_device *device, const uir_schedule_text *text,
+                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out);
+
 /* The iGraph of one scheduled function, verified; appended. */
 uir_status uir_lower_kernel(const uir_loop_function *function, const uir_device *device, const uir_allocator *allocator,
                             uir_diagnostics *diagnostics, uir_igraph_list *out);
@@ -58,6 +72,7 @@ typedef struct uir_lowered {
     uir_igraph_list igraphs;
     uir_text steps; /* one step a line */
     uir_parameter_choice choice;
+    const uir_schedule_text *given; /* borrowed: makes the variants in place of a tactic; NULL: none is given */
 } uir_lowered;
 void uir_lowered_deinit(uir_lowered *lowered);
 

@@ -14,6 +14,7 @@
 #ifndef UIR_LOWER_SCHEDULE_H
 #define UIR_LOWER_SCHEDULE_H
 
+#include "base/text.h"
 #include "ir/device.h"
 #include "ir/loop.h"
 
@@ -38,6 +39,9 @@ const char *uir_schedule_why(const uir_schedule *schedule); /* of the latest ref
 const uir_text *uir_schedule_trace(uir_schedule *schedule);
 /* Takes the steps of a trace again, on a function equal to the one that it began with. */
 uir_status uir_schedule_replay(uir_schedule *schedule, const char *trace, size_t length);
+/* The same of a file's text, up to its end or the word `stop`: every message has its place, and a step that is refused
+ * is BAD_FILE like what is no step. The schedule's mode is QUIET afterwards. */
+uir_status uir_schedule_replay_text(uir_schedule *schedule, uir_tokenizer *tokens, const char *stop);
 
 uir_loop_function *uir_schedule_function(const uir_schedule *schedule); /* that it was created for */
 

@@ -8,6 +8,7 @@
 typedef struct player {
     uir_schedule *s;
     uir_lparser parser; /* of the function: declarations, dims and layouts are said as in its text */
+    uir_token step;     /* where the step that is taken begins */
 } player;
 
 static uir_status take_name(player *p, const char *what, const char **out) {
@@ -436,9 +437,11 @@ static bool begins_with(player *p, const verb *v) {
     return true;
 }
 
-static uir_status play_all(player *p) {
-    while (p->parser.tokens.current.kind != UIR_TOKEN_END) {
+/* Up to the end, or the word `stop` (NULL: none). */
+static uir_status play_all(player *p, const char *stop) {
+    while (p->parser.tokens.current.kind != UIR_TOKEN_END && !(stop && uir_tokenizer_is(&p->parser.tokens, stop))) {
         size_t k = 0, count = sizeof verbs / sizeof verbs[0];
+        p->step = p->parser.tokens.current;
         while (k < count && !begins_with(p, &verbs[k])) k++;
         if (k == count) return uir_tokenizer_error(&p->parser.tokens, "expected a step of a schedule");
         UIR_TRY(verbs[k].play(p));
@@ -452,5 +455,17 @@ static uir_status play_all(player *p) {
 uir_status uir_schedule_replay(uir_schedule *schedule, const char *trace, size_t length) {
     player p = {.s = schedule, .parser = {.function = schedule->function}};
     uir_tokenizer_init(&p.parser.tokens, trace, length, NULL, &schedule->function->arena, schedule->diagnostics);
-    return play_all(&p);
+    return play_all(&p, NULL);
+}
+
+uir_status uir_schedule_replay_text(uir_schedule *schedule, uir_tokenizer *tokens, const char *stop) {
+    player p = {.s = schedule, .parser = {.tokens = *tokens, .function = schedule->function}};
+    p.parser.tokens.arena = &schedule->function->arena; /* names are the function's */
+    (void)uir_schedule_set_mode(schedule, UIR_SCHEDULE_QUIET);
+    uir_status status = play_all(&p, stop);
+    if (status == UIR_STATUS_UNSUPPORTED)
+        status = uir_tokenizer_error_at(&p.parser.tokens, &p.step, "%s", uir_schedule_why(schedule));
+    p.parser.tokens.arena = tokens->arena;
+    *tokens = p.parser.tokens;
+    return status;
 }

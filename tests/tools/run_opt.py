@@ -146,11 +146,11 @@ def test_options_do_something_or_are_refused():
         write_set(c.path("data"), c.x, c.y)
         # What each option is for: a model or its text printed or run, kernels printed or run.
         uses = {"--after": "mM tT k", "--from": "tT k", "-o": "mt k l", "--constants": "mtT", "--external-data": "mMtT", "--device": "mMtT kK",
-                "--kernel": "mMtT kK", "--dim": "MT K", "--tile": "K", "--data": "MT", "--input": "MT K",
+                "--kernel": "mMtT kK", "--schedule": "mMtT", "--dim": "MT K", "--tile": "K", "--data": "MT", "--input": "MT K",
                 "--random": "MT K", "--save": "MT K", "--check": "MT K", "--time": "K", "--seconds": "K",
                 "--threads": "MT K"}
         values = {"--after": "nosuch", "--from": "nosuch", "-o": c.path("out"), "--constants": "absent.onnx", "--external-data": c.path("absent"),
-                  "--device": "nosuch", "--kernel": "nosuch", "--dim": "nosuch=1", "--tile": "nosuch=1",
+                  "--device": "nosuch", "--kernel": "nosuch", "--schedule": c.path("absent"), "--dim": "nosuch=1", "--tile": "nosuch=1",
                   "--data": c.path("absent"), "--input": "nosuch=x.npy", "--random": "1", "--save": c.path("saved"),
                   "--seconds": "0.1", "--threads": "3"}
         commands = {"m": [c.model], "M": [c.model, "--run"], "t": [text], "T": [text, "--run"], "k": [k],
@@ -318,6 +318,110 @@ def test_kernels_that_do_not_fit_their_group_are_refused():
                     done = run(OPT, c.write("edited.txt", edited), "--run", "--data", data, "--device", device)
                     expect(done.returncode in (USAGE, BAD_FILE) and done.err.startswith("uir-opt: ") and not done.stdout,
                            f"{stage}: {old} to {new} on {device}", done)
+
+
+def schedule_models(c):
+    """By name: a product with parts of its sums, products side by side, attention, a convolution."""
+    def model(name, nodes, inputs, outputs, weights=()):
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph([helper.make_node(*n[:3], **(n[3] if len(n) > 3 else {})) for n in nodes], name,
+                                  [value(n, onnx.TensorProto.FLOAT, s) for n, s in inputs],
+                                  [value(n, onnx.TensorProto.FLOAT, s) for n, s in outputs],
+                                  [numpy_helper.from_array(np.ones(s, np.float32), n) for n, s in weights])
+        return save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                    c.path(name + ".onnx"))
+    return {"product": model("product", [("MatMul", ["a", "b"], ["y"])], [("a", "BMK"), ("b", "BKN")], [("y", "BMN")]),
+            "siblings": model("siblings", [("MatMul", ["x", "a"], ["p"]), ("MatMul", ["x", "b"], ["q"]),
+                                           ("Relu", ["p"], ["y"]), ("Sigmoid", ["q"], ["z"])], [("x", ["M", 70])],
+                              [("y", ["M", 400]), ("z", ["M", 96])], [("a", (70, 400)), ("b", (70, 96))]),
+            "attention": model("attention", [("MatMul", ["q", "k"], ["s"]), ("Softmax", ["s"], ["p"]),
+                                             ("MatMul", ["p", "v"], ["y"])],
+                               [("q", ["B", "M", 32]), ("k", ["B", 32, "N"]), ("v", ["B", "N", 32])],
+                               [("y", ["B", "M", 32])]),
+            "convolution": model("convolution", [("Conv", ["x", "w"], ["y"], {"pads": [1] * 4})],
+                                 [("x", ["B", 8, 16, 16])], [("y", ["B", 8, 16, 16])], [("w", (8, 8, 3, 3))])}
+
+
+def steps_of(model):
+    """The kernel's name, its text after the schedule, and the comments above that."""
+    kernel, = re.findall(r"^func @(\w+)", run(OPT, model, "--after", "loop").out, re.M)
+    done = run(OPT, model, "--after", "schedule", "--kernel", kernel)
+    expect(done.returncode == RAN, "a kernel's schedule", done)
+    return kernel, done.out, "".join(re.findall(r"^#.*\n", done.out, re.M))
+
+
+def edit(text, *edits):
+    for old, new in edits:
+        text, count = re.subn(old, new, text)
+        expect(count, f"there is no {old} in\n{text}")
+    return text
+
+
+def test_schedules_are_edited():
+    """The steps that are printed make the kernel again, from the model and from texts of it; other steps another kernel,
+    which computes the same."""
+    edits = {"product": ([("split b0_r2 of b0 by 512", "split b0_r2 of b0 by 256"), (r"528, 1\)", "272, 1)"),
+                          (r":\(512, (.*), 16384\)\)", r":(256, \1, 8192))")],
+                         [("(reorder b0_result_v0 of b0_result), (b0_result_v3_o of b0_result), (b0_result_v1_o of b0_result),",
+                           r"\1, \3, \2,"), ("compute b0 at b0_result_v1_o of b0_result", "compute b0 at b0_result_v3_o of b0_result")]),
+             "siblings": ([("to 14", "to 20"), ("n0 <= 14", "n0 <= 20")],),
+             "attention": ([("by 256:", "by 128:"), (r"\(32, 8\)\):", "(32, 4)):")],)}
+    sizes = {"product": ["n0=2", "n1=17", "n2=530", "n3=70"], "siblings": ["n0=17"], "attention": ["n0=2", "n1=7", "n2=300"]}
+    with Case() as c:
+        models = schedule_models(c)
+        for name, rows in edits.items():
+            kernel, printed, steps = steps_of(models[name])
+            files = [models[name]]
+            for stage in ("fusion", "loop"):
+                files.append(c.write(f"{stage}.txt", run(OPT, models[name], "--after", stage).stdout))
+            for text in (steps, steps.replace("# ", ""), "#not a step\n" + steps + "\n## split nothing\n"):
+                for file in files:
+                    done = run(OPT, file, "--after", "schedule", "--kernel", kernel, "--schedule", c.write("steps.txt", text))
+                    expect(done.returncode == RAN and done.out == printed, f"{name}: the steps as they are printed", done)
+            for row in rows:
+                text = c.write("steps.txt", edit(steps, *row))
+                done = run(OPT, models[name], "--after", "schedule", "--kernel", kernel, "--schedule", text)
+                expect(done.returncode == RAN and done.out != printed, f"{name}: another kernel by {row}", done)
+                for file, device in zip(files, ("cpu", "vm", "interpreter")):
+                    dims = [word for size in sizes[name] for word in ("--dim", size)]
+                    done = run(OPT, file, "--kernel", kernel, "--schedule", text, "--run", "--check", "--device", device, *dims)
+                    expect(done.returncode == RAN and "in every bit" in done.out and "agrees with the loops" in done.out,
+                           f"{name} on {device} by {row}", done)
+        done = run(OPT, models["product"], "--kernel", "k0_matmul", "--run", "--check", "--device", "vm")
+        expect(done.returncode == RAN and "agrees with the loops" not in done.out, "without a schedule", done)
+
+
+def test_schedules_are_refused():
+    with Case() as c:
+        models = schedule_models(c)
+        kernel, _, steps = steps_of(models["product"])
+        for words, edits in (
+                (["steps.txt:6:3: error: ", "expected a step", "spilt b0"], [("# split b0_result_v3 of b0_result by 128", "# spilt b0 by 128")]),
+                ([": error: ", "no block 'b9'"], [("use b0 as mma", "use b9 as mma")]),
+                (["steps.txt:", "share elements of s1"], [("mark b0_r2 of b0 as vectorised", "mark b0_r2 of b0 as parallel")]),
+                (["this is variant 2"], [("variant 2:", "variant 4:")]),
+                (["steps.txt:", "expected ':'"], [("variant 2:", "variant 2")]),
+                (["the first begins with `variant 1:`"], [("# variant 1:\n", "")]),
+                (["steps.txt: error: ", "igraph", "tm = 4480"], [("tm = 224 cost", "tm = 4480 cost")])):
+            text = c.write("steps.txt", edit(steps, *edits))
+            for arguments in (["--after", "igraph"], ["--run"]):
+                fails(BAD_FILE, kernel if "variant" not in words[0] else "variant", *words,
+                      command=[OPT, models["product"], "--kernel", kernel, "--schedule", text, *arguments])
+        one = c.write("steps.txt", edit(steps, (r"# variant 2:\n(.*\n)*", "")))
+        done = run(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--check", "--dim", "n1=14")
+        expect(done.returncode == RAN, "a variant for few rows alone", done)
+        done = run(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--dim", "n1=15")
+        expect(done.returncode == USAGE and "require n1 <= 14 does not hold" in done.err, "for more rows there is none", done)
+        other, _, by_hand = steps_of(models["convolution"])
+        fails(BAD_FILE, "expected a step", command=[OPT, models["convolution"], "--kernel", other, "--after", "schedule",
+                                                    "--schedule", c.write("other.txt", by_hand)])
+        text = c.write("text.txt", run(OPT, models["product"], "--after", "schedule").stdout)
+        for words, arguments in ((["no kernel 'nosuch'", "there are: " + kernel], ["--kernel", "nosuch", "--run"]),
+                                 (["--kernel NAME"], ["--run"]), (["--kernel NAME"], ["--after", "schedule"]),
+                                 (["no schedule yet", "loop"], ["--kernel", kernel, "--after", "loop"])):
+            fails(USAGE, *words, command=[OPT, models["product"], "--schedule", one, *arguments])
+        fails(USAGE, "before the schedule", command=[OPT, text, "--kernel", kernel, "--schedule", one, "--run"])
+        fails(BAD_FILE, "absent", command=[OPT, models["product"], "--kernel", kernel, "--schedule", c.path("absent"), "--run"])
 
 
 def test_weights_are_elided():

@@ -22,6 +22,7 @@ typedef struct buffer {
 typedef struct run_state {
     const opt_options *options;
     const uir_igraph *igraph;
+    const uir_loop_function *loops; /* that --check holds it to as well; NULL: none */
     uir_diagnostics *diagnostics;
     uir_allocator allocator;
     int64_t *dims, *tiles, *values;
@@ -344,6 +345,83 @@ static uir_status check(run_state *s) {
     return status;
 }
 
+/* ---- against the loops before any step ---- */
+static uir_ipointer_role role_of(const uir_loop_tensor *t, bool packed) {
+    return t->role == UIR_LOOP_ROLE_OUT ? UIR_IPOINTER_OUT : packed ? UIR_IPOINTER_CONST : UIR_IPOINTER_IN;
+}
+
+/* The kernel's data of a loop function's argument: of several pointers for one, that of the same name. */
+static const buffer *find_argument(const run_state *s, const uir_loop_tensor *t) {
+    const buffer *found = NULL;
+    for (uint32_t i = 0; i < s->buffer_count; i++) {
+        const uir_ipointer *p = &s->igraph->pointers.data[s->buffers[i].pointer];
+        if ((p->role != role_of(t, false) && p->role != role_of(t, true)) || p->role_index != t->index) continue;
+        if (!found || !strcmp(p->name, t->name)) found = &s->buffers[i];
+    }
+    return found;
+}
+
+/* `results` in the order of the loop function's arguments, NULL for operands. */
+static uir_status compare_with_loops(run_state *s, uir_context *context, void *const *results) {
+    bool differs = false;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < s->loops->tensors.count; i++) {
+        const uir_loop_tensor *t = &s->loops->tensors.data[i];
+        if (t->role == UIR_LOOP_ROLE_TEMP) continue;
+        const void *wanted = results[at++];
+        if (!wanted) continue;
+        const buffer *b = find_argument(s, t);
+        const uir_ipointer *p = &s->igraph->pointers.data[b->pointer];
+        uir_value *actual = NULL, *expected = NULL;
+        uir_comparison c = {.struct_size = sizeof c};
+        uir_status status =
+            uir_value_create_tensor_borrowed(context, p->dtype, p->rank, b->shape, b->row_major, b->row_bytes, &actual);
+        if (status == UIR_STATUS_OK)
+            status =
+                uir_value_create_tensor_borrowed(context, p->dtype, p->rank, b->shape, wanted, b->row_bytes, &expected);
+        if (status == UIR_STATUS_OK) status = uir_value_compare(actual, expected, NULL, &c);
+        uir_value_destroy(actual);
+        uir_value_destroy(expected);
+        opt_report_context(context);
+        UIR_TRY(status);
+        if (!c.agree)
+            fprintf(stderr, "uir-opt: error: %%%s differs from the loops before any step: %s\n", p->name, c.text);
+        differs |= !c.agree;
+    }
+    if (!differs) puts("  agrees with the loops before any step, within the tolerance of the dtype");
+    return differs ? UIR_STATUS_DIFFERENT : UIR_STATUS_OK;
+}
+
+/* Interprets the loops on the kernel's operands. */
+static uir_status check_loops(run_state *s, uir_context *context) {
+    const uir_loop_function *f = s->loops;
+    void **data = calloc((size_t)f->tensors.count + 1, sizeof *data),
+         **results = calloc((size_t)f->tensors.count + 1, sizeof *results);
+    uint32_t count = 0;
+    uir_status status = data && results ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < f->tensors.count && status == UIR_STATUS_OK; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        const buffer *b = t->role == UIR_LOOP_ROLE_TEMP ? NULL : find_argument(s, t);
+        if (t->role == UIR_LOOP_ROLE_TEMP) continue;
+        if (!b) {
+            status = usage("--check: the kernel takes no argument that is the loops' %s%s", t->name, "");
+            break;
+        }
+        if (t->role == UIR_LOOP_ROLE_OUT) results[count] = calloc(1, b->row_bytes + 1);
+        data[count] = t->role == UIR_LOOP_ROLE_OUT ? results[count] : b->row_major;
+        if (!data[count++]) status = UIR_STATUS_OUT_OF_MEMORY;
+    }
+    opt_stop.polled = true;
+    if (status == UIR_STATUS_OK) status = uir_loop_interpret(f, s->dims, data, &opt_stop.cancel, s->diagnostics);
+    opt_stop.polled = false;
+    if (status == UIR_STATUS_OK) status = compare_with_loops(s, context, results);
+    for (uint32_t i = 0; results && i < count; i++) free(results[i]);
+    free(data);
+    free(results);
+    return status;
+}
+
+/* ---- time ---- */
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
@@ -392,14 +470,19 @@ static uir_status run_in(run_state *s, uir_context *context) {
     if (status == UIR_STATUS_OK && s->options->save) status = opt_make_folder(s->options->save);
     if (status == UIR_STATUS_OK) status = show_outputs(s, context);
     if (status == UIR_STATUS_OK && s->options->check) status = check(s);
+    if (status == UIR_STATUS_OK && s->options->check && s->loops) status = check_loops(s, context);
     if (status == UIR_STATUS_OK && s->options->time) status = measure(s, runner, &arguments);
     uir_kernel_runner_destroy(runner);
     return status;
 }
 
-static uir_status run_one(const opt_options *options, const uir_igraph *igraph, uir_diagnostics *diagnostics) {
-    run_state s = {
-        .options = options, .igraph = igraph, .diagnostics = diagnostics, .allocator = uir_allocator_system()};
+static uir_status run_one(const opt_options *options, const uir_igraph *igraph, const uir_loop_function *loops,
+                          uir_diagnostics *diagnostics) {
+    run_state s = {.options = options,
+                   .igraph = igraph,
+                   .loops = loops,
+                   .diagnostics = diagnostics,
+                   .allocator = uir_allocator_system()};
     uir_context *context = NULL;
     uir_status status = opt_create_context(options, &context);
     if (status == UIR_STATUS_OK) status = run_in(&s, context);
@@ -420,7 +503,8 @@ static bool is_for_sizes(const opt_options *options, const uir_igraph *igraph) {
     return fits;
 }
 
-uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, uir_diagnostics *diagnostics) {
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, const uir_loop_function *loops,
+                          uir_diagnostics *diagnostics) {
     const uir_igraph *chosen = NULL;
     const char *wanted = options->kernel ? options->kernel : list->count ? list->igraphs[0]->name : "";
     uint32_t first = 0, variants = 0;
@@ -433,5 +517,5 @@ uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *lis
     for (uint32_t i = first; i < list->count && variants > 1 && !chosen; i++)
         if (!strcmp(list->igraphs[i]->name, wanted) && is_for_sizes(options, list->igraphs[i]))
             chosen = list->igraphs[i];
-    return run_one(options, chosen ? chosen : list->igraphs[first], diagnostics);
+    return run_one(options, chosen ? chosen : list->igraphs[first], loops, diagnostics);
 }

@@ -168,7 +168,7 @@ static uir_status run_list(work *w, const uir_igraph_list *list) {
         UIR_TRY(uir_igraph_verify(list->igraphs[i], w->diagnostics));
         UIR_TRY(uir_igraph_form_runs(list->igraphs[i], w->diagnostics));
     }
-    return opt_run_kernel(w->options, list, w->diagnostics);
+    return opt_run_kernel(w->options, list, NULL, w->diagnostics);
 }
 
 static bool is_for(const uir_igraph *igraph, const char *device) {

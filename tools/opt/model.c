@@ -33,6 +33,8 @@ typedef struct model_work {
     char home[PATH_MAX]; /* the model whose constants these are; "" when it is not known */
     hash_list known;     /* constants that a reader of the text will find there */
     uir_compile_options compile_options;
+    uir_compile_schedule_text schedule; /* of --schedule; no kernel: none */
+    char *steps;
     uir_stage from, after;
     bool inlined; /* all numbers are in the text */
 } model_work;
@@ -112,6 +114,24 @@ static uir_status take_after(model_work *w, bool is_text) {
     return UIR_STATUS_OK;
 }
 
+/* Steps are for a kernel that this call schedules. */
+static uir_status take_schedule(model_work *w) {
+    const opt_options *options = w->options;
+    uir_schedule_text *text = &w->schedule.text;
+    if (!options->schedule) return UIR_STATUS_OK;
+    if (!options->kernel) return opt_usage("--schedule is for one kernel: give --kernel NAME", NULL);
+    if (w->after < UIR_STAGE_SCHEDULE)
+        return opt_usage("--schedule: there is no schedule yet after", uir_stage_get(w->after)->name);
+    if (w->from >= UIR_STAGE_SCHEDULE)
+        return opt_usage("--schedule: give the model or a text of it before the schedule; this one is after",
+                         uir_stage_get(w->from)->name);
+    UIR_TRY(opt_read_file(options->schedule, &w->steps, &text->length));
+    text->data = w->steps;
+    text->file = options->schedule;
+    w->schedule.kernel = options->kernel;
+    return UIR_STATUS_OK;
+}
+
 static uir_status take_target(model_work *w, bool is_text) {
     const opt_options *options = w->options;
     UIR_TRY(take_from(w));
@@ -121,7 +141,7 @@ static uir_status take_target(model_work *w, bool is_text) {
                          NULL);
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
-    return UIR_STATUS_OK;
+    return take_schedule(w);
 }
 
 /* The stage whose text is wanted is done, or the one that completes it: ONNX ops have types once these are primitives.
@@ -130,9 +150,13 @@ static uir_stage last_to_run(uir_stage after) {
     return after < UIR_STAGE_PRIMITIVES ? UIR_STAGE_PRIMITIVES : after;
 }
 
+static uir_compile_call call_of(const model_work *w) {
+    return (uir_compile_call){.diagnostics = w->diagnostics, .schedule = w->schedule.kernel ? &w->schedule : NULL};
+}
+
 static uir_status compile_model(model_work *w, const char *path, uir_stage last, uir_compile *out_compile) {
     uir_onnx_source source = {.path = path, .external_data = w->options->external_data, .no_map = w->options->no_map};
-    const uir_compile_call call = {.diagnostics = w->diagnostics};
+    const uir_compile_call call = call_of(w);
     uir_compile_init(out_compile, &source, &w->compile_options, w->allocator, &w->arena);
     return uir_compile_run(out_compile, last_to_run(last), &call);
 }
@@ -208,7 +232,7 @@ static uir_status from_text(model_work *w, const char *text, size_t length) {
                          uir_stage_get(w->after)->name, uir_stage_get(w->from)->name);
     if (*w->home) UIR_TRY(compile_model(w, w->home, with_constants(w->from), &w->model));
     const uir_compile_text read = {text, length, w->options->file, module_of(&w->model, w->from)};
-    const uir_compile_call call = {.diagnostics = w->diagnostics};
+    const uir_compile_call call = call_of(w);
     uir_compile_init(&w->compile, NULL, &w->compile_options, w->allocator, &w->arena);
     UIR_TRY(uir_compile_read(&w->compile, w->from, &read, w->diagnostics));
     uir_stage last = w->options->run ? last_to_run(w->after) : w->after;
@@ -263,8 +287,9 @@ static uir_status print_out(model_work *w) {
 static uir_status run(model_work *w) {
     if (w->options->kernel) {
         const uir_lowering_kernel *kernel = find_kernel(w);
-        return kernel ? opt_run_kernel(w->options, &kernel->lowered.igraphs, w->diagnostics)
-                      : UIR_STATUS_INVALID_ARGUMENT;
+        if (!kernel) return UIR_STATUS_INVALID_ARGUMENT;
+        const uir_loop_function *loops = w->schedule.kernel ? kernel->lowered.naive : NULL;
+        return opt_run_kernel(w->options, &kernel->lowered.igraphs, loops, w->diagnostics);
     }
     const char *device = w->options->device ? w->options->device : "interpreter";
     opt_program program = {.module = w->compile.primitives,
@@ -316,5 +341,6 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
     uir_arena_deinit(&w.arena);
     uir_compile_devices_destroy(devices);
     free(w.known.hashes);
+    free(w.steps);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *kernel, *constants, *external_data, *data;
+    const char *after, *from, *output, *device, *kernel, *schedule, *constants, *external_data, *data;
     opt_list dims, tiles, inputs;
     const char *save;
     int64_t random, threads;
@@ -121,7 +121,9 @@ uir_status opt_take_result(const opt_results *results, uint32_t index, const cha
                            bool *differs);
 
 /* Runs one of the kernels (the first that is for the sizes among those of the name, or of all), on given or random
- * data, as the options say. They are verified and have their runs. */
-uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, uir_diagnostics *diagnostics);
+ * data, as the options say. They are verified and have their runs. --check holds them to `loops` too, which they were
+ * made of by a schedule that was given (NULL: by none). */
+uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *list, const uir_loop_function *loops,
+                          uir_diagnostics *diagnostics);
 
 #endif

@@ -40,6 +40,9 @@ static const option_row rows[] = {
      "which kernels are made"},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
      "of several kernels this one (--run: a kernel by itself)"},
+    {"--schedule", TEXT_VALUE, offsetof(opt_options, schedule), MODELS | RUN_MODELS, "STEPS",
+     "the kernel of --kernel is shaped by the steps of this file, which --after schedule prints above each, edited or "
+     "not; --check then compares it with its loops before any step, too"},
     {"--dim", LIST_VALUE, offsetof(opt_options, dims), OPT_RUN | OPT_RUN_LOOP, "M=4",
      "a size; other dims of kernels take the least that is legal, of models 1"},
     {"--tile", LIST_VALUE, offsetof(opt_options, tiles), OPT_RUN_KERNEL, "tr=8",
