@@ -46,7 +46,7 @@ static void text_is_read_back(void **state) {
     uir_text_init(&other, &w.allocator);
     for (int64_t i = 0; i < 3; i++) {
         static const char *const names[] = {"a", "b", NULL};
-        uir_record record = record_of(&w, i == 2 ? "c" : names[i], 6 * (i + 1));
+        uir_record record = record_of(&w, i == 2 ? "c" : names[i], 6 * i + 1);
         record.name = names[i];
         assert_int_equal(uir_vector_push(&w.arena, &records.items, record), UIR_STATUS_OK);
     }

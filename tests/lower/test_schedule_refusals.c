@@ -500,6 +500,10 @@ static const refusal refusals[] = {
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
      "split i of T by 4: i_o, i_i\nclassify", "before all other steps"},
+    {"use: whatever a block may be used as",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }",
+     "use Y as contraction\nuse Y as convolution\nuse Y as mma", NULL},
     {"map: no contraction",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"

@@ -140,6 +140,12 @@ static const program programs[] = {
     {"exponentials of an iteration before",
      SUM MAX TENSORS_OF("") EXTREME("max") KEYS(O_ROWS("mul(E[v, r], V[r, w])") E_ROWS(DIFFERENCE)) RESULT("O[v, w]"),
      ROLLED, "not proved to be written in the same iteration"},
+    {"exponentials of an iteration before, where others were before the loop",
+     SUM MAX TENSORS_OF("") EXTREME("max") " serial for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(E_first) { v, "
+                                           "w = axis.bind(i, k) : M, N E[v, w]"
+                                           " = f32(1) } } }" KEYS(O_ROWS("mul(E[v, r], V[r, w])") E_ROWS(DIFFERENCE))
+                                               RESULT("O[v, w]"),
+     ROLLED, "not proved to be written in the same iteration"},
     {"begun anew at other numbers",
      SUM MAX TENSORS_OF("") EXTREME("max") " serial for (i, 0, M) { ScheduleBlock(again) { v = axis.bind(i) : M m[v] = "
                                            "X[v, 0] fill 0 } }" KEYS(E_ROWS(DIFFERENCE) O_ROWS(WEIGHTED))

@@ -321,6 +321,12 @@ static const decision decisions[] = {
      0,
      {"reduce.add"},
      {"mma."}},
+    {"what is in registers takes nothing of the scratchpad",
+     "size N",
+     "(%x: f32[1, N], %w: f32[N, 1]) {\n %y: f32[1, 1] = matmul(%x, %w) {to = f32}\n return %y\n}",
+     0,
+     {"require n0*4 + 64 <= sram", "reg f32 [1, 1]", "sram f32 [1, n0]"},
+     {NULL}},
     {"products of rows with rows are summed row by row",
      "size M\nsize N",
      "(%x: f32[M, N], %w: f32[M, N]) {\n %p: f32[M, N] = mul(%x, %w)\n"

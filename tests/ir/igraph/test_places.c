@@ -39,6 +39,18 @@ static const struct {
      PHASE "    loop l : M {\n    if l < 1 {\n    fill.f32 %a, 0\n    }\n" OUT("%a") COLUMNS("%b", ROW)
          OUT("%b") "    }\n",
      ""},
+    {"written anew in part, read whole",
+     "  ptr %w : sram f32 [1, 8]\n  ptr %t : sram f32 [1, 8]\n" PHASE
+     "    loop l : M {\n    fill.f32 %w, 0 when first(l)\n    fill.f32 %w[0:1, 0:4], 1\n"
+     "    reduce.add.row.unit.f32 %y[0:1, 0:1], %w\n"
+     "    fill.f32 %t, 2\n    reduce.add.row.unit.f32 %y[0:1, 0:1], %t\n    }\n",
+     ""},
+    {"written anew in part, of which a part is read",
+     "  ptr %w : sram f32 [1, 8]\n  ptr %t : sram f32 [1, 8]\n" PHASE
+     "    loop l : M {\n    fill.f32 %w, 0 when first(l)\n    fill.f32 %w[0:1, 0:4], 1\n"
+     "    reduce.add.row.unit.f32 %y[0:1, 0:1], %w[0:1, 1:2]\n"
+     "    fill.f32 %t, 2\n    reduce.add.row.unit.f32 %y[0:1, 0:1], %t\n    }\n",
+     "t>w"},
     {"gathered by the loop",
      PHASE "    loop l : N {\n" COLUMNS("%b[0:1, 0:1]", "%x[0:1, l:1]") "    move.f32 %a[0:1, l:1], %b[0:1, 0:1]\n"
                                                                         "    }\n" OUT("%a"),
@@ -115,7 +127,25 @@ static void runs_do_not_share(void **state) {
     kernel_close(&k);
 }
 
+/* A run is one step: what it reads and what it writes are live together. */
+static void runs_are_steps(void **state) {
+    (void)state;
+    kernel k;
+    uir_text text;
+    kernel_open_body(&k, HEAD,
+                     PHASE "    unary.neg.f32 %a, " ROW "\n    unary.exp.f32 %b, %a\n" OUT("%b") COLUMNS("%c", ROW)
+                         OUT("%c"),
+                     "  }\n}\n");
+    uir_text_init(&text, &k.allocator);
+    assert_int_equal(uir_igraph_verify(k.igraph, &k.diagnostics), UIR_STATUS_OK);
+    assert_int_equal(uir_igraph_form_runs(k.igraph, &k.diagnostics), UIR_STATUS_OK);
+    assert_int_equal(uir_igraph_share_places(k.igraph), UIR_STATUS_OK);
+    put_places(k.igraph, &text);
+    assert_int_equal(kernel_end_case(&k, "runs", &text, "c>a"), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_share_places), cmocka_unit_test(runs_do_not_share)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(buffers_share_places), cmocka_unit_test(runs_do_not_share),
+                                       cmocka_unit_test(runs_are_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
