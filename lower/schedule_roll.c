@@ -225,6 +225,18 @@ static uir_status find_target(rolling *r, uint32_t block, const uir_loop_access 
     return UIR_STATUS_OK;
 }
 
+/* What a block stores in the loop, no other there writes: it would be no multiple any more. */
+static uir_status check_only_writer(const rolling *r, const scaled *stored) {
+    uir_schedule *s = r->s;
+    UIR_SITES_OF_TENSOR(&r->sites, stored->tensor, k) {
+        const uir_site *site = &r->sites.data[k];
+        if (site->write && site->block != stored->writer && uir_tree_holds(s, r->loop, site->block))
+            return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, site->block)->name,
+                                   UIR_SCHEDULE_TENSOR(s, stored->tensor)->name);
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Readers of the state: blocks in the loop that store exp of a difference. */
 static uir_status see_exponential(rolling *r, uint32_t block) {
     uir_schedule *s = r->s;
@@ -244,6 +256,7 @@ static uir_status see_exponential(rolling *r, uint32_t block) {
     scaled one;
     for (uint32_t d = 0; d < UIR_LOOP_MAX_RANK; d++) identity[d] = d;
     UIR_TRY(find_target(r, block, &load->load, identity, &one));
+    UIR_TRY(check_only_writer(r, &one));
     return add_scaled(r, r->current, &r->current_count, &one);
 }
 
@@ -292,7 +305,7 @@ static uir_status see_reader(rolling *r, const scaled *of, uint32_t block) {
     if ((!sums && st->kind != UIR_LOOP_STATEMENT_STORE) || (load = find_linear(r, st->values[0], of->tensor)) == NONE)
         return uir_step_refuse(s, "%s is no multiple of %s, and no sum of such", name, tensor);
     UIR_TRY(find_target(r, block, &EXPRESSION(s, load)->load, of->dims, &one));
-    if (sums) UIR_TRY(find_sums_init(r, &one, &inside));
+    UIR_TRY(sums ? find_sums_init(r, &one, &inside) : check_only_writer(r, &one));
     return inside ? add_scaled(r, r->current, &r->current_count, &one) : add_scaled(r, r->sums, &r->sum_count, &one);
 }
 

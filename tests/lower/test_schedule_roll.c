@@ -146,6 +146,11 @@ static const program programs[] = {
                                            " = f32(1) } } }" KEYS(O_ROWS("mul(E[v, r], V[r, w])") E_ROWS(DIFFERENCE))
                                                RESULT("O[v, w]"),
      ROLLED, "not proved to be written in the same iteration"},
+    {"exponentials that are written over",
+     SUM MAX TENSORS_OF("") EXTREME("max")
+         KEYS(E_ROWS(DIFFERENCE) " serial for (i, 0, M) { ScheduleBlock(E_over) { v, w = axis.bind(i, k) : M, N E[v, "
+                                 "w] = f32(1) } }" O_ROWS("mul(E[v, r], V[r, w])")) RESULT("O[v, w]"),
+     ROLLED, "E_over writes E too"},
     {"begun anew at other numbers",
      SUM MAX TENSORS_OF("") EXTREME("max") " serial for (i, 0, M) { ScheduleBlock(again) { v = axis.bind(i) : M m[v] = "
                                            "X[v, 0] fill 0 } }" KEYS(E_ROWS(DIFFERENCE) O_ROWS(WEIGHTED))
