@@ -85,7 +85,7 @@ static uir_status order_nest(uir_tactic *t, const reduction *r, uint32_t block, 
 
 /* The nests of the blocks, which stand side by side, become one down to the part. The second one is the reduction. */
 static uir_status join_nests(uir_tactic *t, const reduction *r, const uint32_t *blocks, uint32_t count) {
-    uint32_t first[MOST_LOOPS + 1], loops[MOST_LOOPS + 1], depth;
+    uint32_t first[MOST_LOOPS + 1], loops[MOST_LOOPS + 1], depth = 0;
     bool done;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *to = i ? loops : first;

@@ -95,7 +95,7 @@ def test_searches_keeps_and_finds_again():
         lines = [line for line in done.out.splitlines() if line.startswith("  k")]
         expect(len(lines) == len(SHAPES) and all("times as fast" in line for line in lines), "kernels that stay bad", done)
         tried = [int(n) for n in re.findall(r"\((\d+) tiles measured\)", done.out)]
-        expect(all(t >= 5 for t in tried), f"{tried} tiles are no search", done)
+        expect(all(t >= 3 for t in tried) and sum(tried) >= 20, f"{tried} tiles are no search", done)
         total = re.search(r"(\d+) tiles of (\d+) kernels measured, (\d+) kernels changed, kept in the cache", done.out)
         expect(total and int(total[1]) == sum(tried) and total[2] == total[3] == str(len(SHAPES)), "the total", done)
         good = records_of(open(c.path("good.rec")).read())

@@ -74,13 +74,13 @@ static const uir_device device = {
     .chip = "910B1",
     .spaces =
         {
-            [DRAM] = {"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 32, false, BIT(VECTOR) | BIT(CUBE), 0},
+            [DRAM] = {"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 32, false, BIT(VECTOR) | BIT(CUBE), 0, 0},
             /* 192 KB less 256 bytes, and less the 8 KB that the programming model reserves. */
-            [UB] = {"ub", UIR_SPACE_SCRATCH, UIR_SCOPE_UNIT, 192 * 1024 - 256 - 8 * 1024, 32, false, BIT(VECTOR), 0},
-            [L1] = {"l1", UIR_SPACE_SCRATCH, UIR_SCOPE_UNIT, 512 * 1024 - 256, 32, false, BIT(CUBE), 0},
-            [L0A] = {"l0a", UIR_SPACE_LEFT, UIR_SCOPE_UNIT, 64 * 1024, 512, false, BIT(CUBE), 0},
-            [L0B] = {"l0b", UIR_SPACE_RIGHT, UIR_SCOPE_UNIT, 64 * 1024, 512, false, BIT(CUBE), 0},
-            [L0C] = {"l0c", UIR_SPACE_ACCUMULATORS, UIR_SCOPE_UNIT, 128 * 1024, 64, false, BIT(CUBE), 0},
+            [UB] = {"ub", UIR_SPACE_SCRATCH, UIR_SCOPE_UNIT, 192 * 1024 - 256 - 8 * 1024, 32, false, BIT(VECTOR), 0, 0},
+            [L1] = {"l1", UIR_SPACE_SCRATCH, UIR_SCOPE_UNIT, 512 * 1024 - 256, 32, false, BIT(CUBE), 0, 0},
+            [L0A] = {"l0a", UIR_SPACE_LEFT, UIR_SCOPE_UNIT, 64 * 1024, 512, false, BIT(CUBE), 0, 0},
+            [L0B] = {"l0b", UIR_SPACE_RIGHT, UIR_SCOPE_UNIT, 64 * 1024, 512, false, BIT(CUBE), 0, 0},
+            [L0C] = {"l0c", UIR_SPACE_ACCUMULATORS, UIR_SCOPE_UNIT, 128 * 1024, 64, false, BIT(CUBE), 0, 0},
         },
     .space_count = 6,
     .unit_kinds = {[VECTOR] = "vector", [CUBE] = "cube"},

@@ -45,12 +45,12 @@ static const uir_device device = {
     .chip = "sm_90",
     .spaces =
         {
-            [DRAM] = {"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 16, false, WARP, 0},
+            [DRAM] = {"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, 16, false, WARP, 0, 0},
             [SMEM] = {"smem", UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT, UIR_SCOPE_GROUP, 227 * 1024, 16,
-                      false, WARP, 0},
+                      false, WARP, 0, 0},
             /* 255 registers of 32 lanes, less a quarter for addresses. */
             [REG] = {"reg", UIR_SPACE_REGISTERS | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
-                     UIR_SCOPE_UNIT, 192 * 32 * 4, 128, false, WARP, 0},
+                     UIR_SCOPE_UNIT, 192 * 32 * 4, 128, false, WARP, 0, 0},
         },
     .space_count = 3,
     .unit_kinds = {"warp"},
