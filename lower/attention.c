@@ -355,14 +355,7 @@ static uir_status keep(chain *c, uint32_t block) {
     bool operand = false;
     for (uint32_t i = 0; i < count && i < 8; i++) operand |= readers[i] == c->second->c.update;
     const char *space = uir_lower_space(c->first->device, operand ? UIR_SPACE_LEFT : UIR_SPACE_SCRATCH);
-    if (!space)
-        return uir_contraction_refuse(&c->first->c, "the device has no space for what a tile keeps on the chip");
-    const char *now = c->f->tensors.data[tensor].space;
-    if (!now || strcmp(now, space)) UIR_TRY(uir_schedule_set_scope(c->s, tensor, space));
-    uir_schedule_mode mode = uir_schedule_set_mode(c->s, UIR_SCHEDULE_QUIET); /* nothing may be smaller */
-    uir_status shrunk = uir_schedule_shrink(c->s, tensor);
-    uir_schedule_set_mode(c->s, mode);
-    if (shrunk != UIR_STATUS_UNSUPPORTED) UIR_TRY(shrunk);
+    UIR_TRY(uir_contraction_keep_alive(&c->products[0], tensor, space));
     for (uint32_t d = 0; d < rank; d++) {
         bool rows = dim_axes[d] == c->rows, keys = dim_axes[d] == c->keys;
         if ((!rows && !keys) || (!operand && is_one(c, c->f->tensors.data[tensor].extents[d]))) continue;
@@ -375,7 +368,7 @@ static uir_status keep(chain *c, uint32_t block) {
         }
     }
     if (!tile.count) tile = (uir_contraction_tile_dims){{NONE}, {0}, 1}; /* one element */
-    return uir_contraction_keep_tile(&c->products[0], tensor, space, &tile);
+    return uir_contraction_fit_tile(&c->products[0], tensor, &tile);
 }
 
 static uir_status keep_between(chain *c) {

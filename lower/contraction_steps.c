@@ -408,17 +408,18 @@ static uint32_t dim_along(const steps *t, const uir_contraction_block *b, const 
     return NONE;
 }
 
-/* A tile of the tensor, as alive as it is: its dims become these, as long as the sides' tiles. */
-uir_status uir_contraction_keep_tile(steps *t, uint32_t tensor, const char *space,
-                                     const uir_contraction_tile_dims *of) {
-    bool same = of->count == t->f->tensors.data[tensor].rank;
+uir_status uir_contraction_keep_alive(steps *t, uint32_t tensor, const char *space) {
     if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
     const char *now = t->f->tensors.data[tensor].space;
     if (!now || strcmp(now, space)) UIR_TRY(uir_schedule_set_scope(t->s, tensor, space));
     uir_schedule_mode mode = uir_schedule_set_mode(t->s, UIR_SCHEDULE_QUIET); /* nothing may be smaller */
     uir_status shrunk = uir_schedule_shrink(t->s, tensor);
     uir_schedule_set_mode(t->s, mode);
-    if (shrunk != UIR_STATUS_UNSUPPORTED) UIR_TRY(shrunk);
+    return shrunk == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : shrunk;
+}
+
+uir_status uir_contraction_fit_tile(steps *t, uint32_t tensor, const uir_contraction_tile_dims *of) {
+    bool same = of->count == t->f->tensors.data[tensor].rank;
     for (uint32_t i = 0; i < of->count; i++) same = same && of->dims[i] == i;
     if (!same) UIR_TRY(uir_schedule_arrange(t->s, tensor, of->dims, of->count));
     for (uint32_t i = 0; i < of->count; i++) {
@@ -429,6 +430,12 @@ uir_status uir_contraction_keep_tile(steps *t, uint32_t tensor, const char *spac
     return UIR_STATUS_OK;
 }
 
+/* A tile of the tensor, as alive as it is. */
+static uir_status keep_tile(steps *t, uint32_t tensor, const char *space, const uir_contraction_tile_dims *of) {
+    UIR_TRY(uir_contraction_keep_alive(t, tensor, space));
+    return uir_contraction_fit_tile(t, tensor, of);
+}
+
 uir_status uir_contraction_keep_sums(steps *t) {
     uir_contraction_plan *p = t->p;
     uir_contraction_tile_dims tile = {{NONE, NONE}, {UIR_CONTRACTION_M, UIR_CONTRACTION_N}, 2};
@@ -436,7 +443,7 @@ uir_status uir_contraction_keep_sums(steps *t) {
         for (uint32_t i = 0; i < tile.count; i++)
             if (p->c.tensor_axes[d] == p->sides[tile.sides[i]].axis) tile.dims[i] = d;
     p->sums = p->c.tensor;
-    return uir_contraction_keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
+    return keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
 }
 
 uir_status uir_contraction_keep_copy(steps *t, uint32_t which) {
@@ -445,7 +452,7 @@ uir_status uir_contraction_keep_copy(steps *t, uint32_t which) {
     uir_contraction_tile_dims tile = {{NONE, NONE}, {operand_sides[which][0], operand_sides[which][1]}, 2};
     for (uint32_t i = 2; i > 0; i--)
         if (p->sides[tile.sides[i - 1]].axis != NONE) tile.dims[i - 1] = --rank;
-    return uir_contraction_keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
+    return keep_tile(t, tensor, t->f->tensors.data[tensor].space, &tile);
 }
 
 /* Does a block that follows another product read it? */
@@ -473,7 +480,7 @@ uir_status uir_contraction_keep_values(const steps *products, uint32_t count, st
             tile.dims[tile.count] = dim;
             tile.sides[tile.count++] = class;
         }
-        UIR_TRY(uir_contraction_keep_tile(t, tensor, space, &tile));
+        UIR_TRY(keep_tile(t, tensor, space, &tile));
     }
     return UIR_STATUS_OK;
 }

@@ -44,9 +44,10 @@ uir_status uir_contraction_place_sums(uir_contraction_steps *t);
 /* A factor's block; the first one is copied by `rows_of` for all. */
 uir_status uir_contraction_copy_factor(uir_contraction_steps *t, uint32_t which, const uir_contraction_steps *rows_of);
 uir_status uir_contraction_place_after(uir_contraction_steps *t);
-/* What is on chip is as large as it is alive: a tensor's tile, whose dims become these, as long as the sides' tiles. */
-uir_status uir_contraction_keep_tile(uir_contraction_steps *t, uint32_t tensor, const char *space,
-                                     const uir_contraction_tile_dims *of);
+/* What is on chip is as large as it is alive. */
+uir_status uir_contraction_keep_alive(uir_contraction_steps *t, uint32_t tensor, const char *space);
+/* A tensor's dims become these, as long as the sides' tiles. */
+uir_status uir_contraction_fit_tile(uir_contraction_steps *t, uint32_t tensor, const uir_contraction_tile_dims *of);
 uir_status uir_contraction_keep_sums(uir_contraction_steps *t);
 uir_status uir_contraction_keep_copy(uir_contraction_steps *t, uint32_t which);
 uir_status uir_contraction_keep_values(const uir_contraction_steps *products, uint32_t count, uir_contraction_steps *t);
