@@ -5,6 +5,8 @@
  *
  * - data DIR: binds input_N.pb, runs once; ok MILLISECONDS NATIVE_CALLS OTHER_CALLS
  *
+ * - count: what the kernels of a run compute; ok FLOPS
+ *
  * - save DIR: writes output_N.pb of the last run; ok
  *
  * - run SECONDS: runs for that long, at least once; ok and each run's milliseconds
@@ -77,6 +79,14 @@ static void bind_data(const char *folder) {
     uir_run_statistics s = query_statistics(session);
     printf("ok %.6f %llu %llu\n", ms, (unsigned long long)s.native_calls,
            (unsigned long long)(s.vm_calls + s.host_calls + s.interpreter_calls));
+}
+
+static void count_flops(void) {
+    uint64_t flops = 0;
+    uir_node_statistics node;
+    if (failed(uir_session_count_traffic(session))) return;
+    for (size_t i = 0; query_node(session, i, &node); i++) flops += node.flops;
+    printf("ok %llu\n", (unsigned long long)flops);
 }
 
 static void save_outputs(const char *folder) {
@@ -232,6 +242,8 @@ int main(int argc, char **argv) {
         line[strcspn(line, "\n")] = 0;
         if (!strncmp(line, "data ", 5))
             bind_data(line + 5);
+        else if (!strcmp(line, "count"))
+            count_flops();
         else if (!strncmp(line, "save ", 5))
             save_outputs(line + 5);
         else if (!strncmp(line, "run ", 4))

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Times whole models beside ONNX Runtime, the two taking turns in one run, and compares what they give.
+"""Times whole models beside ONNX Runtime or OpenVINO, the two taking turns in one run, and compares what they give.
 
     models.py [NAME...] [--threads 1,2] [--seconds 2] [--rounds 7] [--models DIR] [--bin DIR] [--all-sets] [--cpu-time] [--json FILE]
+              [--peer onnxruntime|openvino] [--peak]
 
 In: models of $UIR_MODELS_BUILT (else build/models) with their data sets, uir-bench-model in $UIR_BIN. Of each model the smallest
 and the largest data set by the bytes of its inputs. Each engine has a process of its own that stays open, with its inputs bound,
-so that no start is in a time; while one runs, the other waits. ONNX Runtime has its default options but for the threads.
+so that no start is in a time; while one runs, the other waits. A peer has its default options but for the threads, and OpenVINO
+the precision f32, as ONNX Runtime has; it is no part of what the project installs: `build/venv/bin/python -m pip install openvino`.
+With --peak the threads' multiply-adds take a turn, too, as many as the model has, and the row says what share of them ours reached.
 With --cpu-time the time is the processor time of the process: what one thread takes, also where other processes take the machine.
 Out: a row per data set and number of threads: the median time of a run of both, the ratio (theirs / ours: above 1 ours is
 faster), the peak of anonymous memory that opening the model and a first run of the set added to the process (ours with compiled
@@ -38,54 +41,98 @@ class Failed(Exception):
     pass
 
 
-# ---- the peer's process: the same lines as uir-bench-model ----
-def bind_peer(runtime, session, folder):
+# ---- the peers' process: the same lines as uir-bench-model ----
+def read_values(folder, count):
     from onnx import load_tensor, numpy_helper
-    binding = session.io_binding()
-    for i, port in enumerate(session.get_inputs()):
-        array = numpy_helper.to_array(load_tensor(os.path.join(folder, f"input_{i}.pb")))
-        binding.bind_ortvalue_input(port.name, runtime.OrtValue.ortvalue_from_numpy(array))
-    for port in session.get_outputs():
-        binding.bind_output(port.name)
-    return binding
+    return [numpy_helper.to_array(load_tensor(os.path.join(folder, f"input_{i}.pb"))) for i in range(count)]
 
 
-def save_peer(session, binding, folder):
+def save_values(named, folder):
     from onnx import numpy_helper
-    for i, (port, value) in enumerate(zip(session.get_outputs(), binding.get_outputs())):
+    for i, (name, array) in enumerate(named):
         with open(os.path.join(folder, f"output_{i}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(value.numpy(), port.name).SerializeToString())
+            f.write(numpy_helper.from_array(array, name).SerializeToString())
 
 
-def time_run(session, binding, clock):
+class OnnxRuntime:
+    def __init__(self, threads):
+        import onnxruntime
+        self.module, self.threads = onnxruntime, threads
+
+    def open(self, model):
+        options = self.module.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        self.session = self.module.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def bind(self, folder):
+        self.binding = self.session.io_binding()
+        ports = self.session.get_inputs()
+        for port, array in zip(ports, read_values(folder, len(ports))):
+            self.binding.bind_ortvalue_input(port.name, self.module.OrtValue.ortvalue_from_numpy(array))
+        for port in self.session.get_outputs():
+            self.binding.bind_output(port.name)
+
+    def run(self):
+        self.session.run_with_iobinding(self.binding)
+
+    def outputs(self):
+        return [(port.name, value.numpy()) for port, value in zip(self.session.get_outputs(), self.binding.get_outputs())]
+
+
+class OpenVino:
+    def __init__(self, threads):
+        import openvino
+        self.module = openvino
+        self.options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+
+    def open(self, model):
+        self.request = self.module.Core().compile_model(model, "CPU", self.options).create_infer_request()
+
+    def bind(self, folder):
+        for i, array in enumerate(read_values(folder, len(self.request.model_inputs))):
+            self.request.set_input_tensor(i, self.module.Tensor(array))
+
+    def run(self):
+        self.request.infer()
+
+    def outputs(self):
+        ports = self.request.model_outputs
+        return [(port.any_name, self.request.get_output_tensor(i).data.copy()) for i, port in enumerate(ports)]
+
+
+PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+
+
+def time_run(peer, clock):
     start = clock()
-    session.run_with_iobinding(binding)
+    peer.run()
     return (clock() - start) * 1e3
 
 
-def serve_peer(model, threads, clock):
+def serve_peer(name, model, threads, clock):
     import onnx  # noqa: F401 before "ready", so that its memory is not the model's
-    import onnxruntime as runtime
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
+    try:
+        peer = PEERS[name](threads)
+    except ImportError as e:
+        print("error", e, flush=True)
+        return
     print("ok ready", flush=True)
     sys.stdin.readline()
     start = time.perf_counter()
-    session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    peer.open(model)
     print("ok", (time.perf_counter() - start) * 1e3, flush=True)
-    binding = None
     for line in sys.stdin:
         word, _, argument = line.rstrip("\n").partition(" ")
         if word == "data":
-            binding = bind_peer(runtime, session, argument)
-            print("ok", time_run(session, binding, clock), flush=True)
+            peer.bind(argument)
+            print("ok", time_run(peer, clock), flush=True)
         elif word == "save":
-            save_peer(session, binding, argument)
+            save_values(peer.outputs(), argument)
             print("ok", flush=True)
         else:
             times, end = [], time.perf_counter() + float(argument)
             while not times or time.perf_counter() < end:
-                times.append(time_run(session, binding, clock))
+                times.append(time_run(peer, clock))
             print("ok", *times, flush=True)
 
 
@@ -137,6 +184,14 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+
+
+def start_peer(name, model, threads, clock=()):
+    """A peer's process that has yet to open the model."""
+    engine = Engine([sys.executable, "-B", os.path.abspath(__file__), PEER_OPTION, name, model, str(threads), *clock])
+    engine.wait()
+    engine.base = anonymous_bytes(engine.process.pid)
+    return engine
 
 
 def warm_cache(program, model, cache):
@@ -208,23 +263,25 @@ def measure_set(arguments, model, data, threads, tolerance, scratch):
     clock = ["cpu"] if arguments.cpu_time else []
     ours = theirs = None
     try:
-        theirs = Engine([sys.executable, "-B", os.path.abspath(__file__), PEER_OPTION, model, str(threads)] + clock)
-        theirs.wait()
-        theirs.base = anonymous_bytes(theirs.process.pid)
+        theirs = start_peer(arguments.peer, model, threads, clock)
         theirs.ask("open", watched=True)
         theirs.ask("data " + data, watched=True)
         ours = Engine([program, model, cache, str(threads)] + clock)
         ours.base = 0
         ours.wait(watched=True)
-        native, other = (int(word) for word in ours.ask("data " + data, watched=True)[1:3])
+        native, other = map(int, ours.ask("data " + data, watched=True)[1:3])
+        flops = int(ours.ask("count")[0]) if arguments.peak else None
         difference = compare(ours, theirs, tempfile.mkdtemp(dir=scratch), tempfile.mkdtemp(dir=scratch), tolerance)
-        times = {ours: [], theirs: []}
+        times, limits = {ours: [], theirs: []}, []
         for turn in range(arguments.rounds):
             for engine in ((ours, theirs), (theirs, ours))[turn % 2]:
                 times[engine] += map(float, engine.ask(f"run {arguments.seconds / arguments.rounds}"))
+            if arguments.peak:
+                limits += map(float, ours.ask(f"limit multiply {flops} {arguments.seconds / arguments.rounds}"))
         a, b = statistics.median(times[ours]), statistics.median(times[theirs])
         return {"ours_ms": a, "theirs_ms": b, "ratio": b / a, "ours_bytes": memory_added(ours),
-                "theirs_bytes": memory_added(theirs), "native_calls": native, "other_calls": other,
+                "theirs_bytes": memory_added(theirs), "flops": flops, "peak": statistics.median(limits) / a if limits else None,
+                "native_calls": native, "other_calls": other,
                 "difference": difference, "runs": [len(times[ours]), len(times[theirs])]}
     finally:
         for engine in (ours, theirs):
@@ -238,7 +295,9 @@ def short_time(ms):
 
 
 def show(row, wide):
-    note = row["difference"] or ("" if not row["other_calls"] else f"{row['other_calls']} calls by VM, host or interpreter")
+    note = ", ".join(filter(None, [
+        row["difference"], f"{row['other_calls']} calls by VM, host or interpreter" if row["other_calls"] else "",
+        f"{100 * row['peak']:.0f}% of the multiply-adds that the threads can do" if row["peak"] else ""]))
     name = f"{row['model']} {row['set']}"
     figures = (f"{short_time(row['ours_ms']):>9} {short_time(row['theirs_ms']):>9} {row['ratio']:6.2f} "
                f"{row['ours_bytes'] / 1e6:7.1f} {row['theirs_bytes'] / 1e6:7.1f} MB")
@@ -274,6 +333,8 @@ def parse_arguments():
     parser.add_argument("--threads", default="1,2", help="numbers of threads, separated by commas (default 1,2)")
     parser.add_argument("--seconds", type=float, default=2, help="how long each engine runs for a row (default 2)")
     parser.add_argument("--rounds", type=int, default=7, help="turns that this is cut into (default 7)")
+    parser.add_argument("--peer", choices=PEERS, default="onnxruntime", help="beside what (default onnxruntime)")
+    parser.add_argument("--peak", action="store_true", help="the share of the threads' multiply-adds, too")
     parser.add_argument("--all-sets", action="store_true", help="every data set, not only the smallest and the largest")
     parser.add_argument("--cpu-time", action="store_true", help="processor time instead of the wall's")
     parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
@@ -324,6 +385,6 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [PEER_OPTION]:
-        serve_peer(sys.argv[2], int(sys.argv[3]), time.process_time if sys.argv[4:] else time.perf_counter)
+        serve_peer(sys.argv[2], sys.argv[3], int(sys.argv[4]), time.process_time if sys.argv[5:] else time.perf_counter)
     else:
         sys.exit(main())

@@ -123,9 +123,8 @@ def measure(arguments, threads, make, limits, scratch):
     bench.warm_cache(program, model, cache)
     engines, clock = [], ["cpu"] if arguments.threads == [1] else []
     try:
-        theirs = bench.Engine([sys.executable, "-B", bench.__file__, bench.PEER_OPTION, model, str(threads), *clock])
+        theirs = bench.start_peer("onnxruntime", model, threads, clock)
         engines.append(theirs)
-        theirs.wait()
         theirs.ask("open")
         theirs.ask("data " + data)
         ours = bench.Engine([program, model, cache, str(threads), *clock])
