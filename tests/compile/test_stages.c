@@ -93,8 +93,44 @@ static void test_readers(void **state) {
     uir_diagnostics_deinit(&diagnostics);
 }
 
+/* A kernel's text after scheduling is its steps, each a line behind a mark, then its variants: `steps` again without the
+ * marks, no byte more or less. */
+static void test_steps(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_compile c;
+    const uir_compile_text given = {source, strlen(source), "stages", NULL};
+    const uir_compile_call call = {.diagnostics = &diagnostics};
+    uir_text text, steps;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    uir_text_init(&text, &allocator);
+    uir_text_init(&steps, &allocator);
+    uir_compile_init(&c, NULL, NULL, &allocator, NULL);
+    assert_int_equal(uir_compile_read(&c, UIR_STAGE_PRIMITIVES, &given, &diagnostics), UIR_STATUS_OK);
+    assert_int_equal(uir_compile_run(&c, UIR_STAGE_SCHEDULE, &call), UIR_STATUS_OK);
+    const uir_lowering_kernel *kernel = &c.lowering.kernels.data[0];
+    assert_int_equal(uir_compile_print_kernel(&c, UIR_STAGE_SCHEDULE, kernel->name, &text, &diagnostics),
+                     UIR_STATUS_OK);
+    const char *at = text.data;
+    while (!strncmp(at, "# ", 2)) {
+        const char *end = strchr(at, '\n');
+        assert_non_null(end);
+        uir_text_append(&steps, at + 2, (size_t)(end + 1 - at - 2));
+        at = end + 1;
+    }
+    assert_int_equal(strncmp(at, "func @", 6), 0);
+    assert_true(steps.length > 1);
+    assert_int_equal(steps.length, kernel->lowered.steps.length);
+    assert_memory_equal(steps.data, kernel->lowered.steps.data, steps.length);
+    uir_text_deinit(&steps);
+    uir_text_deinit(&text);
+    uir_compile_deinit(&c);
+    uir_diagnostics_deinit(&diagnostics);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_readers)};
+                                       cmocka_unit_test(test_readers), cmocka_unit_test(test_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
