@@ -500,6 +500,49 @@ static uir_truth decide(prover *p, polynomial a_minus_b, uir_relation relation) 
     return UIR_UNKNOWN;
 }
 
+/* Two slacks x - c and c - x: x is the number c. */
+static bool is_known(prover *p, polynomial above) {
+    bool shape = above.terms[0].degree == 1 && above.terms[0].coefficient == 1 && above.count <= 2;
+    if (!shape || (above.count == 2 && above.terms[1].degree != 0)) return false;
+    for (uint32_t i = 0; i < p->slack_count; i++) {
+        polynomial sum;
+        if (p->slacks[i].count != above.count || p->slacks[i].terms[0].coefficient != -1) continue;
+        if (uir_polynomial_add_scaled(p->dims, above, p->slacks[i], 1, &sum) && sum.count == 0) return true;
+    }
+    return false;
+}
+
+/* At the number: less every term of x by (x - c) times what is beside x there. As it was where that does not fit. */
+static void substitute(uir_dims *dims, polynomial known, polynomial *in) {
+    polynomial result = *in;
+    for (uint32_t k = 0; k < result.count;) {
+        term beside;
+        polynomial product;
+        if (!uir_term_without(dims, result.terms[k], known.terms[0].atoms[0], &beside)) {
+            k++;
+            continue;
+        }
+        if (!uir_polynomial_multiply_term(dims, known, beside, &product) ||
+            !uir_polynomial_add_scaled(dims, result, product, -1, &result))
+            return;
+        k = 0;
+    }
+    *in = result;
+}
+
+/* The difference and the conditions with everything that is known taken there. */
+static void substitute_known(prover *p, polynomial *difference) {
+    for (uint32_t i = 0; i < p->slack_count; i++) {
+        if (!is_known(p, p->slacks[i])) continue;
+        substitute(p->dims, p->slacks[i], difference);
+        for (uint32_t k = 0; k < p->slack_count; k++) {
+            polynomial slack = p->slacks[k];
+            substitute(p->dims, p->slacks[i], &slack);
+            if (!polynomial_is_const(slack)) p->slacks[k] = slack;
+        }
+    }
+}
+
 uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions, uint32_t assumption_count, uir_dim a,
                                 uir_relation relation, uir_dim b) {
     if (!a.id || !b.id) return UIR_UNKNOWN;
@@ -516,6 +559,7 @@ uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions
     if (uir_polynomial_from_dim(dims, a, &left) && uir_polynomial_from_dim(dims, b, &right) &&
         uir_polynomial_add_scaled(dims, left, right, -1, &difference)) {
         for (uint32_t i = 0; i < assumption_count; i++) add_assumption(&prover, assumptions[i]);
+        substitute_known(&prover, &difference);
         truth = decide(&prover, difference, relation);
     }
     uir_arena_return_to(&dims->scratch, mark);

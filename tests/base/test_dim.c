@@ -303,6 +303,31 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* A symbol between a number and itself is the number, however many other conditions there are. */
+static void test_assumptions_of_one_value(void **state) {
+    world *w = *state;
+    const uir_condition given[] = {
+        {UIR_RELATION_GE, parse(w, "p"), parse(w, "0")}, {UIR_RELATION_LT, parse(w, "p"), parse(w, "ceildiv(K, 3)")},
+        {UIR_RELATION_GE, parse(w, "r"), parse(w, "0")}, {UIR_RELATION_LT, parse(w, "r"), parse(w, "3")},
+        {UIR_RELATION_GE, parse(w, "z"), parse(w, "2")}, {UIR_RELATION_LT, parse(w, "z"), parse(w, "3")},
+        {UIR_RELATION_GE, parse(w, "M"), parse(w, "0")}, {UIR_RELATION_LT, parse(w, "M"), parse(w, "N + 3")},
+        {UIR_RELATION_LT, parse(w, "M"), parse(w, "N")}, {UIR_RELATION_LT, parse(w, "r + p*3"), parse(w, "K")},
+    };
+    const uint32_t count = sizeof given / sizeof *given;
+    uir_dim left = parse(w, "z + r + p*3"), beyond = parse(w, "2*z + r + p*3");
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, left, UIR_RELATION_LT, parse(w, "K + 2")), UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, left, UIR_RELATION_LT, parse(w, "K + 1")),
+                     UIR_UNKNOWN);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, beyond, UIR_RELATION_LT, parse(w, "K + 4")),
+                     UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, parse(w, "z*z"), UIR_RELATION_GE, parse(w, "4")),
+                     UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, parse(w, "3*z"), UIR_RELATION_EQ, parse(w, "6")),
+                     UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, parse(w, "z"), UIR_RELATION_NE, parse(w, "2")),
+                     UIR_FALSE);
+}
+
 /* A multiple of a condition says what the condition says only where the factor is not negative. */
 static void test_assumptions_times_a_factor(void **state) {
     world *w = *state;
@@ -648,6 +673,7 @@ int main(void) {
         WITH_WORLD(test_known_bounds),
         WITH_WORLD(test_claims),
         WITH_WORLD(test_assumptions),
+        WITH_WORLD(test_assumptions_of_one_value),
         WITH_WORLD(test_assumptions_times_a_factor),
         WITH_WORLD(test_kernel_claims),
         WITH_WORLD(test_narrowed_facts),
