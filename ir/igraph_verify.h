@@ -116,6 +116,8 @@ uint32_t uir_iverify_copy_variable(uir_iverifier *v, uint32_t variable, const ui
 bool uir_iverify_rename_active(uir_iverifier *v, uir_ifact *fact);
 bool uir_iverify_fact_mentions(const uir_iverifier *v, const uir_ifact *fact, uint32_t variable);
 uir_status uir_iverify_facts_copy(uir_iverifier *v, const uir_ifacts *from, uir_ifacts *to);
+/* Drops the fact that says least, of those the oldest: there are at least one, and forgetting is safe. */
+void uir_iverify_forget(const uir_iverifier *v, uir_ifacts *facts);
 uir_status uir_iverify_facts_push(uir_iverifier *v, uir_ifacts *facts, const uir_ifact *fact);
 
 /* ---- walk ---- */

@@ -168,13 +168,26 @@ void uir_iverify_add_fact(uir_iverifier *v, const uir_ifact *fact) {
     if (joined) push_fact(v, &whole);
 }
 
+/* Does `a` say less than `b`? What is in device memory is written once and read much later; what is on the chip is
+ * written anew by each iteration. */
+static bool says_less(const uir_iverifier *v, const uir_ifact *a, const uir_ifact *b) {
+    bool lasts = uir_iverify_is_dram(v, a->pointer);
+    if (lasts != uir_iverify_is_dram(v, b->pointer)) return !lasts;
+    return a->condition_count > b->condition_count;
+}
+
+void uir_iverify_forget(const uir_iverifier *v, uir_ifacts *facts) {
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < facts->count; i++)
+        if (says_less(v, &facts->data[i], &facts->data[least])) least = i;
+    facts->count--;
+    memmove(facts->data + least, facts->data + least + 1, (facts->count - least) * sizeof *facts->data);
+}
+
 static bool push_fact(uir_iverifier *v, const uir_ifact *fact) {
     for (uint32_t i = 0; i < v->facts.count; i++)
         if (same_fact(v, &v->facts.data[i], fact)) return false;
-    if (v->facts.count == UIR_IFACT_MAX) { /* forgetting is safe */
-        memmove(v->facts.data, v->facts.data + 1, (v->facts.count - 1) * sizeof *v->facts.data);
-        v->facts.count--;
-    }
+    if (v->facts.count == UIR_IFACT_MAX) uir_iverify_forget(v, &v->facts);
     uir_ifact copy = *fact;
     copy.id = copy.birth = v->next_fact++;
     if (uir_iverify_facts_push(v, &v->facts, &copy) != UIR_STATUS_OK) v->failed = true;

@@ -148,6 +148,8 @@ static bool replace_variable(uir_iverifier *v, uir_ifact *fact, uint32_t variabl
 }
 
 static bool add_condition(uir_ifact *fact, uir_term condition) {
+    for (uint32_t i = 0; i < fact->condition_count; i++)
+        if (fact->conditions[i] == condition) return true;
     if (!condition || fact->condition_count == UIR_IFACT_MAX_CONDITIONS) return false;
     fact->conditions[fact->condition_count++] = condition;
     return true;
@@ -340,10 +342,8 @@ static uir_status leave_loop(uir_iverifier *v, loop_walk *w) {
         fact.id = fact.birth = v->next_fact++;
         if (good) UIR_TRY(uir_iverify_facts_push(v, &after, &fact));
     }
-    v->facts.count = 0;
-    uint32_t skip = after.count > UIR_IFACT_MAX ? after.count - UIR_IFACT_MAX : 0;
-    for (uint32_t i = skip; i < after.count; i++) UIR_TRY(uir_iverify_facts_push(v, &v->facts, &after.data[i]));
-    return UIR_STATUS_OK;
+    while (after.count > UIR_IFACT_MAX) uir_iverify_forget(v, &after);
+    return uir_iverify_facts_copy(v, &after, &v->facts);
 }
 
 static uir_status walk_rounds(uir_iverifier *v, loop_walk *w) {

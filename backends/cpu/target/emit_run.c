@@ -358,8 +358,7 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
 }
 
 static bool streams(const run *r, const uir_iinstruction *in, const operand *o) {
-    (void)r;
-    return in->stream && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL &&
+    return in->stream && !r->single && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL &&
            uir_dtype_bits(o->access.pointer->dtype) == 32;
 }
 
