@@ -448,6 +448,20 @@ static void add_assumption(prover *p, uir_condition condition) {
 /* Proofs of what kernels ask take a few dozen steps at most; what is true and takes more is rare. */
 static const uint32_t steps_by_uses[ASSUMPTION_USES + 1] = {96, 192, 128};
 
+/* Is the goal at least the sum of two assumptions? A search may lose its steps on others before it meets these two. */
+static bool is_sum_of_assumptions(prover *p, polynomial goal) {
+    for (uint32_t i = 0; i < p->slack_count; i++) {
+        polynomial rest, nothing;
+        if (!uir_polynomial_add_scaled(p->dims, goal, p->slacks[i], -1, &rest)) continue;
+        if (rest.count >= goal.count) continue; /* it says nothing of what stands in the way */
+        for (uint32_t k = 0; k < p->slack_count; k++)
+            if (uir_polynomial_add_scaled(p->dims, rest, p->slacks[k], -1, &nothing) &&
+                uir_polynomial_interval(p->dims, nothing).min >= 0)
+                return true;
+    }
+    return false;
+}
+
 /* difference + offset >= 0, with more and more uses of the assumptions. */
 static bool proves(prover *p, polynomial difference, int64_t offset) {
     polynomial goal;
@@ -457,7 +471,7 @@ static bool proves(prover *p, polynomial difference, int64_t offset) {
         p->steps = steps_by_uses[uses];
         if (prove(p, goal, uses, 0)) return true;
     }
-    return false;
+    return is_sum_of_assumptions(p, goal);
 }
 
 /* d = g*x + k where g does not divide k: never 0. */

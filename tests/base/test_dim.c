@@ -303,6 +303,26 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* A sum of two of many conditions, each of which the search may take for the one that matters. */
+static void test_two_of_many_assumptions(void **state) {
+    world *w = *state;
+    static const char *const bounds[][2] = {
+        {"v0", "M"}, {"v1", "K"}, {"v2", "4*M"}, {"a", "3"}, {"b", "2"}, {"c", "ceildiv(N, 2)"}, {"d", "1"}};
+    uir_condition given[16];
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        add_symbol(w, bounds[i][0], INT64_MIN, ANY, 1, NULL);
+        given[count++] = (uir_condition){UIR_RELATION_GE, parse(w, bounds[i][0]), parse(w, "0")};
+        given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, bounds[i][0]), parse(w, bounds[i][1])};
+    }
+    given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + c*2"), parse(w, "N")};
+    given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + d*3"), parse(w, "1")};
+    uir_dim sum = parse(w, "a + d*3 + b + c*2");
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, sum, UIR_RELATION_LT, parse(w, "N")), UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, sum, UIR_RELATION_LT, parse(w, "N - 1")),
+                     UIR_UNKNOWN);
+}
+
 /* A symbol between a number and itself is the number, however many other conditions there are. */
 static void test_assumptions_of_one_value(void **state) {
     world *w = *state;
@@ -674,6 +694,7 @@ int main(void) {
         WITH_WORLD(test_claims),
         WITH_WORLD(test_assumptions),
         WITH_WORLD(test_assumptions_of_one_value),
+        WITH_WORLD(test_two_of_many_assumptions),
         WITH_WORLD(test_assumptions_times_a_factor),
         WITH_WORLD(test_kernel_claims),
         WITH_WORLD(test_narrowed_facts),

@@ -93,19 +93,21 @@ static void test_readers(void **state) {
     uir_diagnostics_deinit(&diagnostics);
 }
 
-/* A kernel's text after scheduling is its steps, each a line behind a mark, then its variants: `steps` again without the
- * marks, no byte more or less. */
+/* A kernel's text after scheduling is its steps, each a line behind a mark, then its variants: `steps` again without
+ * the marks, no byte more or less. */
 static void test_steps(void **state) {
     (void)state;
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
-    uir_compile c;
+    uir_compile c, again;
     const uir_compile_text given = {source, strlen(source), "stages", NULL};
     const uir_compile_call call = {.diagnostics = &diagnostics};
-    uir_text text, steps;
+    const uir_print_options options = {0};
+    uir_text text, steps, whole;
     uir_diagnostics_init(&diagnostics, &allocator);
     uir_text_init(&text, &allocator);
     uir_text_init(&steps, &allocator);
+    uir_text_init(&whole, &allocator);
     uir_compile_init(&c, NULL, NULL, &allocator, NULL);
     assert_int_equal(uir_compile_read(&c, UIR_STAGE_PRIMITIVES, &given, &diagnostics), UIR_STATUS_OK);
     assert_int_equal(uir_compile_run(&c, UIR_STAGE_SCHEDULE, &call), UIR_STATUS_OK);
@@ -123,6 +125,17 @@ static void test_steps(void **state) {
     assert_true(steps.length > 1);
     assert_int_equal(steps.length, kernel->lowered.steps.length);
     assert_memory_equal(steps.data, kernel->lowered.steps.data, steps.length);
+
+    /* Read again, the stage has the same steps. */
+    assert_int_equal(uir_compile_print(&c, UIR_STAGE_SCHEDULE, &options, &whole, &diagnostics), UIR_STATUS_OK);
+    const uir_compile_text printed = {whole.data, whole.length, "printed", NULL};
+    uir_compile_init(&again, NULL, NULL, &allocator, NULL);
+    assert_int_equal(uir_compile_read(&again, UIR_STAGE_SCHEDULE, &printed, &diagnostics), UIR_STATUS_OK);
+    assert_int_equal(again.lowering.kernels.count, 1);
+    assert_int_equal(again.lowering.kernels.data[0].lowered.steps.length, steps.length);
+    assert_memory_equal(again.lowering.kernels.data[0].lowered.steps.data, steps.data, steps.length);
+    uir_compile_deinit(&again);
+    uir_text_deinit(&whole);
     uir_text_deinit(&steps);
     uir_text_deinit(&text);
     uir_compile_deinit(&c);
