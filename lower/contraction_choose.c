@@ -508,7 +508,7 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     uir_contraction_side *n = &p->sides[UIR_CONTRACTION_N];
     uir_contraction_room room = uir_contraction_plan_room(p);
     uir_parameters chosen = {0};
-    int64_t depth, width, block = p->device->mma_m ? p->device->mma_m : 1;
+    int64_t depth, width;
     uint32_t count;
     solving s;
     if (p->few) return choose_few(p);
@@ -517,7 +517,7 @@ uir_status uir_contraction_plan_choose_tiles(uir_contraction_plan *p) {
     UIR_TRY(add_tiles(p, cut, &count));
     UIR_TRY(begin_solving(p, cut, &s));
     /* Tiles keep to what stays near where the least of them does. */
-    int64_t least = tile_bytes(&s, block, p->device->mma_n, p->copied[0] || p->copied[1] ? UIR_TILES_LEAST_CHUNK : 0);
+    int64_t least = uir_tiles_least_bytes(&s.problem, p->copied[0] || p->copied[1] ? UIR_TILES_LEAST_CHUNK : 0);
     int64_t limit = contraction_room_for(room, least);
     UIR_TRY(choose_depth(p, &s, limit, given, &depth));
     chosen.depth = depth;

@@ -127,19 +127,30 @@ static uint32_t list_sizes(int64_t extent, int64_t block, int64_t multiple, int6
     return count;
 }
 
-/* Those that fit. */
-static uint32_t list_tiles(const uir_tile_problem *p, int64_t chunk, int64_t room, uir_parameter_tile out[LIST]) {
+/* Those that fit, and the bytes of the least one whether it fits or not. */
+static uint32_t list_tiles(const uir_tile_problem *p, int64_t chunk, int64_t room, uir_parameter_tile out[LIST],
+                           int64_t *out_least) {
     int64_t rows[GRID], columns[GRID] = {0}, panel = at_least_one(p->device->mma_n);
     uint32_t count = 0, row_count = list_sizes(p->rows, at_least_one(p->device->mma_m), 1, rows), column_count = 1;
     if (p->cut) column_count = list_sizes(p->columns, panel, panel, columns);
+    *out_least = INT64_MAX;
     for (uint32_t i = 0; i < row_count; i++)
         for (uint32_t j = 0; j < column_count; j++) {
             uir_parameter_tile tile = {rows[i], columns[j], 0};
-            if (p->bytes(p->user, tile.rows, tile.columns, chunk) > room) continue;
+            int64_t bytes = p->bytes(p->user, tile.rows, tile.columns, chunk);
+            if (bytes < *out_least) *out_least = bytes;
+            if (bytes > room) continue;
             tile.cost = uir_tile_cycles(p, &tile, chunk);
             out[count++] = tile;
         }
     return count;
+}
+
+int64_t uir_tiles_least_bytes(const uir_tile_problem *p, int64_t chunk) {
+    uir_parameter_tile none[LIST];
+    int64_t least;
+    (void)list_tiles(p, chunk, -1, none, &least);
+    return least;
 }
 
 /* ---- the best of them ---- */
@@ -205,7 +216,8 @@ uint32_t uir_tiles_solve(const uir_tile_problem *p, int64_t chunk, int64_t room,
                          uir_parameter_tile out[UIR_PARAMETERS_MAX_TILES], int64_t *out_score) {
     uir_parameter_tile tiles[LIST];
     ranking ranks;
-    uint32_t count = list_tiles(p, chunk, room, tiles), kept = 0;
+    int64_t bytes;
+    uint32_t count = list_tiles(p, chunk, room, tiles, &bytes), kept = 0;
     *out_score = INT64_MAX;
     if (!count) return 0;
     rank_all(p, tiles, count, every, &ranks);

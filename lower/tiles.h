@@ -35,6 +35,8 @@ int64_t uir_tile_cycles(const uir_tile_problem *problem, const uir_parameter_til
  * chunks. Tiles' costs are their cycles. */
 uint32_t uir_tiles_solve(const uir_tile_problem *problem, int64_t chunk, int64_t room, bool every,
                          uir_parameter_tile out_tiles[UIR_PARAMETERS_MAX_TILES], int64_t *out_score);
+/* Of the tile that takes the least on the chip. */
+int64_t uir_tiles_least_bytes(const uir_tile_problem *problem, int64_t chunk);
 /* How much of the depth lies on the chip at once: the chunk whose tiles' score is the least; 0: no tile fits. */
 int64_t uir_tiles_choose_chunk(const uir_tile_problem *problem, int64_t room);
 

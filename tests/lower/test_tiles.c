@@ -167,6 +167,26 @@ static void chunks_follow_the_room(void **state) {
     assert_int_equal(uir_tiles_choose_chunk(&p, 1 << 10), 0);
 }
 
+/* In as much room as the least tile takes there is a tile, and in less there is none, also where the rows that are
+ * known are no whole blocks. */
+static void the_least_tile_has_room(void **state) {
+    const uir_device device = describe("avx512");
+    (void)state;
+    for (int64_t rows = 0; rows < 40; rows++)
+        for (uint32_t cut = 0; cut < 2; cut++) {
+            uir_tile_problem p = product(&device, rows, 96, 15);
+            uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
+            int64_t score;
+            p.user = &p;
+            p.copied[1] = true;
+            p.cut = cut;
+            int64_t least = uir_tiles_least_bytes(&p, UIR_TILES_LEAST_CHUNK);
+            assert_true(uir_tiles_solve(&p, UIR_TILES_LEAST_CHUNK, least, false, tiles, &score) > 0);
+            assert_int_equal(uir_tiles_solve(&p, UIR_TILES_LEAST_CHUNK, least - 1, false, tiles, &score), 0);
+            assert_int_equal(uir_tiles_choose_chunk(&p, least), UIR_TILES_LEAST_CHUNK);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_fit_and_are_whole_panels),
@@ -174,6 +194,7 @@ int main(void) {
         cmocka_unit_test(tables_serve_few_and_many_threads),
         cmocka_unit_test(costs_follow_the_description),
         cmocka_unit_test(chunks_follow_the_room),
+        cmocka_unit_test(the_least_tile_has_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
