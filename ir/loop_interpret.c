@@ -1,9 +1,15 @@
 /* The loop AST's interpreter: every block instance in order, every element with a mark that says whether it was
- * written. */
+ * written.
+ *
+ * It defines the order of sums that a kernel keeps to: a block used as `mma` multiplies and adds in one rounding, in
+ * the order of its loops; a row, the innermost vectorised loop of those around a block that reduces along it by a
+ * monoid of one state, is taken in UIR_REDUCE_LANES lanes, which a tree joins, and then joined to the state as it was.
+ */
 #include "base/demand.h"
 #include "ir/interpret.h"
 #include "ir/loop.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -196,6 +202,27 @@ static uir_status compute(machine *m, uint32_t id, cell *out) {
 }
 
 /* ---- statements ---- */
+/* A product of floats that a block used as mma adds to its sums: one rounding, of `sum` with it. */
+static uir_status multiply_add(machine *m, const uir_loop_expression *product, cell *sum) {
+    cell a, b;
+    UIR_TRY(compute(m, product->arguments[0], &a));
+    UIR_TRY(compute(m, product->arguments[1], &b));
+    double x = uir_dtype_load_double(product->dtype, a.bytes, 0), y = uir_dtype_load_double(product->dtype, b.bytes, 0),
+           old = uir_dtype_load_double(product->dtype, sum->bytes, 0);
+    double result = product->dtype == UIR_DTYPE_F64 ? fma(x, y, old) : (double)fmaf((float)x, (float)y, (float)old);
+    put_number(product->dtype, result, 0, sum);
+    return UIR_STATUS_OK;
+}
+
+/* The product, where the statement is the sum of one in a block used as mma; NULL otherwise. */
+static const uir_loop_expression *find_product(const machine *m, const uir_loop_statement *s) {
+    if (!(m->block->uses >> UIR_LOOP_USE_MMA & 1) || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->value_count != 1)
+        return NULL;
+    const uir_loop_expression *e = &m->function->expressions.data[s->values[0]];
+    bool is_product = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_MUL && uir_dtype_is_float(e->dtype);
+    return is_product && m->function->tensors.data[s->targets[0].tensor].dtype == e->dtype ? e : NULL;
+}
+
 /* Which of a monoid's expressions a statement computes, and whether it reads the state from its targets first. */
 static uir_status run_monoid(machine *m, const uir_loop_statement *s) {
     const uir_loop_monoid *monoid = &m->function->monoids.data[s->monoid];
@@ -210,6 +237,11 @@ static uir_status run_monoid(machine *m, const uir_loop_statement *s) {
     static const double nothing = 0;
     for (uint32_t i = 0; i < state; i++)
         UIR_TRY(load(m, &s->targets[i], m->any_skipped ? &nothing : NULL, &parameters[i]));
+    const uir_loop_expression *product = find_product(m, s);
+    if (product) {
+        UIR_TRY(multiply_add(m, product, &parameters[0]));
+        return store(m, &s->targets[0], &parameters[0]);
+    }
     for (uint32_t i = 0; i < s->value_count; i++) UIR_TRY(compute(m, s->values[i], &parameters[state + i]));
     m->parameters = parameters;
     for (uint32_t i = 0; i < s->target_count; i++) UIR_TRY(compute(m, expressions[i], &results[i]));
@@ -252,7 +284,8 @@ static uir_status read_iter(machine *m, const uir_loop_iter *iter) {
     return UIR_STATUS_OK;
 }
 
-static uir_status run_block(machine *m, const uir_loop_statement *s) {
+/* Binds a block's iteration variables; leave_block unbinds them. */
+static uir_status enter_block(machine *m, const uir_loop_statement *s) {
     int64_t values[UIR_LOOP_MAX_ITERS], extent;
     m->block = s;
     for (uint32_t i = 0; i < s->iter_count; i++) {
@@ -270,6 +303,20 @@ static uir_status run_block(machine *m, const uir_loop_statement *s) {
     }
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (s->iters[i].data) UIR_TRY(read_iter(m, &s->iters[i]));
+    return UIR_STATUS_OK;
+}
+
+static void leave_block(machine *m, const uir_loop_statement *s) {
+    for (uint32_t i = 0; i < s->iter_count; i++) {
+        m->bound[s->iters[i].symbol.id] = false;
+        m->skipped[s->iters[i].symbol.id] = false;
+    }
+    m->any_skipped = false;
+    m->block = NULL;
+}
+
+static uir_status run_block(machine *m, const uir_loop_statement *s) {
+    UIR_TRY(enter_block(m, s));
     for (uint32_t id = s->first_child; id != UIR_LOOP_NONE; id = m->function->statements.data[id].next) {
         const uir_loop_statement *child = &m->function->statements.data[id];
         cell value;
@@ -280,12 +327,103 @@ static uir_status run_block(machine *m, const uir_loop_statement *s) {
             UIR_TRY(run_monoid(m, child));
         }
     }
-    for (uint32_t i = 0; i < s->iter_count; i++) {
-        m->bound[s->iters[i].symbol.id] = false;
-        m->skipped[s->iters[i].symbol.id] = false;
+    leave_block(m, s);
+    return UIR_STATUS_OK;
+}
+
+/* ---- rows ---- */
+static bool turns_once(const machine *m, const uir_loop_statement *loop) {
+    int64_t turns;
+    return uir_dim_is_const(m->function->dims, loop->extent, &turns) && turns == 1;
+}
+
+/* Does the place of an access move with the loop? */
+static bool moves(const machine *m, const uir_loop_statement *block, const uir_loop_access *access, uir_symbol loop) {
+    const uir_loop_function *f = m->function;
+    for (uint32_t d = 0; d < f->tensors.data[access->tensor].rank; d++)
+        for (uint32_t i = 0; i < block->iter_count; i++)
+            if (!block->iters[i].data && uir_dim_mentions(f->dims, access->indices[d], block->iters[i].symbol) &&
+                uir_dim_mentions(f->dims, block->iters[i].value, loop))
+                return true;
+    return false;
+}
+
+/* The block that takes a row along this loop; NULL when it is no row: see the head of the file. */
+static const uir_loop_statement *find_row(const machine *m, const uir_loop_statement *loop) {
+    const uir_loop_function *f = m->function;
+    if (loop->loop_kind != UIR_LOOP_VECTORISED || turns_once(m, loop)) return NULL;
+    const uir_loop_statement *s = loop;
+    while (s->kind == UIR_LOOP_STATEMENT_FOR &&
+           (s == loop || (s->loop_kind == UIR_LOOP_VECTORISED && turns_once(m, s)))) {
+        if (s->first_child == UIR_LOOP_NONE) return NULL;
+        s = &f->statements.data[s->first_child];
+        if (s->next != UIR_LOOP_NONE) return NULL;
     }
-    m->any_skipped = false;
-    m->block = NULL;
+    if (s->kind != UIR_LOOP_STATEMENT_BLOCK || s->uses >> UIR_LOOP_USE_MMA & 1) return NULL;
+    for (uint32_t i = 0; i < s->iter_count; i++)
+        if (s->iters[i].data) return NULL;
+    const uir_loop_statement *step = &f->statements.data[s->first_child];
+    if (step->next != UIR_LOOP_NONE ||
+        (step->kind != UIR_LOOP_STATEMENT_UPDATE && step->kind != UIR_LOOP_STATEMENT_COMBINE))
+        return NULL;
+    const uir_loop_monoid *monoid = &f->monoids.data[step->monoid];
+    if (monoid->state_count != 1 || monoid->element_count != 1 || step->value_count != 1) return NULL;
+    return moves(m, s, &step->targets[0], loop->symbol) ? NULL : s;
+}
+
+/* state = op(state, value) by a statement's monoid. */
+static uir_status step_state(machine *m, const uir_loop_statement *s, cell *state, const cell *value) {
+    const uir_loop_monoid *monoid = &m->function->monoids.data[s->monoid];
+    cell parameters[2] = {*state, *value};
+    m->parameters = parameters;
+    uir_status status =
+        compute(m, s->kind == UIR_LOOP_STATEMENT_UPDATE ? monoid->update[0] : monoid->combine[0], state);
+    m->parameters = NULL;
+    return status;
+}
+
+/* Binds the loop at a turn and the loops of one turn inside it; whether the block's conditions hold there. */
+static uir_status turn_row(machine *m, const uir_loop_statement *loop, const uir_loop_statement *block, int64_t at,
+                           bool *out_holds) {
+    const uir_loop_statement *statements = m->function->statements.data;
+    m->values[loop->symbol.id] = at;
+    m->bound[loop->symbol.id] = true;
+    for (const uir_loop_statement *s = &statements[loop->first_child]; s != block; s = &statements[s->first_child]) {
+        UIR_TRY(evaluate(m, s->min, &m->values[s->symbol.id]));
+        m->bound[s->symbol.id] = true;
+    }
+    return holds(m, block, out_holds);
+}
+
+static uir_status run_row(machine *m, const uir_loop_statement *loop, const uir_loop_statement *block, int64_t min,
+                          int64_t extent) {
+    const uir_loop_statement *s = &m->function->statements.data[block->first_child];
+    cell lanes[UIR_REDUCE_LANES], value;
+    int64_t last = -1;
+    bool runs;
+    for (uint32_t l = 0; l < UIR_REDUCE_LANES; l++)
+        UIR_TRY(compute(m, m->function->monoids.data[s->monoid].identity[0], &lanes[l]));
+    for (int64_t i = 0; i < extent; i++) {
+        if (m->cancel && __atomic_load_n(m->cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
+        UIR_TRY(turn_row(m, loop, block, min + i, &runs));
+        if (!runs) continue;
+        UIR_TRY(enter_block(m, block));
+        UIR_TRY(compute(m, s->values[0], &value));
+        UIR_TRY(step_state(m, s, &lanes[i % UIR_REDUCE_LANES], &value));
+        leave_block(m, block);
+        last = i;
+    }
+    for (uint32_t half = UIR_REDUCE_LANES / 2; half > 0; half /= 2)
+        for (uint32_t l = 0; l < half; l++) UIR_TRY(step_state(m, s, &lanes[l], &lanes[l + half]));
+    if (last >= 0) { /* the state's place is that of any turn */
+        UIR_TRY(turn_row(m, loop, block, min + last, &runs));
+        UIR_TRY(enter_block(m, block));
+        UIR_TRY(load(m, &s->targets[0], NULL, &value));
+        UIR_TRY(step_state(m, s, &value, &lanes[0]));
+        UIR_TRY(store(m, &s->targets[0], &value));
+        leave_block(m, block);
+    }
+    m->bound[loop->symbol.id] = false;
     return UIR_STATUS_OK;
 }
 
@@ -301,6 +439,8 @@ static uir_status run_statement(machine *m, const uir_loop_statement *s) {
     int64_t min, extent;
     UIR_TRY(evaluate(m, s->min, &min));
     UIR_TRY(evaluate(m, s->extent, &extent));
+    const uir_loop_statement *row = find_row(m, s);
+    if (row) return run_row(m, s, row, min, extent);
     for (int64_t i = 0; i < extent; i++) {
         m->values[s->symbol.id] = min + i;
         m->bound[s->symbol.id] = true;
