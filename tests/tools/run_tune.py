@@ -67,7 +67,8 @@ def choices_of(*command):
 
 
 def tune(c, model, *arguments, seconds="1"):
-    done = run(TUNE, model, "--cache", c.path("cache"), "--seconds", seconds, *arguments)
+    """At one thread: of two, the second may be waited for longer than bad tiles take."""
+    done = run(TUNE, model, "--cache", c.path("cache"), "--seconds", seconds, "--threads", "1", *arguments)
     expect(done.returncode == RAN and not done.err and is_clean(done.stdout), "tuning", done)
     return done
 
@@ -116,12 +117,16 @@ def test_another_model_of_the_same_kernels():
     """A record is the kernel's, whichever model it is in; a package that was in the cache before is not made anew."""
     with Case() as c:
         model, _, bad = started(c)
-        tune(c, model, "--records", bad, "--save", c.path("good.rec"))
+        done = tune(c, model, "--records", bad, "--save", c.path("good.rec"))
+        gained = ["times as fast" in line for line in sorted(done.out.splitlines()) if line.startswith("  k")]
+        expect(len(gained) == len(SHAPES) and any(gained), "no kernel gained", done)
         m = products()
         m.graph.node[0].name = "renamed"
         other = save(m, c.path("other.onnx"))
-        expect(choices_of(RUN, other, "--no-vm", "--cache", c.path("cache")) ==
-               choices_of(RUN, model, "--no-vm", "--records", c.path("good.rec")), "the other model's tiles")
+        tuned = choices_of(RUN, model, "--no-vm", "--records", c.path("good.rec"))
+        plain = choices_of(RUN, model, "--no-vm", "--no-cache")
+        wanted = [tuned[i] if gained[i] else plain[i] for i in range(len(SHAPES))]  # what gained nothing is not kept
+        expect(choices_of(RUN, other, "--no-vm", "--cache", c.path("cache")) == wanted, "the other model's tiles")
 
 
 def test_packages():
