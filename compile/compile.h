@@ -24,7 +24,7 @@ typedef enum uir_stage {
 #undef UIR_STAGE_PASS_ON
 #undef UIR_STAGE
     UIR_STAGE_COUNT,
-    UIR_STAGE_CLEANED = UIR_STAGE_FUSION - 1
+    UIR_STAGE_CLEANED = UIR_STAGE_LAYOUTS - 1
 } uir_stage;
 
 /* ---- what is asked ---- */

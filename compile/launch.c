@@ -156,6 +156,51 @@ static uint64_t count_elements(const uir_dims *dims, const uir_dim *extents, uin
     return count;
 }
 
+/* The order of a loop tensor's elements, where its dims do not stand as the value's do: by the layout that the value
+ * has in the group's body. */
+static bool find_loop_order(const uir_launch *l, const uir_loop_tensor *t, uir_bound_layout *out_layout) {
+    const uir_node_values *v = l->values;
+    const uir_attribute *attribute = uir_node_find_attribute(v->module, l->node, "body");
+    const uir_graph_info *body = uir_graph_get(v->module, attribute->value.graph);
+    const uir_value_info *info = uir_value_info_get(
+        v->module, (t->role == UIR_LOOP_ROLE_OUT ? body->outputs.data : body->inputs.data)[t->index]);
+    uint32_t order[UIR_LAYOUT_MAX_RANK];
+    return info->layout &&
+           uir_layout_find_order(info->layout, info->type.dims, info->type.rank, v->module->dims, order) &&
+           uir_layout_bind(info->layout, info->type.dims, info->type.rank, v->module->dims, v->symbol_values,
+                           v->symbol_bound, v->symbol_count, out_layout) == UIR_STATUS_OK;
+}
+
+/* A tensor's memory, in its own order. */
+static uir_status place_tensor(const uir_launch *l, const uir_loop_tensor *t, void *const *outputs, uir_arena *arena,
+                               void **out_memory) {
+    bool result = t->role == UIR_LOOP_ROLE_OUT;
+    uir_bound_layout layout;
+    size_t size;
+    *out_memory = result ? outputs[t->index] : l->values->inputs[t->index]->tensor->data;
+    if (!find_loop_order(l, t, &layout)) return UIR_STATUS_OK;
+    const void *row_major = *out_memory;
+    if (!uir_dtype_storage_size(t->dtype, (uint64_t)layout.elements, &size)) return UIR_STATUS_LIMIT;
+    UIR_TRY_ALLOCATE(*out_memory, uir_arena_allocate(arena, size + 1));
+    return result || !layout.elements
+               ? UIR_STATUS_OK
+               : uir_layout_pack(&layout, t->dtype, &l->launcher->allocator, row_major, *out_memory);
+}
+
+static uir_status take_tensors(const uir_launch *l, const uir_loop_function *f, void *const *tensors,
+                               void *const *outputs) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->tensors.count; i++) {
+        const uir_loop_tensor *t = &f->tensors.data[i];
+        uir_bound_layout layout;
+        if (t->role == UIR_LOOP_ROLE_TEMP) continue;
+        if (t->role == UIR_LOOP_ROLE_OUT && find_loop_order(l, t, &layout) && layout.elements)
+            UIR_TRY(uir_layout_unpack(&layout, t->dtype, &l->launcher->allocator, tensors[count], outputs[t->index]));
+        count++;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status run_function(const uir_launch *l, const uir_loop_function *f, void *const *outputs, uir_arena *arena,
                                uir_diagnostics *diagnostics) {
     void **tensors;
@@ -182,9 +227,10 @@ static uir_status run_function(const uir_launch *l, const uir_loop_function *f, 
                       t->dtype,
                       count_elements(f->dims, t->extents, t->rank, values, bound)};
         UIR_TRY(check_argument(l, &a, diagnostics));
-        tensors[count++] = a.result ? outputs[t->index] : l->values->inputs[t->index]->tensor->data;
+        UIR_TRY(place_tensor(l, t, outputs, arena, &tensors[count++]));
     }
-    return uir_loop_interpret(f, l->sizes, tensors, l->launcher->cancel, diagnostics);
+    UIR_TRY(uir_loop_interpret(f, l->sizes, tensors, l->launcher->cancel, diagnostics));
+    return take_tensors(l, f, tensors, outputs);
 }
 
 static uir_status launch_function(const uir_launch *l, const uir_loop_function *f, void *const *outputs,

@@ -2,8 +2,10 @@
 #include "compile/slack.h"
 #include "compile/stages.h"
 #include "fusion/fusion.h"
+#include "passes/layouts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_device *device,
@@ -149,6 +151,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
 static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : "it has no kernel";
     uir_lowering_refusal refusal = {.group = group};
+    if (getenv("UIR_WHY")) fprintf(stderr, "REFUSED %s: %s\n", uir_string_text(&lowering->module->strings, uir_node_get(lowering->module, group)->name), why);
     uir_node_remove_attribute(lowering->module, group, "kernel");
     uir_node_remove_attribute(lowering->module, group, "sizes");
     uir_node_remove_attribute(lowering->module, group, "slack");
@@ -374,9 +377,17 @@ static uir_status retry_refused(uir_compile *c, uir_stage stage, const uir_compi
 }
 
 /* ---- the stages ---- */
+uir_status uir_compile_lay_out(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+    const uir_stage_row *row = uir_stage_get(stage);
+    const uir_pass pass = {row->name, uir_lay_out_images, row->purpose};
+    UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
+    uir_pass_options options = {.check_text = c->options.check_text, .device = c->lowering.device};
+    return uir_passes_run(c->primitives, &pass, 1, &options);
+}
+
 uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     (void)stage;
-    UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
+    if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_fusion_options fusion = fusion_options(c, 0);
     UIR_TRY(uir_fuse(c->primitives, &fusion, call->diagnostics));
     return uir_module_verify(c->primitives, call->diagnostics);

@@ -120,7 +120,12 @@ static bool choose_phases(uir_rule_context *context, const convolution *c, const
     return any && c->x_shape.rank + c->window.rank <= UIR_MAX_RANK && c->window.rank <= UIR_NETWORK_AXES;
 }
 
-/* [OC, C/groups, kernel..] turned round to [OC * strides.., C/groups, taps..]. */
+/* Do the phases' channels stand before the model's, so that these are the innermost? Those of a group stand together. */
+static bool has_phases_first(const convolution *c) {
+    return c->groups == 1;
+}
+
+/* [OC, C/groups, kernel..] turned round to [strides.. * OC or OC * strides.., C/groups, taps..]. */
 static uir_value_id phase_weights(uir_rule_context *context, const convolution *c, const phases *p) {
     uir_builder *b = &context->builder;
     uint32_t n = c->window.rank;
@@ -130,14 +135,15 @@ static uir_value_id phase_weights(uir_rule_context *context, const convolution *
     uir_shape split = {2 * n + 2, {{0}}}, joined = {n + 2, {{0}}};
     split.dims[0] = joined.dims[0] = dim_times(b, c->w_shape.dims[1], c->groups);
     split.dims[1] = joined.dims[1] = dim_over(b, c->w_shape.dims[0], c->groups);
-    perm[0] = 0, perm[n + 1] = 1;
+    bool first = has_phases_first(c);
+    perm[first ? n : 0] = 0, perm[n + 1] = 1;
     for (uint32_t i = 0; i < n + 2; i++) low[i] = high[i] = dim_int(b, 0);
     for (uint32_t i = 0; i < n; i++) {
         low[i + 2] = dim_int(b, p[i].taps * p[i].stride - p[i].kernel);
         split.dims[2 * i + 2] = joined.dims[i + 2] = dim_int(b, p[i].taps);
         split.dims[2 * i + 3] = dim_int(b, p[i].stride);
         joined.dims[0] = dim_times(b, joined.dims[0], p[i].stride);
-        perm[i + 1] = 2 * i + 3;
+        perm[first ? i : i + 1] = 2 * i + 3;
         perm[n + 2 + i] = 2 * i + 2;
     }
     w = uir_network_reshape(b, uir_build_pad(b, w, scalar_like(b, w, 0), low, high, interior), &split);
@@ -152,18 +158,19 @@ static uir_value_id conv_by_phases(uir_rule_context *context, const convolution 
     int64_t perm[UIR_MAX_RANK], steps[UIR_MAX_RANK];
     uir_window window = c->window;
     uir_shape split = {2 * n + 2, {{0}}}, joined = {n + 2, {{0}}};
+    uint32_t channels = has_phases_first(c) ? n + 1 : 1, phase = has_phases_first(c) ? 1 : 2; /* dims when split */
     split.dims[0] = joined.dims[0] = c->x_shape.dims[0];
-    split.dims[1] = joined.dims[1] = dim_times(b, c->w_shape.dims[1], c->groups);
-    perm[0] = 0, perm[1] = 1;
+    split.dims[channels] = joined.dims[1] = dim_times(b, c->w_shape.dims[1], c->groups);
+    perm[0] = 0, perm[1] = channels;
     for (uint32_t i = 0; i < n; i++) {
         uir_dim places = dim_plus(b, c->x_shape.dims[i + 2], p[i].taps - 1);
         window.strides[i] = 1;
         around[i] = dim_int(b, p[i].taps - 1);
-        split.dims[i + 2] = dim_int(b, p[i].stride);
+        split.dims[i + phase] = dim_int(b, p[i].stride);
         split.dims[i + 2 + n] = places;
         joined.dims[i + 2] = dim_times(b, places, p[i].stride);
         perm[2 * i + 2] = i + 2 + n;
-        perm[2 * i + 3] = i + 2;
+        perm[2 * i + 3] = i + phase;
     }
     for (uint32_t i = 0; i < n + 2; i++) {
         steps[i] = 1;

@@ -25,6 +25,7 @@ static uir_status add_body_value(emitting *e, uir_value_id from, uir_value_id *o
     made->elements = info.elements;
     made->element_count = info.element_count;
     made->elements_known = info.elements_known;
+    made->layout = info.layout;
     e->inside[from.id] = *out_value;
     return UIR_STATUS_OK;
 }

@@ -34,6 +34,7 @@ static uir_status add_outer_value(opening *o, uir_value_id from) {
     made->elements = info.elements;
     made->element_count = info.element_count;
     made->elements_known = info.elements_known;
+    made->layout = info.layout;
     return UIR_STATUS_OK;
 }
 

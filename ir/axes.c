@@ -16,8 +16,9 @@ typedef struct atom {
 typedef struct instance {
     uir_axis_list *dims; /* atoms per dim as first made: one or none */
     uint32_t rank;
-    uir_axis_list list; /* at the end: axes of the whole */
-    uint32_t *dim_axes; /* at the end: the one axis of each dim */
+    uint32_t order[UIR_MAX_RANK + 1]; /* of the dims, as they lie in memory, slowest first */
+    uir_axis_list list;               /* at the end: axes of the whole */
+    uint32_t *dim_axes;               /* at the end: the one axis of each dim */
 } instance;
 
 struct uir_axes_table {
@@ -397,6 +398,24 @@ static uir_status relate_groups(rule_call *c, const instance *x, const instance 
     return relate_dims(t, w, 0, c->result, 1);
 }
 
+/* A spatial dim along which each element of the result is one of the image, at its place. */
+static bool is_pointwise(const rule_call *c, uint32_t dim) {
+    const uir_module *module = c->t->module;
+    uint32_t count, s = dim - 2;
+    uir_dim window = c->node->op == UIR_OP_CONV ? uir_value_type(module, c->node->inputs[1])->dims[dim]
+                                                : uir_node_dims(module, c->node, "window", &count)[s];
+    uir_dim zero = uir_dim_const(module->dims, 0);
+    return is_one(c->t, window) && uir_node_ints(module, c->node, "strides", &count)[s] == 1 &&
+           uir_dim_equal(uir_node_dims(module, c->node, "low", &count)[s], zero) &&
+           uir_dim_equal(uir_node_dims(module, c->node, "high", &count)[s], zero);
+}
+
+static uir_status relate_window(rule_call *c, uint32_t dim) {
+    if (is_pointwise(c, dim)) return relate_dims(c->t, c->operands[0], dim, c->result, dim);
+    UIR_TRY(make_unsplittable(c->t, c->operands[0], dim));
+    return make_unsplittable(c->t, c->result, dim);
+}
+
 /* Spatial dims are read by windows; of groups of one channel or one filter, channels are, too. */
 static uir_status rule_conv(rule_call *c) {
     const instance *x = c->operands[0], *w = c->operands[1];
@@ -406,19 +425,17 @@ static uir_status rule_conv(rule_call *c) {
     UIR_TRY(split ? relate_groups(c, x, w) : relate_dims(c->t, w, 0, c->result, 1));
     if (!grouped && !split) UIR_TRY(relate_dims(c->t, x, 1, w, 1));
     for (uint32_t d = grouped ? 1 : 2; d < x->rank; d++) {
-        UIR_TRY(make_unsplittable(c->t, x, d));
         UIR_TRY(make_unsplittable(c->t, w, d));
-        UIR_TRY(make_unsplittable(c->t, c->result, d));
+        if (d > 1) UIR_TRY(relate_window(c, d));
     }
-    return UIR_STATUS_OK;
+    if (!grouped) return UIR_STATUS_OK;
+    UIR_TRY(make_unsplittable(c->t, x, 1));
+    return make_unsplittable(c->t, c->result, 1);
 }
 
 static uir_status rule_window(rule_call *c) {
     for (uint32_t d = 0; d < 2; d++) UIR_TRY(relate_dims(c->t, c->operands[0], d, c->result, d));
-    for (uint32_t d = 2; d < c->result->rank; d++) {
-        UIR_TRY(make_unsplittable(c->t, c->operands[0], d));
-        UIR_TRY(make_unsplittable(c->t, c->result, d));
-    }
+    for (uint32_t d = 2; d < c->result->rank; d++) UIR_TRY(relate_window(c, d));
     return UIR_STATUS_OK;
 }
 
@@ -459,6 +476,13 @@ static uir_status apply_rule(rule_call *c) {
 }
 
 /* ---- instances ---- */
+void uir_axes_order_dims(const uir_module *module, uir_value_id value, uint32_t *out_order) {
+    const uir_value_info *info = uir_value_info_get(module, value);
+    if (info->layout && uir_layout_find_order(info->layout, info->type.dims, info->type.rank, module->dims, out_order))
+        return;
+    for (uint32_t d = 0; d < info->type.rank; d++) out_order[d] = d;
+}
+
 static uir_status add_instance(table *t, uir_value_id value, uint32_t *out_instance) {
     const uir_type *type = uir_value_type(t->module, value);
     if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return UNRELATED;
@@ -471,6 +495,7 @@ static uir_status add_instance(table *t, uir_value_id value, uint32_t *out_insta
         UIR_TRY(add_atom(t, type->dims[d], atoms));
         made.dims[d] = (uir_axis_list){atoms, 1};
     }
+    uir_axes_order_dims(t->module, value, made.order);
     *out_instance = t->instances.count;
     return uir_vector_push(t->arena, &t->instances, made);
 }
@@ -535,7 +560,7 @@ static void note_neighbour(uint32_t *slot, bool first, uint32_t other) {
 static uir_status list_leaves(table *t, atom_list *lists) {
     for (uint32_t i = 0; i < t->instances.count; i++) {
         instance *of = &t->instances.data[i];
-        for (uint32_t d = 0; d < of->rank; d++) UIR_TRY(push_dim(t, of, d, &lists[i]));
+        for (uint32_t d = 0; d < of->rank; d++) UIR_TRY(push_dim(t, of, of->order[d], &lists[i]));
         for (uint32_t k = 0; k < lists[i].count; k++)
             for (uint32_t j = 0; j < k; j++)
                 if (lists[i].data[j] == lists[i].data[k]) return UNRELATED;

@@ -1,7 +1,7 @@
 /* Axis identities: which dims of which values of a set of nodes are the same axis of one loop nest.
  *
  * In: nodes of one graph, in its order. Out: the axes, and for each value made inside and each operand read the list of
- * axes that address it, row-major. Two dims are one axis because a node relates them, never because their extents are
+ * axes that address it, slowest first as they lie in memory (row-major, where it has no layout). Two dims are one axis because a node relates them, never because their extents are
  * equal. Reshapes split dims into axes, transposes permute, broadcasts and reductions leave axes out; a dim of extent 1
  * has none. A value read from outside at several places has the same axes at each, unless that would give one value an
  * axis twice (x + transpose(x), x times its own transpose): then each place has its own. Axes that stand side by side
@@ -39,6 +39,10 @@ typedef struct uir_axes {
  * NULL, is then the index of the node that could not be added. New dims are made in the module's dims. */
 uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
                             uir_axes *out_axes, uint32_t *out_node);
+
+/* The dims in the order of the axes, slowest first: as the value's layout has them one after the other, else as they
+ * stand. */
+void uir_axes_order_dims(const uir_module *module, uir_value_id value, uint32_t *out_order);
 
 /* Of a value made by one of the nodes. */
 uir_axis_list uir_axes_of_value(const uir_axes *axes, uir_value_id value);

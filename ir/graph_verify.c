@@ -127,7 +127,8 @@ static void check_layout(verifier *v, const uir_node_info *node, uir_value_id va
                         uir_dims_symbol_name(v->module->dims, v->unbound));
 }
 
-/* Only primitives whose work kernels do know layouts: others read and write what is row-major, and so do callers. */
+/* Only primitives whose work kernels do know layouts: others read and write what is row-major, and so do callers. In a
+ * group's body, where nothing lies in memory, a layout says in which order elements are computed. */
 static bool knows_layouts(const uir_node_info *node) {
     const uir_op_row *row = uir_op_get_row(node->op);
     uint32_t others = UIR_TRAIT_CONTROL | UIR_TRAIT_HOST | UIR_TRAIT_EFFECT | UIR_TRAIT_CHECK;
@@ -147,11 +148,7 @@ static void check_layouts(verifier *v, const uir_node_info *node) {
     for (uint32_t i = 0; i < node->output_count; i++) {
         uir_value_id value = node->outputs[i];
         if (!is_value(v, value) || !uir_value_info_get(v->module, value)->layout) continue;
-        char text[200];
-        if (v->in_group)
-            problem(v, node, "value %s is made in a group's body, where nothing lies in memory: it has no layout",
-                    value_text(v, value, text, sizeof text));
-        else if (knows)
+        if (knows)
             check_layout(v, node, value);
         else
             want_row_major(v, node, value, "the operation's results are");
@@ -339,11 +336,15 @@ static uir_status check_contents(verifier *v, uir_graph_id graph, const uir_node
             bind_plain(v, uir_value_type(v->module, info->inputs.data[i]));
     for (uint32_t i = 0; primitives && i < info->inputs.count; i++)
         if (is_value(v, info->inputs.data[i])) check_dims_bound(v, user, info->inputs.data[i], "input");
-    for (uint32_t i = 0; i < info->inputs.count; i++)
-        want_row_major(v, user, info->inputs.data[i], "what a graph is given is");
+    for (uint32_t i = 0; i < info->inputs.count; i++) {
+        if (!v->in_group)
+            want_row_major(v, user, info->inputs.data[i], "what a graph is given is");
+        else if (is_value(v, info->inputs.data[i]) && uir_value_info_get(v->module, info->inputs.data[i])->layout)
+            check_layout(v, user, info->inputs.data[i]);
+    }
     for (uint32_t n = 0; n < info->nodes.count; n++) UIR_TRY(check_node(v, info->nodes.data[n], graph, depth));
     for (uint32_t i = 0; i < info->outputs.count; i++) {
-        want_row_major(v, user, info->outputs.data[i], "what a graph gives is");
+        if (!v->in_group) want_row_major(v, user, info->outputs.data[i], "what a graph gives is");
         if (is_value(v, info->outputs.data[i]) && !info->outputs.data[i].id)
             problem(v, user, "output %u is missing", i);
         else

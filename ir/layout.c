@@ -30,6 +30,49 @@ void uir_layout_set_strides(uir_layout *layout, const uir_dim *extents, const ui
     }
 }
 
+void uir_layout_set_order(uir_layout *layout, const uir_dim *extents, const uint32_t *order, uint32_t rank,
+                          uir_dims *dims) {
+    uir_dim strides[UIR_LAYOUT_MAX_RANK], stride = uir_dim_const(dims, 1);
+    for (uint32_t i = rank; i-- > 0;) {
+        strides[order[i]] = stride;
+        stride = uir_dim_mul(dims, stride, extents[order[i]]);
+    }
+    uir_layout_set_strides(layout, extents, strides, rank);
+}
+
+/* Of the dims that are left, the one of more than one element whose elements are `stride` apart; else one of one. */
+static uint32_t find_dim_of_stride(const uir_layout *layout, const uir_dim *extents, uint32_t rank, uir_dims *dims,
+                                   uint32_t left, uir_dim stride) {
+    uint32_t single = rank;
+    for (uint32_t d = rank; d-- > 0;) {
+        int64_t extent;
+        if (!(left >> d & 1)) continue;
+        if (uir_dim_is_const(dims, extents[d], &extent) && extent == 1)
+            single = single == rank ? d : single;
+        else if (uir_dim_equal(layout->modes[d][0].stride, stride))
+            return d;
+    }
+    return single;
+}
+
+bool uir_layout_find_order(const uir_layout *layout, const uir_dim *extents, uint32_t rank, uir_dims *dims,
+                           uint32_t *out_order) {
+    uir_dim stride = uir_dim_const(dims, 1);
+    uint32_t left = (1u << rank) - 1;
+    for (uint32_t d = 0; d < rank; d++) out_order[d] = d;
+    if (!layout || !layout->given) return true;
+    for (uint32_t d = 0; d < rank; d++)
+        if (layout->mode_count[d] != 1 || !uir_dim_equal(layout->modes[d][0].size, extents[d])) return false;
+    for (uint32_t i = rank; i-- > 0 && !layout->swizzle.bits;) {
+        uint32_t d = find_dim_of_stride(layout, extents, rank, dims, left, stride);
+        if (d == rank) return false;
+        out_order[i] = d;
+        left &= ~(1u << d);
+        stride = uir_dim_mul(dims, stride, extents[d]);
+    }
+    return !layout->swizzle.bits;
+}
+
 void uir_layout_copy(const uir_layout *layout, uint32_t rank, uir_layout_dim_of of, void *user, uir_layout *out_copy) {
     *out_copy = *layout;
     for (uint32_t d = 0; d < rank && layout->given; d++) {

@@ -44,6 +44,13 @@ void uir_layout_set_strides(uir_layout *layout, const uir_dim *extents, const ui
 /* The layout with each dim replaced by what `of` makes of it. */
 typedef uir_dim (*uir_layout_dim_of)(void *user, uir_dim dim);
 void uir_layout_copy(const uir_layout *layout, uint32_t rank, uir_layout_dim_of of, void *user, uir_layout *out_copy);
+/* The dims of a tensor whose elements lie one after the other, slowest first; false: it is padded, split or swizzled.
+ * NULL is row-major. Where a dim of one element stands makes no difference. */
+bool uir_layout_find_order(const uir_layout *layout, const uir_dim *extents, uint32_t rank, uir_dims *dims,
+                           uint32_t *out_order);
+/* The layout of that order. */
+void uir_layout_set_order(uir_layout *layout, const uir_dim *extents, const uint32_t *order, uint32_t rank,
+                          uir_dims *dims);
 bool uir_layout_is_same(const uir_layout *a, const uir_layout *b, uint32_t rank);
 
 /* What a layout must be: sizes hold the extents, each element has a place of its own. NULL when

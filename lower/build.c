@@ -190,7 +190,12 @@ static uir_status lower_begin(uir_lower_builder *b, uir_module *module, uir_node
     uir_status status = uir_axes_analyse(module, graph->nodes.data, graph->nodes.count, arena, &b->axes, &bad);
     if (graph->nodes.count == 1 && (status == UIR_STATUS_OK || status == UIR_STATUS_UNSUPPORTED))
         b->alone = uir_lower_find_alone(module, uir_node_get(module, graph->nodes.data[0]), status == UIR_STATUS_OK);
-    if (b->alone) {
+    if (b->alone) { /* by dims as they stand */
+        for (uint32_t i = 0; i < graph->inputs.count; i++)
+            UIR_TRY(uir_module_set_layout(module, graph->inputs.data[i], NULL));
+        const uir_node_info *only = uir_node_get(module, graph->nodes.data[0]);
+        for (uint32_t i = 0; i < only->output_count; i++)
+            UIR_TRY(uir_module_set_layout(module, only->outputs[i], NULL));
         b->axes = (uir_axes){0};
         status = UIR_STATUS_OK;
     }
@@ -642,8 +647,10 @@ static uir_status copy_inputs(uir_lower_builder *b) {
         uir_dim extents[UIR_LOOP_MAX_RANK];
         if (input == UIR_LOWER_NONE) continue;
         const uir_type *type = uir_value_type(b->module, body->outputs.data[k]);
+        uint32_t order[UIR_MAX_RANK];
         if (type->rank > UIR_LOOP_MAX_RANK) return uir_lower_refuse(b, UIR_LOWER_NONE, "more than 8 dims");
-        for (uint32_t d = 0; d < type->rank; d++) UIR_TRY(uir_lower_extent(b, type->dims[d], &extents[d]));
+        uir_axes_order_dims(b->module, body->outputs.data[k], order);
+        for (uint32_t d = 0; d < type->rank; d++) UIR_TRY(uir_lower_extent(b, type->dims[order[d]], &extents[d]));
         snprintf(name, sizeof name, "x%u_y%u", input, k);
         UIR_TRY(uir_loop_add_tensor(b->f, name, type->dtype, UIR_LOOP_ROLE_IN, input, extents, type->rank, &from));
         snprintf(name, sizeof name, "y%u", k);

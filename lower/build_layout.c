@@ -1,6 +1,8 @@
 /* Where operands and results lie: a value's layout, over its dims, as that of the tensors that see it by axes. */
 #include "lower/internal.h"
 
+#include <string.h>
+
 /* What the tensors' dims have not taken yet of a layout, from the innermost dim on. */
 typedef struct taking {
     uir_dims *dims;
@@ -172,25 +174,35 @@ static bool is_proved(void *user, uir_dim left, uir_relation relation, uir_dim r
 
 /* What keeps the tensor from lying so; NULL: nothing does. */
 static const char *try_layout(translation *of, const uir_loop_tensor *tensor, const uir_value_info *value,
-                              uir_layout *out_layout) {
+                              const uint32_t *order, uir_layout *out_layout) {
     taking t = {.dims = of->b->f->dims, .rank = value->type.rank};
+    uir_layout layout = {.given = false};
     uint32_t dim;
-    for (uint32_t d = 0; d < t.rank; d++) t.extents[d] = translate(of, value->type.dims[d]);
-    uir_layout_copy(value->layout, t.rank, translate, of, &t.layout);
+    if (value->layout) layout = *value->layout;
+    if (!uir_layout_finish(&layout, value->type.dims, t.rank, of->b->module->dims).id) return "it is too large";
+    layout.given = true;
+    uir_layout_copy(&layout, t.rank, translate, of, &layout);
+    t.layout = (uir_layout){.given = true, .split = layout.split, .swizzle = layout.swizzle};
+    for (uint32_t d = 0; d < t.rank; d++) { /* as the tensor's dims stand */
+        t.extents[d] = translate(of, value->type.dims[order[d]]);
+        t.layout.mode_count[d] = layout.mode_count[order[d]];
+        memcpy(t.layout.modes[d], layout.modes[order[d]], sizeof t.layout.modes[d]);
+    }
     if (of->status != UIR_STATUS_OK || !take_tensor(&t, tensor, out_layout))
         return "it cuts its dims elsewhere than the group does";
     return uir_layout_find_fault(out_layout, tensor->extents, tensor->rank, t.dims, is_proved, t.dims, &dim);
 }
 
-static uir_status give_layout(uir_lower_builder *b, uint32_t index, const uir_value_info *value, const char *what) {
+static uir_status give_layout(uir_lower_builder *b, uint32_t index, const uir_value_info *value, const uint32_t *order,
+                              const char *what) {
     translation of = {.b = b, .count = uir_dims_symbol_count(b->module->dims)};
     uir_layout *layout, plain = {0};
     UIR_TRY_ALLOCATE(of.by, uir_arena_allocate_array(b->arena, of.count + 1u, sizeof *of.by));
     UIR_TRY_ALLOCATE(layout, uir_arena_allocate(&b->f->arena, sizeof *layout));
     uir_loop_tensor *tensor = &b->f->tensors.data[index];
-    const char *fault = try_layout(&of, tensor, value, layout);
+    const char *fault = try_layout(&of, tensor, value, order, layout);
     of.split = true;
-    if (fault) fault = try_layout(&of, tensor, value, layout);
+    if (fault) fault = try_layout(&of, tensor, value, order, layout);
     UIR_TRY(of.status);
     if (fault) return uir_lower_refuse(b, UIR_LOWER_NONE, "the layout of %s %u: %s", what, tensor->index, fault);
     if (!uir_layout_finish(&plain, tensor->extents, tensor->rank, b->f->dims).id) return UIR_STATUS_OUT_OF_MEMORY;
@@ -200,13 +212,23 @@ static uir_status give_layout(uir_lower_builder *b, uint32_t index, const uir_va
 
 uir_status uir_lower_give_layouts(uir_lower_builder *b) {
     const uir_node_info *group = uir_node_get(b->module, b->group);
+    const uir_graph_info *body = uir_graph_get(b->module, b->body);
     for (uint32_t i = 0; i < b->f->tensors.count; i++) {
         const uir_loop_tensor *tensor = &b->f->tensors.data[i];
+        uint32_t order[UIR_MAX_RANK];
         if (tensor->role == UIR_LOOP_ROLE_TEMP) continue;
         bool in = tensor->role == UIR_LOOP_ROLE_IN;
+        const uir_value_info *inside =
+            uir_value_info_get(b->module, (in ? body->inputs.data : body->outputs.data)[tensor->index]);
         const uir_value_info *value =
             uir_value_info_get(b->module, (in ? group->inputs : group->outputs)[tensor->index]);
-        if (value->layout) UIR_TRY(give_layout(b, i, value, in ? "operand" : "result"));
+        if (!value->layout && !inside->layout) continue;
+        /* What lies one element after the other, in the order of the tensor's dims, is row-major there. */
+        if (value->layout && inside->layout && uir_layout_is_same(value->layout, inside->layout, value->type.rank) &&
+            uir_layout_find_order(value->layout, value->type.dims, value->type.rank, b->module->dims, order))
+            continue;
+        uir_axes_order_dims(b->module, (in ? body->inputs.data : body->outputs.data)[tensor->index], order);
+        UIR_TRY(give_layout(b, i, value, order, in ? "operand" : "result"));
     }
     return UIR_STATUS_OK;
 }

@@ -6,7 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Axes of the second operand (of a matmul's: of both) that the result has not. */
+/* Is the image read channel by channel, its pixels apart? */
+static bool has_channels_last(const uir_lower_builder *b, const uir_node_info *info) {
+    uint32_t order[UIR_MAX_RANK], rank = uir_value_type(b->module, info->inputs[0])->rank;
+    if (info->op != UIR_OP_CONV) return false;
+    uir_axes_order_dims(b->module, info->inputs[0], order);
+    return order[rank - 1] == 1;
+}
+
+/* Axes of the second operand (of a matmul's: of both) that the result has not; in the order of the sums. */
 static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list *out_axes) {
     uir_axis_list from = uir_axes_of_operand(&b->axes, node, 1),
                   to = uir_axes_of_value(&b->axes, uir_lower_node_info(b, node)->outputs[0]);
@@ -16,6 +24,11 @@ static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list
         bool kept = false;
         for (uint32_t k = 0; k < to.count; k++) kept |= to.axes[k] == from.axes[i];
         if (!kept) axes[count++] = from.axes[i];
+    }
+    uint32_t channels = uir_axes_of_operand_dim(&b->axes, node, 1, 1);
+    if (count && axes[0] == channels && has_channels_last(b, uir_lower_node_info(b, node))) {
+        memmove(axes, axes + 1, (count - 1) * sizeof *axes);
+        axes[count - 1] = channels;
     }
     *out_axes = (uir_axis_list){axes, count};
     return UIR_STATUS_OK;

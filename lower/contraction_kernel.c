@@ -216,6 +216,25 @@ typedef struct side_loops {
     uint32_t count;
 } side_loops;
 
+/* What an iteration variable is to the two factors, as the index of a side; NONE: nothing is said of it. */
+static uint32_t side_of_class(uir_loop_class class) {
+    return class == UIR_LOOP_CLASS_M   ? 0
+           : class == UIR_LOOP_CLASS_N ? 1
+           : class == UIR_LOOP_CLASS_K ? 2
+                                       : UIR_LOOP_NONE;
+}
+
+/* The side of a loop: of what the block's variables say that move with it. */
+static uint32_t side_of_loop(const order *o, const uir_loop_statement *loop) {
+    for (uint32_t i = 0; i < o->block->iter_count; i++) {
+        const uir_loop_iter *iter = &o->block->iters[i];
+        if (!iter->data && side_of_class(iter->part) != UIR_LOOP_NONE &&
+            uir_dim_mentions(o->k->f->dims, iter->value, loop->symbol))
+            return side_of_class(iter->part);
+    }
+    return UIR_LOOP_NONE;
+}
+
 static void find_sides(order *o, uint32_t id, side_loops *sides) {
     const uir_loop_function *f = o->k->f;
     const uir_loop_access *sums = &STATEMENT(f, o->block->first_child)->targets[0];
@@ -230,6 +249,7 @@ static void find_sides(order *o, uint32_t id, side_loops *sides) {
         const uir_loop_statement *one[] = {s};
         for (uint32_t d = f->tensors.data[sums->tensor].rank; d > 0; d--)
             if (loop_of(o, sums->indices[d - 1], one, 1) == 0) which = d > 1;
+        if (side_of_loop(o, s) != UIR_LOOP_NONE) which = side_of_loop(o, s);
         side_loops *side = &sides[which];
         uint32_t at = side->count;
         if (at == UIR_LOOP_MAX_ITERS) continue;
@@ -323,8 +343,8 @@ typedef struct side_lanes {
     uint32_t lanes[UIR_KERNEL_MAX_LANES], count;
 } side_lanes;
 
-static const uir_islice *slice_of(uir_kernel *k, const uir_loop_access *access, const side_lanes *rows,
-                                  const side_lanes *columns) {
+static const uir_islice *slice_of(uir_kernel *k, const uir_loop_expression *factor, const uir_loop_access *access,
+                                  const side_lanes *rows, const side_lanes *columns) {
     uir_kernel_lane all[UIR_KERNEL_MAX_LANES], chosen[UIR_KERNEL_MAX_LANES + 1];
     uint32_t count = k->lane_count, used = 0, lanes;
     uir_dim one = uir_dim_const(k->dims, 1);
@@ -348,7 +368,8 @@ static const uir_islice *slice_of(uir_kernel *k, const uir_loop_access *access, 
         k->lane_count++;
         k->row_lanes = 1;
     }
-    const uir_islice *slice = uir_kernel_slice(k, access, false, 0, &lanes);
+    const uir_islice *slice =
+        uir_kernel_slice(k, access, factor && factor->has_fill, factor ? factor->fill : 0, &lanes);
     memcpy(k->lanes, all, sizeof all);
     k->lane_count = count;
     k->row_lanes = 0;
@@ -360,7 +381,7 @@ void uir_contraction_emit(uir_kernel *k, uint32_t id) {
     if (k->status == UIR_STATUS_OK && !is_sum_of_products(f, id))
         uir_kernel_refuse(k, "what is marked mma is no sum of products");
     if (k->status != UIR_STATUS_OK) return;
-    const uir_loop_statement *sum = STATEMENT(f, STATEMENT(f, id)->first_child);
+    const uir_loop_statement *block = STATEMENT(f, id), *sum = STATEMENT(f, block->first_child);
     const uir_loop_expression *a = factor_of(f, id, 0), *b = factor_of(f, id, 1);
     side_lanes sides[3] = {{{0}, 0}}; /* m, n, k */
     if (k->status != UIR_STATUS_OK || !a || !b) return;
@@ -370,11 +391,17 @@ void uir_contraction_emit(uir_kernel *k, uint32_t id) {
             uir_dim index = uir_kernel_substitute(k, sum->targets[0].indices[d - 1]);
             if (index.id && uir_dim_mentions(k->dims, index, k->lanes[l].symbol)) which = d > 1;
         }
+        for (uint32_t i = 0; i < block->iter_count; i++) {
+            uir_dim value = block->iters[i].data ? UIR_DIM_NONE : uir_kernel_substitute(k, block->iters[i].value);
+            if (side_of_class(block->iters[i].part) != UIR_LOOP_NONE && value.id &&
+                uir_dim_mentions(k->dims, value, k->lanes[l].symbol))
+                which = side_of_class(block->iters[i].part);
+        }
         sides[which].lanes[sides[which].count++] = l;
     }
-    const uir_islice *to = slice_of(k, &sum->targets[0], &sides[0], &sides[1]);
-    const uir_islice *left = slice_of(k, &a->load, &sides[0], &sides[2]);
-    const uir_islice *right = slice_of(k, &b->load, &sides[2], &sides[1]);
+    const uir_islice *to = slice_of(k, NULL, &sum->targets[0], &sides[0], &sides[1]);
+    const uir_islice *left = slice_of(k, a, &a->load, &sides[0], &sides[2]);
+    const uir_islice *right = slice_of(k, b, &b->load, &sides[2], &sides[1]);
     const uir_loop_tensor *tensors = f->tensors.data;
     uir_iinstruction mma = {.code = UIR_IOP_MMA, .slice_count = 3, .slices = {*to, *left, *right}};
     mma.dtype = tensors[sum->targets[0].tensor].dtype;

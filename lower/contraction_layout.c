@@ -10,13 +10,13 @@ void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, ui
         columns /= 2; /* what pads a panel is read as well */
     uir_dim width = uir_dim_const(f->dims, columns), stride = width, strides[UIR_LOOP_MAX_RANK] = {{0}};
     bool deep[UIR_LOOP_MAX_RANK] = {false};
-    for (uint32_t d = 0; d < t->rank; d++)
-        for (uint32_t i = 0; i < block->iter_count; i++)
-            deep[d] |= block->iters[i].reduce && uir_dim_mentions(f->dims, access->indices[d], block->iters[i].symbol);
-    for (uint32_t d = t->rank; d > 0; d--) {
-        if (!deep[d - 1]) continue;
-        strides[d - 1] = stride;
-        stride = uir_dim_mul(f->dims, stride, t->extents[d - 1]);
+    for (uint32_t i = block->iter_count; i-- > 0;) { /* in the order of the sums */
+        for (uint32_t d = t->rank; d-- > 0 && block->iters[i].reduce;) {
+            if (deep[d] || !uir_dim_mentions(f->dims, access->indices[d], block->iters[i].symbol)) continue;
+            deep[d] = true;
+            strides[d] = stride;
+            stride = uir_dim_mul(f->dims, stride, t->extents[d]);
+        }
     }
     uir_dim panel = stride, panels = uir_dim_ceildiv(f->dims, t->extents[column], width);
     stride = uir_dim_mul(f->dims, stride, panels);

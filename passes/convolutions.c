@@ -5,18 +5,10 @@
  *   window_sum(x [.., 1, ..], k) [.., 1, ..]        ->  window_sum(x, 1)
  *
  * and where there are several windows, or none meets the element, the padding is made: an axis of one element is none,
- * and has no outside. Convolutions whose windows are one element have pixels along one axis:
- *
- *   conv(x [N, C, s..], w [O, C, 1..])  ->  conv(x [N, C, prod s], w [O, C, 1]) [N, O, s..]
- *
- * without padding, strides or groups: one axis is tiled better than several short ones. What is computed of the result
- * element by element is computed along that axis too, so that it still stands right behind the convolution:
- *
- *   f(y [N, O, s..], z)  ->  f(y [N, O, prod s], z [N, O, prod s]) [N, O, s..] */
+ * and has no outside. */
 #include "passes/tools.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct convolution {
     uir_module *module;
@@ -27,7 +19,6 @@ typedef struct convolution {
     uir_op op;
     uir_value_id image, weights; /* no weights: a reduction, of which `w` holds the window alone */
     uir_value_id given;          /* the node's own weights */
-    uir_value_id joined;         /* the image with its pixels along one axis, where it was just made so */
     uint32_t spatial;
     int64_t groups, strides[UIR_MAX_RANK], dilations[UIR_MAX_RANK];
     uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
@@ -139,89 +130,13 @@ static bool pad_elements(convolution *c) {
     return true;
 }
 
-static bool can_join_pixels(const convolution *c) {
-    bool can = c->op == UIR_OP_CONV && c->rank >= 4 && c->groups == 1;
-    for (uint32_t i = 0; i < c->spatial; i++)
-        can = can && is_number(c, c->w[i + 2], 1) && is_number(c, c->low[i], 0) && is_number(c, c->high[i], 0) &&
-              c->strides[i] == 1;
-    return can;
-}
-
-static void join_pixels(convolution *c) {
-    uir_dim pixels = uir_dim_const(c->module->dims, 1);
-    for (uint32_t i = 0; i < c->spatial; i++) pixels = uir_dim_mul(c->module->dims, pixels, c->x[i + 2]);
-    c->x[2] = pixels;
-    c->rank = 3;
-    c->spatial = 1;
-    c->dilations[0] = 1;
-    c->image = c->joined.id ? c->joined : uir_build_reshape(c->b, c->image, c->x, 3);
-    c->weights = uir_build_reshape(c->b, c->weights, c->w, 3);
-}
-
-/* ---- what follows joined pixels ---- */
-typedef struct joined_pixels {
-    uir_module *module;
-    uir_arena *scratch;
-    uir_vector(uir_value_id) apart; /* [N, O, s..], each a reshape of [N, O, prod s] */
-} joined_pixels;
-
-/* The value whose pixels were taken apart; the none value: they were not. */
-static uir_value_id joined_of(const joined_pixels *j, uir_value_id value) {
-    for (uint32_t i = j->apart.count; i-- > 0;)
-        if (j->apart.data[i].id == value.id)
-            return uir_node_get(j->module, uir_value_info_get(j->module, value)->producer)->inputs[0];
-    return (uir_value_id){0};
-}
-
-/* A broadcast along all pixels; the none value: along some. */
-static uir_value_id join_broadcast(const joined_pixels *j, uir_builder *b, const uir_node_info *node, uint32_t pixels,
-                                   const uir_dim *dims) {
-    const uir_type *from = uir_value_type(j->module, node->inputs[0]);
-    uint32_t rank = from->rank > pixels ? from->rank - pixels : 0;
-    uir_dim shape[UIR_MAX_RANK];
-    int64_t extent;
-    for (uint32_t d = rank; d < from->rank; d++)
-        if (!uir_dim_is_const(j->module->dims, from->dims[d], &extent) || extent != 1) return (uir_value_id){0};
-    for (uint32_t d = 0; d < rank; d++) shape[d] = from->dims[d];
-    shape[rank] = uir_dim_const(j->module->dims, 1);
-    return uir_build_broadcast(b, uir_build_reshape(b, node->inputs[0], shape, rank + 1), dims, 3);
-}
-
-static uir_value_id join_elements(joined_pixels *j, uir_builder *b, const uir_node_info *node) {
-    uir_value_id inputs[3], result = {0};
-    const uir_type y = *uir_value_type(j->module, node->outputs[0]);
-    uir_dim dims[3];
-    bool joins = false;
-    if (!(uir_op_get_row(node->op)->traits & UIR_TRAIT_ELEMENTWISE)) return result;
-    for (uint32_t i = 0; i < node->input_count && !joins; i++) {
-        uir_value_id joined = joined_of(j, node->inputs[i]);
-        joins = joined.id != 0;
-        if (joins) memcpy(dims, uir_value_type(j->module, joined)->dims, sizeof dims);
-    }
-    if (!joins) return result;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const uir_node_info *broadcast = uir_value_made_by(j->module, node->inputs[i], UIR_OP_BROADCAST);
-        inputs[i] = joined_of(j, node->inputs[i]);
-        if (inputs[i].id) continue;
-        inputs[i] = broadcast ? join_broadcast(j, b, broadcast, y.rank - 2, dims)
-                              : uir_build_reshape(b, node->inputs[i], dims, 3);
-        if (!inputs[i].id) return result;
-    }
-    uir_build_node(b, node->op, inputs, node->input_count, node->attributes, node->attribute_count, &result, 1);
-    return uir_build_reshape(b, result, y.dims, y.rank);
-}
-
 static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node_info *node) {
-    joined_pixels *j = user;
-    convolution c = {.module = j->module, .b = b};
+    convolution c = {.module = user, .b = b};
     uir_value_id result = {0};
-    if (node->op != UIR_OP_CONV && node->op != UIR_OP_WINDOW_SUM && node->op != UIR_OP_WINDOW_MAX)
-        return join_elements(j, b, node);
+    if (node->op != UIR_OP_CONV && node->op != UIR_OP_WINDOW_SUM && node->op != UIR_OP_WINDOW_MAX) return result;
     read_convolution(&c, node);
-    bool cut = cut_windows(&c), padded = pad_elements(&c), join = can_join_pixels(&c);
-    c.joined = joined_of(j, c.image);
-    if (!cut && !padded && !join) return result;
-    if (join) join_pixels(&c);
+    bool cut = cut_windows(&c), padded = pad_elements(&c);
+    if (!cut && !padded) return result;
     uir_value_id inputs[2] = {c.image, c.weights};
     uir_attribute attributes[6] = {uir_attribute_ints(b, "strides", c.strides, c.spatial),
                                    uir_attribute_ints(b, "dilations", c.dilations, c.spatial),
@@ -235,19 +150,10 @@ static uir_value_id shape_convolution(void *user, uir_builder *b, const uir_node
         attributes[count++] = uir_attribute_dims(b, "window", c.w + 2, c.spatial);
     }
     uir_build_node(b, c.op, inputs, c.weights.id ? 2 : 1, attributes, count, &result, 1);
-    return join ? uir_build_reshape(b, result, c.y.dims, c.y.rank) : result;
-}
-
-/* What was built is taken: pixels that it has apart are known. */
-static uir_status note_apart(void *user, uir_value_id from, uir_value_id to) {
-    joined_pixels *j = user;
-    (void)from;
-    if (!uir_value_made_by(j->module, to, UIR_OP_RESHAPE)) return UIR_STATUS_OK;
-    return uir_vector_push(j->scratch, &j->apart, to);
+    return result;
 }
 
 uir_status uir_cleanup_shape_convolutions(uir_module *module, uir_pass_context *context) {
-    joined_pixels joined = {.module = module, .scratch = context->scratch};
-    uir_rewriter rewriter = {.rewrite = shape_convolution, .taken = note_apart, .user = &joined};
+    uir_rewriter rewriter = {.rewrite = shape_convolution, .user = module};
     return uir_rewrite_nodes(module, context, &rewriter);
 }

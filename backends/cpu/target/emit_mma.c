@@ -77,8 +77,29 @@ static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uin
     return out_dims[0] == UINT32_MAX || out_dims[1] == UINT32_MAX ? NULL : box;
 }
 
+/* A dim that lies in panels of 32 of which a window's columns take whole ones, along an axis of their own. */
+static bool is_panelled(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t) {
+    const uir_layout *layout = &e->igraph->pointers.data[window->pointer].layout;
+    int64_t low, high;
+    uint32_t columns = UINT32_MAX;
+    if (layout->mode_count[d] != 2 || !uir_c_dim_is(e, layout->modes[d][0].stride, 1)) return false;
+    for (uint32_t a = 0; a < window->axis_count; a++) {
+        bool moves = !uir_c_dim_is(e, t->moves[a], 0);
+        if (moves && (window->axes[a].dim != first + 1 || !uir_c_dim_is(e, t->moves[a], 1))) return false;
+        if (window->axes[a].dim != first + 1) continue;
+        if (columns != UINT32_MAX) return false;
+        columns = a;
+    }
+    if (columns == UINT32_MAX || uir_c_dim_is(e, t->moves[columns], 0)) return false;
+    if (uir_c_dim_is(e, layout->modes[d][0].size, 32)) return uir_c_dim_multiple_of(e, t->base, 32);
+    uir_dim_bounds(e->igraph->dims, window->axes[columns].extent, &low, &high);
+    int64_t width;
+    return uir_dim_is_const(e->igraph->dims, layout->modes[d][0].size, &width) && high <= width &&
+           uir_c_dim_multiple_of(e, t->base, width);
+}
+
 /* The distance of neighbours along a side whose axes lie in memory as one: each a whole number of the next. */
-static bool step_of_side(emitter *e, const uir_islice *window, uint32_t side, uir_dim *out) {
+static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, uint32_t side, uir_dim *out) {
     const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
     uir_dims *dims = e->igraph->dims;
     uir_dim wanted = UIR_DIM_NONE;
@@ -89,7 +110,8 @@ static bool step_of_side(emitter *e, const uir_islice *window, uint32_t side, ui
         for (uint32_t d = 0; d < p->rank; d++) {
             term t;
             if (!linear(e, window, window->starts[d], &t)) return false;
-            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1) return false;
+            bool panelled = is_panelled(e, window, first, d, &t);
+            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1 && !panelled) return false;
             step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], p->layout.modes[d][0].stride));
         }
         if (!step.id || (wanted.id && !uir_dim_equal(step, wanted))) return false;
@@ -102,7 +124,7 @@ static bool step_of_side(emitter *e, const uir_islice *window, uint32_t side, ui
 /* A window that is nowhere outside, its sides of several axes each, as a matrix. */
 static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
-    const char *at = "0";
+    const char *at = "0", *panel = NULL;
     uir_dim row, column;
     if (!slice->window || slice->has_fill) return false;
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
@@ -111,18 +133,29 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
     for (uint32_t d = 0; d < p->rank; d++) {
         term t;
         if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
+        if (is_panelled(e, slice, out->first, d, &t)) {
+            panel = uir_c_dim(e, p->layout.modes[d][1].stride);
+            at = uir_c_sum(e, at,
+                           uir_c_product(e,
+                                         uir_c_format(e, "(%s) / (%s)", uir_c_dim(e, t.base),
+                                                      uir_c_dim(e, p->layout.modes[d][0].size)),
+                                         uir_c_format(e, "(%s)", panel)));
+            continue;
+        }
         if (p->layout.mode_count[d] != 1 && !uir_c_dim_is(e, t.base, 0)) return false;
         at = uir_c_sum(e, at,
                        uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t.base)),
                                      uir_c_format(e, "(%s)", uir_c_dim(e, p->layout.modes[d][0].stride))));
     }
-    if (!step_of_side(e, slice, out->first, &row) || !step_of_side(e, slice, out->first + 1, &column)) return false;
+    if (!step_of_side(e, slice, out->first, out->first, &row) ||
+        !step_of_side(e, slice, out->first, out->first + 1, &column))
+        return false;
     /* A side of one element has no distance; any serves. */
     if (uir_c_dim_is(e, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->igraph->dims, 1);
     out->at = at;
     out->row = uir_c_dim(e, row);
     out->column = uir_c_dim(e, column);
-    out->panel = uir_c_product(e, out->column, "32");
+    out->panel = panel ? panel : uir_c_product(e, out->column, "32");
     return true;
 }
 
@@ -217,46 +250,63 @@ static bool emit_direct(emitter *e, const uir_iinstruction *in) {
 typedef struct window {
     access access;
     term terms[UIR_IGRAPH_MAX_RANK];
-    uint32_t axes[2][4], axis_count[2];     /* of rows and of columns */
-    uint32_t guards[4], guard_count;        /* pointer dims */
+    uint32_t axes[2][4], axis_count[2];   /* of rows and of columns */
+    uir_dim extents[UIR_IGRAPH_MAX_RANK]; /* per axis */
+    uint32_t axis_total;
+    bool steps_single;               /* the last column axis moves a guard: one step at a time is inside or not */
+    uint32_t guards[4], guard_count; /* pointer dims */
     const char *steps[UIR_IGRAPH_MAX_RANK]; /* address per axis */
     const char *at;
 } window;
 
-static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
-    const uir_islice *slice = &in->slices[1];
-    *out = (window){.at = "0"};
-    if (!slice->window || in->dtype != UIR_DTYPE_F32 || slice->axis_count == 0) return false;
-    uint32_t first = uir_access_leading_ones(e, slice, 2);
-    if (slice->rank - first != 2) return false;
-    uir_access_init(e, slice, in->unguarded >> 1 & 1, &out->access);
-    const uir_ipointer *p = out->access.pointer;
-    if (out->access.missing) return false;
-    for (uint32_t a = 0; a < slice->axis_count; a++) {
-        if (slice->axes[a].dim < first) continue;
-        uint32_t side = slice->axes[a].dim - first;
+/* The axes of a window's two sides; a box has one along each of its last dims. */
+static bool find_sides(const uir_islice *slice, uint32_t first, window *out) {
+    out->axis_total = slice->window ? slice->axis_count : 2;
+    for (uint32_t a = 0; a < out->axis_total; a++) {
+        uint32_t side = slice->window ? slice->axes[a].dim - first : a;
+        out->extents[a] = slice->window ? slice->axes[a].extent : slice->counts[first + a];
+        if (slice->window && slice->axes[a].dim < first) continue;
         if (side > 1 || out->axis_count[side] == 4) return false;
         out->axes[side][out->axis_count[side]++] = a;
         out->steps[a] = "0";
     }
-    if (out->axis_count[0] == 0 || out->axis_count[1] == 0) return false;
+    return out->axis_count[0] && out->axis_count[1];
+}
+
+static bool term_of(emitter *e, const uir_islice *slice, uint32_t first, uint32_t d, term *out) {
+    if (slice->window) return linear(e, slice, slice->starts[d], out);
+    out->base = slice->starts[d];
+    for (uint32_t a = 0; a < 2; a++) out->moves[a] = uir_dim_const(e->igraph->dims, d == first + a);
+    return true;
+}
+
+static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
+    const uir_islice *slice = &in->slices[1];
+    *out = (window){.at = "0"};
+    if (slice->block || in->dtype != UIR_DTYPE_F32 || (slice->window && slice->axis_count == 0)) return false;
+    uint32_t first = uir_access_leading_ones(e, slice, 2);
+    if (slice->rank - first != 2) return false;
+    uir_access_init(e, slice, in->unguarded >> 1 & 1, &out->access);
+    const uir_ipointer *p = out->access.pointer;
+    if (out->access.missing || !find_sides(slice, first, out)) return false;
     uint32_t last = out->axes[1][out->axis_count[1] - 1];
     for (uint32_t d = 0; d < p->rank; d++) {
         term *t = &out->terms[d];
-        if (p->layout.mode_count[d] != 1 || !linear(e, slice, slice->starts[d], t)) return false;
+        if (p->layout.mode_count[d] != 1 || !term_of(e, slice, first, d, t)) return false;
         const char *stride = uir_c_dim(e, p->layout.modes[d][0].stride);
         out->at = uir_c_sum(e, out->at, uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t->base)), stride));
-        for (uint32_t a = 0; a < slice->axis_count; a++) {
-            if (slice->axes[a].dim < first || uir_c_dim_is(e, t->moves[a], 0)) continue;
+        for (uint32_t a = 0; a < out->axis_total; a++) {
+            if ((slice->window && slice->axes[a].dim < first) || uir_c_dim_is(e, t->moves[a], 0)) continue;
             const char *move = uir_c_dim(e, t->moves[a]);
             out->steps[a] = uir_c_sum(
                 e, out->steps[a], uir_c_product(e, strpbrk(move, " ") ? uir_c_format(e, "(%s)", move) : move, stride));
         }
         if (!out->access.low[d] && !out->access.high[d]) continue;
-        if (out->guard_count == 4 || !uir_c_dim_is(e, t->moves[last], 0)) return false;
+        if (out->guard_count == 4) return false;
         out->guards[out->guard_count++] = d;
+        out->steps_single |= !uir_c_dim_is(e, t->moves[last], 0);
     }
-    return true;
+    return !out->steps_single || out->axis_count[1] < 4;
 }
 
 static bool emit_window(emitter *e, const uir_iinstruction *in) {
@@ -270,14 +320,19 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
     uir_c_line(e, "uir_window w;");
     uir_c_line(e, "w.data = %s + (%s);", a.access.base, a.at);
     uir_c_line(e, "w.fill = %s;", uir_c_literal(e, in->dtype, slice->has_fill ? slice->fill : 0));
-    uir_c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0], a.axis_count[1],
-               a.guard_count);
+    uir_c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0],
+               a.axis_count[1] + a.steps_single, a.guard_count);
+    if (a.steps_single) { /* an axis of one step, which moves nothing */
+        uint32_t last = a.axes[1][a.axis_count[1] - 1];
+        uir_c_line(e, "w.column_extent[%u] = 1, w.column_step[%u] = %s;", a.axis_count[1], a.axis_count[1],
+                   a.steps[last]);
+    }
     for (uint32_t side = 0; side < 2; side++) {
         const char *name = side ? "column" : "row";
         for (uint32_t x = 0; x < a.axis_count[side]; x++) {
             uint32_t axis = a.axes[side][x];
             uir_c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %s;", name, x,
-                       uir_c_dim(e, slice->axes[axis].extent), name, x, a.steps[axis]);
+                       uir_c_dim(e, a.extents[axis]), name, x, a.steps[axis]);
         }
     }
     for (uint32_t g = 0; g < a.guard_count; g++) {
@@ -289,6 +344,7 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
                 uir_c_line(e, "w.%s_move[%u][%u] = %s;", side ? "column" : "row", g, x,
                            uir_c_dim(e, t->moves[a.axes[side][x]]));
         }
+        if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
     uir_c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n);", c.access.base, c.at, c.row,
                b.access.base, b.at, b.row, b.panel);

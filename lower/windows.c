@@ -1,0 +1,418 @@
+/* The tactic of convolutions with channels innermost, by schedule primitives. */
+#include "lower/windows.h"
+
+#include "lower/contraction_steps.h"
+#include "lower/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATEMENT(f, id)  (&(f)->statements.data[id])
+#define EXPRESSION(f, id) (&(f)->expressions.data[id])
+#define NONE              UIR_LOOP_NONE
+
+enum {
+    MAX_LOOPS = UIR_CONTRACTION_MAX_LOOPS,
+    MAX_PARALLEL = 4,
+    PANELS = 2,         /* columns of a tile, in panels */
+    MOST_PIXELS = 64,   /* of a line in a tile */
+    MOST_ROWS = 256,    /* pixels of a tile */
+    SHORT = 16,         /* lines of so many pixels go tap by tap */
+    UNIT_CYCLES = 4096, /* that beginning a unit costs, where the description does not say */
+};
+
+/* An axis of the result that is tiled. */
+typedef struct span {
+    uint32_t axis; /* of the contraction; NONE: there is none */
+    uir_dim extent, tile;
+    bool split;
+    uint32_t outer, inner; /* loops; NONE: there is none */
+} span;
+
+typedef struct windows {
+    uir_contraction_plan p;
+    uir_contraction_steps t;
+    span lines, pixels, columns;
+    bool by_taps;
+} windows;
+
+/* ---- is it one ---- */
+/* The axis along the last of the sums' first dims of which there is a class; NONE. `out_dim`: that dim. */
+static uint32_t find_inner(const uir_contraction *c, uint32_t class, uint32_t dims, uint32_t *out_dim) {
+    for (uint32_t d = dims; d-- > 0;) {
+        uint32_t axis = c->tensor_axes[d];
+        if (axis >= c->axis_count || c->axes[axis].class != class) continue;
+        *out_dim = d;
+        return axis;
+    }
+    return NONE;
+}
+
+static span span_of(const uir_contraction *c, uint32_t axis) {
+    return (span){.axis = axis,
+                  .extent = axis == NONE ? uir_dim_const(c->f->dims, 1) : c->axes[axis].extent,
+                  .tile = axis == NONE ? uir_dim_const(c->f->dims, 1) : c->axes[axis].extent,
+                  .outer = NONE,
+                  .inner = NONE};
+}
+
+/* Does mma read the factor where it lies: an operand of the kernel? */
+static bool is_direct(const windows *w, uint32_t which) {
+    const uir_loop_expression *e = EXPRESSION(w->p.f, w->p.raw[which]);
+    if (e->kind != UIR_LOOP_LOAD || w->p.f->tensors.data[e->load.tensor].role != UIR_LOOP_ROLE_IN) return false;
+    if (!which) return !e->has_fill || e->fill == 0;
+    return !e->has_fill && uir_contraction_is_constant(&w->p.c, e->load.tensor);
+}
+
+/* Do the windows overlap, or go outside? Else it is a product like any. */
+static bool has_windows(const windows *w) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_expression *e = EXPRESSION(f, w->p.raw[0]);
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    if (e->has_fill) return true;
+    for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++) {
+        uir_symbol symbol;
+        bool moves = false;
+        for (uint32_t i = 0; i < update->iter_count; i++)
+            moves = moves || uir_dim_mentions(f->dims, e->load.indices[d], update->iters[i].symbol);
+        if (moves && !uir_dim_is_symbol(f->dims, e->load.indices[d], &symbol)) return true;
+    }
+    return false;
+}
+
+/* Columns lie together in the result, and pixels before them. */
+static bool recognise(windows *w) {
+    const uir_contraction *c = &w->p.c;
+    uint32_t rank = w->p.f->tensors.data[c->tensor].rank, dim = 0;
+    if (!uir_loop_is_used_as(w->p.f, c->update, UIR_LOOP_USE_CONVOLUTION)) return false;
+    w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_N, rank, &dim));
+    if (w->columns.axis == NONE || dim + 1 != rank) return false;
+    w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
+    if (w->pixels.axis == NONE) return false;
+    w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
+    return is_direct(w, 0) && is_direct(w, 1) && has_windows(w);
+}
+
+/* ---- tiles ---- */
+static bool known(const windows *w, uir_dim dim, int64_t *out) {
+    return uir_dim_is_const(w->p.f->dims, dim, out);
+}
+
+static uir_dim number(const windows *w, int64_t value) {
+    return uir_dim_const(w->p.f->dims, value);
+}
+
+/* Parts of about one size, none over `most`, each a multiple of `step`. */
+static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
+    int64_t parts = (extent + most - 1) / most, part = (extent + parts - 1) / (parts ? parts : 1);
+    part = (part + step - 1) / step * step;
+    return part < 1 ? 1 : part;
+}
+
+static uir_status add_tile(windows *w, span *s, const char *name, int64_t most) {
+    uir_loop_function *f = w->p.f;
+    uir_loop_size tile;
+    uir_symbol_facts facts = {1, most, 1, {0}};
+    UIR_TRY(uir_contraction_plan_fresh_name(f, name, &tile.name));
+    UIR_TRY(uir_dims_add_symbol(f->dims, tile.name, strlen(tile.name), facts, &tile.symbol));
+    UIR_TRY(uir_vector_push(&f->arena, &f->tiles, tile));
+    s->tile = uir_dim_symbol(f->dims, tile.symbol);
+    s->split = true;
+    return s->tile.id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+/* Cycles of a unit: multiply-adds of whole blocks of rows, or the weights' way from where they are. */
+static int64_t unit_cost(const windows *w, int64_t lines, int64_t pixels) {
+    const uir_device *d = w->p.device;
+    int64_t depth = 1, extent, columns = 32, lanes = d->vector_bytes ? d->vector_bytes / 4 : 1;
+    int64_t each = d->multiply_adds_per_cycle ? d->multiply_adds_per_cycle : 1;
+    int64_t block = d->mma_m ? d->mma_m : 1;
+    (void)known(w, w->columns.tile, &columns);
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+        if (w->p.c.axes[a].class == UIR_CONTRACTION_K) depth *= known(w, w->p.c.axes[a].extent, &extent) ? extent : 8;
+    int64_t vectors = (columns + lanes - 1) / lanes, blocks = (pixels + block - 1) / block;
+    int64_t rows = (pixels + blocks - 1) / blocks * blocks;
+    int64_t adds = lines * rows * vectors * depth / each + lines * blocks * (depth + 64);
+    int64_t stream = depth * columns * 4 / 8;
+    return (adds > stream ? adds : stream) + (d->unit_cycles ? d->unit_cycles : UNIT_CYCLES);
+}
+
+static uir_status add_candidate(windows *w, int64_t lines, int64_t pixels) {
+    uir_loop_function *f = w->p.f;
+    uir_dims *dims = f->dims;
+    uir_icandidate row = {.cost = number(w, unit_cost(w, lines, pixels)), .units = number(w, 1)};
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+        if (w->p.c.axes[a].class != UIR_CONTRACTION_K && a != w->lines.axis && a != w->pixels.axis &&
+            a != w->columns.axis)
+            row.units = uir_dim_mul(dims, row.units, w->p.c.axes[a].extent);
+    const struct {
+        const span *s;
+        int64_t tile;
+    } parts[] = {{&w->lines, lines}, {&w->pixels, pixels}, {&w->columns, 0}};
+    UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, 2, sizeof *row.tiles));
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!parts[i].s->split) continue;
+        bool chosen = parts[i].tile && !known(w, parts[i].s->tile, NULL);
+        uir_dim tile = chosen ? number(w, parts[i].tile) : parts[i].s->tile;
+        if (chosen) row.tiles[count++] = tile;
+        row.units = uir_dim_mul(dims, row.units, uir_dim_ceildiv(dims, parts[i].s->extent, tile));
+    }
+    if (!row.units.id || !row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+    return uir_vector_push(&f->arena, &f->candidates, row);
+}
+
+/* Lines and pixels of a tile: known ones in even parts, else by a table for each width of a line. */
+static uir_status choose_tiles(windows *w) {
+    static const int64_t widths[] = {MOST_PIXELS, 28, 14, 7};
+    int64_t width = 1, height = 1, columns, most_lines = 1, panel = w->p.device->mma_n;
+    bool wide = known(w, w->pixels.extent, &width), high = known(w, w->lines.extent, &height);
+    if (!known(w, w->columns.extent, &columns) || columns > PANELS * panel) {
+        w->columns.tile =
+            number(w, known(w, w->columns.extent, NULL) ? even_part(columns, PANELS * panel, panel) : PANELS * panel);
+        w->columns.split = true;
+    }
+    if (wide && width > MOST_PIXELS) {
+        w->pixels.tile = number(w, width = even_part(width, MOST_PIXELS, 1));
+        w->pixels.split = true;
+    }
+    if (!wide && w->lines.axis == NONE) {
+        w->pixels.tile = number(w, MOST_PIXELS);
+        w->pixels.split = true;
+        return UIR_STATUS_OK;
+    }
+    if (w->lines.axis == NONE) return UIR_STATUS_OK;
+    most_lines = MOST_ROWS / (wide ? (width ? width : 1) : widths[3]);
+    if (high && most_lines > height) most_lines = height ? height : 1;
+    UIR_TRY(add_tile(w, &w->lines, "th", most_lines));
+    if (!wide) UIR_TRY(add_tile(w, &w->pixels, "tw", MOST_PIXELS));
+    for (size_t i = 0; i < (wide ? 1 : sizeof widths / sizeof *widths); i++) {
+        int64_t pixels = wide ? width : widths[i], most = MOST_ROWS / (pixels ? pixels : 1), before = 0;
+        if (most > most_lines) most = most_lines;
+        for (int64_t parts = 1; parts <= 64; parts *= 2) {
+            int64_t lines = even_part(high ? height : most, (most + parts - 1) / parts, 1);
+            if (lines == before) continue;
+            UIR_TRY(add_candidate(w, lines, pixels));
+            before = lines;
+            if (lines == 1) break;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- steps ---- */
+static uint32_t loop_along(const windows *w, uint32_t block, uint32_t under, const uint32_t *axes, uint32_t axis) {
+    for (uint32_t i = 0; axis != NONE && i < STATEMENT(w->p.f, block)->iter_count; i++)
+        if (axes[i] == axis) return uir_contraction_loop_below(&w->t, block, under, i);
+    return NONE;
+}
+
+static uir_status split_span(windows *w, span *s) {
+    const uir_contraction_block *anchor = &w->p.c.after[0];
+    s->inner = loop_along(w, anchor->id, NONE, anchor->axes, s->axis);
+    if (s->inner == NONE || !s->split) return UIR_STATUS_OK;
+    return uir_schedule_split(w->t.s, s->inner, s->tile, &s->outer, &s->inner);
+}
+
+/* What is not tiled, then columns, lines and pixels by tiles; then the tile. */
+static uir_status tile_anchor(windows *w) {
+    uir_contraction_steps *t = &w->t;
+    const uir_contraction *c = &w->p.c;
+    const uir_contraction_block *anchor = &c->after[0];
+    span *spans[] = {&w->columns, &w->lines, &w->pixels};
+    uint32_t all[MAX_LOOPS + 8], count = 0;
+    for (uint32_t a = 0; a < c->axis_count; a++) {
+        if (c->axes[a].class == UIR_CONTRACTION_K || a == w->columns.axis || a == w->lines.axis || a == w->pixels.axis)
+            continue;
+        uint32_t loop = loop_along(w, anchor->id, NONE, anchor->axes, a);
+        if (loop != NONE) t->outer[t->outer_count++] = loop;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        UIR_TRY(split_span(w, spans[i]));
+        if (spans[i]->outer != NONE) t->outer[t->outer_count++] = spans[i]->outer;
+    }
+    if (!t->outer_count) {
+        uint32_t loops[MAX_LOOPS];
+        if (!uir_schedule_loops(t->s, anchor->id, loops, MAX_LOOPS))
+            return uir_contraction_refuse(c, "nothing is tiled");
+        UIR_TRY(uir_schedule_add_unit_loop(t->s, loops[0], &t->outer[t->outer_count++]));
+    }
+    for (uint32_t i = 0; i < t->outer_count; i++) all[count++] = t->outer[i];
+    t->unit = t->inside = all[count - 1];
+    span *inner[] = {&w->lines, &w->pixels, &w->columns};
+    for (uint32_t i = 0; i < 3; i++)
+        if (inner[i]->inner != NONE) all[count++] = inner[i]->inner;
+    t->row = w->lines.inner == NONE ? t->unit : w->lines.inner;
+    t->parallel = t->outer_count < MAX_PARALLEL ? t->outer_count : MAX_PARALLEL;
+    return uir_contraction_order(t, all, count);
+}
+
+/* Is an axis of what is summed over a place in the window? */
+static bool is_tap(const windows *w, uint32_t axis) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    const uir_loop_access *image = &EXPRESSION(f, w->p.raw[0])->load;
+    for (uint32_t d = 0; d < f->tensors.data[image->tensor].rank; d++) {
+        uir_symbol symbol;
+        if (uir_dim_mentions(f->dims, image->indices[d], update->iters[axis].symbol))
+            return !uir_dim_is_symbol(f->dims, image->indices[d], &symbol);
+    }
+    return true;
+}
+
+/* By windows: lines, then mma over pixels, columns and all that is summed over. By taps: each tap by itself, then
+ * lines, then mma over pixels, columns and channels; so that the weights of a tap serve all lines while they are near.
+ * Either way an element's sum has the same order. */
+static uir_status place_sums(windows *w) {
+    uir_contraction_steps *t = &w->t;
+    const uir_contraction *c = &w->p.c;
+    uint32_t loops[MAX_LOOPS], axes[UIR_LOOP_MAX_ITERS], count = 0;
+    bool serial[UIR_LOOP_MAX_ITERS] = {false};
+    for (uint32_t i = 0; i < UIR_LOOP_MAX_ITERS; i++) axes[i] = i;
+    if (EXPRESSION(w->p.f, STATEMENT(w->p.f, c->sum)->values[0])->arguments[0] != c->factors[0])
+        UIR_TRY(uir_schedule_exchange(t->s, c->update));
+    for (uint32_t a = 0; a < c->axis_count; a++)
+        serial[a] = w->by_taps && c->axes[a].class == UIR_CONTRACTION_K && is_tap(w, a);
+    UIR_TRY(uir_schedule_compute_at(t->s, c->update, t->unit));
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        const uint32_t first[] = {pass ? w->pixels.axis : w->lines.axis, pass ? w->columns.axis : NONE};
+        for (uint32_t i = 0; i < 2 && pass; i++) {
+            uint32_t loop = loop_along(w, c->update, t->unit, axes, first[i]);
+            if (loop != NONE) loops[count++] = loop;
+        }
+        for (uint32_t a = 0; a < c->axis_count; a++) {
+            bool wanted = c->axes[a].class == UIR_CONTRACTION_K && serial[a] == !pass;
+            uint32_t loop = wanted ? loop_along(w, c->update, t->unit, axes, a) : NONE;
+            if (loop != NONE) loops[count++] = loop;
+        }
+        if (pass) break;
+        uint32_t line = loop_along(w, c->update, t->unit, axes, first[0]);
+        if (line != NONE) loops[count++] = line;
+        if (count) t->inside = loops[count - 1];
+    }
+    return uir_contraction_order(t, loops, count);
+}
+
+/* A tensor on chip of these spans, as many elements as their tiles. */
+static uir_status fit(windows *w, uint32_t tensor, const span *const *spans, const uint32_t *dims, uint32_t count) {
+    uir_schedule *s = w->t.s;
+    bool same = count == w->p.f->tensors.data[tensor].rank;
+    for (uint32_t i = 0; i < count; i++) same = same && dims[i] == i;
+    if (!same) UIR_TRY(uir_schedule_arrange(s, tensor, dims, count));
+    for (uint32_t i = 0; i < count; i++)
+        if (dims[i] != NONE && !uir_dim_equal(w->p.f->tensors.data[tensor].extents[i], spans[i]->tile))
+            UIR_TRY(uir_schedule_pad(s, tensor, i, spans[i]->tile));
+    return UIR_STATUS_OK;
+}
+
+static uir_status keep_sums(windows *w) {
+    const uir_contraction *c = &w->p.c;
+    const span *spans[] = {&w->lines, &w->pixels, &w->columns};
+    uint32_t dims[3] = {NONE, NONE, NONE};
+    for (uint32_t d = 0; d < w->p.f->tensors.data[c->tensor].rank; d++)
+        for (uint32_t i = 0; i < 3; i++)
+            if (spans[i]->axis != NONE && c->tensor_axes[d] == spans[i]->axis) dims[i] = d;
+    UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.device, UIR_SPACE_ACCUMULATORS)));
+    bool line = w->lines.axis == NONE;
+    return fit(w, c->tensor, spans + line, dims + line, 3 - line);
+}
+
+/* What is computed after the sums: a line, or what it has of it. */
+static uir_status keep_values(windows *w) {
+    const uir_contraction *c = &w->p.c;
+    uir_loop_function *f = w->p.f;
+    for (uint32_t i = 0; i < c->after_count; i++) {
+        const uir_contraction_block *b = &c->after[i];
+        const uir_loop_statement *block = STATEMENT(f, b->id);
+        const uir_loop_access target = STATEMENT(f, uir_contraction_plan_statement_of(f, b->id))->targets[0];
+        const span *all[] = {&w->pixels, &w->columns}, *spans[2];
+        uint32_t dims[2], count = 0, tensor = target.tensor;
+        if (f->tensors.data[tensor].role != UIR_LOOP_ROLE_TEMP) continue;
+        for (uint32_t k = 0; k < 2; k++)
+            for (uint32_t d = 0; d < f->tensors.data[tensor].rank; d++)
+                for (uint32_t iter = 0; iter < block->iter_count; iter++)
+                    if (b->axes[iter] == all[k]->axis &&
+                        uir_dim_mentions(f->dims, target.indices[d], block->iters[iter].symbol)) {
+                        spans[count] = all[k];
+                        dims[count++] = d;
+                    }
+        UIR_TRY(uir_contraction_keep_alive(&w->t, tensor, uir_lower_space(w->p.device, UIR_SPACE_SCRATCH)));
+        UIR_TRY(fit(w, tensor, spans, dims, count));
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status map_axes(windows *w) {
+    uir_loop_class classes[UIR_LOOP_MAX_ITERS];
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++) classes[a] = (uir_loop_class)(w->p.c.axes[a].class + 1);
+    return uir_schedule_set_classes(w->t.s, w->p.c.update, classes);
+}
+
+/* By taps where lines are short: known to be, or as a variant for those. */
+static uir_status choose_form(windows *w, bool *out_both) {
+    int64_t width;
+    bool fixed = known(w, w->pixels.extent, &width);
+    *out_both = !fixed && w->lines.axis != NONE;
+    if (w->lines.axis == NONE) w->by_taps = false;
+    if (fixed) w->by_taps = width <= SHORT && w->lines.axis != NONE;
+    if (!*out_both || !w->by_taps) return UIR_STATUS_OK;
+    uir_condition is_short = {UIR_RELATION_LE, w->pixels.extent, number(w, SHORT)};
+    return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);
+}
+
+static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, bool *out_taken, bool *out_both) {
+    uir_contraction_plan *p = &w->p;
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, &p->f->allocator);
+    UIR_TRY(uir_contraction_inline(s));
+    uir_status status = uir_contraction_plan_choose(p, 0, NULL, arena, &said);
+    uir_diagnostics_deinit(&said);
+    *out_taken = status == UIR_STATUS_OK && p->c.after_count && recognise(w);
+    if (status == UIR_STATUS_UNSUPPORTED || !*out_taken) return UIR_STATUS_OK;
+    UIR_TRY(status);
+    p->sides[UIR_CONTRACTION_M].axis = w->pixels.axis;
+    p->sides[UIR_CONTRACTION_N].axis = w->columns.axis;
+    p->sides[UIR_CONTRACTION_K].axis = NONE;
+    uir_contraction_steps_init(&w->t, p, p, s);
+    UIR_TRY(map_axes(w));
+    uir_contraction_plan_find_crossed(p);
+    UIR_TRY(choose_form(w, out_both));
+    UIR_TRY(choose_tiles(w));
+    UIR_TRY(tile_anchor(w));
+    UIR_TRY(place_sums(w));
+    UIR_TRY(uir_contraction_place_after(&w->t));
+    UIR_TRY(keep_sums(w));
+    UIR_TRY(keep_values(w));
+    UIR_TRY(uir_contraction_lay_out(&w->t));
+    UIR_TRY(uir_contraction_share_out(&w->t));
+    return uir_contraction_mark(&w->t);
+}
+
+static uir_status build(const uir_loop_function *function, const uir_device *device, bool by_taps, uir_text *steps,
+                        uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken, bool *out_both) {
+    uir_arena arena;
+    windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}, .by_taps = by_taps};
+    uir_schedule *s = NULL;
+    *out_taken = *out_both = false;
+    UIR_TRY(uir_loop_clone(function, &w.p.f));
+    uir_arena_init(&arena, &function->allocator);
+    uir_status status = uir_schedule_create(w.p.f, device, diagnostics, &s);
+    if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, out_taken, out_both);
+    if (status == UIR_STATUS_OK && *out_taken)
+        status = uir_loop_list_add(out, w.p.f, uir_schedule_trace(s));
+    else
+        uir_loop_function_destroy(w.p.f);
+    uir_schedule_destroy(s);
+    uir_arena_deinit(&arena);
+    return status;
+}
+
+uir_status uir_windows_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
+    bool both;
+    *out_taken = false;
+    if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
+    UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &both));
+    return *out_taken && both ? build(function, device, false, steps, diagnostics, out, out_taken, &both)
+                              : UIR_STATUS_OK;
+}

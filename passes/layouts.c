@@ -1,0 +1,223 @@
+/* Where images lie: what convolutions read and write has its channels innermost, which are what a device's vectors run
+ * along: as a layout of the value, its dims stay what they are.
+ *
+ * A convolution of many channels wants that of its image and of its result, and what works element by element (or
+ * along some dims, for each of the others) wants for each of its values what one of them has; so the order spreads
+ * from convolution to convolution until a value that must be row-major (the model's own, what else than kernels reads
+ * or writes), or an operation that takes dims apart. There it is converted: by a reshape to the dims that it has. */
+#include "passes/layouts.h"
+#include "passes/tools.h"
+
+#include "ir/axes.h"
+#include "ir/device.h"
+
+enum {
+    LEAST_CHANNELS = 8, /* fewer are read as they lie */
+    LEAST_RANK = 3,     /* batch, channels, pixels */
+    MOST_RANK = 5,
+};
+
+/* How an operation's values lie together: what has the result's dims, in their order, is best in its layout. */
+typedef enum relation {
+    NOTHING, /* it reads and writes any layout: dims are taken apart or moved */
+    FIRST,   /* its first operand and its result go together */
+    ALL      /* all its operands that are tensors of the same rank, and its result */
+} relation;
+
+static const struct {
+    uir_op op;
+    relation relation;
+} relations[] = {
+    {UIR_OP_CONV, FIRST},       {UIR_OP_WINDOW_SUM, FIRST},  {UIR_OP_WINDOW_MAX, FIRST}, {UIR_OP_PAD, FIRST},
+    {UIR_OP_SLICE, FIRST},      {UIR_OP_CONCAT, ALL},        {UIR_OP_GATHER, FIRST},     {UIR_OP_BROADCAST, FIRST},
+    {UIR_OP_REDUCE_SUM, FIRST}, {UIR_OP_REDUCE_PROD, FIRST}, {UIR_OP_REDUCE_MAX, FIRST}, {UIR_OP_REDUCE_MIN, FIRST},
+    {UIR_OP_RESHAPE, NOTHING},  {UIR_OP_TRANSPOSE, NOTHING}, {UIR_OP_MATMUL, NOTHING},
+};
+
+typedef struct layouts {
+    uir_module *module;
+    bool *can;   /* by value: kernels alone make it and read it */
+    bool *wants; /* by value */
+    bool changed;
+} layouts;
+
+static bool find_relation(uir_op op, relation *out_relation) {
+    *out_relation = ALL;
+    if (uir_op_get_row(op)->traits & UIR_TRAIT_ELEMENTWISE) return true;
+    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
+        if (relations[i].op != op) continue;
+        *out_relation = relations[i].relation;
+        return true;
+    }
+    return false;
+}
+
+/* ---- which values may ---- */
+static bool is_image(const layouts *l, uir_value_id value) {
+    if (!value.id) return false;
+    const uir_value_info *info = uir_value_info_get(l->module, value);
+    return info->type.kind == UIR_VALUE_TENSOR && info->type.rank_known && info->type.rank >= LEAST_RANK &&
+           info->type.rank <= MOST_RANK && !info->constant && uir_dtype_bits(info->type.dtype) >= 8;
+}
+
+static void keep_row_major(layouts *l, const uir_value_id *values, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) l->can[values[i].id] = false;
+}
+
+/* Has the node by itself axes in common, along which a kernel can read one order and write another? */
+static uir_status has_axes(const layouts *l, uir_node_id id, uir_arena *scratch, bool *out_has) {
+    uir_axes axes;
+    const uir_node_info *node = uir_node_get(l->module, id);
+    *out_has = true;
+    if (uir_op_get_row(node->op)->traits & UIR_TRAIT_ELEMENTWISE) return UIR_STATUS_OK;
+    uir_status status = uir_axes_analyse(l->module, &id, 1, scratch, &axes, NULL);
+    *out_has = status == UIR_STATUS_OK;
+    return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
+}
+
+static uir_status find_able(layouts *l, uir_arena *scratch) {
+    uir_module *module = l->module;
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = uir_graph_get(module, (uir_graph_id){g});
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            for (uint32_t i = 0; i < node->output_count; i++)
+                l->can[node->outputs[i].id] = is_image(l, node->outputs[i]);
+        }
+    }
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = uir_graph_get(module, (uir_graph_id){g});
+        keep_row_major(l, graph->inputs.data, graph->inputs.count);
+        keep_row_major(l, graph->outputs.data, graph->outputs.count);
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            relation r;
+            bool related = find_relation(node->op, &r);
+            if (related) UIR_TRY(has_axes(l, graph->nodes.data[n], scratch, &related));
+            if (related) continue;
+            node = uir_node_get(module, graph->nodes.data[n]);
+            keep_row_major(l, node->inputs, node->input_count);
+            keep_row_major(l, node->outputs, node->output_count);
+        }
+    }
+    l->can[0] = false;
+    return UIR_STATUS_OK;
+}
+
+/* ---- which want to ---- */
+static void want(layouts *l, uir_value_id value) {
+    if (!l->can[value.id] || l->wants[value.id]) return;
+    l->wants[value.id] = l->changed = true;
+}
+
+static bool has_many_channels(const layouts *l, uir_value_id value) {
+    int64_t channels;
+    const uir_type *type = uir_value_type(l->module, value);
+    if (!is_image(l, value) || !uir_dtype_is_float(type->dtype)) return false;
+    return !uir_dim_is_const(l->module->dims, type->dims[1], &channels) || channels >= LEAST_CHANNELS;
+}
+
+/* Does the operand lie as the result does, where it is in the result's relation? */
+static bool goes_with(const layouts *l, const uir_node_info *node, uint32_t operand, relation r) {
+    if (r == NOTHING || (r == FIRST && operand)) return false;
+    uir_value_id value = node->inputs[operand];
+    return value.id && is_image(l, value) &&
+           uir_value_type(l->module, value)->rank == uir_value_type(l->module, node->outputs[0])->rank;
+}
+
+static void spread_node(layouts *l, const uir_node_info *node) {
+    relation r;
+    bool wanted;
+    if (!node->output_count || !find_relation(node->op, &r)) return;
+    if (node->op == UIR_OP_CONV) {
+        if (has_many_channels(l, node->inputs[0])) want(l, node->inputs[0]);
+        if (has_many_channels(l, node->outputs[0])) want(l, node->outputs[0]);
+        return;
+    }
+    wanted = l->wants[node->outputs[0].id];
+    for (uint32_t i = 0; i < node->input_count; i++) wanted |= goes_with(l, node, i, r) && l->wants[node->inputs[i].id];
+    if (!wanted) return;
+    want(l, node->outputs[0]);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (goes_with(l, node, i, r)) want(l, node->inputs[i]);
+}
+
+static void spread(layouts *l) {
+    uir_module *module = l->module;
+    do {
+        l->changed = false;
+        for (uint32_t g = 1; g < module->graphs.count; g++) {
+            const uir_graph_info *graph = uir_graph_get(module, (uir_graph_id){g});
+            for (uint32_t n = 0; n < graph->nodes.count; n++)
+                spread_node(l, uir_node_get(module, graph->nodes.data[n]));
+            for (uint32_t n = graph->nodes.count; n-- > 0;) spread_node(l, uir_node_get(module, graph->nodes.data[n]));
+        }
+    } while (l->changed);
+}
+
+/* ---- what comes of it ---- */
+/* Batch, pixels, channels. */
+static uir_status set_channels_last(uir_module *module, uir_value_id value, uint32_t *io_changes) {
+    const uir_type *type = uir_value_type(module, value);
+    uint32_t order[MOST_RANK], rank = type->rank;
+    uir_layout layout;
+    order[0] = 0;
+    for (uint32_t d = 2; d < rank; d++) order[d - 1] = d;
+    order[rank - 1] = 1;
+    uir_layout_set_order(&layout, type->dims, order, rank, module->dims);
+    if (uir_layout_find_order(&layout, type->dims, rank, module->dims, order)) {
+        /* With one channel, or one pixel, nothing would change. */
+        uir_layout row_major = {.given = false};
+        bool same = uir_layout_finish(&row_major, type->dims, rank, module->dims).id != 0;
+        for (uint32_t d = 0; d < rank && same; d++) {
+            int64_t extent;
+            same = (uir_dim_is_const(module->dims, type->dims[d], &extent) && extent == 1) ||
+                   uir_dim_equal(row_major.modes[d][0].stride, layout.modes[d][0].stride);
+        }
+        if (same) return UIR_STATUS_OK;
+    }
+    ++*io_changes;
+    return uir_module_set_layout(module, value, &layout);
+}
+
+static uir_value_id convert(uir_builder *b, uir_value_id value) {
+    const uir_type type = *uir_value_type(b->module, value);
+    uir_attribute dims = uir_attribute_dims(b, "dims", type.dims, type.rank);
+    uir_value_id result;
+    uir_build_node(b, UIR_OP_RESHAPE, &value, 1, &dims, 1, &result, 1);
+    return result;
+}
+
+/* A convolution's image that must be row-major is converted before it, and its result after it. */
+static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_info *node) {
+    const layouts *l = user;
+    uir_value_id inputs[2], none = {0}, result;
+    if (node->op != UIR_OP_CONV) return none;
+    bool before = !l->can[node->inputs[0].id] && has_many_channels(l, node->inputs[0]);
+    bool after = !l->can[node->outputs[0].id] && has_many_channels(l, node->outputs[0]);
+    if (!before && !after) return none;
+    inputs[0] = before ? convert(b, node->inputs[0]) : node->inputs[0];
+    inputs[1] = node->inputs[1];
+    uir_build_node(b, UIR_OP_CONV, inputs, 2, node->attributes, node->attribute_count, &result, 1);
+    return after ? convert(b, result) : result;
+}
+
+static uir_status begin(layouts *l, uir_arena *scratch) {
+    uint32_t count = l->module->values.count + 1;
+    UIR_TRY_ALLOCATE(l->can, uir_arena_allocate_array(scratch, count, sizeof *l->can));
+    UIR_TRY_ALLOCATE(l->wants, uir_arena_allocate_array(scratch, count, sizeof *l->wants));
+    return find_able(l, scratch);
+}
+
+uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
+    layouts l = {.module = module};
+    if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
+    UIR_TRY(begin(&l, context->scratch));
+    uir_rewriter rewriter = {.rewrite = convert_around, .user = &l};
+    UIR_TRY(uir_rewrite_nodes(module, context, &rewriter));
+    UIR_TRY(begin(&l, context->scratch)); /* with what was built */
+    spread(&l);
+    for (uint32_t v = 1; v < module->values.count; v++)
+        if (l.wants[v]) UIR_TRY(set_channels_last(module, (uir_value_id){v}, &context->changes));
+    return UIR_STATUS_OK;
+}

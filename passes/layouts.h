@@ -1,0 +1,13 @@
+/* Layouts of a model's values, after the clean-up: chosen for the device that kernels are made for.
+ *
+ * In: a module of primitives that verifies; the context's device (NULL: there is none, nothing is done). Out: the same
+ * module, with layouts of values and conversions between them; results are the same but for the order of sums. */
+#ifndef UIR_PASSES_LAYOUTS_H
+#define UIR_PASSES_LAYOUTS_H
+
+#include "ir/graph.h"
+
+/* Images have their channels innermost. */
+uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context);
+
+#endif
