@@ -15,6 +15,8 @@ enum {
     MAX_LOOPS = UIR_CONTRACTION_MAX_LOOPS,
     MAX_PARALLEL = 4,
     PANELS = 2,         /* columns of a tile, in panels */
+    CHANNELS = 256,     /* of a tile, where they are apart */
+    MOST_TAPS = 64,     /* that are unrolled */
     MOST_PIXELS = 64,   /* of a line in a tile */
     MOST_ROWS = 256,    /* pixels of a tile */
     SHORT = 16,         /* lines of so many pixels go tap by tap */
@@ -34,6 +36,7 @@ typedef struct windows {
     uir_contraction_steps t;
     span lines, pixels, columns;
     bool by_taps;
+    bool apart; /* every channel has its own channel of the image: nothing to multiply, columns are channels */
 } windows;
 
 /* ---- is it one ---- */
@@ -80,24 +83,56 @@ static bool has_windows(const windows *w) {
     return false;
 }
 
+static bool known(const windows *w, uir_dim dim, int64_t *out) {
+    return uir_dim_is_const(w->p.f->dims, dim, out);
+}
+
+/* Is an axis of what is summed over a place in the window? */
+static bool is_tap(const windows *w, uint32_t axis) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    const uir_loop_access *image = &EXPRESSION(f, w->p.raw[0])->load;
+    for (uint32_t d = 0; d < f->tensors.data[image->tensor].rank; d++) {
+        uir_symbol symbol;
+        if (uir_dim_mentions(f->dims, image->indices[d], update->iters[axis].symbol))
+            return !uir_dim_is_symbol(f->dims, image->indices[d], &symbol);
+    }
+    return true;
+}
+
+/* Few taps, each of a channel by itself. */
+static bool has_few_taps(const windows *w) {
+    const uir_contraction *c = &w->p.c;
+    int64_t taps = 1, extent;
+    for (uint32_t a = 0; a < c->axis_count; a++) {
+        if (c->axes[a].class == UIR_CONTRACTION_N) return false;
+        if (c->axes[a].class != UIR_CONTRACTION_K) continue;
+        if (!is_tap(w, a) || !known(w, c->axes[a].extent, &extent) || extent > MOST_TAPS) return false;
+        taps *= extent;
+    }
+    return taps <= MOST_TAPS;
+}
+
 /* Columns lie together in the result, and pixels before them. */
 static bool recognise(windows *w) {
     const uir_contraction *c = &w->p.c;
     uint32_t rank = w->p.f->tensors.data[c->tensor].rank, dim = 0;
     if (!uir_loop_is_used_as(w->p.f, c->update, UIR_LOOP_USE_CONVOLUTION)) return false;
     w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_N, rank, &dim));
+    if (w->columns.axis == NONE) {
+        w->apart = true;
+        w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_BATCH, rank, &dim));
+    }
     if (w->columns.axis == NONE || dim + 1 != rank) return false;
     w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->pixels.axis == NONE) return false;
     w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
-    return is_direct(w, 0) && is_direct(w, 1) && has_windows(w);
+    if (w->apart) return EXPRESSION(w->p.f, c->factors[0])->kind == UIR_LOOP_LOAD && has_few_taps(w);
+    return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_direct(w, 0) && is_direct(w, 1) &&
+           has_windows(w);
 }
 
 /* ---- tiles ---- */
-static bool known(const windows *w, uir_dim dim, int64_t *out) {
-    return uir_dim_is_const(w->p.f->dims, dim, out);
-}
-
 static uir_dim number(const windows *w, int64_t value) {
     return uir_dim_const(w->p.f->dims, value);
 }
@@ -167,9 +202,10 @@ static uir_status choose_tiles(windows *w) {
     static const int64_t widths[] = {MOST_PIXELS, 28, 14, 7};
     int64_t width = 1, height = 1, columns, most_lines = 1, panel = w->p.device->mma_n;
     bool wide = known(w, w->pixels.extent, &width), high = known(w, w->lines.extent, &height);
-    if (!known(w, w->columns.extent, &columns) || columns > PANELS * panel) {
-        w->columns.tile =
-            number(w, known(w, w->columns.extent, NULL) ? even_part(columns, PANELS * panel, panel) : PANELS * panel);
+    int64_t most_columns = w->apart ? CHANNELS : PANELS * panel;
+    bool fixed = known(w, w->columns.extent, &columns);
+    if (!fixed || columns > most_columns) {
+        w->columns.tile = number(w, fixed ? even_part(columns, most_columns, panel) : most_columns);
         w->columns.split = true;
     }
     if (wide && width > MOST_PIXELS) {
@@ -247,19 +283,6 @@ static uir_status tile_anchor(windows *w) {
     return uir_contraction_order(t, all, count);
 }
 
-/* Is an axis of what is summed over a place in the window? */
-static bool is_tap(const windows *w, uint32_t axis) {
-    const uir_loop_function *f = w->p.f;
-    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
-    const uir_loop_access *image = &EXPRESSION(f, w->p.raw[0])->load;
-    for (uint32_t d = 0; d < f->tensors.data[image->tensor].rank; d++) {
-        uir_symbol symbol;
-        if (uir_dim_mentions(f->dims, image->indices[d], update->iters[axis].symbol))
-            return !uir_dim_is_symbol(f->dims, image->indices[d], &symbol);
-    }
-    return true;
-}
-
 /* By windows: lines, then mma over pixels, columns and all that is summed over. By taps: each tap by itself, then
  * lines, then mma over pixels, columns and channels; so that the weights of a tap serve all lines while they are near.
  * Either way an element's sum has the same order. */
@@ -313,7 +336,7 @@ static uir_status keep_sums(windows *w) {
         for (uint32_t i = 0; i < 3; i++)
             if (spans[i]->axis != NONE && c->tensor_axes[d] == spans[i]->axis) dims[i] = d;
     UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.device, UIR_SPACE_ACCUMULATORS)));
-    bool line = w->lines.axis == NONE;
+    bool line = w->lines.axis == NONE || w->apart; /* without lines */
     return fit(w, c->tensor, spans + line, dims + line, 3 - line);
 }
 
@@ -348,13 +371,77 @@ static uir_status map_axes(windows *w) {
     return uir_schedule_set_classes(w->t.s, w->p.c.update, classes);
 }
 
+/* A line at a time, tap after tap, each over pixels and channels, so that a run keeps the sums in registers. */
+static uir_status place_taps(windows *w) {
+    uir_contraction_steps *t = &w->t;
+    const uir_contraction *c = &w->p.c;
+    uint32_t loops[MAX_LOOPS], axes[UIR_LOOP_MAX_ITERS], count = 0;
+    for (uint32_t i = 0; i < UIR_LOOP_MAX_ITERS; i++) axes[i] = i;
+    UIR_TRY(uir_schedule_compute_at(t->s, c->update, t->row));
+    for (uint32_t a = 0; a < c->axis_count; a++) {
+        uint32_t loop = c->axes[a].class == UIR_CONTRACTION_K ? loop_along(w, c->update, t->row, axes, a) : NONE;
+        if (loop != NONE) loops[count++] = loop;
+    }
+    uint32_t taps = count;
+    const uint32_t last[] = {w->pixels.axis, w->columns.axis};
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t loop = loop_along(w, c->update, t->row, axes, last[i]);
+        if (loop != NONE) loops[count++] = loop;
+    }
+    UIR_TRY(uir_contraction_order(t, loops, count));
+    for (uint32_t i = 0; i < taps; i++) UIR_TRY(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_UNROLLED, NULL));
+    t->inside = taps ? loops[taps - 1] : t->row;
+    return UIR_STATUS_OK;
+}
+
+/* The weights of a tap lie together, where they are constant. */
+static uir_status lay_out_taps(windows *w) {
+    uir_loop_function *f = w->p.f;
+    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[1]);
+    if (e->kind != UIR_LOOP_LOAD || e->has_fill || !uir_contraction_is_constant(&w->p.c, e->load.tensor))
+        return UIR_STATUS_OK;
+    const uir_loop_tensor *tensor = &f->tensors.data[e->load.tensor];
+    uir_symbol channel = STATEMENT(f, w->p.c.update)->iters[w->columns.axis].symbol;
+    uint32_t order[UIR_LOOP_MAX_RANK], count = 0, last = NONE;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        if (uir_dim_mentions(f->dims, e->load.indices[d], channel))
+            last = d;
+        else
+            order[count++] = d;
+    }
+    if (last == NONE || last + 1 == tensor->rank || tensor->rank > UIR_LAYOUT_MAX_RANK) return UIR_STATUS_OK;
+    order[count] = last;
+    uir_layout layout;
+    uir_layout_set_order(&layout, tensor->extents, order, tensor->rank, f->dims);
+    return uir_schedule_set_layout(w->t.s, e->load.tensor, &layout);
+}
+
+static uir_status mark_taps(windows *w) {
+    uir_contraction_steps *t = &w->t;
+    UIR_TRY(uir_contraction_vectorise(t, w->p.c.init, t->row));
+    UIR_TRY(uir_contraction_vectorise(t, w->p.c.update, t->inside));
+    for (uint32_t i = 0; i < w->p.c.after_count; i++) UIR_TRY(uir_contraction_vectorise(t, w->p.c.after[i].id, t->row));
+    return UIR_STATUS_OK;
+}
+
+static uir_status carry_out(windows *w) {
+    UIR_TRY(tile_anchor(w));
+    UIR_TRY(w->apart ? place_taps(w) : place_sums(w));
+    UIR_TRY(uir_contraction_place_after(&w->t));
+    UIR_TRY(keep_sums(w));
+    UIR_TRY(keep_values(w));
+    UIR_TRY(w->apart ? lay_out_taps(w) : uir_contraction_lay_out(&w->t));
+    UIR_TRY(uir_contraction_share_out(&w->t));
+    return w->apart ? mark_taps(w) : uir_contraction_mark(&w->t);
+}
+
 /* By taps where lines are short: known to be, or as a variant for those. */
 static uir_status choose_form(windows *w, bool *out_both) {
     int64_t width;
     bool fixed = known(w, w->pixels.extent, &width);
-    *out_both = !fixed && w->lines.axis != NONE;
-    if (w->lines.axis == NONE) w->by_taps = false;
-    if (fixed) w->by_taps = width <= SHORT && w->lines.axis != NONE;
+    *out_both = !fixed && w->lines.axis != NONE && !w->apart;
+    if (w->lines.axis == NONE || w->apart) w->by_taps = false;
+    if (fixed && !w->apart) w->by_taps = width <= SHORT && w->lines.axis != NONE;
     if (!*out_both || !w->by_taps) return UIR_STATUS_OK;
     uir_condition is_short = {UIR_RELATION_LE, w->pixels.extent, number(w, SHORT)};
     return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);
@@ -365,27 +452,21 @@ static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, bool *out
     uir_diagnostics said;
     uir_diagnostics_init(&said, &p->f->allocator);
     UIR_TRY(uir_contraction_inline(s));
-    uir_status status = uir_contraction_plan_choose(p, 0, NULL, arena, &said);
+    uir_status status = uir_contraction_find(p->f, 0, NULL, arena, &said, &p->c);
     uir_diagnostics_deinit(&said);
     *out_taken = status == UIR_STATUS_OK && p->c.after_count && recognise(w);
     if (status == UIR_STATUS_UNSUPPORTED || !*out_taken) return UIR_STATUS_OK;
     UIR_TRY(status);
+    for (uint32_t class = 0; class < 4; class ++) p->sides[class].axis = NONE;
     p->sides[UIR_CONTRACTION_M].axis = w->pixels.axis;
     p->sides[UIR_CONTRACTION_N].axis = w->columns.axis;
     p->sides[UIR_CONTRACTION_K].axis = NONE;
     uir_contraction_steps_init(&w->t, p, p, s);
-    UIR_TRY(map_axes(w));
+    if (!w->apart) UIR_TRY(map_axes(w));
     uir_contraction_plan_find_crossed(p);
     UIR_TRY(choose_form(w, out_both));
     UIR_TRY(choose_tiles(w));
-    UIR_TRY(tile_anchor(w));
-    UIR_TRY(place_sums(w));
-    UIR_TRY(uir_contraction_place_after(&w->t));
-    UIR_TRY(keep_sums(w));
-    UIR_TRY(keep_values(w));
-    UIR_TRY(uir_contraction_lay_out(&w->t));
-    UIR_TRY(uir_contraction_share_out(&w->t));
-    return uir_contraction_mark(&w->t);
+    return carry_out(w);
 }
 
 static uir_status build(const uir_loop_function *function, const uir_device *device, bool by_taps, uir_text *steps,
