@@ -19,7 +19,8 @@ enum {
     MOST_TAPS = 64,     /* that are unrolled */
     MOST_PIXELS = 64,   /* of a line in a tile */
     MOST_ROWS = 256,    /* pixels of a tile */
-    SHORT = 16,         /* lines of so many pixels go tap by tap */
+    SHORT = 16,         /* lines of so many pixels go tap by tap, */
+    DEEP = 32,          /* where a tap has so many channels */
     UNIT_CYCLES = 4096, /* that beginning a unit costs, where the description does not say */
 };
 
@@ -435,13 +436,22 @@ static uir_status carry_out(windows *w) {
     return w->apart ? mark_taps(w) : uir_contraction_mark(&w->t);
 }
 
+/* Has a tap so many channels that its sums may go to memory and back? */
+static bool has_deep_taps(const windows *w) {
+    int64_t depth = 1, extent;
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+        if (w->p.c.axes[a].class == UIR_CONTRACTION_K && !is_tap(w, a))
+            depth *= known(w, w->p.c.axes[a].extent, &extent) ? extent : DEEP;
+    return depth >= DEEP;
+}
+
 /* By taps where lines are short: known to be, or as a variant for those. */
 static uir_status choose_form(windows *w, bool *out_both) {
     int64_t width;
-    bool fixed = known(w, w->pixels.extent, &width);
-    *out_both = !fixed && w->lines.axis != NONE && !w->apart;
-    if (w->lines.axis == NONE || w->apart) w->by_taps = false;
-    if (fixed && !w->apart) w->by_taps = width <= SHORT && w->lines.axis != NONE;
+    bool fixed = known(w, w->pixels.extent, &width), can = w->lines.axis != NONE && !w->apart && has_deep_taps(w);
+    *out_both = !fixed && can;
+    if (!can) w->by_taps = false;
+    if (fixed && can) w->by_taps = width <= SHORT;
     if (!*out_both || !w->by_taps) return UIR_STATUS_OK;
     uir_condition is_short = {UIR_RELATION_LE, w->pixels.extent, number(w, SHORT)};
     return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);

@@ -13,7 +13,16 @@ typedef struct operand {
     const char *name; /* prefix of this access's variables */
     bool guarded;     /* along the last dim */
     bool used;        /* touches memory */
+    const char
+        *blank; /* of a row that is there or not as a whole: what is read in its place; NULL: it is no such row */
 } operand;
+
+/* Elements that stand for a row outside. */
+typedef struct blank {
+    const char *type, *fill, *name;
+} blank;
+
+enum { MOST_BLANK = 1024, BLANKS = 4 };
 
 typedef struct value {
     const uir_islice *slice;
@@ -39,6 +48,8 @@ typedef struct run {
     bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
     const overlap *overlap;
     const char *turn; /* what the loop's symbol is called outside the turn before */
+    blank blanks[BLANKS];
+    uint32_t blank_count;
 } run;
 
 /* How much of a row a body computes: UIR_INTERLEAVE vectors, a vector, what there is of one. */
@@ -141,6 +152,34 @@ static bool along_one(const operand *o) {
     return o->along == ALONG_UNIT || o->along == ALONG_PANEL || o->along == ALONG_SECOND;
 }
 
+/* A row that is read, and lies outside or inside as a whole: its address is chosen once, and no vector of it is masked.
+ * The name of the elements in its place; NULL: it is none, or too long. */
+static const char *find_blank(run *r, const operand *o, uint32_t k) {
+    emitter *e = r->e;
+    const uir_islice *slice = o->access.slice;
+    int64_t length;
+    if (k == 0 || r->overlap || o->along != ALONG_UNIT || o->access.low[o->dim] || o->access.high[o->dim] ||
+        r->rank < 2 || !uir_dim_is_const(e->igraph->dims, r->shape[r->rank - 1], &length) || length > MOST_BLANK)
+        return NULL;
+    const char *fill = uir_c_literal(e, o->access.pointer->dtype, slice->has_fill ? slice->fill : 0);
+    for (uint32_t i = 0; i < r->blank_count; i++)
+        if (!strcmp(r->blanks[i].type, o->access.type) && !strcmp(r->blanks[i].fill, fill)) return r->blanks[i].name;
+    if (r->blank_count == BLANKS) return NULL;
+    blank made = {o->access.type, fill, uir_c_format(e, "blank%u", e->next++)};
+    r->blanks[r->blank_count++] = made;
+    return made.name;
+}
+
+static void emit_blanks(run *r) {
+    int64_t length;
+    for (uint32_t i = 0; i < r->blank_count; i++) {
+        const blank *b = &r->blanks[i];
+        (void)uir_dim_is_const(r->e->igraph->dims, r->shape[r->rank - 1], &length);
+        uir_c_line(r->e, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
+        uir_c_line(r->e, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
+    }
+}
+
 static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) {
     emitter *e = r->e;
     uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &o->access);
@@ -160,6 +199,8 @@ static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) 
         if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
     }
     o->guarded = uir_access_guarded(&o->access) && along_one(o);
+    o->blank = o->guarded ? find_blank(r, o, k) : NULL;
+    if (o->blank) o->guarded = false;
     r->guarded |= o->guarded;
 }
 
@@ -201,6 +242,12 @@ static void emit_row_operand(run *r, operand *o) {
     }
     uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
     bool second = o->along == ALONG_SECOND;
+    if (o->blank) {
+        const char *inside = uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
+        uir_c_line(e, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside, o->access.base,
+                   uir_access_offset(e, &o->access, coordinates), o->blank);
+        return;
+    }
     if (o->along == ALONG_UNIT || second)
         uir_c_line(e, "const int64_t %s = %s;", o->name, uir_access_offset(e, &o->access, coordinates));
     if (!o->guarded) return;
@@ -252,6 +299,7 @@ static const char *emit_variable(run *r, body body, const char *type, const char
 
 static const char *block_address(run *r, const operand *o) {
     emitter *e = r->e;
+    if (o->blank) return uir_c_format(e, "%s + j", o->name);
     if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
     if (o->along == ALONG_SECOND) return uir_c_format(e, "%s + (%s + 2 * j)", o->access.base, o->name);
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
@@ -676,6 +724,7 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
     r.interleaved = is_worth_steps(&r);
     uir_c_open(e, "%s", "");
     uir_c_line(e, "const int64_t n = %s;", r.rank ? uir_c_dim(e, last) : "1");
+    emit_blanks(&r);
     emit_rows(&r);
     uir_c_close(e);
 }
