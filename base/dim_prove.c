@@ -298,8 +298,8 @@ static bool eliminate(prover *p, polynomial goal, uint32_t uses, uint32_t depth)
 /* ---- assumptions ------------------------------------------------------------------------------------------------- */
 
 /* Proves scale*goal - factor*slack >= 0 where the two cancel a term of the goal against one of the slack, of one sign.
- */
-static bool use_slack(prover *p, polynomial goal, polynomial slack, term ours, term theirs, uint32_t uses,
+ * `nearer`: only where fewer terms are left of it; else only where not. */
+static bool use_slack(prover *p, polynomial goal, polynomial slack, term ours, term theirs, bool nearer, uint32_t uses,
                       uint32_t depth) {
     uir_dims *dims = p->dims;
     if (ours.coefficient == INT64_MIN || theirs.coefficient == INT64_MIN) return false;
@@ -314,24 +314,28 @@ static bool use_slack(prover *p, polynomial goal, polynomial slack, term ours, t
     if (uir_term_interval(dims, factor).min < 0) return false;
     return uir_polynomial_multiply_term(dims, slack, factor, &product) &&
            uir_polynomial_add_scaled(dims, (polynomial){NULL, 0}, goal, scale, &next) &&
-           uir_polynomial_add_scaled(dims, next, product, -1, &next) && prove(p, next, uses - 1, depth + 1);
+           uir_polynomial_add_scaled(dims, next, product, -1, &next) && (next.count < goal.count) == nearer &&
+           prove(p, next, uses - 1, depth + 1);
 }
 
-/* Negative terms first: those are what stands in a proof's way. */
-static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
-    for (int negative = 1; negative >= 0; negative--) {
-        for (uint32_t s = 0; s < p->slack_count; s++) {
-            for (uint32_t i = 0; i < goal.count; i++) {
-                if (goal.terms[i].degree == 0 || (goal.terms[i].coefficient < 0) != negative) continue;
-                for (uint32_t k = 0; k < p->slacks[s].count; k++) {
-                    term theirs = p->slacks[s].terms[k];
-                    if ((theirs.coefficient < 0) != negative) continue;
-                    if (use_slack(p, goal, p->slacks[s], goal.terms[i], theirs, uses, depth)) return true;
-                }
+static bool use_some(prover *p, polynomial goal, bool negative, bool nearer, uint32_t uses, uint32_t depth) {
+    for (uint32_t s = 0; s < p->slack_count; s++) {
+        for (uint32_t i = 0; i < goal.count; i++) {
+            if (goal.terms[i].degree == 0 || (goal.terms[i].coefficient < 0) != negative) continue;
+            for (uint32_t k = 0; k < p->slacks[s].count; k++) {
+                term theirs = p->slacks[s].terms[k];
+                if ((theirs.coefficient < 0) != negative) continue;
+                if (use_slack(p, goal, p->slacks[s], goal.terms[i], theirs, nearer, uses, depth)) return true;
             }
         }
     }
     return false;
+}
+
+/* Negative terms first: those are what stands in a proof's way. Of these, what cancels several of them at once. */
+static bool use_assumptions(prover *p, polynomial goal, uint32_t uses, uint32_t depth) {
+    return use_some(p, goal, true, true, uses, depth) || use_some(p, goal, true, false, uses, depth) ||
+           use_some(p, goal, false, true, uses, depth) || use_some(p, goal, false, false, uses, depth);
 }
 
 /* goal = atom * quotient for an atom that every term has and that is >= 0; false when there is none. */

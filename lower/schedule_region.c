@@ -212,28 +212,20 @@ static uir_status know_block(uir_schedule *s, uint32_t block, uir_conditions *gi
     return UIR_STATUS_OK;
 }
 
-/* By what the text says around the block alone, where that is enough: among much else the proof may get lost. */
-static bool stays_inside(uir_schedule *s, const uir_loop_iter *iter, const uir_conditions *around,
-                         const uir_conditions *known) {
-    uir_dim zero = uir_dim_const(s->function->dims, 0);
-    return (uir_order_proved(s, around, iter->value, UIR_RELATION_GE, zero) ||
-            uir_order_proved(s, known, iter->value, UIR_RELATION_GE, zero)) &&
-           (uir_order_proved(s, around, iter->value, UIR_RELATION_LT, iter->extent) ||
-            uir_order_proved(s, known, iter->value, UIR_RELATION_LT, iter->extent));
-}
-
 uir_status uir_region_check_binds(uir_schedule *s, uint32_t statement) {
+    uir_dims *dims = s->function->dims;
     uint32_t count = uir_schedule_blocks(s, statement, NULL, 0), *blocks;
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks));
     uir_schedule_blocks(s, statement, blocks, count);
     for (uint32_t k = 0; k < count; k++) {
         const uir_loop_statement *b = UIR_SCHEDULE_AT(s, blocks[k]);
-        uir_conditions around = {0}, given = {0};
-        UIR_TRY(uir_order_given(s, blocks[k], &around));
+        uir_conditions given = {0};
         UIR_TRY(know_block(s, blocks[k], &given));
         for (uint32_t i = 0; i < b->iter_count; i++) {
             const uir_loop_iter *iter = &b->iters[i];
-            if (iter->data || stays_inside(s, iter, &around, &given)) continue;
+            if (iter->data || (uir_order_proved(s, &given, iter->value, UIR_RELATION_GE, uir_dim_const(dims, 0)) &&
+                               uir_order_proved(s, &given, iter->value, UIR_RELATION_LT, iter->extent)))
+                continue;
             return uir_step_refuse(s, "%s: %s = %s is not proved to stay in 0..%s-1", b->name, iter->name,
                                    uir_step_dim_text(s, iter->value), uir_step_dim_text(s, iter->extent));
         }

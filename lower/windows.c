@@ -88,6 +88,10 @@ static bool known(const windows *w, uir_dim dim, int64_t *out) {
     return uir_dim_is_const(w->p.f->dims, dim, out);
 }
 
+static uir_dim number(const windows *w, int64_t value) {
+    return uir_dim_const(w->p.f->dims, value);
+}
+
 /* Is an axis of what is summed over a place in the window? */
 static bool is_tap(const windows *w, uint32_t axis) {
     const uir_loop_function *f = w->p.f;
@@ -97,6 +101,32 @@ static bool is_tap(const windows *w, uint32_t axis) {
         uir_symbol symbol;
         if (uir_dim_mentions(f->dims, image->indices[d], update->iters[axis].symbol))
             return !uir_dim_is_symbol(f->dims, image->indices[d], &symbol);
+    }
+    return true;
+}
+
+/* Is every place in the image a sum of multiples of iteration variables? */
+static bool is_linear(const windows *w) {
+    uir_loop_function *f = w->p.f;
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[0]);
+    while (e->kind == UIR_LOOP_CALL && e->argument_count == 1) e = EXPRESSION(f, e->arguments[0]);
+    uint32_t count = uir_dims_symbol_count(f->dims);
+    uir_dim *at = uir_arena_allocate_array(w->p.c.arena, count + 1, sizeof *at);
+    if (e->kind != UIR_LOOP_LOAD || !at) return false;
+    for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++) {
+        uir_dim index = e->load.indices[d], start, sum;
+        for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = number(w, 0);
+        sum = start = uir_dim_substitute(f->dims, index, at, count);
+        for (uint32_t i = 0; i < update->iter_count; i++) {
+            uir_symbol symbol = update->iters[i].symbol;
+            at[symbol.id] = number(w, 1);
+            uir_dim step = uir_dim_sub(f->dims, uir_dim_substitute(f->dims, index, at, count), start);
+            at[symbol.id] = number(w, 0);
+            sum = uir_dim_add(f->dims, sum, uir_dim_mul(f->dims, step, uir_dim_symbol(f->dims, symbol)));
+        }
+        for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = UIR_DIM_NONE;
+        if (!sum.id || !uir_dim_equal(sum, index)) return false;
     }
     return true;
 }
@@ -128,16 +158,13 @@ static bool recognise(windows *w) {
     w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->pixels.axis == NONE) return false;
     w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
+    if (!is_linear(w)) return false;
     if (w->apart) return EXPRESSION(w->p.f, c->factors[0])->kind == UIR_LOOP_LOAD && has_few_taps(w);
     return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_direct(w, 0) && is_direct(w, 1) &&
            has_windows(w);
 }
 
 /* ---- tiles ---- */
-static uir_dim number(const windows *w, int64_t value) {
-    return uir_dim_const(w->p.f->dims, value);
-}
-
 /* Parts of about one size, none over `most`, each a multiple of `step`. */
 static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
     int64_t parts = (extent + most - 1) / most, part = (extent + parts - 1) / (parts ? parts : 1);
