@@ -176,6 +176,8 @@ static uir_status set_channels_last(uir_module *module, uir_value_id value, uint
         }
         if (same) return UIR_STATUS_OK;
     }
+    const uir_layout *before = uir_value_info_get(module, value)->layout;
+    if (before && uir_layout_is_same(before, &layout, rank)) return UIR_STATUS_OK;
     ++*io_changes;
     return uir_module_set_layout(module, value, &layout);
 }

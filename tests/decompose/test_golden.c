@@ -6,6 +6,8 @@
  * ONNX ops, or `all` for every pass. In goes a module's text; out must come a text, or the messages that must be
  * reported, in order. Every result is verified, and running the passes again must change nothing. */
 #include "decompose/decompose.h"
+#include "ir/device.h"
+#include "passes/layouts.h"
 #include "passes/passes.h"
 #include "tests/base/golden.h"
 
@@ -34,7 +36,12 @@ typedef struct world {
     uir_module *source; /* what was decomposed: its constants are shared */
 } world;
 
+/* What passes over layouts ask of a device: vectors along the columns of a product. */
+static const uir_device columns = {.name = "cpu", .mma_n = 32};
+static const uir_pass layouts = {"layouts", uir_lay_out_images, "after the clean-up"};
+
 static const uir_pass *find_pass(const char *name, size_t length) {
+    if (length == strlen(layouts.name) && strncmp(layouts.name, name, length) == 0) return &layouts;
     for (size_t i = 0; i < uir_cleanup_pass_count; i++)
         if (strlen(uir_cleanup_passes[i].name) == length && strncmp(uir_cleanup_passes[i].name, name, length) == 0)
             return &uir_cleanup_passes[i];
@@ -50,7 +57,7 @@ static uir_status decompose(world *w) {
 }
 
 static uir_status run_pass(world *w, const uir_pass *pass, size_t count) {
-    uir_pass_options options = {.check_text = true};
+    uir_pass_options options = {.check_text = true, .device = &columns};
     return uir_passes_run(w->module, pass, count, &options);
 }
 
@@ -89,7 +96,7 @@ static void check_idempotent(const golden_file *file, const golden_case *c, worl
         if (pass) {
             uir_arena scratch;
             uir_arena_init(&scratch, &w->allocator);
-            uir_pass_context context = {&w->diagnostics, &scratch, 0};
+            uir_pass_context context = {.diagnostics = &w->diagnostics, .scratch = &scratch, .device = &columns};
             assert_int_equal(pass->run(w->module, &context), UIR_STATUS_OK);
             if (context.changes) fail_msg("%s:%d: pass %s changes its own result", file->path, c->line, pass->name);
             uir_arena_deinit(&scratch);

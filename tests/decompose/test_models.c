@@ -56,7 +56,7 @@ static void check_pass(const char *path, uir_module *module, const uir_pass *pas
     }
     uir_arena scratch;
     uir_arena_init(&scratch, module->allocator);
-    uir_pass_context context = {module->diagnostics, &scratch, 0};
+    uir_pass_context context = {.diagnostics = module->diagnostics, .scratch = &scratch};
     assert_int_equal(pass->run(module, &context), UIR_STATUS_OK);
     uir_arena_deinit(&scratch);
     if (context.changes) fail_msg("%s: pass %s changes its own result (%u)", path, pass->name, context.changes);
