@@ -5,7 +5,6 @@
 #include "passes/layouts.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_device *device,
@@ -151,7 +150,6 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
 static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : "it has no kernel";
     uir_lowering_refusal refusal = {.group = group};
-    if (getenv("UIR_WHY")) fprintf(stderr, "REFUSED %s: %s\n", uir_string_text(&lowering->module->strings, uir_node_get(lowering->module, group)->name), why);
     uir_node_remove_attribute(lowering->module, group, "kernel");
     uir_node_remove_attribute(lowering->module, group, "sizes");
     uir_node_remove_attribute(lowering->module, group, "slack");
@@ -362,13 +360,42 @@ static uir_status build_from(uir_lowering *lowering, uint32_t first_node, const 
     return build_groups(&w, lowering->module->main, &seen);
 }
 
-/* First products go apart, then everything; what comes of it goes as far as all others are. */
+static bool has_layouts(const uir_module *module, const uir_value_id *values, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_value_info *info = uir_value_info_get(module, values[i]);
+        if (values[i].id && info->layout && !info->constant) return true;
+    }
+    return false;
+}
+
+/* Groups that stay without a kernel stand beside row-major values alone. */
+static uir_status convert_around_refused(uir_compile *c, uir_diagnostics *diagnostics, bool *out_any) {
+    uir_lowering *lowering = &c->lowering;
+    uir_module *module = lowering->module;
+    uir_node_id *groups;
+    uint32_t count = 0;
+    UIR_TRY_ALLOCATE(groups, uir_arena_allocate_array(&lowering->arena, lowering->refusals.count + 1u, sizeof *groups));
+    for (uint32_t i = 0; i < lowering->refusals.count; i++) {
+        uir_node_id group = lowering->refusals.data[i].group;
+        const uir_node_info *node = uir_node_get(module, group);
+        if (has_layouts(module, node->inputs, node->input_count) ||
+            has_layouts(module, node->outputs, node->output_count))
+            groups[count++] = group;
+    }
+    *out_any = count > 0;
+    uir_fusion_options fusion = fusion_options(c, 0);
+    return count ? uir_convert_around(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
+}
+
+/* First products go apart, then everything, then layouts end where no kernel is; what comes of it goes as far as all
+ * others are. */
 static uir_status retry_refused(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
-    for (uint32_t round = 0; round < 2; round++) {
+    for (uint32_t round = 0; round < 3; round++) {
         uint32_t first_node = c->lowering.module->nodes.count, first = c->lowering.kernels.count;
+        uint32_t off = round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS;
         bool any;
-        UIR_TRY(unfuse_refused(c, !round, round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS,
-                               call->diagnostics, &any));
+        UIR_TRY(round < 2 ? unfuse_refused(c, !round, off, call->diagnostics, &any)
+                          : convert_around_refused(c, call->diagnostics, &any));
         if (any) UIR_TRY(build_from(&c->lowering, first_node, call));
         for (uir_stage s = UIR_STAGE_LOOP + 1; any && s <= stage; s++)
             UIR_TRY(advance_kernels(&c->lowering, s, first, call));

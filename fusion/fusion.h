@@ -53,5 +53,9 @@ uir_status uir_fuse(uir_module *module, const uir_fusion_options *options, uir_d
 uir_status uir_unfuse(uir_module *module, const uir_node_id *groups, uint32_t count, const uir_fusion_options *options,
                       uir_diagnostics *diagnostics);
 bool uir_can_unfuse(const uir_module *module, uir_node_id group);
+/* What no kernel computes reads and writes what is row-major: conversions before and after these groups, to and from
+ * the layouts of values, which become groups of their own, with higher numbers than all nodes had. */
+uir_status uir_convert_around(uir_module *module, const uir_node_id *groups, uint32_t count,
+                              const uir_fusion_options *options, uir_diagnostics *diagnostics);
 
 #endif

@@ -1,6 +1,8 @@
 /* Groups taken apart again: their nodes stand in the graph as they did, and become groups by narrower rules. */
 #include "fusion/clusters.h"
 
+#include <string.h>
+
 typedef struct opening {
     uir_module *module;
     bool *is_open;       /* by node: a group that is taken apart */
@@ -109,6 +111,100 @@ uir_status uir_unfuse(uir_module *module, const uir_node_id *groups, uint32_t co
     uir_arena_init(&arena, module->allocator);
     opening o = {.module = module, .arena = &arena};
     uir_status status = unfuse_refused(&o, groups, count, options, diagnostics);
+    uir_arena_deinit(&arena);
+    return status;
+}
+
+/* ---- groups that no kernel computes, beside values with layouts ---- */
+/* The value's other self, row-major where the value has a layout. */
+static uir_status add_row_major(uir_module *module, uir_value_id value, uir_value_id *out_value) {
+    const uir_value_info info = *uir_value_info_get(module, value);
+    return uir_module_add_value(module, "", info.type, out_value);
+}
+
+/* `to` is `from` by another layout: a reshape to the dims that it has. */
+static uir_status add_conversion(uir_module *module, uir_graph_id graph, uir_value_id from, uir_value_id to) {
+    const uir_type type = *uir_value_type(module, from);
+    uir_attribute dims = {.kind = UIR_ATTRIBUTE_DIMS, .count = type.rank, .value.dims = type.dims};
+    UIR_TRY(uir_strings_intern(&module->strings, "dims", strlen("dims"), &dims.name));
+    uir_node_info node = {.op = UIR_OP_RESHAPE,
+                          .inputs = &from,
+                          .input_count = 1,
+                          .outputs = &to,
+                          .output_count = 1,
+                          .attributes = &dims,
+                          .attribute_count = 1};
+    uir_node_id made;
+    return uir_graph_add_node(module, graph, &node, &made);
+}
+
+static uir_status convert_operands(opening *o, uir_graph_id graph, uir_node_id id) {
+    uir_node_info *node = &o->module->nodes.data[id.id];
+    uir_value_id *inputs;
+    UIR_TRY_ALLOCATE(inputs,
+                     uir_arena_copy(&o->module->arena, node->inputs, (node->input_count + 1u) * sizeof *inputs));
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const uir_value_info *info = uir_value_info_get(o->module, inputs[i]);
+        if (!inputs[i].id || !info->layout || info->constant) continue;
+        uir_value_id plain;
+        UIR_TRY(add_row_major(o->module, inputs[i], &plain));
+        UIR_TRY(add_conversion(o->module, graph, inputs[i], plain));
+        inputs[i] = plain;
+    }
+    o->module->nodes.data[id.id].inputs = inputs;
+    return UIR_STATUS_OK;
+}
+
+static uir_status convert_results(opening *o, uir_graph_id graph, uir_node_id id) {
+    const uir_node_info node = o->module->nodes.data[id.id];
+    uir_value_id *outputs;
+    UIR_TRY_ALLOCATE(outputs,
+                     uir_arena_copy(&o->module->arena, node.outputs, (node.output_count + 1u) * sizeof *outputs));
+    for (uint32_t i = 0; i < node.output_count; i++) {
+        uir_value_id value = outputs[i];
+        if (!value.id || !uir_value_info_get(o->module, value)->layout) continue;
+        UIR_TRY(add_row_major(o->module, value, &outputs[i]));
+        uir_value_info_get(o->module, outputs[i])->producer = id;
+        UIR_TRY(add_conversion(o->module, graph, outputs[i], value));
+    }
+    o->module->nodes.data[id.id].outputs = outputs;
+    return UIR_STATUS_OK;
+}
+
+static uir_status convert_in_graph(opening *o, uir_graph_id graph, bool *out_any) {
+    const uir_graph_info *info = uir_graph_get(o->module, graph);
+    uint32_t count = info->nodes.count, before = o->module->nodes.count;
+    uir_node_id *nodes;
+    *out_any = false;
+    for (uint32_t n = 0; n < count; n++) *out_any |= o->is_open[info->nodes.data[n].id];
+    if (!*out_any) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(nodes, uir_arena_copy(o->arena, info->nodes.data, (count + 1u) * sizeof *nodes));
+    uir_graph_get(o->module, graph)->nodes.count = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        bool open = nodes[n].id < o->node_count && o->is_open[nodes[n].id];
+        if (open) UIR_TRY(convert_operands(o, graph, nodes[n]));
+        UIR_TRY(uir_vector_push(&o->module->arena, &uir_graph_get(o->module, graph)->nodes, nodes[n]));
+        if (open) UIR_TRY(convert_results(o, graph, nodes[n]));
+    }
+    *out_any = o->module->nodes.count > before;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_convert_around(uir_module *module, const uir_node_id *groups, uint32_t count,
+                              const uir_fusion_options *options, uir_diagnostics *diagnostics) {
+    uir_arena arena;
+    uir_arena_init(&arena, module->allocator);
+    opening o = {.module = module, .arena = &arena, .node_count = module->nodes.count};
+    uint32_t graphs = module->graphs.count;
+    o.is_open = uir_arena_allocate_array(&arena, module->nodes.count + 1u, sizeof *o.is_open);
+    uir_status status = o.is_open ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < count && status == UIR_STATUS_OK; i++) o.is_open[groups[i].id] = true;
+    for (uint32_t g = 1; g < graphs && status == UIR_STATUS_OK; g++) {
+        bool any;
+        status = convert_in_graph(&o, (uir_graph_id){g}, &any);
+        if (status == UIR_STATUS_OK && any)
+            status = uir_fuse_graph(module, (uir_graph_id){g}, options, diagnostics, &arena);
+    }
     uir_arena_deinit(&arena);
     return status;
 }
