@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is the image read channel by channel, its pixels apart? */
-static bool has_channels_last(const uir_lower_builder *b, const uir_node_info *info) {
-    uint32_t order[UIR_MAX_RANK], rank = uir_value_type(b->module, info->inputs[0])->rank;
-    if (info->op != UIR_OP_CONV) return false;
-    uir_axes_order_dims(b->module, info->inputs[0], order);
-    return order[rank - 1] == 1;
+/* A convolution of floats is summed tap by tap, its channels innermost, wherever they lie: the order is not the
+ * layout's.
+ */
+static bool sums_channels_last(const uir_lower_builder *b, const uir_node_info *info) {
+    return info->op == UIR_OP_CONV && uir_dtype_is_float(uir_value_type(b->module, info->inputs[0])->dtype);
 }
 
 /* Axes of the second operand (of a matmul's: of both) that the result has not; in the order of the sums. */
@@ -26,7 +25,7 @@ static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list
         if (!kept) axes[count++] = from.axes[i];
     }
     uint32_t channels = uir_axes_of_operand_dim(&b->axes, node, 1, 1);
-    if (count && axes[0] == channels && has_channels_last(b, uir_lower_node_info(b, node))) {
+    if (count && axes[0] == channels && sums_channels_last(b, uir_lower_node_info(b, node))) {
         memmove(axes, axes + 1, (count - 1) * sizeof *axes);
         axes[count - 1] = channels;
     }

@@ -474,11 +474,11 @@ static bool has_deep_taps(const windows *w) {
 
 /* By taps where lines are short: known to be, or as a variant for those. */
 static uir_status choose_form(windows *w, bool *out_both) {
-    int64_t width;
-    bool fixed = known(w, w->pixels.extent, &width), can = w->lines.axis != NONE && !w->apart && has_deep_taps(w);
-    *out_both = !fixed && can;
+    uir_truth is_short_always = uir_dim_compare(w->p.f->dims, w->pixels.extent, UIR_RELATION_LE, number(w, SHORT));
+    bool can = w->lines.axis != NONE && !w->apart && has_deep_taps(w);
+    *out_both = can && is_short_always == UIR_UNKNOWN;
     if (!can) w->by_taps = false;
-    if (fixed && can) w->by_taps = width <= SHORT;
+    if (can && !*out_both) w->by_taps = is_short_always == UIR_TRUE;
     if (!*out_both || !w->by_taps) return UIR_STATUS_OK;
     uir_condition is_short = {UIR_RELATION_LE, w->pixels.extent, number(w, SHORT)};
     return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);

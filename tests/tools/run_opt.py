@@ -95,7 +95,8 @@ def test_texts_go_round():
             done = run(OPT, c.model, "--after", stage, "-o", text)
             expect(done.returncode == RAN and not done.stdout, f"after {stage}", done)
             again = run(OPT, text, "--from", stage)
-            expect(again.returncode == RAN and again.stdout == whole.stdout, f"on from {stage}", again)
+            end = whole if stage != "layouts" else run(OPT, c.model, "--after", stage)  # beyond the clean-up it stays there
+            expect(again.returncode == RAN and again.stdout == end.stdout, f"on from {stage}", again)
         last = c.write("last.txt", whole.stdout)
         expect(run(OPT, last).stdout == whole.stdout, "the last text is itself again")
         for file in glob.glob(os.path.join(ROOT, "tests", "igraph", "*.igraph"))[:12] + [c.write("k.igraph", KERNEL)]:
@@ -339,7 +340,7 @@ def schedule_models(c):
                                [("q", ["B", "M", 32]), ("k", ["B", 32, "N"]), ("v", ["B", "N", 32])],
                                [("y", ["B", "M", 32])]),
             "convolution": model("convolution", [("Conv", ["x", "w"], ["y"], {"pads": [1] * 4})],
-                                 [("x", ["B", 8, 16, 16])], [("y", ["B", 8, 16, 16])], [("w", (8, 8, 3, 3))])}
+                                 [("x", ["B", 4, 16, 16])], [("y", ["B", 4, 16, 16])], [("w", (4, 4, 3, 3))])}
 
 
 def steps_of(model):
