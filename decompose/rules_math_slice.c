@@ -201,11 +201,40 @@ uir_status uir_rule_split(uir_rule_context *context) {
     return b->status;
 }
 
+/* What is concatenated has the same extents along the other axes: where that is not proved, a run checks it, and all
+ * operands have those of one, numbers where any has some. */
+static void expect_alike(uir_rule_context *context, uir_value_id *operands, uint32_t rank, int64_t axis) {
+    uir_builder *b = &context->builder;
+    for (uint32_t d = 0; d < rank && b->status == UIR_STATUS_OK; d++) {
+        if (d == (uint32_t)axis) continue;
+        uir_dim extent = uir_build_extent(b, operands[0], d);
+        for (uint32_t i = 1; i < context->input_count && !uir_dim_is_const(b->module->dims, extent, NULL); i++) {
+            uir_dim other = uir_build_extent(b, operands[i], d);
+            if (uir_dim_is_const(b->module->dims, other, NULL)) extent = other;
+        }
+        for (uint32_t i = 0; i < context->input_count; i++) operands[i] = uir_build_expect(b, operands[i], d, extent);
+    }
+}
+
+static bool are_tensors_of_rank(uir_rule_context *context, uint32_t rank) {
+    for (uint32_t i = 0; i < context->input_count; i++) {
+        const uir_type *type = uir_value_type(context->builder.module, context->inputs[i]);
+        if (type->kind != UIR_VALUE_TENSOR || !type->rank_known || type->rank != rank) return false;
+    }
+    return true;
+}
+
 uir_status uir_rule_concat(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
     uint32_t rank = uir_rule_rank(context, uir_rule_input(context, 0));
     int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 1), rank);
-    context->outputs[0] = uir_build_concat(&context->builder, context->inputs, context->input_count, axis);
-    return context->builder.status;
+    uir_value_id *operands;
+    UIR_TRY(b->status);
+    UIR_TRY_ALLOCATE(
+        operands, uir_arena_copy(&b->module->arena, context->inputs, (context->input_count + 1u) * sizeof *operands));
+    if (are_tensors_of_rank(context, rank)) expect_alike(context, operands, rank, axis);
+    context->outputs[0] = uir_build_concat(b, operands, context->input_count, axis);
+    return b->status;
 }
 
 /* ---- Pad ---- */
