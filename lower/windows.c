@@ -172,6 +172,14 @@ static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
     return part < 1 ? 1 : part;
 }
 
+/* The most of a known number of channels that divide it, in whole vectors; else even parts. */
+static int64_t channel_part(const windows *w, int64_t channels, int64_t most, int64_t panel) {
+    int64_t lanes = w->p.device->vector_bytes >= 4 ? w->p.device->vector_bytes / 4 : 1;
+    for (int64_t part = w->apart ? most : 0; part >= most / 4 && part >= lanes; part--)
+        if (channels % part == 0 && part % lanes == 0) return part;
+    return even_part(channels, most, panel);
+}
+
 static uir_status add_tile(windows *w, span *s, const char *name, int64_t most) {
     uir_loop_function *f = w->p.f;
     uir_loop_size tile;
@@ -233,7 +241,7 @@ static uir_status choose_tiles(windows *w) {
     int64_t most_columns = w->apart ? CHANNELS : PANELS * panel;
     bool fixed = known(w, w->columns.extent, &columns);
     if (!fixed || columns > most_columns) {
-        w->columns.tile = number(w, fixed ? even_part(columns, most_columns, panel) : most_columns);
+        w->columns.tile = number(w, fixed ? channel_part(w, columns, most_columns, panel) : most_columns);
         w->columns.split = true;
     }
     if (wide && width > MOST_PIXELS) {

@@ -152,14 +152,19 @@ static bool along_one(const operand *o) {
     return o->along == ALONG_UNIT || o->along == ALONG_PANEL || o->along == ALONG_SECOND;
 }
 
+static int64_t longest_row(const run *r) {
+    int64_t low, high;
+    uir_dim_bounds(r->e->igraph->dims, r->shape[r->rank - 1], &low, &high);
+    return high;
+}
+
 /* A row that is read, and lies outside or inside as a whole: its address is chosen once, and no vector of it is masked.
  * The name of the elements in its place; NULL: it is none, or too long. */
 static const char *find_blank(run *r, const operand *o, uint32_t k) {
     emitter *e = r->e;
     const uir_islice *slice = o->access.slice;
-    int64_t length;
     if (k == 0 || r->overlap || o->along != ALONG_UNIT || o->access.low[o->dim] || o->access.high[o->dim] ||
-        r->rank < 2 || !uir_dim_is_const(e->igraph->dims, r->shape[r->rank - 1], &length) || length > MOST_BLANK)
+        r->rank < 2 || longest_row(r) > MOST_BLANK)
         return NULL;
     const char *fill = uir_c_literal(e, o->access.pointer->dtype, slice->has_fill ? slice->fill : 0);
     for (uint32_t i = 0; i < r->blank_count; i++)
@@ -171,10 +176,9 @@ static const char *find_blank(run *r, const operand *o, uint32_t k) {
 }
 
 static void emit_blanks(run *r) {
-    int64_t length;
+    int64_t length = r->blank_count ? longest_row(r) : 0;
     for (uint32_t i = 0; i < r->blank_count; i++) {
         const blank *b = &r->blanks[i];
-        (void)uir_dim_is_const(r->e->igraph->dims, r->shape[r->rank - 1], &length);
         uir_c_line(r->e, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
         uir_c_line(r->e, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
     }
