@@ -190,12 +190,14 @@ static uir_status lower_begin(uir_lower_builder *b, uir_module *module, uir_node
     uir_status status = uir_axes_analyse(module, graph->nodes.data, graph->nodes.count, arena, &b->axes, &bad);
     if (graph->nodes.count == 1 && (status == UIR_STATUS_OK || status == UIR_STATUS_UNSUPPORTED))
         b->alone = uir_lower_find_alone(module, uir_node_get(module, graph->nodes.data[0]), status == UIR_STATUS_OK);
-    if (b->alone) { /* by dims as they stand */
+    if (b->alone && !uir_lower_is_ordered_alone(b->alone)) { /* by dims as they stand */
         for (uint32_t i = 0; i < graph->inputs.count; i++)
             UIR_TRY(uir_module_set_layout(module, graph->inputs.data[i], NULL));
         const uir_node_info *only = uir_node_get(module, graph->nodes.data[0]);
         for (uint32_t i = 0; i < only->output_count; i++)
             UIR_TRY(uir_module_set_layout(module, only->outputs[i], NULL));
+    }
+    if (b->alone) {
         b->axes = (uir_axes){0};
         status = UIR_STATUS_OK;
     }

@@ -8,6 +8,7 @@
 typedef struct alone_tensor {
     uint32_t tensor, rank;
     uir_dim extents[UIR_LOOP_MAX_RANK];
+    uint32_t order[UIR_MAX_RANK]; /* its dims as they lie, slowest first */
     uir_dtype dtype;
 } alone_tensor;
 
@@ -17,7 +18,20 @@ static uir_status take_extents(uir_lower_builder *b, uint32_t node, uir_value_id
     out->rank = type->rank;
     out->dtype = type->dtype;
     for (uint32_t d = 0; d < type->rank; d++) UIR_TRY(uir_lower_extent(b, type->dims[d], &out->extents[d]));
+    uir_axes_order_dims(b->module, value, out->order);
     return UIR_STATUS_OK;
+}
+
+/* Of all that follow: places by dims, as the loop tensor has them. */
+static void put_in_order(const alone_tensor *of, const uir_dim *places, uir_dim *out_places) {
+    for (uint32_t d = 0; d < of->rank; d++) out_places[d] = places[of->order[d]];
+}
+
+static uir_status add_tensor(uir_lower_builder *b, const char *name, uir_loop_role role, uint32_t index,
+                             alone_tensor *of) {
+    uir_dim extents[UIR_LOOP_MAX_RANK];
+    put_in_order(of, of->extents, extents);
+    return uir_loop_add_tensor(b->f, name, of->dtype, role, index, extents, of->rank, &of->tensor);
 }
 
 /* An operand by its own dims; one that is there already is the same tensor. */
@@ -32,12 +46,12 @@ static uir_status take_operand(uir_lower_builder *b, uint32_t node, uint32_t ind
         if (t->role == UIR_LOOP_ROLE_IN && t->index == input) return UIR_STATUS_OK;
     }
     snprintf(name, sizeof name, "x%u", input);
-    return uir_loop_add_tensor(b->f, name, out->dtype, UIR_LOOP_ROLE_IN, input, out->extents, out->rank, &out->tensor);
+    return add_tensor(b, name, UIR_LOOP_ROLE_IN, input, out);
 }
 
 static uir_status take_result(uir_lower_builder *b, uint32_t node, alone_tensor *out) {
     UIR_TRY(take_extents(b, node, uir_lower_node_info(b, node)->outputs[0], out));
-    return uir_loop_add_tensor(b->f, "y0", out->dtype, UIR_LOOP_ROLE_OUT, 0, out->extents, out->rank, &out->tensor);
+    return add_tensor(b, "y0", UIR_LOOP_ROLE_OUT, 0, out);
 }
 
 static uir_status begin(uir_lower_builder *b, uir_nest *nest, const alone_tensor *over, uir_dim *out_coords) {
@@ -46,7 +60,8 @@ static uir_status begin(uir_lower_builder *b, uir_nest *nest, const alone_tensor
     snprintf(name, sizeof name, "b%u", b->names++);
     UIR_TRY_ALLOCATE(copy, uir_arena_copy_string(b->arena, name, strlen(name)));
     uir_nest_begin(nest, b->f, b->arena, copy);
-    for (uint32_t d = 0; d < over->rank; d++) {
+    for (uint32_t i = 0; i < over->rank; i++) {
+        uint32_t d = over->order[i];
         snprintf(name, sizeof name, "v%u", d);
         UIR_TRY(uir_nest_add_iter(nest, name, d + 1, over->extents[d], false, &out_coords[d]));
     }
@@ -55,7 +70,7 @@ static uir_status begin(uir_lower_builder *b, uir_nest *nest, const alone_tensor
 
 static uir_status store(uir_nest *nest, const alone_tensor *to, const uir_dim *at, uint32_t expression) {
     uir_loop_access target = {.tensor = to->tensor};
-    for (uint32_t d = 0; d < to->rank; d++) target.indices[d] = at[d];
+    put_in_order(to, at, target.indices);
     UIR_TRY(uir_nest_add_statement(nest, UIR_LOOP_STATEMENT_STORE, 0, &target, 1, &expression, 1));
     return uir_nest_end(nest, UIR_LOOP_NONE, NULL);
 }
@@ -63,9 +78,11 @@ static uir_status store(uir_nest *nest, const alone_tensor *to, const uir_dim *a
 /* A load of what may lie outside its extents, as far as can be proved. */
 static uir_status load(uir_lower_builder *b, const alone_tensor *from, const uir_dim *at, double fill,
                        uint32_t *out_expression) {
+    uir_dim indices[UIR_LOOP_MAX_RANK];
     for (uint32_t d = 0; d < from->rank; d++)
         if (!at[d].id) return UIR_STATUS_OUT_OF_MEMORY;
-    UIR_TRY(uir_loop_add_load(b->f, from->tensor, at, out_expression));
+    put_in_order(from, at, indices);
+    UIR_TRY(uir_loop_add_load(b->f, from->tensor, indices, out_expression));
     b->f->expressions.data[*out_expression].has_fill = true;
     b->f->expressions.data[*out_expression].fill = fill;
     return UIR_STATUS_OK;
@@ -128,7 +145,7 @@ static uir_status build_concat(uir_lower_builder *b, uint32_t node) {
     }
     UIR_TRY(take_extents(b, node, info->outputs[0], &y));
     y.extents[axis] = whole; /* as long as its pieces together, whatever its extent is called */
-    UIR_TRY(uir_loop_add_tensor(b->f, "y0", y.dtype, UIR_LOOP_ROLE_OUT, 0, y.extents, y.rank, &y.tensor));
+    UIR_TRY(add_tensor(b, "y0", UIR_LOOP_ROLE_OUT, 0, &y));
     for (uint32_t i = 0; i < count; i++) {
         uir_dim coords[UIR_LOOP_MAX_RANK], at[UIR_LOOP_MAX_RANK];
         alone_tensor over = y;
@@ -443,15 +460,16 @@ static uir_status build_packed_cast(uir_lower_builder *b, uint32_t node) {
 
 static const struct {
     uir_op op;
-    bool always; /* or where its dims have no axes in common */
+    bool always;  /* or where its dims have no axes in common */
+    bool ordered; /* its loops go along its dims as they lie; else as they stand */
     uir_status (*build)(uir_lower_builder *b, uint32_t node);
 } builders[] = {
-    {UIR_OP_BROADCAST, false, build_broadcast},
-    {UIR_OP_CONCAT, false, build_concat},
-    {UIR_OP_SCAN_SUM, true, build_scan},
-    {UIR_OP_SCAN_PROD, true, build_scan},
-    {UIR_OP_SCATTER_ELEMENTS, true, build_scatter_elements},
-    {UIR_OP_SCATTER_ND, true, build_scatter_nd},
+    {UIR_OP_BROADCAST, false, true, build_broadcast},
+    {UIR_OP_CONCAT, false, true, build_concat},
+    {UIR_OP_SCAN_SUM, true, false, build_scan},
+    {UIR_OP_SCAN_PROD, true, false, build_scan},
+    {UIR_OP_SCATTER_ELEMENTS, true, false, build_scatter_elements},
+    {UIR_OP_SCATTER_ND, true, false, build_scatter_nd},
 };
 
 uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related) {
@@ -460,4 +478,10 @@ uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_i
     for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
         if (builders[i].op == node->op && (builders[i].always || !related)) return builders[i].build;
     return NULL;
+}
+
+bool uir_lower_is_ordered_alone(uir_lower_alone *alone) {
+    for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
+        if (builders[i].build == alone) return builders[i].ordered;
+    return false;
 }

@@ -156,6 +156,8 @@ uir_status uir_lower_end_nest(uir_lower_builder *b, uir_nest *nest);
 /* Nodes that are built by their dims, each the only one of its group (build_alone.c). `related`: its dims have axes in
  * common. NULL: it is built over its axes, or not at all. */
 uir_lower_alone *uir_lower_find_alone(const uir_module *module, const uir_node_info *node, bool related);
+/* Does it go along dims in the order in which the body's values lie? Else the body is to say none. */
+bool uir_lower_is_ordered_alone(uir_lower_alone *alone);
 /* Reductions, arg and scans (build_reduce.c). */
 uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node);
 /* Windows (build_window.c): the place in the window's dim s becomes an iteration variable that is reduced, and the

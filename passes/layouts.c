@@ -69,6 +69,8 @@ static uir_status has_axes(const layouts *l, uir_node_id id, uir_arena *scratch,
     uir_axes axes;
     const uir_node_info *node = uir_node_get(l->module, id);
     *out_has = true;
+    /* What the run decides of these goes along their dims as they lie. */
+    if (node->op == UIR_OP_BROADCAST || node->op == UIR_OP_CONCAT) return UIR_STATUS_OK;
     if (uir_op_get_row(node->op)->traits & UIR_TRAIT_ELEMENTWISE) return UIR_STATUS_OK;
     uir_status status = uir_axes_analyse(l->module, &id, 1, scratch, &axes, NULL);
     *out_has = status == UIR_STATUS_OK;
