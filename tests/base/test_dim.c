@@ -303,6 +303,26 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* A loop that is split twice, by factors that do not divide: the condition that says so cancels two terms at once. */
+static void test_split_twice(void **state) {
+    world *w = *state;
+    static const char *const bounds[][2] = {
+        {"v0", "M"}, {"v1", "ceildiv(N, 32)"}, {"v2", "2"}, {"a", "16"}, {"b", "32"}, {"c", "32"}};
+    uir_condition given[16];
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        add_symbol(w, bounds[i][0], INT64_MIN, ANY, 1, NULL);
+        given[count++] = (uir_condition){UIR_RELATION_GE, parse(w, bounds[i][0]), parse(w, "0")};
+        given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, bounds[i][0]), parse(w, bounds[i][1])};
+    }
+    given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + v1*32"), parse(w, "N")};
+    given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + v2*16"), parse(w, "30")};
+    uir_dim place = parse(w, "c + a*32 + v2*512");
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, place, UIR_RELATION_LT, parse(w, "960")), UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, place, UIR_RELATION_LT, parse(w, "959")),
+                     UIR_UNKNOWN);
+}
+
 /* A sum of two of many conditions, each of which the search may take for the one that matters. */
 static void test_two_of_many_assumptions(void **state) {
     world *w = *state;
@@ -695,6 +715,7 @@ int main(void) {
         WITH_WORLD(test_assumptions),
         WITH_WORLD(test_assumptions_of_one_value),
         WITH_WORLD(test_two_of_many_assumptions),
+        WITH_WORLD(test_split_twice),
         WITH_WORLD(test_assumptions_times_a_factor),
         WITH_WORLD(test_kernel_claims),
         WITH_WORLD(test_narrowed_facts),

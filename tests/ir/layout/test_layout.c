@@ -183,8 +183,38 @@ static void packing(void **state) {
     }
 }
 
+/* Orders of [N, 4, 8, 2], and what is none: padded, split, swizzled. */
+static void orders(void **state) {
+    static const uint32_t given[][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {2, 0, 1, 3}, {1, 2, 0, 3}};
+    fixture f;
+    uint32_t order[4];
+    (void)state;
+    open_fixture(&f);
+    const uir_dim extents[4] = {f.n, uir_dim_const(f.dims, 4), uir_dim_const(f.dims, 8), uir_dim_const(f.dims, 2)};
+    assert_true(uir_layout_find_order(NULL, extents, 4, f.dims, order));
+    assert_memory_equal(order, given[0], sizeof order);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        uir_layout layout;
+        uir_layout_set_order(&layout, extents, given[i], 4, f.dims);
+        assert_true(uir_layout_find_order(&layout, extents, 4, f.dims, order));
+        assert_memory_equal(order, given[i], sizeof order);
+    }
+    uir_layout padded, split, swizzled;
+    uir_layout_set_order(&padded, extents, given[1], 4, f.dims);
+    split = swizzled = padded;
+    padded.modes[0][0].stride = uir_dim_const(f.dims, 40);
+    assert_false(uir_layout_find_order(&padded, extents, 4, f.dims, order));
+    split.modes[2][0] = (uir_mode){uir_dim_const(f.dims, 4), uir_dim_const(f.dims, 4)};
+    split.modes[2][1] = (uir_mode){uir_dim_const(f.dims, 2), uir_dim_const(f.dims, 16)};
+    split.mode_count[2] = 2;
+    assert_false(uir_layout_find_order(&split, extents, 4, f.dims, order));
+    swizzled.swizzle = (uir_swizzle){2, 2, 2};
+    assert_false(uir_layout_find_order(&swizzled, extents, 4, f.dims, order));
+    close_fixture(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(refusals), cmocka_unit_test(faults),
-                                       cmocka_unit_test(packing)};
+                                       cmocka_unit_test(packing), cmocka_unit_test(orders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
