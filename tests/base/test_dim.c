@@ -303,18 +303,24 @@ static void test_assumptions(void **state) {
                      UIR_TRUE);
 }
 
+/* Symbols of which nothing is known but the conditions, two each: from 0 to below a bound. */
+static uint32_t add_ranges(world *w, const char *const (*bounds)[2], size_t symbols, uir_condition *out_given) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < symbols; i++) {
+        add_symbol(w, bounds[i][0], INT64_MIN, ANY, 1, NULL);
+        out_given[count++] = (uir_condition){UIR_RELATION_GE, parse(w, bounds[i][0]), parse(w, "0")};
+        out_given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, bounds[i][0]), parse(w, bounds[i][1])};
+    }
+    return count;
+}
+
 /* A loop that is split twice, by factors that do not divide: the condition that says so cancels two terms at once. */
 static void test_split_twice(void **state) {
     world *w = *state;
     static const char *const bounds[][2] = {
         {"v0", "M"}, {"v1", "ceildiv(N, 32)"}, {"v2", "2"}, {"a", "16"}, {"b", "32"}, {"c", "32"}};
     uir_condition given[16];
-    uint32_t count = 0;
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        add_symbol(w, bounds[i][0], INT64_MIN, ANY, 1, NULL);
-        given[count++] = (uir_condition){UIR_RELATION_GE, parse(w, bounds[i][0]), parse(w, "0")};
-        given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, bounds[i][0]), parse(w, bounds[i][1])};
-    }
+    uint32_t count = add_ranges(w, bounds, sizeof bounds / sizeof *bounds, given);
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + v1*32"), parse(w, "N")};
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + v2*16"), parse(w, "30")};
     uir_dim place = parse(w, "c + a*32 + v2*512");
@@ -329,12 +335,7 @@ static void test_two_of_many_assumptions(void **state) {
     static const char *const bounds[][2] = {
         {"v0", "M"}, {"v1", "K"}, {"v2", "4*M"}, {"a", "3"}, {"b", "2"}, {"c", "ceildiv(N, 2)"}, {"d", "1"}};
     uir_condition given[16];
-    uint32_t count = 0;
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        add_symbol(w, bounds[i][0], INT64_MIN, ANY, 1, NULL);
-        given[count++] = (uir_condition){UIR_RELATION_GE, parse(w, bounds[i][0]), parse(w, "0")};
-        given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, bounds[i][0]), parse(w, bounds[i][1])};
-    }
+    uint32_t count = add_ranges(w, bounds, sizeof bounds / sizeof *bounds, given);
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + c*2"), parse(w, "N")};
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + d*3"), parse(w, "1")};
     uir_dim sum = parse(w, "a + d*3 + b + c*2");
