@@ -156,19 +156,35 @@ static uint64_t count_elements(const uir_dims *dims, const uir_dim *extents, uin
     return count;
 }
 
+/* ---- memory ---- */
+/* Where a value's elements lie now: false when it has no layout. */
+static bool bind_layout(const uir_launch *l, const uir_value_info *info, uir_bound_layout *out_layout) {
+    const uir_node_values *v = l->values;
+    return info->layout &&
+           uir_layout_bind(info->layout, info->type.dims, info->type.rank, v->module->dims, v->symbol_values,
+                           v->symbol_bound, v->symbol_count, out_layout) == UIR_STATUS_OK;
+}
+
+/* Room for a value in its layout; an operand's elements, row-major, are copied there, a result's (NULL) are not yet. */
+static uir_status place_in_layout(const uir_launch *l, const uir_bound_layout *layout, uir_dtype dtype,
+                                  const void *row_major, uir_arena *arena, void **out_memory) {
+    size_t size;
+    if (!uir_dtype_storage_size(dtype, layout->span > 0 ? (uint64_t)layout->span : 0, &size)) return UIR_STATUS_LIMIT;
+    UIR_TRY_ALLOCATE(*out_memory, uir_arena_allocate(arena, size + 64));
+    return row_major ? uir_layout_pack(layout, dtype, &l->launcher->allocator, row_major, *out_memory) : UIR_STATUS_OK;
+}
+
 /* The order of a loop tensor's elements, where its dims do not stand as the value's do: by the layout that the value
  * has in the group's body. */
 static bool find_loop_order(const uir_launch *l, const uir_loop_tensor *t, uir_bound_layout *out_layout) {
-    const uir_node_values *v = l->values;
-    const uir_attribute *attribute = uir_node_find_attribute(v->module, l->node, "body");
-    const uir_graph_info *body = uir_graph_get(v->module, attribute->value.graph);
-    const uir_value_info *info = uir_value_info_get(
-        v->module, (t->role == UIR_LOOP_ROLE_OUT ? body->outputs.data : body->inputs.data)[t->index]);
+    const uir_module *module = l->values->module;
+    const uir_attribute *attribute = uir_node_find_attribute(module, l->node, "body");
+    const uir_graph_info *body = uir_graph_get(module, attribute->value.graph);
+    const uir_value_info *info =
+        uir_value_info_get(module, (t->role == UIR_LOOP_ROLE_OUT ? body->outputs.data : body->inputs.data)[t->index]);
     uint32_t order[UIR_LAYOUT_MAX_RANK];
-    return info->layout &&
-           uir_layout_find_order(info->layout, info->type.dims, info->type.rank, v->module->dims, order) &&
-           uir_layout_bind(info->layout, info->type.dims, info->type.rank, v->module->dims, v->symbol_values,
-                           v->symbol_bound, v->symbol_count, out_layout) == UIR_STATUS_OK;
+    return info->layout && uir_layout_find_order(info->layout, info->type.dims, info->type.rank, module->dims, order) &&
+           bind_layout(l, info, out_layout);
 }
 
 /* A tensor's memory, in its own order. */
@@ -176,17 +192,12 @@ static uir_status place_tensor(const uir_launch *l, const uir_loop_tensor *t, vo
                                void **out_memory) {
     bool result = t->role == UIR_LOOP_ROLE_OUT;
     uir_bound_layout layout;
-    size_t size;
     *out_memory = result ? outputs[t->index] : l->values->inputs[t->index]->tensor->data;
     if (!find_loop_order(l, t, &layout)) return UIR_STATUS_OK;
-    const void *row_major = *out_memory;
-    if (!uir_dtype_storage_size(t->dtype, (uint64_t)layout.elements, &size)) return UIR_STATUS_LIMIT;
-    UIR_TRY_ALLOCATE(*out_memory, uir_arena_allocate(arena, size + 1));
-    return result || !layout.elements
-               ? UIR_STATUS_OK
-               : uir_layout_pack(&layout, t->dtype, &l->launcher->allocator, row_major, *out_memory);
+    return place_in_layout(l, &layout, t->dtype, result ? NULL : *out_memory, arena, out_memory);
 }
 
+/* Results out of their orders. */
 static uir_status take_tensors(const uir_launch *l, const uir_loop_function *f, void *const *tensors,
                                void *const *outputs) {
     uint32_t count = 0;
@@ -194,7 +205,7 @@ static uir_status take_tensors(const uir_launch *l, const uir_loop_function *f, 
         const uir_loop_tensor *t = &f->tensors.data[i];
         uir_bound_layout layout;
         if (t->role == UIR_LOOP_ROLE_TEMP) continue;
-        if (t->role == UIR_LOOP_ROLE_OUT && find_loop_order(l, t, &layout) && layout.elements)
+        if (t->role == UIR_LOOP_ROLE_OUT && find_loop_order(l, t, &layout))
             UIR_TRY(uir_layout_unpack(&layout, t->dtype, &l->launcher->allocator, tensors[count], outputs[t->index]));
         count++;
     }
@@ -252,15 +263,11 @@ uir_status uir_launch_scheduled(const uir_launch *l, void *const *outputs, uir_d
     return launch_function(l, l->kernel->lowered.scheduled.variants[variant].function, outputs, diagnostics);
 }
 
-/* ---- memory ---- */
 /* Where an operand or result lies when its value has a layout: false when it has none. */
 static bool find_layout(const uir_launch *l, const uir_ipointer *p, uir_bound_layout *out_layout) {
-    const uir_node_values *v = l->values;
     const uir_value_info *info = uir_value_info_get(
-        v->module, (p->role == UIR_IPOINTER_OUT ? l->node->outputs : l->node->inputs)[p->role_index]);
-    return info->layout && p->role != UIR_IPOINTER_CONST &&
-           uir_layout_bind(info->layout, info->type.dims, info->type.rank, v->module->dims, v->symbol_values,
-                           v->symbol_bound, v->symbol_count, out_layout) == UIR_STATUS_OK;
+        l->values->module, (p->role == UIR_IPOINTER_OUT ? l->node->outputs : l->node->inputs)[p->role_index]);
+    return p->role != UIR_IPOINTER_CONST && bind_layout(l, info, out_layout);
 }
 
 /* What the memory of an operand or result has not. */
@@ -281,14 +288,9 @@ static uir_status place_argument(const uir_launch *l, const uir_ipointer *p, voi
                                  void **out_pointer) {
     bool result = p->role == UIR_IPOINTER_OUT;
     uir_bound_layout layout;
-    size_t size;
     *out_pointer = result ? outputs[p->role_index] : l->values->inputs[p->role_index]->tensor->data;
     if (!find_layout(l, p, &layout)) return UIR_STATUS_OK;
-    const void *row_major = *out_pointer;
-    if (!uir_dtype_storage_size(p->dtype, layout.span > 0 ? (uint64_t)layout.span : 0, &size)) return UIR_STATUS_LIMIT;
-    UIR_TRY_ALLOCATE(*out_pointer, uir_arena_allocate(arena, size + 64));
-    return result ? UIR_STATUS_OK
-                  : uir_layout_pack(&layout, p->dtype, &l->launcher->allocator, row_major, *out_pointer);
+    return place_in_layout(l, &layout, p->dtype, result ? NULL : *out_pointer, arena, out_pointer);
 }
 
 /* Results out of their layouts. */

@@ -1,11 +1,12 @@
 /* Axis identities: which dims of which values of a set of nodes are the same axis of one loop nest.
  *
  * In: nodes of one graph, in its order. Out: the axes, and for each value made inside and each operand read the list of
- * axes that address it, slowest first as they lie in memory (row-major, where it has no layout). Two dims are one axis because a node relates them, never because their extents are
- * equal. Reshapes split dims into axes, transposes permute, broadcasts and reductions leave axes out; a dim of extent 1
- * has none. A value read from outside at several places has the same axes at each, unless that would give one value an
- * axis twice (x + transpose(x), x times its own transpose): then each place has its own. Axes that stand side by side
- * wherever one of them stands become one, so that a tensor is addressed by as few as will do.
+ * axes that address it, slowest first as they lie in memory (row-major, where it has no layout). Two dims are one axis
+ * because a node relates them, never because their extents are equal. Reshapes split dims into axes, transposes
+ * permute, broadcasts and reductions leave axes out; a dim of extent 1 has none. A value read from outside at several
+ * places has the same axes at each, unless that would give one value an axis twice (x + transpose(x), x times its own
+ * transpose): then each place has its own. Axes that stand side by side wherever one of them stands become one, so that
+ * a tensor is addressed by as few as will do.
  *
  * Where a node relates two axes by more than identity (an element of a slice lies at start + step*i), both are
  * `unsplittable`: never split, never joined with a neighbour. A set whose dims cannot be told apart or related this way

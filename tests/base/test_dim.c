@@ -314,6 +314,15 @@ static uint32_t add_ranges(world *w, const char *const (*bounds)[2], size_t symb
     return count;
 }
 
+/* The dim is less than `bound` by what is given, and nothing says that it is less than `tighter`. */
+static void expect_least_bound(world *w, const uir_condition *given, uint32_t count, const char *dim, const char *bound,
+                               const char *tighter) {
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, parse(w, dim), UIR_RELATION_LT, parse(w, bound)),
+                     UIR_TRUE);
+    assert_int_equal(uir_dim_compare_given(w->dims, given, count, parse(w, dim), UIR_RELATION_LT, parse(w, tighter)),
+                     UIR_UNKNOWN);
+}
+
 /* A loop that is split twice, by factors that do not divide: the condition that says so cancels two terms at once. */
 static void test_split_twice(void **state) {
     world *w = *state;
@@ -323,10 +332,7 @@ static void test_split_twice(void **state) {
     uint32_t count = add_ranges(w, bounds, sizeof bounds / sizeof *bounds, given);
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + v1*32"), parse(w, "N")};
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + v2*16"), parse(w, "30")};
-    uir_dim place = parse(w, "c + a*32 + v2*512");
-    assert_int_equal(uir_dim_compare_given(w->dims, given, count, place, UIR_RELATION_LT, parse(w, "960")), UIR_TRUE);
-    assert_int_equal(uir_dim_compare_given(w->dims, given, count, place, UIR_RELATION_LT, parse(w, "959")),
-                     UIR_UNKNOWN);
+    expect_least_bound(w, given, count, "c + a*32 + v2*512", "960", "959");
 }
 
 /* A sum of two of many conditions, each of which the search may take for the one that matters. */
@@ -338,10 +344,7 @@ static void test_two_of_many_assumptions(void **state) {
     uint32_t count = add_ranges(w, bounds, sizeof bounds / sizeof *bounds, given);
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "b + c*2"), parse(w, "N")};
     given[count++] = (uir_condition){UIR_RELATION_LT, parse(w, "a + d*3"), parse(w, "1")};
-    uir_dim sum = parse(w, "a + d*3 + b + c*2");
-    assert_int_equal(uir_dim_compare_given(w->dims, given, count, sum, UIR_RELATION_LT, parse(w, "N")), UIR_TRUE);
-    assert_int_equal(uir_dim_compare_given(w->dims, given, count, sum, UIR_RELATION_LT, parse(w, "N - 1")),
-                     UIR_UNKNOWN);
+    expect_least_bound(w, given, count, "a + d*3 + b + c*2", "N", "N - 1");
 }
 
 /* A symbol between a number and itself is the number, however many other conditions there are. */
