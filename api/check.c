@@ -19,6 +19,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
                         uir_value *const *inputs, size_t input_count, const uir_model_check_options *options) {
     uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
     uir_check_options check = {.device = options->device,
+                               .exact = options->exact,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,
@@ -30,8 +31,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     size_t size = (input_count + 1) * sizeof *datums;
     UIR_TRY_ALLOCATE(datums, uir_allocate_zeroed(allocator, size));
     for (size_t i = 0; i < input_count; i++) datums[i] = inputs[i]->datum;
-    uir_status status =
-        uir_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
+    uir_status status = uir_check(&source, datums, (uint32_t)input_count, &check, allocator, &call->diagnostics);
     uir_release(allocator, datums, size);
     bool done = status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT;
     return done && uir_operation_finish(operation) == UIR_STATUS_CANCELLED ? UIR_STATUS_CANCELLED : status;

@@ -303,6 +303,7 @@ static const uir_model_table compiled_model = {
 
 static uir_status begin_compile(uir_model *model, const uir_onnx_source *source, const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
+                                   .exact = options->exact,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
                                    .dump_text = options->debug->dump_text,

@@ -227,7 +227,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {
         .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    const uir_compile_options options = {.device = k->devices[0]};
+    const uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact};
     const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);
     UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_CLEANED, &read));

@@ -96,8 +96,10 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {
-        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = options->trusted, .copy = options->no_map};
+    uir_package_options package = {.drivers = row->drivers,
+                                   .driver_count = row->driver_count,
+                                   .trusted = options->trusted,
+                                   .copy = options->no_map};
     uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
     if (options->trust_count) package.vouch = uir_trust_vouch, package.vouch_user = &trust;
     UIR_TRY(uir_package_open_file(path, &package, &model->allocator, diagnostics, &model->package));

@@ -18,7 +18,8 @@ static uir_status take_shape(uir_call *call, const uir_session *session, size_t 
     for (uint32_t d = 0; d < shape->rank; d++) {
         if (shape->dims[d] < 0)
             return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                             "input '%s': extent %lld of axis %u is negative", port->name, (long long)shape->dims[d], d);
+                             "input '%s': extent %lld of axis %u is negative", port->name, (long long)shape->dims[d],
+                             d);
     }
     if (!uir_shape_element_count(shape->dims, shape->rank, &count) ||
         !uir_dtype_storage_size(port->dtype, count, &bytes))

@@ -24,8 +24,17 @@ static bool is_cancelled(const checker *c) {
 }
 
 /* What each step takes of the whole, by where it ends. */
-typedef enum check_step { READ, READ_AGAIN, REFERENCE, CLEANED_RUN, LOWER, LAUNCHES, STEP_COUNT } check_step;
-static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.15, 0.3, 1};
+typedef enum check_step {
+    READ,
+    READ_AGAIN,
+    REFERENCE,
+    CLEANED_RUN,
+    WINOGRAD_RUN,
+    LOWER,
+    LAUNCHES,
+    STEP_COUNT
+} check_step;
+static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.15, 0.2, 0.35, 1};
 static uir_progress part_of(const checker *c, check_step step) {
     return uir_progress_part(c->options->progress, step ? step_ends[step - 1] : 0, step_ends[step]);
 }
@@ -271,7 +280,7 @@ static uint32_t count_groups(const uir_module *module) {
 
 static uir_status check_module(checker *c, uir_compile *plain, uir_compile *cleaned, uir_datum *const *inputs,
                                uint32_t input_count) {
-    uir_datum **reference = NULL, **clean = NULL, **grouped = NULL;
+    uir_datum **reference = NULL, **clean = NULL, **reshaped = NULL, **grouped = NULL;
     uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
     uir_compile_call lower = {.diagnostics = c->diagnostics, .progress = part_of(c, LOWER)};
     uir_status status = uir_progress_tell(part_of(c, REFERENCE), "interpreter", 0);
@@ -280,18 +289,25 @@ static uir_status check_module(checker *c, uir_compile *plain, uir_compile *clea
         status = uir_progress_tell(part_of(c, CLEANED_RUN), uir_stage_get(UIR_STAGE_CLEANED)->checked, 0);
     if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
     if (status == UIR_STATUS_OK) compare_outputs(c, UIR_STAGE_CLEANED, clean, reference, count);
+    if (status == UIR_STATUS_OK && !c->differs) status = uir_compile_run(cleaned, UIR_STAGE_WINOGRAD, &lower);
+    if (status == UIR_STATUS_OK && !c->differs)
+        status = uir_progress_tell(part_of(c, WINOGRAD_RUN), uir_stage_get(UIR_STAGE_WINOGRAD)->checked, 0);
+    if (status == UIR_STATUS_OK && !c->differs)
+        status = interpret(c, cleaned->primitives, inputs, input_count, false, &reshaped);
+    if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_WINOGRAD, reshaped, clean, count);
     if (status == UIR_STATUS_OK && !c->differs) status = uir_compile_run(cleaned, UIR_STAGE_RUNS, &lower);
     if (status == UIR_STATUS_OK && !c->differs)
         status = uir_launcher_create(&cleaned->lowering, c->options->cancel, 1, c->allocator, &c->launcher);
     if (status == UIR_STATUS_OK && !c->differs) {
         c->groups = count_groups(cleaned->primitives);
         status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
-        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_FUSION, grouped, clean, count);
+        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_FUSION, grouped, reshaped, count);
     }
     for (uir_stage s = UIR_STAGE_LOOP; s < UIR_STAGE_COUNT && status == UIR_STATUS_OK && !c->differs; s++)
         if (is_looked_at(c, s)) say(c, s, "", "", "");
     if (reference) release_all(reference, count);
     if (clean) release_all(clean, count);
+    if (reshaped) release_all(reshaped, count);
     if (grouped) release_all(grouped, count);
     return status;
 }
@@ -299,7 +315,7 @@ static uir_status check_module(checker *c, uir_compile *plain, uir_compile *clea
 uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                      const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics) {
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
-    const uir_compile_options device = {.device = options->device};
+    const uir_compile_options device = {.device = options->device, .exact = options->exact};
     uir_compile plain, cleaned;
     uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
                      second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};

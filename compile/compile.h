@@ -33,6 +33,7 @@ typedef struct uir_compile_options {
     const uir_device *description; /* of what kernels are made for; NULL: the device's own */
     bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
+    bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */
     bool check_text;               /* print, parse and compare after each pass */
     /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
     const char *dump;

@@ -404,12 +404,22 @@ static uir_status retry_refused(uir_compile *c, uir_stage stage, const uir_compi
 }
 
 /* ---- the stages ---- */
-uir_status uir_compile_lay_out(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+/* A pass that asks for the device. */
+static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_call *call,
+                           uir_status (*run)(uir_module *module, uir_pass_context *context)) {
     const uir_stage_row *row = uir_stage_get(stage);
-    const uir_pass pass = {row->name, uir_lay_out_images, row->purpose};
-    UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
+    const uir_pass pass = {row->name, run, row->purpose};
+    if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_pass_options options = {.check_text = c->options.check_text, .device = c->lowering.device};
     return uir_passes_run(c->primitives, &pass, 1, &options);
+}
+
+uir_status uir_compile_lay_out(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+    return run_pass(c, stage, call, uir_lay_out_images);
+}
+
+uir_status uir_compile_choose_winograd(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+    return c->options.exact ? UIR_STATUS_OK : run_pass(c, stage, call, uir_choose_winograd);
 }
 
 uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_call *call) {

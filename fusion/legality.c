@@ -226,8 +226,8 @@ static bool is_placed_right(const inspection *l, uint32_t index) {
         return first == UIR_FUSION_NONE;
     case UIR_FUSION_CLASS_PAD:
         return first == UIR_FUSION_NONE;
-    case UIR_FUSION_CLASS_SLICE:
-        return is_view_of_outside(l, first);
+    case UIR_FUSION_CLASS_SLICE: /* what lies outside windows does so of what is in memory */
+        return node_of(l, index)->op == UIR_OP_WINDOWS ? first == UIR_FUSION_NONE : is_view_of_outside(l, first);
     case UIR_FUSION_CLASS_CONCAT: /* pieces of pieces are not told apart */
         for (uint32_t k = 0; k < node_of(l, index)->input_count; k++)
             if (depends_on_concat(l, maker_of(l, index, k))) return false;

@@ -133,7 +133,7 @@ static bool is_one(const table *t, uir_dim dim) {
 /* ---- relating ---- */
 /* Splits a leaf into (extent / fast, fast). */
 static uir_status split(table *t, uint32_t a, uint32_t fast) {
-    if (t->atoms.data[a].unsplittable || t->atoms.data[fast].unsplittable) return UNRELATED;
+    if (t->atoms.data[a].unsplittable) return UNRELATED;
     uir_dim rest = divide(t->module->dims, t->atoms.data[a].extent, t->atoms.data[fast].extent);
     if (!rest.id) return UNRELATED;
     uint32_t slow;
@@ -302,6 +302,22 @@ static uir_status rule_pad(rule_call *c) {
     return UIR_STATUS_OK;
 }
 
+bool uir_axes_windows_keep(const uir_module *module, const uir_node_info *node, uint32_t dim) {
+    uint32_t count;
+    const int64_t *axes = uir_node_ints(module, node, "axes", &count);
+    for (uint32_t j = 0; j < count; j++)
+        if (axes[j] == dim) return false;
+    return uir_axes_slice_keeps(module, node, dim);
+}
+
+static uir_status rule_windows(rule_call *c) {
+    uint32_t rank = uir_value_type(c->t->module, c->node->inputs[0])->rank;
+    for (uint32_t d = 0; d < rank; d++)
+        UIR_TRY(relate_or_fix(c, c->operands[0], d, uir_axes_windows_keep(c->t->module, c->node, d)));
+    for (uint32_t d = rank; d < c->result->rank; d++) UIR_TRY(make_unsplittable(c->t, c->result, d));
+    return UIR_STATUS_OK;
+}
+
 static uir_status rule_concat(rule_call *c) {
     uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
     for (uint32_t i = 0; i < c->node->input_count; i++)
@@ -457,6 +473,7 @@ static const struct {
     {UIR_OP_SCAN_PROD, rule_scan},
     {UIR_OP_SLICE, rule_slice},
     {UIR_OP_PAD, rule_pad},
+    {UIR_OP_WINDOWS, rule_windows},
     {UIR_OP_CONCAT, rule_concat},
     {UIR_OP_GATHER, rule_gather},
     {UIR_OP_GATHER_ELEMENTS, rule_gather_elements},

@@ -56,6 +56,10 @@ uir_value_id uir_build_reshape(uir_builder *builder, uir_value_id a, const uir_d
 uir_value_id uir_build_transpose(uir_builder *builder, uir_value_id a, const int64_t *perm);
 uir_value_id uir_build_slice(uir_builder *builder, uir_value_id a, const uir_dim *starts, const uir_dim *sizes,
                              const int64_t *steps);
+/* Windows along these axes of `a`, each `window` elements `dilations` apart. */
+uir_value_id uir_build_windows(uir_builder *builder, uir_value_id a, const uir_dim *starts, const uir_dim *sizes,
+                               const int64_t *steps, const int64_t *axes, const int64_t *window,
+                               const int64_t *dilations, uint32_t count);
 uir_value_id uir_build_pad(uir_builder *builder, uir_value_id a, uir_value_id pad_value, const uir_dim *low,
                            const uir_dim *high, const int64_t *interior);
 uir_value_id uir_build_concat(uir_builder *builder, const uir_value_id *values, uint32_t count, int64_t axis);

@@ -162,6 +162,20 @@ uir_value_id uir_build_slice(uir_builder *builder, uir_value_id a, const uir_dim
     return build(builder, UIR_OP_SLICE, &a, 1, attributes, 3);
 }
 
+uir_value_id uir_build_windows(uir_builder *builder, uir_value_id a, const uir_dim *starts, const uir_dim *sizes,
+                               const int64_t *steps, const int64_t *axes, const int64_t *window,
+                               const int64_t *dilations, uint32_t count) {
+    if (failed(builder)) return (uir_value_id){0};
+    uint32_t rank = type_of(builder, a)->rank;
+    uir_attribute attributes[] = {uir_attribute_dims(builder, "starts", starts, rank),
+                                  uir_attribute_dims(builder, "sizes", sizes, rank),
+                                  uir_attribute_ints(builder, "steps", steps, rank),
+                                  uir_attribute_ints(builder, "window", window, count),
+                                  uir_attribute_ints(builder, "axes", axes, count),
+                                  uir_attribute_ints(builder, "dilations", dilations, count)};
+    return build(builder, UIR_OP_WINDOWS, &a, 1, attributes, 6);
+}
+
 uir_value_id uir_build_pad(uir_builder *builder, uir_value_id a, uir_value_id pad_value, const uir_dim *low,
                            const uir_dim *high, const int64_t *interior) {
     if (failed(builder)) return (uir_value_id){0};
@@ -225,10 +239,10 @@ static const char *spell_dim(uir_builder *builder, uir_dim dim) {
 void uir_build_equal_sizes(uir_builder *builder, uir_dim a, uir_dim b) {
     if (failed(builder) || equal(builder, a, b)) return;
     bool is_number = uir_dim_is_const(builder->module->dims, b, NULL);
-    uir_attribute attributes[] = {
-        uir_attribute_dims(builder, "left", &a, 1), uir_attribute_dims(builder, "right", &b, 1),
-        uir_attribute_string(builder, "of", spell_dim(builder, a)),
-        uir_attribute_string(builder, "as", is_number ? "" : spell_dim(builder, b))};
+    uir_attribute attributes[] = {uir_attribute_dims(builder, "left", &a, 1),
+                                  uir_attribute_dims(builder, "right", &b, 1),
+                                  uir_attribute_string(builder, "of", spell_dim(builder, a)),
+                                  uir_attribute_string(builder, "as", is_number ? "" : spell_dim(builder, b))};
     uir_build_node(builder, UIR_OP_CHECK_SIZES, NULL, 0, attributes, 4, NULL, 0);
 }
 

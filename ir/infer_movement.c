@@ -75,6 +75,36 @@ uir_status uir_infer_slice(uir_inference *inference) {
     return uir_infer_result_dims(inference, 0, a->dtype, sizes, a->rank);
 }
 
+uir_status uir_infer_windows(uir_inference *inference) {
+    const uir_type *a = uir_infer_operand(inference, 0);
+    const uir_dim *starts, *sizes;
+    const int64_t *steps, *window, *axes, *dilations;
+    uint32_t count;
+    uir_node_ints(inference->module, inference->node, "window", &count);
+    UIR_TRY(uir_infer_dims(inference, "starts", a->rank, &starts));
+    UIR_TRY(uir_infer_dims(inference, "sizes", a->rank, &sizes));
+    UIR_TRY(uir_infer_ints(inference, "steps", a->rank, &steps));
+    UIR_TRY(uir_infer_ints(inference, "window", count, &window));
+    UIR_TRY(uir_infer_ints(inference, "axes", count, &axes));
+    UIR_TRY(uir_infer_ints(inference, "dilations", count, &dilations));
+    if (count > UIR_MAX_RANK - a->rank) return uir_infer_fail(inference, "rank %u and %u windows", a->rank, count);
+    uir_dim *dims;
+    UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, a->dtype, a->rank + count));
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (steps[d] < 1 || steps[d] > INT32_MAX)
+            return uir_infer_fail(inference, "step %u is %lld", d, (long long)steps[d]);
+        dims[d] = sizes[d];
+    }
+    for (uint32_t j = 0; j < count; j++) {
+        if (axes[j] < 0 || axes[j] >= a->rank) return uir_infer_fail(inference, "axis %lld", (long long)axes[j]);
+        if (window[j] < 0 || window[j] > INT32_MAX || dilations[j] > INT32_MAX || dilations[j] < -INT32_MAX)
+            return uir_infer_fail(inference, "window %lld, dilation %lld", (long long)window[j],
+                                  (long long)dilations[j]);
+        dims[a->rank + j] = constant(inference, window[j]);
+    }
+    return uir_infer_check_made(inference, dims, a->rank + count);
+}
+
 uir_status uir_infer_pad(uir_inference *inference) {
     UIR_TRY(uir_infer_check_tensor(inference, 0, UIR_DTYPES_ANY));
     const uir_type *a = uir_infer_operand(inference, 0);

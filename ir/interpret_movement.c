@@ -191,6 +191,64 @@ uir_status uir_interpret_pad(uir_call *call) {
     return status == UIR_STATUS_OK ? closed : status;
 }
 
+/* Copies what an axis's positions 0..size-1 see of it at `start` + i*`step`. */
+static bool clip_windows(int64_t extent, int64_t start, int64_t step, int64_t size, int64_t *out_first,
+                         int64_t *out_count) {
+    int64_t first = start < 0 ? (-start + step - 1) / step : 0;
+    int64_t end = extent <= start ? 0 : (extent - start + step - 1) / step;
+    if (end > size) end = size;
+    *out_first = first;
+    *out_count = end - first;
+    return end > first;
+}
+
+uir_status uir_interpret_windows(uir_call *call) {
+    const uir_tensor *a = uir_call_tensor(call, 0);
+    int64_t starts[UIR_MAX_RANK], shape[UIR_MAX_RANK], at[UIR_MAX_RANK] = {0}, to[UIR_MAX_RANK], from[UIR_MAX_RANK];
+    const int64_t far = INT64_MAX / 8; /* so that sums of these do not overflow */
+    uint32_t rank, count;
+    UIR_TRY(uir_call_dims(call, "starts", starts, &rank));
+    UIR_TRY(uir_call_dims(call, "sizes", shape, &rank));
+    const int64_t *steps = uir_node_ints(call->module, call->node, "steps", &count);
+    const int64_t *window = uir_node_ints(call->module, call->node, "window", &count);
+    const int64_t *axes = uir_node_ints(call->module, call->node, "axes", &count);
+    const int64_t *dilations = uir_node_ints(call->module, call->node, "dilations", &count);
+    if (rank != a->rank) return uir_call_fail(call, UIR_STATUS_INTERNAL, "rank %u", a->rank);
+    for (uint32_t d = 0; d < rank; d++)
+        if (shape[d] < 0 || shape[d] > INT32_MAX || starts[d] > far || starts[d] < -far)
+            return uir_call_fail(call, UIR_STATUS_LIMIT, "a start or size of axis %u is too large", d);
+    memcpy(shape + rank, window, count * sizeof *shape);
+    movement m;
+    UIR_TRY(open_movement(call, rank + count, shape, &m));
+    uir_shape_strides(shape, rank + count, to);
+    uir_shape_strides(a->shape, rank, from);
+    bool more = m.result->element_count > 0;
+    if (more) memset(m.to.data, 0, m.result->element_count * m.to.size);
+    while (more) { /* each place of the window */
+        int64_t first[UIR_MAX_RANK], box[UIR_MAX_RANK], strides[UIR_MAX_RANK], target = 0, source = 0;
+        bool any = true;
+        for (uint32_t j = 0; j < count; j++) target += at[j] * to[rank + j];
+        for (uint32_t d = 0; d < rank && any; d++) {
+            int64_t start = starts[d];
+            for (uint32_t j = 0; j < count; j++)
+                if (axes[j] == d) start += at[j] * dilations[j];
+            any = clip_windows(a->shape[d], start, steps[d], shape[d], &first[d], &box[d]);
+            target += first[d] * to[d];
+            source += (start + first[d] * steps[d]) * from[d];
+            strides[d] = box[d] > 1 ? from[d] * steps[d] : 0;
+        }
+        if (any)
+            uir_copy_strided(call, m.to.data + target * (int64_t)m.to.size, to,
+                             m.from.data + source * (int64_t)m.from.size, strides, box, rank, m.to.size);
+        more = false;
+        for (uint32_t j = count; j-- > 0 && !more;) {
+            more = ++at[j] < window[j];
+            if (!more) at[j] = 0;
+        }
+    }
+    return close_movement(call, &m);
+}
+
 uir_status uir_interpret_concat(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0);
     uint32_t axis = (uint32_t)uir_call_int(call, "axis", 0), rank = a->rank;

@@ -63,6 +63,30 @@ static uir_status slice_expression(uir_lower_builder *b, uint32_t node, uint32_t
     return operand_at(b, node, at, false, 0, out_expression);
 }
 
+static uir_status windows_expression(uir_lower_builder *b, uint32_t node, uint32_t *out_expression) {
+    const uir_node_info *info = uir_lower_node_info(b, node);
+    uint32_t rank, count;
+    const uir_dim *starts = uir_node_dims(b->module, info, "starts", &rank);
+    const int64_t *steps = uir_node_ints(b->module, info, "steps", &count);
+    const int64_t *axes = uir_node_ints(b->module, info, "axes", &count);
+    const int64_t *dilations = uir_node_ints(b->module, info, "dilations", &count);
+    uir_dims *dims = b->f->dims;
+    uir_dim at[UIR_MAX_RANK + 1] = {{0}};
+    for (uint32_t d = 0; d < rank; d++) {
+        if (uir_axes_windows_keep(b->module, info, d)) continue;
+        if (uir_axes_of_operand_dim(&b->axes, node, 0, d) == UIR_AXES_NONE)
+            return uir_lower_refuse(b, node, "windows of an axis of one element");
+        UIR_TRY(uir_lower_dim(b, starts[d], &at[d]));
+        at[d] = uir_dim_add(dims, at[d], uir_dim_mul(dims, coord_of_result(b, node, d), uir_dim_const(dims, steps[d])));
+        for (uint32_t j = 0; j < count; j++) {
+            uir_dim place = axes[j] == d ? coord_of_result(b, node, rank + j) : uir_dim_const(dims, 0);
+            at[d] = uir_dim_add(dims, at[d], uir_dim_mul(dims, place, uir_dim_const(dims, dilations[j])));
+        }
+        if (!at[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    return operand_at(b, node, at, false, 0, out_expression);
+}
+
 static uir_status pad_expression(uir_lower_builder *b, uint32_t node, uint32_t *out_expression) {
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t rank, count, number;
@@ -380,6 +404,7 @@ static const struct {
     {UIR_OP_TRANSPOSE, pass_expression},
     {UIR_OP_SLICE, slice_expression},
     {UIR_OP_PAD, pad_expression},
+    {UIR_OP_WINDOWS, windows_expression},
     {UIR_OP_IOTA, iota_expression},
     {UIR_OP_GATHER, gather_expression},
     {UIR_OP_GATHER_ELEMENTS, gather_expression},

@@ -184,6 +184,11 @@ static uir_status set_channels_last(uir_module *module, uir_value_id value, uint
     return uir_module_set_layout(module, value, &layout);
 }
 
+uir_status uir_lay_out_image(uir_module *module, uir_value_id value) {
+    uint32_t changes = 0;
+    return set_channels_last(module, value, &changes);
+}
+
 static uir_value_id convert(uir_builder *b, uir_value_id value) {
     const uir_type type = *uir_value_type(b->module, value);
     uir_attribute dims = uir_attribute_dims(b, "dims", type.dims, type.rank);

@@ -9,5 +9,10 @@
 
 /* Images have their channels innermost. */
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context);
+/* One value [N, C, pixels..]. */
+uir_status uir_lay_out_image(uir_module *module, uir_value_id value);
+
+/* After it: convolutions of images that lie so, by fewer multiplications. Results differ by rounding. */
+uir_status uir_choose_winograd(uir_module *module, uir_pass_context *context);
 
 #endif

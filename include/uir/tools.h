@@ -75,6 +75,7 @@ typedef struct uir_model_check_options {
     bool (*progress)(void *user, const char *stage, double fraction);
     bool all; /* large kernels too go through the interpreters of loops and iGraphs */
     const uir_limits *limits; /* of the whole check; NULL: defaults */
+    bool exact;               /* as for loading */
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
@@ -110,6 +111,7 @@ typedef struct uir_model_tune_options {
     const char *external_data; /* as for loading */
     bool no_map;
     const uir_limits *limits; /* of each load and each run */
+    bool exact;               /* as for loading */
 } uir_model_tune_options;
 typedef struct uir_tune_result {
     size_t struct_size;

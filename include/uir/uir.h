@@ -352,6 +352,9 @@ typedef struct uir_model_options {
      * becomes of them later is nothing to the model. */
     bool no_map;
     const uir_limits *limits; /* NULL: defaults; copied */
+    /* Every operator is computed by the formula that defines it. Else convolutions of 3 x 3 may take Winograd's, of fewer
+     * multiplications: results differ by rounding, and an infinity or NaN reaches up to three elements further. */
+    bool exact;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -417,6 +420,7 @@ typedef struct uir_package_write_options {
      * the same bits. A warning where nothing is kept for any kernel of it. */
     bool tuned;
     const char *cache; /* of `tuned`: as in uir_model_options */
+    bool exact;        /* as in uir_model_options */
 } uir_package_write_options;
 
 typedef struct uir_package_info {

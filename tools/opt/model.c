@@ -141,6 +141,7 @@ static uir_status take_target(model_work *w, bool is_text) {
                          NULL);
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
+    w->compile_options.exact = w->options->exact;
     return take_schedule(w);
 }
 

@@ -123,7 +123,8 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .limits = &options->limits,
                                        .sign_key = options->sign,
                                        .tuned = options->tune,
-                                       .cache = options->cache};
+                                       .cache = options->cache,
+                                       .exact = options->exact};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

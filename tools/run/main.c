@@ -162,7 +162,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .user = (void *)(uintptr_t)options,
                                      .external_data = options->external_data,
                                      .no_map = options->no_map,
-                                     .limits = &options->limits};
+                                     .limits = &options->limits,
+                                     .exact = options->exact};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -417,9 +418,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         complain("check the model it was made from", "--check: a package has no stages to compare");
         return UIR_STATUS_UNSUPPORTED;
     }
-    if (package && (options->keep.count || options->no_fusion)) {
+    if (package && (options->keep.count || options->no_fusion || options->exact)) {
         complain("give the model it was made from", "%s: what a package computes was settled when it was made",
-                 options->no_fusion ? "--no-fusion" : "--keep");
+                 options->exact       ? "--exact"
+                 : options->no_fusion ? "--no-fusion"
+                                      : "--keep");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && (options->dump_source || options->source)) {
@@ -556,6 +559,7 @@ static uir_status run(const run_options *options) {
     model_options.external_data = options->external_data;
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
+    model_options.exact = options->exact;
     if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
     if (status == UIR_STATUS_OK) status = debug_init(&debug, &debugged);

@@ -121,7 +121,8 @@ static uir_status tune(const run_options *options) {
                                    .user = &t,
                                    .external_data = options->external_data,
                                    .no_map = options->no_map,
-                                   .limits = &options->limits};
+                                   .limits = &options->limits,
+                                   .exact = options->exact};
     if (!options->model) {
         complain("try: " PROGRAM " --help", "no model given");
         return UIR_STATUS_INVALID_ARGUMENT;
