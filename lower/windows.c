@@ -22,6 +22,8 @@ enum {
     SHORT = 16,         /* lines of so many pixels go tap by tap, */
     DEEP = 32,          /* where a tap has so many channels */
     UNIT_CYCLES = 4096, /* that beginning a unit costs, where the description does not say */
+    MADE_ROWS = 128,    /* that are made on the chip for a tile */
+    MADE_COPIES = 3,    /* of these, while they are made */
 };
 
 /* An axis of the result that is tiled. */
@@ -38,6 +40,8 @@ typedef struct windows {
     span lines, pixels, columns;
     bool by_taps;
     bool apart; /* every channel has its own channel of the image: nothing to multiply, columns are channels */
+    bool made; /* no convolution: rows are made on the chip, of windows, and columns are multiplied with them in turn */
+    uint32_t made_at; /* the loop that they are made in */
 } windows;
 
 /* ---- is it one ---- */
@@ -144,12 +148,55 @@ static bool has_few_taps(const windows *w) {
     return taps <= MOST_TAPS;
 }
 
+/* Does an expression read windows: several iteration variables along one dim? */
+static bool reads_windows(const windows *w, uint32_t id) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_expression *e = EXPRESSION(f, id);
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (reads_windows(w, e->arguments[i])) return true;
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < f->tensors.data[e->load.tensor].rank; d++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < update->iter_count; i++)
+            count += uir_dim_mentions(f->dims, e->load.indices[d], update->iters[i].symbol);
+        if (count > 1) return true;
+    }
+    return false;
+}
+
+static int64_t columns_of_tile(const windows *w, int64_t columns) {
+    int64_t most = PANELS * (int64_t)w->p.device->mma_n;
+    return columns > most ? most : columns;
+}
+
+/* Rows that are made for a tile, of so many elements each; 0: there is no room for any. */
+static int64_t most_made_rows(const windows *w, int64_t depth, int64_t columns) {
+    int64_t each = 4 * (MADE_COPIES * (depth + UIR_CONTRACTION_PAD) + columns_of_tile(w, columns));
+    int64_t rows = uir_contraction_plan_room(&w->p).near / each;
+    return rows > MADE_ROWS ? MADE_ROWS : rows;
+}
+
+/* Lines of windows of which sums and differences are multiplied: together they are more rows than one is. */
+static bool is_made(const windows *w) {
+    const uir_contraction *c = &w->p.c;
+    int64_t depth = 0, columns, pixels = SHORT;
+    for (uint32_t a = 0; a < c->axis_count; a++) {
+        if (c->axes[a].class != UIR_CONTRACTION_K) continue;
+        if (depth || !known(w, c->axes[a].extent, &depth)) return false;
+    }
+    (void)known(w, w->pixels.extent, &pixels);
+    return depth && w->lines.axis != NONE && known(w, w->columns.extent, &columns) && w->p.raw[0] == c->factors[0] &&
+           reads_windows(w, c->factors[0]) && EXPRESSION(w->p.f, c->factors[0])->kind == UIR_LOOP_CALL &&
+           is_direct(w, 1) && pixels <= SHORT && pixels > 0 && most_made_rows(w, depth, columns) >= pixels;
+}
+
 /* Columns lie together in the result, and pixels before them. */
 static bool recognise(windows *w) {
     const uir_contraction *c = &w->p.c;
     uint32_t rank = w->p.f->tensors.data[c->tensor].rank, dim = 0;
-    if (!uir_loop_is_used_as(w->p.f, c->update, UIR_LOOP_USE_CONVOLUTION)) return false;
+    w->made = !uir_loop_is_used_as(w->p.f, c->update, UIR_LOOP_USE_CONVOLUTION);
     w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_N, rank, &dim));
+    if (w->made && w->columns.axis == NONE) return false;
     if (w->columns.axis == NONE) {
         w->apart = true;
         w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_BATCH, rank, &dim));
@@ -158,6 +205,7 @@ static bool recognise(windows *w) {
     w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->pixels.axis == NONE) return false;
     w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
+    if (w->made) return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_made(w);
     if (!is_linear(w)) return false;
     if (w->apart) return EXPRESSION(w->p.f, c->factors[0])->kind == UIR_LOOP_LOAD && has_few_taps(w);
     return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_direct(w, 0) && is_direct(w, 1) &&
@@ -272,6 +320,43 @@ static uir_status choose_tiles(windows *w) {
     return UIR_STATUS_OK;
 }
 
+/* Whole lines, as many as there is room for; what a unit costs depends on how long they are. */
+static uir_status choose_made_tiles(windows *w) {
+    uir_loop_function *f = w->p.f;
+    const uir_device *d = w->p.device;
+    uir_dims *dims = f->dims;
+    int64_t depth = 1, columns = 1, width, height, most, lanes = d->vector_bytes >= 4 ? d->vector_bytes / 4 : 1;
+    int64_t each = d->multiply_adds_per_cycle ? d->multiply_adds_per_cycle : 1, block = d->mma_m ? d->mma_m : 1;
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+        if (w->p.c.axes[a].class == UIR_CONTRACTION_K) (void)known(w, w->p.c.axes[a].extent, &depth);
+    (void)known(w, w->columns.extent, &columns);
+    w->columns.split = columns > columns_of_tile(w, columns);
+    if (w->columns.split) w->columns.tile = number(w, even_part(columns, columns_of_tile(w, columns), d->mma_n));
+    most = most_made_rows(w, depth, columns) / (known(w, w->pixels.extent, &width) ? width : SHORT);
+    if (known(w, w->lines.extent, &height) && most > height) most = height ? height : 1;
+    UIR_TRY(add_tile(w, &w->lines, "th", most));
+    for (int64_t lines = most, parts = 1; lines > 0; lines = lines > 1 ? (most + parts - 1) / parts : 0) {
+        uir_dim rows = uir_dim_mul(dims, w->pixels.extent, number(w, lines));
+        uir_dim blocks = uir_dim_ceildiv(dims, rows, number(w, block));
+        uir_dim adds = uir_dim_add(
+            dims, uir_dim_mul(dims, rows, number(w, (columns + lanes - 1) / lanes * depth / each)),
+            uir_dim_mul(dims, blocks, number(w, (columns + d->mma_n - 1) / d->mma_n * (depth / block + 64))));
+        uir_icandidate row = {.units = uir_dim_ceildiv(dims, w->lines.extent, number(w, lines)),
+                              .cost = uir_dim_max(dims, adds, number(w, depth * columns * 4 / 8))};
+        row.cost = uir_dim_add(dims, row.cost, number(w, d->unit_cycles ? d->unit_cycles : UNIT_CYCLES));
+        for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+            if (w->p.c.axes[a].class != UIR_CONTRACTION_K && a != w->lines.axis && a != w->pixels.axis &&
+                a != w->columns.axis)
+                row.units = uir_dim_mul(dims, row.units, w->p.c.axes[a].extent);
+        UIR_TRY_ALLOCATE(row.tiles, uir_arena_allocate_array(&f->arena, 1, sizeof *row.tiles));
+        row.tiles[0] = number(w, lines);
+        if (!row.units.id || !row.cost.id) return UIR_STATUS_OUT_OF_MEMORY;
+        UIR_TRY(uir_vector_push(&f->arena, &f->candidates, row));
+        while (lines > 1 && (most + parts - 1) / parts >= lines) parts++;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* ---- steps ---- */
 static uint32_t loop_along(const windows *w, uint32_t block, uint32_t under, const uint32_t *axes, uint32_t axis) {
     for (uint32_t i = 0; axis != NONE && i < STATEMENT(w->p.f, block)->iter_count; i++)
@@ -291,7 +376,8 @@ static uir_status tile_anchor(windows *w) {
     uir_contraction_steps *t = &w->t;
     const uir_contraction *c = &w->p.c;
     const uir_contraction_block *anchor = &c->after[0];
-    span *spans[] = {&w->columns, &w->lines, &w->pixels};
+    span *spans[] = {w->made ? &w->lines : &w->columns, w->made ? &w->pixels : &w->lines,
+                     w->made ? &w->columns : &w->pixels};
     uint32_t all[MAX_LOOPS + 8], count = 0;
     for (uint32_t a = 0; a < c->axis_count; a++) {
         if (c->axes[a].class == UIR_CONTRACTION_K || a == w->columns.axis || a == w->lines.axis || a == w->pixels.axis)
@@ -315,7 +401,9 @@ static uir_status tile_anchor(windows *w) {
     for (uint32_t i = 0; i < 3; i++)
         if (inner[i]->inner != NONE) all[count++] = inner[i]->inner;
     t->row = w->lines.inner == NONE ? t->unit : w->lines.inner;
-    t->parallel = t->outer_count < MAX_PARALLEL ? t->outer_count : MAX_PARALLEL;
+    uint32_t shared = t->outer_count - (w->made && w->columns.outer != NONE);
+    w->made_at = shared ? t->outer[shared - 1] : t->unit;
+    t->parallel = shared < MAX_PARALLEL ? shared : MAX_PARALLEL;
     return uir_contraction_order(t, all, count);
 }
 
@@ -350,6 +438,37 @@ static uir_status place_sums(windows *w) {
         if (count) t->inside = loops[count - 1];
     }
     return uir_contraction_order(t, loops, count);
+}
+
+/* All lines of a tile are rows of one product. */
+static uir_status place_made(windows *w) {
+    uir_contraction_steps *t = &w->t;
+    const uir_contraction *c = &w->p.c;
+    uint32_t loops[MAX_LOOPS], axes[UIR_LOOP_MAX_ITERS], iters[UIR_LOOP_MAX_ITERS], count = 0, made = 0;
+    for (uint32_t i = 0; i < UIR_LOOP_MAX_ITERS; i++) axes[i] = i;
+    if (EXPRESSION(w->p.f, STATEMENT(w->p.f, c->sum)->values[0])->arguments[0] != c->factors[0])
+        UIR_TRY(uir_schedule_exchange(t->s, c->update));
+    UIR_TRY(uir_schedule_compute_at(t->s, c->update, t->unit));
+    uint32_t order[UIR_LOOP_MAX_ITERS] = {w->lines.axis, w->pixels.axis, w->columns.axis};
+    uint32_t ordered = 3;
+    for (uint32_t a = 0; a < c->axis_count; a++)
+        if (c->axes[a].class == UIR_CONTRACTION_K) order[ordered++] = a;
+    for (uint32_t i = 0; i < ordered; i++) {
+        uint32_t loop = loop_along(w, c->update, t->unit, axes, order[i]);
+        if (loop != NONE) loops[count++] = loop;
+        if (order[i] != w->columns.axis) iters[made++] = order[i];
+    }
+    t->inside = t->unit;
+    UIR_TRY(uir_contraction_order(t, loops, count));
+    const uir_schedule_operand operand = {.name = "rows"};
+    const char *space = uir_lower_space(w->p.device, UIR_SPACE_LEFT);
+    if (!space) return uir_contraction_refuse(c, "the device has no space for what a tile keeps on the chip");
+    t->places[0] = w->made_at;
+    UIR_TRY(uir_schedule_cache_operand(t->s, c->update, &operand, iters, made, w->made_at, space, &w->p.copies[0],
+                                       &t->copies[0]));
+    UIR_TRY(uir_contraction_keep_alive(t, w->p.copies[0], space));
+    if (uir_dim_equal(w->p.f->tensors.data[w->p.copies[0]].extents[0], w->lines.tile)) return UIR_STATUS_OK;
+    return uir_schedule_pad(t->s, w->p.copies[0], 0, w->lines.tile);
 }
 
 /* A tensor on chip of these spans, as many elements as their tiles. */
@@ -462,7 +581,7 @@ static uir_status mark_taps(windows *w) {
 
 static uir_status carry_out(windows *w) {
     UIR_TRY(tile_anchor(w));
-    UIR_TRY(w->apart ? place_taps(w) : place_sums(w));
+    UIR_TRY(w->made ? place_made(w) : w->apart ? place_taps(w) : place_sums(w));
     UIR_TRY(uir_contraction_place_after(&w->t));
     UIR_TRY(keep_sums(w));
     UIR_TRY(keep_values(w));
@@ -484,6 +603,7 @@ static bool has_deep_taps(const windows *w) {
 static uir_status choose_form(windows *w, bool *out_both) {
     uir_truth is_short_always = uir_dim_compare(w->p.f->dims, w->pixels.extent, UIR_RELATION_LE, number(w, SHORT));
     bool can = w->lines.axis != NONE && !w->apart && has_deep_taps(w);
+    can |= w->made;
     *out_both = can && is_short_always == UIR_UNKNOWN;
     if (!can) w->by_taps = false;
     if (can && !*out_both) w->by_taps = is_short_always == UIR_TRUE;
@@ -510,12 +630,13 @@ static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, bool *out
     if (!w->apart) UIR_TRY(map_axes(w));
     uir_contraction_plan_find_crossed(p);
     UIR_TRY(choose_form(w, out_both));
-    UIR_TRY(choose_tiles(w));
+    UIR_TRY(w->made ? choose_made_tiles(w) : choose_tiles(w));
     return carry_out(w);
 }
 
 static uir_status build(const uir_loop_function *function, const uir_device *device, bool by_taps, uir_text *steps,
-                        uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken, bool *out_both) {
+                        uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken, bool *out_both,
+                        bool *out_made) {
     uir_arena arena;
     windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}, .by_taps = by_taps};
     uir_schedule *s = NULL;
@@ -528,6 +649,7 @@ static uir_status build(const uir_loop_function *function, const uir_device *dev
         status = uir_loop_list_add(out, w.p.f, uir_schedule_trace(s));
     else
         uir_loop_function_destroy(w.p.f);
+    *out_made = w.made;
     uir_schedule_destroy(s);
     uir_arena_deinit(&arena);
     return status;
@@ -535,10 +657,11 @@ static uir_status build(const uir_loop_function *function, const uir_device *dev
 
 uir_status uir_windows_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
                                 uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
-    bool both;
+    bool both, made;
     *out_taken = false;
     if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
-    UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &both));
-    return *out_taken && both ? build(function, device, false, steps, diagnostics, out, out_taken, &both)
-                              : UIR_STATUS_OK;
+    UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &both, &made));
+    if (!*out_taken || !both) return UIR_STATUS_OK;
+    *out_taken = !made; /* longer lines are products like any */
+    return made ? UIR_STATUS_OK : build(function, device, false, steps, diagnostics, out, out_taken, &both, &made);
 }
