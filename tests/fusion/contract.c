@@ -78,6 +78,7 @@ static const char *check_nodes(looking *l) {
         if ((is_gather(op) || op == UIR_OP_PAD) && first >= 0) return "data of a gather or pad is computed";
         if (is_gather(op) && comes_from(l, index_of_maker(l, node(l, i)->inputs[1]), is_concat))
             return "indices of a gather are pieces";
+        if (op == UIR_OP_WINDOWS && first >= 0) return "windows of what is computed";
         if (op == UIR_OP_SLICE && comes_from(l, first, is_concat)) return "a slice of a concat";
         if (op == UIR_OP_SLICE && (comes_from(l, first, is_reduction) || comes_from(l, first, is_product)))
             return "a slice of what is reduced";
@@ -104,7 +105,8 @@ static const char *check_product(const looking *l) {
         bool after = comes_from(l, (int)i, is_product);
         if (after && axes_of(l, i) != domain) return "over other axes than the product";
         if (is_output(l, i) && !after) return "a result that is not the product's";
-        if (after && node(l, i)->op == UIR_OP_SLICE) return "a slice of the product";
+        if (after && (node(l, i)->op == UIR_OP_SLICE || node(l, i)->op == UIR_OP_WINDOWS))
+            return "a slice of the product";
     }
     return NULL;
 }
@@ -252,7 +254,7 @@ static double bytes_of(const uir_module *module, uir_value_id value) {
 
 static double bytes_read(const uir_module *module, const uir_node_info *reader, uint32_t operand) {
     double all = bytes_of(module, reader->inputs[operand]);
-    bool picks = reader->op == UIR_OP_SLICE || (is_gather(reader->op) && !operand);
+    bool picks = reader->op == UIR_OP_SLICE || reader->op == UIR_OP_WINDOWS || (is_gather(reader->op) && !operand);
     return picks ? fmin(all, bytes_of(module, reader->outputs[0])) : all;
 }
 

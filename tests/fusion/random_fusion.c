@@ -170,6 +170,25 @@ static void make_slice(fusion_generator *g) {
     add(g, uir_build_slice(b(g), a, starts, sizes, steps));
 }
 
+static void make_windows(fusion_generator *g) {
+    uir_value_id a = any_float(g, 1);
+    if (!a.id) return;
+    const uir_type *type = type_of(g, a);
+    uint32_t count = (uint32_t)pick(g, 1, 2);
+    uir_dim starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK];
+    int64_t steps[UIR_MAX_RANK], axes[2], window[2], dilations[2];
+    if (type->rank + count > 5) return;
+    for (uint32_t d = 0; d < type->rank; d++) starts[d] = fixed(g, 0), sizes[d] = type->dims[d], steps[d] = 1;
+    for (uint32_t j = 0; j < count; j++) {
+        axes[j] = pick(g, 0, type->rank - 1);
+        starts[axes[j]] = fixed(g, pick(g, -2, 1));
+        steps[axes[j]] = pick(g, 1, 2);
+        window[j] = pick(g, 1, 3);
+        dilations[j] = pick(g, -1, 2);
+    }
+    add(g, uir_build_windows(b(g), a, starts, sizes, steps, axes, window, dilations, count));
+}
+
 static void make_concat(fusion_generator *g) {
     uir_value_id a = any_float(g, 1);
     if (!a.id) return;
@@ -485,11 +504,11 @@ static void make_if(fusion_generator *g) {
 }
 
 static void (*const makers[])(fusion_generator *g) = {
-    make_unary,      make_binary,   make_binary,    make_diamond,  make_transpose, make_mirror,
-    make_reshape,    make_slice,    make_concat,    make_pad,      make_gather,    make_iota,
-    make_scan,       make_reduce,   make_reduce,    make_crossed,  make_softmax,   make_norm,
-    make_matmul,     make_matmul,   make_shared,    make_pair,     make_mask,      make_bound,
-    make_bound_late, make_rotation, make_attention, make_siblings, make_if,        make_position,
+    make_unary,  make_binary,   make_binary,  make_diamond,    make_transpose, make_mirror,    make_reshape,
+    make_slice,  make_concat,   make_pad,     make_gather,     make_iota,      make_scan,      make_reduce,
+    make_reduce, make_crossed,  make_softmax, make_norm,       make_matmul,    make_matmul,    make_shared,
+    make_pair,   make_mask,     make_bound,   make_bound_late, make_rotation,  make_attention, make_siblings,
+    make_if,     make_position, make_windows,
 };
 
 /* ---- modules ---- */

@@ -22,7 +22,8 @@ static uir_dim dim(site *s, int64_t value) {
 static uir_value_id build(site *s, uir_op op, const uir_value_id *inputs, uint32_t count,
                           const uir_attribute *attributes, uint32_t attribute_count) {
     uir_value_id results[2] = {{0}};
-    uir_build_node(b(s), op, inputs, count, attributes, attribute_count, results, (uint32_t)uir_op_get_row(op)->min_outputs);
+    uir_build_node(b(s), op, inputs, count, attributes, attribute_count, results,
+                   (uint32_t)uir_op_get_row(op)->min_outputs);
     return results[0];
 }
 
@@ -107,6 +108,16 @@ static uir_value_id make_slice(site *s) {
         if (s->way % 4 == 2) starts[s->axis] = uir_dim_sub(dims, whole, sizes[s->axis]);
     }
     return uir_build_slice(b(s), s->x, starts, sizes, steps);
+}
+
+static uir_value_id make_windows(site *s) {
+    uir_dim starts[MAX_RANK], sizes[MAX_RANK];
+    int64_t steps[MAX_RANK], axes[] = {s->axis, s->axis}, window[] = {2, 3};
+    const int64_t dilations[] = {s->way % 3 - 1, 2};
+    for (uint32_t d = 0; d < s->rank; d++) starts[d] = dim(s, 0), sizes[d] = s->dims[d], steps[d] = 1;
+    starts[s->axis] = dim(s, s->way % 2 ? -1 : 2);
+    steps[s->axis] = s->way % 2 + 1;
+    return uir_build_windows(b(s), s->x, starts, sizes, steps, axes, window, dilations, s->way % 3 == 2 ? 1 : 2);
 }
 
 static uir_value_id make_pad(site *s) {
@@ -242,7 +253,8 @@ static const maker makers[] = {
     {"slice", make_slice, 4},         {"pad", make_pad, 6},           {"concat", make_concat, 4},
     {"gather", make_gather, 2},       {"elements", make_elements, 6}, {"iota", make_iota, 1},
     {"matmul", make_matmul, 2},       {"window", make_window, 8},     {"conv", make_conv, 2},
-    {"top_k", make_top_k, 2},         {"select", make_select, 2},     {"cast", make_cast, 6},
+    {"windows", make_windows, 6},     {"top_k", make_top_k, 2},       {"select", make_select, 2},
+    {"cast", make_cast, 6},
 };
 enum { MAKERS = sizeof makers / sizeof *makers };
 

@@ -359,6 +359,27 @@ static void make_pad(generator *g) {
     add(g, uir_build_pad(&g->f->builder, a, uir_build_constant(&g->f->builder, value), low, high, interior));
 }
 
+static void make_windows(generator *g) {
+    uir_value_id a = any(g);
+    const uir_type *type = type_of(g, a);
+    uint32_t rank = type->rank, count = (uint32_t)pick(g, 0, 2);
+    uir_dim starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK];
+    int64_t steps[UIR_MAX_RANK], axes[2], window[2], dilations[2];
+    if (!rank || rank > 3 || !(UIR_DTYPES_NUMBER >> uir_dtype_get_class(type->dtype) & 1)) return;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool kept = chance(g, 40);
+        starts[d] = constant(g, kept ? 0 : pick(g, -3, 3));
+        sizes[d] = kept || chance(g, 30) ? type->dims[d] : constant(g, pick(g, 0, 5));
+        steps[d] = kept ? 1 : pick(g, 1, 3);
+    }
+    for (uint32_t j = 0; j < count; j++) {
+        axes[j] = pick(g, 0, rank - 1);
+        window[j] = pick(g, chance(g, 10) ? 0 : 1, 3);
+        dilations[j] = pick(g, -2, 2);
+    }
+    add(g, uir_build_windows(&g->f->builder, a, starts, sizes, steps, axes, window, dilations, count));
+}
+
 static void make_concat(generator *g) {
     uir_value_id a = any(g), parts[3] = {a, a, a};
     const uir_type *type = type_of(g, a);
@@ -693,16 +714,17 @@ typedef struct maker {
 } maker;
 
 static const maker makers[] = {
-    {make_constant, 6, true, 0},  {make_iota, 4, true, 0},     {make_dim_values, 4, true, 0},
-    {make_unary, 12, true, 0},    {make_is_inf, 1, true, 0},   {make_binary, 20, true, 0},
-    {make_select, 6, true, 0},    {make_cast, 8, true, 0},     {make_bit_cast, 2, true, 0},
-    {make_reduce, 8, true, 8},    {make_arg, 4, true, 6},      {make_scan, 4, true, 24},
-    {make_broadcast, 8, true, 0}, {make_reshape, 8, true, 0},  {make_transpose, 6, true, 6},
-    {make_slice, 8, true, 8},     {make_pad, 6, true, 6},      {make_concat, 6, true, 6},
-    {make_gather, 6, true, 4},    {make_elements, 5, true, 6}, {make_nd, 4, true, 0},
-    {make_matmul, 5, true, 0},    {make_window, 6, true, 10},  {make_top_k, 3, true, 0},
-    {make_non_zero, 2, false, 0}, {make_unique, 2, false, 0},  {make_bound, 4, false, 0},
-    {make_if, 3, false, 0},       {make_loop, 3, false, 0},    {make_sequence, 2, false, 0},
+    {make_constant, 6, true, 0},  {make_iota, 4, true, 0},      {make_dim_values, 4, true, 0},
+    {make_unary, 12, true, 0},    {make_is_inf, 1, true, 0},    {make_binary, 20, true, 0},
+    {make_select, 6, true, 0},    {make_cast, 8, true, 0},      {make_bit_cast, 2, true, 0},
+    {make_reduce, 8, true, 8},    {make_arg, 4, true, 6},       {make_scan, 4, true, 24},
+    {make_broadcast, 8, true, 0}, {make_reshape, 8, true, 0},   {make_transpose, 6, true, 6},
+    {make_slice, 8, true, 8},     {make_pad, 6, true, 6},       {make_concat, 6, true, 6},
+    {make_windows, 5, true, 6},   {make_gather, 6, true, 4},    {make_elements, 5, true, 6},
+    {make_nd, 4, true, 0},        {make_matmul, 5, true, 0},    {make_window, 6, true, 10},
+    {make_top_k, 3, true, 0},     {make_non_zero, 2, false, 0}, {make_unique, 2, false, 0},
+    {make_bound, 4, false, 0},    {make_if, 3, false, 0},       {make_loop, 3, false, 0},
+    {make_sequence, 2, false, 0},
 };
 
 static void make_one(generator *g) {

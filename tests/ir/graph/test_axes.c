@@ -53,9 +53,19 @@ static const axes_case cases[] = {
      " %z: f32[S, 4, 8] = reshape(%y) {dims = [S, 4, 8]}\n %t: f32[4, S, 8] = transpose(%z) {perm = [1, 0, 2]}\n "
      "return %t\n}",
      "none"},
-    {"a slice's axis is no part of a longer one",
+    {"a slice's axis is a part of a longer one, and stays one by itself",
      "graph \"g\" (%x: f32[S, 64]) {\n %y: f32[S, 32] = slice(%x) {starts = [0, 32], sizes = [S, 32], steps = [1, 1]}\n"
      " %z: f32[S*32] = reshape(%y) {dims = [S*32]}\n return %z\n}",
+     "0 1 -> 0 2; 0 2 -> 0 2; S 64 32"},
+    {"windows",
+     "graph \"g\" (%x: f32[S, 64]) {\n %y: f32[S, 31, 2, 3] = windows(%x) {starts = [0, -1], sizes = [S, 31], steps = "
+     "[1, 2], window = [2, 3], axes = [1, 1], dilations = [1, -1]}\n"
+     " %z: f32[S*31, 2, 3] = reshape(%y) {dims = [S*31, 2, 3]}\n return %z\n}",
+     "0 1 -> 0 2 3 4; 0 2 3 4 -> 0 2 3 4; S 64 31 2 3"},
+    {"windows' own axes are not split",
+     "graph \"g\" (%x: f32[64]) {\n %y: f32[31, 4] = windows(%x) {starts = [0], sizes = [31], steps = [2], window = "
+     "[4], "
+     "axes = [0], dilations = [1]}\n %z: f32[31, 2, 2] = reshape(%y) {dims = [31, 2, 2]}\n return %z\n}",
      "none"},
     {"a broadcast to a multiple that only the run decides",
      "graph \"g\" (%x: f32[S]) {\n %y: f32[S*T] = broadcast(%x) {dims = [S*T]}\n return %y\n}", "none"},
