@@ -36,7 +36,8 @@ MOST = 3_000_000  # multiplications of a convolution, so that interpreters are d
 TIMEOUT_S = 180
 # What lowering makes of convolutions and pools, by what their kernels' text shows.
 FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "taps": r"loop l\d+ : [2-9]\d* \{\s*loop l\d+ : [2-9]\d* \{",
-         "apart": r"fill 0, %x1\[\w+(, \d+)+ ;"}
+         "apart": r"fill 0, %x1\[\w+(, \d+)+ ;", "winograd": r"%x\d+\[[pl]\d+, [pl]\d+, 0, 0\]",
+         "lines": r"%rows\[\w+, \w+, \w+ ; \("}
 
 
 class Image:
@@ -145,6 +146,21 @@ def conv(net, x, images):
         inputs.append(net.constant([channels]))
     name = net.node("Conv", inputs, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads, group=groups)
     return Image(name, channels, out)
+
+
+def plain(net, x, images):
+    """Of 3 by 3, all neighbours, many channels: what Winograd's formula is for."""
+    r = net.random
+    channels, kernel = r.choice([24, 32, 33, 48, 64]), [3] * len(x.sizes)
+    pads = [r.choice([0, 1, 1, 1, 2]) for _ in kernel * 2]
+    out = [s + pads[i] + pads[len(kernel) + i] - 2 for i, s in enumerate(x.sizes)]
+    if x.channels < 24:
+        narrow = net.constant([channels, x.channels] + [1] * len(kernel), x.channels ** -0.5)
+        x = Image(net.node("Conv", [x.name, narrow]), channels, x.sizes)
+    if min(out) < 1 or max(net.batch, 1) * channels * x.channels * 9 * int(np.prod(out)) > MOST:
+        return None
+    weights = net.constant([channels, x.channels] + kernel, (x.channels * 3 ** len(kernel)) ** -0.5)
+    return Image(net.node("Conv", [x.name, weights], kernel_shape=kernel, pads=pads), channels, out)
 
 
 def conv_transpose(net, x, images):
@@ -305,9 +321,9 @@ def reduce(net, x, images):
     return Image(net.node("Sub", [x.name, made]), x.channels, x.sizes)
 
 
-STEPS = [conv, conv_transpose, pool, activation, scale, norm, residual, concat, gate, resize, pad, cut, channels_last, shuffle,
+STEPS = [conv, plain, conv_transpose, pool, activation, scale, norm, residual, concat, gate, resize, pad, cut, channels_last, shuffle,
          attention, reduce]
-WEIGHTS = [40, 6, 8, 8, 6, 6, 8, 7, 4, 5, 5, 5, 4, 3, 3, 4]
+WEIGHTS = [40, 12, 6, 8, 8, 6, 6, 8, 7, 4, 5, 5, 5, 4, 3, 3, 4]
 
 
 class Outcome:

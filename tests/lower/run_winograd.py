@@ -1,0 +1,125 @@
+"""Winograd's formula beside f64: how far results are from what the convolution is, next to the direct form's.
+
+usage: run_winograd.py [--count 60] [--seed 1] [-v]
+
+Random convolutions of 3 by 3 (channels, filters, sizes, paddings, batches; weights and images of several magnitudes), ten of
+them a model, by the VM, which computes what compiled kernels do to the bit: with the formula, and with --exact without it.
+The greatest error is a part of the greatest result: MOST of it at most. In: the programs in $UIR_BIN. Out: a line per
+failure, the greatest error of both forms, then `N passed, M failed, S skipped`."""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"skip: {error}")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+TOGETHER = 10
+MOST = 2e-6
+
+
+class Case:
+    def __init__(self, r, numbers):
+        self.batch, self.channels = r.choice([1, 1, 1, 2]), r.choice([32, 48, 64, 65, 96, 128])
+        self.filters, self.sizes = r.choice([32, 33, 48, 64]), [r.randint(4, 15), r.randint(4, 15)]
+        self.pads = [r.choice([0, 1, 1, 1, 2]) for _ in range(4)]
+        shape = [self.batch, self.channels] + self.sizes
+        self.image = numbers.standard_normal(shape).astype(np.float32) * r.choice([1, 1, 100, 1e-3])
+        if r.random() < 0.3:
+            self.image = np.abs(self.image)  # what follows a ReLU
+        weights = numbers.standard_normal([self.filters, self.channels, 3, 3]) * r.choice([1, 0.03, 1e-4])
+        self.weights = weights.astype(np.float32)
+
+    def in_f64(self):
+        top, left, bottom, right = self.pads
+        x = np.pad(self.image.astype(np.float64), [(0, 0), (0, 0), (top, bottom), (left, right)])
+        height, width = x.shape[2] - 2, x.shape[3] - 2
+        return sum(np.einsum("nchw,oc->nohw", x[:, :, i:i + height, j:j + width], self.weights[:, :, i, j].astype(np.float64))
+                   for i in range(3) for j in range(3))
+
+
+def build(cases, path):
+    nodes, inputs, outputs, initializers = [], [], [], []
+    for i, c in enumerate(cases):
+        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"y{i}"], kernel_shape=[3, 3], pads=c.pads))
+        inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, c.image.shape))
+        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None))
+        initializers.append(numpy_helper.from_array(c.weights, f"w{i}"))
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def program(*words):
+    return subprocess.run([os.path.join(BIN, words[0]), *words[1:]], capture_output=True, text=True)
+
+
+def errors(cases, model, folder, exact):
+    """Of each convolution, the greatest error as a part of the greatest result."""
+    words = []
+    for i, c in enumerate(cases):
+        np.save(os.path.join(folder, f"x{i}.npy"), c.image)
+        words += ["--input", f"x{i}={os.path.join(folder, f'x{i}.npy')}"]
+    done = program("uir-run", model, *words, "--device", "vm", "--no-cache", "--quiet", "--save", folder, "--format", "npy",
+                   *(["--exact"] if exact else []))
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    for i, c in enumerate(cases):
+        wanted = c.in_f64()
+        got = np.load(os.path.join(folder, f"y{i}.npy")).astype(np.float64)
+        yield np.abs(got - wanted).max() / np.abs(wanted).max()
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--count", type=int, default=60)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("-v", action="store_true")
+    options = arguments.parse_args()
+    passed = failed = 0
+    greatest = {False: 0.0, True: 0.0}
+    for first in range(0, options.count, TOGETHER):
+        seed = options.seed + first
+        r, numbers = random.Random(seed), np.random.default_rng(seed)
+        cases = [Case(r, numbers) for _ in range(min(TOGETHER, options.count - first))]
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "m.onnx")
+            build(cases, model)
+            direct = program("uir-opt", model, "--after", "winograd").stdout.count("= conv(")
+            try:
+                by = {exact: list(errors(cases, model, folder, exact)) for exact in (False, True)}
+            except RuntimeError as error:
+                print(f"    seed {seed}: {error}")
+                failed += len(cases)
+                continue
+        if direct:
+            print(f"    seed {seed}: {direct} of {len(cases)} convolutions are computed directly")
+            failed += direct
+        for i, error in enumerate(by[False]):
+            for exact in by:
+                greatest[exact] = max(greatest[exact], by[exact][i])
+            if options.v:
+                print(f"    seed {seed}, {i}: {error:.2e}, directly {by[True][i]:.2e}")
+            if not error <= MOST:
+                c = cases[i]
+                print(f"    seed {seed}, {i}: {error:.2e} of the greatest result, {c.channels} channels to {c.filters}, "
+                      f"{c.sizes}, padded {c.pads}; directly {by[True][i]:.2e}")
+                failed += 1
+            else:
+                passed += 1
+    print(f"greatest error {greatest[False]:.2e} of the greatest result, directly {greatest[True]:.2e}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
