@@ -24,7 +24,7 @@ enum {
     REACH = 4,            /* and of the image */
     LEAST_CHANNELS = 8,   /* those of fewer are read as they lie */
     LEAST_PIXELS = 4,     /* along an axis, where it is known: of fewer a direct form has little but what is outside */
-    OPERATIONS = 8,       /* for each sum or difference of the image, loads among them */
+    OPERATIONS = 6,       /* for each sum or difference of the image, loads among them */
     BYTES_PER_CYCLE = 16, /* where the description does not say */
 };
 
@@ -72,7 +72,7 @@ static bool gains(const winograd *w) {
         return false;
     double product = (double)channels * (double)((filters + lanes - 1) / lanes) / (double)each;
     double direct = TILE * TILE * TAPS * TAPS * product;
-    double made = REACH * REACH * OPERATIONS * (double)((channels + lanes - 1) / lanes);
+    double made = REACH * REACH * OPERATIONS * (double)((channels + lanes - 1) / lanes) / (double)each;
     double moved = 2.0 * REACH * REACH * 4 * (double)filters / (double)(bytes ? bytes : BYTES_PER_CYCLE);
     return 1.1 * (REACH * REACH * product + made + moved) < direct;
 }
