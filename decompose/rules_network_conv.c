@@ -120,7 +120,8 @@ static bool choose_phases(uir_rule_context *context, const convolution *c, const
     return any && c->x_shape.rank + c->window.rank <= UIR_MAX_RANK && c->window.rank <= UIR_NETWORK_AXES;
 }
 
-/* Do the phases' channels stand before the model's, so that these are the innermost? Those of a group stand together. */
+/* Do the phases' channels stand before the model's, so that these are the innermost? Those of a group stand together.
+ */
 static bool has_phases_first(const convolution *c) {
     return c->groups == 1;
 }
@@ -151,9 +152,76 @@ static uir_value_id phase_weights(uir_rule_context *context, const convolution *
     return uir_network_reshape(b, uir_build_transpose(b, w, perm), &joined);
 }
 
+/* Of a phase: the first tap that is no zero, and how many elements of the input lie before the first window's. */
+static int64_t phase_offset(const phases *p, int64_t phase, int64_t *out_low) {
+    int64_t zeros = p->taps * p->stride - p->kernel, turned = p->stride - 1 - (phase + p->low) % p->stride;
+    int64_t first = (zeros - turned + p->stride - 1) / p->stride;
+    first = zeros > turned && first < p->taps ? first : 0;
+    *out_low = p->taps - 1 - (phase + p->low) / p->stride - first;
+    return first;
+}
+
+enum { LEAST_FILTERS = 16, MOST_PHASES = 9 };
+
+/* Side by side all phases have the windows of the widest, also where these are cut off. Is each by itself, where it
+ * begins and ends, less to multiply by a tenth? Of known extents, and filters that fill vectors. */
+static bool are_better_apart(uir_rule_context *context, const convolution *c, const phases *p) {
+    uir_builder *b = &context->builder;
+    double together = 1, apart = 1;
+    int64_t filters, in, out, low, count = 1;
+    if (!has_phases_first(c) || !uir_dim_is_const(b->module->dims, c->w_shape.dims[1], &filters) ||
+        filters < LEAST_FILTERS)
+        return false;
+    for (uint32_t i = 0; i < c->window.rank; i++) {
+        if (!uir_dim_is_const(b->module->dims, c->x_shape.dims[i + 2], &in) ||
+            !uir_dim_is_const(b->module->dims, p[i].out, &out) || in < 1 || out < 1 || out % p[i].stride)
+            return false;
+        int64_t taps = 0;
+        for (int64_t r = 0; r < p[i].stride; r++) taps += p[i].taps - phase_offset(&p[i], r, &low);
+        together *= (double)(in + p[i].taps - 1) * (double)(p[i].taps * p[i].stride);
+        apart *= (double)(out / p[i].stride) * (double)taps;
+        count *= p[i].stride;
+    }
+    return count <= MOST_PHASES && 10 * together > 11 * apart;
+}
+
+/* Each phase by itself, as channels of its own, the phases of the last axis fastest. */
+static uir_value_id conv_apart(uir_rule_context *context, const convolution *c, const phases *p, uir_dtype to) {
+    uir_builder *b = &context->builder;
+    uint32_t n = c->window.rank, total = 1;
+    uir_value_id all = phase_weights(context, c, p), made[MOST_PHASES];
+    uir_window window = c->window;
+    for (uint32_t i = 0; i < n; i++) total *= (uint32_t)p[i].stride, window.strides[i] = 1;
+    for (uint32_t k = 0; k < total; k++) {
+        uir_dim starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK], before[UIR_NETWORK_AXES], after[UIR_NETWORK_AXES];
+        int64_t steps[UIR_MAX_RANK], block = 0;
+        uint32_t rest = k;
+        int64_t phase[UIR_NETWORK_AXES];
+        for (uint32_t i = n; i-- > 0; rest /= (uint32_t)p[i].stride) phase[i] = rest % (uint32_t)p[i].stride;
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t low, first = phase_offset(&p[i], phase[i], &low), taps = p[i].taps - first;
+            uir_dim places = dim_over(b, p[i].out, p[i].stride);
+            block = block * p[i].stride + (phase[i] + p[i].low) % p[i].stride;
+            starts[i + 2] = dim_int(b, first);
+            sizes[i + 2] = dim_int(b, taps);
+            before[i] = dim_int(b, low);
+            after[i] = dim_plus(b, dim_sub(b, places, c->x_shape.dims[i + 2]), taps - 1 - low);
+        }
+        for (uint32_t d = 0; d < n + 2; d++) steps[d] = 1;
+        starts[0] = dim_times(b, c->w_shape.dims[1], block);
+        sizes[0] = c->w_shape.dims[1];
+        starts[1] = dim_int(b, 0);
+        sizes[1] = c->w_shape.dims[0];
+        uir_value_id weights = uir_build_slice(b, all, starts, sizes, steps);
+        made[k] = uir_network_conv_node(b, c->x, weights, 1, &window, before, after, to);
+    }
+    return uir_build_concat(b, made, total, 1);
+}
+
 static uir_value_id conv_by_phases(uir_rule_context *context, const convolution *c, const phases *p, uir_dtype to) {
     uir_builder *b = &context->builder;
     uint32_t n = c->window.rank;
+    bool apart = are_better_apart(context, c, p);
     uir_dim around[UIR_NETWORK_AXES], starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK];
     int64_t perm[UIR_MAX_RANK], steps[UIR_MAX_RANK];
     uir_window window = c->window;
@@ -163,7 +231,8 @@ static uir_value_id conv_by_phases(uir_rule_context *context, const convolution 
     split.dims[channels] = joined.dims[1] = dim_times(b, c->w_shape.dims[1], c->groups);
     perm[0] = 0, perm[1] = channels;
     for (uint32_t i = 0; i < n; i++) {
-        uir_dim places = dim_plus(b, c->x_shape.dims[i + 2], p[i].taps - 1);
+        uir_dim places =
+            apart ? dim_over(b, p[i].out, p[i].stride) : dim_plus(b, c->x_shape.dims[i + 2], p[i].taps - 1);
         window.strides[i] = 1;
         around[i] = dim_int(b, p[i].taps - 1);
         split.dims[i + phase] = dim_int(b, p[i].stride);
@@ -174,13 +243,55 @@ static uir_value_id conv_by_phases(uir_rule_context *context, const convolution 
     }
     for (uint32_t i = 0; i < n + 2; i++) {
         steps[i] = 1;
-        starts[i] = dim_int(b, i < 2 ? 0 : p[i - 2].low);
+        starts[i] = dim_int(b, i < 2 || apart ? 0 : p[i - 2].low);
         sizes[i] = i < 2 ? joined.dims[i] : p[i - 2].out;
     }
     uir_value_id y =
-        uir_network_conv_node(b, c->x, phase_weights(context, c, p), c->groups, &window, around, around, to);
+        apart ? conv_apart(context, c, p, to)
+              : uir_network_conv_node(b, c->x, phase_weights(context, c, p), c->groups, &window, around, around, to);
     y = uir_network_reshape(b, uir_build_transpose(b, uir_network_reshape(b, y, &split), perm), &joined);
     return uir_build_slice(b, y, starts, sizes, steps);
+}
+
+/* Of an image of one element: each of the result's is its channels by one place of the kernel. False: it is none, or
+ * the kernel is of unknown size. */
+static bool is_one_element(uir_rule_context *context, const convolution *c, const int64_t *extra) {
+    uir_builder *b = &context->builder;
+    if (c->groups != 1) return false;
+    for (uint32_t i = 0; i < c->window.rank; i++) {
+        int64_t in, kernel, low_cut, high_cut;
+        uir_dim low, high;
+        transposed_padding(context, c, i, extra[i], NULL, &low, &high);
+        if (!uir_dim_is_const(b->module->dims, c->x_shape.dims[i + 2], &in) || in != 1 || extra[i] ||
+            c->window.dilations[i] != 1 || !uir_dim_is_const(b->module->dims, c->w_shape.dims[i + 2], &kernel) ||
+            !uir_dim_is_const(b->module->dims, low, &low_cut) || !uir_dim_is_const(b->module->dims, high, &high_cut) ||
+            low_cut < 0 || high_cut < 0 || kernel < 1 || kernel - low_cut - high_cut < 0)
+            return false;
+    }
+    return true;
+}
+
+static uir_value_id product_by_kernel(uir_rule_context *context, const convolution *c, uir_dtype to) {
+    uir_builder *b = &context->builder;
+    uint32_t n = c->window.rank;
+    uir_shape rows = {2, {c->x_shape.dims[0], c->x_shape.dims[1]}}, places = {n + 2, {{0}}};
+    uir_shape columns = {2, {c->w_shape.dims[0], c->w_shape.dims[1]}};
+    uir_dim starts[UIR_MAX_RANK], sizes[UIR_MAX_RANK], low, high;
+    int64_t steps[UIR_MAX_RANK];
+    for (uint32_t d = 0; d < n + 2; d++) {
+        places.dims[d] = d ? c->w_shape.dims[d] : c->x_shape.dims[0];
+        starts[d] = dim_int(b, 0);
+        sizes[d] = places.dims[d];
+        steps[d] = 1;
+        if (d < 2) continue;
+        columns.dims[1] = uir_dim_mul(b->module->dims, columns.dims[1], places.dims[d]);
+        transposed_padding(context, c, d - 2, 0, NULL, &low, &high);
+        starts[d] = low;
+        sizes[d] = dim_sub(b, dim_sub(b, sizes[d], low), high);
+    }
+    uir_value_id y =
+        uir_build_matmul(b, uir_network_reshape(b, c->x, &rows), uir_network_reshape(b, c->w, &columns), to);
+    return uir_build_slice(b, uir_network_reshape(b, y, &places), starts, sizes, steps);
 }
 
 uir_status uir_rule_conv_transpose(uir_rule_context *context) {
@@ -220,6 +331,10 @@ uir_status uir_rule_conv_transpose(uir_rule_context *context) {
     uir_dtype dtype = dtype_of(b, c.x);
     uir_dtype to = is_none(bias) ? dtype : uir_network_working_dtype(dtype);
     phases by_phases[UIR_NETWORK_AXES];
+    if (!output_shape && is_one_element(context, &c, extra)) {
+        context->outputs[0] = add_bias(b, product_by_kernel(context, &c, to), bias, c.x_shape.rank, dtype);
+        return b->status;
+    }
     if (!output_shape && choose_phases(context, &c, extra, by_phases)) {
         context->outputs[0] = add_bias(b, conv_by_phases(context, &c, by_phases, to), bias, c.x_shape.rank, dtype);
         return b->status;

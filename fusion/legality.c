@@ -589,6 +589,28 @@ static uir_status fits_siblings_domain(inspection *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+/* What follows a product may take its columns apart: into parts of less than a vector, and each would be multiplied by
+ * itself. */
+static uir_status keeps_vectors(inspection *l, bool *out_fits) {
+    const uir_device *device = l->c->options->device;
+    int64_t extent, lanes = device ? device->vector_bytes / 4 : 0;
+    *out_fits = true;
+    for (uint32_t i = 0; i < count_of(l) && l->contractions == 1; i++) {
+        if (l->roles[i] != ROLE_SEED) continue;
+        uir_axis_list left = uir_axes_of_operand(&l->axes, i, 0), right = uir_axes_of_operand(&l->axes, i, 1),
+                      to = axes_of(l, i);
+        uint32_t columns = 0, last = UIR_FUSION_NONE;
+        for (uint32_t k = 0; k < to.count; k++) {
+            if (has_axis(left, to.axes[k]) || !has_axis(right, to.axes[k])) continue;
+            columns++;
+            last = to.axes[k];
+        }
+        if (columns > 1 && uir_dim_is_const(l->c->module->dims, l->axes.axes[last].extent, &extent) && extent < lanes)
+            *out_fits = false;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Of a product: the axes that are the one's operand's alone. */
 typedef struct product_axes {
     uint32_t rows, columns, summed; /* how many */
