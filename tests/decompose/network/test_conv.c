@@ -141,6 +141,52 @@ static void test_conv_transpose(void **state) {
     }
 }
 
+/* Two axes of known size, the other one its mirror: phases by themselves where that is less to multiply, together, and
+ * images of one element. */
+static void transpose_at(uint64_t *seed, int64_t in, int64_t kernel, int64_t stride, int64_t low, int64_t high,
+                         int64_t filters) {
+    enum { CHANNELS = 2 };
+    int64_t out = (in - 1) * stride + kernel - low - high;
+    double x[CHANNELS * 16], w[CHANNELS * 16 * 25], y[16 * 14 * 14] = {0};
+    char dims[32];
+    rig r;
+    if (out < 1) return;
+    rig_fill(seed, x, (uint64_t)(CHANNELS * in * in));
+    rig_fill(seed, w, (uint64_t)(CHANNELS * filters * kernel * kernel));
+    for (int64_t c = 0; c < CHANNELS; c++)
+        for (int64_t f = 0; f < filters; f++)
+            for (int64_t i = 0; i < in * in; i++)
+                for (int64_t k = 0; k < kernel * kernel; k++) {
+                    int64_t line = i / in * stride + k / kernel - low, at = i % in * stride + k % kernel - high;
+                    if (line < 0 || line >= out || at < 0 || at >= out) continue;
+                    y[(f * out + line) * out + at] += x[c * in * in + i] * w[(c * filters + f) * kernel * kernel + k];
+                }
+    snprintf(dims, sizeof dims, "1,2,%d,%d", (int)in, (int)in);
+    rig_init(&r, 11);
+    rig_input(&r, UIR_DTYPE_F32, dims);
+    rig_constant(&r, UIR_DTYPE_F32, 4, (int64_t[]){CHANNELS, filters, kernel, kernel}, w);
+    rig_ints(&r, "strides", 2, (int64_t[]){stride, stride});
+    rig_ints(&r, "pads", 4, (int64_t[]){low, high, high, low});
+    rig_decompose(&r, "", "ConvTranspose", 1);
+    rig_give(&r, 0, UIR_DTYPE_F32, 4, (int64_t[]){1, CHANNELS, in, in}, x);
+    rig_run(&r);
+    rig_expect_shape(&r, 0, 4, (int64_t[]){1, filters, out, out});
+    rig_expect(&r, 0, y, (uint64_t)(filters * out * out), 1e-5);
+    rig_deinit(&r);
+}
+
+static void test_conv_transpose_sizes(void **state) {
+    (void)state;
+    uint64_t seed = 4;
+    for (int64_t in = 1; in < 5; in++)
+        for (int64_t kernel = 1; kernel < 6; kernel++)
+            for (int64_t stride = 1; stride < 4; stride++)
+                for (int64_t low = 0; low < 3; low++)
+                    for (int64_t high = 0; high < 3; high++)
+                        for (int64_t filters = 3; filters < 17; filters += 13)
+                            transpose_at(&seed, in, kernel, stride, low, high, filters);
+}
+
 /* Zero points on both sides, padding that stands for zero: the sums are exact integers. */
 static void test_conv_integer(void **state) {
     (void)state;
@@ -259,8 +305,12 @@ static void test_gemm(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),   cmocka_unit_test(test_conv_transpose), cmocka_unit_test(test_conv_integer),
-        cmocka_unit_test(test_matmul), cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_transpose),
+        cmocka_unit_test(test_conv_transpose_sizes),
+        cmocka_unit_test(test_conv_integer),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_gemm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
