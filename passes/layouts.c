@@ -211,6 +211,81 @@ static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_in
     return after ? convert(b, result) : result;
 }
 
+/* ---- images whose sizes are another's, by other names ---- */
+typedef struct renaming {
+    uir_module *module;
+    uir_vector(const uir_node_info *) checks; /* what says that two sizes are one */
+} renaming;
+
+static bool is_said(const renaming *r, uir_dim a, uir_dim b) {
+    uint32_t count;
+    for (uint32_t i = 0; i < r->checks.count; i++) {
+        uir_dim left = uir_node_dims(r->module, r->checks.data[i], "left", &count)[0],
+                right = uir_node_dims(r->module, r->checks.data[i], "right", &count)[0];
+        if ((uir_dim_equal(a, left) && uir_dim_equal(b, right)) || (uir_dim_equal(a, right) && uir_dim_equal(b, left)))
+            return true;
+    }
+    return false;
+}
+
+/* The dims of an image as the reshape's operand has them: each of the result's is some of its operand's together, the
+ * same or said to be. `*out_renames`: one is said to be. */
+static bool find_own_dims(const renaming *r, const uir_type *from, const uir_type *to, uir_dim *out_dims,
+                          bool *out_renames) {
+    uir_dims *dims = r->module->dims;
+    uint32_t at = 0;
+    *out_renames = false;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        uir_dim own = uir_dim_const(dims, 1);
+        bool same = false, said = false;
+        while (at < from->rank && !same && !said) {
+            own = uir_dim_mul(dims, own, from->dims[at++]);
+            same = own.id && uir_dim_compare(dims, own, UIR_RELATION_EQ, to->dims[d]) == UIR_TRUE;
+            said = own.id && !same && d > 1 && is_said(r, own, to->dims[d]);
+        }
+        if (!same && !said) return false;
+        *out_renames |= said;
+        out_dims[d] = own;
+    }
+    return at == from->rank;
+}
+
+/* A reshape that gives an image another's dims, where a check says that these are the same, is all of its elements by
+ * another name: as a slice it goes along dims, which a reshape to dims that are not proved equal does not. */
+static uir_value_id rename_sizes(void *user, uir_builder *b, const uir_node_info *node) {
+    const renaming *r = user;
+    uir_value_id none = {0};
+    uir_dim own[MOST_RANK], starts[MOST_RANK], sizes[MOST_RANK];
+    int64_t steps[MOST_RANK];
+    bool renames;
+    if (node->op != UIR_OP_RESHAPE) return none;
+    const uir_type *from = uir_value_type(r->module, node->inputs[0]),
+                   *to = uir_value_type(r->module, node->outputs[0]);
+    if (to->rank < LEAST_RANK || to->rank > MOST_RANK || !find_own_dims(r, from, to, own, &renames) || !renames)
+        return none;
+    uint32_t rank = to->rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        starts[d] = uir_dim_const(r->module->dims, 0);
+        sizes[d] = to->dims[d];
+        steps[d] = 1;
+    }
+    return uir_build_slice(b, uir_build_reshape(b, node->inputs[0], own, rank), starts, sizes, steps);
+}
+
+static uir_status find_checks(renaming *r, uir_arena *scratch) {
+    for (uint32_t g = 1; g < r->module->graphs.count; g++) {
+        const uir_graph_info *graph = uir_graph_get(r->module, (uir_graph_id){g});
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(r->module, graph->nodes.data[n]);
+            if (node->op != UIR_OP_CHECK_SIZES) continue;
+            const uir_node_info *copy; /* building moves the array */
+            UIR_TRY_ALLOCATE(copy, uir_arena_copy(scratch, node, sizeof *node));
+            UIR_TRY(uir_vector_push(scratch, &r->checks, copy));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status begin(layouts *l, uir_arena *scratch) {
     uint32_t count = l->module->values.count + 1;
     UIR_TRY_ALLOCATE(l->can, uir_arena_allocate_array(scratch, count, sizeof *l->can));
@@ -221,6 +296,10 @@ static uir_status begin(layouts *l, uir_arena *scratch) {
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
     layouts l = {.module = module};
     if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
+    renaming r = {.module = module};
+    UIR_TRY(find_checks(&r, context->scratch));
+    uir_rewriter renames = {.rewrite = rename_sizes, .user = &r};
+    if (r.checks.count) UIR_TRY(uir_rewrite_nodes(module, context, &renames));
     UIR_TRY(begin(&l, context->scratch));
     uir_rewriter rewriter = {.rewrite = convert_around, .user = &l};
     UIR_TRY(uir_rewrite_nodes(module, context, &rewriter));
