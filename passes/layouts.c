@@ -132,7 +132,8 @@ static void spread_node(layouts *l, const uir_node_info *node) {
     bool wanted;
     if (!node->output_count || !find_relation(node->op, &r)) return;
     if (node->op == UIR_OP_CONV) {
-        if (has_many_channels(l, node->inputs[0])) want(l, node->inputs[0]);
+        if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD))
+            want(l, node->inputs[0]);
         if (has_many_channels(l, node->outputs[0])) want(l, node->outputs[0]);
         return;
     }
@@ -197,6 +198,56 @@ static uir_value_id convert(uir_builder *b, uir_value_id value) {
     return result;
 }
 
+/* Windows over an image of few channels: with its padding made and its channels innermost, a line of a window is one
+ * run of elements, and nothing of it is outside. */
+static bool wants_padding(const layouts *l, const uir_node_info *node) {
+    int64_t channels, taps = 1, extent;
+    const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
+    if (!is_image(l, node->inputs[0]) || !uir_dtype_is_float(image->dtype) ||
+        !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
+        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]))
+        return false;
+    for (uint32_t d = 2; d < w->rank; d++) {
+        if (!uir_dim_is_const(l->module->dims, w->dims[d], &extent)) return false;
+        taps *= extent;
+    }
+    return taps > 1;
+}
+
+static uir_value_id pad_image(const layouts *l, uir_builder *b, const uir_node_info *node) {
+    const uir_type image = *uir_value_type(l->module, node->inputs[0]);
+    uir_dim low[MOST_RANK], high[MOST_RANK], zero = uir_dim_const(l->module->dims, 0);
+    int64_t interior[MOST_RANK] = {0};
+    uint32_t count;
+    const uir_dim *before = uir_node_dims(l->module, node, "low", &count),
+                  *after = uir_node_dims(l->module, node, "high", &count);
+    for (uint32_t d = 0; d < image.rank; d++) {
+        low[d] = d < 2 ? zero : before[d - 2];
+        high[d] = d < 2 ? zero : after[d - 2];
+    }
+    return uir_build_pad(b, node->inputs[0], uir_build_scalar(b, image.dtype, 0), low, high, interior);
+}
+
+/* The same convolution of an image whose padding is made. */
+static uir_value_id convolve_padded(const layouts *l, uir_builder *b, const uir_node_info *node, uir_value_id image) {
+    uir_attribute attributes[16];
+    uir_dim zeros[MOST_RANK];
+    uir_value_id inputs[2] = {image, node->inputs[1]}, result = {0};
+    uint32_t count = node->attribute_count, spatial;
+    if (count > sizeof attributes / sizeof *attributes) return result;
+    (void)uir_node_dims(l->module, node, "low", &spatial);
+    for (uint32_t d = 0; d < spatial; d++) zeros[d] = uir_dim_const(l->module->dims, 0);
+    uir_attribute low = uir_attribute_dims(b, "low", zeros, spatial),
+                  high = uir_attribute_dims(b, "high", zeros, spatial);
+    for (uint32_t i = 0; i < count; i++) {
+        attributes[i] = node->attributes[i];
+        if (attributes[i].name.id == low.name.id) attributes[i] = low;
+        if (attributes[i].name.id == high.name.id) attributes[i] = high;
+    }
+    uir_build_node(b, UIR_OP_CONV, inputs, 2, attributes, count, &result, 1);
+    return result;
+}
+
 /* A convolution's image that must be row-major is converted before it, and its result after it. */
 static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_info *node) {
     const layouts *l = user;
@@ -204,6 +255,10 @@ static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_in
     if (node->op != UIR_OP_CONV) return none;
     bool before = !l->can[node->inputs[0].id] && has_many_channels(l, node->inputs[0]);
     bool after = !l->can[node->outputs[0].id] && has_many_channels(l, node->outputs[0]);
+    if (wants_padding(l, node)) {
+        result = convolve_padded(l, b, node, pad_image(l, b, node));
+        return after ? convert(b, result) : result;
+    }
     if (!before && !after) return none;
     inputs[0] = before ? convert(b, node->inputs[0]) : node->inputs[0];
     inputs[1] = node->inputs[1];

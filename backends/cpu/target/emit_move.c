@@ -182,9 +182,50 @@ static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
     return true;
 }
 
+enum { FEW = 4 };
+
+/* Rows of so few elements that do not lie together: each by itself, which is less than a vector put together of them.
+ */
+static bool emit_few(emitter *e, const uir_iinstruction *in) {
+    const uir_islice *slices[2] = {&in->slices[0], &in->slices[1]};
+    uint32_t rank = slices[slices[0]->rank < slices[1]->rank]->rank, opened = 0;
+    access of[2];
+    const char *loops[INDEX_MAX], *index[2][INDEX_MAX], *zero = uir_c_literal(e, in->dtype, 0);
+    int64_t few;
+    if (!slices[0]->rank || !slices[1]->rank || slices[0]->block || slices[1]->block ||
+        !uir_dim_is_const(e->igraph->dims, slices[0]->counts[slices[0]->rank - 1], &few) || few < 1 || few > FEW)
+        return false;
+    for (uint32_t end = 1; end <= rank; end++) { /* dims that only one has are of one element */
+        uir_dim counts[2];
+        for (uint32_t k = 0; k < 2; k++)
+            counts[k] =
+                end <= slices[k]->rank ? slices[k]->counts[slices[k]->rank - end] : uir_dim_const(e->igraph->dims, 1);
+        if (!uir_dim_equal(counts[0], counts[1])) return false;
+    }
+    for (uint32_t k = 0; k < 2; k++) uir_access_init(e, slices[k], in->unguarded >> k & 1, &of[k]);
+    uir_c_open(e, "%s", "");
+    const uir_islice *longer = slices[slices[0]->rank < slices[1]->rank];
+    for (uint32_t d = 0; d + 1 < rank; d++) {
+        loops[d] = "0";
+        if (uir_c_dim_is(e, longer->counts[d], 1)) continue;
+        loops[d] = uir_c_format(e, "i%u", d);
+        uir_c_open(e, "for (int64_t i%u = 0, end = %s; i%u < end; i%u++)", d, uir_c_dim(e, longer->counts[d]), d, d);
+        opened++;
+    }
+    for (int64_t i = 0; i < few; i++) {
+        loops[rank - 1] = uir_c_format(e, "%lld", (long long)i);
+        for (uint32_t k = 0; k < 2; k++)
+            for (uint32_t d = 0; d < slices[k]->rank; d++) index[k][d] = loops[rank - slices[k]->rank + d];
+        uir_access_write(e, &of[0], index[0], uir_access_read(e, &of[1], index[1], zero));
+    }
+    for (; opened; opened--) uir_c_close(e);
+    uir_c_close(e);
+    return true;
+}
+
 bool uir_emit_move(emitter *e, const uir_iinstruction *in) {
     if (uir_iop_get_row(in->code)->family != UIR_IOP_FAMILY_MOVE || in->immediate_mask) return false;
-    if (emit_transposed(e, in)) return true;
+    if (emit_transposed(e, in) || emit_few(e, in)) return true;
     if (broadcasts(e, &in->slices[1], &in->slices[0])) return false;
     emit_flat(e, in);
     return true;
