@@ -420,20 +420,22 @@ static uir_status place_sums(windows *w) {
         UIR_TRY(uir_schedule_exchange(t->s, c->update));
     for (uint32_t a = 0; a < c->axis_count; a++)
         serial[a] = w->by_taps && c->axes[a].class == UIR_CONTRACTION_K && is_tap(w, a);
-    UIR_TRY(uir_schedule_compute_at(t->s, c->update, t->unit));
+    uint32_t under = w->by_taps ? t->unit : t->row;
+    UIR_TRY(uir_schedule_compute_at(t->s, c->update, under));
+    t->inside = under;
     for (uint32_t pass = 0; pass < 2; pass++) {
         const uint32_t first[] = {pass ? w->pixels.axis : w->lines.axis, pass ? w->columns.axis : NONE};
         for (uint32_t i = 0; i < 2 && pass; i++) {
-            uint32_t loop = loop_along(w, c->update, t->unit, axes, first[i]);
+            uint32_t loop = loop_along(w, c->update, under, axes, first[i]);
             if (loop != NONE) loops[count++] = loop;
         }
         for (uint32_t a = 0; a < c->axis_count; a++) {
             bool wanted = c->axes[a].class == UIR_CONTRACTION_K && serial[a] == !pass;
-            uint32_t loop = wanted ? loop_along(w, c->update, t->unit, axes, a) : NONE;
+            uint32_t loop = wanted ? loop_along(w, c->update, under, axes, a) : NONE;
             if (loop != NONE) loops[count++] = loop;
         }
         if (pass) break;
-        uint32_t line = loop_along(w, c->update, t->unit, axes, first[0]);
+        uint32_t line = loop_along(w, c->update, under, axes, first[0]);
         if (line != NONE) loops[count++] = line;
         if (count) t->inside = loops[count - 1];
     }
@@ -491,7 +493,7 @@ static uir_status keep_sums(windows *w) {
         for (uint32_t i = 0; i < 3; i++)
             if (spans[i]->axis != NONE && c->tensor_axes[d] == spans[i]->axis) dims[i] = d;
     UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.device, UIR_SPACE_ACCUMULATORS)));
-    bool line = w->lines.axis == NONE || w->apart; /* without lines */
+    bool line = w->lines.axis == NONE || w->apart || !(w->by_taps || w->made); /* without lines */
     return fit(w, c->tensor, spans + line, dims + line, 3 - line);
 }
 
@@ -587,7 +589,9 @@ static uir_status carry_out(windows *w) {
     UIR_TRY(keep_values(w));
     UIR_TRY(w->apart ? lay_out_taps(w) : uir_contraction_lay_out(&w->t));
     UIR_TRY(uir_contraction_share_out(&w->t));
-    return w->apart ? mark_taps(w) : uir_contraction_mark(&w->t);
+    if (w->apart) return mark_taps(w);
+    if (!w->by_taps && !w->made) w->t.unit = w->t.row; /* sums are a line's */
+    return uir_contraction_mark(&w->t);
 }
 
 /* Has a tap so many channels that its sums may go to memory and back? */

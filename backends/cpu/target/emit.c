@@ -282,8 +282,65 @@ static void emit_item(emitter *e, uint32_t index) {
     if (when) uir_c_close(e);
 }
 
+/* The instruction that an item is, by itself or as a run; NULL: it is none, or more. */
+static const uir_iinstruction *only_instruction(const emitter *e, uint32_t index) {
+    const uir_iitem *item = &e->igraph->items.data[index];
+    if (item->guard.count) return NULL;
+    if (item->kind == UIR_IITEM_RUN && item->first_child != NONE) {
+        item = &e->igraph->items.data[item->first_child];
+        if (item->next != NONE || item->guard.count) return NULL;
+    }
+    return item->kind == UIR_IITEM_INSTRUCTION ? &e->igraph->instructions.data[item->instruction] : NULL;
+}
+
+/* The same elements: of a box, or of a window that goes along the dims of one. */
+static bool covers_same(emitter *e, const uir_islice *box, const uir_islice *slice) {
+    const uir_ipointer *p = &e->igraph->pointers.data[box->pointer];
+    if (box->pointer != slice->pointer || box->window || box->block || slice->block || box->rank != p->rank)
+        return false;
+    if (!slice->window) {
+        for (uint32_t d = 0; d < box->rank; d++)
+            if (!uir_dim_equal(box->starts[d], slice->starts[d]) || !uir_dim_equal(box->counts[d], slice->counts[d]))
+                return false;
+        return slice->rank == box->rank;
+    }
+    if (slice->axis_count != p->rank) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uir_dim axis = uir_dim_symbol(e->igraph->dims, (uir_symbol){slice->axes[d].symbol});
+        if (!uir_c_dim_is(e, box->starts[d], 0) || !uir_dim_equal(slice->starts[d], axis) ||
+            !uir_dim_equal(slice->axes[d].extent, box->counts[d]))
+            return false;
+    }
+    return true;
+}
+
+/* A fill with zeros of the sums that an mma right after it adds to is not made: the mma begins with zeros. What stands
+ * between them works on other pointers. */
+static bool begins_sums(emitter *e, uint32_t index) {
+    const uir_iinstruction *fill = only_instruction(e, index);
+    if (!fill || fill->code != UIR_IOP_FILL || fill->immediate != 0 || fill->dtype != UIR_DTYPE_F32) return false;
+    for (uint32_t i = e->igraph->items.data[index].next; i != NONE; i = e->igraph->items.data[i].next) {
+        const uir_iinstruction *in = only_instruction(e, i);
+        if (in && in->code == UIR_IOP_MMA && in->slices[0].pointer == fill->slices[0].pointer) {
+            if (!covers_same(e, &fill->slices[0], &in->slices[0]) || !uir_emit_can_begin(e, in)) return false;
+            return e->begins[in - e->igraph->instructions.data] = true;
+        }
+        if (e->igraph->items.data[i].kind != UIR_IITEM_RUN && !in) return false;
+        uint32_t member = e->igraph->items.data[i].kind == UIR_IITEM_RUN ? e->igraph->items.data[i].first_child : i;
+        for (; member != NONE; member = member == i ? NONE : e->igraph->items.data[member].next) {
+            const uir_iitem *item = &e->igraph->items.data[member];
+            if (item->kind != UIR_IITEM_INSTRUCTION) return false;
+            const uir_iinstruction *other = &e->igraph->instructions.data[item->instruction];
+            for (uint32_t k = 0; k < other->slice_count; k++)
+                if (other->slices[k].pointer == fill->slices[0].pointer) return false;
+        }
+    }
+    return false;
+}
+
 static void emit_items(emitter *e, uint32_t first) {
-    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) emit_item(e, i);
+    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next)
+        if (!begins_sums(e, i)) emit_item(e, i);
 }
 
 /* ---- a phase ---- */
@@ -413,6 +470,7 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     UIR_TRY_ALLOCATE(e->symbols, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->symbols));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->pointers));
     UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->forwarded));
+    UIR_TRY_ALLOCATE(e->begins, uir_arena_allocate_array(&e->arena, g->instructions.count + 1, sizeof *e->begins));
     UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->may_miss));
     UIR_TRY(uir_igraph_find_forwarded(g, e->forwarded));
     for (uint32_t i = 0; i < symbols; i++) {

@@ -18,6 +18,7 @@ typedef struct emitter {
     const char **pointers; /* C name of each pointer */
     const uir_iinstruction *
         *forwarded; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
+    bool *begins;   /* per instruction: mma whose sums are 0 before it, which a fill says that is not made */
     bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
     uint32_t next; /* number for names of one block */
@@ -90,6 +91,8 @@ bool uir_emit_move(emitter *e, const uir_iinstruction *instruction); /* false: a
 void uir_emit_reduce(emitter *e, const uir_iinstruction *instruction);
 void uir_emit_scan(emitter *e, const uir_iinstruction *instruction);
 void uir_emit_mma(emitter *e, const uir_iinstruction *instruction);
+/* Can the mma begin with sums of 0 itself? */
+bool uir_emit_can_begin(emitter *e, const uir_iinstruction *instruction);
 const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype);
 const char *uir_c_operation(uir_iop_code code); /* "add" of reduce.add and scan.add */
 

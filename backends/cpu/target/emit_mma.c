@@ -232,16 +232,30 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
     if (a) uir_c_line(e, "const int64_t k = %s;", k);
 }
 
+/* Does the routine begin with sums of 0 when it is told? */
+static bool is_of_f32(const uir_iinstruction *in) {
+    return in->dtype == UIR_DTYPE_F32 && in->dtype_b == UIR_DTYPE_F32 && in->dtype_c == UIR_DTYPE_F32;
+}
+
+static const char *begins(emitter *e, const uir_iinstruction *in) {
+    if (!is_of_f32(in)) return "";
+    return e->begins[in - e->igraph->instructions.data] ? ", 1" : ", 0";
+}
+
+static bool find_direct(emitter *e, const uir_iinstruction *in, plane *c, plane *a, plane *b) {
+    if (!plane_of(e, in, 0, c) || !plane_of(e, in, 1, a) || !plane_of(e, in, 2, b)) return false;
+    if (strcmp(c->column, "1") != 0 || strcmp(b->column, "1") != 0) return false;
+    return strcmp(c->panel, "32") == 0; /* c's columns lie together */
+}
+
 static bool emit_direct(emitter *e, const uir_iinstruction *in) {
     plane c, a, b;
-    if (!plane_of(e, in, 0, &c) || !plane_of(e, in, 1, &a) || !plane_of(e, in, 2, &b)) return false;
-    if (strcmp(c.column, "1") != 0 || strcmp(b.column, "1") != 0) return false;
-    if (strcmp(c.panel, "32") != 0) return false; /* c's columns lie together */
+    if (!find_direct(e, in, &c, &a, &b)) return false;
     uir_c_open(e, "%s", "");
     emit_extents(e, in, &c, &a, &b);
-    uir_c_line(e, "uir_mma_%s_%s_%s(%s + (%s), %s, %s + (%s), %s, %s, %s + (%s), %s, %s, m, n, k);", c.access.type,
+    uir_c_line(e, "uir_mma_%s_%s_%s(%s + (%s), %s, %s + (%s), %s, %s, %s + (%s), %s, %s, m, n, k%s);", c.access.type,
                a.access.type, b.access.type, c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column,
-               b.access.base, b.at, b.row, b.panel);
+               b.access.base, b.at, b.row, b.panel, begins(e, in));
     uir_c_close(e);
     return true;
 }
@@ -309,12 +323,26 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     return !out->steps_single || out->axis_count[1] < 4;
 }
 
+static bool find_window(emitter *e, const uir_iinstruction *in, plane *c, window *a, plane *b) {
+    if (!window_of(e, in, a) || !plane_of(e, in, 0, c) || !plane_of(e, in, 2, b)) return false;
+    return strcmp(c->column, "1") == 0 && strcmp(b->column, "1") == 0 && strcmp(c->panel, "32") == 0 && !b->rows;
+}
+
+bool uir_emit_can_begin(emitter *e, const uir_iinstruction *in) {
+    plane c, a, b;
+    window w;
+    /* What is not there of a factor is not added, and the sums of what is there are all begun. */
+    if (!is_of_f32(in) || !plane_of(e, in, 0, &c) || c.rows || c.columns || strcmp(c.inside, "1") != 0) return false;
+    if (find_direct(e, in, &c, &a, &b))
+        return !a.rows && !b.columns && strcmp(a.inside, "1") == 0 && strcmp(b.inside, "1") == 0;
+    return find_window(e, in, &c, &w, &b) && !b.columns && strcmp(b.inside, "1") == 0;
+}
+
 static bool emit_window(emitter *e, const uir_iinstruction *in) {
     plane c, b;
     window a;
     const uir_islice *slice = &in->slices[1];
-    if (!window_of(e, in, &a) || !plane_of(e, in, 0, &c) || !plane_of(e, in, 2, &b)) return false;
-    if (strcmp(c.column, "1") != 0 || strcmp(b.column, "1") != 0 || strcmp(c.panel, "32") != 0 || b.rows) return false;
+    if (!find_window(e, in, &c, &a, &b)) return false;
     uir_c_open(e, "%s", "");
     emit_extents(e, in, &c, NULL, &b);
     uir_c_line(e, "uir_window w;");
@@ -346,8 +374,8 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
         }
         if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
-    uir_c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n);", c.access.base, c.at, c.row,
-               b.access.base, b.at, b.row, b.panel);
+    uir_c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n%s);", c.access.base, c.at, c.row,
+               b.access.base, b.at, b.row, b.panel, begins(e, in));
     uir_c_close(e);
     return true;
 }
@@ -395,7 +423,8 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
     uir_c_line(e, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
                uir_access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
     uir_c_close(e);
-    uir_c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp);", types[0], types[1], types[2]);
+    uir_c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp%s);", types[0], types[1], types[2],
+               is_of_f32(in) ? ", 0" : "");
     uir_c_close(e);
     uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
     uir_c_open(e, "for (int64_t j = 0; j < nj; j++)");
