@@ -33,6 +33,7 @@ typedef struct uir_facts_pair {
 typedef struct uir_facts {
     const char *producer, *producer_version, *domain, *graph;
     int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
+    int64_t laid_out_count, conversion_count, winograd_count; /* as in uir_model_info */
     int64_t parameter_count, weight_bytes, external_bytes;
     int64_t has_tolerance;
     uir_tolerance tolerance;

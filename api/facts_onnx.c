@@ -75,6 +75,12 @@ static uir_status list_keys(const uir_module *module, uir_arena *arena, uir_fact
     return UIR_STATUS_OK;
 }
 
+void uir_facts_take_layouts(const uir_compile *compile, uir_facts *facts) {
+    facts->laid_out_count = compile->layouts.values;
+    facts->conversion_count = compile->layouts.conversions;
+    facts->winograd_count = compile->layouts.winograd;
+}
+
 uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts) {
     const uir_onnx_info *info = &compile->info;
     uir_facts_init(out_facts);

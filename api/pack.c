@@ -237,6 +237,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     facts.has_tolerance = k->options->tolerance != NULL;
     UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
     UIR_TRY(make_kernels(k));
+    uir_facts_take_layouts(&k->compile, &facts);
     uir_compile_contents contents = {.natives = k->natives};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!k->options->no_native) {

@@ -11,6 +11,7 @@
 #include "compile/records.h"
 #include "frontend/frontend.h"
 #include "package/package.h"
+#include "passes/layouts.h"
 
 /* The clean-up passes stand between PRIMITIVES and FUSION; CLEANED is the last of them. */
 typedef enum uir_stage {
@@ -100,6 +101,7 @@ typedef struct uir_compile {
     uir_module *primitives; /* owns what both borrow (mapped files); from FUSION on with groups */
     uir_onnx_info info;
     double load_ms, compile_ms; /* ONNX; PRIMITIVES to CLEANED */
+    uir_layout_counts layouts;  /* from FUSION on */
     const uir_device_row *row;  /* from FUSION on, as are these */
     uir_cpu_device cpu;
     uir_lowering lowering;

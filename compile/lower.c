@@ -426,6 +426,7 @@ uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_c
     (void)stage;
     if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_fusion_options fusion = fusion_options(c, 0);
+    c->layouts = uir_count_layouts(c->primitives);
     UIR_TRY(uir_fuse(c->primitives, &fusion, call->diagnostics));
     return uir_module_verify(c->primitives, call->diagnostics);
 }

@@ -364,3 +364,56 @@ uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
         if (l.wants[v]) UIR_TRY(set_channels_last(module, (uir_value_id){v}, &context->changes));
     return UIR_STATUS_OK;
 }
+
+static bool has_layout(const layouts *l, uir_value_id value) {
+    return value.id && uir_value_info_get(l->module, value)->layout;
+}
+
+static bool are_same_dims(const layouts *l, uir_value_id a, uir_value_id b) {
+    const uir_type *s = uir_value_type(l->module, a), *t = uir_value_type(l->module, b);
+    bool same = s->rank == t->rank;
+    for (uint32_t d = 0; d < s->rank && same; d++) same = uir_dim_equal(s->dims[d], t->dims[d]);
+    return same;
+}
+
+/* Does it read an image in one order and give it in another? What is summed over pixels has none of an image. */
+static bool converts(const layouts *l, const uir_node_info *node) {
+    relation r;
+    if (!node->output_count || !find_relation(node->op, &r) || node->op == UIR_OP_CONV ||
+        uir_op_get_row(node->op)->traits & UIR_TRAIT_REDUCTION)
+        return false;
+    bool to = has_layout(l, node->outputs[0]);
+    if (node->op == UIR_OP_RESHAPE)
+        return are_same_dims(l, node->inputs[0], node->outputs[0]) && has_layout(l, node->inputs[0]) != to;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (goes_with(l, node, i, r) && has_layout(l, node->inputs[i]) != to &&
+            !uir_value_made_by(l->module, node->inputs[i], UIR_OP_BROADCAST))
+            return true;
+    return false;
+}
+
+/* Sums of windows, moved: the image of a convolution by Winograd's formula. */
+static bool is_made_of_windows(const layouts *l, uir_value_id value) {
+    static const uir_op steps[] = {UIR_OP_RESHAPE, UIR_OP_TRANSPOSE, UIR_OP_ADD, UIR_OP_ADD, UIR_OP_WINDOWS};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const uir_node_info *node = uir_value_made_by(l->module, value, steps[i]);
+        if (!node) return false;
+        value = node->inputs[0];
+    }
+    return true;
+}
+
+uir_layout_counts uir_count_layouts(const uir_module *module) {
+    layouts l = {.module = (uir_module *)(uintptr_t)module};
+    uir_layout_counts counts = {0};
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = uir_graph_get(module, (uir_graph_id){g});
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            for (uint32_t i = 0; i < node->output_count; i++) counts.values += has_layout(&l, node->outputs[i]);
+            counts.conversions += converts(&l, node);
+            counts.winograd += node->op == UIR_OP_MATMUL && is_made_of_windows(&l, node->inputs[0]);
+        }
+    }
+    return counts;
+}

@@ -9,6 +9,13 @@
 
 /* Images have their channels innermost. */
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context);
+/* What it did: values that lie in another order than their dims, and the nodes that go from one order to another, whether
+ * as kernels of their own or as a part of one; and convolutions by Winograd's formula, after uir_choose_winograd. */
+typedef struct uir_layout_counts {
+    uint32_t values, conversions, winograd;
+} uir_layout_counts;
+uir_layout_counts uir_count_layouts(const uir_module *module);
+
 /* One value [N, C, pixels..]. */
 uir_status uir_lay_out_image(uir_module *module, uir_value_id value);
 

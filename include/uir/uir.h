@@ -549,6 +549,10 @@ typedef struct uir_model_info {
     const char *why;          /* why the interpreter runs it though another device was asked for; "" otherwise */
     uint32_t kernel_count;    /* different kernels */
     uint32_t compiled_kernels; /* of these, compiled by this process by now */
+    /* Where kernels run it: values between them whose elements lie in another order than their dims (images with their
+     * channels innermost); places where one order becomes another, by kernels of their own or in others; convolutions by
+     * Winograd's formula. */
+    uint32_t laid_out_count, conversion_count, winograd_count;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

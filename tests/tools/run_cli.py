@@ -634,7 +634,7 @@ def test_random_inputs():
         expect("f32[4,4]" in run(INTERPRET, c.model, "--shape", "x=4x3").out, "--shape")
 
 
-JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int,
+JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
                "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
@@ -697,6 +697,39 @@ def test_json_of_several_data_sets():
         expect(sets[2]["outputs"] == report["outputs"] and report["threads"] == 2, f"{report}")
         expect(report["tolerance"] == {"source": "default", "rtol": None, "atol": 0, "atol_relative_to_max": None,
                                        "integers": 0} and wrong["rtol"] == 1e-3, f"{report['tolerance']}")
+
+
+def test_exact():
+    """A convolution by Winograd's formula unless --exact forbids it: said in words and in JSON, of a model and of its package; the
+    two agree but for rounding, and the formula takes 16/9 of the weights."""
+    with Case() as c:
+        random = np.random.default_rng(5)
+        weights = numpy_helper.from_array(random.standard_normal((64, 64, 3, 3)).astype(np.float32) / 24, "w")
+        model = save(make_model([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], [value("x", [1, 64, "h", 9])],
+                                [value("y", None)], [weights]), c.path("m.onnx"))
+        sizes, outputs = {}, {}
+        for exact in ([], ["--exact"]):
+            package, folder = c.path(f"m{len(exact)}.uir"), c.path(f"out{len(exact)}")
+            expect(run(PACK, model, "-o", package, "--no-native", *exact).returncode == RAN, f"packing {exact}")
+            for command in ([RUN, model, *exact], [RUN, package]):
+                given = [*command, "--device", "vm", "--dim", "h=7", "--random", "3"]
+                done = run(*given, "--json", "--save", folder, "--format", "npy")
+                layouts = json.loads(done.out)["layouts"]
+                expect(layouts["winograd"] == (0 if exact else 1) and layouts["values"] > 0 and layouts["conversions"] == 2, f"{layouts}", done)
+                shown = " ".join(run(*given, "--explain").out.split())
+                expect(f"2 conversions to or from that; {0 if exact else 1} convolutions by Winograd's formula" in shown, shown)
+                made = np.load(os.path.join(folder, "y.npy"))
+                expect(not len(exact) in outputs or np.array_equal(made, outputs[len(exact)]), "a package computes what the model does")
+                outputs[len(exact)] = made
+            sizes[len(exact)] = os.path.getsize(package)
+            fails(UNSUPPORTED, "--exact", "settled when it was made", command=[RUN, package, "--exact"])
+        difference = np.abs(outputs[0] - outputs[1]).max() / np.abs(outputs[1]).max()
+        expect(0 < difference < 2e-6, f"they differ by {difference} of the greatest")
+        expect(64 * 64 * 4 * 7 <= sizes[0] - sizes[1] < 64 * 64 * 4 * 9, f"packages of {sizes} bytes")
+        text = run(OPT, model, "--after", "winograd").out
+        expect("= windows(" in text and "= conv(" not in text, text)
+        text = run(OPT, model, "--after", "winograd", "--exact").out
+        expect("= windows(" not in text and "= conv(" in text, text)
 
 
 def engine_model(op, shape, outputs=1, domain="", after=None, kind=TensorProto.FLOAT, constants=(), **attributes):

@@ -229,7 +229,7 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_inputs(model, c);
     report_outputs(model, session, c, result);
     report_times(model, result, wait_ms);
-    if (options->explain) report_nodes(session);
+    if (options->explain) report_nodes(session), report_layouts(model);
     if (options->profile) report_profile(session, result);
 }
 

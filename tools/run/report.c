@@ -255,3 +255,15 @@ void report_nodes(uir_session *session) {
     uir_node_statistics node;
     for (size_t i = 0; query_node(session, i, &node); i++) explain_node(&node, width);
 }
+
+void report_layouts(const uir_model *model) {
+    uir_model_info info = query_info(model);
+    char text[400];
+    if (!info.laid_out_count && !info.conversion_count && !info.winograd_count) return;
+    snprintf(text, sizeof text,
+             "layouts: %u values have their channels innermost, %u conversions to or from that; %u convolutions by "
+             "Winograd's formula",
+             info.laid_out_count, info.conversion_count, info.winograd_count);
+    fputs("  ", stdout);
+    print_wrapped(stdout, text, 2, 4, terminal_width(STDOUT_FILENO));
+}

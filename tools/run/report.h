@@ -39,6 +39,8 @@ void report_describe(const uir_comparison *comparison, char *buffer, size_t capa
 void report_times(uir_model *model, const case_result *result, double wait_ms);
 /* Where each node ran and why, in order. */
 void report_nodes(uir_session *session);
+/* How values between kernels lie, in a line; nothing where all lie as their dims. */
+void report_layouts(const uir_model *model);
 /* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
 void report_profile(uir_session *session, const case_result *result);
 /* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */

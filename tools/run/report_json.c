@@ -180,6 +180,13 @@ void report_add_case(cJSON *cases, uir_model *model, uir_session *session, const
     cJSON_AddItemToArray(cases, set);
 }
 
+static void add_layouts(cJSON *root, const uir_model_info *info) {
+    cJSON *layouts = cJSON_AddObjectToObject(root, "layouts");
+    cJSON_AddNumberToObject(layouts, "values", info->laid_out_count);
+    cJSON_AddNumberToObject(layouts, "conversions", info->conversion_count);
+    cJSON_AddNumberToObject(layouts, "winograd", info->winograd_count);
+}
+
 static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
     cJSON *calls = cJSON_AddObjectToObject(root, "calls");
     cJSON_AddNumberToObject(calls, "native", (double)statistics->native_calls);
@@ -205,6 +212,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     cJSON_AddNumberToObject(root, "threads", (double)result->statistics.threads);
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
     add_calls(root, &result->statistics);
+    add_layouts(root, &info);
     report_add_number(root, "load_ms", info.load_ms);
     report_add_number(root, "compile_ms", info.compile_ms);
     report_add_number(root, "wait_ms", facts->wait_ms);
