@@ -705,8 +705,9 @@ bool uir_term_prove(uir_terms *t, uir_term term) {
     if (!term || t->exhausted || t->failed) return false;
     uir_term_bounds(t, term, &min, &max);
     if (min >= 0) return true;
-    for (uint32_t i = 0; i < t->assumptions.count; i++)
-        if (t->assumptions.data[i] == term) return true;
+    for (uint32_t i = 0; i < t->assumptions.count; i++) /* it is one, or one and what is at least 0 */
+        if (t->assumptions.data[i] == term || uir_term_least_difference(t, term, t->assumptions.data[i]) >= 0)
+            return true;
     if (!prepare(t)) return false;
     uir_term negated = uir_term_sub(t, uir_term_const(t, -1), term);
     return negated && refute_by_cases(t, negated, MAX_SPLITS);

@@ -59,13 +59,34 @@ void uir_term_bounds(const uir_terms *terms, uir_term term, int64_t *out_min, in
     *out_max = total_max;
 }
 
-/* ---- interning ---- */
 static int compare_monomials(const uir_monomial *a, const uir_monomial *b) {
     if (a->degree != b->degree) return a->degree < b->degree ? -1 : 1;
     for (uint32_t i = 0; i < a->degree; i++)
         if (a->variables[i] != b->variables[i]) return a->variables[i] < b->variables[i] ? -1 : 1;
     return 0;
 }
+
+int64_t uir_term_least_difference(const uir_terms *terms, uir_term a, uir_term b) {
+    const uir_term_node *x = &terms->nodes.data[a], *y = &terms->nodes.data[b];
+    int64_t total = 0;
+    for (uint32_t i = 0, k = 0; i < x->count || k < y->count;) {
+        int order = i == x->count ? 1 : k == y->count ? -1 : compare_monomials(&x->monomials[i], &y->monomials[k]);
+        const uir_monomial *m = order <= 0 ? &x->monomials[i] : &y->monomials[k];
+        int64_t min = order <= 0 ? m->coefficient : 0, max;
+        if (order >= 0 && __builtin_sub_overflow(min, y->monomials[k].coefficient, &min)) return INT64_MIN;
+        max = min;
+        for (uint32_t v = 0; v < m->degree && min != 0; v++) {
+            const uir_variable *variable = &terms->variables.data[m->variables[v]];
+            mul_range(&min, &max, variable->min, variable->max);
+        }
+        total = add_bound(total, min);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return total;
+}
+
+/* ---- interning ---- */
 
 static uint64_t mix(uint64_t h, uint64_t x) {
     h = (h ^ x) * 0x9e3779b97f4a7c15u;

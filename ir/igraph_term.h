@@ -93,6 +93,8 @@ bool uir_term_mentions(const uir_terms *terms, uir_term term, uint32_t variable)
 uir_term uir_term_substitute(uir_terms *terms, uir_term term, const uint32_t *from, const uir_term *to, uint32_t count);
 /* term = *out_factor * variable + *out_rest with neither mentioning the variable; false when it is not so. */
 bool uir_term_split(uir_terms *terms, uir_term term, uint32_t variable, uir_term *out_factor, uir_term *out_rest);
+/* The least that a - b is, by the bounds of variables; INT64_MIN where they do not say. */
+int64_t uir_term_least_difference(const uir_terms *terms, uir_term a, uir_term b);
 /* The least and greatest value by constant bounds alone. */
 void uir_term_bounds(const uir_terms *terms, uir_term term, int64_t *out_min, int64_t *out_max);
 /* The greatest number known to divide every value of it. */
