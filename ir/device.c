@@ -54,10 +54,27 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
     return -1;
 }
 
-bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor) {
+uint32_t uir_legal_row_get_right(const uir_legal_row *row) {
+    return row->dtypes_right ? row->dtypes_right : row->dtypes_other ? row->dtypes_other : row->dtypes;
+}
+
+/* The row that fits sums and the first factor decides of the second: of the rows for these sums, one whose second
+ * factor may be that. */
+static bool multiplies_right(const uir_device *device, uir_dtype sums, uir_dtype factor) {
+    for (uint32_t i = 0; i < device->legal_count; i++) {
+        const uir_legal_row *row = &device->legal[i];
+        if (legal_name_matches(row->iop, "mma") && (row->dtypes >> sums & 1) &&
+            (uir_legal_row_get_right(row) >> factor & 1))
+            return true;
+    }
+    return false;
+}
+
+bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
     int result = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS),
         left = uir_device_find_role(device, UIR_SPACE_LEFT), right = uir_device_find_role(device, UIR_SPACE_RIGHT);
     if (result < 0 || left < 0 || right < 0) return false;
+    if (is_right) return multiplies_right(device, sums, factor);
     for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
         if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind) >= 0)
             return true;

@@ -48,6 +48,7 @@ typedef struct uir_legal_row {
     int32_t pipe;            /* index into pipes, or -1 */
     uint32_t constraints;    /* UIR_LEGAL_* */
     uint32_t dtypes_other;   /* cast: bit per dtype cast to; mma: bit per dtype of a and b; 0: those in `dtypes` */
+    uint32_t dtypes_right;   /* mma: bit per dtype of b; 0: as of a */
 } uir_legal_row;
 
 enum {
@@ -98,7 +99,9 @@ uint64_t uir_device_working_set(const uir_device *device, int space);
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
-bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor);
+bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
+/* The dtypes that mma's second factor may have, a bit each. */
+uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,
  * the last one `to`. 0 within one space; -1 where no moves lead there. */
 int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,

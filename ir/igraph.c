@@ -140,8 +140,7 @@ int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *inst
     int row = uir_device_find_legal(device, iop->name, instruction->dtype,
                                     mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind);
     if (row < 0 || iop->family != UIR_IOP_FAMILY_MMA) return row;
-    uint32_t others = device->legal[row].dtypes_other ? device->legal[row].dtypes_other : device->legal[row].dtypes;
-    return others >> instruction->dtype_c & 1 ? row : -1;
+    return uir_legal_row_get_right(&device->legal[row]) >> instruction->dtype_c & 1 ? row : -1;
 }
 
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) {

@@ -94,9 +94,9 @@ uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir
     return NONE;
 }
 
-static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype) {
+static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype, uint32_t factor) {
     uir_dtype state = p->f->tensors.data[p->c.tensor].dtype;
-    return uir_contraction_multiplies(p->device, state, dtype);
+    return uir_contraction_multiplies(p->device, state, dtype, factor);
 }
 
 /* A tile is copied once: what mma reads is one move away from the device's memory. */
@@ -111,10 +111,10 @@ uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
     for (uint32_t k = 0; k < 2; k++) {
         const uir_loop_expression *e = EXPRESSION(f, p->c.factors[k]);
         p->raw[k] = p->c.factors[k];
-        if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST && has_mma(p, EXPRESSION(f, e->arguments[0])->dtype))
+        if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST && has_mma(p, EXPRESSION(f, e->arguments[0])->dtype, k))
             p->raw[k] = e->arguments[0];
         p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
-        if (!has_mma(p, p->dtypes[k]))
+        if (!has_mma(p, p->dtypes[k], k))
             return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
         if (!is_one_move_away(p, p->dtypes[k], k ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT))
             return uir_contraction_refuse(&p->c, "a factor comes to where it is multiplied by several moves");

@@ -33,8 +33,8 @@ typedef struct classifier {
     bool given_up;
 } classifier;
 
-bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor) {
-    return uir_device_multiplies(device, sums, factor);
+bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
+    return uir_device_multiplies(device, sums, factor, is_right);
 }
 
 /* ---- what an update adds, in its own iteration variables ---- */
@@ -372,8 +372,8 @@ static uir_status find_multiplied(classifier *c, const uir_device *device, bool 
         add_term(c, factor, false);
         const uir_loop_expression *e = EXPRESSION(f, factor);
         bool is_cast = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST;
-        *out_is &= uir_contraction_multiplies(device, sums, e->dtype) ||
-                   (is_cast && uir_contraction_multiplies(device, sums, EXPRESSION(f, e->arguments[0])->dtype));
+        *out_is &= uir_contraction_multiplies(device, sums, e->dtype, k) ||
+                   (is_cast && uir_contraction_multiplies(device, sums, EXPRESSION(f, e->arguments[0])->dtype, k));
     }
     return UIR_STATUS_OK;
 }

@@ -51,7 +51,7 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const boo
 /* From now on the first factor is the second, and rows are columns. */
 void uir_contraction_exchange(uir_contraction *c);
 /* Does mma take a factor of the dtype, into sums of that dtype? */
-bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor);
+bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
 bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor);

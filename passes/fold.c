@@ -88,7 +88,36 @@ static uir_tensor *origin_of(const uir_module *module, uir_value_id value) {
                : NULL;
 }
 
-static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, uir_tensor **outputs) {
+/* How values are read, by handle: as the second factor of a product or convolution, or otherwise. */
+enum { AS_WEIGHTS = 1, OTHERWISE = 2 };
+
+static uir_status find_readers(const uir_module *module, uir_arena *scratch, uint8_t **out_readers) {
+    uint8_t *readers;
+    UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(scratch, module->values.count + 1u, sizeof *readers));
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = &module->graphs.data[g];
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            bool weighs = node->op == UIR_OP_CONV || node->op == UIR_OP_MATMUL;
+            for (uint32_t i = 0; i < node->input_count; i++)
+                readers[node->inputs[i].id] |= weighs && i == 1 ? AS_WEIGHTS : OTHERWISE;
+        }
+        for (uint32_t i = 0; i < graph->outputs.count; i++) readers[graph->outputs.data[i].id] |= OTHERWISE;
+    }
+    *out_readers = readers;
+    return UIR_STATUS_OK;
+}
+
+/* Half weights stay as they are stored: they are widened as they are read, which costs less than the bytes. */
+static bool widens_weights(const uir_module *module, const uir_node_info *node, const uint8_t *readers) {
+    if (node->op != UIR_OP_CAST || readers[node->outputs[0].id] != AS_WEIGHTS) return false;
+    const uir_tensor *from = uir_value_info_get(module, node->inputs[0])->constant;
+    return from && (from->dtype == UIR_DTYPE_F16 || from->dtype == UIR_DTYPE_BF16) &&
+           uir_value_type(module, node->outputs[0])->dtype == UIR_DTYPE_F32 && from->byte_size > SMALL_BYTES / 16;
+}
+
+static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, const uint8_t *readers,
+                      uir_tensor **outputs) {
     const uir_node_info *node = uir_node_get(module, id);
     if (node->op == UIR_OP_BIND_DIMS) return UIR_STATUS_OK;
     if (node->output_count == 1 && known_elements(module, uir_value_info_get(module, node->outputs[0])))
@@ -96,6 +125,7 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     if (!node->output_count || !uir_node_is_pure(module, node)) return UIR_STATUS_OK;
     if (gives_nothing(module, node)) return make_nothing(module, node, outputs);
     if (node->op == UIR_OP_BROADCAST && grows(module, node)) return UIR_STATUS_OK;
+    if (widens_weights(module, node, readers)) return UIR_STATUS_OK;
     uir_tensor **inputs, **made;
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *inputs));
     UIR_TRY_ALLOCATE(made, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *made));
@@ -147,6 +177,8 @@ static uir_status replace_outputs(uir_module *module, uir_replacement *replaceme
 uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *context) {
     uir_replacement replacement;
     bool *keep;
+    uint8_t *readers;
+    UIR_TRY(find_readers(module, context->scratch, &readers));
     UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
     UIR_TRY_ALLOCATE(keep, uir_arena_allocate_array(context->scratch, module->nodes.count + 1u, sizeof *keep));
     for (uint32_t n = 0; n < module->nodes.count; n++) keep[n] = true;
@@ -160,7 +192,7 @@ uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *cont
             UIR_TRY_ALLOCATE(outputs,
                              uir_arena_allocate_array(context->scratch, uir_node_get(module, id)->output_count + 1u,
                                                       sizeof *outputs));
-            UIR_TRY(run(module, context, id, outputs));
+            UIR_TRY(run(module, context, id, readers, outputs));
             UIR_TRY(replace_outputs(module, &replacement, id, outputs, &folded));
             keep[id.id] = !folded;
             context->changes += folded;

@@ -52,6 +52,10 @@ static bool find_relation(uir_op op, relation *out_relation) {
     return false;
 }
 
+static bool has_layout(const layouts *l, uir_value_id value) {
+    return value.id && uir_value_info_get(l->module, value)->layout;
+}
+
 /* ---- which values may ---- */
 static bool is_image(const layouts *l, uir_value_id value) {
     if (!value.id) return false;
@@ -132,7 +136,8 @@ static void spread_node(layouts *l, const uir_node_info *node) {
     bool wanted;
     if (!node->output_count || !find_relation(node->op, &r)) return;
     if (node->op == UIR_OP_CONV) {
-        if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD))
+        if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD) ||
+            uir_value_made_by(l->module, node->inputs[0], UIR_OP_RESHAPE))
             want(l, node->inputs[0]);
         if (has_many_channels(l, node->outputs[0])) want(l, node->outputs[0]);
         return;
@@ -200,12 +205,23 @@ static uir_value_id convert(uir_builder *b, uir_value_id value) {
 
 /* Windows over an image of few channels: with its padding made and its channels innermost, a line of a window is one
  * run of elements, and nothing of it is outside. */
+static bool has_padding(const layouts *l, const uir_node_info *node) {
+    uint32_t count;
+    const uir_dim *before = uir_node_dims(l->module, node, "low", &count),
+                  *after = uir_node_dims(l->module, node, "high", &count);
+    uir_dim zero = uir_dim_const(l->module->dims, 0);
+    for (uint32_t d = 0; d < count; d++)
+        if (!uir_dim_equal(before[d], zero) || !uir_dim_equal(after[d], zero)) return true;
+    return false;
+}
+
 static bool wants_padding(const layouts *l, const uir_node_info *node) {
     int64_t channels, taps = 1, extent;
     const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
     if (!is_image(l, node->inputs[0]) || !uir_dtype_is_float(image->dtype) ||
         !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
-        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]))
+        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]) ||
+        has_layout(l, node->inputs[0]) || (channels == 1 && !has_padding(l, node)))
         return false;
     for (uint32_t d = 2; d < w->rank; d++) {
         if (!uir_dim_is_const(l->module->dims, w->dims[d], &extent)) return false;
@@ -219,6 +235,7 @@ static uir_value_id pad_image(const layouts *l, uir_builder *b, const uir_node_i
     uir_dim low[MOST_RANK], high[MOST_RANK], zero = uir_dim_const(l->module->dims, 0);
     int64_t interior[MOST_RANK] = {0};
     uint32_t count;
+    if (!has_padding(l, node)) return convert(b, node->inputs[0]);
     const uir_dim *before = uir_node_dims(l->module, node, "low", &count),
                   *after = uir_node_dims(l->module, node, "high", &count);
     for (uint32_t d = 0; d < image.rank; d++) {
@@ -363,10 +380,6 @@ uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
     for (uint32_t v = 1; v < module->values.count; v++)
         if (l.wants[v]) UIR_TRY(set_channels_last(module, (uir_value_id){v}, &context->changes));
     return UIR_STATUS_OK;
-}
-
-static bool has_layout(const layouts *l, uir_value_id value) {
-    return value.id && uir_value_info_get(l->module, value)->layout;
 }
 
 static bool are_same_dims(const layouts *l, uir_value_id a, uir_value_id b) {

@@ -59,6 +59,12 @@ static bool are_all(const winograd *w, const char *attribute, int64_t wanted) {
     return true;
 }
 
+/* The constant that filters are, widened or not; NULL. */
+static const uir_tensor *filters_of(const winograd *w, const uir_node_info *node) {
+    const uir_node_info *cast = uir_value_made_by(w->module, node->inputs[1], UIR_OP_CAST);
+    return uir_value_info_get(w->module, cast ? cast->inputs[0] : node->inputs[1])->constant;
+}
+
 /* Is a tile of the result computed in fewer cycles, by a tenth? Products by whole vectors of columns; what is made of
  * the image; products that are written and read again. */
 static bool gains(const winograd *w) {
@@ -84,7 +90,10 @@ static bool is_for(winograd *w, const uir_node_info *node) {
     const uir_value_info *image = uir_value_info_get(module, node->inputs[0]),
                          *filters = uir_value_info_get(module, node->inputs[1]),
                          *result = uir_value_info_get(module, node->outputs[0]);
-    if (!filters->constant || !image->layout || !result->layout || filters->type.rank != 4) return false;
+    const uir_tensor *constant = filters_of(w, node);
+    if (!constant || !uir_dtype_is_float(constant->dtype) || !image->layout || !result->layout ||
+        filters->type.rank != 4)
+        return false;
     if (image->type.dtype != UIR_DTYPE_F32 || filters->type.dtype != UIR_DTYPE_F32 ||
         result->type.dtype != UIR_DTYPE_F32 || uir_node_int(module, node, "groups", 1) != 1)
         return false;
@@ -106,9 +115,9 @@ static double transform(const double *g, uint32_t a, uint32_t step) {
 
 /* What the filters [OC, C, 3, 3] become: [16, C, OC], in f64, rounded once. */
 static uir_value_id transform_filters(const winograd *w) {
-    const uir_tensor *from = uir_value_info_get(w->module, w->node->inputs[1])->constant;
+    const uir_tensor *from = filters_of(w, w->node);
     int64_t filters = from->shape[0], channels = from->shape[1], shape[3] = {REACH * REACH, channels, filters};
-    const float *taps = from->data;
+    uint64_t taps = 0;
     uir_tensor *to;
     w->b->status = uir_tensor_create(w->module->allocator, UIR_DTYPE_F32, 3, shape, &to);
     if (w->b->status != UIR_STATUS_OK) return (uir_value_id){0};
@@ -116,7 +125,7 @@ static uir_value_id transform_filters(const winograd *w) {
     for (int64_t k = 0; k < filters; k++)
         for (int64_t c = 0; c < channels; c++, taps += TAPS * TAPS) {
             double g[TAPS * TAPS], rows[TAPS];
-            for (uint32_t i = 0; i < TAPS * TAPS; i++) g[i] = (double)taps[i];
+            for (uint32_t i = 0; i < TAPS * TAPS; i++) g[i] = uir_dtype_load_double(from->dtype, from->data, taps + i);
             for (uint32_t a = 0; a < REACH; a++) {
                 for (uint32_t j = 0; j < TAPS; j++) rows[j] = transform(g + j, a, TAPS);
                 for (uint32_t e = 0; e < REACH; e++)

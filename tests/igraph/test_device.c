@@ -39,18 +39,20 @@ static void products_are_where_mma_wants_them(void **state) {
     static const struct {
         uint32_t device;
         uir_dtype sums, factor;
-        bool multiplies;
+        bool multiplies, as_right;
     } cases[] = {
-        {CPU, UIR_DTYPE_F32, UIR_DTYPE_F32, true},   {CPU, UIR_DTYPE_F32, UIR_DTYPE_F16, false},
-        {CPU, UIR_DTYPE_I32, UIR_DTYPE_U8, true},    {ASCEND, UIR_DTYPE_F32, UIR_DTYPE_F16, true},
-        {ASCEND, UIR_DTYPE_I32, UIR_DTYPE_I8, true}, {ASCEND, UIR_DTYPE_F64, UIR_DTYPE_F64, false},
-        {CUDA, UIR_DTYPE_F32, UIR_DTYPE_BF16, true},
+        {CPU, UIR_DTYPE_F32, UIR_DTYPE_F32, true, true},   {CPU, UIR_DTYPE_F32, UIR_DTYPE_F16, false, true},
+        {CPU, UIR_DTYPE_I32, UIR_DTYPE_U8, true, true},    {ASCEND, UIR_DTYPE_F32, UIR_DTYPE_F16, true, true},
+        {ASCEND, UIR_DTYPE_I32, UIR_DTYPE_I8, true, true}, {ASCEND, UIR_DTYPE_F64, UIR_DTYPE_F64, false, false},
+        {CUDA, UIR_DTYPE_F32, UIR_DTYPE_BF16, true, true}, {CPU, UIR_DTYPE_F64, UIR_DTYPE_F16, false, false},
     };
     zoo z;
     zoo_open(&z);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(uir_device_multiplies(z.list.devices[cases[i].device], cases[i].sums, cases[i].factor),
-                         cases[i].multiplies);
+        for (int right = 0; right < 2; right++)
+            assert_int_equal(
+                uir_device_multiplies(z.list.devices[cases[i].device], cases[i].sums, cases[i].factor, right),
+                right ? cases[i].as_right : cases[i].multiplies);
     zoo_close(&z);
 }
 

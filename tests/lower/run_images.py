@@ -37,7 +37,7 @@ TIMEOUT_S = 180
 # What lowering makes of convolutions and pools, by what their kernels' text shows.
 FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "taps": r"loop l\d+ : [2-9]\d* \{\s*loop l\d+ : [2-9]\d* \{",
          "apart": r"fill 0, %x1\[\w+(, \d+)+ ;", "winograd": r"%x\d+\[[pl]\d+, [pl]\d+, 0, 0\]",
-         "lines": r"%rows\[\w+, \w+, \w+ ; \("}
+         "half weights": r"mma\.f32\.f32\.b?f16", "lines": r"%rows\[\w+, \w+, \w+ ; \("}
 
 
 class Image:
@@ -88,6 +88,17 @@ class Net:
         values = self.numbers.standard_normal(shape).astype(np.float32) * scale
         self.initializers.append(numpy_helper.from_array(np.abs(values) + 0.5 if positive else values, name))
         return name
+
+    def weights(self, shape, scale):
+        """Stored as halves now and then, which stay so until they are multiplied."""
+        name = self.constant(shape, scale)
+        kind = self.random.choices([None, TensorProto.FLOAT16, TensorProto.BFLOAT16], [80, 14, 6])[0]
+        if kind is None:
+            return name
+        wide = self.initializers.pop()
+        self.initializers.append(helper.make_tensor(f"h{name}", kind, shape, numpy_helper.to_array(wide).flatten().tolist()))
+        self.counts["halves"] += 1
+        return self.node("Cast", [f"h{name}"], to=TensorProto.FLOAT)
 
     def ints(self, values):
         name = f"c{len(self.initializers)}"
@@ -141,7 +152,7 @@ def conv(net, x, images):
     if work > MOST:
         return None
     depth = x.channels // groups * int(np.prod(kernel))
-    inputs = [x.name, net.constant([channels, x.channels // groups] + kernel, depth ** -0.5)]
+    inputs = [x.name, net.weights([channels, x.channels // groups] + kernel, depth ** -0.5)]
     if r.random() < 0.5:
         inputs.append(net.constant([channels]))
     name = net.node("Conv", inputs, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads, group=groups)
@@ -159,7 +170,7 @@ def plain(net, x, images):
         x = Image(net.node("Conv", [x.name, narrow]), channels, x.sizes)
     if min(out) < 1 or max(net.batch, 1) * channels * x.channels * 9 * int(np.prod(out)) > MOST:
         return None
-    weights = net.constant([channels, x.channels] + kernel, (x.channels * 3 ** len(kernel)) ** -0.5)
+    weights = net.weights([channels, x.channels] + kernel, (x.channels * 3 ** len(kernel)) ** -0.5)
     return Image(net.node("Conv", [x.name, weights], kernel_shape=kernel, pads=pads), channels, out)
 
 

@@ -17,22 +17,23 @@ enum { S, V, M, MTE1, MTE2, MTE3, FIX };
 /* A vector instruction works from UB to UB, on rows of whole 32-byte blocks. */
 #define ELEMENTWISE (UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_SAME_SPACE)
 #define ON_VECTOR(iop, dtypes, constraints)                                                                            \
-    { iop, dtypes, BIT(UB), BIT(UB), BIT(VECTOR), V, constraints, 0 }
+    { iop, dtypes, BIT(UB), BIT(UB), BIT(VECTOR), V, constraints, 0, 0 }
 #define CAST(from, to)                                                                                                 \
-    { "cast", from, BIT(UB), BIT(UB), BIT(VECTOR), V, ELEMENTWISE, to }
+    { "cast", from, BIT(UB), BIT(UB), BIT(VECTOR), V, ELEMENTWISE, to, 0 }
 
 static const uir_legal_row legal[] = {
-    {"move", ANY, BIT(UB), BIT(DRAM), BIT(VECTOR), MTE2, UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_NO_BROADCAST, 0},
-    {"move", ANY, BIT(DRAM), BIT(UB), BIT(VECTOR), MTE3, UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_NO_BROADCAST, 0},
+    {"move", ANY, BIT(UB), BIT(DRAM), BIT(VECTOR), MTE2, UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_NO_BROADCAST, 0, 0},
+    {"move", ANY, BIT(DRAM), BIT(UB), BIT(VECTOR), MTE3, UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_NO_BROADCAST, 0, 0},
     ON_VECTOR("move", ANY, UIR_LEGAL_LAST_CONTIGUOUS),
-    {"move", CUBE_FORMATS, BIT(L1), BIT(DRAM), BIT(CUBE), MTE2, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST, 0},
-    {"move", CUBE_FORMATS, BIT(L0A) | BIT(L0B), BIT(L1), BIT(CUBE), MTE1, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST,
+    {"move", CUBE_FORMATS, BIT(L1), BIT(DRAM), BIT(CUBE), MTE2, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST, 0, 0},
+    {"move", CUBE_FORMATS, BIT(L0A) | BIT(L0B), BIT(L1), BIT(CUBE), MTE1, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST, 0,
      0},
-    {"move", D(F32) | D(I32), BIT(DRAM), BIT(L0C), BIT(CUBE), FIX, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST, 0},
-    {"fill", D(F32) | D(I32), BIT(L0C), 0, BIT(CUBE), M, UIR_LEGAL_FRACTAL, 0},
+    {"move", D(F32) | D(I32), BIT(DRAM), BIT(L0C), BIT(CUBE), FIX, UIR_LEGAL_FRACTAL | UIR_LEGAL_NO_BROADCAST, 0, 0},
+    {"fill", D(F32) | D(I32), BIT(L0C), 0, BIT(CUBE), M, UIR_LEGAL_FRACTAL, 0, 0},
     {"mma", D(F32), BIT(L0C), BIT(L0A) | BIT(L0B), BIT(CUBE), M, UIR_LEGAL_FRACTAL | UIR_LEGAL_EQUAL_OPERANDS,
-     D(F16) | D(BF16) | D(F32)},
-    {"mma", D(I32), BIT(L0C), BIT(L0A) | BIT(L0B), BIT(CUBE), M, UIR_LEGAL_FRACTAL | UIR_LEGAL_EQUAL_OPERANDS, D(I8)},
+     D(F16) | D(BF16) | D(F32), 0},
+    {"mma", D(I32), BIT(L0C), BIT(L0A) | BIT(L0B), BIT(CUBE), M, UIR_LEGAL_FRACTAL | UIR_LEGAL_EQUAL_OPERANDS, D(I8),
+     0},
     ON_VECTOR("fill", ANY & ~(D(I64) | D(U64)), UIR_LEGAL_LAST_CONTIGUOUS),
     ON_VECTOR("iota", D(F32) | D(I32), UIR_LEGAL_LAST_CONTIGUOUS),
     ON_VECTOR("unary.abs", FLOATS, ELEMENTWISE),

@@ -32,8 +32,10 @@ static const struct shared_function {
     const char *name;
     uint32_t cost;
 } shared_functions[] = {
-    {"uir_mma_f32_f32_f32", 700}, {"uir_mma_window", 1500},  {"uir_mma_i32_i8_i8", 40},   {"uir_mma_i32_u8_i8", 40},
-    {"uir_mma_i32_i8_u8", 40},    {"uir_mma_i32_u8_u8", 40}, {"uir_mma_f64_f64_f64", 80}, {"uir_transpose_32", 30},
+    {"uir_mma_f32_f32_f32", 700}, {"uir_mma_f32_f32_f16", 700}, {"uir_mma_f32_f32_bf16", 700},
+    {"uir_mma_window", 1100},     {"uir_mma_window_f16", 1100}, {"uir_mma_window_bf16", 1100},
+    {"uir_mma_i32_i8_i8", 40},    {"uir_mma_i32_u8_i8", 40},    {"uir_mma_i32_i8_u8", 40},
+    {"uir_mma_i32_u8_u8", 40},    {"uir_mma_f64_f64_f64", 80},  {"uir_transpose_32", 30},
 };
 enum { SHARED_COUNT = sizeof shared_functions / sizeof shared_functions[0] };
 
@@ -107,6 +109,14 @@ static uir_status name_symbols(const uir_allocator *allocator, const uir_igraph 
     return UIR_STATUS_OK;
 }
 
+/* Some names begin as others do. */
+static bool calls(const char *text, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + length, name))
+        if (at[length] == '(') return true;
+    return false;
+}
+
 static uir_status emit_all(builder *b, const uir_igraph *const *igraphs, const uint32_t *first, uint32_t count) {
     bool used[SHARED_COUNT] = {false};
     UIR_TRY_ALLOCATE(b->items, uir_arena_allocate_array(&b->arena, count + SHARED_COUNT, sizeof *b->items));
@@ -120,7 +130,7 @@ static uir_status emit_all(builder *b, const uir_igraph *const *igraphs, const u
         k->shared = UINT32_MAX;
         k->cost = (uint32_t)(k->length / BYTES_PER_MS) + 1;
         for (uint32_t s = 0; s < SHARED_COUNT; s++)
-            used[s] |= strstr(b->kernels.data + k->begin, shared_functions[s].name) != NULL;
+            used[s] |= calls(b->kernels.data + k->begin, shared_functions[s].name);
     }
     for (uint32_t s = 0; s < SHARED_COUNT; s++) {
         if (used[s]) b->items[b->item_count++] = (item){.shared = s, .cost = shared_functions[s].cost};

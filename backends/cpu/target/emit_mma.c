@@ -234,7 +234,7 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
 
 /* Does the routine begin with sums of 0 when it is told? */
 static bool is_of_f32(const uir_iinstruction *in) {
-    return in->dtype == UIR_DTYPE_F32 && in->dtype_b == UIR_DTYPE_F32 && in->dtype_c == UIR_DTYPE_F32;
+    return in->dtype == UIR_DTYPE_F32 && in->dtype_b == UIR_DTYPE_F32;
 }
 
 static const char *begins(emitter *e, const uir_iinstruction *in) {
@@ -374,7 +374,8 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
         }
         if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
-    uir_c_line(e, "uir_mma_window(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n%s);", c.access.base, c.at, c.row,
+    const char *of = in->dtype_c == UIR_DTYPE_F32 ? "" : uir_c_format(e, "_%s", b.access.type);
+    uir_c_line(e, "uir_mma_window%s(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n%s);", of, c.access.base, c.at, c.row,
                b.access.base, b.at, b.row, b.panel, begins(e, in));
     uir_c_close(e);
     return true;
