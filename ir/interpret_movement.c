@@ -217,7 +217,7 @@ uir_status uir_interpret_windows(uir_call *call) {
     for (uint32_t d = 0; d < rank; d++)
         if (shape[d] < 0 || shape[d] > INT32_MAX || starts[d] > far || starts[d] < -far)
             return uir_call_fail(call, UIR_STATUS_LIMIT, "a start or size of axis %u is too large", d);
-    memcpy(shape + rank, window, count * sizeof *shape);
+    if (count) memcpy(shape + rank, window, count * sizeof *shape);
     movement m;
     UIR_TRY(open_movement(call, rank + count, shape, &m));
     uir_shape_strides(shape, rank + count, to);

@@ -616,14 +616,16 @@ static uir_status choose_form(windows *w, bool *out_both) {
     return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);
 }
 
-static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, bool *out_taken, bool *out_both) {
+static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, uir_diagnostics *diagnostics, bool *out_taken,
+                        bool *out_both) {
     uir_contraction_plan *p = &w->p;
     uir_diagnostics said;
     uir_diagnostics_init(&said, &p->f->allocator);
     UIR_TRY(uir_contraction_inline(s));
     uir_status status = uir_contraction_find(p->f, 0, NULL, arena, &said, &p->c);
-    uir_diagnostics_deinit(&said);
     *out_taken = status == UIR_STATUS_OK && p->c.after_count && recognise(w);
+    uir_diagnostics_deinit(&said);
+    p->c.diagnostics = diagnostics; /* from here on what goes wrong is said */
     if (status == UIR_STATUS_UNSUPPORTED || !*out_taken) return UIR_STATUS_OK;
     UIR_TRY(status);
     for (uint32_t class = 0; class < 4; class ++) p->sides[class].axis = NONE;
@@ -648,7 +650,7 @@ static uir_status build(const uir_loop_function *function, const uir_device *dev
     UIR_TRY(uir_loop_clone(function, &w.p.f));
     uir_arena_init(&arena, &function->allocator);
     uir_status status = uir_schedule_create(w.p.f, device, diagnostics, &s);
-    if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, out_taken, out_both);
+    if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, diagnostics, out_taken, out_both);
     if (status == UIR_STATUS_OK && *out_taken)
         status = uir_loop_list_add(out, w.p.f, uir_schedule_trace(s));
     else
