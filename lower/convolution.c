@@ -328,12 +328,21 @@ static uir_status choose_tiles(uir_convolution *v, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+/* Weights are rows here: mma's first factor, which may be of fewer dtypes than its second. */
+static void weigh_rows(uir_convolution *v) {
+    uir_contraction_plan *p = &v->p;
+    if (uir_contraction_multiplies(p->device, v->f->tensors.data[p->c.tensor].dtype, p->dtypes[1], false)) return;
+    p->raw[1] = p->c.factors[1];
+    p->dtypes[1] = EXPRESSION(v->f, p->raw[1])->dtype;
+}
+
 /* Windows without an outside may be read past it where the last tile is in part: those pixels are not computed. */
 static uir_status shape(uir_convolution *v, uir_arena *arena, bool *out_is, bool *out_fits) {
     if (uir_contraction_find(v->f, 0, NULL, arena, NULL, &v->p.c) != UIR_STATUS_OK) return UIR_STATUS_OK;
     UIR_TRY(recognise(v, out_is));
     if (!*out_is) return UIR_STATUS_OK;
     *out_is = choose_depth(v) && uir_contraction_plan_choose_dtypes(&v->p) == UIR_STATUS_OK;
+    if (*out_is) weigh_rows(v);
     if (!*out_is) return UIR_STATUS_OK;
     v->by_taps = goes_by_taps(v);
     v->copies_weights = !v->by_taps && !weights_are_direct(v);

@@ -202,9 +202,9 @@ static bool take_line(const char *text, size_t length, const char *word, char *o
     return false;
 }
 
-/* The stage of the model that has the constants of a stage's text: kernels hold those of the cleaned graph. */
+/* The stage of the model that has the constants of a stage's text: kernels hold those of the last graph before them. */
 static uir_stage with_constants(uir_stage stage) {
-    return stage > UIR_STAGE_CLEANED ? UIR_STAGE_CLEANED : stage;
+    return stage > UIR_STAGE_WINOGRAD ? UIR_STAGE_WINOGRAD : stage;
 }
 
 /* What a reader of what is printed will find: the constants of the model after that stage. */
