@@ -674,10 +674,11 @@ static uir_status parse_kernel_body(uir_iparser *p) {
     UIR_TRY(find_named_ends(p));
     UIR_TRY(uir_tokenizer_expect(p->tokens, "{"));
     UIR_TRY(parse_header(p));
+    if (!uir_tokenizer_is(p->tokens, "phase") && !uir_tokenizer_is(p->tokens, "}"))
+        return uir_tokenizer_error(p->tokens, "expected dim, tile, let, require, candidate, ptr, phase or '}'");
     UIR_TRY(resolve_places(p));
     while (uir_tokenizer_accept(p->tokens, "phase")) UIR_TRY(parse_phase(p));
-    if (!uir_tokenizer_is(p->tokens, "}"))
-        return uir_tokenizer_error(p->tokens, "expected dim, tile, let, require, candidate, ptr, phase or '}'");
+    if (!uir_tokenizer_is(p->tokens, "}")) return uir_tokenizer_error(p->tokens, "expected phase or '}'");
     uir_tokenizer_advance(p->tokens);
     return resolve_buffers(p);
 }
