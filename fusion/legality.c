@@ -600,7 +600,7 @@ static uir_status fits_siblings_domain(inspection *l, bool *out_fits) {
  * itself. */
 static uir_status keeps_vectors(inspection *l, bool *out_fits) {
     const uir_device *device = l->c->options->device;
-    int64_t extent, lanes = device ? device->vector_bytes / 4 : 0;
+    int64_t extent, lanes = device ? uir_device_lanes(device) : 0;
     *out_fits = true;
     for (uint32_t i = 0; i < count_of(l) && l->contractions == 1; i++) {
         if (l->roles[i] != ROLE_SEED) continue;

@@ -70,6 +70,14 @@ static bool multiplies_right(const uir_device *device, uir_dtype sums, uir_dtype
     return false;
 }
 
+int64_t uir_device_lanes(const uir_device *device) {
+    return device->vector_bytes >= 4 ? device->vector_bytes / 4 : 1;
+}
+
+int64_t uir_device_multiply_adds(const uir_device *device) {
+    return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
+}
+
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
     int result = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS),
         left = uir_device_find_role(device, UIR_SPACE_LEFT), right = uir_device_find_role(device, UIR_SPACE_RIGHT);

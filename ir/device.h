@@ -100,6 +100,10 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
+/* What a cost is counted in, at least 1, also where the description does not say: elements of f32 in a vector, and
+ * vectors multiplied and added in a cycle. */
+int64_t uir_device_lanes(const uir_device *device);
+int64_t uir_device_multiply_adds(const uir_device *device);
 /* The dtypes that mma's second factor may have, a bit each. */
 uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,

@@ -222,7 +222,7 @@ static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
 
 /* The most of a known number of channels that divide it, in whole vectors; else even parts. */
 static int64_t channel_part(const windows *w, int64_t channels, int64_t most, int64_t panel) {
-    int64_t lanes = w->p.device->vector_bytes >= 4 ? w->p.device->vector_bytes / 4 : 1;
+    int64_t lanes = uir_device_lanes(w->p.device);
     for (int64_t part = w->apart ? most : 0; part >= most / 4 && part >= lanes; part--)
         if (channels % part == 0 && part % lanes == 0) return part;
     return even_part(channels, most, panel);
@@ -243,8 +243,8 @@ static uir_status add_tile(windows *w, span *s, const char *name, int64_t most) 
 /* Cycles of a unit: multiply-adds of whole blocks of rows, or the weights' way from where they are. */
 static int64_t unit_cost(const windows *w, int64_t lines, int64_t pixels) {
     const uir_device *d = w->p.device;
-    int64_t depth = 1, extent, columns = 32, lanes = d->vector_bytes ? d->vector_bytes / 4 : 1;
-    int64_t each = d->multiply_adds_per_cycle ? d->multiply_adds_per_cycle : 1;
+    int64_t depth = 1, extent, columns = 32, lanes = uir_device_lanes(d);
+    int64_t each = uir_device_multiply_adds(d);
     int64_t block = d->mma_m ? d->mma_m : 1;
     (void)known(w, w->columns.tile, &columns);
     for (uint32_t a = 0; a < w->p.c.axis_count; a++)
@@ -325,8 +325,8 @@ static uir_status choose_made_tiles(windows *w) {
     uir_loop_function *f = w->p.f;
     const uir_device *d = w->p.device;
     uir_dims *dims = f->dims;
-    int64_t depth = 1, columns = 1, width, height, most, lanes = d->vector_bytes >= 4 ? d->vector_bytes / 4 : 1;
-    int64_t each = d->multiply_adds_per_cycle ? d->multiply_adds_per_cycle : 1, block = d->mma_m ? d->mma_m : 1;
+    int64_t depth = 1, columns = 1, width, height, most, lanes = uir_device_lanes(d);
+    int64_t each = uir_device_multiply_adds(d), block = d->mma_m ? d->mma_m : 1;
     for (uint32_t a = 0; a < w->p.c.axis_count; a++)
         if (w->p.c.axes[a].class == UIR_CONTRACTION_K) (void)known(w, w->p.c.axes[a].extent, &depth);
     (void)known(w, w->columns.extent, &columns);

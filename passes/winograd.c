@@ -69,8 +69,8 @@ static const uir_tensor *filters_of(const winograd *w, const uir_node_info *node
  * the image; products that are written and read again. */
 static bool gains(const winograd *w) {
     const uir_device *d = w->device;
-    int64_t channels, filters, lanes = d->vector_bytes >= 4 ? d->vector_bytes / 4 : 1;
-    int64_t each = d->multiply_adds_per_cycle ? d->multiply_adds_per_cycle : 1;
+    int64_t channels, filters, lanes = uir_device_lanes(d);
+    int64_t each = uir_device_multiply_adds(d);
     int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
     int64_t bytes = scratch >= 0 ? d->spaces[scratch].bytes_per_cycle : 0;
     if (!uir_dim_is_const(w->module->dims, w->channels, &channels) || channels < LEAST_CHANNELS ||

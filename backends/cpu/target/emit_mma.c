@@ -233,12 +233,12 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
 }
 
 /* Does the routine begin with sums of 0 when it is told? */
-static bool is_of_f32(const uir_iinstruction *in) {
+static bool can_be_told_to_begin(const uir_iinstruction *in) {
     return in->dtype == UIR_DTYPE_F32 && in->dtype_b == UIR_DTYPE_F32;
 }
 
 static const char *begins(emitter *e, const uir_iinstruction *in) {
-    if (!is_of_f32(in)) return "";
+    if (!can_be_told_to_begin(in)) return "";
     return e->begins[in - e->igraph->instructions.data] ? ", 1" : ", 0";
 }
 
@@ -332,7 +332,8 @@ bool uir_emit_can_begin(emitter *e, const uir_iinstruction *in) {
     plane c, a, b;
     window w;
     /* What is not there of a factor is not added, and the sums of what is there are all begun. */
-    if (!is_of_f32(in) || !plane_of(e, in, 0, &c) || c.rows || c.columns || strcmp(c.inside, "1") != 0) return false;
+    if (!can_be_told_to_begin(in) || !plane_of(e, in, 0, &c) || c.rows || c.columns || strcmp(c.inside, "1") != 0)
+        return false;
     if (find_direct(e, in, &c, &a, &b))
         return !a.rows && !b.columns && strcmp(a.inside, "1") == 0 && strcmp(b.inside, "1") == 0;
     return find_window(e, in, &c, &w, &b) && !b.columns && strcmp(b.inside, "1") == 0;
@@ -425,7 +426,7 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
                uir_access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
     uir_c_close(e);
     uir_c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp%s);", types[0], types[1], types[2],
-               is_of_f32(in) ? ", 0" : "");
+               can_be_told_to_begin(in) ? ", 0" : "");
     uir_c_close(e);
     uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
     uir_c_open(e, "for (int64_t j = 0; j < nj; j++)");
