@@ -202,7 +202,10 @@ static uir_status compute(machine *m, uint32_t id, cell *out) {
 }
 
 /* ---- statements ---- */
-/* A product of floats that a block used as mma adds to its sums: one rounding, of `sum` with it. */
+/* The uses whose products are added with one rounding. */
+static const uint32_t multiplies = 1u << UIR_LOOP_USE_MMA | 1u << UIR_LOOP_USE_FMA;
+
+/* A product of floats that a block used as mma or fma adds to its sums: one rounding, of `sum` with it. */
 static uir_status multiply_add(machine *m, const uir_loop_expression *product, cell *sum) {
     cell a, b;
     UIR_TRY(compute(m, product->arguments[0], &a));
@@ -214,10 +217,9 @@ static uir_status multiply_add(machine *m, const uir_loop_expression *product, c
     return UIR_STATUS_OK;
 }
 
-/* The product, where the statement is the sum of one in a block used as mma; NULL otherwise. */
+/* The product, where the statement is the sum of one in a block used as mma or fma; NULL otherwise. */
 static const uir_loop_expression *find_product(const machine *m, const uir_loop_statement *s) {
-    if (!(m->block->uses >> UIR_LOOP_USE_MMA & 1) || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->value_count != 1)
-        return NULL;
+    if (!(m->block->uses & multiplies) || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->value_count != 1) return NULL;
     const uir_loop_expression *e = &m->function->expressions.data[s->values[0]];
     bool is_product = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_MUL && uir_dtype_is_float(e->dtype);
     return is_product && m->function->tensors.data[s->targets[0].tensor].dtype == e->dtype ? e : NULL;
@@ -359,7 +361,7 @@ static const uir_loop_statement *find_row(const machine *m, const uir_loop_state
         s = &f->statements.data[s->first_child];
         if (s->next != UIR_LOOP_NONE) return NULL;
     }
-    if (s->kind != UIR_LOOP_STATEMENT_BLOCK || s->uses >> UIR_LOOP_USE_MMA & 1) return NULL;
+    if (s->kind != UIR_LOOP_STATEMENT_BLOCK || s->uses & multiplies) return NULL;
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (s->iters[i].data) return NULL;
     const uir_loop_statement *step = &f->statements.data[s->first_child];

@@ -358,10 +358,29 @@ static void step_monoid(uir_kernel *k, const uir_loop_statement *s, const uint32
     store_all(k, s, results);
 }
 
-static void emit_statement(uir_kernel *k, const uir_loop_statement *s, bool fresh) {
+/* The sum and the product of a block used as fma: one instruction. */
+static void multiply_and_add(uir_kernel *k, const uir_loop_statement *s) {
+    const uir_loop_expression *product = &k->f->expressions.data[s->values[0]];
+    uint32_t lanes, operands[3];
+    const uir_islice *target = uir_kernel_slice(k, &s->targets[0], false, 0, &lanes);
+    if (k->status == UIR_STATUS_OK && lanes != (1u << k->lane_count) - 1)
+        uir_kernel_refuse(k, "sums of a block used as fma are elements apart");
+    if (k->status != UIR_STATUS_OK) return;
+    for (uint32_t i = 0; i < 2; i++) operands[i] = uir_kernel_expression(k, product->arguments[i]);
+    operands[2] = uir_kernel_slice_value(k, product->dtype, lanes, target);
+    uir_kernel_operation operation = {.code = UIR_IOP_FMA, .dtype = product->dtype};
+    uir_kernel_instruct_to(k, &operation, target, operands, 3);
+}
+
+static void emit_statement(uir_kernel *k, const uir_loop_statement *block, const uir_loop_statement *s, bool fresh) {
     const uir_loop_monoid *m = s->kind == UIR_LOOP_STATEMENT_STORE ? NULL : &k->f->monoids.data[s->monoid];
     uint32_t values[UIR_LOOP_MAX_STATE] = {0}, lanes;
     uir_kernel_begin_block(k);
+    if (block->uses >> UIR_LOOP_USE_FMA & 1 && s->kind == UIR_LOOP_STATEMENT_UPDATE) {
+        multiply_and_add(k, s);
+        uir_kernel_end_block(k);
+        return;
+    }
     for (uint32_t i = 0; i < s->value_count; i++) values[i] = uir_kernel_expression(k, s->values[i]);
     if (k->status != UIR_STATUS_OK) return;
     switch (s->kind) {
@@ -441,7 +460,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         uir_contraction_emit(k, id);
     } else {
         for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
-            emit_statement(k, statement(k, c), k->fresh[id]);
+            emit_statement(k, s, statement(k, c), k->fresh[id]);
     }
     if (guarded) end_item(k);
     memcpy(k->lanes, kept, sizeof kept);

@@ -573,8 +573,22 @@ static uir_status lay_out_taps(windows *w) {
     return uir_schedule_set_layout(w->t.s, e->load.tensor, &layout);
 }
 
+/* One rounding for each product and sum, as mma has it, where the device has an instruction for that. */
+static uir_status multiply_and_add(windows *w) {
+    uir_loop_function *f = w->p.f;
+    const uir_device *d = w->p.device;
+    uir_dtype dtype = EXPRESSION(f, STATEMENT(f, w->p.c.sum)->values[0])->dtype;
+    int space = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    if (!uir_iop_is_defined_for(UIR_IOP_FMA, dtype) || uir_dtype_bits(dtype) < 32 || space < 0 ||
+        uir_device_find_legal(d, uir_iop_get_row(UIR_IOP_FMA)->name, dtype, UIR_DTYPE_NONE, (uint32_t)space,
+                              1u << space, 0) < 0)
+        return UIR_STATUS_OK;
+    return uir_schedule_set_use(w->t.s, w->p.c.update, UIR_LOOP_USE_FMA);
+}
+
 static uir_status mark_taps(windows *w) {
     uir_contraction_steps *t = &w->t;
+    UIR_TRY(multiply_and_add(w));
     UIR_TRY(uir_contraction_vectorise(t, w->p.c.init, t->row));
     UIR_TRY(uir_contraction_vectorise(t, w->p.c.update, t->inside));
     for (uint32_t i = 0; i < w->p.c.after_count; i++) UIR_TRY(uir_contraction_vectorise(t, w->p.c.after[i].id, t->row));

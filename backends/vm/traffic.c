@@ -27,9 +27,9 @@ static bool is_repeated(const vm_machine *machine, const vm_instruction *in, uin
     return false;
 }
 
-/* An operation for each element of the largest slice; two for each product of an mma. Moves compute nothing. */
+/* An operation for each element of the largest slice; two for each product that is added. Moves compute nothing. */
 static uir_status count_operations(vm_machine *machine, const vm_instruction *in, uir_iop_family family) {
-    uint64_t most = 0, shared = 1;
+    uint64_t most = 0, shared = in->code == UIR_IOP_FMA ? 2 : 1;
     if (!machine->flops || family == UIR_IOP_FAMILY_MOVE || family == UIR_IOP_FAMILY_FILL ||
         family == UIR_IOP_FAMILY_BROADCAST || family == UIR_IOP_FAMILY_SYNC)
         return UIR_STATUS_OK;

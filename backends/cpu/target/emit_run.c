@@ -1,7 +1,8 @@
 /* A run: elementwise instructions over one shape, computed block by block in registers. One loop per outer dim, then
  * blocks of UIR_LANES elements along the last; a block that lies inside every slice takes whole vectors, the others
  * touch only the lanes that exist. Row reductions at the end keep the 32 lanes of iops.def: a block is then 32
- * elements. */
+ * elements. Where rows read much in common, some of them are computed abreast (emit_abreast.c): the address of each is
+ * chosen once for all blocks, and rows behind the last are read from, and written to, a place of no meaning. */
 #include "backends/cpu/target/emit.h"
 
 #include <string.h>
@@ -9,20 +10,22 @@
 typedef struct operand {
     access access;
     along along;
-    uint32_t dim;     /* the pointer dim that moves along the last dim */
-    const char *name; /* prefix of this access's variables */
-    bool guarded;     /* along the last dim */
-    bool used;        /* touches memory */
-    const char
-        *blank; /* of a row that is there or not as a whole: what is read in its place; NULL: it is no such row */
+    uint32_t dim;      /* the pointer dim that moves along the last dim */
+    const char *name;  /* prefix of this access's variables */
+    bool guarded;      /* along the last dim */
+    bool used;         /* touches memory */
+    const char *blank; /* of a row that is there or not as a whole: what is read, or written, in its place; NULL: it is
+                          no such row */
+    uint32_t row;      /* of rows abreast: the first that touches these elements */
+    bool moves;        /* its address is chosen for each step of rows abreast */
 } operand;
 
-/* Elements that stand for a row outside. */
+/* Elements that stand for a row outside; `fill`: NULL where they are only written. */
 typedef struct blank {
     const char *type, *fill, *name;
 } blank;
 
-enum { MOST_BLANK = 1024, BLANKS = 4 };
+enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4 };
 
 typedef struct value {
     const uir_islice *slice;
@@ -46,6 +49,8 @@ typedef struct run {
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
     bool single;         /* the last dim is 1 */
     bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
+    uint32_t abreast;    /* rows that are computed together; the instructions are each row's, in turn */
+    const uir_iinstruction *const *originals; /* of rows abreast: the run's own instructions */
     const overlap *overlap;
     const char *turn; /* what the loop's symbol is called outside the turn before */
     blank blanks[BLANKS];
@@ -143,7 +148,7 @@ static bool is_dead(const run *r, uint32_t pointer) {
 static bool is_stored(const run *r, uint32_t at) {
     const uir_islice *to = &r->instructions[at]->slices[0];
     for (uint32_t i = at + 1; i < r->count - r->reductions && is_late(r, i) == is_late(r, at); i++) {
-        if (uir_islice_equal(&r->instructions[i]->slices[0], to)) return false;
+        if (uir_c_same_elements(r->e, &r->instructions[i]->slices[0], to)) return false;
     }
     return !is_dead(r, to->pointer);
 }
@@ -158,6 +163,19 @@ static int64_t longest_row(const run *r) {
     return high;
 }
 
+/* NULL: there are too many. */
+static const char *name_blank(run *r, const char *type, const char *fill) {
+    for (uint32_t i = 0; i < r->blank_count; i++) {
+        const blank *b = &r->blanks[i];
+        if (strcmp(b->type, type) == 0 && (fill && b->fill ? strcmp(b->fill, fill) == 0 : fill == b->fill))
+            return b->name;
+    }
+    if (r->blank_count == BLANKS) return NULL;
+    blank made = {type, fill, uir_c_format(r->e, "blank%u", r->e->next++)};
+    r->blanks[r->blank_count++] = made;
+    return made.name;
+}
+
 /* A row that is read, and lies outside or inside as a whole: its address is chosen once, and no vector of it is masked.
  * The name of the elements in its place; NULL: it is none, or too long. */
 static const char *find_blank(run *r, const operand *o, uint32_t k) {
@@ -166,13 +184,7 @@ static const char *find_blank(run *r, const operand *o, uint32_t k) {
     if (k == 0 || r->overlap || o->along != ALONG_UNIT || o->access.low[o->dim] || o->access.high[o->dim] ||
         r->rank < 2 || longest_row(r) > MOST_BLANK)
         return NULL;
-    const char *fill = uir_c_literal(e, o->access.pointer->dtype, slice->has_fill ? slice->fill : 0);
-    for (uint32_t i = 0; i < r->blank_count; i++)
-        if (!strcmp(r->blanks[i].type, o->access.type) && !strcmp(r->blanks[i].fill, fill)) return r->blanks[i].name;
-    if (r->blank_count == BLANKS) return NULL;
-    blank made = {o->access.type, fill, uir_c_format(e, "blank%u", e->next++)};
-    r->blanks[r->blank_count++] = made;
-    return made.name;
+    return name_blank(r, o->access.type, uir_c_literal(e, o->access.pointer->dtype, slice->has_fill ? slice->fill : 0));
 }
 
 static void emit_blanks(run *r) {
@@ -180,13 +192,22 @@ static void emit_blanks(run *r) {
     for (uint32_t i = 0; i < r->blank_count; i++) {
         const blank *b = &r->blanks[i];
         uir_c_line(r->e, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
-        uir_c_line(r->e, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
+        if (b->fill) uir_c_line(r->e, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
     }
 }
 
-static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) {
+/* What is not proved to be inside is asked of the run's own slices: rows behind the last are not touched. */
+static void begin_access(run *r, uint32_t at, uint32_t k, access *out) {
+    const uir_iinstruction *in = r->originals ? r->originals[at / r->abreast] : r->instructions[at];
+    uir_access_init(r->e, &in->slices[k], in->unguarded >> k & 1, out);
+    if (r->originals) out->slice = &r->instructions[at]->slices[k];
+}
+
+static void prepare(run *r, uint32_t at, uint32_t k) {
     emitter *e = r->e;
-    uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &o->access);
+    const uir_iinstruction *in = r->instructions[at];
+    operand *o = &r->operands[at * UIR_IOP_MAX_SLICES + k];
+    begin_access(r, at, k, &o->access);
     o->used = true;
     const char *index[INDEX_MAX];
     uir_access_align(e, &in->slices[k], r->shape, r->rank, r->loops, index);
@@ -203,7 +224,11 @@ static void prepare(run *r, const uir_iinstruction *in, uint32_t k, operand *o) 
         if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
     }
     o->guarded = uir_access_guarded(&o->access) && along_one(o);
-    o->blank = o->guarded ? find_blank(r, o, k) : NULL;
+    o->moves = r->abreast > 1 && uir_c_moves_with_row(e, &in->slices[k]);
+    if (o->moves && k == 0)
+        o->blank = o->guarded ? NULL : name_blank(r, o->access.type, NULL);
+    else
+        o->blank = o->guarded || o->moves ? find_blank(r, o, k) : NULL;
     if (o->blank) o->guarded = false;
     r->guarded |= o->guarded;
 }
@@ -226,10 +251,18 @@ static bool is_forwarded(const run *r, uint32_t at, uint32_t k) {
         if (is_late(r, i) != is_late(r, at)) continue;
         for (uint32_t s = reduces ? 1 : 0; s < in->slice_count; s++) {
             if (i == at && (s == 0 || s >= k)) continue;
-            if (uir_islice_equal(&in->slices[s], slice)) return true;
+            if (uir_c_same_elements(r->e, &in->slices[s], slice)) return true;
         }
     }
     return false;
+}
+
+static void prepare_all(run *r) {
+    for (uint32_t i = 0; i < r->count; i++) {
+        take_turn(r, i);
+        for (uint32_t k = i >= r->count - r->reductions ? 1 : 0; k < r->instructions[i]->slice_count; k++)
+            if (k == 0 ? is_stored(r, i) : !is_forwarded(r, i, k)) prepare(r, i, k);
+    }
 }
 
 /* ---- one row: addresses and ranges ---- */
@@ -244,6 +277,7 @@ static void emit_row_operand(run *r, operand *o) {
                    uir_access_read(e, &o->access, index, uir_c_literal(e, o->access.pointer->dtype, 0)));
         return;
     }
+    if (o->moves) return;
     uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
     bool second = o->along == ALONG_SECOND;
     if (o->blank) {
@@ -269,6 +303,97 @@ static void emit_row_operand(run *r, operand *o) {
                o->name, strcmp(inside, "1") == 0 ? high : inside, high);
     uir_c_line(e, "first = uir_max(first, %s_first);", o->name);
     uir_c_line(e, "last = uir_min(last, %s_last);", o->name);
+}
+
+/* ---- rows abreast: addresses ---- */
+/* What has to hold of a step for all its rows to be inside: a coordinate of some is at least 0, or below the extent. */
+typedef struct bound {
+    const uir_ipointer *pointer;
+    uint32_t dim;
+    bool high;
+    uir_dim start;
+    const char *text;
+} bound;
+
+/* One that says less than another of the same coordinate is left out. */
+static void add_bound(emitter *e, bound *bounds, uint32_t *count, bound made) {
+    for (uint32_t i = 0; i < *count; i++) {
+        bound *b = &bounds[i];
+        if (b->pointer != made.pointer || b->dim != made.dim || b->high != made.high) continue;
+        if (uir_dim_compare(e->igraph->dims, b->start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, made.start) ==
+            UIR_TRUE)
+            return;
+        if (uir_dim_compare(e->igraph->dims, made.start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, b->start) ==
+            UIR_TRUE) {
+            *b = made;
+            return;
+        }
+    }
+    bounds[(*count)++] = made;
+}
+
+static const char *name_all_inside(run *r) {
+    emitter *e = r->e;
+    uint32_t count = 0, slices = r->count * UIR_IOP_MAX_SLICES;
+    const char *row = r->loops[r->rank - 2], *index[INDEX_MAX], *coordinates[INDEX_MAX], *missing = NULL;
+    const char *text = uir_c_format(e, "%s + %u <= %s", row, (unsigned)r->abreast, uir_c_dim(e, r->shape[r->rank - 2]));
+    bound *bounds = uir_arena_allocate_array(&e->arena, (size_t)slices * 2 * INDEX_MAX, sizeof *bounds);
+    if (!bounds) {
+        e->failed = true;
+        return "0";
+    }
+    for (uint32_t i = 0; i < slices; i++) {
+        const operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
+        for (uint32_t d = 0; d < o->access.pointer->rank; d++) {
+            bound b = {o->access.pointer, d, false, o->access.slice->starts[d],
+                       uir_c_format(e, "%s >= 0", coordinates[d])};
+            if (o->access.low[d]) add_bound(e, bounds, &count, b);
+            b.high = true;
+            b.text = uir_c_format(e, "%s < %s", coordinates[d], uir_c_dim(e, o->access.pointer->extents[d]));
+            if (o->access.high[d]) add_bound(e, bounds, &count, b);
+        }
+        const char *misses = o->access.missing;
+        if (misses && (!missing || strcmp(missing, misses) != 0))
+            missing = misses, text = uir_c_format(e, "%s && %s", text, misses);
+    }
+    for (uint32_t i = 0; i < count; i++) text = uir_c_format(e, "%s && %s", text, bounds[i].text);
+    return text;
+}
+
+static void emit_addresses(run *r, bool all_inside) {
+    emitter *e = r->e;
+    const char *row = r->loops[r->rank - 2], *rows = uir_c_dim(e, r->shape[r->rank - 2]);
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *inside;
+        if (!o->used || !o->moves) continue;
+        uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
+        const char *address =
+            uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
+        inside = all_inside ? "1" : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
+        if (!all_inside && o->row > 0) inside = uir_c_format(e, "%s + %u < %s && %s", row, o->row, rows, inside);
+        if (strcmp(inside, "1") == 0)
+            uir_c_line(e, "%s = %s;", o->name, address);
+        else
+            uir_c_line(e, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);
+    }
+}
+
+static void emit_rows_addresses(run *r) {
+    emitter *e = r->e;
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        uir_c_line(e, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
+    }
+    uir_c_open(e, "if (%s)", name_all_inside(r));
+    emit_addresses(r, true);
+    uir_c_close(e);
+    uir_c_open(e, "else");
+    emit_addresses(r, false);
+    uir_c_close(e);
 }
 
 /* ---- one block ---- */
@@ -426,7 +551,7 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     for (uint32_t i = r->value_count; i-- > 0;) {
         const uir_islice *known = r->values[i].slice; /* this very operand, a window too, may have been read early */
         if (r->values[i].block == r->block && r->values[i].late == is_late(r, at) &&
-            (known == &in->slices[s] || uir_islice_equal(known, &in->slices[s])))
+            uir_c_same_elements(e, known, &in->slices[s]))
             return r->values[i].name;
     }
     const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], body);
@@ -646,8 +771,9 @@ static void emit_finish(run *r, uint32_t i) {
 static void emit_rows(run *r) {
     emitter *e = r->e;
     for (uint32_t d = 0; d + 1 < r->rank; d++)
-        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s++)", r->loops[d], r->loops[d], uir_c_dim(e, r->shape[d]),
-                   r->loops[d]);
+        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s += %u)", r->loops[d], r->loops[d], uir_c_dim(e, r->shape[d]),
+                   r->loops[d], d + 2 == r->rank ? r->abreast : 1u);
+    if (r->abreast > 1) emit_rows_addresses(r);
     if (r->guarded) uir_c_line(e, "int64_t first = 0, last = n;");
     for (uint32_t i = 0; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
@@ -660,8 +786,9 @@ static void emit_rows(run *r) {
             if (k == 0 && streams(r, in, o)) {
                 uir_c_line(e,
                            "const int %s_stream = %s >= UIR_STREAM_BYTES / 4 && "
-                           "(uintptr_t)(%s + %s) %% (UIR_LANES * 4) == 0;",
-                           o->name, uir_c_dim(e, o->access.pointer->element_span), o->access.base, o->name);
+                           "(uintptr_t)(%s%s%s) %% (UIR_LANES * 4) == 0;",
+                           o->name, uir_c_dim(e, o->access.pointer->element_span), o->moves ? "" : o->access.base,
+                           o->moves ? "" : " + ", o->name);
                 e->streams = true;
             }
         }
@@ -695,40 +822,104 @@ static bool is_worth_steps(const run *r) {
     return chains && r->reductions > 0;
 }
 
+static bool begin_run(run *r) {
+    emitter *e = r->e;
+    r->operands = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->operands);
+    r->values = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->values);
+    if (!r->operands || !r->values) {
+        e->failed = true;
+        return false;
+    }
+    prepare_all(r);
+    uir_dim last = r->rank ? r->shape[r->rank - 1] : UIR_DIM_NONE;
+    r->single = r->rank && r->reductions == 0 && uir_c_dim_is(e, last, 1);
+    r->exact = !r->guarded && r->rank && uir_c_dim_multiple_of(e, last, 32);
+    r->interleaved = is_worth_steps(r);
+    return true;
+}
+
+static uint32_t count_loads(const run *r) {
+    uint32_t loads = 0;
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++)
+        loads += r->operands[i].used && i % UIR_IOP_MAX_SLICES && r->operands[i].along == ALONG_UNIT;
+    return loads;
+}
+
+/* All that moves with the rows is whole rows, which an address tells; the rest is the same for all. */
+static bool is_told_by_addresses(const run *r) {
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        if (o->used && (o->moves ? !o->blank : o->along == ALONG_ANY || i % UIR_IOP_MAX_SLICES == 0)) return false;
+    }
+    return !r->guarded;
+}
+
+/* That the first row is there proves of the elements what it proves of that row's slice. */
+static void find_first_rows(run *r) {
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        o->row = i / UIR_IOP_MAX_SLICES % r->abreast;
+        for (uint32_t at = 0; at < r->count; at++) {
+            const uir_iinstruction *in = r->instructions[at];
+            for (uint32_t k = 0; k < in->slice_count && at % r->abreast < o->row; k++) {
+                if (!uir_c_same_elements(r->e, &in->slices[k], o->access.slice)) continue;
+                o->row = at % r->abreast;
+                begin_access(r, at, k, &o->access);
+            }
+        }
+    }
+}
+
+/* The run with rows abreast, where that loads a quarter less. An element of a run has nothing to do with any other, so
+ * that rows may be computed in any order. */
+static bool set_abreast(const run *plain, run *out) {
+    emitter *e = plain->e;
+    enum { FEW = 4 };
+    uint32_t loads = count_loads(plain);
+    if (plain->overlap || plain->reductions > 0 || plain->single || plain->rank < 2 || loads < FEW ||
+        longest_row(plain) <= 0 || longest_row(plain) > MOST_BLANK)
+        return false;
+    uir_dim rows = plain->shape[plain->rank - 2];
+    int64_t few;
+    uint32_t abreast = uir_dim_is_const(e->igraph->dims, rows, &few) && few < ABREAST ? (uint32_t)few : ABREAST;
+    if (abreast < 2) return false;
+    const uir_iinstruction **copies = uir_c_set_abreast(e, plain->instructions, plain->count, rows, abreast);
+    if (!copies) return false;
+    *out = *plain;
+    out->instructions = copies;
+    out->originals = plain->instructions;
+    out->count = plain->count * abreast;
+    out->abreast = abreast;
+    out->blank_count = 0;
+    out->guarded = false;
+    if (!begin_run(out) || !is_told_by_addresses(out) || count_loads(out) * 4 > loads * abreast * 3) return false;
+    find_first_rows(out);
+    return true;
+}
+
 void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
                   uint32_t dead_count, const overlap *overlap) {
-    run r = {.e = e,
-             .instructions = instructions,
-             .count = count,
-             .dead = dead,
-             .dead_count = dead_count,
-             .overlap = overlap,
-             .turn = overlap ? e->symbols[overlap->symbol] : NULL};
-    for (uint32_t i = 0; i < count; i++) r.reductions += is_reduction(instructions[i]);
+    run plain = {.e = e,
+                 .instructions = instructions,
+                 .count = count,
+                 .dead = dead,
+                 .dead_count = dead_count,
+                 .abreast = 1,
+                 .overlap = overlap,
+                 .turn = overlap ? e->symbols[overlap->symbol] : NULL},
+        abreast;
+    for (uint32_t i = 0; i < count; i++) plain.reductions += is_reduction(instructions[i]);
     const uir_islice *shape = &instructions[0]->slices[is_reduction(instructions[0]) ? 1 : 0];
-    r.shape = shape->counts;
-    r.rank = shape->rank;
-    r.operands = uir_arena_allocate_array(&e->arena, (size_t)count * UIR_IOP_MAX_SLICES, sizeof *r.operands);
-    r.values = uir_arena_allocate_array(&e->arena, (size_t)count * UIR_IOP_MAX_SLICES, sizeof *r.values);
-    if (!r.operands || !r.values) {
-        e->failed = true;
-        return;
-    }
-    for (uint32_t d = 0; d + 1 < r.rank; d++) r.loops[d] = uir_c_format(e, "k%u", d);
-    if (r.rank) r.loops[r.rank - 1] = "j";
-    for (uint32_t i = 0; i < count; i++) {
-        take_turn(&r, i);
-        for (uint32_t k = i >= count - r.reductions ? 1 : 0; k < instructions[i]->slice_count; k++)
-            if (k == 0 ? is_stored(&r, i) : !is_forwarded(&r, i, k))
-                prepare(&r, instructions[i], k, &r.operands[i * UIR_IOP_MAX_SLICES + k]);
-    }
-    uir_dim last = r.rank ? r.shape[r.rank - 1] : UIR_DIM_NONE;
-    r.single = r.rank && r.reductions == 0 && uir_c_dim_is(e, last, 1);
-    r.exact = !r.guarded && r.rank && uir_c_dim_multiple_of(e, last, 32);
-    r.interleaved = is_worth_steps(&r);
+    plain.shape = shape->counts;
+    plain.rank = shape->rank;
+    for (uint32_t d = 0; d + 1 < plain.rank; d++) plain.loops[d] = uir_c_format(e, "k%u", d);
+    if (plain.rank) plain.loops[plain.rank - 1] = "j";
+    if (!begin_run(&plain)) return;
+    run *r = set_abreast(&plain, &abreast) ? &abreast : &plain;
     uir_c_open(e, "%s", "");
-    uir_c_line(e, "const int64_t n = %s;", r.rank ? uir_c_dim(e, last) : "1");
-    emit_blanks(&r);
-    emit_rows(&r);
+    uir_c_line(e, "const int64_t n = %s;", r->rank ? uir_c_dim(e, r->shape[r->rank - 1]) : "1");
+    emit_blanks(r);
+    emit_rows(r);
     uir_c_close(e);
 }

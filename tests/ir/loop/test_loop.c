@@ -167,7 +167,8 @@ static void what_is_said_of_parts_is_kept(void **state) {
 static void what_axes_are_to_a_contraction_is_kept(void **state) {
     (void)state;
     static const char *const texts[] = {PRODUCT(" is m", " is n", " is k", CONTRACTION),
-                                        PRODUCT(" is batch", " is n", " is k", CONTRACTION)};
+                                        PRODUCT(" is batch", " is n", " is k", CONTRACTION),
+                                        PRODUCT(" is m", " is n", " is k", CONTRACTION "          as fma\n")};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fixture *f = begin();
         uir_loop_function *function = read_and_check(f, texts[i]), *copy;
@@ -235,6 +236,9 @@ static const rejection verify_rejections[] = {
     {PRODUCT(" is m", " is n", " is batch", CONTRACTION), "vk is batch, and summed over"},
     {PRODUCT(" is k", " is n", " is k", CONTRACTION), "vi is k, and not summed over"},
     {PRODUCT(" is m", " is n", " is k", ""), "said to be of a contraction, and it is none"},
+    {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, reduce N\n        as fma\n        "
+                "update sum (S[vi]) with (X[vi, vj])\n      }\n"),
+     "used as fma, and sums no products of floats"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj + "
                 "1]\n      }\n"),
      "not proved to be below N"},
