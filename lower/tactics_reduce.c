@@ -140,13 +140,32 @@ static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *ou
     return spatial;
 }
 
+/* The axis that a loop of the block runs along; 0: none. */
+static uint32_t axis_of_loop(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    uint32_t iter = uir_tactic_iter_of_loop(t, block, loop);
+    return iter == UIR_LOOP_NONE ? 0 : uir_tactic_at(t, block)->iters[iter].axis;
+}
+
+/* Which of a block's own loops goes along the columns: by its axis, else the first that is not reduced. */
+static uint32_t find_column(const uir_tactic *t, uint32_t block, const uint32_t *own, uint32_t count, uint32_t axis) {
+    uint32_t column = UIR_LOOP_NONE;
+    for (uint32_t i = count; i > 0; i--) {
+        if (uir_schedule_is_reduce(t->s, own[i - 1])) continue;
+        column = own[i - 1];
+        if (axis && axis_of_loop(t, block, column) == axis) return column;
+    }
+    return column;
+}
+
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
     uir_dim elements = uir_tactic_number(t, UIR_TACTIC_LANES / 8);
+    uint32_t columns = 0; /* their axis */
     if (reduces_columns(t) && count) { /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
+        columns = axis_of_loop(t, anchor, lane);
         if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, UIR_TACTIC_COLUMN)) {
             UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, UIR_TACTIC_COLUMN), &outer, &lane));
             spatial[count - 1] = outer;
@@ -172,12 +191,9 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         if (lane != UIR_LOOP_NONE && own_count > 1) { /* the column's loop last, what is reduced around it */
             uint32_t turned[MOST_LOOPS], m = 0, column = UIR_LOOP_NONE;
             bool done;
-            for (uint32_t k = 0; k < own_count; k++) {
-                if (!uir_schedule_is_reduce(t->s, own[k]) && column == UIR_LOOP_NONE && blocks[i] != anchor)
-                    column = own[k];
-                else
-                    turned[m++] = own[k];
-            }
+            if (blocks[i] != anchor) column = find_column(t, blocks[i], own, own_count, columns);
+            for (uint32_t k = 0; k < own_count; k++)
+                if (own[k] != column) turned[m++] = own[k];
             if (column != UIR_LOOP_NONE) {
                 turned[m++] = column;
                 UIR_TRY(uir_tactic_asked(uir_schedule_reorder(t->s, turned, m), &done));

@@ -26,6 +26,15 @@ typedef struct decision {
     " %a: f32[M, N] = add(%t, %z)\n %b: f32[M, N] = mul(%t, %z)\n return %a, %b\n}"
 
 static const decision decisions[] = {
+    {"a softmax over channels goes along the pixels in each of its passes",
+     "size B\nsize N",
+     "(%x: f32[B, 5, N]) {\n %m: f32[B, 1, N] = reduce_max(%x) {axes = [1], keep = 1}\n"
+     " %mb: f32[B, 5, N] = broadcast(%m) {dims = [B, 5, N]}\n %d: f32[B, 5, N] = sub(%x, %mb)\n"
+     " %e: f32[B, 5, N] = exp(%d)\n %s: f32[B, 1, N] = reduce_sum(%e) {axes = [1], keep = 1}\n"
+     " %sb: f32[B, 5, N] = broadcast(%s) {dims = [B, 5, N]}\n %y: f32[B, 5, N] = div(%e, %sb)\n return %y\n}",
+     1,
+     {"binary.max.f32", "loop", "unary.exp2.f32  %t5[l9, 0:min(", "binary.div"},
+     {"u<5", "when l"}},
     {"a dear value that two results use is computed once, beside them",
      "size M\nsize N",
      USED_TWICE(" %t: f32[M, N] = exp(%x)\n"),
