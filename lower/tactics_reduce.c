@@ -161,7 +161,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
     uir_dim elements = uir_tactic_number(t, UIR_TACTIC_LANES / 8);
-    uint32_t columns = 0; /* their axis */
+    uint32_t columns = 0;              /* their axis */
     if (reduces_columns(t) && count) { /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
