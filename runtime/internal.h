@@ -201,6 +201,14 @@ typedef struct uir_rt_track {
     size_t count, capacity;
 } uir_rt_track;
 
+/* A thread's share of a phase: the indices that are left of it. Shares lie so far apart that no two threads write into
+ * lines of the caches that are fetched together. */
+typedef struct uir_rt_share {
+    _Atomic(int64_t) next;
+    int64_t end;
+    char apart[128 - 2 * sizeof(int64_t)];
+} uir_rt_share;
+
 struct uir_runtime {
     uir_arena arena; /* what is sized by the plan */
     uir_allocator allocator;
@@ -214,6 +222,7 @@ struct uir_runtime {
     uint32_t threads;
     uir_driver_scratch *scratch; /* per thread */
     uir_rt_track *tracks;        /* the same */
+    uir_rt_share *shares;        /* the same */
     uint64_t began;              /* the last run */
     size_t scratch_needed;
     int64_t *values; /* per symbol */

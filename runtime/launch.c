@@ -315,20 +315,43 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
 typedef struct phase_job {
     uir_runtime *r;
     const uir_rt_launch *launch;
-    uint32_t step, phase;
-    int64_t total, chunk;
-    _Atomic(int64_t) next;
+    uint32_t step, phase, threads;
+    int64_t chunk;
     atomic_int status;
 } phase_job;
+
+/* The next slice: of the thread's own share first, then of those who are behind. The same thread so has the same part
+ * of each kernel of a row, and what it wrote is in its core's own caches. */
+static bool take_slice(phase_job *job, uint32_t thread, uint32_t *at, int64_t *out_begin, int64_t *out_end) {
+    for (; *at < job->threads; ++*at) {
+        uir_rt_share *share = &job->r->shares[(thread + *at) % job->threads];
+        if (atomic_load_explicit(&share->next, memory_order_relaxed) >= share->end) continue;
+        int64_t begin = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
+        if (begin >= share->end) continue;
+        *out_begin = begin;
+        *out_end = share->end - begin < job->chunk ? share->end : begin + job->chunk;
+        return true;
+    }
+    return false;
+}
+
+static void share_out(phase_job *job, int64_t begin, int64_t end) {
+    int64_t each = (end - begin) / job->threads, more = (end - begin) % job->threads;
+    for (uint32_t t = 0; t < job->threads; t++) {
+        uir_rt_share *share = &job->r->shares[t];
+        atomic_store_explicit(&share->next, begin, memory_order_relaxed);
+        begin += each + (t < more);
+        share->end = begin;
+    }
+}
 
 static void run_part(void *context, uint32_t thread) {
     phase_job *job = context;
     uint64_t start = job->r->options.trace ? uir_rt_now() : 0;
-    int64_t done = 0;
-    while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK) {
-        int64_t begin = atomic_fetch_add_explicit(&job->next, job->chunk, memory_order_relaxed);
-        if (begin >= job->total) break;
-        int64_t end = job->total - begin < job->chunk ? job->total : begin + job->chunk;
+    int64_t done = 0, begin, end;
+    uint32_t at = 0;
+    while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK &&
+           take_slice(job, thread, &at, &begin, &end)) {
         uir_status status = uir_rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
                                                      : job->launch->driver->run(&job->launch->base, job->phase,
                                                                                 &job->r->scratch[thread], begin, end);
@@ -347,9 +370,9 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
     uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
     if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
-    phase_job job = {
-        .r = r, .launch = l, .step = step, .phase = phase, .total = total, .chunk = total - begin, .next = begin};
+    phase_job job = {.r = r, .launch = l, .step = step, .phase = phase, .threads = threads, .chunk = total - begin};
     if (total == begin) return UIR_STATUS_OK;
+    share_out(&job, begin, total);
     /* Slices so small that a wish to stop is heard soon, and so large that their number costs nothing. */
     uint64_t slices = l->bytes / CHUNK_BYTES, even = threads > 1 ? (uint64_t)threads * CHUNKS_PER_THREAD : 1;
     if (slices < even) slices = even;

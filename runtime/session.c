@@ -30,6 +30,7 @@ static uir_status make_parts(uir_runtime *r) {
     UIR_TRY_ALLOCATE(r->field, uir_arena_allocate_array(&r->arena, (size_t)(count) + 1, sizeof *r->field))
     MAKE(scratch, r->threads);
     MAKE(tracks, r->threads);
+    MAKE(shares, r->threads);
     MAKE(values, p->symbols_count);
     MAKE(bound, p->symbols_count);
     MAKE(shapes, r->analysis->shape_count);
