@@ -162,10 +162,43 @@ static uint32_t axis_of_level(const steps *t, const steps *first, const level *l
     return uir_contraction_plan_axis_like(t->p, l->class, &STATEMENT(t->f, first->p->c.update)->iters[axis]);
 }
 
+static bool mentions_class(const uir_contraction *c, uir_dim index, uint32_t class) {
+    const uir_loop_statement *block = STATEMENT(c->f, c->update);
+    for (uint32_t a = 0; a < c->axis_count; a++)
+        if (c->axes[a].class == class && uir_dim_mentions(c->f->dims, index, block->iters[a].symbol)) return true;
+    return false;
+}
+
+/* Of a factor's loads that rows lead to: do batches go along a dim of some, and along none by themselves? */
+static bool reads_windows_by_batch(const uir_contraction *c, uint32_t expression, bool *out_found) {
+    const uir_loop_expression *e = EXPRESSION(c->f, expression);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (!reads_windows_by_batch(c, e->arguments[i], out_found)) return false;
+    uint32_t rank = e->kind == UIR_LOOP_LOAD ? c->f->tensors.data[e->load.tensor].rank : 0;
+    bool rows = false;
+    for (uint32_t d = 0; d < rank; d++) rows |= mentions_class(c, e->load.indices[d], UIR_CONTRACTION_M);
+    for (uint32_t d = 0; rows && d < rank; d++) {
+        if (!mentions_class(c, e->load.indices[d], UIR_CONTRACTION_BATCH)) continue;
+        if (!mentions_class(c, e->load.indices[d], UIR_CONTRACTION_M)) return false;
+        *out_found = true;
+    }
+    return true;
+}
+
+/* Do all batches read the same elements, each in its own places of their windows, as those of Winograd's formula do?
+ * Then rows go around batches: the elements are near for all of them, and a unit has its part of the image, as in other
+ * kernels. */
+static bool shares_rows(const uir_contraction *c) {
+    bool found = false;
+    return reads_windows_by_batch(c, c->factors[0], &found) && found;
+}
+
 /* Over what is not tiled, and over tiles. The first ones are shared out, four at most: the tiles' always, where there
  * may be several. */
 static uir_status find_levels(const steps *products, uint32_t count, const uir_contraction_plan *leader, levels *out) {
-    static const uint32_t classes[] = {UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M};
+    static const uint32_t orders[2][3] = {{UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N, UIR_CONTRACTION_M},
+                                          {UIR_CONTRACTION_M, UIR_CONTRACTION_BATCH, UIR_CONTRACTION_N}};
+    const uint32_t *classes = orders[count == 1 && shares_rows(&leader->c)];
     uir_dims *dims = leader->f->dims;
     uint32_t taken = leader->sides[UIR_CONTRACTION_M].split + leader->sides[UIR_CONTRACTION_N].split;
     for (uint32_t i = 0; i < 3; i++) {

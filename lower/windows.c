@@ -379,14 +379,22 @@ static uir_status tile_anchor(windows *w) {
     span *spans[] = {w->made ? &w->lines : &w->columns, w->made ? &w->pixels : &w->lines,
                      w->made ? &w->columns : &w->pixels};
     uint32_t all[MAX_LOOPS + 8], count = 0;
+    uint32_t inner_loops[UIR_LOOP_MAX_ITERS], inner_count = 0;
     for (uint32_t a = 0; a < c->axis_count; a++) {
         if (c->axes[a].class == UIR_CONTRACTION_K || a == w->columns.axis || a == w->lines.axis || a == w->pixels.axis)
             continue;
         uint32_t loop = loop_along(w, anchor->id, NONE, anchor->axes, a);
-        if (loop != NONE) t->outer[t->outer_count++] = loop;
+        if (loop == NONE) continue;
+        /* Where rows are made, batches are made of the same elements: they are near for all of them. */
+        if (w->made && c->axes[a].class == UIR_CONTRACTION_BATCH)
+            inner_loops[inner_count++] = loop;
+        else
+            t->outer[t->outer_count++] = loop;
     }
     for (uint32_t i = 0; i < 3; i++) {
         UIR_TRY(split_span(w, spans[i]));
+        for (uint32_t k = 0; spans[i] == &w->columns && k < inner_count; k++)
+            t->outer[t->outer_count++] = inner_loops[k];
         if (spans[i]->outer != NONE) t->outer[t->outer_count++] = spans[i]->outer;
     }
     if (!t->outer_count) {
