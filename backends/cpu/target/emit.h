@@ -87,13 +87,6 @@ typedef struct overlap {
 /* `overlap`: NULL where all instructions are of one turn. */
 void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint32_t count, const uint32_t *dead,
                   uint32_t dead_count, const overlap *overlap);
-/* emit_abreast.c: `abreast` rows of a run at once: copies of its instructions, of instruction i and row r at
- * i * abreast + r, whose slices lie r further along the second last dim. NULL: a slice of it cannot be told so. */
-const uir_iinstruction **uir_c_set_abreast(emitter *e, const uir_iinstruction *const *instructions, uint32_t count,
-                                           uir_dim rows, uint32_t abreast);
-bool uir_c_moves_with_row(emitter *e, const uir_islice *slice);
-/* As uir_islice_equal; windows of such copies too. */
-bool uir_c_same_elements(const emitter *e, const uir_islice *a, const uir_islice *b);
 bool uir_emit_move(emitter *e, const uir_iinstruction *instruction); /* false: a run will do */
 void uir_emit_reduce(emitter *e, const uir_iinstruction *instruction);
 void uir_emit_scan(emitter *e, const uir_iinstruction *instruction);

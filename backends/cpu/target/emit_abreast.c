@@ -1,7 +1,7 @@
 /* Rows of a run that are computed side by side: its instructions over and over, each time with slices one row further
  * on. What several rows read is then one slice, which is loaded once: weights, and the elements that windows of
  * neighbouring pixels share. */
-#include "backends/cpu/target/emit.h"
+#include "backends/cpu/target/emit_run.h"
 
 #include <string.h>
 
@@ -51,13 +51,13 @@ static bool shift_window(emitter *e, names *known, uir_islice *slice, uint32_t r
     return true;
 }
 
-bool uir_c_moves_with_row(emitter *e, const uir_islice *slice) {
+bool uir_run_moves_with_row(emitter *e, const uir_islice *slice) {
     return slice->rank >= 2 && !uir_c_dim_is(e, slice->counts[slice->rank - 2], 1);
 }
 
 static bool shift(emitter *e, names *known, uir_islice *slice, uir_dim rows, int64_t by) {
     if (e->forwarded[slice->pointer] || slice->block) return false;
-    bool moves = uir_c_moves_with_row(e, slice);
+    bool moves = uir_run_moves_with_row(e, slice);
     if (moves && !uir_dim_equal(slice->counts[slice->rank - 2], rows)) return false;
     if (slice->window) return shift_window(e, known, slice, moves ? slice->rank - 2 : UINT32_MAX, by);
     if (!moves) return true;
@@ -66,8 +66,10 @@ static bool shift(emitter *e, names *known, uir_islice *slice, uir_dim rows, int
     return start->id != 0;
 }
 
-const uir_iinstruction **uir_c_set_abreast(emitter *e, const uir_iinstruction *const *instructions, uint32_t count,
-                                           uir_dim rows, uint32_t abreast) {
+/* `abreast` rows at once: copies of the instructions, of instruction i and row r at i * abreast + r, whose slices lie r
+ * further along the second last dim. NULL: a slice of it cannot be told so. */
+static const uir_iinstruction **copy_abreast(emitter *e, const uir_iinstruction *const *instructions, uint32_t count,
+                                             uir_dim rows, uint32_t abreast) {
     const uir_iinstruction **out = uir_arena_allocate_array(&e->arena, (size_t)count * abreast, sizeof *out);
     uir_iinstruction *copies = uir_arena_allocate_array(&e->arena, (size_t)count * abreast, sizeof *copies);
     names known = {{NULL}};
@@ -85,7 +87,7 @@ const uir_iinstruction **uir_c_set_abreast(emitter *e, const uir_iinstruction *c
     return out;
 }
 
-bool uir_c_same_elements(const emitter *e, const uir_islice *a, const uir_islice *b) {
+bool uir_run_same_elements(const emitter *e, const uir_islice *a, const uir_islice *b) {
     if (a == b || uir_islice_equal(a, b)) return true;
     if (a->pointer != b->pointer || !a->window || !b->window || a->axes != b->axes || a->rank != b->rank ||
         a->has_fill != b->has_fill || (a->has_fill && memcmp(&a->fill, &b->fill, sizeof a->fill) != 0))
@@ -93,5 +95,157 @@ bool uir_c_same_elements(const emitter *e, const uir_islice *a, const uir_islice
     for (uint32_t d = 0; d < e->igraph->pointers.data[a->pointer].rank; d++) {
         if (!uir_dim_equal(a->starts[d], b->starts[d])) return false;
     }
+    return true;
+}
+
+/* ---- rows abreast: addresses ---- */
+/* What has to hold of a step for all its rows to be inside: a coordinate of some is at least 0, or below the extent. */
+typedef struct bound {
+    const uir_ipointer *pointer;
+    uint32_t dim;
+    bool high;
+    uir_dim start;
+    const char *text;
+} bound;
+
+/* One that says less than another of the same coordinate is left out. */
+static void add_bound(emitter *e, bound *bounds, uint32_t *count, bound made) {
+    for (uint32_t i = 0; i < *count; i++) {
+        bound *b = &bounds[i];
+        if (b->pointer != made.pointer || b->dim != made.dim || b->high != made.high) continue;
+        if (uir_dim_compare(e->igraph->dims, b->start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, made.start) ==
+            UIR_TRUE)
+            return;
+        if (uir_dim_compare(e->igraph->dims, made.start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, b->start) ==
+            UIR_TRUE) {
+            *b = made;
+            return;
+        }
+    }
+    bounds[(*count)++] = made;
+}
+
+static const char *name_all_inside(run *r) {
+    emitter *e = r->e;
+    uint32_t count = 0, slices = r->count * UIR_IOP_MAX_SLICES;
+    const char *row = r->loops[r->rank - 2], *index[INDEX_MAX], *coordinates[INDEX_MAX], *missing = NULL;
+    const char *text = uir_c_format(e, "%s + %u <= %s", row, (unsigned)r->abreast, uir_c_dim(e, r->shape[r->rank - 2]));
+    bound *bounds = uir_arena_allocate_array(&e->arena, (size_t)slices * 2 * INDEX_MAX, sizeof *bounds);
+    if (!bounds) {
+        e->failed = true;
+        return "0";
+    }
+    for (uint32_t i = 0; i < slices; i++) {
+        const operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
+        for (uint32_t d = 0; d < o->access.pointer->rank; d++) {
+            bound b = {o->access.pointer, d, false, o->access.slice->starts[d],
+                       uir_c_format(e, "%s >= 0", coordinates[d])};
+            if (o->access.low[d]) add_bound(e, bounds, &count, b);
+            b.high = true;
+            b.text = uir_c_format(e, "%s < %s", coordinates[d], uir_c_dim(e, o->access.pointer->extents[d]));
+            if (o->access.high[d]) add_bound(e, bounds, &count, b);
+        }
+        const char *misses = o->access.missing;
+        if (misses && (!missing || strcmp(missing, misses) != 0))
+            missing = misses, text = uir_c_format(e, "%s && %s", text, misses);
+    }
+    for (uint32_t i = 0; i < count; i++) text = uir_c_format(e, "%s && %s", text, bounds[i].text);
+    return text;
+}
+
+static void emit_addresses(run *r, bool all_inside) {
+    emitter *e = r->e;
+    const char *row = r->loops[r->rank - 2], *rows = uir_c_dim(e, r->shape[r->rank - 2]);
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *inside;
+        if (!o->used || !o->moves) continue;
+        uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
+        const char *address =
+            uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
+        inside = all_inside ? "1" : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
+        if (!all_inside && o->row > 0) inside = uir_c_format(e, "%s + %u < %s && %s", row, o->row, rows, inside);
+        if (strcmp(inside, "1") == 0)
+            uir_c_line(e, "%s = %s;", o->name, address);
+        else
+            uir_c_line(e, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);
+    }
+}
+
+void uir_run_emit_addresses(run *r) {
+    emitter *e = r->e;
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        uir_c_line(e, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
+    }
+    uir_c_open(e, "if (%s)", name_all_inside(r));
+    emit_addresses(r, true);
+    uir_c_close(e);
+    uir_c_open(e, "else");
+    emit_addresses(r, false);
+    uir_c_close(e);
+}
+
+/* ---- which runs ---- */
+static uint32_t count_loads(const run *r) {
+    uint32_t loads = 0;
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++)
+        loads += r->operands[i].used && i % UIR_IOP_MAX_SLICES && r->operands[i].along == ALONG_UNIT;
+    return loads;
+}
+
+/* All that moves with the rows is whole rows, which an address tells; the rest is the same for all. */
+static bool is_told_by_addresses(const run *r) {
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        const operand *o = &r->operands[i];
+        if (o->used && (o->moves ? !o->blank : o->along == ALONG_ANY || i % UIR_IOP_MAX_SLICES == 0)) return false;
+    }
+    return !r->guarded;
+}
+
+/* That the first row is there proves of the elements what it proves of that row's slice. */
+static void find_first_rows(run *r) {
+    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
+        operand *o = &r->operands[i];
+        if (!o->used || !o->moves) continue;
+        o->row = i / UIR_IOP_MAX_SLICES % r->abreast;
+        for (uint32_t at = 0; at < r->count; at++) {
+            const uir_iinstruction *in = r->instructions[at];
+            for (uint32_t k = 0; k < in->slice_count && at % r->abreast < o->row; k++) {
+                if (!uir_run_same_elements(r->e, &in->slices[k], o->access.slice)) continue;
+                o->row = at % r->abreast;
+                uir_run_begin_access(r, at, k, &o->access);
+            }
+        }
+    }
+}
+
+/* The run with rows abreast, where that loads a quarter less. An element of a run has nothing to do with any other, so
+ * that rows may be computed in any order. */
+bool uir_run_set_abreast(const run *plain, run *out) {
+    emitter *e = plain->e;
+    enum { FEW = 4 };
+    uint32_t loads = count_loads(plain);
+    if (plain->overlap || plain->reductions > 0 || plain->single || plain->rank < 2 || loads < FEW ||
+        uir_run_longest_row(plain) <= 0 || uir_run_longest_row(plain) > MOST_BLANK)
+        return false;
+    uir_dim rows = plain->shape[plain->rank - 2];
+    int64_t few;
+    uint32_t abreast = uir_dim_is_const(e->igraph->dims, rows, &few) && few < ABREAST ? (uint32_t)few : ABREAST;
+    if (abreast < 2) return false;
+    const uir_iinstruction **copies = copy_abreast(e, plain->instructions, plain->count, rows, abreast);
+    if (!copies) return false;
+    *out = *plain;
+    out->instructions = copies;
+    out->originals = plain->instructions;
+    out->count = plain->count * abreast;
+    out->abreast = abreast;
+    out->blank_count = 0;
+    out->guarded = false;
+    if (!uir_run_begin(out) || !is_told_by_addresses(out) || count_loads(out) * 4 > loads * abreast * 3) return false;
+    find_first_rows(out);
     return true;
 }

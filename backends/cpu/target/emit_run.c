@@ -3,61 +3,10 @@
  * touch only the lanes that exist. Row reductions at the end keep the 32 lanes of iops.def: a block is then 32
  * elements. Where rows read much in common, some of them are computed abreast (emit_abreast.c): the address of each is
  * chosen once for all blocks, and rows behind the last are read from, and written to, a place of no meaning. */
-#include "backends/cpu/target/emit.h"
+#include "backends/cpu/target/emit_run.h"
 
 #include <string.h>
 
-typedef struct operand {
-    access access;
-    along along;
-    uint32_t dim;      /* the pointer dim that moves along the last dim */
-    const char *name;  /* prefix of this access's variables */
-    bool guarded;      /* along the last dim */
-    bool used;         /* touches memory */
-    const char *blank; /* of a row that is there or not as a whole: what is read, or written, in its place; NULL: it is
-                          no such row */
-    uint32_t row;      /* of rows abreast: the first that touches these elements */
-    bool moves;        /* its address is chosen for each step of rows abreast */
-} operand;
-
-/* Elements that stand for a row outside; `fill`: NULL where they are only written. */
-typedef struct blank {
-    const char *type, *fill, *name;
-} blank;
-
-enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4 };
-
-typedef struct value {
-    const uir_islice *slice;
-    const char *name;
-    uint32_t block; /* the body in which it was declared */
-    bool late;      /* of the turn before */
-} value;
-
-typedef struct run {
-    emitter *e;
-    const uir_iinstruction *const *instructions;
-    uint32_t count, reductions;
-    const uint32_t *dead;
-    uint32_t dead_count;
-    const uir_dim *shape;
-    uint32_t rank;
-    const char *loops[INDEX_MAX + 1]; /* k0 .. , "j" */
-    operand *operands;                /* per instruction UIR_IOP_MAX_SLICES */
-    value *values;
-    uint32_t value_count, block;
-    bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
-    bool single;         /* the last dim is 1 */
-    bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
-    uint32_t abreast;    /* rows that are computed together; the instructions are each row's, in turn */
-    const uir_iinstruction *const *originals; /* of rows abreast: the run's own instructions */
-    const overlap *overlap;
-    const char *turn; /* what the loop's symbol is called outside the turn before */
-    blank blanks[BLANKS];
-    uint32_t blank_count;
-} run;
-
-/* How much of a row a body computes: UIR_INTERLEAVE vectors, a vector, what there is of one. */
 typedef enum body { BODY_INTERLEAVED, BODY_WHOLE, BODY_PART } body;
 
 static bool is_reduction(const uir_iinstruction *in) {
@@ -148,7 +97,7 @@ static bool is_dead(const run *r, uint32_t pointer) {
 static bool is_stored(const run *r, uint32_t at) {
     const uir_islice *to = &r->instructions[at]->slices[0];
     for (uint32_t i = at + 1; i < r->count - r->reductions && is_late(r, i) == is_late(r, at); i++) {
-        if (uir_c_same_elements(r->e, &r->instructions[i]->slices[0], to)) return false;
+        if (uir_run_same_elements(r->e, &r->instructions[i]->slices[0], to)) return false;
     }
     return !is_dead(r, to->pointer);
 }
@@ -157,7 +106,7 @@ static bool along_one(const operand *o) {
     return o->along == ALONG_UNIT || o->along == ALONG_PANEL || o->along == ALONG_SECOND;
 }
 
-static int64_t longest_row(const run *r) {
+int64_t uir_run_longest_row(const run *r) {
     int64_t low, high;
     uir_dim_bounds(r->e->igraph->dims, r->shape[r->rank - 1], &low, &high);
     return high;
@@ -182,13 +131,13 @@ static const char *find_blank(run *r, const operand *o, uint32_t k) {
     emitter *e = r->e;
     const uir_islice *slice = o->access.slice;
     if (k == 0 || r->overlap || o->along != ALONG_UNIT || o->access.low[o->dim] || o->access.high[o->dim] ||
-        r->rank < 2 || longest_row(r) > MOST_BLANK)
+        r->rank < 2 || uir_run_longest_row(r) > MOST_BLANK)
         return NULL;
     return name_blank(r, o->access.type, uir_c_literal(e, o->access.pointer->dtype, slice->has_fill ? slice->fill : 0));
 }
 
 static void emit_blanks(run *r) {
-    int64_t length = r->blank_count ? longest_row(r) : 0;
+    int64_t length = r->blank_count ? uir_run_longest_row(r) : 0;
     for (uint32_t i = 0; i < r->blank_count; i++) {
         const blank *b = &r->blanks[i];
         uir_c_line(r->e, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
@@ -196,8 +145,7 @@ static void emit_blanks(run *r) {
     }
 }
 
-/* What is not proved to be inside is asked of the run's own slices: rows behind the last are not touched. */
-static void begin_access(run *r, uint32_t at, uint32_t k, access *out) {
+void uir_run_begin_access(run *r, uint32_t at, uint32_t k, access *out) {
     const uir_iinstruction *in = r->originals ? r->originals[at / r->abreast] : r->instructions[at];
     uir_access_init(r->e, &in->slices[k], in->unguarded >> k & 1, out);
     if (r->originals) out->slice = &r->instructions[at]->slices[k];
@@ -207,7 +155,7 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
     emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
     operand *o = &r->operands[at * UIR_IOP_MAX_SLICES + k];
-    begin_access(r, at, k, &o->access);
+    uir_run_begin_access(r, at, k, &o->access);
     o->used = true;
     const char *index[INDEX_MAX];
     uir_access_align(e, &in->slices[k], r->shape, r->rank, r->loops, index);
@@ -224,7 +172,7 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
         if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
     }
     o->guarded = uir_access_guarded(&o->access) && along_one(o);
-    o->moves = r->abreast > 1 && uir_c_moves_with_row(e, &in->slices[k]);
+    o->moves = r->abreast > 1 && uir_run_moves_with_row(e, &in->slices[k]);
     if (o->moves && k == 0)
         o->blank = o->guarded ? NULL : name_blank(r, o->access.type, NULL);
     else
@@ -233,8 +181,7 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
     r->guarded |= o->guarded;
 }
 
-/* The slice's index with another variable along the last dim. */
-static const char **with_last(run *r, const operand *o, const char *last, const char **out) {
+const char **uir_run_index_last(run *r, const operand *o, const char *last, const char **out) {
     const char *loops[INDEX_MAX + 1];
     memcpy(loops, r->loops, sizeof loops);
     if (r->rank) loops[r->rank - 1] = last;
@@ -251,7 +198,7 @@ static bool is_forwarded(const run *r, uint32_t at, uint32_t k) {
         if (is_late(r, i) != is_late(r, at)) continue;
         for (uint32_t s = reduces ? 1 : 0; s < in->slice_count; s++) {
             if (i == at && (s == 0 || s >= k)) continue;
-            if (uir_c_same_elements(r->e, &in->slices[s], slice)) return true;
+            if (uir_run_same_elements(r->e, &in->slices[s], slice)) return true;
         }
     }
     return false;
@@ -272,13 +219,13 @@ static void emit_row_operand(run *r, operand *o) {
     if (o->along == ALONG_ANY) return;
     if (o->along == ALONG_SPLAT) {
         const char *type = o->access.type;
-        with_last(r, o, "0", index);
+        uir_run_index_last(r, o, "0", index);
         uir_c_line(e, "const v_%s %s = v_set_%s(%s);", type, o->name, type,
                    uir_access_read(e, &o->access, index, uir_c_literal(e, o->access.pointer->dtype, 0)));
         return;
     }
     if (o->moves) return;
-    uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
+    uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
     bool second = o->along == ALONG_SECOND;
     if (o->blank) {
         const char *inside = uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
@@ -303,97 +250,6 @@ static void emit_row_operand(run *r, operand *o) {
                o->name, strcmp(inside, "1") == 0 ? high : inside, high);
     uir_c_line(e, "first = uir_max(first, %s_first);", o->name);
     uir_c_line(e, "last = uir_min(last, %s_last);", o->name);
-}
-
-/* ---- rows abreast: addresses ---- */
-/* What has to hold of a step for all its rows to be inside: a coordinate of some is at least 0, or below the extent. */
-typedef struct bound {
-    const uir_ipointer *pointer;
-    uint32_t dim;
-    bool high;
-    uir_dim start;
-    const char *text;
-} bound;
-
-/* One that says less than another of the same coordinate is left out. */
-static void add_bound(emitter *e, bound *bounds, uint32_t *count, bound made) {
-    for (uint32_t i = 0; i < *count; i++) {
-        bound *b = &bounds[i];
-        if (b->pointer != made.pointer || b->dim != made.dim || b->high != made.high) continue;
-        if (uir_dim_compare(e->igraph->dims, b->start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, made.start) ==
-            UIR_TRUE)
-            return;
-        if (uir_dim_compare(e->igraph->dims, made.start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, b->start) ==
-            UIR_TRUE) {
-            *b = made;
-            return;
-        }
-    }
-    bounds[(*count)++] = made;
-}
-
-static const char *name_all_inside(run *r) {
-    emitter *e = r->e;
-    uint32_t count = 0, slices = r->count * UIR_IOP_MAX_SLICES;
-    const char *row = r->loops[r->rank - 2], *index[INDEX_MAX], *coordinates[INDEX_MAX], *missing = NULL;
-    const char *text = uir_c_format(e, "%s + %u <= %s", row, (unsigned)r->abreast, uir_c_dim(e, r->shape[r->rank - 2]));
-    bound *bounds = uir_arena_allocate_array(&e->arena, (size_t)slices * 2 * INDEX_MAX, sizeof *bounds);
-    if (!bounds) {
-        e->failed = true;
-        return "0";
-    }
-    for (uint32_t i = 0; i < slices; i++) {
-        const operand *o = &r->operands[i];
-        if (!o->used || !o->moves) continue;
-        uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
-        for (uint32_t d = 0; d < o->access.pointer->rank; d++) {
-            bound b = {o->access.pointer, d, false, o->access.slice->starts[d],
-                       uir_c_format(e, "%s >= 0", coordinates[d])};
-            if (o->access.low[d]) add_bound(e, bounds, &count, b);
-            b.high = true;
-            b.text = uir_c_format(e, "%s < %s", coordinates[d], uir_c_dim(e, o->access.pointer->extents[d]));
-            if (o->access.high[d]) add_bound(e, bounds, &count, b);
-        }
-        const char *misses = o->access.missing;
-        if (misses && (!missing || strcmp(missing, misses) != 0))
-            missing = misses, text = uir_c_format(e, "%s && %s", text, misses);
-    }
-    for (uint32_t i = 0; i < count; i++) text = uir_c_format(e, "%s && %s", text, bounds[i].text);
-    return text;
-}
-
-static void emit_addresses(run *r, bool all_inside) {
-    emitter *e = r->e;
-    const char *row = r->loops[r->rank - 2], *rows = uir_c_dim(e, r->shape[r->rank - 2]);
-    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
-        const operand *o = &r->operands[i];
-        const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *inside;
-        if (!o->used || !o->moves) continue;
-        uir_access_coordinates(e, &o->access, with_last(r, o, "0", index), coordinates);
-        const char *address =
-            uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
-        inside = all_inside ? "1" : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        if (!all_inside && o->row > 0) inside = uir_c_format(e, "%s + %u < %s && %s", row, o->row, rows, inside);
-        if (strcmp(inside, "1") == 0)
-            uir_c_line(e, "%s = %s;", o->name, address);
-        else
-            uir_c_line(e, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);
-    }
-}
-
-static void emit_rows_addresses(run *r) {
-    emitter *e = r->e;
-    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
-        const operand *o = &r->operands[i];
-        if (!o->used || !o->moves) continue;
-        uir_c_line(e, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
-    }
-    uir_c_open(e, "if (%s)", name_all_inside(r));
-    emit_addresses(r, true);
-    uir_c_close(e);
-    uir_c_open(e, "else");
-    emit_addresses(r, false);
-    uir_c_close(e);
 }
 
 /* ---- one block ---- */
@@ -432,7 +288,7 @@ static const char *block_address(run *r, const operand *o) {
     if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
     if (o->along == ALONG_SECOND) return uir_c_format(e, "%s + (%s + 2 * j)", o->access.base, o->name);
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
-    uir_access_coordinates(e, &o->access, with_last(r, o, "j", index), coordinates);
+    uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "j", index), coordinates);
     return uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
 }
 
@@ -463,7 +319,7 @@ static const char *emit_load(run *r, const operand *o, body body) {
         const uir_islice *slice = o->access.slice;
         const char *zero = uir_c_literal(e, o->access.pointer->dtype, 0);
         const char *outside = slice->has_fill ? uir_c_literal(e, o->access.pointer->dtype, slice->fill) : zero;
-        uir_access_coordinates(e, &o->access, with_last(r, o, "jl", index), coordinates);
+        uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "jl", index), coordinates);
         uir_access_split_inside(e, &o->access, coordinates, "jl", &fixed, &moving);
         const char *element = uir_c_format(e, "%s[%s]", o->access.base, uir_access_offset(e, &o->access, coordinates));
         if (strcmp(moving, "1") != 0) element = uir_c_format(e, "(%s ? %s : %s)", moving, element, outside);
@@ -511,7 +367,7 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
         uir_c_open(e, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
         uir_c_line(e, "const int64_t jl = j + l;");
         uir_c_line(e, "(void)jl;");
-        uir_access_write(e, &o->access, with_last(r, o, "jl", index), "lanes[l]");
+        uir_access_write(e, &o->access, uir_run_index_last(r, o, "jl", index), "lanes[l]");
         uir_c_close(e);
         uir_c_close(e);
         return;
@@ -551,7 +407,7 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     for (uint32_t i = r->value_count; i-- > 0;) {
         const uir_islice *known = r->values[i].slice; /* this very operand, a window too, may have been read early */
         if (r->values[i].block == r->block && r->values[i].late == is_late(r, at) &&
-            uir_c_same_elements(e, known, &in->slices[s]))
+            uir_run_same_elements(e, known, &in->slices[s]))
             return r->values[i].name;
     }
     const char *name = emit_load(r, &r->operands[at * UIR_IOP_MAX_SLICES + s], body);
@@ -773,7 +629,7 @@ static void emit_rows(run *r) {
     for (uint32_t d = 0; d + 1 < r->rank; d++)
         uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s += %u)", r->loops[d], r->loops[d], uir_c_dim(e, r->shape[d]),
                    r->loops[d], d + 2 == r->rank ? r->abreast : 1u);
-    if (r->abreast > 1) emit_rows_addresses(r);
+    if (r->abreast > 1) uir_run_emit_addresses(r);
     if (r->guarded) uir_c_line(e, "int64_t first = 0, last = n;");
     for (uint32_t i = 0; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
@@ -822,7 +678,7 @@ static bool is_worth_steps(const run *r) {
     return chains && r->reductions > 0;
 }
 
-static bool begin_run(run *r) {
+bool uir_run_begin(run *r) {
     emitter *e = r->e;
     r->operands = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->operands);
     r->values = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->values);
@@ -835,66 +691,6 @@ static bool begin_run(run *r) {
     r->single = r->rank && r->reductions == 0 && uir_c_dim_is(e, last, 1);
     r->exact = !r->guarded && r->rank && uir_c_dim_multiple_of(e, last, 32);
     r->interleaved = is_worth_steps(r);
-    return true;
-}
-
-static uint32_t count_loads(const run *r) {
-    uint32_t loads = 0;
-    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++)
-        loads += r->operands[i].used && i % UIR_IOP_MAX_SLICES && r->operands[i].along == ALONG_UNIT;
-    return loads;
-}
-
-/* All that moves with the rows is whole rows, which an address tells; the rest is the same for all. */
-static bool is_told_by_addresses(const run *r) {
-    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
-        const operand *o = &r->operands[i];
-        if (o->used && (o->moves ? !o->blank : o->along == ALONG_ANY || i % UIR_IOP_MAX_SLICES == 0)) return false;
-    }
-    return !r->guarded;
-}
-
-/* That the first row is there proves of the elements what it proves of that row's slice. */
-static void find_first_rows(run *r) {
-    for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
-        operand *o = &r->operands[i];
-        if (!o->used || !o->moves) continue;
-        o->row = i / UIR_IOP_MAX_SLICES % r->abreast;
-        for (uint32_t at = 0; at < r->count; at++) {
-            const uir_iinstruction *in = r->instructions[at];
-            for (uint32_t k = 0; k < in->slice_count && at % r->abreast < o->row; k++) {
-                if (!uir_c_same_elements(r->e, &in->slices[k], o->access.slice)) continue;
-                o->row = at % r->abreast;
-                begin_access(r, at, k, &o->access);
-            }
-        }
-    }
-}
-
-/* The run with rows abreast, where that loads a quarter less. An element of a run has nothing to do with any other, so
- * that rows may be computed in any order. */
-static bool set_abreast(const run *plain, run *out) {
-    emitter *e = plain->e;
-    enum { FEW = 4 };
-    uint32_t loads = count_loads(plain);
-    if (plain->overlap || plain->reductions > 0 || plain->single || plain->rank < 2 || loads < FEW ||
-        longest_row(plain) <= 0 || longest_row(plain) > MOST_BLANK)
-        return false;
-    uir_dim rows = plain->shape[plain->rank - 2];
-    int64_t few;
-    uint32_t abreast = uir_dim_is_const(e->igraph->dims, rows, &few) && few < ABREAST ? (uint32_t)few : ABREAST;
-    if (abreast < 2) return false;
-    const uir_iinstruction **copies = uir_c_set_abreast(e, plain->instructions, plain->count, rows, abreast);
-    if (!copies) return false;
-    *out = *plain;
-    out->instructions = copies;
-    out->originals = plain->instructions;
-    out->count = plain->count * abreast;
-    out->abreast = abreast;
-    out->blank_count = 0;
-    out->guarded = false;
-    if (!begin_run(out) || !is_told_by_addresses(out) || count_loads(out) * 4 > loads * abreast * 3) return false;
-    find_first_rows(out);
     return true;
 }
 
@@ -915,8 +711,8 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
     plain.rank = shape->rank;
     for (uint32_t d = 0; d + 1 < plain.rank; d++) plain.loops[d] = uir_c_format(e, "k%u", d);
     if (plain.rank) plain.loops[plain.rank - 1] = "j";
-    if (!begin_run(&plain)) return;
-    run *r = set_abreast(&plain, &abreast) ? &abreast : &plain;
+    if (!uir_run_begin(&plain)) return;
+    run *r = uir_run_set_abreast(&plain, &abreast) ? &abreast : &plain;
     uir_c_open(e, "%s", "");
     uir_c_line(e, "const int64_t n = %s;", r->rank ? uir_c_dim(e, r->shape[r->rank - 1]) : "1");
     emit_blanks(r);
