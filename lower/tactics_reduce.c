@@ -8,6 +8,7 @@ enum {
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
     TWO_STEP = 32, /* partial states of a reduction that the machine has no instruction for */
     PLACES = 32,   /* of a window whose loops are written out, at most */
+    PIXELS = 32,   /* windows of a line that a unit has at once */
 };
 
 /* ---- two-step reduce ---- */
@@ -157,12 +158,39 @@ static uint32_t find_column(const uir_tactic *t, uint32_t block, const uint32_t 
     return column;
 }
 
+/* Does some load go along a window: by this iteration variable and by one that is reduced, in one dim? */
+static bool reads_window(const uir_tactic *t, const uir_loop_statement *b, uint32_t expression, uint32_t iter) {
+    const uir_loop_expression *e = &t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (reads_window(t, b, e->arguments[i], iter)) return true;
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < t->f->tensors.data[e->load.tensor].rank; d++) {
+        if (!uir_tactic_mentions(t, e->load.indices[d], b->iters[iter].symbol)) continue;
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].reduce && uir_tactic_mentions(t, e->load.indices[d], b->iters[k].symbol)) return true;
+    }
+    return false;
+}
+
+/* Are windows along the axis reduced? Those of neighbours have elements in common. */
+static bool has_windows_along(const uir_tactic *t, uint32_t axis) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; axis && i < count && i < MOST_BLOCKS; i++) {
+        const uir_loop_statement *b = uir_tactic_at(t, blocks[i]);
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE)) continue;
+        for (uint32_t k = 0; k < b->iter_count; k++)
+            if (b->iters[k].axis == axis && !b->iters[k].reduce &&
+                reads_window(t, b, uir_tactic_at(t, b->first_child)->values[0], k))
+                return true;
+    }
+    return false;
+}
+
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
     uir_dim elements = uir_tactic_number(t, UIR_TACTIC_LANES / 8);
-    uint32_t columns = 0;              /* their axis */
-    if (reduces_columns(t) && count) { /* columns side by side */
+    uint32_t columns = 0, pixels = 0, pixel = UIR_LOOP_NONE; /* their axes; a loop over some of the windows of a line */
+    if (reduces_columns(t) && count) {                       /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
         columns = axis_of_loop(t, anchor, lane);
@@ -173,11 +201,19 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
             count--;
         }
     }
+    if (lane != UIR_LOOP_NONE && count && has_windows_along(t, axis_of_loop(t, anchor, spatial[count - 1]))) {
+        pixels = axis_of_loop(t, anchor, spatial[count - 1]);
+        UIR_TRY(
+            uir_schedule_split(t->s, spatial[count - 1], uir_tactic_number(t, PIXELS), &spatial[count - 1], &pixel));
+        all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS);
+    }
     uint32_t order[MOST_LOOPS + 2], n = 0;
     for (uint32_t i = 0; i < count; i++) order[n++] = spatial[i];
     uint32_t rest = 0;
     for (uint32_t i = 0; i < all; i++)
-        if (loops[i] != lane && !uir_tactic_is_in(spatial, count, loops[i])) order[n++] = loops[i], rest++;
+        if (loops[i] != lane && loops[i] != pixel && !uir_tactic_is_in(spatial, count, loops[i]))
+            order[n++] = loops[i], rest++;
+    if (pixel != UIR_LOOP_NONE) order[n++] = pixel;
     if (lane != UIR_LOOP_NONE) order[n++] = lane;
     if (n > 1 && memcmp(order, loops, n * sizeof *order)) UIR_TRY(uir_schedule_reorder(t->s, order, n));
     if (rest) elements = uir_tactic_product_of(t, order + count, rest);
@@ -192,13 +228,19 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
             uint32_t turned[MOST_LOOPS], m = 0, column = UIR_LOOP_NONE;
             bool done;
             if (blocks[i] != anchor) column = find_column(t, blocks[i], own, own_count, columns);
+            uint32_t along = UIR_LOOP_NONE;
+            for (uint32_t k = 0; k < own_count && pixels; k++)
+                if (own[k] != column && axis_of_loop(t, blocks[i], own[k]) == pixels) along = own[k];
             for (uint32_t k = 0; k < own_count; k++)
-                if (own[k] != column) turned[m++] = own[k];
+                if (own[k] != column && own[k] != along) turned[m++] = own[k];
+            if (along != UIR_LOOP_NONE) turned[m++] = along;
             if (column != UIR_LOOP_NONE) {
                 turned[m++] = column;
                 UIR_TRY(uir_tactic_asked(uir_schedule_reorder(t->s, turned, m), &done));
                 if (done) UIR_TRY(unroll_window(t, blocks[i], turned, m));
             }
+            UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
+            if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
         }
         UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
     }

@@ -26,6 +26,14 @@ typedef struct decision {
     " %a: f32[M, N] = add(%t, %z)\n %b: f32[M, N] = mul(%t, %z)\n return %a, %b\n}"
 
 static const decision decisions[] = {
+    {"a pool over images with their channels innermost has windows of a line side by side",
+     "size H",
+     "(%x: f32[1, 64, H, 40]:(2560*H, 1, 2560, 64)) {\n"
+     " %w: f32[1, 64, H, 40]:(2560*H, 1, 2560, 64) = window_max(%x) {window = [3, 3], strides = [1, 1],"
+     " dilations = [1, 1], low = [1, 1], high = [1, 1]}\n return %w\n}",
+     1,
+     {"split", "unroll", "binary.max.f32", "p1*32", "fill -inf"},
+     {"p1 : 40"}},
     {"a softmax over channels goes along the pixels in each of its passes",
      "size B\nsize N",
      "(%x: f32[B, 5, N]) {\n %m: f32[B, 1, N] = reduce_max(%x) {axes = [1], keep = 1}\n"

@@ -174,7 +174,7 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
     o->guarded = uir_access_guarded(&o->access) && along_one(o);
     o->moves = r->abreast > 1 && uir_run_moves_with_row(e, &in->slices[k]);
     if (o->moves && k == 0)
-        o->blank = o->guarded ? NULL : name_blank(r, o->access.type, NULL);
+        o->blank = o->guarded || o->along != ALONG_UNIT ? NULL : name_blank(r, o->access.type, NULL);
     else
         o->blank = o->guarded || o->moves ? find_blank(r, o, k) : NULL;
     if (o->blank) o->guarded = false;
