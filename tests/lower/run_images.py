@@ -64,8 +64,9 @@ class Net:
                 self.counts[step.__name__] += 1
                 images.append(made)
         if len(images) == 1:
-            images.append(conv(self, x, images))
-            self.counts["conv"] += 1
+            made = conv(self, x, images)
+            self.counts["conv" if made else "activation"] += 1
+            images.append(made or activation(self, x, images))
         outputs = [images[-1]] + ([r.choice(images[1:])] if r.random() < 0.25 else [])
         outputs = list({i.name: i for i in outputs}.values())
         values = [helper.make_tensor_value_info(o.name, TensorProto.FLOAT, None) for o in outputs]
