@@ -92,3 +92,14 @@ bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint
     }
     return false;
 }
+
+uir_op uir_loop_monoid_get_op(const uir_loop_function *function, const uir_loop_monoid *monoid) {
+    if (monoid->state_count != 1 || monoid->element_count != 1) return UIR_OP_NONE;
+    const uir_loop_expression *update = &function->expressions.data[monoid->update[0]];
+    if (update->kind != UIR_LOOP_CALL || update->argument_count != 2) return UIR_OP_NONE;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uir_loop_expression *argument = &function->expressions.data[update->arguments[i]];
+        if (argument->kind != UIR_LOOP_PARAMETER || argument->integer != i) return UIR_OP_NONE;
+    }
+    return update->op;
+}

@@ -222,6 +222,9 @@ typedef struct uir_loop_function {
     uint32_t first; /* top statement list; a statement that it does not reach is gone */
 } uir_loop_function;
 
+/* The operation that a monoid of one state is: its update is op(state, element). UIR_OP_NONE: it is more. */
+uir_op uir_loop_monoid_get_op(const uir_loop_function *function, const uir_loop_monoid *monoid);
+
 uir_status uir_loop_function_create(const uir_allocator *allocator, const char *name, uir_loop_function **out_function);
 void uir_loop_function_destroy(uir_loop_function *function);
 

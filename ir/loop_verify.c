@@ -224,17 +224,6 @@ static void check_classes(verifier *v, const uir_loop_statement *s) {
     check_factor(&(class_search){v, UIR_LOOP_CLASS_M, "second"}, product->arguments[1]);
 }
 
-static bool adds(const uir_loop_function *f, const uir_loop_monoid *m) {
-    if (m->state_count != 1 || m->element_count != 1) return false;
-    const uir_loop_expression *u = &f->expressions.data[m->update[0]];
-    if (u->kind != UIR_LOOP_CALL || u->op != UIR_OP_ADD) return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const uir_loop_expression *a = &f->expressions.data[u->arguments[i]];
-        if (a->kind != UIR_LOOP_PARAMETER || a->integer != i) return false;
-    }
-    return true;
-}
-
 /* Used as fma, a block's sums are of products of floats. */
 static void check_fma(verifier *v, const uir_loop_statement *s) {
     const uir_loop_function *f = v->function;
@@ -243,8 +232,9 @@ static void check_fma(verifier *v, const uir_loop_statement *s) {
         const uir_loop_statement *update = &f->statements.data[id];
         if (update->kind != UIR_LOOP_STATEMENT_UPDATE) continue;
         const uir_loop_expression *product = update->value_count ? &f->expressions.data[update->values[0]] : NULL;
-        if (!adds(f, &f->monoids.data[update->monoid]) || !product || product->kind != UIR_LOOP_CALL ||
-            product->op != UIR_OP_MUL || !uir_iop_is_defined_for(UIR_IOP_FMA, product->dtype))
+        if (uir_loop_monoid_get_op(f, &f->monoids.data[update->monoid]) != UIR_OP_ADD || !product ||
+            product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL ||
+            !uir_iop_is_defined_for(UIR_IOP_FMA, product->dtype))
             fail(v, "the block is said to be used as fma, and sums no products of floats");
     }
 }

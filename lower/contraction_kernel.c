@@ -25,15 +25,7 @@ static bool is_sum_of_products(const uir_loop_function *f, uint32_t block) {
         sum->kind != UIR_LOOP_STATEMENT_UPDATE || sum->target_count != 1 || sum->value_count != 1 ||
         f->tensors.data[sum->targets[0].tensor].rank < 2)
         return false;
-    const uir_loop_monoid *monoid = &f->monoids.data[sum->monoid];
-    const uir_loop_expression *step = EXPRESSION(f, monoid->update[0]);
-    if (monoid->state_count != 1 || monoid->element_count != 1 || step->kind != UIR_LOOP_CALL || step->op != UIR_OP_ADD)
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const uir_loop_expression *argument = EXPRESSION(f, step->arguments[i]);
-        if (argument->kind != UIR_LOOP_PARAMETER || argument->integer != i) return false;
-    }
-    return true;
+    return uir_loop_monoid_get_op(f, &f->monoids.data[sum->monoid]) == UIR_OP_ADD;
 }
 
 /* A factor as mma reads it: the load in it, under the cast that mma makes itself. */

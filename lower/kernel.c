@@ -264,18 +264,12 @@ static void clip(uir_kernel *k, uir_condition c) {
 }
 
 /* ---- blocks ---- */
-/* The primitive that a monoid of one state is: update is op(state, element); NONE when it is more. */
+/* The primitive that a monoid is, where the machine reduces by it; NONE when it is more. */
 static uir_op simple_monoid(const uir_kernel *k, const uir_loop_monoid *m) {
     static const uir_op ops[] = {UIR_OP_ADD, UIR_OP_MUL, UIR_OP_MAX, UIR_OP_MIN, UIR_OP_OR, UIR_OP_AND};
-    if (m->state_count != 1 || m->element_count != 1) return UIR_OP_NONE;
-    const uir_loop_expression *u = &k->f->expressions.data[m->update[0]];
-    if (u->kind != UIR_LOOP_CALL || u->argument_count != 2) return UIR_OP_NONE;
-    for (uint32_t i = 0; i < 2; i++) {
-        const uir_loop_expression *a = &k->f->expressions.data[u->arguments[i]];
-        if (a->kind != UIR_LOOP_PARAMETER || a->integer != i) return UIR_OP_NONE;
-    }
+    uir_op op = uir_loop_monoid_get_op(k->f, m);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (ops[i] == u->op) return u->op;
+        if (ops[i] == op) return op;
     return UIR_OP_NONE;
 }
 

@@ -201,8 +201,10 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
             count--;
         }
     }
-    if (lane != UIR_LOOP_NONE && count && has_windows_along(t, axis_of_loop(t, anchor, spatial[count - 1]))) {
-        pixels = axis_of_loop(t, anchor, spatial[count - 1]);
+    if (lane != UIR_LOOP_NONE && count) pixels = axis_of_loop(t, anchor, spatial[count - 1]);
+    if (!has_windows_along(t, pixels)) {
+        pixels = 0;
+    } else {
         UIR_TRY(
             uir_schedule_split(t->s, spatial[count - 1], uir_tactic_number(t, PIXELS), &spatial[count - 1], &pixel));
         all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS);
@@ -224,11 +226,11 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t blocks[MOST_BLOCKS], block_count = uir_schedule_blocks(t->s, loop, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < block_count && i < MOST_BLOCKS; i++) {
         uint32_t own[MOST_LOOPS], own_count = uir_tactic_own_loops(t, blocks[i], loop, own);
+        uint32_t along = UIR_LOOP_NONE; /* the windows of a line */
+        bool done;
         if (lane != UIR_LOOP_NONE && own_count > 1) { /* the column's loop last, what is reduced around it */
             uint32_t turned[MOST_LOOPS], m = 0, column = UIR_LOOP_NONE;
-            bool done;
             if (blocks[i] != anchor) column = find_column(t, blocks[i], own, own_count, columns);
-            uint32_t along = UIR_LOOP_NONE;
             for (uint32_t k = 0; k < own_count && pixels; k++)
                 if (own[k] != column && axis_of_loop(t, blocks[i], own[k]) == pixels) along = own[k];
             for (uint32_t k = 0; k < own_count; k++)
@@ -239,10 +241,9 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
                 UIR_TRY(uir_tactic_asked(uir_schedule_reorder(t->s, turned, m), &done));
                 if (done) UIR_TRY(unroll_window(t, blocks[i], turned, m));
             }
-            UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
-            if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
         }
         UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
+        if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
     }
     if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop));
     UIR_TRY(uir_tactic_bind_strays(t));

@@ -35,6 +35,7 @@ def pool(kind, channels, kernel, size, stride=1):
     return {**conv(channels, channels, kernel, size, stride), "kind": kind, "form": kind}
 
 
+OPERATORS = {"conv": "Conv", "max": "MaxPool", "average": "AveragePool"}
 FEW = 16  # channels around what is timed
 CASES = [
     ("3x3 64 at 56", conv(64, 64, 3, 56), 0.88), ("3x3 128 at 28", conv(128, 128, 3, 28), 0.88),
@@ -67,7 +68,7 @@ def write_model(case, path):
     high = (size - 1) * stride + kernel - image - low
     window = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [low, low, max(high, 0), max(high, 0)]}
     constants = {"before": weights(case["inputs"], FEW, 1, 1), "after": weights(FEW, case["outputs"], 1, 1)}
-    operator = {"conv": "Conv", "max": "MaxPool", "average": "AveragePool"}[case["kind"]]
+    operator = OPERATORS[case["kind"]]
     extra = {"conv": {"group": case["groups"]}, "average": {"count_include_pad": 1}}.get(case["kind"], {})
     if case["kind"] == "conv":
         constants["w"] = weights(case["outputs"], case["inputs"] // case["groups"], kernel, kernel)
@@ -92,8 +93,7 @@ def profile(arguments, folder, model, case):
     if answer.returncode:
         sys.exit(answer.stderr)
     found = json.loads(answer.stdout)
-    operators = {"conv": "Conv", "max": "MaxPool", "average": "AveragePool"}
-    nodes = [n for n in found["nodes"] if n["op"] == operators[case["kind"]] and n["flops"]]
+    nodes = [n for n in found["nodes"] if n["op"] == OPERATORS[case["kind"]] and n["flops"]]
     main = nodes[-2] if case["kind"] == "conv" else nodes[0]
     peak = found["profile"]["limits"]["flops_per_second"]
     return main["ms"], main["flops"] / (main["ms"] * 1e-3) / peak

@@ -110,14 +110,12 @@ typedef struct bound {
 
 /* One that says less than another of the same coordinate is left out. */
 static void add_bound(emitter *e, bound *bounds, uint32_t *count, bound made) {
+    uir_relation stricter = made.high ? UIR_RELATION_GE : UIR_RELATION_LE;
     for (uint32_t i = 0; i < *count; i++) {
         bound *b = &bounds[i];
         if (b->pointer != made.pointer || b->dim != made.dim || b->high != made.high) continue;
-        if (uir_dim_compare(e->igraph->dims, b->start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, made.start) ==
-            UIR_TRUE)
-            return;
-        if (uir_dim_compare(e->igraph->dims, made.start, made.high ? UIR_RELATION_GE : UIR_RELATION_LE, b->start) ==
-            UIR_TRUE) {
+        if (uir_dim_compare(e->igraph->dims, b->start, stricter, made.start) == UIR_TRUE) return;
+        if (uir_dim_compare(e->igraph->dims, made.start, stricter, b->start) == UIR_TRUE) {
             *b = made;
             return;
         }
