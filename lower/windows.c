@@ -19,8 +19,7 @@ enum {
     MOST_TAPS = 64,     /* that are unrolled */
     MOST_PIXELS = 64,   /* of a line in a tile */
     MOST_ROWS = 256,    /* pixels of a tile */
-    SHORT = 16,         /* lines of so many pixels go tap by tap, */
-    DEEP = 32,          /* where a tap has so many channels */
+    SHORT = 16,         /* pixels of a line of which rows are made */
     UNIT_CYCLES = 4096, /* that beginning a unit costs, where the description does not say */
     MADE_ROWS = 128,    /* that are made on the chip for a tile */
     MADE_COPIES = 3,    /* of these, while they are made */
@@ -38,8 +37,8 @@ typedef struct windows {
     uir_contraction_plan p;
     uir_contraction_steps t;
     span lines, pixels, columns;
-    bool by_taps;
-    bool apart; /* every channel has its own channel of the image: nothing to multiply, columns are channels */
+    bool joined; /* lines are short: those of a tile are rows of one product */
+    bool apart;  /* every channel has its own channel of the image: nothing to multiply, columns are channels */
     bool made; /* no convolution: rows are made on the chip, of windows, and columns are multiplied with them in turn */
     uint32_t made_at; /* the loop that they are made in */
 } windows;
@@ -109,30 +108,58 @@ static bool is_tap(const windows *w, uint32_t axis) {
     return true;
 }
 
-/* Is every place in the image a sum of multiples of iteration variables? */
-static bool is_linear(const windows *w) {
+/* An index where all iteration variables are 0, but `axis`, if it is one, which is 1. */
+static uir_dim index_at(const windows *w, uir_dim index, uint32_t axis) {
     uir_loop_function *f = w->p.f;
     const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
-    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[0]);
-    while (e->kind == UIR_LOOP_CALL && e->argument_count == 1) e = EXPRESSION(f, e->arguments[0]);
     uint32_t count = uir_dims_symbol_count(f->dims);
     uir_dim *at = uir_arena_allocate_array(w->p.c.arena, count + 1, sizeof *at);
-    if (e->kind != UIR_LOOP_LOAD || !at) return false;
-    for (uint32_t d = 0; d < f->tensors.data[e->load.tensor].rank; d++) {
-        uir_dim index = e->load.indices[d], start, sum;
-        for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = number(w, 0);
-        sum = start = uir_dim_substitute(f->dims, index, at, count);
-        for (uint32_t i = 0; i < update->iter_count; i++) {
-            uir_symbol symbol = update->iters[i].symbol;
-            at[symbol.id] = number(w, 1);
-            uir_dim step = uir_dim_sub(f->dims, uir_dim_substitute(f->dims, index, at, count), start);
-            at[symbol.id] = number(w, 0);
-            sum = uir_dim_add(f->dims, sum, uir_dim_mul(f->dims, step, uir_dim_symbol(f->dims, symbol)));
-        }
-        for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = UIR_DIM_NONE;
+    if (!at) return UIR_DIM_NONE;
+    for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = number(w, i == axis);
+    return uir_dim_substitute(f->dims, index, at, count);
+}
+
+static uir_dim step_along(const windows *w, uir_dim index, uint32_t axis) {
+    return uir_dim_sub(w->p.f->dims, index_at(w, index, axis), index_at(w, index, NONE));
+}
+
+/* Where the image is read; NULL. */
+static const uir_loop_expression *image_of(const windows *w) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[0]);
+    while (e->kind == UIR_LOOP_CALL && e->argument_count == 1) e = EXPRESSION(f, e->arguments[0]);
+    return e->kind == UIR_LOOP_LOAD ? e : NULL;
+}
+
+/* Is every place in the image a sum of multiples of iteration variables? */
+static bool is_linear(const windows *w) {
+    uir_dims *dims = w->p.f->dims;
+    const uir_loop_statement *update = STATEMENT(w->p.f, w->p.c.update);
+    const uir_loop_expression *e = image_of(w);
+    for (uint32_t d = 0; e && d < w->p.f->tensors.data[e->load.tensor].rank; d++) {
+        uir_dim index = e->load.indices[d], sum = index_at(w, index, NONE);
+        for (uint32_t i = 0; i < update->iter_count; i++)
+            sum = uir_dim_add(
+                dims, sum, uir_dim_mul(dims, step_along(w, index, i), uir_dim_symbol(dims, update->iters[i].symbol)));
         if (!sum.id || !uir_dim_equal(sum, index)) return false;
     }
-    return true;
+    return e != NULL;
+}
+
+/* Is it not known that neighbouring pixels lie in different places of a cache? */
+static bool pixels_meet(const windows *w) {
+    const uir_loop_access *image = &image_of(w)->load;
+    const uir_loop_tensor *t = &w->p.f->tensors.data[image->tensor];
+    int64_t same_place = 2 * (int64_t)w->p.device->conflict_bytes, distance = 0, inner = uir_dtype_bits(t->dtype) / 8;
+    for (uint32_t d = t->rank; same_place && d-- > 0;) {
+        int64_t step, extent;
+        if (!known(w, step_along(w, image->indices[d], w->pixels.axis), &step)) return true;
+        distance = (distance + step % same_place * inner) % same_place;
+        if (distance && step) return false;
+        if (!known(w, t->extents[d], &extent)) return true;
+        inner = inner * (extent % same_place) % same_place;
+    }
+    return same_place != 0;
 }
 
 /* Few taps, each of a channel by itself. */
@@ -240,18 +267,39 @@ static uir_status add_tile(windows *w, span *s, const char *name, int64_t most) 
     return s->tile.id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
 }
 
+/* Rows of a product are taken by blocks: by each line's, or by those of all lines together. */
+static int64_t blocks_of(const windows *w, int64_t lines, int64_t pixels) {
+    int64_t block = w->p.device->mma_m ? w->p.device->mma_m : 1;
+    if (w->joined) return (lines * pixels + block - 1) / block;
+    return lines * ((pixels + block - 1) / block);
+}
+
+/* Are lines so short that blocks of rows are fuller across them? Many rows had better not meet in a cache. */
+static bool join_pays(windows *w, int64_t lines, int64_t pixels) {
+    int64_t apart = blocks_of(w, lines, pixels);
+    if (pixels_meet(w)) return false;
+    w->joined = true;
+    int64_t together = blocks_of(w, lines, pixels);
+    w->joined = false;
+    return together * 8 <= apart * 7;
+}
+
+/* How many products an element is the sum of, about. */
+static int64_t depth_of(const windows *w) {
+    int64_t depth = 1, extent;
+    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
+        if (w->p.c.axes[a].class == UIR_CONTRACTION_K) depth *= known(w, w->p.c.axes[a].extent, &extent) ? extent : 8;
+    return depth;
+}
+
 /* Cycles of a unit: multiply-adds of whole blocks of rows, or the weights' way from where they are. */
 static int64_t unit_cost(const windows *w, int64_t lines, int64_t pixels) {
     const uir_device *d = w->p.device;
-    int64_t depth = 1, extent, columns = 32, lanes = uir_device_lanes(d);
+    int64_t depth = depth_of(w), columns = 32, lanes = uir_device_lanes(d);
     int64_t each = uir_device_multiply_adds(d);
-    int64_t block = d->mma_m ? d->mma_m : 1;
     (void)known(w, w->columns.tile, &columns);
-    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
-        if (w->p.c.axes[a].class == UIR_CONTRACTION_K) depth *= known(w, w->p.c.axes[a].extent, &extent) ? extent : 8;
-    int64_t vectors = (columns + lanes - 1) / lanes, blocks = (pixels + block - 1) / block;
-    int64_t rows = (pixels + blocks - 1) / blocks * blocks;
-    int64_t adds = lines * rows * vectors * depth / each + lines * blocks * (depth + 64);
+    int64_t vectors = (columns + lanes - 1) / lanes, blocks = blocks_of(w, lines, pixels);
+    int64_t adds = lines * pixels * vectors * depth / each + blocks * (depth + 64);
     int64_t stream = depth * columns * 4 / 8;
     return (adds > stream ? adds : stream) + (d->unit_cycles ? d->unit_cycles : UNIT_CYCLES);
 }
@@ -304,6 +352,7 @@ static uir_status choose_tiles(windows *w) {
     if (w->lines.axis == NONE) return UIR_STATUS_OK;
     most_lines = MOST_ROWS / (wide ? (width ? width : 1) : widths[3]);
     if (high && most_lines > height) most_lines = height ? height : 1;
+    w->joined = wide && !w->apart && !w->pixels.split && join_pays(w, most_lines, width);
     UIR_TRY(add_tile(w, &w->lines, "th", most_lines));
     if (!wide) UIR_TRY(add_tile(w, &w->pixels, "tw", MOST_PIXELS));
     for (size_t i = 0; i < (wide ? 1 : sizeof widths / sizeof *widths); i++) {
@@ -415,37 +464,24 @@ static uir_status tile_anchor(windows *w) {
     return uir_contraction_order(t, all, count);
 }
 
-/* By windows: lines, then mma over pixels, columns and all that is summed over. By taps: each tap by itself, then
- * lines, then mma over pixels, columns and channels; so that the weights of a tap serve all lines while they are near.
- * Either way an element's sum has the same order. */
+/* mma over pixels, of all lines of a tile where they are joined, columns and all that is summed over. */
 static uir_status place_sums(windows *w) {
     uir_contraction_steps *t = &w->t;
     const uir_contraction *c = &w->p.c;
-    uint32_t loops[MAX_LOOPS], axes[UIR_LOOP_MAX_ITERS], count = 0;
-    bool serial[UIR_LOOP_MAX_ITERS] = {false};
+    uint32_t loops[MAX_LOOPS], axes[UIR_LOOP_MAX_ITERS], order[UIR_LOOP_MAX_ITERS], count = 0, ordered = 0;
     for (uint32_t i = 0; i < UIR_LOOP_MAX_ITERS; i++) axes[i] = i;
     if (EXPRESSION(w->p.f, STATEMENT(w->p.f, c->sum)->values[0])->arguments[0] != c->factors[0])
         UIR_TRY(uir_schedule_exchange(t->s, c->update));
+    t->inside = w->joined ? t->unit : t->row;
+    UIR_TRY(uir_schedule_compute_at(t->s, c->update, t->inside));
+    if (w->joined) order[ordered++] = w->lines.axis;
+    order[ordered++] = w->pixels.axis;
+    order[ordered++] = w->columns.axis;
     for (uint32_t a = 0; a < c->axis_count; a++)
-        serial[a] = w->by_taps && c->axes[a].class == UIR_CONTRACTION_K && is_tap(w, a);
-    uint32_t under = w->by_taps ? t->unit : t->row;
-    UIR_TRY(uir_schedule_compute_at(t->s, c->update, under));
-    t->inside = under;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        const uint32_t first[] = {pass ? w->pixels.axis : w->lines.axis, pass ? w->columns.axis : NONE};
-        for (uint32_t i = 0; i < 2 && pass; i++) {
-            uint32_t loop = loop_along(w, c->update, under, axes, first[i]);
-            if (loop != NONE) loops[count++] = loop;
-        }
-        for (uint32_t a = 0; a < c->axis_count; a++) {
-            bool wanted = c->axes[a].class == UIR_CONTRACTION_K && serial[a] == !pass;
-            uint32_t loop = wanted ? loop_along(w, c->update, under, axes, a) : NONE;
-            if (loop != NONE) loops[count++] = loop;
-        }
-        if (pass) break;
-        uint32_t line = loop_along(w, c->update, under, axes, first[0]);
-        if (line != NONE) loops[count++] = line;
-        if (count) t->inside = loops[count - 1];
+        if (c->axes[a].class == UIR_CONTRACTION_K) order[ordered++] = a;
+    for (uint32_t i = 0; i < ordered; i++) {
+        uint32_t loop = loop_along(w, c->update, t->inside, axes, order[i]);
+        if (loop != NONE) loops[count++] = loop;
     }
     return uir_contraction_order(t, loops, count);
 }
@@ -501,7 +537,7 @@ static uir_status keep_sums(windows *w) {
         for (uint32_t i = 0; i < 3; i++)
             if (spans[i]->axis != NONE && c->tensor_axes[d] == spans[i]->axis) dims[i] = d;
     UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.device, UIR_SPACE_ACCUMULATORS)));
-    bool line = w->lines.axis == NONE || w->apart || !(w->by_taps || w->made); /* without lines */
+    bool line = w->lines.axis == NONE || w->apart || !(w->joined || w->made); /* without lines */
     return fit(w, c->tensor, spans + line, dims + line, 3 - line);
 }
 
@@ -612,34 +648,20 @@ static uir_status carry_out(windows *w) {
     UIR_TRY(w->apart ? lay_out_taps(w) : uir_contraction_lay_out(&w->t));
     UIR_TRY(uir_contraction_share_out(&w->t));
     if (w->apart) return mark_taps(w);
-    if (!w->by_taps && !w->made) w->t.unit = w->t.row; /* sums are a line's */
+    if (!w->joined && !w->made) w->t.unit = w->t.row; /* sums are a line's */
     return uir_contraction_mark(&w->t);
 }
 
-/* Has a tap so many channels that its sums may go to memory and back? */
-static bool has_deep_taps(const windows *w) {
-    int64_t depth = 1, extent;
-    for (uint32_t a = 0; a < w->p.c.axis_count; a++)
-        if (w->p.c.axes[a].class == UIR_CONTRACTION_K && !is_tap(w, a))
-            depth *= known(w, w->p.c.axes[a].extent, &extent) ? extent : DEEP;
-    return depth >= DEEP;
-}
-
-/* By taps where lines are short: known to be, or as a variant for those. */
-static uir_status choose_form(windows *w, bool *out_both) {
-    uir_truth is_short_always = uir_dim_compare(w->p.f->dims, w->pixels.extent, UIR_RELATION_LE, number(w, SHORT));
-    bool can = w->lines.axis != NONE && !w->apart && has_deep_taps(w);
-    can |= w->made;
-    *out_both = can && is_short_always == UIR_UNKNOWN;
-    if (!can) w->by_taps = false;
-    if (can && !*out_both) w->by_taps = is_short_always == UIR_TRUE;
-    if (!*out_both || !w->by_taps) return UIR_STATUS_OK;
+/* Rows that are made are those of short lines: where only the run tells, it chooses. */
+static uir_status require_short(windows *w, bool *out_unknown) {
     uir_condition is_short = {UIR_RELATION_LE, w->pixels.extent, number(w, SHORT)};
-    return uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short);
+    *out_unknown =
+        w->made && uir_dim_compare(w->p.f->dims, is_short.left, is_short.relation, is_short.right) == UIR_UNKNOWN;
+    return *out_unknown ? uir_vector_push(&w->p.f->arena, &w->p.f->requires_, is_short) : UIR_STATUS_OK;
 }
 
 static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, uir_diagnostics *diagnostics, bool *out_taken,
-                        bool *out_both) {
+                        bool *out_unknown) {
     uir_contraction_plan *p = &w->p;
     uir_diagnostics said;
     uir_diagnostics_init(&said, &p->f->allocator);
@@ -657,39 +679,29 @@ static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, uir_diagn
     uir_contraction_steps_init(&w->t, p, p, s);
     if (!w->apart) UIR_TRY(map_axes(w));
     uir_contraction_plan_find_crossed(p);
-    UIR_TRY(choose_form(w, out_both));
+    UIR_TRY(require_short(w, out_unknown));
     UIR_TRY(w->made ? choose_made_tiles(w) : choose_tiles(w));
     return carry_out(w);
 }
 
-static uir_status build(const uir_loop_function *function, const uir_device *device, bool by_taps, uir_text *steps,
-                        uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken, bool *out_both,
-                        bool *out_made) {
+uir_status uir_windows_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+                                uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
     uir_arena arena;
-    windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}, .by_taps = by_taps};
+    windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}};
     uir_schedule *s = NULL;
-    *out_taken = *out_both = false;
+    bool unknown = false;
+    *out_taken = false;
+    if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
     UIR_TRY(uir_loop_clone(function, &w.p.f));
     uir_arena_init(&arena, &function->allocator);
     uir_status status = uir_schedule_create(w.p.f, device, diagnostics, &s);
-    if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, diagnostics, out_taken, out_both);
+    if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, diagnostics, out_taken, &unknown);
     if (status == UIR_STATUS_OK && *out_taken)
         status = uir_loop_list_add(out, w.p.f, uir_schedule_trace(s));
     else
         uir_loop_function_destroy(w.p.f);
-    *out_made = w.made;
     uir_schedule_destroy(s);
     uir_arena_deinit(&arena);
+    *out_taken = *out_taken && !unknown; /* longer lines are products like any */
     return status;
-}
-
-uir_status uir_windows_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
-                                uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
-    bool both, made;
-    *out_taken = false;
-    if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
-    UIR_TRY(build(function, device, true, steps, diagnostics, out, out_taken, &both, &made));
-    if (!*out_taken || !both) return UIR_STATUS_OK;
-    *out_taken = !made; /* longer lines are products like any */
-    return made ? UIR_STATUS_OK : build(function, device, false, steps, diagnostics, out, out_taken, &both, &made);
 }

@@ -9,6 +9,7 @@ machine multiplies and adds, measured in the same process. Depthwise convolution
 turns with them; `of form` is its time by ours. With --other, another build takes turns as well, and `before` is its share.
 """
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -85,10 +86,17 @@ def write_model(case, path):
     save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
+@functools.cache
+def exactly(folder):
+    """--exact, where the build has another formula than the one that defines an operator."""
+    answer = subprocess.run([os.path.join(folder, "uir-run"), "--help"], capture_output=True, text=True, check=True)
+    return ["--exact"] if "--exact" in answer.stdout else []
+
+
 def profile(arguments, folder, model, case):
     """Milliseconds and the share of multiply-adds of the kernels that compute the node."""
-    words = [os.path.join(folder, "uir-run"), model, "--exact", "--profile", "--json", "--no-vm", "--threads", str(arguments.threads),
-             "--seconds", str(arguments.seconds)]
+    words = [os.path.join(folder, "uir-run"), model, "--profile", "--json", "--no-vm", "--threads", str(arguments.threads),
+             "--seconds", str(arguments.seconds), *exactly(folder)]
     answer = subprocess.run(words, capture_output=True, text=True, check=False)
     if answer.returncode:
         sys.exit(answer.stderr)
