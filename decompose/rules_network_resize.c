@@ -365,7 +365,8 @@ static uir_value_id resize_all(const resize *r, const resize_axis *axes, uir_val
     uir_dtype dtype = dtype_of(b, x);
     bool computes = r->mode != NEAREST;
     uir_value_id y = computes ? uir_build_cast(b, x, dtype == UIR_DTYPE_F64 ? dtype : UIR_DTYPE_F32) : x;
-    for (uint32_t i = 0; i < rank; i++) y = resize_along(r, &axes[i], y, i);
+    /* The last axis first: along the others whole runs of elements are added. */
+    for (uint32_t i = rank; i-- > 0;) y = resize_along(r, &axes[i], y, i);
     if (computes && uir_dtype_is_integer(dtype))
         y = uir_network_clamp(b, y, (double)uir_dtype_integer_min(dtype), (double)uir_dtype_integer_max(dtype));
     return uir_build_cast(b, y, dtype);

@@ -1,11 +1,11 @@
-/* The shapes of convolutions and of reductions over windows. Of an image of one element along an axis a window's other
- * elements see padding alone:
+/* The shapes of convolutions and of reductions over windows. Elements of a window that see padding alone, wherever it
+ * is, are cut off: around an image of one element along an axis, or where dilations reach beyond the image.
  *
- *   conv(x [.., 1, ..], w [.., k, ..]) [.., 1, ..]  ->  conv(x, w at the element that x meets)
- *   window_sum(x [.., 1, ..], k) [.., 1, ..]        ->  window_sum(x, 1)
+ *   conv(x [.., n, ..], w [.., k, ..]) [.., m, ..]  ->  conv(x, w at the elements that meet x)
+ *   window_sum(x [.., n, ..], k) [.., m, ..]        ->  window_sum(x, as many as meet x)
  *
- * and where there are several windows, or none meets the element, the padding is made: an axis of one element is none,
- * and has no outside. */
+ * and where several windows, or none, meet an image of one element, the padding is made: an axis of one element is
+ * none, and has no outside. */
 #include "passes/tools.h"
 
 #include <math.h>
@@ -56,32 +56,24 @@ static bool is_number(const convolution *c, uir_dim dim, int64_t wanted) {
     return uir_dim_is_const(c->module->dims, dim, &value) && value == wanted;
 }
 
-/* Which element of the window meets the one element of the image along an axis. */
-static bool find_met(const convolution *c, uint32_t axis, int64_t *out_at) {
-    int64_t window, low;
-    if (!is_number(c, c->x[axis + 2], 1) || !is_number(c, c->y.dims[axis + 2], 1) ||
-        !uir_dim_is_const(c->module->dims, c->w[axis + 2], &window) || window < 2 ||
-        !uir_dim_is_const(c->module->dims, c->low[axis], &low) || low < 0 || low % c->dilations[axis])
-        return false;
-    *out_at = low / c->dilations[axis];
-    return *out_at < window;
-}
+typedef struct range {
+    int64_t first, last;
+} range;
 
-static bool cut_windows(convolution *c) {
-    uir_dim starts[UIR_MAX_RANK], zero = uir_dim_const(c->module->dims, 0), one = uir_dim_const(c->module->dims, 1);
-    int64_t steps[UIR_MAX_RANK], at;
-    bool cut = false;
-    for (uint32_t d = 0; d < c->rank; d++) starts[d] = zero, steps[d] = 1;
-    for (uint32_t i = 0; i < c->spatial; i++) {
-        if (!find_met(c, i, &at)) continue;
-        cut = true;
-        starts[i + 2] = uir_dim_const(c->module->dims, at);
-        c->w[i + 2] = one;
-        c->low[i] = c->high[i] = zero;
-        c->strides[i] = c->dilations[i] = 1;
-    }
-    if (cut && c->weights.id) c->weights = uir_build_slice(c->b, c->weights, starts, c->w, steps);
-    return cut;
+/* Which elements of a window are somewhere inside along an axis: those before and behind see padding alone. */
+static bool find_met(const convolution *c, uint32_t axis, range *out) {
+    const uir_dims *dims = c->module->dims;
+    int64_t image, results, window, low, high;
+    if (!uir_dim_is_const(dims, c->x[axis + 2], &image) || !uir_dim_is_const(dims, c->y.dims[axis + 2], &results) ||
+        !uir_dim_is_const(dims, c->w[axis + 2], &window) || !uir_dim_is_const(dims, c->low[axis], &low) ||
+        !uir_dim_is_const(dims, c->high[axis], &high) || image < 1 || results < 1 || window < 2 || low < 0 || high < 0)
+        return false;
+    int64_t dilation = c->dilations[axis], before = low - (results - 1) * c->strides[axis], behind = image - 1 + low;
+    *out = (range){before > 0 ? (before + dilation - 1) / dilation : 0, behind / dilation};
+    if (out->last > window - 1) out->last = window - 1;
+    /* What is left begins in the padding, or at the image's first element. */
+    return out->first <= out->last && out->last - out->first + 1 < window && out->first * dilation <= low &&
+           (window - 1 - out->last) * dilation <= high;
 }
 
 /* What a reduction sees outside; a convolution sees 0. */
@@ -106,6 +98,29 @@ static bool bears_padding(const convolution *c) {
     for (uint64_t i = 0; i < w->element_count; i++)
         if (!isfinite(uir_dtype_load_double(w->dtype, w->data, i))) return false;
     return true;
+}
+
+static bool cut_windows(convolution *c) {
+    uir_dims *dims = c->module->dims;
+    uir_dim starts[UIR_MAX_RANK], zero = uir_dim_const(dims, 0);
+    int64_t steps[UIR_MAX_RANK], window;
+    range met;
+    bool cut = false;
+    for (uint32_t d = 0; d < c->rank; d++) starts[d] = zero, steps[d] = 1;
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        if (!find_met(c, i, &met) || !uir_dim_is_const(dims, c->w[i + 2], &window)) continue;
+        bool meets_one = is_number(c, c->x[i + 2], 1) && is_number(c, c->y.dims[i + 2], 1);
+        if (!meets_one && !bears_padding(c)) continue;
+        cut = true;
+        starts[i + 2] = uir_dim_const(dims, met.first);
+        c->w[i + 2] = uir_dim_const(dims, met.last - met.first + 1);
+        c->low[i] = uir_dim_sub(dims, c->low[i], uir_dim_const(dims, met.first * c->dilations[i]));
+        c->high[i] = uir_dim_sub(dims, c->high[i], uir_dim_const(dims, (window - 1 - met.last) * c->dilations[i]));
+        if (met.first == met.last) c->dilations[i] = 1;
+        if (is_number(c, c->y.dims[i + 2], 1)) c->strides[i] = 1;
+    }
+    if (cut && c->weights.id) c->weights = uir_build_slice(c->b, c->weights, starts, c->w, steps);
+    return cut;
 }
 
 /* Makes the padding around axes of one element that several windows see, or none. */

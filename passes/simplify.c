@@ -368,9 +368,29 @@ static const rewrite rewrites[UIR_OP_COUNT] = {
     [UIR_OP_REDUCE_MIN] = reduce,
 };
 
+/* Of a result that has no elements nothing is to be computed. */
+static uir_value_id nothing(simplifier *s) {
+    static const uir_op ops[] = {UIR_OP_CONV, UIR_OP_MATMUL, UIR_OP_WINDOW_SUM, UIR_OP_WINDOW_MAX};
+    bool pure = rewrites[s->node->op] || uir_op_get_row(s->node->op)->traits & UIR_TRAIT_ELEMENTWISE;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) pure |= s->node->op == ops[i];
+    if (!pure || s->node->op == UIR_OP_BROADCAST || s->node->output_count != 1) return none;
+    const uir_type type = *result_type(s);
+    uir_dtype_class class = uir_dtype_get_class(type.dtype);
+    if (type.kind != UIR_VALUE_TENSOR || class == UIR_DTYPE_CLASS_STRING || class == UIR_DTYPE_CLASS_COMPLEX)
+        return none;
+    for (uint32_t d = 0; d < type.rank; d++) {
+        int64_t extent;
+        if (uir_dim_is_const(s->module->dims, type.dims[d], &extent) && extent == 0)
+            return uir_build_broadcast(s->builder, uir_build_scalar(s->builder, type.dtype, 0), type.dims, type.rank);
+    }
+    return none;
+}
+
 static uir_value_id simplify_node(void *user, uir_builder *builder, const uir_node_info *node) {
     (void)user;
     simplifier s = {builder, builder->module, node};
+    uir_value_id empty = nothing(&s);
+    if (empty.id) return empty;
     return rewrites[node->op] ? rewrites[node->op](&s) : none;
 }
 

@@ -35,7 +35,7 @@ SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 16, 17, 20, 28]
 MOST = 3_000_000  # multiplications of a convolution, so that interpreters are done soon
 TIMEOUT_S = 180
 # What lowering makes of convolutions and pools, by what their kernels' text shows.
-FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "taps": r"loop l\d+ : [2-9]\d* \{\s*loop l\d+ : [2-9]\d* \{",
+FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "joined": r"; \(u\d+<[^\n;]*, u\d+<[^\n;]*\), \([^\n;]*\] fill 0",
          "apart": r"fill 0, %x1\[\w+(, \d+)+ ;", "winograd": r"%x\d+\[[pl]\d+, [pl]\d+, 0, 0\]",
          "half weights": r"mma\.f32\.f32\.b?f16", "lines": r"%rows\[\w+, \w+, \w+ ; \("}
 
@@ -330,7 +330,7 @@ def reduce(net, x, images):
         inputs, attributes = [x.name, net.ints(axes)], {}
     net.needs_18 = True
     made = net.node(op, inputs, keepdims=1, **attributes)
-    return Image(net.node("Sub", [x.name, made]), x.channels, x.sizes)
+    return Image(net.node("Add", [x.name, made]), x.channels, x.sizes)  # their difference has a mean of nearly nothing
 
 
 STEPS = [conv, plain, conv_transpose, pool, activation, scale, norm, residual, concat, gate, resize, pad, cut, channels_last, shuffle,
