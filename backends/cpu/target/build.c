@@ -33,7 +33,7 @@ static const struct shared_function {
     uint32_t cost;
 } shared_functions[] = {
     {"uir_mma_f32_f32_f32", 800}, {"uir_mma_f32_f32_f16", 800}, {"uir_mma_f32_f32_bf16", 800},
-    {"uir_mma_window", 1000},     {"uir_mma_window_f16", 1000}, {"uir_mma_window_bf16", 1000},
+    {"uir_mma_window", 1250},     {"uir_mma_window_f16", 1250}, {"uir_mma_window_bf16", 1250},
     {"uir_mma_i32_i8_i8", 40},    {"uir_mma_i32_u8_i8", 40},    {"uir_mma_i32_i8_u8", 40},
     {"uir_mma_i32_u8_u8", 40},    {"uir_mma_f64_f64_f64", 80},  {"uir_transpose_32", 30},
 };
