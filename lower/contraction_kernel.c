@@ -345,7 +345,8 @@ static const uir_islice *slice_of(uir_kernel *k, const uir_loop_expression *fact
     for (uint32_t i = 0; i < columns->count; i++) chosen[used++] = all[columns->lanes[i]];
     /* A side without a loop is one element, in its place. */
     if (rows->count && !columns->count)
-        chosen[used++] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one};
+        chosen[used++] =
+            (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one, UIR_DIM_NONE};
     if (used > UIR_KERNEL_MAX_LANES) {
         uir_kernel_refuse(k, "more than %d vectorised loops", UIR_KERNEL_MAX_LANES);
         used = count;
@@ -356,7 +357,7 @@ static const uir_islice *slice_of(uir_kernel *k, const uir_loop_expression *fact
     k->row_lanes = rows->count > 1 || columns->count > 1 ? rows->count : 0;
     if (columns->count > 1 && !rows->count) { /* a row of several lanes: written as a side of one element before it */
         memmove(k->lanes + 1, k->lanes, used * sizeof *k->lanes);
-        k->lanes[0] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one};
+        k->lanes[0] = (uir_kernel_lane){uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, one), one, one, UIR_DIM_NONE};
         k->lane_count++;
         k->row_lanes = 1;
     }

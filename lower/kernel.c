@@ -240,9 +240,10 @@ static bool mentions_lane(const uir_kernel *k, uir_dim dim) {
     return c.found;
 }
 
-/* base + lane < bound: the lane's count. */
+/* base + s*lane < bound, or base + s*lane > bound: where the lane ends or begins. */
 static void clip(uir_kernel *k, uir_condition c) {
-    uir_dim difference = uir_dim_sub(k->dims, c.right, c.left), base;
+    uir_dims *dims = k->dims;
+    uir_dim difference = uir_dim_sub(dims, c.right, c.left), base, zero = uir_dim_const(dims, 0);
     int64_t coefficients[UIR_KERNEL_MAX_LANES];
     uint32_t lane = UIR_LOWER_NONE, lanes = 0;
     bool good = c.relation == UIR_RELATION_LT || c.relation == UIR_RELATION_LE;
@@ -252,15 +253,41 @@ static void clip(uir_kernel *k, uir_condition c) {
         lanes++;
         lane = l;
     }
-    if (!good || lanes != 1 || coefficients[lane] > 0) {
+    if (!good || lanes != 1) {
         uir_kernel_refuse(k, "a condition on what is vectorised is no bound");
         return;
     }
-    /* right - left = base - s*lane > 0 (or >= 0): lane < ceildiv(base, s), or ceildiv(base + 1, s). */
-    if (c.relation == UIR_RELATION_LE) base = uir_dim_add(k->dims, base, uir_dim_const(k->dims, 1));
-    base = uir_dim_ceildiv(k->dims, base, uir_dim_const(k->dims, -coefficients[lane]));
-    k->lanes[lane].count = uir_dim_min(k->dims, k->lanes[lane].count, base);
-    if (!k->lanes[lane].count.id && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
+    uir_kernel_lane *at = &k->lanes[lane];
+    int64_t step = coefficients[lane];
+    if (step > 0) {
+        /* base + s*lane >= 0 (or > 0): lane >= ceildiv(-base, s), or ceildiv(1 - base, s). */
+        base = uir_dim_sub(dims, uir_dim_const(dims, c.relation == UIR_RELATION_LT), base);
+        base = uir_dim_ceildiv(dims, base, uir_dim_const(dims, step));
+        at->first = uir_dim_max(dims, at->first.id ? at->first : zero, base);
+        if (!at->first.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        return;
+    }
+    /* base - s*lane > 0 (or >= 0): lane < ceildiv(base, s), or ceildiv(base + 1, s). */
+    if (c.relation == UIR_RELATION_LE) base = uir_dim_add(dims, base, uir_dim_const(dims, 1));
+    base = uir_dim_ceildiv(dims, base, uir_dim_const(dims, -step));
+    at->count = uir_dim_min(dims, at->count, base);
+    if (!at->count.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+}
+
+/* Lanes that begin later: what they count from is added wherever they stand. */
+static void shift_lanes(uir_kernel *k) {
+    uir_dims *dims = k->dims;
+    for (uint32_t l = 0; l < k->lane_count && k->status == UIR_STATUS_OK; l++) {
+        uir_kernel_lane *at = &k->lanes[l];
+        if (!at->first.id) continue;
+        at->first = uir_dim_min(dims, at->extent, at->first);
+        at->count = uir_dim_sub(dims, uir_dim_max(dims, at->first, at->count), at->first);
+        uir_dim_replacement later = {at->symbol, uir_dim_add(dims, uir_dim_symbol(dims, at->symbol), at->first)};
+        if (!at->count.id || !later.by.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        for (uint32_t i = 0; i < k->replaced_count && k->status == UIR_STATUS_OK; i++)
+            if (k->replaced[i].id && uir_dim_mentions(dims, k->replaced[i], at->symbol))
+                k->replaced[i] = uir_dim_replace(dims, k->replaced[i], &later, 1);
+    }
 }
 
 /* ---- blocks ---- */
@@ -432,6 +459,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
     const uir_loop_statement *s = statement(k, id);
     uint32_t mark = k->given.count;
     uir_kernel_lane kept[UIR_KERNEL_MAX_LANES];
+    uir_dim *replaced = NULL;
     memcpy(kept, k->lanes, sizeof kept);
     k->block = s->name;
     for (uint32_t i = 0; i < s->condition_count && k->status == UIR_STATUS_OK; i++) {
@@ -439,6 +467,8 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         if (is_given(k, c)) continue;
         if (mentions_lane(k, c.left) || mentions_lane(k, c.right)) clip(k, c);
     }
+    bool later = false;
+    for (uint32_t l = 0; l < k->lane_count; l++) later |= k->lanes[l].first.id != 0;
     /* What is left says where the block is at all. */
     uint32_t clipped = k->given.count;
     for (uint32_t i = 0; i < s->condition_count && k->status == UIR_STATUS_OK; i++) {
@@ -447,6 +477,11 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         give(k, c);
     }
     bool guarded = begin_if(k, guard_since(k, clipped));
+    if (later) {
+        replaced = uir_arena_copy(k->arena, k->replaced, k->replaced_count * sizeof *replaced);
+        if (!replaced) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+        shift_lanes(k);
+    }
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (!s->iters[i].data) uir_kernel_replace(k, s->iters[i].symbol, uir_kernel_substitute(k, s->iters[i].value));
     read_iters(k, s);
@@ -458,6 +493,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
     }
     if (guarded) end_item(k);
     memcpy(k->lanes, kept, sizeof kept);
+    if (replaced) memcpy(k->replaced, replaced, k->replaced_count * sizeof *replaced);
     k->given.count = mark;
     k->block = NULL;
 }
@@ -532,7 +568,7 @@ static void emit_vectorised(uir_kernel *k, const uir_loop_statement *s) {
     if (!once) {
         uir_symbol symbol = uir_kernel_new_symbol(k, "w", UIR_ISYMBOL_AXIS, extent);
         least = uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol));
-        k->lanes[k->lane_count++] = (uir_kernel_lane){symbol, extent, extent};
+        k->lanes[k->lane_count++] = (uir_kernel_lane){symbol, extent, extent, UIR_DIM_NONE};
     }
     uir_kernel_replace(k, s->symbol, least);
     emit_list(k, s->first_child);

@@ -20,7 +20,8 @@
 typedef struct uir_kernel_lane {
     uir_symbol symbol; /* what stands for it in indices */
     uir_dim extent;
-    uir_dim count; /* after the block's `where`: min(extent, ...) */
+    uir_dim count; /* after the block's `where`: min(extent, ...) - first */
+    uir_dim first; /* what the `where` begins with; NONE: 0 */
 } uir_kernel_lane;
 
 typedef enum uir_kernel_value_kind { UIR_KERNEL_SLICE, UIR_KERNEL_NUMBER, UIR_KERNEL_RESULT } uir_kernel_value_kind;

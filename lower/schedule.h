@@ -138,6 +138,11 @@ uir_status uir_schedule_take_operand(uir_schedule *schedule, uint32_t block, con
                                      const uint32_t *iters, uint32_t count, uint32_t tensor);
 /* The two operands of a product or sum change places. */
 uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block);
+/* Of a sum of products, those with what a factor reads outside along a dim of its tensor, where that is 0, are left
+ * out: the block gets a `where`, and is no longer full. (Where the other factor is infinite or NaN that was NaN, and a
+ * sum of -0 stays one.)
+ */
+uir_status uir_schedule_leave_out(uir_schedule *schedule, uint32_t block, uint32_t which, uint32_t dim);
 /* Sums of products become contractions by what the loops compute, as uir_contraction_classify: the first step of all.
  */
 uir_status uir_schedule_classify(uir_schedule *schedule);

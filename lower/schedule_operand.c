@@ -401,6 +401,44 @@ uir_status uir_schedule_exchange(uir_schedule *schedule, uint32_t block) {
     return uir_step_end(schedule, exchange(schedule, block));
 }
 
+/* ---- what is outside ---- */
+static uir_status leave_out(uir_schedule *s, uint32_t block, uint32_t which, uint32_t dim) {
+    uir_loop_function *f = s->function;
+    uir_substitution at = {0};
+    uir_conditions given = {0};
+    uint32_t statement, call, operand;
+    UIR_TRY(find_call(s, block, &statement, &call));
+    UIR_TRY(find_operand(s, block, call, which, false, &operand));
+    const uir_loop_statement *update = UIR_SCHEDULE_AT(s, statement);
+    const char *name = UIR_SCHEDULE_AT(s, block)->name;
+    if (update->kind != UIR_LOOP_STATEMENT_UPDATE || f->expressions.data[call].op != UIR_OP_MUL ||
+        uir_loop_monoid_get_op(f, &f->monoids.data[update->monoid]) != UIR_OP_ADD)
+        return uir_step_refuse(s, "%s is no sum of products", name);
+    const uir_loop_expression *e = &f->expressions.data[operand];
+    while (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = &f->expressions.data[e->arguments[0]];
+    if (e->kind != UIR_LOOP_LOAD || !e->has_fill || e->fill != 0)
+        return uir_step_refuse(s, "operand %u of %s is not 0 outside", which, name);
+    const uir_loop_tensor *tensor = UIR_SCHEDULE_TENSOR(s, e->load.tensor);
+    if (dim >= tensor->rank) return uir_step_refuse(s, "%s has no dim %u", tensor->name, dim);
+    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++)
+        UIR_TRY(uir_substitution_set(s, &at, UIR_SCHEDULE_AT(s, block)->iters[i].symbol,
+                                     UIR_SCHEDULE_AT(s, block)->iters[i].value));
+    uir_dim index = uir_substitute(s, &at, e->load.indices[dim]), zero = uir_dim_const(f->dims, 0);
+    UIR_TRY(uir_order_given(s, block, &given));
+    if (!uir_order_proved(s, &given, index, UIR_RELATION_LT, tensor->extents[dim]))
+        UIR_TRY(uir_tree_add_condition(s, block, UIR_RELATION_LT, index, tensor->extents[dim]));
+    if (!uir_order_proved(s, &given, index, UIR_RELATION_GE, zero))
+        UIR_TRY(uir_tree_add_condition(s, block, UIR_RELATION_LE, zero, index));
+    s->full.data[block] = false;
+    uir_step_say(s, "leave out operand %u of %s outside along %u", which, name, dim);
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_schedule_leave_out(uir_schedule *schedule, uint32_t block, uint32_t which, uint32_t dim) {
+    UIR_TRY(uir_step_begin(schedule));
+    return uir_step_end(schedule, leave_out(schedule, block, which, dim));
+}
+
 /* ---- contractions ---- */
 static uir_status classify(uir_schedule *s) {
     uint32_t count;

@@ -306,6 +306,18 @@ static uir_status take_operand(player *p, uint32_t *out_block, uir_schedule_oper
     return uir_tokenizer_expect(&p->parser.tokens, "cast");
 }
 
+static uir_status play_leave_out(player *p) {
+    uir_schedule_operand operand;
+    uint32_t block;
+    int64_t dim;
+    UIR_TRY(take_operand(p, &block, &operand));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "outside"));
+    UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "along"));
+    UIR_TRY(uir_tokenizer_expect_integer(&p->parser.tokens, &dim));
+    return uir_schedule_leave_out(p->s, block, operand.which,
+                                  dim < 0 || dim > UIR_LOOP_MAX_RANK ? UIR_LOOP_MAX_RANK : (uint32_t)dim);
+}
+
 static uir_status play_take_operand(player *p) {
     uir_schedule_operand operand;
     uint32_t block, tensor, iters[UIR_LOOP_MAX_RANK], count = 0;
@@ -415,6 +427,7 @@ static const verb verbs[] = {
     {{"arrange"}, play_arrange},
     {{"pad", "dim"}, play_pad},
     {{"exchange", "operands", "of"}, play_exchange},
+    {{"leave", "out", "operand"}, play_leave_out},
     {{"use"}, play_use},
     {{"classify"}, play_classify},
     {{"map"}, play_map},

@@ -274,10 +274,29 @@ static int64_t blocks_of(const windows *w, int64_t lines, int64_t pixels) {
     return lines * ((pixels + block - 1) / block);
 }
 
-/* Are lines so short that blocks of rows are fuller across them? Many rows had better not meet in a cache. */
+/* Is some of what is read for a line outside, as far as is known? */
+static bool lines_go_outside(const windows *w) {
+    uir_loop_function *f = w->p.f;
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
+    const uir_loop_access *image = &image_of(w)->load;
+    for (uint32_t d = 0; w->lines.axis != NONE && d < f->tensors.data[image->tensor].rank; d++) {
+        uir_dim index = image->indices[d], last = index_at(w, index, NONE), zero = number(w, 0);
+        if (!uir_dim_mentions(f->dims, index, update->iters[w->lines.axis].symbol)) continue;
+        if (uir_dim_compare(f->dims, last, UIR_RELATION_LT, zero) == UIR_TRUE) return true;
+        for (uint32_t i = 0; i < update->iter_count; i++)
+            last = uir_dim_add(f->dims, last,
+                               uir_dim_mul(f->dims, step_along(w, index, i),
+                                           uir_dim_sub(f->dims, update->iters[i].extent, number(w, 1))));
+        return uir_dim_compare(f->dims, last, UIR_RELATION_LT, f->tensors.data[image->tensor].extents[d]) != UIR_TRUE;
+    }
+    return false;
+}
+
+/* Are lines so short that blocks of rows are fuller across them? Many rows had better not meet in a cache; of lines by
+ * themselves what is outside is left out. */
 static bool join_pays(windows *w, int64_t lines, int64_t pixels) {
     int64_t apart = blocks_of(w, lines, pixels);
-    if (pixels_meet(w)) return false;
+    if (pixels_meet(w) || lines_go_outside(w)) return false;
     w->joined = true;
     int64_t together = blocks_of(w, lines, pixels);
     w->joined = false;
@@ -639,6 +658,18 @@ static uir_status mark_taps(windows *w) {
     return UIR_STATUS_OK;
 }
 
+/* Taps that are outside for a whole line. */
+static uir_status leave_out(windows *w) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_expression *image = image_of(w);
+    if (w->apart || w->made || w->joined || !image->has_fill) return UIR_STATUS_OK;
+    uir_symbol pixel = STATEMENT(f, w->p.c.update)->iters[w->pixels.axis].symbol;
+    for (uint32_t d = 0; d < f->tensors.data[image->load.tensor].rank; d++)
+        if (!uir_dim_mentions(f->dims, image->load.indices[d], pixel))
+            UIR_TRY(uir_schedule_leave_out(w->t.s, w->p.c.update, 0, d));
+    return UIR_STATUS_OK;
+}
+
 static uir_status carry_out(windows *w) {
     UIR_TRY(tile_anchor(w));
     UIR_TRY(w->made ? place_made(w) : w->apart ? place_taps(w) : place_sums(w));
@@ -647,6 +678,7 @@ static uir_status carry_out(windows *w) {
     UIR_TRY(keep_values(w));
     UIR_TRY(w->apart ? lay_out_taps(w) : uir_contraction_lay_out(&w->t));
     UIR_TRY(uir_contraction_share_out(&w->t));
+    UIR_TRY(leave_out(w));
     if (w->apart) return mark_taps(w);
     if (!w->joined && !w->made) w->t.unit = w->t.row; /* sums are a line's */
     return uir_contraction_mark(&w->t);

@@ -50,6 +50,7 @@ static const step_row step_rows[] = {
     {"set layout of ", NULL, true},
     {"cache operand ", NULL, true},
     {"exchange ", NULL, false},
+    {"leave out ", NULL, false},
     {"classify", NULL, true},
     {"map ", NULL, true},
     {"use ", NULL, true},

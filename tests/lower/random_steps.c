@@ -229,6 +229,15 @@ static uir_status try_exchange(random_walk *w) {
     return uir_schedule_exchange(w->schedule, any_update(w));
 }
 
+static uir_status try_leave_out(random_walk *w) {
+    uint32_t blocks[32], count = uir_schedule_blocks(w->schedule, UIR_LOOP_NONE, blocks, 32), first = below(w, 32);
+    uir_status status = UIR_STATUS_UNSUPPORTED;
+    if (count > 32) count = 32;
+    for (uint32_t k = 0; k < 4 * count && status == UIR_STATUS_UNSUPPORTED; k++)
+        status = uir_schedule_leave_out(w->schedule, blocks[(first + k / 4) % count], k / 2 % 2, k % 2);
+    return status;
+}
+
 const random_step random_step_rows[RANDOM_STEPS] = {
     {"split", try_split, 2},
     {"fuse", try_fuse, 3},
@@ -255,6 +264,7 @@ const random_step random_step_rows[RANDOM_STEPS] = {
     {"set layout", try_set_layout, 2},
     {"cache operand", try_cache_operand, 2},
     {"exchange", try_exchange, 1},
+    {"leave out", try_leave_out, 4},
 };
 
 uint32_t random_step_choose(random_walk *w) {

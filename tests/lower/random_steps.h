@@ -20,7 +20,7 @@ typedef struct random_step {
     uir_status (*attempt)(random_walk *walk);
     uint32_t weight;
 } random_step;
-enum { RANDOM_STEPS = 25 };
+enum { RANDOM_STEPS = 26 };
 extern const random_step random_step_rows[RANDOM_STEPS];
 
 /* Index of a row. */

@@ -135,7 +135,7 @@ static bool put_load(maker *m, const int *axes, int count, bool shifted, char *o
             at += sprintf(at, "%sv%d%s", d ? ", " : "", i, d == shift ? (below(m, 2) ? " - 1" : " + 1") : "");
         }
         if (!fits || (v->input && below(m, 3) == 0)) continue;
-        strcpy(at, shift >= 0 ? "] fill 3" : "]");
+        strcpy(at, shift < 0 ? "]" : below(m, 4) == 0 ? "] fill 3" : "] fill 0");
         v->read = true;
         return true;
     }
@@ -189,7 +189,7 @@ static void add_reduction(maker *m) {
     char a[100], b[100], block[32];
     choose_axes(m, rank, axes);
     for (int k = 0; k < reduced; k++) axes[rank + k] = below(m, 3);
-    put_load(m, axes, rank + reduced, false, a);
+    put_load(m, axes, rank + reduced, monoid == 0, a);
     put_load(m, axes, rank + reduced, below(m, 6) == 0, b);
     value *q = add_value(m, rank, axes), *p = NULL;
     if (monoid == 2) {
@@ -203,7 +203,7 @@ static void add_reduction(maker *m) {
         uir_text_append_format(m->body, "    %s %s (", update ? "update" : "init", monoids[monoid]);
         put_target(m, q, p ? ", " : ")");
         if (p) put_target(m, p, ")");
-        if (update) uir_text_append_format(m->body, " with (%s(%s, %s))", below(m, 2) ? "add" : "mul", a, b);
+        if (update) uir_text_append_format(m->body, " with (%s(%s, %s))", monoid && below(m, 2) ? "add" : "mul", a, b);
         uir_text_append_string(m->body, "\n");
         close_nest(m, loops);
         if (!update) loops = begin_block(m, q->name, axes, rank + reduced, reduced);

@@ -495,6 +495,10 @@ static const refusal refusals[] = {
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = sub(A[v], i64(1)) } }",
      "exchange operands of Y", "the order of what Y takes matters"},
+    {"leave out: no sum of products",
+     "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
+     " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = mul(A[v], A[v]) } }",
+     "leave out operand 0 of Y outside along 0", "Y is no sum of products"},
     {"classify: not first",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
