@@ -56,6 +56,8 @@ static bool is_number(const convolution *c, uir_dim dim, int64_t wanted) {
     return uir_dim_is_const(c->module->dims, dim, &value) && value == wanted;
 }
 
+#define FAR (INT64_C(1) << 40) /* numbers up to here are added and multiplied without a thought */
+
 typedef struct range {
     int64_t first, last;
 } range;
@@ -66,7 +68,8 @@ static bool find_met(const convolution *c, uint32_t axis, range *out) {
     int64_t image, results, window, low, high;
     if (!uir_dim_is_const(dims, c->x[axis + 2], &image) || !uir_dim_is_const(dims, c->y.dims[axis + 2], &results) ||
         !uir_dim_is_const(dims, c->w[axis + 2], &window) || !uir_dim_is_const(dims, c->low[axis], &low) ||
-        !uir_dim_is_const(dims, c->high[axis], &high) || image < 1 || results < 1 || window < 2 || low < 0 || high < 0)
+        !uir_dim_is_const(dims, c->high[axis], &high) || image < 1 || image > FAR || results < 1 || window < 2 ||
+        window > FAR || low < 0 || low > FAR || high < 0 || high > FAR || c->dilations[axis] > FAR)
         return false;
     int64_t dilation = c->dilations[axis], before = low - (results - 1) * c->strides[axis], behind = image - 1 + low;
     *out = (range){before > 0 ? (before + dilation - 1) / dilation : 0, behind / dilation};
