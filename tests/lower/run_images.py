@@ -35,7 +35,7 @@ SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 16, 17, 20, 28]
 MOST = 3_000_000  # multiplications of a convolution, so that interpreters are done soon
 TIMEOUT_S = 180
 # What lowering makes of convolutions and pools, by what their kernels' text shows.
-FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "joined": r"; \(u\d+<[^\n;]*, u\d+<[^\n;]*\), \([^\n;]*\] fill 0",
+FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "joined": r"mma\.[^\n]*; \(u\d+<[^\n;]*, u\d+<[^\n;]*\), \(u",
          "apart": r"fill 0, %x1\[\w+(, \d+)+ ;", "winograd": r"%x\d+\[[pl]\d+, [pl]\d+, 0, 0\]",
          "half weights": r"mma\.f32\.f32\.b?f16", "lines": r"%rows\[\w+, \w+, \w+ ; \("}
 
