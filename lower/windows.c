@@ -110,13 +110,11 @@ static bool is_tap(const windows *w, uint32_t axis) {
 
 /* An index where all iteration variables are 0, but `axis`, if it is one, which is 1. */
 static uir_dim index_at(const windows *w, uir_dim index, uint32_t axis) {
-    uir_loop_function *f = w->p.f;
-    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
-    uint32_t count = uir_dims_symbol_count(f->dims);
-    uir_dim *at = uir_arena_allocate_array(w->p.c.arena, count + 1, sizeof *at);
-    if (!at) return UIR_DIM_NONE;
-    for (uint32_t i = 0; i < update->iter_count; i++) at[update->iters[i].symbol.id] = number(w, i == axis);
-    return uir_dim_substitute(f->dims, index, at, count);
+    const uir_loop_statement *update = STATEMENT(w->p.f, w->p.c.update);
+    uir_dim_replacement at[UIR_LOOP_MAX_ITERS];
+    for (uint32_t i = 0; i < update->iter_count; i++)
+        at[i] = (uir_dim_replacement){update->iters[i].symbol, number(w, i == axis)};
+    return uir_dim_replace(w->p.f->dims, index, at, update->iter_count);
 }
 
 static uir_dim step_along(const windows *w, uir_dim index, uint32_t axis) {
