@@ -53,9 +53,9 @@ const uir_parameters *uir_records_find(const uir_records *records, const uir_dig
 
 /* What its tactics ask of a device. */
 static void describe_device(const uir_device *d, uir_text *text) {
-    uir_text_append_format(text, "device %s %s, %u units of %u, mma %u %u %u, vector %u, %u %u %u %u %u, caches",
+    uir_text_append_format(text, "device %s %s, %u units of %u, mma %u %u %u %u, vector %u, %u %u %u %u %u, caches",
                            d->name, d->chip, d->group_count, d->units_per_group, d->mma_m, d->mma_n, d->mma_k,
-                           d->vector_bytes, d->registers, d->loads_per_cycle, d->multiply_adds_per_cycle,
+                           d->byte_group, d->vector_bytes, d->registers, d->loads_per_cycle, d->multiply_adds_per_cycle,
                            d->multiply_add_latency, d->unit_cycles);
     for (size_t i = 0; i < sizeof d->cache_bytes / sizeof *d->cache_bytes; i++)
         uir_text_append_format(text, " %llu", (unsigned long long)d->cache_bytes[i]);

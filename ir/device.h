@@ -76,6 +76,7 @@ typedef struct uir_device {
     const uir_legal_row *legal;
     uint32_t legal_count;
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
+    uint32_t byte_group; /* factors of 8 bits: neighbours along k that an instruction sums at once; 0: none are */
     uint32_t vector_bytes;
     uint32_t registers, loads_per_cycle, multiply_adds_per_cycle; /* of a unit, in vectors; 0: not known */
     uint32_t multiply_add_latency;                                /* cycles until the result can be added to */

@@ -1,17 +1,9 @@
 /* The naive loop AST of a matmul or a convolution: a sum of products, marked as a contraction. */
 #include "lower/contraction.h"
-#include "lower/convolution.h"
 #include "lower/internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A convolution of floats is summed tap by tap, its channels innermost, wherever they lie: the order is not the
- * layout's.
- */
-static bool sums_channels_last(const uir_lower_builder *b, const uir_node_info *info) {
-    return info->op == UIR_OP_CONV && uir_dtype_is_float(uir_value_type(b->module, info->inputs[0])->dtype);
-}
 
 /* Axes of the second operand (of a matmul's: of both) that the result has not; in the order of the sums. */
 static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list *out_axes) {
@@ -25,7 +17,8 @@ static uir_status summed_axes(uir_lower_builder *b, uint32_t node, uir_axis_list
         if (!kept) axes[count++] = from.axes[i];
     }
     uint32_t channels = uir_axes_of_operand_dim(&b->axes, node, 1, 1);
-    if (count && axes[0] == channels && sums_channels_last(b, uir_lower_node_info(b, node))) {
+    /* A convolution is summed tap by tap, its channels innermost, wherever they lie: the order is not the layout's. */
+    if (count && axes[0] == channels && uir_lower_node_info(b, node)->op == UIR_OP_CONV) {
         memmove(axes, axes + 1, (count - 1) * sizeof *axes);
         axes[count - 1] = channels;
     }

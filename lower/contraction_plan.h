@@ -82,14 +82,14 @@ uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number,
 /* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
 enum { UIR_CONTRACTION_PAD = 16 };
 /* Panels of `width` columns, or of half as many where there are no more: in each, the dims that `block` sums over (by
- * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. */
-void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width,
+ * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. `group` neighbours along
+ * the innermost of what is summed over, where its extent is a multiple, lie together in each column. */
+void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width, uint32_t group,
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
                                  uir_layout *out_layout);
-void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
 /* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
  * meet in the same places of a cache. */
-uir_status uir_contraction_set_apart(uir_loop_function *f, uint32_t tensor, uint32_t inner);
+void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
 
 /* ---- carrying out by schedule primitives (contraction_steps.c) ---- */
 /* What is computed before the contractions goes into what reads it; the first thing that is done. */
@@ -99,26 +99,12 @@ void uir_contraction_plan_find_crossed(uir_contraction_plan *p);
 /* Tiles, places, spaces, layouts and kinds of all that the plans are about. */
 uir_status uir_contraction_plans_apply(uir_contraction_plans *all, uir_schedule *schedule);
 
-/* ---- carrying out by hand: convolutions (contraction_place.c) ---- */
+/* ---- what they share (contraction_plan.c) ---- */
 /* `base`, or `base_2` ...: a name that the function has not. */
 uir_status uir_contraction_plan_fresh_name(uir_loop_function *f, const char *base, const char **out);
-uir_status uir_contraction_plan_add_statement(uir_loop_function *f, const uir_loop_statement *s, uint32_t *out);
-uir_status uir_contraction_plan_add_iter(uir_loop_function *f, uir_loop_statement *block, const char *name,
-                                         uir_dim extent, bool reduce, uir_dim value, uir_dim *out);
-/* A tensor in the device's space for this (UIR_SPACE_*), called `base` or like it. */
-uir_status uir_contraction_plan_add_tensor(uir_contraction_plan *p, uint32_t role, const char *base, uir_dtype dtype,
-                                           const uir_dim *extents, uint32_t rank, uint32_t *out);
 bool uir_contraction_plan_is_const(uir_contraction_plan *p, uir_dim dim, int64_t *out);
 uir_dim uir_contraction_plan_number(uir_contraction_plan *p, int64_t value);
 /* The only statement of a block. */
 uint32_t uir_contraction_plan_statement_of(const uir_loop_function *f, uint32_t block);
-/* A loop 0..extent-1 at the end of a list (NONE: the function's own). */
-uir_status uir_contraction_plan_add_loop(uir_loop_function *f, const char *name, uir_loop_kind kind, uir_dim extent,
-                                         uint32_t under, uint32_t *out, uir_dim *out_value);
-void uir_contraction_plan_append(uir_loop_function *f, uint32_t under, uint32_t id);
-/* To the block's `where`: `at` below `extent`. */
-uir_status uir_contraction_plan_add_bound(uir_loop_function *f, uir_loop_statement *block, uir_dim at, uir_dim extent);
-/* Tensors that nothing uses any more are gone. */
-uir_status uir_contraction_plan_drop_tensors(uir_contraction_plan *p);
 
 #endif

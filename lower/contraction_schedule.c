@@ -2,7 +2,6 @@
  * row by row on the finished block. */
 #include "lower/attention.h"
 #include "lower/contraction_plan.h"
-#include "lower/convolution.h"
 #include "lower/windows.h"
 
 #include <stdarg.h>
@@ -178,8 +177,6 @@ uir_status uir_contraction_schedule(const uir_loop_function *function, const uir
     if (uir_attention_matches(function)) return uir_attention_schedule(function, device, choice, diagnostics, out);
     bool convolution;
     UIR_TRY(uir_windows_schedule(function, device, steps, diagnostics, out, &convolution));
-    if (convolution) return UIR_STATUS_OK;
-    UIR_TRY(uir_convolution_schedule(function, device, steps, diagnostics, out, &convolution));
     if (convolution) return UIR_STATUS_OK;
     uir_arena_init(&arena, &function->allocator);
     uir_status status = build(function, device, choice, true, steps, &arena, diagnostics, out, &always);

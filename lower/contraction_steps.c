@@ -519,6 +519,17 @@ uir_status uir_contraction_keep_values(const steps *products, uint32_t count, st
 }
 
 /* ---- layouts ---- */
+/* How many neighbours along what is summed over lie together, as the device's instruction takes constants of 8 bits; the
+ * tiles along it must be whole groups. */
+static uint32_t group_of(const steps *t, uint32_t tensor) {
+    const uir_contraction_side *depth = &t->p->sides[UIR_CONTRACTION_K];
+    uint32_t group = t->p->device->byte_group;
+    int64_t tile;
+    if (t->p->copied[1] || uir_dtype_bits(t->f->tensors.data[tensor].dtype) != 8 || group < 2) return 1;
+    if (depth->split && (!uir_dim_is_const(t->f->dims, depth->tile, &tile) || tile % group != 0)) return 1;
+    return group;
+}
+
 uir_status uir_contraction_lay_out(steps *t) {
     uir_contraction_plan *p = t->p;
     uir_layout layout;
@@ -531,8 +542,8 @@ uir_status uir_contraction_lay_out(steps *t) {
     uir_loop_access access = EXPRESSION(t->f, factor)->load;
     uint32_t column = p->copied[1] ? 1 : uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
     if (!p->copied[1] && !uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
-    uir_contraction_make_panels(t->f, access.tensor, p->device->mma_n, &access, column, STATEMENT(t->f, p->c.update),
-                                &layout);
+    uir_contraction_make_panels(t->f, access.tensor, p->device->mma_n, group_of(t, access.tensor), &access, column,
+                                STATEMENT(t->f, p->c.update), &layout);
     return uir_schedule_set_layout(t->s, access.tensor, &layout);
 }
 

@@ -234,6 +234,16 @@ static bool is_small(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) == 8;
 }
 
+/* Small integers are widened wherever rows of them are read, which costs a machine no more than reading them: so that
+ * they go together with what works on all the rows. */
+static uint32_t lanes_of_cast(const uir_kernel *k, const uir_kernel_value *v, uir_dtype to) {
+    bool widens = !uir_dtype_is_float(v->dtype) && !uir_dtype_is_float(to) && uir_dtype_bits(v->dtype) >= 8 &&
+                  uir_dtype_bits(v->dtype) < uir_dtype_bits(to) && uir_dtype_bits(to) == 32;
+    if (!widens || v->kind != UIR_KERNEL_SLICE || !k->lane_count || !(v->lanes >> (k->lane_count - 1) & 1))
+        return v->lanes;
+    return (1u << k->lane_count) - 1;
+}
+
 static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overflows) {
     if (k->status != UIR_STATUS_OK) return 0;
     uir_kernel_value v = k->values.data[value];
@@ -255,7 +265,7 @@ static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overfl
     if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
     uir_kernel_operation cast = {.code = UIR_IOP_CAST, .dtype = v.dtype, .dtype_b = to};
     cast.saturate = is_small(to) && !overflows;
-    return uir_kernel_instruct(k, &cast, to, v.lanes, &value, 1);
+    return uir_kernel_instruct(k, &cast, to, lanes_of_cast(k, &v, to), &value, 1);
 }
 
 uint32_t uir_kernel_cast(uir_kernel *k, uint32_t value, uir_dtype to) {

@@ -17,6 +17,7 @@ enum {
     PANELS = 2,         /* columns of a tile, in panels */
     CHANNELS = 256,     /* of a tile, where they are apart */
     MOST_TAPS = 64,     /* that are unrolled */
+    MOST_ACROSS = 1024, /* where pixels lie together */
     MOST_PIXELS = 64,   /* of a line in a tile */
     MOST_ROWS = 256,    /* pixels of a tile */
     SHORT = 16,         /* pixels of a line of which rows are made */
@@ -38,7 +39,8 @@ typedef struct windows {
     uir_contraction_steps t;
     span lines, pixels, columns;
     bool joined; /* lines are short: those of a tile are rows of one product */
-    bool apart;  /* every channel has its own channel of the image: nothing to multiply, columns are channels */
+    bool apart;  /* tap after tap, by vectors: every channel has its own channel of the image, and columns are channels; or */
+    bool across; /* pixels lie together in the result, and columns are these: few channels */
     bool made; /* no convolution: rows are made on the chip, of windows, and columns are multiplied with them in turn */
     uint32_t made_at; /* the loop that they are made in */
 } windows;
@@ -63,12 +65,21 @@ static span span_of(const uir_contraction *c, uint32_t axis) {
                   .inner = NONE};
 }
 
+/* Are columns neighbours in memory? */
+static bool columns_lie_together(const windows *w, const uir_loop_access *access) {
+    const uir_loop_function *f = w->p.f;
+    const uir_loop_tensor *t = &f->tensors.data[access->tensor];
+    uir_symbol column = STATEMENT(f, w->p.c.update)->iters[w->columns.axis].symbol;
+    uint32_t last = t->rank - 1;
+    return t->rank && uir_dim_mentions(f->dims, access->indices[last], column);
+}
+
 /* Does mma read the factor where it lies: an operand of the kernel? */
 static bool is_direct(const windows *w, uint32_t which) {
     const uir_loop_expression *e = EXPRESSION(w->p.f, w->p.raw[which]);
     if (e->kind != UIR_LOOP_LOAD || w->p.f->tensors.data[e->load.tensor].role != UIR_LOOP_ROLE_IN) return false;
     if (!which) return !e->has_fill || e->fill == 0;
-    return !e->has_fill && uir_contraction_is_constant(&w->p.c, e->load.tensor);
+    return !e->has_fill && (uir_contraction_is_constant(&w->p.c, e->load.tensor) || columns_lie_together(w, &e->load));
 }
 
 /* Do the windows overlap, or go outside? Else it is a product like any. */
@@ -121,12 +132,17 @@ static uir_dim step_along(const windows *w, uir_dim index, uint32_t axis) {
     return uir_dim_sub(w->p.f->dims, index_at(w, index, axis), index_at(w, index, NONE));
 }
 
-/* Where the image is read; NULL. */
-static const uir_loop_expression *image_of(const windows *w) {
+/* What a factor reads, and one operand after the other makes into it; NULL. */
+static const uir_loop_expression *read_by(const windows *w, uint32_t which) {
     const uir_loop_function *f = w->p.f;
-    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[0]);
+    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[which]);
     while (e->kind == UIR_LOOP_CALL && e->argument_count == 1) e = EXPRESSION(f, e->arguments[0]);
     return e->kind == UIR_LOOP_LOAD ? e : NULL;
+}
+
+/* Where the image is read; NULL. */
+static const uir_loop_expression *image_of(const windows *w) {
+    return read_by(w, 0);
 }
 
 /* Is every place in the image a sum of multiples of iteration variables? */
@@ -160,17 +176,17 @@ static bool pixels_meet(const windows *w) {
     return same_place != 0;
 }
 
-/* Few taps, each of a channel by itself. */
+/* Few taps, each of a channel by itself, or of few channels. */
 static bool has_few_taps(const windows *w) {
     const uir_contraction *c = &w->p.c;
-    int64_t taps = 1, extent;
+    int64_t taps = 1, extent, most = w->across ? MOST_ACROSS : MOST_TAPS;
     for (uint32_t a = 0; a < c->axis_count; a++) {
-        if (c->axes[a].class == UIR_CONTRACTION_N) return false;
+        if (c->axes[a].class == UIR_CONTRACTION_N && !w->across) return false;
         if (c->axes[a].class != UIR_CONTRACTION_K) continue;
-        if (!is_tap(w, a) || !known(w, c->axes[a].extent, &extent) || extent > MOST_TAPS) return false;
+        if (!(is_tap(w, a) || w->across) || !known(w, c->axes[a].extent, &extent) || extent > most) return false;
         taps *= extent;
     }
-    return taps <= MOST_TAPS;
+    return taps <= most;
 }
 
 /* Does an expression read windows: several iteration variables along one dim? */
@@ -215,6 +231,22 @@ static bool is_made(const windows *w) {
            is_direct(w, 1) && pixels <= SHORT && pixels > 0 && most_made_rows(w, depth, columns) >= pixels;
 }
 
+/* Pixels lie together in the result: they are the columns, and the rows of a run are channels, or lines. */
+static bool goes_across(windows *w) {
+    const uir_contraction *c = &w->p.c;
+    uint32_t rank = w->p.f->tensors.data[c->tensor].rank, dim = 0, other;
+    w->apart = w->across = true;
+    w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_M, rank, &dim));
+    if (w->columns.axis == NONE || dim + 1 != rank) return false;
+    w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &other));
+    w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_N, dim, &other));
+    if (w->pixels.axis == NONE) {
+        w->pixels = w->lines;
+        w->lines = span_of(c, NONE);
+    }
+    return w->pixels.axis != NONE && is_linear(w) && has_few_taps(w);
+}
+
 /* Columns lie together in the result, and pixels before them. */
 static bool recognise(windows *w) {
     const uir_contraction *c = &w->p.c;
@@ -226,13 +258,14 @@ static bool recognise(windows *w) {
         w->apart = true;
         w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_BATCH, rank, &dim));
     }
+    if (!w->made && (w->columns.axis == NONE || dim + 1 != rank)) return goes_across(w);
     if (w->columns.axis == NONE || dim + 1 != rank) return false;
     w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->pixels.axis == NONE) return false;
     w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->made) return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_made(w);
     if (!is_linear(w)) return false;
-    if (w->apart) return EXPRESSION(w->p.f, c->factors[0])->kind == UIR_LOOP_LOAD && has_few_taps(w);
+    if (w->apart) return has_few_taps(w);
     return uir_contraction_plan_choose_dtypes(&w->p) == UIR_STATUS_OK && is_direct(w, 0) && is_direct(w, 1) &&
            has_windows(w);
 }
@@ -607,16 +640,23 @@ static uir_status place_taps(windows *w) {
         if (loop != NONE) loops[count++] = loop;
     }
     UIR_TRY(uir_contraction_order(t, loops, count));
-    for (uint32_t i = 0; i < taps; i++) UIR_TRY(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_UNROLLED, NULL));
     t->inside = taps ? loops[taps - 1] : t->row;
+    /* As many as stay in one run; others are the turns of a loop. */
+    int64_t unrolled = 1;
+    for (uint32_t i = taps; i-- > 0;) {
+        int64_t trips = 1;
+        (void)known(w, STATEMENT(w->p.f, loops[i])->extent, &trips);
+        unrolled *= trips;
+        if (unrolled <= MOST_TAPS) UIR_TRY(uir_schedule_set_kind(t->s, loops[i], UIR_LOOP_UNROLLED, NULL));
+    }
     return UIR_STATUS_OK;
 }
 
 /* The weights of a tap lie together, where they are constant. */
 static uir_status lay_out_taps(windows *w) {
     uir_loop_function *f = w->p.f;
-    const uir_loop_expression *e = EXPRESSION(f, w->p.c.factors[1]);
-    if (e->kind != UIR_LOOP_LOAD || e->has_fill || !uir_contraction_is_constant(&w->p.c, e->load.tensor))
+    const uir_loop_expression *e = read_by(w, 1);
+    if (!e || e->has_fill || !uir_contraction_is_constant(&w->p.c, e->load.tensor))
         return UIR_STATUS_OK;
     const uir_loop_tensor *tensor = &f->tensors.data[e->load.tensor];
     uir_symbol channel = STATEMENT(f, w->p.c.update)->iters[w->columns.axis].symbol;

@@ -11,6 +11,8 @@
 #include "ir/axes.h"
 #include "ir/device.h"
 
+#include <string.h>
+
 enum {
     LEAST_CHANNELS = 8, /* fewer are read as they lie */
     LEAST_RANK = 3,     /* batch, channels, pixels */
@@ -54,6 +56,13 @@ static bool find_relation(uir_op op, relation *out_relation) {
 
 static bool has_layout(const layouts *l, uir_value_id value) {
     return value.id && uir_value_info_get(l->module, value)->layout;
+}
+
+static bool are_same_dims(const layouts *l, uir_value_id a, uir_value_id b) {
+    const uir_type *s = uir_value_type(l->module, a), *t = uir_value_type(l->module, b);
+    bool same = s->rank == t->rank;
+    for (uint32_t d = 0; d < s->rank && same; d++) same = uir_dim_equal(s->dims[d], t->dims[d]);
+    return same;
 }
 
 /* ---- which values may ---- */
@@ -119,8 +128,15 @@ static void want(layouts *l, uir_value_id value) {
 static bool has_many_channels(const layouts *l, uir_value_id value) {
     int64_t channels;
     const uir_type *type = uir_value_type(l->module, value);
-    if (!is_image(l, value) || !uir_dtype_is_float(type->dtype)) return false;
+    if (!is_image(l, value)) return false;
     return !uir_dim_is_const(l->module->dims, type->dims[1], &channels) || channels >= LEAST_CHANNELS;
+}
+
+/* Are pixels rows of a product? So they are where results have few channels, too, but are the sums of many. */
+static bool makes_image(const layouts *l, const uir_node_info *node) {
+    if (has_many_channels(l, node->outputs[0])) return true;
+    return is_image(l, node->outputs[0]) && uir_node_int(l->module, node, "groups", 1) == 1 &&
+           has_many_channels(l, node->inputs[0]);
 }
 
 /* Does the operand lie as the result does, where it is in the result's relation? */
@@ -139,7 +155,7 @@ static void spread_node(layouts *l, const uir_node_info *node) {
         if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD) ||
             uir_value_made_by(l->module, node->inputs[0], UIR_OP_RESHAPE))
             want(l, node->inputs[0]);
-        if (has_many_channels(l, node->outputs[0])) want(l, node->outputs[0]);
+        if (makes_image(l, node)) want(l, node->outputs[0]);
         return;
     }
     wanted = l->wants[node->outputs[0].id];
@@ -164,14 +180,12 @@ static void spread(layouts *l) {
 }
 
 /* ---- what comes of it ---- */
-/* Batch, pixels, channels. */
-static uir_status set_channels_last(uir_module *module, uir_value_id value, uint32_t *io_changes) {
+/* In which order dims lie, from the outermost. */
+static uir_status set_order(uir_module *module, uir_value_id value, const uint32_t *wanted, uint32_t *io_changes) {
     const uir_type *type = uir_value_type(module, value);
     uint32_t order[MOST_RANK], rank = type->rank;
     uir_layout layout;
-    order[0] = 0;
-    for (uint32_t d = 2; d < rank; d++) order[d - 1] = d;
-    order[rank - 1] = 1;
+    memcpy(order, wanted, rank * sizeof *order);
     uir_layout_set_order(&layout, type->dims, order, rank, module->dims);
     if (uir_layout_find_order(&layout, type->dims, rank, module->dims, order)) {
         /* With one channel, or one pixel, nothing would change. */
@@ -188,6 +202,33 @@ static uir_status set_channels_last(uir_module *module, uir_value_id value, uint
     if (before && uir_layout_is_same(before, &layout, rank)) return UIR_STATUS_OK;
     ++*io_changes;
     return uir_module_set_layout(module, value, &layout);
+}
+
+/* Batch, pixels, channels. */
+static uir_status set_channels_last(uir_module *module, uir_value_id value, uint32_t *io_changes) {
+    uint32_t order[MOST_RANK] = {0}, rank = uir_value_type(module, value)->rank;
+    for (uint32_t d = 2; d < rank; d++) order[d - 1] = d;
+    order[rank - 1] = 1;
+    return set_order(module, value, order, io_changes);
+}
+
+/* The copies of weights: elements of a filter as they are summed, filters. */
+static uir_status set_filters_last(layouts *l, uint32_t *io_changes) {
+    uir_module *module = l->module;
+    for (uint32_t g = 1; g < module->graphs.count; g++) {
+        const uir_graph_info *graph = uir_graph_get(module, (uir_graph_id){g});
+        for (uint32_t n = 0; n < graph->nodes.count; n++) {
+            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
+            if (node->op != UIR_OP_CONV) continue;
+            uint32_t order[MOST_RANK], rank = uir_value_type(module, node->inputs[1])->rank;
+            const uir_node_info *copy = uir_value_made_by(module, node->inputs[1], UIR_OP_RESHAPE);
+            if (!copy || !l->can[node->inputs[1].id] || !are_same_dims(l, copy->inputs[0], node->inputs[1])) continue;
+            for (uint32_t d = 2; d < rank; d++) order[d - 2] = d;
+            order[rank - 2] = 1, order[rank - 1] = 0;
+            UIR_TRY(set_order(module, node->inputs[1], order, io_changes));
+        }
+    }
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_lay_out_image(uir_module *module, uir_value_id value) {
@@ -218,9 +259,8 @@ static bool has_padding(const layouts *l, const uir_node_info *node) {
 static bool wants_padding(const layouts *l, const uir_node_info *node) {
     int64_t channels, taps = 1, extent;
     const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
-    if (!is_image(l, node->inputs[0]) || !uir_dtype_is_float(image->dtype) ||
-        !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
-        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]) ||
+    if (!is_image(l, node->inputs[0]) || !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
+        uir_node_int(l->module, node, "groups", 1) != 1 || !makes_image(l, node) ||
         has_layout(l, node->inputs[0]) || (channels == 1 && !has_padding(l, node)))
         return false;
     for (uint32_t d = 2; d < w->rank; d++) {
@@ -246,10 +286,11 @@ static uir_value_id pad_image(const layouts *l, uir_builder *b, const uir_node_i
 }
 
 /* The same convolution of an image whose padding is made. */
-static uir_value_id convolve_padded(const layouts *l, uir_builder *b, const uir_node_info *node, uir_value_id image) {
+static uir_value_id convolve_padded(const layouts *l, uir_builder *b, const uir_node_info *node, uir_value_id image,
+                                    uir_value_id weights) {
     uir_attribute attributes[16];
     uir_dim zeros[MOST_RANK];
-    uir_value_id inputs[2] = {image, node->inputs[1]}, result = {0};
+    uir_value_id inputs[2] = {image, weights}, result = {0};
     uint32_t count = node->attribute_count, spatial;
     if (count > sizeof attributes / sizeof *attributes) return result;
     (void)uir_node_dims(l->module, node, "low", &spatial);
@@ -265,20 +306,34 @@ static uir_value_id convolve_padded(const layouts *l, uir_builder *b, const uir_
     return result;
 }
 
+/* Weights that the run computes: a copy is made in which filters are innermost. Constants are packed, halves that are
+ * widened as they are read, too. */
+static bool are_computed(const layouts *l, const uir_node_info *node) {
+    int64_t filters, groups = uir_node_int(l->module, node, "groups", 1);
+    uir_value_id weights = node->inputs[1];
+    const uir_node_info *cast = uir_value_made_by(l->module, weights, UIR_OP_CAST);
+    const uir_value_info *info = uir_value_info_get(l->module, cast ? cast->inputs[0] : weights);
+    if (info->constant || !info->type.rank_known || info->type.rank < LEAST_RANK || info->type.rank > MOST_RANK ||
+        has_layout(l, weights) || !has_many_channels(l, node->outputs[0]))
+        return false;
+    return !uir_dim_is_const(l->module->dims, info->type.dims[0], &filters) || filters / groups >= LEAST_CHANNELS;
+}
+
 /* A convolution's image that must be row-major is converted before it, and its result after it. */
 static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_info *node) {
     const layouts *l = user;
     uir_value_id inputs[2], none = {0}, result;
     if (node->op != UIR_OP_CONV) return none;
     bool before = !l->can[node->inputs[0].id] && has_many_channels(l, node->inputs[0]);
-    bool after = !l->can[node->outputs[0].id] && has_many_channels(l, node->outputs[0]);
+    bool after = !l->can[node->outputs[0].id] && makes_image(l, node);
+    bool weights = are_computed(l, node);
+    inputs[1] = weights ? convert(b, node->inputs[1]) : node->inputs[1];
     if (wants_padding(l, node)) {
-        result = convolve_padded(l, b, node, pad_image(l, b, node));
+        result = convolve_padded(l, b, node, pad_image(l, b, node), inputs[1]);
         return after ? convert(b, result) : result;
     }
-    if (!before && !after) return none;
+    if (!before && !after && !weights) return none;
     inputs[0] = before ? convert(b, node->inputs[0]) : node->inputs[0];
-    inputs[1] = node->inputs[1];
     uir_build_node(b, UIR_OP_CONV, inputs, 2, node->attributes, node->attribute_count, &result, 1);
     return after ? convert(b, result) : result;
 }
@@ -379,14 +434,7 @@ uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
     spread(&l);
     for (uint32_t v = 1; v < module->values.count; v++)
         if (l.wants[v]) UIR_TRY(set_channels_last(module, (uir_value_id){v}, &context->changes));
-    return UIR_STATUS_OK;
-}
-
-static bool are_same_dims(const layouts *l, uir_value_id a, uir_value_id b) {
-    const uir_type *s = uir_value_type(l->module, a), *t = uir_value_type(l->module, b);
-    bool same = s->rank == t->rank;
-    for (uint32_t d = 0; d < s->rank && same; d++) same = uir_dim_equal(s->dims[d], t->dims[d]);
-    return same;
+    return set_filters_last(&l, &context->changes);
 }
 
 /* Does it read an image in one order and give it in another? What is summed over pixels has none of an image. */

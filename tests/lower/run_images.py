@@ -37,7 +37,8 @@ TIMEOUT_S = 180
 # What lowering makes of convolutions and pools, by what their kernels' text shows.
 FORMS = {"windows": r"mma\.f32\S*\s+%\w+\[[^\n]*;[^\n]*fill 0", "joined": r"mma\.[^\n]*; \(u\d+<[^\n;]*, u\d+<[^\n;]*\), \(u",
          "apart": r"fill 0, %x1\[\w+(, \d+)+ ;", "winograd": r"%x\d+\[[pl]\d+, [pl]\d+, 0, 0\]",
-         "half weights": r"mma\.f32\.f32\.b?f16", "lines": r"%rows\[\w+, \w+, \w+ ; \("}
+         "across": r"%x0\[[^\n]*\][^\n\]]*, %x1\[u\d+, [^;\n\]]*; u\d+<\d+, u\d+<1\]",
+         "bytes": r"mma\.i32", "half weights": r"mma\.f32\.f32\.b?f16", "lines": r"%rows\[\w+, \w+, \w+ ; \("}
 
 
 class Image:
@@ -91,7 +92,12 @@ class Net:
         return name
 
     def weights(self, shape, scale):
-        """Stored as halves now and then, which stay so until they are multiplied."""
+        """Stored as halves now and then, which stay so until they are multiplied; or computed by the run."""
+        if self.random.random() < 0.08:
+            self.counts["computed weights"] += 1
+            name = f"w{len(self.inputs)}"
+            self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+            return self.node("Mul", [name, self.floats([scale])])
         name = self.constant(shape, scale)
         kind = self.random.choices([None, TensorProto.FLOAT16, TensorProto.BFLOAT16], [80, 14, 6])[0]
         if kind is None:
@@ -109,6 +115,11 @@ class Net:
     def floats(self, values):
         name = f"c{len(self.initializers)}"
         self.initializers.append(numpy_helper.from_array(np.array(values, np.float32), name))
+        return name
+
+    def numbered(self, values):
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def node(self, op, inputs, **attributes):
@@ -158,6 +169,44 @@ def conv(net, x, images):
         inputs.append(net.constant([channels]))
     name = net.node("Conv", inputs, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads, group=groups)
     return Image(name, channels, out)
+
+
+def quantised(net, x, images):
+    """One or two convolutions of bytes. They are of the model's own image: of another, which stages round differently, bytes
+    would be others."""
+    r, x = net.random, images[0]
+    found = window(net, x.sizes)
+    if not found:
+        return None
+    kernel, strides, dilations, pads, out = found
+    groups, channels = 1, r.choice(CHANNELS)
+    if r.random() < 0.25:
+        groups = channels = x.channels
+    if max(net.batch, 1) * channels * (x.channels // groups) * int(np.prod(kernel)) * int(np.prod(out)) > MOST:
+        return None
+    image, filters = r.choice([np.uint8, np.int8]), r.choice([np.int8, np.int8, np.uint8])
+    whole = lambda type, shape: net.numbers.integers(*((0, 256) if type == np.uint8 else (-128, 128)), shape).astype(type)
+    zero = net.numbered(whole(image, []))
+    q = net.node("QuantizeLinear", [x.name, net.numbered(np.float32(0.02)), zero])
+
+    def convolve(q, depth, kernel, groups, **attributes):
+        weights = whole(filters, [channels, depth // groups] + kernel)
+        middle = net.numbered(filters(128 if filters == np.uint8 else r.choice([0, 3])))
+        if r.random() < 0.3:
+            name = net.node("ConvInteger", [q, net.numbered(weights), zero, middle], group=groups, **attributes)
+            name = net.node("Mul", [net.node("Cast", [name], to=TensorProto.FLOAT), net.numbered(np.float32(1e-4))])
+            return net.node("QuantizeLinear", [name, net.numbered(np.float32(0.02)), zero])
+        each = net.numbered((net.numbers.random(channels) * 1e-2 + 1e-3).astype(np.float32))
+        middles = net.numbered(np.zeros(channels, filters)) if filters == np.int8 else middle
+        scales = [net.numbered(np.float32(0.02)), zero, net.numbered(weights), each if filters == np.int8 else net.numbered(np.float32(0.005)),
+                  middles, net.numbered(np.float32(0.3)), zero]
+        bias = [net.numbered(net.numbers.integers(-500, 500, channels).astype(np.int32))] if r.random() < 0.5 else []
+        return net.node("QLinearConv", [q] + scales + bias, group=groups, **attributes)
+
+    q = convolve(q, x.channels, kernel, groups, strides=strides, dilations=dilations, pads=pads)
+    if r.random() < 0.5 and max(net.batch, 1) * channels * channels * int(np.prod(out)) < MOST:
+        q = convolve(q, channels, [1] * len(kernel), 1)
+    return Image(net.node("DequantizeLinear", [q, net.numbered(np.float32(0.05)), zero]), channels, out)
 
 
 def plain(net, x, images):
@@ -333,9 +382,9 @@ def reduce(net, x, images):
     return Image(net.node("Add", [x.name, made]), x.channels, x.sizes)  # their difference has a mean of nearly nothing
 
 
-STEPS = [conv, plain, conv_transpose, pool, activation, scale, norm, residual, concat, gate, resize, pad, cut, channels_last, shuffle,
+STEPS = [conv, quantised, plain, conv_transpose, pool, activation, scale, norm, residual, concat, gate, resize, pad, cut, channels_last, shuffle,
          attention, reduce]
-WEIGHTS = [40, 12, 6, 8, 8, 6, 6, 8, 7, 4, 5, 5, 5, 4, 3, 3, 4]
+WEIGHTS = [40, 7, 12, 6, 8, 8, 6, 6, 8, 7, 4, 5, 5, 5, 4, 3, 3, 4]
 
 
 class Outcome:

@@ -54,6 +54,7 @@ static bool has_feature(const char *name, size_t length) {
     FEATURE("avx512vl")
     FEATURE("avx512dq")
     FEATURE("avx512cd")
+    FEATURE("avx512vnni")
 #undef FEATURE
     /* Every CPU with avx2 has it; compilers do not all know the name. */
     if (length == 4 && !memcmp(name, "f16c", 4)) return __builtin_cpu_supports("avx2") != 0;

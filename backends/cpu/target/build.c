@@ -34,8 +34,8 @@ static const struct shared_function {
 } shared_functions[] = {
     {"uir_mma_f32_f32_f32", 800}, {"uir_mma_f32_f32_f16", 800}, {"uir_mma_f32_f32_bf16", 800},
     {"uir_mma_window", 1250},     {"uir_mma_window_f16", 1250}, {"uir_mma_window_bf16", 1250},
-    {"uir_mma_i32_i8_i8", 40},    {"uir_mma_i32_u8_i8", 40},    {"uir_mma_i32_i8_u8", 40},
-    {"uir_mma_i32_u8_u8", 40},    {"uir_mma_f64_f64_f64", 80},  {"uir_transpose_32", 30},
+    {"uir_mma_dot", 500},         {"uir_mma_dot_window", 600},  {"uir_mma_f64_f64_f64", 80},
+    {"uir_transpose_32", 30},
 };
 enum { SHARED_COUNT = sizeof shared_functions / sizeof shared_functions[0] };
 

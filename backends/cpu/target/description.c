@@ -78,6 +78,8 @@ bool uir_cpu_variant_runs_here(uir_cpu_variant variant) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("fma");
+    case UIR_CPU_AVX512VNNI:
+        return uir_cpu_variant_runs_here(UIR_CPU_AVX512) && __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
     case UIR_CPU_AARCH64:
         return true;
@@ -157,6 +159,7 @@ static uir_device from_template(const variant_row *v) {
     d.conflict_bytes = HALF_WAY;
     d.mma_n = PANEL;
     d.mma_k = 1;
+    d.byte_group = 4; /* alike for all that a package may run on */
     d.mma_m = choose_block(&d).rows;
     for (int level = 0; level < 3; level++) d.cache_bytes[level] = (uint64_t)v->cache_kib[level] << 10;
     return d;

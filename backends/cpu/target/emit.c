@@ -318,7 +318,7 @@ static bool covers_same(emitter *e, const uir_islice *box, const uir_islice *sli
  * between them works on other pointers. */
 static bool begins_sums(emitter *e, uint32_t index) {
     const uir_iinstruction *fill = only_instruction(e, index);
-    if (!fill || fill->code != UIR_IOP_FILL || fill->immediate != 0 || fill->dtype != UIR_DTYPE_F32) return false;
+    if (!fill || fill->code != UIR_IOP_FILL || fill->immediate != 0) return false;
     for (uint32_t i = e->igraph->items.data[index].next; i != NONE; i = e->igraph->items.data[i].next) {
         const uir_iinstruction *in = only_instruction(e, i);
         if (in && in->code == UIR_IOP_MMA && in->slices[0].pointer == fill->slices[0].pointer) {

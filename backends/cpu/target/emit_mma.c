@@ -5,7 +5,10 @@
  * affine coordinates with an outside rule. Otherwise a, b and c are gathered in blocks. */
 #include "backends/cpu/target/emit.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+enum { DOT_GROUP = 4 }; /* elements of 8 bits in a word */
 
 typedef struct plane {
     access access;
@@ -14,6 +17,7 @@ typedef struct plane {
     const char *rows, *columns; /* how many of them memory has, or NULL: all */
     const char *at;             /* offset of the first element */
     const char *panel;          /* address step of 32 columns */
+    uint32_t group;             /* rows that lie together, for each column in turn: `row` is their share of a step */
     bool nothing;               /* condition `inside` decides whether anything is there */
     const char *inside;
 } plane;
@@ -77,12 +81,28 @@ static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uin
     return out_dims[0] == UINT32_MAX || out_dims[1] == UINT32_MAX ? NULL : box;
 }
 
+/* Neighbours along a dim lie together in groups, so many of each column in turn; 1: they do not. */
+static uint32_t group_of(emitter *e, const uir_ipointer *p, uint32_t d) {
+    const uir_mode *modes = p->layout.modes[d];
+    if (p->layout.mode_count[d] != 2 || !uir_c_dim_is(e, modes[0].stride, 1)) return 1;
+    return uir_c_dim_is(e, modes[0].size, DOT_GROUP) ? DOT_GROUP : 1;
+}
+
+/* The step from one row to the next, as if a group's were all as far apart. */
+static uir_dim step_in_groups(emitter *e, const uir_ipointer *p, uint32_t d) {
+    const uir_mode *modes = p->layout.modes[d];
+    uint32_t group = group_of(e, p, d);
+    if (group == 1) return modes[0].stride;
+    return uir_dim_floordiv(e->igraph->dims, modes[1].stride, uir_dim_const(e->igraph->dims, group));
+}
+
 /* A dim that lies in panels of 32 of which a window's columns take whole ones, along an axis of their own. */
-static bool is_panelled(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t) {
+static bool is_panelled(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t,
+                        uint32_t group) {
     const uir_layout *layout = &e->igraph->pointers.data[window->pointer].layout;
     int64_t low, high;
     uint32_t columns = UINT32_MAX;
-    if (layout->mode_count[d] != 2 || !uir_c_dim_is(e, layout->modes[d][0].stride, 1)) return false;
+    if (layout->mode_count[d] != 2 || !uir_c_dim_is(e, layout->modes[d][0].stride, group)) return false;
     for (uint32_t a = 0; a < window->axis_count; a++) {
         bool moves = !uir_c_dim_is(e, t->moves[a], 0);
         if (moves && (window->axes[a].dim != first + 1 || !uir_c_dim_is(e, t->moves[a], 1))) return false;
@@ -98,8 +118,33 @@ static bool is_panelled(emitter *e, const uir_islice *window, uint32_t first, ui
            uir_c_dim_multiple_of(e, t->base, width);
 }
 
+/* Is the dim all there, by one axis of the rows, and in groups? */
+static bool is_grouped(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t) {
+    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    uint32_t group = group_of(e, p, d), along = UINT32_MAX;
+    for (uint32_t a = 0; a < window->axis_count; a++) {
+        if (uir_c_dim_is(e, t->moves[a], 0)) continue;
+        if (along != UINT32_MAX || window->axes[a].dim != first || !uir_c_dim_is(e, t->moves[a], 1)) return false;
+        along = a;
+    }
+    return group > 1 && along != UINT32_MAX && uir_c_dim_is(e, t->base, 0) &&
+           uir_c_dim_multiple_of(e, window->axes[along].extent, group);
+}
+
+/* In how many the rows of a window lie together; one dim at most has groups. */
+static uint32_t group_of_rows(emitter *e, const uir_islice *window, uint32_t first) {
+    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    uint32_t group = 1;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        term t;
+        if (linear(e, window, window->starts[d], &t) && is_grouped(e, window, first, d, &t)) group = group_of(e, p, d);
+    }
+    return group;
+}
+
 /* The distance of neighbours along a side whose axes lie in memory as one: each a whole number of the next. */
-static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, uint32_t side, uir_dim *out) {
+static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, uint32_t side, uint32_t group,
+                         uir_dim *out) {
     const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
     uir_dims *dims = e->igraph->dims;
     uir_dim wanted = UIR_DIM_NONE;
@@ -110,9 +155,10 @@ static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, u
         for (uint32_t d = 0; d < p->rank; d++) {
             term t;
             if (!linear(e, window, window->starts[d], &t)) return false;
-            bool panelled = is_panelled(e, window, first, d, &t);
-            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1 && !panelled) return false;
-            step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], p->layout.modes[d][0].stride));
+            bool panelled = is_panelled(e, window, first, d, &t, group), grouped = is_grouped(e, window, first, d, &t);
+            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1 && !panelled && !grouped) return false;
+            uir_dim stride = grouped ? step_in_groups(e, p, d) : p->layout.modes[d][0].stride;
+            step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], stride));
         }
         if (!step.id || (wanted.id && !uir_dim_equal(step, wanted))) return false;
         if (!wanted.id) *out = step;
@@ -130,10 +176,11 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     if (out->access.missing) return false;
+    out->group = group_of_rows(e, slice, out->first);
     for (uint32_t d = 0; d < p->rank; d++) {
         term t;
         if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
-        if (is_panelled(e, slice, out->first, d, &t)) {
+        if (is_panelled(e, slice, out->first, d, &t, out->group)) {
             panel = uir_c_dim(e, p->layout.modes[d][1].stride);
             at = uir_c_sum(e, at,
                            uir_c_product(e,
@@ -147,8 +194,8 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
                        uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t.base)),
                                      uir_c_format(e, "(%s)", uir_c_dim(e, p->layout.modes[d][0].stride))));
     }
-    if (!step_of_side(e, slice, out->first, out->first, &row) ||
-        !step_of_side(e, slice, out->first, out->first + 1, &column))
+    if (!step_of_side(e, slice, out->first, out->first, out->group, &row) ||
+        !step_of_side(e, slice, out->first, out->first + 1, out->group, &column))
         return false;
     /* A side of one element has no distance; any serves. */
     if (uir_c_dim_is(e, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->igraph->dims, 1);
@@ -162,7 +209,7 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
 /* A box as a matrix with constant distances; false when it is not one. */
 static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
-    *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1"};
+    *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1", .group = 1};
     uint32_t dims[2] = {out->first, out->first + 1};
     if (slice->block || slice->rank - out->first != 2) return false;
     if (slice->window && !(slice = box_of_window(e, slice, out->first, dims))) return plane_of_window(e, in, k, out);
@@ -194,6 +241,11 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
         int64_t size, count;
         if (!uir_dim_is_const(e->igraph->dims, p->layout.modes[d][0].size, &size) || size < 1) return false;
         if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
+        if (!i && group_of(e, p, d) > 1 && uir_c_dim_multiple_of(e, slice->counts[d], size)) {
+            out->group = group_of(e, p, d);
+            out->row = uir_c_dim(e, step_in_groups(e, p, d));
+            continue;
+        }
         bool fits = uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size;
         if (!fits) {
             int64_t low, high;
@@ -234,7 +286,27 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
 
 /* Does the routine begin with sums of 0 when it is told? */
 static bool can_be_told_to_begin(const uir_iinstruction *in) {
-    return in->dtype == UIR_DTYPE_F32 && in->dtype_b == UIR_DTYPE_F32;
+    return in->dtype != UIR_DTYPE_F64;
+}
+
+/* Products of integers are by one routine, which is told what they are. */
+static bool is_dot(const uir_iinstruction *in) {
+    return in->dtype == UIR_DTYPE_I32;
+}
+
+static const char *signedness(emitter *e, const uir_iinstruction *in, uir_dtype dtype) {
+    return is_dot(in) ? uir_c_format(e, ", %d", uir_dtype_integer_min(dtype) < 0) : "";
+}
+
+/* And in how many its rows lie together. */
+static const char *second_factor(emitter *e, const uir_iinstruction *in, uint32_t group) {
+    return is_dot(in) ? uir_c_format(e, "%s, %u", signedness(e, in, in->dtype_c), group) : "";
+}
+
+static const char *routine_of(emitter *e, const uir_iinstruction *in) {
+    if (is_dot(in)) return "uir_mma_dot";
+    return uir_c_format(e, "uir_mma_%s_%s_%s", uir_dtype_name(in->dtype), uir_dtype_name(in->dtype_b),
+                        uir_dtype_name(in->dtype_c));
 }
 
 static const char *begins(emitter *e, const uir_iinstruction *in) {
@@ -242,10 +314,15 @@ static const char *begins(emitter *e, const uir_iinstruction *in) {
     return e->begins[in - e->igraph->instructions.data] ? ", 1" : ", 0";
 }
 
+/* Does the routine take the sums and the second factor where they lie? c's columns lie together. */
+static bool suit(emitter *e, const uir_iinstruction *in, const plane *c, const plane *b) {
+    if (strcmp(c->column, "1") != 0 || strcmp(c->panel, "32") != 0 || c->group != 1) return false;
+    return strcmp(b->column, uir_c_format(e, "%u", b->group)) == 0 && (b->group == 1 || is_dot(in));
+}
+
 static bool find_direct(emitter *e, const uir_iinstruction *in, plane *c, plane *a, plane *b) {
-    if (!plane_of(e, in, 0, c) || !plane_of(e, in, 1, a) || !plane_of(e, in, 2, b)) return false;
-    if (strcmp(c->column, "1") != 0 || strcmp(b->column, "1") != 0) return false;
-    return strcmp(c->panel, "32") == 0; /* c's columns lie together */
+    return plane_of(e, in, 0, c) && plane_of(e, in, 1, a) && plane_of(e, in, 2, b) && a->group == 1 &&
+           suit(e, in, c, b);
 }
 
 static bool emit_direct(emitter *e, const uir_iinstruction *in) {
@@ -253,9 +330,9 @@ static bool emit_direct(emitter *e, const uir_iinstruction *in) {
     if (!find_direct(e, in, &c, &a, &b)) return false;
     uir_c_open(e, "%s", "");
     emit_extents(e, in, &c, &a, &b);
-    uir_c_line(e, "uir_mma_%s_%s_%s(%s + (%s), %s, %s + (%s), %s, %s, %s + (%s), %s, %s, m, n, k%s);", c.access.type,
-               a.access.type, b.access.type, c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column,
-               b.access.base, b.at, b.row, b.panel, begins(e, in));
+    uir_c_line(e, "%s(%s + (%s), %s, %s + (%s), %s, %s%s, %s + (%s), %s, %s%s, m, n, k%s);", routine_of(e, in),
+               c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column, signedness(e, in, in->dtype_b),
+               b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group), begins(e, in));
     uir_c_close(e);
     return true;
 }
@@ -297,7 +374,7 @@ static bool term_of(emitter *e, const uir_islice *slice, uint32_t first, uint32_
 static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     const uir_islice *slice = &in->slices[1];
     *out = (window){.at = "0"};
-    if (slice->block || in->dtype != UIR_DTYPE_F32 || (slice->window && slice->axis_count == 0)) return false;
+    if (slice->block || in->dtype == UIR_DTYPE_F64 || (slice->window && slice->axis_count == 0)) return false;
     uint32_t first = uir_access_leading_ones(e, slice, 2);
     if (slice->rank - first != 2) return false;
     uir_access_init(e, slice, in->unguarded >> 1 & 1, &out->access);
@@ -325,7 +402,7 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
 
 static bool find_window(emitter *e, const uir_iinstruction *in, plane *c, window *a, plane *b) {
     if (!window_of(e, in, a) || !plane_of(e, in, 0, c) || !plane_of(e, in, 2, b)) return false;
-    return strcmp(c->column, "1") == 0 && strcmp(b->column, "1") == 0 && strcmp(c->panel, "32") == 0 && !b->rows;
+    return suit(e, in, c, b) && !b->rows;
 }
 
 bool uir_emit_can_begin(emitter *e, const uir_iinstruction *in) {
@@ -339,6 +416,16 @@ bool uir_emit_can_begin(emitter *e, const uir_iinstruction *in) {
     return find_window(e, in, &c, &w, &b) && !b.columns && strcmp(b.inside, "1") == 0;
 }
 
+/* What is outside, as 32 bits: those of a byte, four times. */
+static uint32_t fill_bits(uir_dtype dtype, double fill) {
+    unsigned char element[16] = {0};
+    uint32_t bits;
+    uir_dtype_store_double(dtype, element, 0, fill, UIR_ROUND_NEAREST_EVEN);
+    for (uint32_t i = (uint32_t)uir_dtype_bits(dtype) / 8; i < sizeof bits; i++) element[i] = element[0];
+    memcpy(&bits, element, sizeof bits);
+    return bits;
+}
+
 static bool emit_window(emitter *e, const uir_iinstruction *in) {
     plane c, b;
     window a;
@@ -348,20 +435,21 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
     emit_extents(e, in, &c, NULL, &b);
     uir_c_line(e, "uir_window w;");
     uir_c_line(e, "w.data = %s + (%s);", a.access.base, a.at);
-    uir_c_line(e, "w.fill = %s;", uir_c_literal(e, in->dtype, slice->has_fill ? slice->fill : 0));
+    uir_c_line(e, "w.fill = 0x%xu;", fill_bits(in->dtype_b, slice->has_fill ? slice->fill : 0));
+    uint64_t bytes = uir_dtype_bits(in->dtype_b) / 8;
     uir_c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0],
                a.axis_count[1] + a.steps_single, a.guard_count);
     if (a.steps_single) { /* an axis of one step, which moves nothing */
         uint32_t last = a.axes[1][a.axis_count[1] - 1];
-        uir_c_line(e, "w.column_extent[%u] = 1, w.column_step[%u] = %s;", a.axis_count[1], a.axis_count[1],
-                   a.steps[last]);
+        uir_c_line(e, "w.column_extent[%u] = 1, w.column_step[%u] = %" PRIu64 " * (%s);", a.axis_count[1],
+                   a.axis_count[1], bytes, a.steps[last]);
     }
     for (uint32_t side = 0; side < 2; side++) {
         const char *name = side ? "column" : "row";
         for (uint32_t x = 0; x < a.axis_count[side]; x++) {
             uint32_t axis = a.axes[side][x];
-            uir_c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %s;", name, x,
-                       uir_c_dim(e, a.extents[axis]), name, x, a.steps[axis]);
+            uir_c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %" PRIu64 " * (%s);", name, x,
+                       uir_c_dim(e, a.extents[axis]), name, x, bytes, a.steps[axis]);
         }
     }
     for (uint32_t g = 0; g < a.guard_count; g++) {
@@ -375,9 +463,14 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
         }
         if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
-    const char *of = in->dtype_c == UIR_DTYPE_F32 ? "" : uir_c_format(e, "_%s", b.access.type);
-    uir_c_line(e, "uir_mma_window%s(%s + (%s), %s, &w, %s + (%s), %s, %s, m, n%s);", of, c.access.base, c.at, c.row,
-               b.access.base, b.at, b.row, b.panel, begins(e, in));
+    const char *routine = "uir_mma_window";
+    if (is_dot(in))
+        routine = "uir_mma_dot_window";
+    else if (in->dtype_c != UIR_DTYPE_F32)
+        routine = uir_c_format(e, "uir_mma_window_%s", b.access.type);
+    uir_c_line(e, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at, c.row,
+               signedness(e, in, in->dtype_b), b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group),
+               begins(e, in));
     uir_c_close(e);
     return true;
 }
@@ -425,8 +518,8 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
     uir_c_line(e, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
                uir_access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
     uir_c_close(e);
-    uir_c_line(e, "uir_mma_%s_%s_%s(cb, 32, ab, 64, 1, bb, 32, 0, mi, nj, kp%s);", types[0], types[1], types[2],
-               can_be_told_to_begin(in) ? ", 0" : "");
+    uir_c_line(e, "%s(cb, 32, ab, 64, 1%s, bb, 32, 0%s, mi, nj, kp%s);", routine_of(e, in),
+               signedness(e, in, in->dtype_b), second_factor(e, in, 1), can_be_told_to_begin(in) ? ", 0" : "");
     uir_c_close(e);
     uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
     uir_c_open(e, "for (int64_t j = 0; j < nj; j++)");
