@@ -132,11 +132,13 @@ static bool has_many_channels(const layouts *l, uir_value_id value) {
     return !uir_dim_is_const(l->module->dims, type->dims[1], &channels) || channels >= LEAST_CHANNELS;
 }
 
-/* Are pixels rows of a product? So they are where results have few channels, too, but are the sums of many. */
-static bool makes_image(const layouts *l, const uir_node_info *node) {
-    if (has_many_channels(l, node->outputs[0])) return true;
-    return is_image(l, node->outputs[0]) && uir_node_int(l->module, node, "groups", 1) == 1 &&
-           has_many_channels(l, node->inputs[0]);
+/* A result of few channels, each the sum of many: pixels are rows of its product, too; but what follows has them as the
+ * dims are, along which vectors go. */
+static bool makes_few_of_many(const layouts *l, const uir_node_info *node) {
+    int64_t channels;
+    return !has_many_channels(l, node->outputs[0]) && is_image(l, node->outputs[0]) &&
+           uir_dim_is_const(l->module->dims, uir_value_type(l->module, node->outputs[0])->dims[1], &channels) &&
+           channels > 1 && uir_node_int(l->module, node, "groups", 1) == 1 && has_many_channels(l, node->inputs[0]);
 }
 
 /* Does the operand lie as the result does, where it is in the result's relation? */
@@ -155,7 +157,7 @@ static void spread_node(layouts *l, const uir_node_info *node) {
         if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD) ||
             uir_value_made_by(l->module, node->inputs[0], UIR_OP_RESHAPE))
             want(l, node->inputs[0]);
-        if (makes_image(l, node)) want(l, node->outputs[0]);
+        if (has_many_channels(l, node->outputs[0]) || makes_few_of_many(l, node)) want(l, node->outputs[0]);
         return;
     }
     wanted = l->wants[node->outputs[0].id];
@@ -260,7 +262,7 @@ static bool wants_padding(const layouts *l, const uir_node_info *node) {
     int64_t channels, taps = 1, extent;
     const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
     if (!is_image(l, node->inputs[0]) || !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
-        uir_node_int(l->module, node, "groups", 1) != 1 || !makes_image(l, node) ||
+        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]) ||
         has_layout(l, node->inputs[0]) || (channels == 1 && !has_padding(l, node)))
         return false;
     for (uint32_t d = 2; d < w->rank; d++) {
@@ -325,7 +327,8 @@ static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_in
     uir_value_id inputs[2], none = {0}, result;
     if (node->op != UIR_OP_CONV) return none;
     bool before = !l->can[node->inputs[0].id] && has_many_channels(l, node->inputs[0]);
-    bool after = !l->can[node->outputs[0].id] && makes_image(l, node);
+    bool after = l->can[node->outputs[0].id] ? makes_few_of_many(l, node) && !has_layout(l, node->outputs[0])
+                                             : has_many_channels(l, node->outputs[0]) || makes_few_of_many(l, node);
     bool weights = are_computed(l, node);
     inputs[1] = weights ? convert(b, node->inputs[1]) : node->inputs[1];
     if (wants_padding(l, node)) {

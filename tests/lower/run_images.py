@@ -160,6 +160,8 @@ def conv(net, x, images):
     elif kind < 0.35 and x.channels % 2 == 0:
         groups, channels = 2, 2 * r.choice([3, 8, 16])
         net.counts["groups"] += 1
+    elif x.channels < 8 and r.random() < 0.6:
+        channels = r.choice([1, 2, 3, 4, 6])
     work = max(net.batch, 1) * channels * (x.channels // groups) * int(np.prod(kernel)) * int(np.prod(out))
     if work > MOST:
         return None

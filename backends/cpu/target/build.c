@@ -27,19 +27,21 @@
 #define FILE_COST    600 /* a file's share, in units of about a millisecond of compiling */
 #define BYTES_PER_MS 180 /* of a kernel's text, roughly */
 
-/* What kernels share, defined in one of the files; the cost as above. */
-static const struct shared_function {
-    const char *name;
+/* What kernels share, defined in one of the files, by what they call of it; the cost as above. */
+static const struct shared_part {
+    const char *name, *functions[2];
     uint32_t cost;
-} shared_functions[] = {
-    {"uir_mma_f32_f32_f32", 800}, {"uir_mma_f32_f32_f16", 800}, {"uir_mma_f32_f32_bf16", 800},
-    {"uir_mma_window", 1250},     {"uir_mma_window_f16", 1250}, {"uir_mma_window_bf16", 1250},
-    {"uir_mma_dot", 500},         {"uir_mma_dot_window", 600},  {"uir_mma_f64_f64_f64", 80},
-    {"uir_transpose_32", 30},
+} shared_parts[] = {
+    {"uir_products_f32", {"uir_mma_f32_f32_f32", "uir_mma_window_f32"}, 1300},
+    {"uir_products_f16", {"uir_mma_f32_f32_f16", "uir_mma_window_f16"}, 1300},
+    {"uir_products_bf16", {"uir_mma_f32_f32_bf16", "uir_mma_window_bf16"}, 1300},
+    {"uir_dot", {"uir_mma_dot", "uir_mma_dot_window"}, 600},
+    {"uir_mma_f64_f64_f64", {"uir_mma_f64_f64_f64"}, 80},
+    {"uir_transpose_32", {"uir_transpose_32"}, 30},
 };
-enum { SHARED_COUNT = sizeof shared_functions / sizeof shared_functions[0] };
+enum { SHARED_COUNT = sizeof shared_parts / sizeof shared_parts[0] };
 
-typedef struct item {     /* a kernel, or a shared function */
+typedef struct item {     /* a kernel, or a shared part */
     uint32_t shared;      /* its row; UINT32_MAX: a kernel */
     size_t begin, length; /* of the kernel's text in `builder.kernels` */
     uint32_t cost, file;
@@ -130,10 +132,11 @@ static uir_status emit_all(builder *b, const uir_igraph *const *igraphs, const u
         k->shared = UINT32_MAX;
         k->cost = (uint32_t)(k->length / BYTES_PER_MS) + 1;
         for (uint32_t s = 0; s < SHARED_COUNT; s++)
-            used[s] |= calls(b->kernels.data + k->begin, shared_functions[s].name);
+            for (uint32_t f = 0; f < 2 && shared_parts[s].functions[f]; f++)
+                used[s] |= calls(b->kernels.data + k->begin, shared_parts[s].functions[f]);
     }
     for (uint32_t s = 0; s < SHARED_COUNT; s++) {
-        if (used[s]) b->items[b->item_count++] = (item){.shared = s, .cost = shared_functions[s].cost};
+        if (used[s]) b->items[b->item_count++] = (item){.shared = s, .cost = shared_parts[s].cost};
     }
     return UIR_STATUS_OK;
 }
@@ -178,7 +181,7 @@ static uir_status write_files(builder *b, const char *folder, file_name *names) 
         uir_text_append_string(&text, "#define UIR_SHARDED 1\n");
         for (uint32_t i = 0; i < b->item_count; i++) {
             if (b->items[i].file == f && b->items[i].shared != UINT32_MAX)
-                uir_text_append_format(&text, "#define UIR_WITH_%s 1\n", shared_functions[b->items[i].shared].name);
+                uir_text_append_format(&text, "#define UIR_WITH_%s 1\n", shared_parts[b->items[i].shared].name);
         }
         uir_text_append(&text, b->prelude.data, b->prelude.length);
         for (uint32_t i = 0; i < b->item_count; i++) {

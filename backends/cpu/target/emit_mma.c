@@ -463,11 +463,8 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
         }
         if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
-    const char *routine = "uir_mma_window";
-    if (is_dot(in))
-        routine = "uir_mma_dot_window";
-    else if (in->dtype_c != UIR_DTYPE_F32)
-        routine = uir_c_format(e, "uir_mma_window_%s", b.access.type);
+    const char *routine =
+        is_dot(in) ? "uir_mma_dot_window" : uir_c_format(e, "uir_mma_window_%s", uir_dtype_name(in->dtype_c));
     uir_c_line(e, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at, c.row,
                signedness(e, in, in->dtype_b), b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group),
                begins(e, in));
