@@ -82,8 +82,8 @@ uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number,
 /* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
 enum { UIR_CONTRACTION_PAD = 16 };
 /* Panels of `width` columns, or of half as many where there are no more: in each, the dims that `block` sums over (by
- * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. `group` neighbours along
- * the innermost of what is summed over, where its extent is a multiple, lie together in each column. */
+ * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. `group` neighbours
+ * along the innermost of what is summed over, where its extent is a multiple, lie together in each column. */
 void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width, uint32_t group,
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
                                  uir_layout *out_layout);

@@ -519,8 +519,8 @@ uir_status uir_contraction_keep_values(const steps *products, uint32_t count, st
 }
 
 /* ---- layouts ---- */
-/* How many neighbours along what is summed over lie together, as the device's instruction takes constants of 8 bits; the
- * tiles along it must be whole groups. */
+/* How many neighbours along what is summed over lie together, as the device's instruction takes constants of 8 bits;
+ * the tiles along it must be whole groups. */
 static uint32_t group_of(const steps *t, uint32_t tensor) {
     const uir_contraction_side *depth = &t->p->sides[UIR_CONTRACTION_K];
     uint32_t group = t->p->device->byte_group;

@@ -39,7 +39,8 @@ typedef struct windows {
     uir_contraction_steps t;
     span lines, pixels, columns;
     bool joined; /* lines are short: those of a tile are rows of one product */
-    bool apart;  /* tap after tap, by vectors: every channel has its own channel of the image, and columns are channels; or */
+    bool apart;  /* tap after tap, by vectors: every channel has its own channel of the image, and columns are channels;
+                    or */
     bool across; /* pixels lie together in the result, and columns are these: few channels */
     bool made; /* no convolution: rows are made on the chip, of windows, and columns are multiplied with them in turn */
     uint32_t made_at; /* the loop that they are made in */
@@ -656,8 +657,7 @@ static uir_status place_taps(windows *w) {
 static uir_status lay_out_taps(windows *w) {
     uir_loop_function *f = w->p.f;
     const uir_loop_expression *e = read_by(w, 1);
-    if (!e || e->has_fill || !uir_contraction_is_constant(&w->p.c, e->load.tensor))
-        return UIR_STATUS_OK;
+    if (!e || e->has_fill || !uir_contraction_is_constant(&w->p.c, e->load.tensor)) return UIR_STATUS_OK;
     const uir_loop_tensor *tensor = &f->tensors.data[e->load.tensor];
     uir_symbol channel = STATEMENT(f, w->p.c.update)->iters[w->columns.axis].symbol;
     uint32_t order[UIR_LOOP_MAX_RANK], count = 0, last = NONE;

@@ -160,6 +160,9 @@ static void spread_node(layouts *l, const uir_node_info *node) {
         if (has_many_channels(l, node->outputs[0]) || makes_few_of_many(l, node)) want(l, node->outputs[0]);
         return;
     }
+    /* Few channels lie together for the convolution that reads them: before the copy of padding that it asked for, vectors
+     * go along pixels. */
+    if (node->op == UIR_OP_PAD && !has_many_channels(l, node->outputs[0])) return;
     wanted = l->wants[node->outputs[0].id];
     for (uint32_t i = 0; i < node->input_count; i++) wanted |= goes_with(l, node, i, r) && l->wants[node->inputs[i].id];
     if (!wanted) return;
@@ -261,9 +264,10 @@ static bool has_padding(const layouts *l, const uir_node_info *node) {
 static bool wants_padding(const layouts *l, const uir_node_info *node) {
     int64_t channels, taps = 1, extent;
     const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
-    if (!is_image(l, node->inputs[0]) || !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
-        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]) ||
-        has_layout(l, node->inputs[0]) || (channels == 1 && !has_padding(l, node)))
+    if (!is_image(l, node->inputs[0]) || !uir_dim_is_const(l->module->dims, image->dims[1], &channels) ||
+        channels >= LEAST_CHANNELS || uir_node_int(l->module, node, "groups", 1) != 1 ||
+        !has_many_channels(l, node->outputs[0]) || has_layout(l, node->inputs[0]) ||
+        (channels == 1 && !has_padding(l, node)))
         return false;
     for (uint32_t d = 2; d < w->rank; d++) {
         if (!uir_dim_is_const(l->module->dims, w->dims[d], &extent)) return false;

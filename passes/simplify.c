@@ -272,6 +272,12 @@ static uir_value_id cast(simplifier *s) {
     if (constant && s->node->attribute_count == 1 && uir_dtype_is_integer(constant->dtype) &&
         uir_dtype_bits(constant->dtype) < 8)
         return cast_of_bytes(s, constant);
+    /* Few elements are cast before they are many. */
+    const uir_node_info *few = uir_value_made_by(s->module, operand(s, 0), UIR_OP_BROADCAST);
+    if (few && s->node->attribute_count == 1) {
+        const uir_type to = *result_type(s);
+        return uir_build_broadcast(s->builder, uir_build_cast(s->builder, few->inputs[0], to.dtype), to.dims, to.rank);
+    }
     const uir_node_info *inner = uir_value_made_by(s->module, operand(s, 0), UIR_OP_CAST);
     if (!inner || s->node->attribute_count != 1 || inner->attribute_count != 1) return none;
     uir_value_id origin = inner->inputs[0];
