@@ -35,6 +35,7 @@ typedef struct uir_compile_options {
     bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
     bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */
+    uint32_t layouts_left_out;     /* bit per rule of passes/layouts.h, for tests of it */
     bool check_text;               /* print, parse and compare after each pass */
     /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
     const char *dump;

@@ -410,7 +410,9 @@ static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_ca
     const uir_stage_row *row = uir_stage_get(stage);
     const uir_pass pass = {row->name, run, row->purpose};
     if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
-    uir_pass_options options = {.check_text = c->options.check_text, .device = c->lowering.device};
+    uir_pass_options options = {.check_text = c->options.check_text,
+                                .device = c->lowering.device,
+                                .layouts_left_out = c->options.layouts_left_out};
     return uir_passes_run(c->primitives, &pass, 1, &options);
 }
 

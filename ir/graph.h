@@ -340,6 +340,7 @@ typedef struct uir_pass_context {
     uir_arena *scratch; /* reset after each pass */
     uint32_t changes;   /* a pass adds what it changed */
     const struct uir_device *device; /* that kernels are made for; NULL: not known */
+    uint32_t layouts_left_out;       /* bit per rule of passes/layouts.h */
 } uir_pass_context;
 typedef struct uir_pass {
     const char *name;
@@ -357,6 +358,7 @@ typedef struct uir_pass_options {
     uir_progress progress; /* of all passes, */
     const char *stage;     /* which together are this one */
     const struct uir_device *device;
+    uint32_t layouts_left_out;
 } uir_pass_options;
 uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t count, const uir_pass_options *options);
 

@@ -54,8 +54,10 @@ static uir_status run_pass(uir_module *module, const uir_pass *pass, uir_pass_co
 uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t count, const uir_pass_options *options) {
     uir_arena scratch;
     uir_arena_init(&scratch, module->allocator);
-    uir_pass_context context = {
-        .diagnostics = module->diagnostics, .scratch = &scratch, .device = options ? options->device : NULL};
+    uir_pass_context context = {.diagnostics = module->diagnostics,
+                                .scratch = &scratch,
+                                .device = options ? options->device : NULL,
+                                .layouts_left_out = options ? options->layouts_left_out : 0};
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
         if (options) status = uir_progress_tell(options->progress, options->stage, (double)i / (double)count);

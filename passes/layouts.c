@@ -29,27 +29,52 @@ typedef enum relation {
 static const struct {
     uir_op op;
     relation relation;
+    uir_layout_rule rule;
 } relations[] = {
-    {UIR_OP_CONV, FIRST},       {UIR_OP_WINDOW_SUM, FIRST},  {UIR_OP_WINDOW_MAX, FIRST}, {UIR_OP_PAD, FIRST},
-    {UIR_OP_SLICE, FIRST},      {UIR_OP_CONCAT, ALL},        {UIR_OP_GATHER, FIRST},     {UIR_OP_BROADCAST, FIRST},
-    {UIR_OP_REDUCE_SUM, FIRST}, {UIR_OP_REDUCE_PROD, FIRST}, {UIR_OP_REDUCE_MAX, FIRST}, {UIR_OP_REDUCE_MIN, FIRST},
-    {UIR_OP_RESHAPE, NOTHING},  {UIR_OP_TRANSPOSE, NOTHING}, {UIR_OP_MATMUL, NOTHING},
+    {UIR_OP_CONV, FIRST, UIR_LAYOUT_IMAGES},           {UIR_OP_WINDOW_SUM, FIRST, UIR_LAYOUT_POOLS},
+    {UIR_OP_WINDOW_MAX, FIRST, UIR_LAYOUT_POOLS},      {UIR_OP_PAD, FIRST, UIR_LAYOUT_PADS},
+    {UIR_OP_SLICE, FIRST, UIR_LAYOUT_SLICES},          {UIR_OP_GATHER, FIRST, UIR_LAYOUT_SLICES},
+    {UIR_OP_CONCAT, ALL, UIR_LAYOUT_CONCATS},          {UIR_OP_BROADCAST, FIRST, UIR_LAYOUT_BROADCASTS},
+    {UIR_OP_REDUCE_SUM, FIRST, UIR_LAYOUT_REDUCTIONS}, {UIR_OP_REDUCE_PROD, FIRST, UIR_LAYOUT_REDUCTIONS},
+    {UIR_OP_REDUCE_MAX, FIRST, UIR_LAYOUT_REDUCTIONS}, {UIR_OP_REDUCE_MIN, FIRST, UIR_LAYOUT_REDUCTIONS},
+    {UIR_OP_RESHAPE, NOTHING, UIR_LAYOUT_RESHAPES},    {UIR_OP_TRANSPOSE, NOTHING, UIR_LAYOUT_RESHAPES},
+    {UIR_OP_MATMUL, NOTHING, UIR_LAYOUT_RESHAPES},
 };
+
+static const struct {
+    const char *name, *purpose;
+} rules[] = {
+#define UIR_LAYOUT_RULE(constant, name, purpose) {name, purpose},
+#include "passes/layout_rules.def"
+};
+
+const char *uir_layout_rule_name(uir_layout_rule rule) {
+    return rule < UIR_LAYOUT_RULE_COUNT ? rules[rule].name : NULL;
+}
+
+const char *uir_layout_rule_purpose(uir_layout_rule rule) {
+    return rule < UIR_LAYOUT_RULE_COUNT ? rules[rule].purpose : NULL;
+}
 
 typedef struct layouts {
     uir_module *module;
-    bool *can;   /* by value: kernels alone make it and read it */
-    bool *wants; /* by value */
+    uint32_t left_out; /* bit per rule */
+    bool *can;         /* by value: kernels alone make it and read it */
+    bool *wants;       /* by value */
     bool changed;
 } layouts;
 
-static bool find_relation(uir_op op, relation *out_relation) {
+static bool follows(const layouts *l, uir_layout_rule rule) {
+    return !(l->left_out >> rule & 1);
+}
+
+static bool find_relation(const layouts *l, uir_op op, relation *out_relation) {
     *out_relation = ALL;
-    if (uir_op_get_row(op)->traits & UIR_TRAIT_ELEMENTWISE) return true;
+    if (uir_op_get_row(op)->traits & UIR_TRAIT_ELEMENTWISE) return follows(l, UIR_LAYOUT_ELEMENTS);
     for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
         if (relations[i].op != op) continue;
         *out_relation = relations[i].relation;
-        return true;
+        return follows(l, relations[i].rule);
     }
     return false;
 }
@@ -107,7 +132,7 @@ static uir_status find_able(layouts *l, uir_arena *scratch) {
         for (uint32_t n = 0; n < graph->nodes.count; n++) {
             const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
             relation r;
-            bool related = find_relation(node->op, &r);
+            bool related = find_relation(l, node->op, &r);
             if (related) UIR_TRY(has_axes(l, graph->nodes.data[n], scratch, &related));
             if (related) continue;
             node = uir_node_get(module, graph->nodes.data[n]);
@@ -136,7 +161,7 @@ static bool has_many_channels(const layouts *l, uir_value_id value) {
  * dims are, along which vectors go. */
 static bool makes_few_of_many(const layouts *l, const uir_node_info *node) {
     int64_t channels;
-    return !has_many_channels(l, node->outputs[0]) && is_image(l, node->outputs[0]) &&
+    return follows(l, UIR_LAYOUT_FEW) && !has_many_channels(l, node->outputs[0]) && is_image(l, node->outputs[0]) &&
            uir_dim_is_const(l->module->dims, uir_value_type(l->module, node->outputs[0])->dims[1], &channels) &&
            channels > 1 && uir_node_int(l->module, node, "groups", 1) == 1 && has_many_channels(l, node->inputs[0]);
 }
@@ -152,7 +177,7 @@ static bool goes_with(const layouts *l, const uir_node_info *node, uint32_t oper
 static void spread_node(layouts *l, const uir_node_info *node) {
     relation r;
     bool wanted;
-    if (!node->output_count || !find_relation(node->op, &r)) return;
+    if (!node->output_count || !find_relation(l, node->op, &r)) return;
     if (node->op == UIR_OP_CONV) {
         if (has_many_channels(l, node->inputs[0]) || uir_value_made_by(l->module, node->inputs[0], UIR_OP_PAD) ||
             uir_value_made_by(l->module, node->inputs[0], UIR_OP_RESHAPE))
@@ -160,8 +185,8 @@ static void spread_node(layouts *l, const uir_node_info *node) {
         if (has_many_channels(l, node->outputs[0]) || makes_few_of_many(l, node)) want(l, node->outputs[0]);
         return;
     }
-    /* Few channels lie together for the convolution that reads them: before the copy of padding that it asked for, vectors
-     * go along pixels. */
+    /* Few channels lie together for the convolution that reads them: before the copy of padding that it asked for,
+     * vectors go along pixels. */
     if (node->op == UIR_OP_PAD && !has_many_channels(l, node->outputs[0])) return;
     wanted = l->wants[node->outputs[0].id];
     for (uint32_t i = 0; i < node->input_count; i++) wanted |= goes_with(l, node, i, r) && l->wants[node->inputs[i].id];
@@ -264,10 +289,10 @@ static bool has_padding(const layouts *l, const uir_node_info *node) {
 static bool wants_padding(const layouts *l, const uir_node_info *node) {
     int64_t channels, taps = 1, extent;
     const uir_type *image = uir_value_type(l->module, node->inputs[0]), *w = uir_value_type(l->module, node->inputs[1]);
-    if (!is_image(l, node->inputs[0]) || !uir_dim_is_const(l->module->dims, image->dims[1], &channels) ||
-        channels >= LEAST_CHANNELS || uir_node_int(l->module, node, "groups", 1) != 1 ||
-        !has_many_channels(l, node->outputs[0]) || has_layout(l, node->inputs[0]) ||
-        (channels == 1 && !has_padding(l, node)))
+    if (!follows(l, UIR_LAYOUT_PADDING) || !is_image(l, node->inputs[0]) ||
+        !uir_dim_is_const(l->module->dims, image->dims[1], &channels) || channels >= LEAST_CHANNELS ||
+        uir_node_int(l->module, node, "groups", 1) != 1 || !has_many_channels(l, node->outputs[0]) ||
+        has_layout(l, node->inputs[0]) || (channels == 1 && !has_padding(l, node)))
         return false;
     for (uint32_t d = 2; d < w->rank; d++) {
         if (!uir_dim_is_const(l->module->dims, w->dims[d], &extent)) return false;
@@ -319,8 +344,8 @@ static bool are_computed(const layouts *l, const uir_node_info *node) {
     uir_value_id weights = node->inputs[1];
     const uir_node_info *cast = uir_value_made_by(l->module, weights, UIR_OP_CAST);
     const uir_value_info *info = uir_value_info_get(l->module, cast ? cast->inputs[0] : weights);
-    if (info->constant || !info->type.rank_known || info->type.rank < LEAST_RANK || info->type.rank > MOST_RANK ||
-        has_layout(l, weights) || !has_many_channels(l, node->outputs[0]))
+    if (!follows(l, UIR_LAYOUT_WEIGHTS) || info->constant || !info->type.rank_known || info->type.rank < LEAST_RANK ||
+        info->type.rank > MOST_RANK || has_layout(l, weights) || !has_many_channels(l, node->outputs[0]))
         return false;
     return !uir_dim_is_const(l->module->dims, info->type.dims[0], &filters) || filters / groups >= LEAST_CHANNELS;
 }
@@ -329,7 +354,7 @@ static bool are_computed(const layouts *l, const uir_node_info *node) {
 static uir_value_id convert_around(void *user, uir_builder *b, const uir_node_info *node) {
     const layouts *l = user;
     uir_value_id inputs[2], none = {0}, result;
-    if (node->op != UIR_OP_CONV) return none;
+    if (node->op != UIR_OP_CONV || !follows(l, UIR_LAYOUT_IMAGES)) return none;
     bool before = !l->can[node->inputs[0].id] && has_many_channels(l, node->inputs[0]);
     bool after = l->can[node->outputs[0].id] ? makes_few_of_many(l, node) && !has_layout(l, node->outputs[0])
                                              : has_many_channels(l, node->outputs[0]) || makes_few_of_many(l, node);
@@ -428,12 +453,12 @@ static uir_status begin(layouts *l, uir_arena *scratch) {
 }
 
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
-    layouts l = {.module = module};
+    layouts l = {.module = module, .left_out = context->layouts_left_out};
     if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
     renaming r = {.module = module};
     UIR_TRY(find_checks(&r, context->scratch));
     uir_rewriter renames = {.rewrite = rename_sizes, .user = &r};
-    if (r.checks.count) UIR_TRY(uir_rewrite_nodes(module, context, &renames));
+    if (r.checks.count && follows(&l, UIR_LAYOUT_SIZES)) UIR_TRY(uir_rewrite_nodes(module, context, &renames));
     UIR_TRY(begin(&l, context->scratch));
     uir_rewriter rewriter = {.rewrite = convert_around, .user = &l};
     UIR_TRY(uir_rewrite_nodes(module, context, &rewriter));
@@ -447,7 +472,7 @@ uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
 /* Does it read an image in one order and give it in another? What is summed over pixels has none of an image. */
 static bool converts(const layouts *l, const uir_node_info *node) {
     relation r;
-    if (!node->output_count || !find_relation(node->op, &r) || node->op == UIR_OP_CONV ||
+    if (!node->output_count || !find_relation(l, node->op, &r) || node->op == UIR_OP_CONV ||
         uir_op_get_row(node->op)->traits & UIR_TRAIT_REDUCTION)
         return false;
     bool to = has_layout(l, node->outputs[0]);

@@ -7,7 +7,15 @@
 
 #include "ir/graph.h"
 
-/* Images have their channels innermost. */
+typedef enum uir_layout_rule {
+#define UIR_LAYOUT_RULE(constant, name, purpose) UIR_LAYOUT_##constant,
+#include "passes/layout_rules.def"
+    UIR_LAYOUT_RULE_COUNT
+} uir_layout_rule;
+const char *uir_layout_rule_name(uir_layout_rule rule); /* NULL: there is none */
+const char *uir_layout_rule_purpose(uir_layout_rule rule);
+
+/* Images have their channels innermost, by those of the rules that the context does not leave out. */
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context);
 /* What it did: values that lie in another order than their dims, and the nodes that go from one order to another, whether
  * as kernels of their own or as a part of one; and convolutions by Winograd's formula, after uir_choose_winograd. */

@@ -132,6 +132,17 @@ static uir_status take_schedule(model_work *w) {
     return UIR_STATUS_OK;
 }
 
+static uir_status take_layouts(model_work *w) {
+    for (size_t i = 0; i < w->options->no_layouts.count; i++) {
+        const char *wanted = w->options->no_layouts.items[i];
+        uint32_t rule = 0;
+        while (rule < UIR_LAYOUT_RULE_COUNT && strcmp(uir_layout_rule_name((uir_layout_rule)rule), wanted)) rule++;
+        if (rule == UIR_LAYOUT_RULE_COUNT) return opt_usage("--no-layout: no rule of layouts is called", wanted);
+        w->compile_options.layouts_left_out |= 1u << rule;
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status take_target(model_work *w, bool is_text) {
     const opt_options *options = w->options;
     UIR_TRY(take_from(w));
@@ -142,6 +153,7 @@ static uir_status take_target(model_work *w, bool is_text) {
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
     w->compile_options.exact = w->options->exact;
+    UIR_TRY(take_layouts(w));
     return take_schedule(w);
 }
 

@@ -8,6 +8,7 @@
 #include "ir/igraph.h"
 #include "ir/loop.h"
 #include "compile/compile.h"
+#include "passes/layouts.h"
 
 typedef struct opt_list {
     const char **items;
@@ -17,7 +18,7 @@ typedef struct opt_list {
 typedef struct opt_options {
     const char *file;
     const char *after, *from, *output, *device, *kernel, *schedule, *constants, *external_data, *data;
-    opt_list dims, tiles, inputs;
+    opt_list dims, tiles, inputs, no_layouts;
     const char *save;
     int64_t random, threads;
     double seconds;
