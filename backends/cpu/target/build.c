@@ -32,9 +32,9 @@ static const struct shared_part {
     const char *name, *functions[2];
     uint32_t cost;
 } shared_parts[] = {
-    {"uir_products_f32", {"uir_mma_f32_f32_f32", "uir_mma_window_f32"}, 1300},
-    {"uir_products_f16", {"uir_mma_f32_f32_f16", "uir_mma_window_f16"}, 1300},
-    {"uir_products_bf16", {"uir_mma_f32_f32_bf16", "uir_mma_window_bf16"}, 1300},
+    {"uir_products_f32", {"uir_mma_f32_f32_f32", "uir_mma_window_f32"}, 1000},
+    {"uir_products_f16", {"uir_mma_f32_f32_f16", "uir_mma_window_f16"}, 1000},
+    {"uir_products_bf16", {"uir_mma_f32_f32_bf16", "uir_mma_window_bf16"}, 1000},
     {"uir_dot", {"uir_mma_dot", "uir_mma_dot_window"}, 600},
     {"uir_mma_f64_f64_f64", {"uir_mma_f64_f64_f64"}, 80},
     {"uir_transpose_32", {"uir_transpose_32"}, 30},
