@@ -53,7 +53,7 @@ def difference(wanted, got):
     if wanted.shape != got.shape or wanted.dtype != got.dtype:
         return "another shape or type"
     most = float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0))
-    if np.allclose(wanted, got, rtol=1e-3, atol=2e-5 * max(most, 1), equal_nan=True):
+    if np.allclose(wanted, got, rtol=1e-3, atol=5e-5 * max(most, 1), equal_nan=True):
         return None
     return f"a difference of {np.nanmax(np.abs(wanted - got)):g} in values up to {most:g}"
 
