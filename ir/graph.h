@@ -337,8 +337,8 @@ uir_status uir_node_interpret(const uir_module *module, const uir_allocator *all
 /* ---- passes ---- */
 typedef struct uir_pass_context {
     uir_diagnostics *diagnostics;
-    uir_arena *scratch; /* reset after each pass */
-    uint32_t changes;   /* a pass adds what it changed */
+    uir_arena *scratch;              /* reset after each pass */
+    uint32_t changes;                /* a pass adds what it changed */
     const struct uir_device *device; /* that kernels are made for; NULL: not known */
     uint32_t layouts_left_out;       /* bit per rule of passes/layouts.h */
 } uir_pass_context;
