@@ -244,8 +244,11 @@ static bool goes_across(windows *w) {
     if (w->pixels.axis == NONE) {
         w->pixels = w->lines;
         w->lines = span_of(c, NONE);
+    } else if (w->lines.axis == NONE) { /* a unit has some channels of a line */
+        w->lines = w->pixels;
+        w->pixels = span_of(c, NONE);
     }
-    return w->pixels.axis != NONE && is_linear(w) && has_few_taps(w);
+    return (w->pixels.axis != NONE || w->lines.axis != NONE) && is_linear(w) && has_few_taps(w);
 }
 
 /* Columns lie together in the result, and pixels before them. */

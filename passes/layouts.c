@@ -41,19 +41,13 @@ static const struct {
     {UIR_OP_MATMUL, NOTHING, UIR_LAYOUT_RESHAPES},
 };
 
-static const struct {
-    const char *name, *purpose;
-} rules[] = {
-#define UIR_LAYOUT_RULE(constant, name, purpose) {name, purpose},
+static const char *const rules[] = {
+#define UIR_LAYOUT_RULE(constant, name, purpose) name,
 #include "passes/layout_rules.def"
 };
 
 const char *uir_layout_rule_name(uir_layout_rule rule) {
-    return rule < UIR_LAYOUT_RULE_COUNT ? rules[rule].name : NULL;
-}
-
-const char *uir_layout_rule_purpose(uir_layout_rule rule) {
-    return rule < UIR_LAYOUT_RULE_COUNT ? rules[rule].purpose : NULL;
+    return rule < UIR_LAYOUT_RULE_COUNT ? rules[rule] : NULL;
 }
 
 typedef struct layouts {

@@ -13,7 +13,6 @@ typedef enum uir_layout_rule {
     UIR_LAYOUT_RULE_COUNT
 } uir_layout_rule;
 const char *uir_layout_rule_name(uir_layout_rule rule); /* NULL: there is none */
-const char *uir_layout_rule_purpose(uir_layout_rule rule);
 
 /* Images have their channels innermost, by those of the rules that the context does not leave out. */
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context);

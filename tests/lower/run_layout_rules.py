@@ -37,8 +37,7 @@ def opt(*words):
 
 
 def rules():
-    listed = re.search(r"rules of layouts[^\n]*\n((?:  .*\n)+)", opt("--list")).group(1)
-    return [line.split()[0] for line in listed.splitlines()]
+    return re.search(r"rules of layouts[^:]*:(.*)", opt("--list")).group(1).split()
 
 
 def outputs(folder, path, *words):

@@ -245,11 +245,10 @@ static void list_stages(void) {
         printf("  %-20s %s\n", uir_stage_get(stage)->name, uir_stage_get(stage)->purpose);
     fputs("stages of a kernel:", stdout);
     for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) printf(" %s", kernel_stages[i].name);
-    puts("\nrules of layouts, for --no-layout:");
+    fputs("\nrules of layouts, for --no-layout:", stdout);
     for (uint32_t rule = 0; rule < UIR_LAYOUT_RULE_COUNT; rule++)
-        printf("  %-20s %s\n", uir_layout_rule_name((uir_layout_rule)rule),
-               uir_layout_rule_purpose((uir_layout_rule)rule));
-    fputs("devices for --run: ", stdout);
+        printf(" %s", uir_layout_rule_name((uir_layout_rule)rule));
+    fputs("\ndevices for --run: ", stdout);
     for (size_t i = 0; uir_kernel_runner_name(i); i++) {
         const char *variant = uir_kernel_runner_variant(i, 0);
         printf(" %s%s", uir_kernel_runner_name(i), variant ? "[:" : "");
