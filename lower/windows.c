@@ -394,8 +394,10 @@ static uir_status choose_tiles(windows *w) {
         w->columns.tile = number(w, fixed ? channel_part(w, columns, most_columns, panel) : most_columns);
         w->columns.split = true;
     }
-    if (wide && width > MOST_PIXELS) {
-        w->pixels.tile = number(w, width = even_part(width, MOST_PIXELS, 1));
+    /* Rows of a run that are lines are all that is shared out. */
+    bool shares = w->across && w->lines.axis == NONE;
+    if (wide && (width > MOST_PIXELS || shares)) {
+        w->pixels.tile = number(w, width = even_part(width, shares ? SHORT : MOST_PIXELS, 1));
         w->pixels.split = true;
     }
     if (!wide && w->lines.axis == NONE) {

@@ -332,14 +332,15 @@ static uir_value_id convolve_padded(const layouts *l, uir_builder *b, const uir_
 }
 
 /* Weights that the run computes: a copy is made in which filters are innermost. Constants are packed, halves that are
- * widened as they are read, too. */
+ * widened as they are read, too; few elements that are many weights are read as they are. */
 static bool are_computed(const layouts *l, const uir_node_info *node) {
     int64_t filters, groups = uir_node_int(l->module, node, "groups", 1);
     uir_value_id weights = node->inputs[1];
     const uir_node_info *cast = uir_value_made_by(l->module, weights, UIR_OP_CAST);
     const uir_value_info *info = uir_value_info_get(l->module, cast ? cast->inputs[0] : weights);
-    if (!follows(l, UIR_LAYOUT_WEIGHTS) || info->constant || !info->type.rank_known || info->type.rank < LEAST_RANK ||
-        info->type.rank > MOST_RANK || has_layout(l, weights) || !has_many_channels(l, node->outputs[0]))
+    if (!follows(l, UIR_LAYOUT_WEIGHTS) || uir_value_made_by(l->module, weights, UIR_OP_BROADCAST) || info->constant ||
+        !info->type.rank_known || info->type.rank < LEAST_RANK || info->type.rank > MOST_RANK ||
+        has_layout(l, weights) || !has_many_channels(l, node->outputs[0]))
         return false;
     return !uir_dim_is_const(l->module->dims, info->type.dims[0], &filters) || filters / groups >= LEAST_CHANNELS;
 }
