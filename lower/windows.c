@@ -1,4 +1,4 @@
-/* The tactic of convolutions with channels innermost, by schedule primitives. */
+/* The tactic of convolutions, by schedule primitives. */
 #include "lower/windows.h"
 
 #include "lower/contraction_steps.h"
@@ -262,8 +262,7 @@ static bool recognise(windows *w) {
         w->apart = true;
         w->columns = span_of(c, find_inner(c, UIR_CONTRACTION_BATCH, rank, &dim));
     }
-    if (!w->made && (w->columns.axis == NONE || dim + 1 != rank)) return goes_across(w);
-    if (w->columns.axis == NONE || dim + 1 != rank) return false;
+    if (w->columns.axis == NONE || dim + 1 != rank) return !w->made && goes_across(w);
     w->pixels = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));
     if (w->pixels.axis == NONE) return false;
     w->lines = span_of(c, find_inner(c, UIR_CONTRACTION_M, dim, &dim));

@@ -23,6 +23,10 @@ typedef enum uir_cpu_variant {
     UIR_CPU_VARIANT_COUNT
 } uir_cpu_variant;
 
+/* Elements of 8 bits that lie together, of each column in turn, in what is packed for products: alike for all that a
+ * package may run on. */
+enum { UIR_CPU_BYTE_GROUP = 4 };
+
 typedef struct uir_cpu_device {
     uir_device device;
     uir_cpu_variant variant;

@@ -159,7 +159,7 @@ static uir_device from_template(const variant_row *v) {
     d.conflict_bytes = HALF_WAY;
     d.mma_n = PANEL;
     d.mma_k = 1;
-    d.byte_group = 4; /* alike for all that a package may run on */
+    d.byte_group = UIR_CPU_BYTE_GROUP;
     d.mma_m = choose_block(&d).rows;
     for (int level = 0; level < 3; level++) d.cache_bytes[level] = (uint64_t)v->cache_kib[level] << 10;
     return d;

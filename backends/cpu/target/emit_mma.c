@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { DOT_GROUP = 4 }; /* elements of 8 bits in a word */
-
 typedef struct plane {
     access access;
     uint32_t first;             /* slice dims before this one are 1 */
@@ -85,7 +83,7 @@ static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uin
 static uint32_t group_of(emitter *e, const uir_ipointer *p, uint32_t d) {
     const uir_mode *modes = p->layout.modes[d];
     if (p->layout.mode_count[d] != 2 || !uir_c_dim_is(e, modes[0].stride, 1)) return 1;
-    return uir_c_dim_is(e, modes[0].size, DOT_GROUP) ? DOT_GROUP : 1;
+    return uir_c_dim_is(e, modes[0].size, UIR_CPU_BYTE_GROUP) ? UIR_CPU_BYTE_GROUP : 1;
 }
 
 /* The step from one row to the next, as if a group's were all as far apart. */
