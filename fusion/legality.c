@@ -618,6 +618,54 @@ static uir_status keeps_vectors(inspection *l, bool *out_fits) {
     return UIR_STATUS_OK;
 }
 
+/* The axes at `at` and before it of a result lie one after the other in every operand from outside that has one of
+ * them. */
+static bool are_side_by_side(const inspection *l, uir_axis_list result, uint32_t at) {
+    for (uint32_t i = 0; i < count_of(l); i++)
+        for (uint32_t k = 0; k < node_of(l, i)->input_count; k++) {
+            uir_axis_list from = uir_axes_of_operand(&l->axes, i, k);
+            bool has_both = false;
+            if (maker_of(l, i, k) != UIR_FUSION_NONE) continue;
+            for (uint32_t n = 1; n < from.count && !has_both; n++)
+                has_both = from.axes[n] == result.axes[at] && from.axes[n - 1] == result.axes[at - 1];
+            if (!has_both && (has_axis(from, result.axes[at]) || has_axis(from, result.axes[at - 1]))) return false;
+        }
+    return true;
+}
+
+/* Is a layout changed here, so that an operand from outside is read along another axis than the result is written? */
+static bool is_turned(const inspection *l, uir_axis_list result) {
+    bool converts = false, turns = false;
+    for (uint32_t i = 0; i < count_of(l) && result.count; i++) {
+        converts = converts || (node_of(l, i)->op == UIR_OP_RESHAPE && class_of(l, i) == UIR_FUSION_CLASS_VIEW);
+        for (uint32_t k = 0; k < node_of(l, i)->input_count; k++) {
+            uir_axis_list from = uir_axes_of_operand(&l->axes, i, k);
+            if (maker_of(l, i, k) != UIR_FUSION_NONE || from.count < 2) continue;
+            uint32_t last = from.axes[from.count - 1];
+            turns = turns || (last != result.axes[result.count - 1] && has_axis(result, last));
+        }
+    }
+    return converts && turns;
+}
+
+/* Then as many elements of the result lie side by side as a vector has. (In a conversion alone all do.) */
+static uir_status converts_vectors(inspection *l, bool *out_fits) {
+    int64_t lanes = l->c->options->device ? uir_device_lanes(l->c->options->device) : 0;
+    *out_fits = true;
+    for (uint32_t i = 0; i < count_of(l) && !l->contractions; i++) {
+        uir_axis_list result = axes_of(l, i);
+        int64_t width = 1, extent;
+        if (!gives(l, i) || !is_turned(l, result)) continue;
+        for (uint32_t at = result.count; at-- > 0 && width < lanes;) {
+            bool known = uir_dim_is_const(l->c->module->dims, l->axes.axes[result.axes[at]].extent, &extent);
+            width = known ? width * extent : lanes;
+            if (at && !are_side_by_side(l, result, at)) break;
+        }
+        if (width < lanes) *out_fits = false;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Of a product: the axes that are the one's operand's alone. */
 typedef struct product_axes {
     uint32_t rows, columns, summed; /* how many */

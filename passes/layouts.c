@@ -207,7 +207,7 @@ static void spread(layouts *l) {
 /* In which order dims lie, from the outermost. */
 static uir_status set_order(uir_module *module, uir_value_id value, const uint32_t *wanted, uint32_t *io_changes) {
     const uir_type *type = uir_value_type(module, value);
-    uint32_t order[MOST_RANK], rank = type->rank;
+    uint32_t order[UIR_LAYOUT_MAX_RANK], rank = type->rank;
     uir_layout layout;
     memcpy(order, wanted, rank * sizeof *order);
     uir_layout_set_order(&layout, type->dims, order, rank, module->dims);
@@ -230,7 +230,7 @@ static uir_status set_order(uir_module *module, uir_value_id value, const uint32
 
 /* Batch, pixels, channels. */
 static uir_status set_channels_last(uir_module *module, uir_value_id value, uint32_t *io_changes) {
-    uint32_t order[MOST_RANK] = {0}, rank = uir_value_type(module, value)->rank;
+    uint32_t order[UIR_LAYOUT_MAX_RANK] = {0}, rank = uir_value_type(module, value)->rank;
     for (uint32_t d = 2; d < rank; d++) order[d - 1] = d;
     order[rank - 1] = 1;
     return set_order(module, value, order, io_changes);

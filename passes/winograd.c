@@ -210,7 +210,9 @@ static uir_value_id transform_products(const winograd *w, uir_value_id m) {
     uir_dim two = number(w, TILE);
     const uir_dim shape[] = {w->batch, w->filters, uir_dim_mul(dims, w->lines, two),
                              uir_dim_mul(dims, w->columns, two)};
-    return uir_build_reshape(w->b, uir_build_transpose(w->b, y, order), shape, 4);
+    y = uir_build_transpose(w->b, y, order);
+    if (w->b->status == UIR_STATUS_OK) w->b->status = uir_lay_out_image(w->module, y);
+    return uir_build_reshape(w->b, y, shape, 4);
 }
 
 static uir_dim tiles_along(const winograd *w, uir_dim extent) {
