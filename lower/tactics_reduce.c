@@ -19,6 +19,17 @@ static uint32_t innermost_reduce_loop(const uir_tactic *t, uint32_t block) {
     return UIR_LOOP_NONE;
 }
 
+/* Are there columns, as many as make a vector? Their states are side by side as they are. */
+static bool is_side_by_side(const uir_tactic *t, uint32_t block) {
+    uint32_t loops[MOST_LOOPS], count = uir_schedule_loops(t->s, block, loops, MOST_LOOPS);
+    bool columns;
+    if (!uir_tactic_has_columns(t, block, &columns) || !columns) return false;
+    for (uint32_t i = count; i > 0; i--)
+        if (!uir_schedule_is_reduce(t->s, loops[i - 1]))
+            return !uir_tactic_is_short(t, uir_tactic_at(t, loops[i - 1])->extent, TWO_STEP);
+    return false;
+}
+
 /* A monoid that is no single instruction: partial states side by side, combined at the end. */
 static uir_status two_step(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
@@ -28,6 +39,7 @@ static uir_status two_step(uir_tactic *t) {
         uint32_t loop = innermost_reduce_loop(t, blocks[i]);
         bool done;
         if (!s || loop == UIR_LOOP_NONE || uir_tactic_is_simple(t->f, &t->f->monoids.data[s->monoid])) continue;
+        if (is_side_by_side(t, blocks[i])) continue;
         uir_dim factor = uir_dim_const(t->f->dims, TWO_STEP);
         UIR_TRY(
             uir_tactic_asked(uir_schedule_factorise_reduction(t->s, blocks[i], loop, factor, NULL, NULL, NULL), &done));

@@ -222,6 +222,18 @@ uint32_t uir_tactic_own_loops(const uir_tactic *t, uint32_t block, uint32_t loop
     return own;
 }
 
+/* Has each turn of the loop a state of its own? */
+static bool has_own_state(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    const uir_loop_statement *b = uir_tactic_at(t, block), *s = uir_tactic_at(t, b->first_child);
+    const uir_loop_access *state = &s->targets[0];
+    for (uint32_t k = 0; k < b->iter_count; k++) {
+        if (b->iters[k].reduce || !uir_tactic_mentions(t, b->iters[k].value, uir_tactic_at(t, loop)->symbol)) continue;
+        for (uint32_t d = 0; d < t->f->tensors.data[state->tensor].rank; d++)
+            if (uir_tactic_mentions(t, state->indices[d], b->iters[k].symbol)) return true;
+    }
+    return false;
+}
+
 /* Vectorises what a block computes at the tile: its last loop, and the one before it as well where two are. */
 uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop) {
     uint32_t own[MOST_LOOPS], count = uir_tactic_own_loops(t, block, loop, own);
@@ -233,7 +245,8 @@ uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t lo
     if (uir_schedule_blocks(t->s, last, others, 2) > 1 || uir_tactic_decides_position(t, block, last))
         return UIR_STATUS_OK;
     const uir_loop_statement *first = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
-    if (uir_schedule_is_reduce(t->s, last) && !uir_tactic_is_simple(t->f, &t->f->monoids.data[first->monoid]))
+    if (uir_schedule_is_reduce(t->s, last) && !uir_tactic_is_simple(t->f, &t->f->monoids.data[first->monoid]) &&
+        !has_own_state(t, block, last))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
     bool sliced = t->stream || !t->reduces || uir_tactic_is_of_parts(t, block);
     if (sliced && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, UIR_TACTIC_LANES)) {
