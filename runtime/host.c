@@ -69,6 +69,8 @@ static uir_status non_zero(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- top_k ---- */
+enum { AT_ONCE = 1 << 16 /* elements between looks at the wish to stop */ };
+
 typedef struct line {
     const uir_runtime *r;
     uir_dtype dtype;
@@ -83,7 +85,9 @@ static bool precedes(const line *l, int64_t a, int64_t b) {
     int order;
     if (l->by_index) return a < b;
     if (uir_dtype_is_float(l->dtype)) {
-        double x = uir_dtype_load_double(l->dtype, l->data, i), y = uir_dtype_load_double(l->dtype, l->data, j);
+        const float *floats = l->dtype == UIR_DTYPE_F32 ? (const float *)(const void *)l->data : NULL;
+        double x = floats ? floats[i] : uir_dtype_load_double(l->dtype, l->data, i);
+        double y = floats ? floats[j] : uir_dtype_load_double(l->dtype, l->data, j);
         order = x != x ? (y != y ? 0 : 1) : y != y ? -1 : (x > y) - (x < y);
     } else {
         int64_t x = uir_dtype_load_integer(l->dtype, l->data, i), y = uir_dtype_load_integer(l->dtype, l->data, j);
@@ -127,15 +131,70 @@ static uir_status sort_heap(const line *l, int64_t *heap, int64_t step, int64_t 
     return UIR_STATUS_OK;
 }
 
+/* From `from` on, the first of at most `end` elements that comes before that of index `root`, a lower one; `end`: none
+ * does. Most elements of a long line are no better than the worst of those kept: these are passed by whole vectors. */
+typedef int64_t passing(const line *l, int64_t from, int64_t end, int64_t root);
+#define PASS_BY(count, stride, test)                                                                                   \
+    for (; from + (count) <= end; from += (count)) {                                                                   \
+        int any = 0;                                                                                                   \
+        for (int64_t at = 0; at < (count); at++) {                                                                     \
+            value = x[(from + at) * (stride)];                                                                         \
+            any |= (test);                                                                                             \
+        }                                                                                                              \
+        if (any) break;                                                                                                \
+    }
+#define PASS_ALL(test)                                                                                                 \
+    if (l->stride == 1) PASS_BY(32, 1, test)                                                                           \
+    PASS_BY(1, l->stride, test)
+#define PASSING(name, type)                                                                                            \
+    static int64_t name(const line *l, int64_t from, int64_t end, int64_t root) {                                      \
+        const type *x = (const type *)(const void *)l->data + l->first;                                                \
+        type worst = x[root * l->stride], value;                                                                       \
+        if (l->largest) {                                                                                              \
+            if (worst != worst) return end;                                                                            \
+            PASS_ALL((value > worst) | (value != value))                                                               \
+        } else {                                                                                                       \
+            PASS_ALL((value < worst) | ((worst != worst) & (value == value)))                                          \
+        }                                                                                                              \
+        return from;                                                                                                   \
+    }
+PASSING(pass_f32, float)
+PASSING(pass_f64, double)
+PASSING(pass_i32, int32_t)
+PASSING(pass_i64, int64_t)
+
+static int64_t pass_others(const line *l, int64_t from, int64_t end, int64_t root) {
+    while (from < end && !precedes(l, from, root)) from++;
+    return from;
+}
+
+static passing *passing_for(uir_dtype dtype) {
+    switch (dtype) {
+    case UIR_DTYPE_F32:
+        return pass_f32;
+    case UIR_DTYPE_F64:
+        return pass_f64;
+    case UIR_DTYPE_I32:
+        return pass_i32;
+    case UIR_DTYPE_I64:
+        return pass_i64;
+    default:
+        return pass_others;
+    }
+}
+
 /* The k first of n, in order, into `out` with the given step; or in the order of their indices. */
 static uir_status choose(line *l, int64_t n, int64_t k, bool sorted, int64_t *out, int64_t step) {
     l->by_index = false;
     for (int64_t i = 0; i < k; i++) out[i * step] = i;
     UIR_TRY(make_heap(l, out, step, k));
-    for (int64_t i = k; i < n; i++) {
-        if (is_cancelled(l->r, (uint64_t)i)) return UIR_STATUS_CANCELLED;
-        if (!precedes(l, i, out[0])) continue;
-        out[0] = i;
+    passing *pass = passing_for(l->dtype);
+    for (int64_t i = k; i < n;) {
+        int64_t end = n - i > AT_ONCE ? i + AT_ONCE : n;
+        if (is_cancelled(l->r, 0)) return UIR_STATUS_CANCELLED;
+        i = pass(l, i, end, out[0]);
+        if (i == end) continue;
+        out[0] = i++;
         sift_down(l, out, step, 0, k);
     }
     l->by_index = !sorted;
