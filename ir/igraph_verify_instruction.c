@@ -216,6 +216,23 @@ static void forget_region(uir_iverifier *v, const uir_ifact *written) {
     v->active.count = active;
 }
 
+/* An axis of a window that moves one coordinate by one, and nothing else, makes an interval of it. */
+static bool widen_by_axis(uir_iverifier *v, const slice_terms *s, const uir_islice_axis *axis, uir_ifact *fact) {
+    uint32_t variable = uir_term_of_symbol(&v->terms, axis->symbol), at = UINT32_MAX;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        if (!uir_term_mentions(&v->terms, fact->low[d], variable)) continue;
+        if (at != UINT32_MAX) return false;
+        at = d;
+    }
+    if (at == UINT32_MAX) return false;
+    uir_term start = uir_term_sub(&v->terms, fact->low[at], uir_term_variable(&v->terms, variable));
+    if (uir_term_mentions(&v->terms, start, variable)) return false;
+    if (uir_term_sub(&v->terms, fact->high[at], fact->low[at]) != uir_term_const(&v->terms, 1)) return false;
+    fact->low[at] = start;
+    fact->high[at] = uir_term_add(&v->terms, start, uir_term_of_dim(&v->terms, axis->extent));
+    return true;
+}
+
 /* `first_only`: of a group's units the first alone writes. */
 static void write_region(uir_iverifier *v, const slice_terms *s, const region *r, bool first_only) {
     uir_ifact fact = {.pointer = s->slice->pointer};
@@ -223,7 +240,8 @@ static void write_region(uir_iverifier *v, const slice_terms *s, const region *r
     memcpy(fact.low, s->low, sizeof fact.low);
     memcpy(fact.high, s->high, sizeof fact.high);
     for (uint32_t a = 0; window && a < s->slice->axis_count; a++)
-        fact.variables[fact.variable_count++] = uir_term_of_symbol(&v->terms, s->slice->axes[a].symbol);
+        if (!widen_by_axis(v, s, &s->slice->axes[a], &fact))
+            fact.variables[fact.variable_count++] = uir_term_of_symbol(&v->terms, s->slice->axes[a].symbol);
     uint32_t symbols[5], units = first_only ? unit_symbols(v, symbols) : 0;
     for (uint32_t i = 0; i < units; i++) {
         uir_term unit = uir_term_variable(&v->terms, uir_term_of_symbol(&v->terms, symbols[i]));
