@@ -700,15 +700,23 @@ static uir_status mark_taps(windows *w) {
     return UIR_STATUS_OK;
 }
 
-/* Taps that are outside for a whole line. */
+/* Taps that are outside for a whole line, along the outermost of the window's axes: were parts of two left out, weights
+ * would not lie as one matrix. */
 static uir_status leave_out(windows *w) {
     const uir_loop_function *f = w->p.f;
     const uir_loop_expression *image = image_of(w);
+    const uir_loop_statement *update = STATEMENT(f, w->p.c.update);
     if (w->apart || w->made || w->joined || !image->has_fill) return UIR_STATUS_OK;
-    uir_symbol pixel = STATEMENT(f, w->p.c.update)->iters[w->pixels.axis].symbol;
-    for (uint32_t d = 0; d < f->tensors.data[image->load.tensor].rank; d++)
-        if (!uir_dim_mentions(f->dims, image->load.indices[d], pixel))
-            UIR_TRY(uir_schedule_leave_out(w->t.s, w->p.c.update, 0, d));
+    uir_symbol pixel = update->iters[w->pixels.axis].symbol;
+    for (uint32_t d = 0; d < f->tensors.data[image->load.tensor].rank; d++) {
+        bool along = false, across = false; /* a window's: a tap of a line */
+        for (uint32_t k = 0; k < update->iter_count; k++) {
+            if (!uir_dim_mentions(f->dims, image->load.indices[d], update->iters[k].symbol)) continue;
+            *(update->iters[k].reduce ? &along : &across) = true;
+        }
+        if (along && across && !uir_dim_mentions(f->dims, image->load.indices[d], pixel))
+            return uir_schedule_leave_out(w->t.s, w->p.c.update, 0, d);
+    }
     return UIR_STATUS_OK;
 }
 
