@@ -599,14 +599,14 @@ static uir_status fits_siblings_domain(inspection *l, bool *out_fits) {
 /* What follows a product may take its columns apart: into parts of less than a vector, and each would be multiplied by
  * itself. */
 static uir_status keeps_vectors(inspection *l, bool *out_fits) {
-    const uir_device *device = l->c->options->device;
-    int64_t extent, lanes = device ? uir_device_lanes(device) : 0;
+    int64_t extent, lanes = l->c->options->device ? uir_device_lanes(l->c->options->device) : 0;
     *out_fits = true;
-    for (uint32_t i = 0; i < count_of(l) && l->contractions == 1; i++) {
-        if (l->roles[i] != ROLE_SEED) continue;
-        uir_axis_list left = uir_axes_of_operand(&l->axes, i, 0), right = uir_axes_of_operand(&l->axes, i, 1),
-                      to = axes_of(l, i);
+    for (uint32_t i = 0, seed = UIR_FUSION_NONE; i < count_of(l) && l->contractions == 1; i++) {
         uint32_t columns = 0, last = UIR_FUSION_NONE;
+        if (l->roles[i] == ROLE_SEED) seed = i;
+        if (seed == UIR_FUSION_NONE || (i != seed && !gives(l, i))) continue;
+        uir_axis_list left = uir_axes_of_operand(&l->axes, seed, 0), right = uir_axes_of_operand(&l->axes, seed, 1),
+                      to = axes_of(l, i);
         for (uint32_t k = 0; k < to.count; k++) {
             if (has_axis(left, to.axes[k]) || !has_axis(right, to.axes[k])) continue;
             columns++;
