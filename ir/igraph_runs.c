@@ -8,6 +8,8 @@
 
 #define NONE UINT32_MAX
 
+enum { LEAST = 4 /* rows or columns that are worth a copy of their own */ };
+
 bool uir_islice_equal(const uir_islice *a, const uir_islice *b) {
     if (a->pointer != b->pointer || a->window || b->window || a->rank != b->rank || a->block != b->block ||
         a->has_fill != b->has_fill || (a->has_fill && memcmp(&a->fill, &b->fill, sizeof a->fill) != 0))
@@ -144,12 +146,51 @@ static const uir_iinstruction *member(const runs *r, uint32_t item) {
     return &r->igraph->instructions.data[it->instruction];
 }
 
+/* Along a dim of the slice, counted from its end: do neighbours lie side by side? */
+static bool are_side_by_side(const uir_igraph *igraph, const uir_islice *slice, uint32_t from_end) {
+    const uir_ipointer *p = &igraph->pointers.data[slice->pointer];
+    const uir_islice_axis *axis = NULL;
+    uint32_t dim = slice->rank - from_end;
+    if (slice->rank < from_end || (!slice->window && slice->rank > p->rank)) return false;
+    for (uint32_t a = 0; slice->window && a < slice->axis_count; a++) {
+        if (slice->axes[a].dim != dim) continue;
+        if (axis) return false;
+        axis = &slice->axes[a];
+    }
+    if (slice->window && !axis) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        int64_t stride;
+        if (axis ? !uir_dim_mentions(igraph->dims, slice->starts[d], (uir_symbol){axis->symbol}) : d != dim) continue;
+        return p->layout.mode_count[d] == 1 && uir_dim_is_const(igraph->dims, p->layout.modes[d][0].stride, &stride) &&
+               stride == 1;
+    }
+    return false;
+}
+
+/* A matrix that is copied with its rows and columns exchanged in memory: by itself it can be done in blocks. */
+static bool turns(const uir_igraph *igraph, const uir_iinstruction *in) {
+    const uir_islice *to = &in->slices[0], *from = &in->slices[1];
+    if (uir_iop_get_row(in->code)->family != UIR_IOP_FAMILY_MOVE || in->slice_count != 2 || to->block || from->block)
+        return false;
+    for (uint32_t k = 1; k <= 2; k++) /* nothing is gained by columns of a few elements */
+        for (uint32_t i = 0; i < 2; i++) {
+            int64_t count;
+            const uir_islice *slice = &in->slices[i];
+            if (slice->rank < k ||
+                (uir_dim_is_const(igraph->dims, slice->counts[slice->rank - k], &count) && count < LEAST))
+                return false;
+        }
+    bool made = are_side_by_side(igraph, to, 1), given = are_side_by_side(igraph, from, 1);
+    return made != given && are_side_by_side(igraph, made ? from : to, 2);
+}
+
 /* How many siblings from `first` on form a run; they are left in `members`. */
 static uint32_t run_length(runs *r, uint32_t first) {
     uint32_t count = 0;
     for (uint32_t i = first; i != NONE && count < r->capacity; i = r->igraph->items.data[i].next) {
         const uir_iinstruction *in = member(r, i);
         if (!in || !uir_igraph_run_accepts(r->igraph, r->members, count, in)) break;
+        if (count && (turns(r->igraph, in) || turns(r->igraph, r->members[count - 1]))) break;
         r->members[count++] = in;
     }
     return count;

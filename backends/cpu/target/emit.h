@@ -78,6 +78,10 @@ void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape,
 /* The slice's dims without leading ones that are 1, `keep` remain at least; returns how many were dropped. */
 uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep);
 
+/* A window whose rows and columns, its dims `first` and the next, each run along one dim of the pointer, a step of 1 at
+ * a time, is a box: written down as one, with the dims that they are. NULL: it is none. */
+const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, uint32_t first, uint32_t *out_dims);
+
 /* emit_run.c, emit_move.c, emit_reduce.c, emit_mma.c: instructions. */
 /* The first `late` instructions of a run are of the turn before of the loop over `symbol`, which is called `before`. */
 typedef struct overlap {

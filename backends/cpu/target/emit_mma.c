@@ -46,9 +46,7 @@ static bool linear(emitter *e, const uir_islice *slice, uir_dim coordinate, term
     return sum.id && uir_dim_equal(sum, coordinate);
 }
 
-/* A window whose rows and columns each run along one dim of the pointer, a step of 1 at a time, is a box: written down
- * as one, with the dims that they are. */
-static const uir_islice *box_of_window(emitter *e, const uir_islice *window, uint32_t first, uint32_t *out_dims) {
+const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, uint32_t first, uint32_t *out_dims) {
     const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
     uir_islice *box = uir_arena_allocate(&e->arena, sizeof *box);
     uint32_t sides[2] = {UINT32_MAX, UINT32_MAX};
@@ -210,7 +208,8 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
     *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1", .group = 1};
     uint32_t dims[2] = {out->first, out->first + 1};
     if (slice->block || slice->rank - out->first != 2) return false;
-    if (slice->window && !(slice = box_of_window(e, slice, out->first, dims))) return plane_of_window(e, in, k, out);
+    if (slice->window && !(slice = uir_emit_box_of_window(e, slice, out->first, dims)))
+        return plane_of_window(e, in, k, out);
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];

@@ -69,11 +69,9 @@ typedef struct matrix {
     const char *panel_size, *panel_step;
 } matrix;
 
-static bool matrix_of(emitter *e, const uir_iinstruction *in, uint32_t k, uint32_t p, uint32_t q, matrix *out) {
-    const uir_islice *slice = &in->slices[k];
+static bool matrix_of(emitter *e, const uir_islice *slice, bool unguarded, uint32_t p, uint32_t q, matrix *out) {
     *out = (matrix){.dims = {p, q}};
-    if (slice->window || slice->block) return false;
-    uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
+    uir_access_init(e, slice, unguarded, &out->access);
     if (out->access.missing) return false;
     const uir_ipointer *pointer = out->access.pointer;
     for (uint32_t d = 0; d < slice->rank; d++) {
@@ -97,57 +95,55 @@ static bool matrix_of(emitter *e, const uir_iinstruction *in, uint32_t k, uint32
     return true;
 }
 
-/* The slice's one dim beside the last that is not 1. */
-static bool other_dim(emitter *e, const uir_islice *slice, uint32_t *out) {
-    uint32_t found = 0;
-    for (uint32_t d = 0; d + 1 < slice->rank; d++) {
-        if (!uir_c_dim_is(e, slice->counts[d], 1)) *out = d, found++;
+/* A slice of two dims that are not 1, or a window that is one: the pointer's dims that they are. */
+static const uir_islice *box_of(emitter *e, const uir_islice *slice, uint32_t *out_dims) {
+    uint32_t found = 0, first = uir_access_leading_ones(e, slice, 2);
+    if (slice->window) return slice->rank - first == 2 ? uir_emit_box_of_window(e, slice, first, out_dims) : NULL;
+    for (uint32_t d = 0; d < slice->rank; d++) {
+        if (uir_c_dim_is(e, slice->counts[d], 1)) continue;
+        if (found == 2) return NULL;
+        out_dims[found++] = d;
     }
-    return found == 1;
+    return found == 2 && !slice->block ? slice : NULL;
+}
+
+static bool is_side_by_side(emitter *e, const uir_islice *slice, uint32_t d) {
+    return uir_c_dim_is(e, e->igraph->pointers.data[slice->pointer].layout.modes[d][0].stride, 1);
 }
 
 static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
-    const uir_islice *to = &in->slices[0], *from = &in->slices[1];
-    uint32_t p, q;
+    uint32_t made[2], given[2];
     matrix target, source;
-    if (uir_dtype_bits(in->dtype) != 32 || to->rank != from->rank || to->rank < 2 || to->pointer == from->pointer)
-        return false;
-    for (uint32_t d = 0; d < to->rank; d++) {
-        if (!uir_dim_equal(to->counts[d], from->counts[d])) return false;
-    }
-    if (!other_dim(e, to, &p)) return false;
+    const uir_islice *to = box_of(e, &in->slices[0], made), *from = box_of(e, &in->slices[1], given);
+    if (!to || !from || uir_dtype_bits(in->dtype) != 32 || to->pointer == from->pointer) return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!uir_dim_equal(to->counts[made[i]], from->counts[given[i]])) return false;
     /* Rows, along p, are neighbours in the target, perhaps in panels; columns, along q, are in the source. */
-    q = to->rank - 1;
-    const uir_ipointer *given = &e->igraph->pointers.data[from->pointer],
-                       *made = &e->igraph->pointers.data[to->pointer];
-    bool last = uir_c_dim_is(e, made->layout.modes[q][0].stride, 1);
-    if (last == uir_c_dim_is(e, made->layout.modes[p][0].stride, 1)) return false;
-    if (last) {
-        uint32_t other = p;
-        p = q, q = other;
-    }
-    if (!uir_c_dim_is(e, given->layout.modes[q][0].stride, 1)) return false;
-    if (!matrix_of(e, in, 0, p, q, &target) || !matrix_of(e, in, 1, p, q, &source) || source.panel) return false;
+    uint32_t p = is_side_by_side(e, to, made[1]), q = !p;
+    if (is_side_by_side(e, to, made[0]) == (p != 0) || !is_side_by_side(e, from, given[q])) return false;
+    if (!matrix_of(e, to, in->unguarded & 1, made[p], made[q], &target) ||
+        !matrix_of(e, from, in->unguarded >> 1 & 1, given[p], given[q], &source) || source.panel)
+        return false;
     const char *index[INDEX_MAX], *at_target[INDEX_MAX], *at_source[INDEX_MAX];
-    for (uint32_t d = 0; d < to->rank; d++) index[d] = "0";
+    for (uint32_t d = 0; d < INDEX_MAX; d++) index[d] = "0";
     uir_access_coordinates(e, &target.access, index, at_target);
     uir_access_coordinates(e, &source.access, index, at_source);
     bool clipped = false;
     uir_c_open(e, "%s", "");
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t d = i ? q : p;
+        uint32_t d = made[i ? q : p];
+        bool short_of = source.access.high[given[i ? q : p]];
         const char *size = uir_c_format(e, "uir_max(0, %s)", uir_c_dim(e, to->counts[d])),
                    *name = i ? "columns" : "rows";
         if (target.access.high[d]) size = uir_c_format(e, "uir_min(%s, uir_max(0, %s))", size, target.avail[i]);
-        uir_c_line(e, "%sint64_t %s = %s;", from->has_fill && source.access.high[d] ? "" : "const ", name, size);
-        if (source.access.high[d] && !from->has_fill) {
+        uir_c_line(e, "%sint64_t %s = %s;", from->has_fill && short_of ? "" : "const ", name, size);
+        if (short_of && !from->has_fill) {
             uir_c_line(e, "const int64_t %s_given = uir_min(%s, uir_max(0, %s));", name, name, source.avail[i]);
         } else {
             uir_c_line(e, "const int64_t %s_given = %s;", name,
-                       source.access.high[d] ? uir_c_format(e, "uir_min(%s, uir_max(0, %s))", name, source.avail[i])
-                                             : name);
+                       short_of ? uir_c_format(e, "uir_min(%s, uir_max(0, %s))", name, source.avail[i]) : name);
         }
-        clipped |= source.access.high[d] && from->has_fill;
+        clipped |= short_of && from->has_fill;
     }
     uir_c_line(e, "%s *const to = %s + (%s);", target.access.type, target.access.base,
                uir_access_offset(e, &target.access, at_target));
