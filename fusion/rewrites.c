@@ -541,6 +541,16 @@ static bool is_edge(const uir_clusters *c, uint32_t cluster, uint32_t place) {
     return true;
 }
 
+/* Where another cluster is the home of what this one computed for itself, that has to give it from now on. */
+static uir_status may_give(uir_clusters *c, uint32_t place, uint32_t cluster, bool *out_may) {
+    uint32_t home = c->items[place].home;
+    uir_candidate giver = {0};
+    *out_may = true;
+    if (home == UIR_FUSION_NONE || home == cluster || c->clusters.data[home].is_plain) return UIR_STATUS_OK;
+    UIR_TRY(uir_candidate_of(c, home, &giver));
+    return uir_candidate_is_legal(c, &giver, out_may);
+}
+
 static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bool *out_cut) {
     uir_candidate rest = {0};
     *out_cut = false;
@@ -561,6 +571,7 @@ static uir_status cut_edge(uir_clusters *c, uint32_t cluster, uint32_t place, bo
     if (adopts) c->items[maker].home = cluster;
     UIR_TRY(uir_vector_push(c->arena, &rest.members, cluster));
     UIR_TRY(uir_candidate_is_legal(c, &rest, out_cut));
+    if (*out_cut) UIR_TRY(may_give(c, place, cluster, out_cut));
     if (*out_cut) return UIR_STATUS_OK;
     if (adopts) c->items[maker].home = UIR_FUSION_NONE;
     c->items[place] = kept;
