@@ -141,8 +141,8 @@ static uir_status add_conversion(uir_module *module, uir_graph_id graph, uir_val
 static uir_status convert_operands(opening *o, uir_graph_id graph, uir_node_id id) {
     uir_node_info *node = &o->module->nodes.data[id.id];
     uir_value_id *inputs;
-    UIR_TRY_ALLOCATE(inputs,
-                     uir_arena_copy(&o->module->arena, node->inputs, (node->input_count + 1u) * sizeof *inputs));
+    UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(&o->module->arena, node->input_count + 1u, sizeof *inputs));
+    if (node->input_count) memcpy(inputs, node->inputs, node->input_count * sizeof *inputs);
     for (uint32_t i = 0; i < node->input_count; i++) {
         const uir_value_info *info = uir_value_info_get(o->module, inputs[i]);
         if (!inputs[i].id || !info->layout || info->constant) continue;
@@ -158,8 +158,8 @@ static uir_status convert_operands(opening *o, uir_graph_id graph, uir_node_id i
 static uir_status convert_results(opening *o, uir_graph_id graph, uir_node_id id) {
     const uir_node_info node = o->module->nodes.data[id.id];
     uir_value_id *outputs;
-    UIR_TRY_ALLOCATE(outputs,
-                     uir_arena_copy(&o->module->arena, node.outputs, (node.output_count + 1u) * sizeof *outputs));
+    UIR_TRY_ALLOCATE(outputs, uir_arena_allocate_array(&o->module->arena, node.output_count + 1u, sizeof *outputs));
+    if (node.output_count) memcpy(outputs, node.outputs, node.output_count * sizeof *outputs);
     for (uint32_t i = 0; i < node.output_count; i++) {
         uir_value_id value = outputs[i];
         if (!value.id || !uir_value_info_get(o->module, value)->layout) continue;
@@ -178,7 +178,7 @@ static uir_status convert_in_graph(opening *o, uir_graph_id graph, bool *out_any
     *out_any = false;
     for (uint32_t n = 0; n < count; n++) *out_any |= o->is_open[info->nodes.data[n].id];
     if (!*out_any) return UIR_STATUS_OK;
-    UIR_TRY_ALLOCATE(nodes, uir_arena_copy(o->arena, info->nodes.data, (count + 1u) * sizeof *nodes));
+    UIR_TRY_ALLOCATE(nodes, uir_arena_copy(o->arena, info->nodes.data, count * sizeof *nodes));
     uir_graph_get(o->module, graph)->nodes.count = 0;
     for (uint32_t n = 0; n < count; n++) {
         bool open = nodes[n].id < o->node_count && o->is_open[nodes[n].id];
