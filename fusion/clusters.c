@@ -45,6 +45,7 @@ static uir_fusion_class class_of(const uir_clusters *c, const uir_node_info *nod
         if (classes[i].op == node->op) class = classes[i].class;
     if (class == UIR_FUSION_CLASS_RESHAPE && is_laid_out(c, node)) class = UIR_FUSION_CLASS_VIEW;
     if (node->op == UIR_OP_CAST && uir_axes_shares_bytes(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
+    if (node->op == UIR_OP_WINDOWS && uir_axes_windows_repeat(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     if (class == UIR_FUSION_CLASS_PAD && uir_axes_pads_apart(c->module, node)) class = UIR_FUSION_CLASS_OPAQUE;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_for_kernels(c->module, node->inputs[i])) return UIR_FUSION_CLASS_PLAN;

@@ -302,6 +302,14 @@ static uir_status rule_pad(rule_call *c) {
     return UIR_STATUS_OK;
 }
 
+bool uir_axes_windows_repeat(const uir_module *module, const uir_node_info *node) {
+    uint32_t count;
+    const int64_t *dilations = uir_node_ints(module, node, "dilations", &count);
+    for (uint32_t d = 0; d < count; d++)
+        if (!dilations[d]) return true;
+    return false;
+}
+
 bool uir_axes_windows_keep(const uir_module *module, const uir_node_info *node, uint32_t dim) {
     uint32_t count;
     const int64_t *axes = uir_node_ints(module, node, "axes", &count);

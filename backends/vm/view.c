@@ -484,11 +484,15 @@ static bool row_offset(const vm_view *view, int64_t row, uint64_t *out) {
     return true;
 }
 
-/* Offset of the element at `column`, or -1. */
+/* Offset of the element at `column`, or VM_OUTSIDE. Where axes go backwards it may be negative: the view's data is
+ * where all of them are 0. */
 static int64_t element_offset(const vm_view *view, int64_t row, uint64_t offset, int64_t column) {
-    if (view->offsets) return view->offsets[row * vm_view_columns(view) + column];
+    if (view->offsets) {
+        int64_t at = view->offsets[row * vm_view_columns(view) + column];
+        return at < 0 ? VM_OUTSIDE : at;
+    }
     const vm_dim *dim = &view->dims[view->rank ? view->rank - 1 : 0];
-    if (column < dim->low || column >= dim->high || (dim->along && dim->along[column] == VM_OUTSIDE)) return -1;
+    if (column < dim->low || column >= dim->high || (dim->along && dim->along[column] == VM_OUTSIDE)) return VM_OUTSIDE;
     return (int64_t)(offset + dim_offset(dim, column));
 }
 
@@ -581,8 +585,8 @@ const char *uir_vm_view_read(const vm_view *view, int64_t row, int64_t start, in
     if (inside && (view->offsets || dim->along)) {
         for (int64_t i = 0; i < count; i++) {
             int64_t at = element_offset(view, row, offset, start + i);
-            copy_one(buffer + (size_t)i * size, at < 0 ? (const char *)view->outside : view->data + (size_t)at * size,
-                     size);
+            copy_one(buffer + (size_t)i * size,
+                     at == VM_OUTSIDE ? (const char *)view->outside : at_offset(view, (uint64_t)at), size);
         }
         return buffer;
     }
@@ -616,7 +620,7 @@ void uir_vm_view_commit(const vm_view *view, int64_t row, int64_t start, int64_t
     if (view->offsets || dim->along) {
         for (int64_t i = 0; i < count; i++) {
             int64_t at = element_offset(view, row, offset, start + i);
-            if (at >= 0) copy_one(view->data + (size_t)at * size, from + (size_t)i * size, size);
+            if (at != VM_OUTSIDE) copy_one(at_offset(view, (uint64_t)at), from + (size_t)i * size, size);
         }
         return;
     }
