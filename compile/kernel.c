@@ -1,9 +1,8 @@
 /* The table of what runs kernels. */
 #include "compile/kernel.h"
 
-#include "backends/ascend/target/description.h"
 #include "backends/cpu/target/cpu.h"
-#include "backends/cuda/target/description.h"
+#include "backends/descriptions/descriptions.h"
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 
@@ -13,10 +12,19 @@
 /* ---- devices ---- */
 struct uir_compile_devices {
     uir_allocator allocator;
+    uir_arena arena;
     uir_cpu_device cpu;
-    const uir_device *devices[3];
+    uir_device_vector devices;
     uir_device_list list;
 };
+
+static uir_status read_devices(uir_compile_devices *d, const char *cpu_variant, uir_diagnostics *diagnostics) {
+    UIR_TRY(uir_cpu_describe(cpu_variant, diagnostics, &d->cpu));
+    UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->cpu.device));
+    UIR_TRY(uir_descriptions_read(&d->arena, diagnostics, &d->devices));
+    d->list = (uir_device_list){d->devices.data, d->devices.count};
+    return UIR_STATUS_OK;
+}
 
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices) {
@@ -24,22 +32,48 @@ uir_status uir_compile_devices_create(const uir_allocator *allocator, const char
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
     d->allocator = *allocator;
-    uir_status status = uir_cpu_describe(cpu_variant, diagnostics, &d->cpu);
+    uir_arena_init(&d->arena, allocator);
+    uir_status status = read_devices(d, cpu_variant, diagnostics);
     if (status != UIR_STATUS_OK) {
-        uir_release(allocator, d, sizeof *d);
+        uir_compile_devices_destroy(d);
         return status;
     }
-    d->devices[0] = &d->cpu.device;
-    d->devices[1] = uir_ascend_910b1_device();
-    d->devices[2] = uir_cuda_sm90_device();
-    d->list = (uir_device_list){d->devices, 3};
     *out_devices = d;
     return UIR_STATUS_OK;
+}
+
+uir_status uir_compile_devices_add(uir_compile_devices *d, const char *text, size_t length, const char *file,
+                                   uir_diagnostics *diagnostics, const uir_device **out_first) {
+    uint32_t first = d->devices.count;
+    UIR_TRY(uir_device_parse(text, length, file, &d->arena, diagnostics, &d->devices));
+    d->list = (uir_device_list){d->devices.data, d->devices.count};
+    *out_first = d->devices.data[first];
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_compile_devices_find(const uir_compile_devices *d, const char *name, uir_diagnostics *diagnostics,
+                                    const uir_device **out_device) {
+    size_t length = strcspn(name, ":"), used = 0;
+    const char *chip = name[length] ? name + length + 1 : NULL;
+    char known[512] = "";
+    for (uint32_t i = 0; i < d->devices.count; i++) {
+        const uir_device *device = d->devices.data[i];
+        bool named = strlen(device->name) == length && !memcmp(device->name, name, length);
+        *out_device = device;
+        if (named && (!chip || !i || !strcmp(device->chip, chip))) return UIR_STATUS_OK;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s%s%s" : "%s%s%s", device->name,
+                                     i ? ":" : "", i ? device->chip : "[:VARIANT]");
+    }
+    *out_device = NULL;
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "kernels are made for %s; not for '%s'", known,
+                     name);
 }
 
 void uir_compile_devices_destroy(uir_compile_devices *d) {
     if (!d) return;
     uir_allocator allocator = d->allocator;
+    uir_arena_deinit(&d->arena);
     uir_release(&allocator, d, sizeof *d);
 }
 

@@ -12,6 +12,14 @@ typedef struct uir_compile_devices uir_compile_devices;
 /* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
+/* The devices of a description besides, of which `*out_first` is the first; their names are new ones. What is wrong
+ * with the text is told by its line. */
+uir_status uir_compile_devices_add(uir_compile_devices *devices, const char *text, size_t length, const char *file,
+                                   uir_diagnostics *diagnostics, const uir_device **out_first);
+/* By "name" or "name:chip"; "cpu:variant" is the CPU's, of the variant that it was made for. INVALID_ARGUMENT, saying
+ * what there is. */
+uir_status uir_compile_devices_find(const uir_compile_devices *devices, const char *name, uir_diagnostics *diagnostics,
+                                    const uir_device **out_device);
 void uir_compile_devices_destroy(uir_compile_devices *devices);
 const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
 

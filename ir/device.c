@@ -34,8 +34,7 @@ uint64_t uir_device_working_set(const uir_device *device, int space) {
     return device->spaces[space].working_set ? device->spaces[space].working_set : device->spaces[space].capacity;
 }
 
-/* Does a row's name ("unary.*", "*") match an iop's? */
-static bool legal_name_matches(const char *pattern, const char *iop) {
+bool uir_legal_name_matches(const char *pattern, const char *iop) {
     const char *star = strchr(pattern, '*');
     if (!star) return strcmp(pattern, iop) == 0;
     return strncmp(pattern, iop, (size_t)(star - pattern)) == 0;
@@ -46,7 +45,7 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
     for (uint32_t i = 0; i < device->legal_count; i++) {
         const uir_legal_row *row = &device->legal[i];
         uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
-        if (legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
+        if (uir_legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
             (other == UIR_DTYPE_NONE || (others >> other & 1)) && (row->spaces_result >> space_result & 1) &&
             (spaces_operand & ~row->spaces_operand) == 0 && (row->unit_kinds >> unit_kind & 1))
             return (int)i;
@@ -63,7 +62,7 @@ uint32_t uir_legal_row_get_right(const uir_legal_row *row) {
 static bool multiplies_right(const uir_device *device, uir_dtype sums, uir_dtype factor) {
     for (uint32_t i = 0; i < device->legal_count; i++) {
         const uir_legal_row *row = &device->legal[i];
-        if (legal_name_matches(row->iop, "mma") && (row->dtypes >> sums & 1) &&
+        if (uir_legal_name_matches(row->iop, "mma") && (row->dtypes >> sums & 1) &&
             (uir_legal_row_get_right(row) >> factor & 1))
             return true;
     }

@@ -7,6 +7,7 @@
 #define UIR_IR_DEVICE_H
 
 #include "base/dtype.h"
+#include "ir/iops.h"
 
 #define UIR_DEVICE_MAX_SPACES     8
 #define UIR_DEVICE_MAX_UNIT_KINDS 4
@@ -62,8 +63,9 @@ enum {
 };
 
 typedef struct uir_device {
-    const char *name; /* after `on`: "cpu" */
-    const char *chip; /* "generic", "avx512", "910B1", "sm_90" */
+    const char *name;   /* after `on`: "cpu" */
+    const char *chip;   /* "generic", "avx512", "910B1", "sm_90" */
+    bool is_first_chip; /* of its name: what a text means that names no chip */
     uir_space spaces[UIR_DEVICE_MAX_SPACES];
     uint32_t space_count;
     const char *unit_kinds[UIR_DEVICE_MAX_UNIT_KINDS]; /* "core"; "cube", "vector"; "warp" */
@@ -95,6 +97,8 @@ int uir_device_find_pipe(const uir_device *device, const char *name, size_t leng
 int uir_device_find_role(const uir_device *device, uint32_t role);
 /* Bytes of a space that a kernel had better keep to: its working set, else its capacity. */
 uint64_t uir_device_working_set(const uir_device *device, int space);
+/* Does a row's name ("unary.*", "*") match an instruction's? */
+bool uir_legal_name_matches(const char *pattern, const char *iop);
 /* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the
  * dtype cast to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,

@@ -683,6 +683,37 @@ static uir_status parse_kernel_body(uir_iparser *p) {
     return resolve_buffers(p);
 }
 
+/* A device's name, and a chip's in quotes where it is not its first one. */
+static uir_status parse_device(const uir_device_list *devices, uir_tokenizer *tokens, const uir_device **out_device) {
+    char known[512] = "";
+    size_t length = 0;
+    uir_token name = tokens->current, chip;
+    *out_device = NULL;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        const uir_device *d = devices->devices[i];
+        if (!*out_device && uir_tokenizer_is(tokens, d->name)) *out_device = d;
+        if (d->is_first_chip && length < sizeof known)
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "", d->name);
+    }
+    if (!*out_device) return uir_tokenizer_error(tokens, "unknown device; known are: %s", known);
+    uir_tokenizer_advance(tokens);
+    chip = tokens->current;
+    if (chip.kind != UIR_TOKEN_STRING) return UIR_STATUS_OK;
+    known[0] = 0, length = 0;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        const uir_device *d = devices->devices[i];
+        if (strlen(d->name) != name.length || memcmp(d->name, name.text, name.length) != 0) continue;
+        if (strlen(d->chip) == chip.length && memcmp(d->chip, chip.text, chip.length) == 0) {
+            *out_device = d;
+            uir_tokenizer_advance(tokens);
+            return UIR_STATUS_OK;
+        }
+        if (length < sizeof known)
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "", d->chip);
+    }
+    return uir_tokenizer_error(tokens, "unknown chip; known are: %s", known);
+}
+
 static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_list *devices, uir_tokenizer *tokens,
                                uir_arena *scratch, uir_igraph **out_igraph) {
     UIR_TRY(uir_tokenizer_expect(tokens, "igraph"));
@@ -691,18 +722,8 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_
     UIR_TRY_ALLOCATE(name, uir_arena_copy_string(scratch, tokens->current.text, tokens->current.length));
     uir_tokenizer_advance(tokens);
     UIR_TRY(uir_tokenizer_expect(tokens, "on"));
-    const uir_device *device = NULL;
-    for (uint32_t i = 0; i < devices->count && !device; i++)
-        if (uir_tokenizer_is(tokens, devices->devices[i]->name)) device = devices->devices[i];
-    if (!device) {
-        char known[256] = "";
-        size_t length = 0;
-        for (uint32_t i = 0; i < devices->count && length < sizeof known; i++)
-            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
-                                       devices->devices[i]->name);
-        return uir_tokenizer_error(tokens, "unknown device; known are: %s", known);
-    }
-    uir_tokenizer_advance(tokens);
+    const uir_device *device;
+    UIR_TRY(parse_device(devices, tokens, &device));
     uir_igraph *igraph;
     UIR_TRY(uir_igraph_create(allocator, name, device, &igraph));
     igraph->synchronised = uir_tokenizer_accept(tokens, "synchronised");

@@ -348,8 +348,12 @@ static void put_phase(printer *p, const uir_iphase *phase) {
 
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text) {
     printer p = {igraph, text, 0};
-    uir_text_append_format(text, "igraph @%s on %s%s {\n", igraph->name, igraph->device->name,
-                           igraph->synchronised ? " synchronised" : "");
+    uir_text_append_format(text, "igraph @%s on %s", igraph->name, igraph->device->name);
+    if (!igraph->device->is_first_chip) {
+        put(&p, " ");
+        uir_text_append_quoted(text, igraph->device->chip, strlen(igraph->device->chip));
+    }
+    put(&p, igraph->synchronised ? " synchronised {\n" : " {\n");
     for (uint32_t i = 0; i < igraph->symbols.count; i++) put_symbol(&p, i);
     for (uint32_t i = 0; i < igraph->requires_.count; i++) {
         put(&p, "  require ");

@@ -4,9 +4,8 @@
 
 #include "tests/base/support.h"
 
-#include "backends/ascend/target/description.h"
 #include "backends/cpu/target/cpu.h"
-#include "backends/cuda/target/description.h"
+#include "backends/descriptions/descriptions.h"
 #include "ir/igraph.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -16,8 +15,9 @@
 typedef struct zoo {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
+    uir_arena arena;
     uir_cpu_device cpu;
-    const uir_device *devices[3];
+    uir_device_vector devices;
     uir_device_list list;
 } zoo;
 
@@ -25,13 +25,15 @@ static inline void zoo_open(zoo *z) {
     z->allocator = uir_allocator_system();
     uir_diagnostics_init(&z->diagnostics, &z->allocator);
     assert_int_equal(uir_cpu_describe("generic", &z->diagnostics, &z->cpu), UIR_STATUS_OK);
-    z->devices[0] = &z->cpu.device;
-    z->devices[1] = uir_ascend_910b1_device();
-    z->devices[2] = uir_cuda_sm90_device();
-    z->list = (uir_device_list){z->devices, 3};
+    uir_arena_init(&z->arena, &z->allocator);
+    z->devices = (uir_device_vector){0};
+    assert_int_equal(uir_vector_push(&z->arena, &z->devices, &z->cpu.device), UIR_STATUS_OK);
+    assert_int_equal(uir_descriptions_read(&z->arena, &z->diagnostics, &z->devices), UIR_STATUS_OK);
+    z->list = (uir_device_list){z->devices.data, z->devices.count};
 }
 
 static inline void zoo_close(zoo *z) {
+    uir_arena_deinit(&z->arena);
     uir_diagnostics_deinit(&z->diagnostics);
 }
 

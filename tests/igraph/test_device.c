@@ -2,12 +2,21 @@
 #include "tests/igraph/support.h"
 
 typedef struct path_case {
-    uint32_t device; /* of the zoo */
+    const char *device; /* of the zoo; its first chip */
     uir_dtype dtype;
     const char *from, *to, *spaces; /* those that moves end in; "-": none lead there */
 } path_case;
 
-enum { CPU, ASCEND, CUDA };
+#define CPU    "cpu"
+#define ASCEND "ascend"
+#define CUDA   "cuda"
+
+static const uir_device *find_device(const zoo *z, const char *name) {
+    for (uint32_t i = 0; i < z->list.count; i++)
+        if (!strcmp(z->list.devices[i]->name, name)) return z->list.devices[i];
+    fail_msg("there is no device %s", name);
+    return NULL;
+}
 
 static const path_case paths[] = {
     {CPU, UIR_DTYPE_F32, "dram", "sram", "sram"},        {CPU, UIR_DTYPE_F32, "sram", "sram", ""},
@@ -22,7 +31,7 @@ static void paths_are_the_shortest(void **state) {
     zoo z;
     zoo_open(&z);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        const uir_device *d = z.list.devices[paths[i].device];
+        const uir_device *d = find_device(&z, paths[i].device);
         int spaces[UIR_DEVICE_MAX_SPACES], from = uir_device_find_space(d, paths[i].from, strlen(paths[i].from)),
                                            to = uir_device_find_space(d, paths[i].to, strlen(paths[i].to));
         char text[64] = "";
@@ -37,7 +46,7 @@ static void paths_are_the_shortest(void **state) {
 static void products_are_where_mma_wants_them(void **state) {
     (void)state;
     static const struct {
-        uint32_t device;
+        const char *device;
         uir_dtype sums, factor;
         bool multiplies, as_right;
     } cases[] = {
@@ -51,7 +60,7 @@ static void products_are_where_mma_wants_them(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int right = 0; right < 2; right++)
             assert_int_equal(
-                uir_device_multiplies(z.list.devices[cases[i].device], cases[i].sums, cases[i].factor, right),
+                uir_device_multiplies(find_device(&z, cases[i].device), cases[i].sums, cases[i].factor, right),
                 right ? cases[i].as_right : cases[i].multiplies);
     zoo_close(&z);
 }

@@ -45,7 +45,8 @@ static void devices(void **state) {
         const uir_device *d = z.list.devices[i];
         const char *spaces[UIR_DEVICE_MAX_SPACES];
         char line[512];
-        size_t used = (size_t)snprintf(line, sizeof line, "| %s | ", d->name);
+        size_t used =
+            (size_t)snprintf(line, sizeof line, d->is_first_chip ? "| %s | " : "| %s %s | ", d->name, d->chip);
         for (uint32_t s = 0; s < d->space_count; s++) spaces[s] = d->spaces[s].name;
         used = append_names(line, used, sizeof line, spaces, d->space_count);
         used = append_names(line, used, sizeof line, d->unit_kinds, d->unit_kind_count);

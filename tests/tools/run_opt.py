@@ -146,12 +146,12 @@ def test_options_do_something_or_are_refused():
         expect(run(OPT, c.model, "--after", "igraph", "-o", text).returncode == RAN, "the text of a model")
         write_set(c.path("data"), c.x, c.y)
         # What each option is for: a model or its text printed or run, kernels printed or run.
-        uses = {"--after": "mM tT k", "--from": "tT k", "-o": "mt k l", "--constants": "mtT", "--external-data": "mMtT", "--device": "mMtT kK",
+        uses = {"--after": "mM tT k", "--from": "tT k", "-o": "mt k l", "--constants": "mtT", "--external-data": "mMtT", "--device": "mMtT kK", "--device-file": "mMtT kK",
                 "--kernel": "mMtT kK", "--schedule": "mMtT", "--dim": "MT K", "--tile": "K", "--data": "MT", "--input": "MT K",
                 "--random": "MT K", "--save": "MT K", "--check": "MT K", "--time": "K", "--seconds": "K",
                 "--threads": "MT K"}
         values = {"--after": "nosuch", "--from": "nosuch", "-o": c.path("out"), "--constants": "absent.onnx", "--external-data": c.path("absent"),
-                  "--device": "nosuch", "--kernel": "nosuch", "--schedule": c.path("absent"), "--dim": "nosuch=1", "--tile": "nosuch=1",
+                  "--device": "nosuch", "--device-file": c.path("absent"), "--kernel": "nosuch", "--schedule": c.path("absent"), "--dim": "nosuch=1", "--tile": "nosuch=1",
                   "--data": c.path("absent"), "--input": "nosuch=x.npy", "--random": "1", "--save": c.path("saved"),
                   "--seconds": "0.1", "--threads": "3"}
         commands = {"m": [c.model], "M": [c.model, "--run"], "t": [text], "T": [text, "--run"], "k": [k],
@@ -169,10 +169,32 @@ def test_options_do_something_or_are_refused():
                     expect(done.returncode == USAGE and "--check compares kernels" in done.err, option, done)
                 elif option not in ("--check", "--time"):
                     expect(done.returncode in (USAGE, BAD_FILE) and done.err, f"{option} in {use}", done)
-        for device in ("cuda", "ascend", "nonsense", "vm", "interpreter", "cpu:nonsense", "cpu:"):
+        for device in ("cuda", "ascend:nonsense", "nonsense", "vm", "interpreter", "cpu:nonsense", "cpu:"):
             for command in ([c.model, "--after", "emit"], [text, "--after", "emit"], [k, "--after", "emit"]):
                 done = run(OPT, *command, "--device", device)
-                expect(done.returncode == USAGE and not done.stdout, f"a source for {device}", done)
+                wanted = {c.model: (4, "no emitter"), text: (BAD_FILE, "unknown device")}.get(command[0], (USAGE, ""))
+                if device != "cuda":
+                    wanted = (USAGE, "")
+                expect(done.returncode == wanted[0] and not done.stdout and wanted[1] in done.err, f"a source for {device}", done)
+        toy = """device toy {
+            source s "nowhere" kinds core dtypes t = f32, i64
+            space dram { roles memory of device reached_by core alignment 4 @s }
+            legal unary.*, binary.*, move, fill of t into dram from dram on core
+            chip "one" {} chip "two" { groups 4 @s }
+        }"""
+        clean = c.write("toy.device", toy)
+        flat = c.write("flat.txt", "# stage: primitives\nmodule opset 17\ngraph \"main\" (%a: f32[64], %b: f32[64]) {\n"
+                       "    %v: f32[64] = add(%a, %b)\n    return %v\n}\n")
+        for more, wanted in (([], "on toy {"), (["--device", "toy:two"], 'on toy "two" {'), (["--device", "cpu"], "on cpu {")):
+            done = run(OPT, flat, "--after", "igraph", "--device-file", clean, *more)
+            expect(done.returncode == RAN and wanted in done.stdout.decode(), f"kernels by a description, {more}", done)
+        printed = done.stdout.decode()
+        kernel = c.write("toy.igraph", printed[printed.index("igraph @"):].replace("on cpu", 'on toy "two"'))
+        expect(run(OPT, kernel, "--after", "verify", "--device-file", clean).returncode != USAGE, "a kernel for it", done)
+        done = run(OPT, kernel, "--after", "verify")
+        expect(done.returncode == BAD_FILE and "unknown device" in done.err, "a kernel for a device that is not there", done)
+        done = run(OPT, flat, "--after", "igraph", "--device-file", c.write("faulty.device", toy.replace("kinds core", "kinds f32")))
+        expect(done.returncode == BAD_FILE and "faulty.device:2:" in done.err and "another name" in done.err, "a faulty one", done)
         done = run(OPT, os.path.join(ROOT, "tests", "igraph", "cuda_softmax.igraph"), "--after", "emit")
         expect(done.returncode == 4 and "no emitter" in done.err, "no source for cuda", done)
         for code, words, arguments in (

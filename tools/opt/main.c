@@ -79,13 +79,27 @@ uir_status opt_make_folder(const char *path) {
     return UIR_STATUS_IO_FAILED;
 }
 
-/* "cpu", "cpu:avx2" */
-uir_status opt_cpu_variant(const opt_options *options, const char **out_variant) {
-    const char *device = options->device ? options->device : "cpu";
-    *out_variant = strncmp(device, "cpu:", 4) ? NULL : device + 4;
-    if (*out_variant || !strcmp(device, "cpu")) return UIR_STATUS_OK;
-    return opt_usage("kernels are made for cpu or cpu:VARIANT (those for other machines are written by hand), not for",
-                     device);
+static uir_status add_file(const opt_options *options, uir_compile_devices *devices, uir_diagnostics *diagnostics,
+                           const uir_device **out_device) {
+    char *text = NULL;
+    size_t length;
+    uir_status status = opt_read_file(options->device_file, &text, &length);
+    if (status == UIR_STATUS_OK)
+        status = uir_compile_devices_add(devices, text, length, options->device_file, diagnostics, out_device);
+    free(text);
+    return status;
+}
+
+uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                            uir_compile_devices **out_devices, const uir_device **out_device) {
+    const char *device = options->device, *variant = device && !strncmp(device, "cpu:", 4) ? device + 4 : NULL;
+    uir_status status = uir_compile_devices_create(allocator, variant, diagnostics, out_devices);
+    if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
+    if (status != UIR_STATUS_OK) return status;
+    *out_device = uir_compile_devices_get(*out_devices)->devices[0];
+    if (options->device_file) UIR_TRY(add_file(options, *out_devices, diagnostics, out_device));
+    return device && !options->run ? uir_compile_devices_find(*out_devices, device, diagnostics, out_device)
+                                   : UIR_STATUS_OK;
 }
 
 /* ---- the stages ---- */
@@ -197,11 +211,9 @@ static uir_status run_kernels(work *w) {
     uir_compile_devices *devices = NULL;
     uir_igraph_list list = {0};
     uir_text text;
-    const char *device = w->options->device ? w->options->device : "",
-               *variant = strncmp(device, "cpu:", 4) ? NULL : device + 4;
+    const uir_device *device;
     uir_text_init(&text, w->allocator);
-    uir_status status = uir_compile_devices_create(w->allocator, variant, w->diagnostics, &devices);
-    if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
+    uir_status status = opt_make_devices(w->options, w->allocator, w->diagnostics, &devices, &device);
     if (status == UIR_STATUS_OK)
         status = uir_igraph_parse_list(w->allocator, uir_compile_devices_get(devices), w->text, w->length,
                                        w->options->file, w->diagnostics, &list);

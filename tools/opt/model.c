@@ -323,16 +323,10 @@ static void warn_refusals(const model_work *w) {
     }
 }
 
-/* The variant of the CPU that kernels are made for. */
 static uir_status make_devices(model_work *w, uir_compile_devices **out_devices) {
-    const char *variant = NULL, *device = w->options->device;
-    if (!w->options->run)
-        UIR_TRY(opt_cpu_variant(w->options, &variant));
-    else if (device && !strncmp(device, "cpu:", 4))
-        variant = device + 4;
-    uir_status status = uir_compile_devices_create(w->allocator, variant, w->diagnostics, out_devices);
-    if (status == UIR_STATUS_OK && w->options->run && device) status = uir_kernel_runner_check(device, w->diagnostics);
-    return status == UIR_STATUS_NOT_FOUND ? UIR_STATUS_INVALID_ARGUMENT : status;
+    UIR_TRY(opt_make_devices(w->options, w->allocator, w->diagnostics, out_devices, &w->compile_options.description));
+    return w->options->run && w->options->device ? uir_kernel_runner_check(w->options->device, w->diagnostics)
+                                                 : UIR_STATUS_OK;
 }
 
 uir_status opt_run_module(const opt_options *options, const char *text, size_t length, const uir_allocator *allocator,
@@ -343,10 +337,7 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
     if (text) (void)take_line(text, length, stage_word, w.stage, sizeof w.stage);
     uir_status status = take_target(&w, text != NULL);
     if (status == UIR_STATUS_OK) status = make_devices(&w, &devices);
-    if (status == UIR_STATUS_OK) {
-        w.compile_options.description = uir_compile_devices_get(devices)->devices[0];
-        status = text ? from_text(&w, text, length) : from_model(&w);
-    }
+    if (status == UIR_STATUS_OK) status = text ? from_text(&w, text, length) : from_model(&w);
     if (status == UIR_STATUS_OK) status = options->run ? run(&w) : print_out(&w);
     warn_refusals(&w);
     uir_compile_deinit(&w.compile);

@@ -8,6 +8,7 @@
 #include "ir/igraph.h"
 #include "ir/loop.h"
 #include "compile/compile.h"
+#include "compile/kernel.h"
 #include "passes/layouts.h"
 
 typedef struct opt_list {
@@ -17,7 +18,7 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *kernel, *schedule, *constants, *external_data, *data;
+    const char *after, *from, *output, *device, *device_file, *kernel, *schedule, *constants, *external_data, *data;
     opt_list dims, tiles, inputs, no_layouts;
     const char *save;
     int64_t random, threads;
@@ -77,9 +78,11 @@ uir_status opt_read_file(const char *path, char **out_text, size_t *out_length);
 uir_status opt_write_output(const opt_options *options, const char *text, size_t length);
 /* The folder of --save, made where it is not there. */
 uir_status opt_make_folder(const char *path);
-/* The device that kernels are made for, "cpu" or a variant of it: NULL for this machine's best, and what is not one is
- * an error that says what there is. */
-uir_status opt_cpu_variant(const opt_options *options, const char **out_variant);
+/* The devices that kernel texts may name, those of --device-file among them, and the one that kernels are made for:
+ * that of --device, or the file's first one, else this machine's CPU. What is none is an error that says what there is.
+ */
+uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                            uir_compile_devices **out_devices, const uir_device **out_device);
 
 /* Takes the options' model (`text` NULL), or the text of one after the stage `from`, on to the stage `after` and prints
  * its text, or runs it. */

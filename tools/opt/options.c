@@ -40,8 +40,10 @@ static const option_row rows[] = {
     {"--run", NO_VALUE, offsetof(opt_options, run), OPT_RUN | OPT_RUN_LOOP, NULL,
      "runs a model, its text, a loop function or a kernel, on given or random data"},
     {"--device", TEXT_VALUE, offsetof(opt_options, device), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
-     "--run: interpreter (default: of the IR that the stage has), vm[:isa], cpu[:variant]; else cpu[:variant], for "
-     "which kernels are made"},
+     "--run: interpreter (default: of the IR that the stage has), vm[:isa], cpu[:variant]; else for which kernels are "
+     "made: cpu[:variant], or a described machine, NAME[:CHIP]"},
+    {"--device-file", TEXT_VALUE, offsetof(opt_options, device_file), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "FILE",
+     "describes further machines (docs/devices.md); kernels are made for its first chip where --device names none"},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
      "of several kernels this one (--run: a kernel by itself)"},
     {"--schedule", TEXT_VALUE, offsetof(opt_options, schedule), MODELS | RUN_MODELS, "STEPS",

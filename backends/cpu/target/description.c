@@ -130,7 +130,7 @@ static sum_block choose_block(const uir_device *d) {
 
 /* The row's machine. */
 static uir_device from_template(const variant_row *v) {
-    uir_device d = {.name = "cpu", .chip = v->name};
+    uir_device d = {.name = "cpu", .chip = v->name, .is_first_chip = true};
     d.spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, LINE_BYTES, false, 1, 0, v->far_bytes};
     d.spaces[SRAM] = (uir_space){"sram",
                                  UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,

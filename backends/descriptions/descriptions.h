@@ -1,0 +1,17 @@
+/* The descriptions that this build holds: the files *.device in the target folders of backends/, embedded as they are.
+ *
+ * In: nothing. Out: their texts, and the devices that they describe. A new machine is one more such file. */
+#ifndef UIR_BACKENDS_DESCRIPTIONS_H
+#define UIR_BACKENDS_DESCRIPTIONS_H
+
+#include "ir/device_text.h"
+
+extern const char *const uir_description_names[]; /* "ascend/target/ascend.device" */
+extern const char *const uir_description_parts[];
+extern const size_t uir_description_sizes[];
+extern const uint32_t uir_description_count;
+
+/* Appends the chips of all files. They lie in `arena`. */
+uir_status uir_descriptions_read(uir_arena *arena, uir_diagnostics *diagnostics, uir_device_vector *devices);
+
+#endif
