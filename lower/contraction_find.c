@@ -265,8 +265,6 @@ static uir_status classify(uir_contraction *c) {
                       : uses[0].used[i] == uses[1].used[i] ? UIR_CONTRACTION_BATCH
                       : uses[1].used[i]                    ? UIR_CONTRACTION_N
                                                            : UIR_CONTRACTION_M;
-        if (axis->class == UIR_CONTRACTION_K && uses[0].used[i] != uses[1].used[i])
-            return uir_contraction_refuse(c, "one of a contraction's factors does not have an axis that is summed");
     }
     say_classes(c);
     for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {

@@ -303,6 +303,8 @@ static void make_norm(fusion_generator *g) {
     if (!a.id) return;
     int64_t axis = type_of(g, a)->rank - 1;
     bool centre = chance(g, 60), moments = chance(g, 30);
+    /* Of squares of great numbers, as a mask has, nothing but rounding would be left. */
+    if (moments && centre) a = uir_build_unary(b(g), UIR_OP_TANH, a);
     uir_value_id x = a, mean = {0};
     if (centre) {
         mean = binary(g, UIR_OP_MUL, uir_build_reduce(b(g), UIR_OP_REDUCE_SUM, a, &axis, 1, true), scalar(g, 0.25));
