@@ -306,8 +306,8 @@ bool uir_axes_windows_repeat(const uir_module *module, const uir_node_info *node
     uint32_t count;
     const int64_t *dilations = uir_node_ints(module, node, "dilations", &count);
     for (uint32_t d = 0; d < count; d++)
-        if (!dilations[d]) return true;
-    return false;
+        if (dilations[d]) return false;
+    return count > 0;
 }
 
 bool uir_axes_windows_keep(const uir_module *module, const uir_node_info *node, uint32_t dim) {

@@ -55,8 +55,8 @@ uir_axis_list uir_axes_of_operand(const uir_axes *axes, uint32_t node, uint32_t 
 bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
 bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim);
 bool uir_axes_windows_keep(const uir_module *module, const uir_node_info *node, uint32_t dim); /* of the operand */
-/* Has a window a dim along which it stays where it is (a dilation of 0)? What reads it has an axis then that its
- * operand lacks. */
+/* Do windows stay in one place (all their dilations are 0)? They repeat what they read, along axes that it does not
+ * have. */
 bool uir_axes_windows_repeat(const uir_module *module, const uir_node_info *node);
 /* The one axis of a dim, NONE when it has none (extent 1); a dim of several joined or split axes gives NONE too: ask
  * for dims that a node's meaning keeps unsplittable, as a slice's or a reduction's. */
