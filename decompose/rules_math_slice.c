@@ -230,8 +230,8 @@ uir_status uir_rule_concat(uir_rule_context *context) {
     int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 1), rank);
     uir_value_id *operands;
     UIR_TRY(b->status);
-    UIR_TRY_ALLOCATE(
-        operands, uir_arena_copy(&b->module->arena, context->inputs, (context->input_count + 1u) * sizeof *operands));
+    UIR_TRY_ALLOCATE(operands,
+                     uir_arena_copy(&b->module->arena, context->inputs, context->input_count * sizeof *operands));
     if (are_tensors_of_rank(context, rank)) expect_alike(context, operands, rank, axis);
     context->outputs[0] = uir_build_concat(b, operands, context->input_count, axis);
     return b->status;
