@@ -53,6 +53,14 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
     return -1;
 }
 
+bool uir_device_wants_rows(const uir_device *device, int space) {
+    for (uint32_t i = 0; i < device->legal_count; i++)
+        if ((device->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) &&
+            (device->legal[i].spaces_result >> space & 1))
+            return true;
+    return false;
+}
+
 uint32_t uir_legal_row_get_right(const uir_legal_row *row) {
     return row->dtypes_right ? row->dtypes_right : row->dtypes_other ? row->dtypes_other : row->dtypes;
 }

@@ -105,6 +105,8 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
+/* Do instructions that work in this space want rows that begin at multiples of its alignment? */
+bool uir_device_wants_rows(const uir_device *device, int space);
 /* What a cost is counted in, at least 1, also where the description does not say: elements of f32 in a vector, and
  * vectors multiplied and added in a cycle. */
 int64_t uir_device_lanes(const uir_device *device);

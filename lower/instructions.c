@@ -14,7 +14,7 @@ void uir_kernel_begin_block(uir_kernel *k) {
     if (!k->memo && k->status == UIR_STATUS_OK) k->status = UIR_STATUS_OUT_OF_MEMORY;
 }
 
-static uint32_t add_value(uir_kernel *k, uir_kernel_value value) {
+uint32_t uir_kernel_add_value(uir_kernel *k, uir_kernel_value value) {
     if (k->status != UIR_STATUS_OK) return 0;
     k->status = uir_vector_push(k->arena, &k->values, value);
     return k->values.count - 1;
@@ -135,7 +135,7 @@ static uint32_t kernel_number(uir_kernel *k, uir_dtype dtype, double number) {
         const uir_kernel_value *v = &k->values.data[i];
         if (v->kind == UIR_KERNEL_NUMBER && v->dtype == dtype && !memcmp(&v->number, &number, sizeof number)) return i;
     }
-    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_NUMBER, .dtype = dtype, .number = number});
+    return uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_NUMBER, .dtype = dtype, .number = number});
 }
 
 /* Boxes of the same place; windows have axes of their own. */
@@ -151,13 +151,13 @@ static bool same_slice(const uir_islice *a, const uir_islice *b) {
 uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const uir_islice *slice) {
     for (uint32_t i = 0; i < k->values.count; i++)
         if (k->values.data[i].kind == UIR_KERNEL_SLICE && same_slice(k->values.data[i].slice, slice)) return i;
-    return add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .slice = slice});
+    return uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .slice = slice});
 }
 
-static void add_instruction(uir_kernel *k, uir_kernel_instruction instruction) {
+void uir_kernel_add_instruction(uir_kernel *k, const uir_kernel_instruction *instruction) {
     if (k->status != UIR_STATUS_OK) return;
-    for (uint32_t i = 0; i < instruction.operand_count; i++) k->values.data[instruction.operands[i]].uses++;
-    k->status = uir_vector_push(k->arena, &k->instructions, instruction);
+    for (uint32_t i = 0; i < instruction->operand_count; i++) k->values.data[instruction->operands[i]].uses++;
+    k->status = uir_vector_push(k->arena, &k->instructions, *instruction);
 }
 
 static bool same_operation(const uir_kernel_operation *a, const uir_kernel_operation *b) {
@@ -179,18 +179,21 @@ uint32_t uir_kernel_instruct(uir_kernel *k, const uir_kernel_operation *operatio
     }
     uir_kernel_instruction instruction = {.operation = *operation, .operand_count = count};
     for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
-    instruction.result = add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
-    add_instruction(k, instruction);
+    instruction.result = uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
+    uir_kernel_add_instruction(k, &instruction);
     return instruction.result;
 }
 
 void uir_kernel_instruct_to(uir_kernel *k, const uir_kernel_operation *operation, const uir_islice *target,
-                            const uint32_t *operands, uint32_t count) {
-    uir_kernel_instruction instruction = {
-        .operation = *operation, .result = UIR_LOWER_NONE, .target = target, .operand_count = count};
+                            uint32_t lanes, const uint32_t *operands, uint32_t count) {
+    uir_kernel_instruction instruction = {.operation = *operation,
+                                          .result = UIR_LOWER_NONE,
+                                          .target = target,
+                                          .target_lanes = lanes,
+                                          .operand_count = count};
     if (k->status != UIR_STATUS_OK) return;
     for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
-    add_instruction(k, instruction);
+    uir_kernel_add_instruction(k, &instruction);
 }
 
 uint32_t uir_kernel_materialise(uir_kernel *k, uint32_t value, uint32_t lanes) {
@@ -578,100 +581,9 @@ void uir_kernel_store(uir_kernel *k, const uir_islice *target, uint32_t target_l
         k->instructions.data[k->instructions.count - 1].result == value) {
         k->instructions.data[k->instructions.count - 1].result = UIR_LOWER_NONE;
         k->instructions.data[k->instructions.count - 1].target = target;
+        k->instructions.data[k->instructions.count - 1].target_lanes = target_lanes;
         return;
     }
     uir_kernel_operation copy = {v->kind == UIR_KERNEL_NUMBER ? UIR_IOP_FILL : UIR_IOP_MOVE, .dtype = dtype};
-    uir_kernel_instruct_to(k, &copy, target, &value, 1);
-}
-
-/* ---- memory ---- */
-static bool same_extents(const uir_kernel *k, const uir_kernel_memory *m, uint32_t lanes) {
-    for (uint32_t l = 0; l < k->lane_count; l++) {
-        uir_dim extent = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
-        if (!uir_dim_equal(extent, m->extents[l])) return false;
-    }
-    return true;
-}
-
-/* Free memory of this dtype and shape, or new. */
-static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, uint32_t lanes) {
-    char name[24];
-    for (uint32_t i = 0; i < k->memories.count; i++) {
-        uir_kernel_memory *m = &k->memories.data[i];
-        if (m->taken || m->dtype != dtype || m->rank != k->lane_count || !same_extents(k, m, lanes)) continue;
-        m->taken = true;
-        return i;
-    }
-    snprintf(name, sizeof name, "%s%u", lanes ? "v" : "r", k->memories.count);
-    uir_kernel_memory made = {.dtype = dtype, .rank = k->lane_count, .taken = true};
-    made.name = uir_arena_copy_string(k->arena, name, strlen(name));
-    if (!made.name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-    for (uint32_t l = 0; l < k->lane_count; l++)
-        made.extents[l] = lanes >> l & 1 ? k->lanes[l].extent : uir_dim_const(k->dims, 1);
-    if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(k->arena, &k->memories, made);
-    return k->memories.count - 1;
-}
-
-/* Rank 2 at least: what reduces a row keeps its dims. */
-static const uir_islice *memory_slice(uir_kernel *k, uint32_t memory, uint32_t lanes) {
-    uir_islice *slice = uir_arena_allocate(k->arena, sizeof *slice);
-    if (!slice) {
-        uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-        return NULL;
-    }
-    uir_dim zero = uir_dim_const(k->dims, 0), one = uir_dim_const(k->dims, 1);
-    uint32_t ones = k->lane_count < 2 ? 2 - k->lane_count : 0;
-    *slice = (uir_islice){.pointer = k->f->tensors.count + memory, .rank = ones + k->lane_count};
-    for (uint32_t d = 0; d < slice->rank; d++) {
-        slice->starts[d] = zero;
-        slice->counts[d] = d >= ones && (lanes >> (d - ones) & 1) ? k->lanes[d - ones].count : one;
-    }
-    return slice;
-}
-
-static void put_instruction(uir_kernel *k, const uir_kernel_instruction *i, const uir_islice *target) {
-    const uir_kernel_operation *o = &i->operation;
-    uir_iinstruction out = {.code = o->code, .dtype = o->dtype, .dtype_b = o->dtype_b, .dtype_c = o->dtype_c};
-    out.axis = o->axis;
-    out.accumulate = o->accumulate;
-    out.saturate = o->saturate;
-    out.start = o->start;
-    out.stream = i->stream;
-    out.sync_pointer = out.legal_row = UINT32_MAX;
-    out.slices[out.slice_count++] = *target;
-    for (uint32_t n = 0; n < i->operand_count; n++) {
-        const uir_kernel_value *v = &k->values.data[i->operands[n]];
-        if (v->kind != UIR_KERNEL_NUMBER) {
-            out.slices[out.slice_count++] = *v->slice;
-        } else if (o->code == UIR_IOP_FILL) {
-            out.immediate = v->number;
-        } else {
-            out.immediates[n] = v->number;
-            out.immediate_mask |= 1u << n;
-        }
-    }
-    uir_kernel_put(k, &out);
-}
-
-void uir_kernel_end_block(uir_kernel *k) {
-    for (uint32_t n = 0; k->status == UIR_STATUS_OK && n < k->instructions.count; n++) {
-        const uir_kernel_instruction *i = &k->instructions.data[n];
-        /* An operand that is not used again gives its memory back before the result takes some: the result may lie in
-         * its place, slice for slice. */
-        for (uint32_t o = 0; o < i->operand_count; o++) {
-            uir_kernel_value *v = &k->values.data[i->operands[o]];
-            v->uses--;
-            if (!v->uses && v->kind == UIR_KERNEL_RESULT) k->memories.data[v->pool].taken = false;
-        }
-        const uir_islice *target = i->target;
-        if (i->result != UIR_LOWER_NONE) {
-            uir_kernel_value v = k->values.data[i->result];
-            v.pool = take_memory(k, v.dtype, v.lanes);
-            if (k->status != UIR_STATUS_OK) return;
-            target = v.slice = memory_slice(k, v.pool, v.lanes);
-            if (!v.uses) k->memories.data[v.pool].taken = false;
-            k->values.data[i->result] = v;
-        }
-        if (k->status == UIR_STATUS_OK) put_instruction(k, i, target);
-    }
+    uir_kernel_instruct_to(k, &copy, target, target_lanes, &value, 1);
 }

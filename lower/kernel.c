@@ -326,7 +326,7 @@ static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, 
     if (dtype != UIR_DTYPE_BOOL && !wide) {
         value = uir_kernel_materialise(k, value, all);
         reduce.accumulate = !fresh;
-        uir_kernel_instruct_to(k, &reduce, target, &value, 1);
+        uir_kernel_instruct_to(k, &reduce, target, lanes, &value, 1);
         return;
     }
     /* By way of a state that has the row's dims; a bool's as bytes. */
@@ -390,7 +390,7 @@ static void multiply_and_add(uir_kernel *k, const uir_loop_statement *s) {
     for (uint32_t i = 0; i < 2; i++) operands[i] = uir_kernel_expression(k, product->arguments[i]);
     operands[2] = uir_kernel_slice_value(k, product->dtype, lanes, target);
     uir_kernel_operation operation = {.code = UIR_IOP_FMA, .dtype = product->dtype};
-    uir_kernel_instruct_to(k, &operation, target, operands, 3);
+    uir_kernel_instruct_to(k, &operation, target, lanes, operands, 3);
 }
 
 static void emit_statement(uir_kernel *k, const uir_loop_statement *block, const uir_loop_statement *s, bool fresh) {

@@ -31,6 +31,7 @@ typedef struct uir_kernel_value {
     uir_dtype dtype;
     uint32_t lanes;          /* bit per lane that it varies along */
     const uir_islice *slice; /* SLICE; RESULT: of its memory, once it has some */
+    uint32_t block;          /* RESULT: not 0: of so many equal elements, which instructions repeat along the last lane */
     double number;           /* NUMBER */
     uint32_t pool;           /* RESULT: its memory */
     uint32_t uses;
@@ -50,8 +51,10 @@ typedef struct uir_kernel_instruction {
     uir_kernel_operation operation;
     uint32_t result; /* value; NONE: `target` is written */
     const uir_islice *target;
+    uint32_t target_lanes; /* that it varies along */
     uint32_t operands[4], operand_count;
-    bool stream; /* the kernel does not read what is written */
+    bool stream;      /* the kernel does not read what is written */
+    uir_dim scratch;  /* elements that the machine wants for itself; NONE: it wants none */
 } uir_kernel_instruction;
 
 /* Memory for temporaries: shared by values that are not alive together. */
@@ -60,6 +63,7 @@ typedef struct uir_kernel_memory {
     uir_dtype dtype;
     uir_dim extents[UIR_KERNEL_MAX_LANES];
     uint32_t rank;
+    int space;
     bool taken;
 } uir_kernel_memory;
 
@@ -153,12 +157,17 @@ uint32_t uir_kernel_instruct(uir_kernel *k, const uir_kernel_operation *operatio
                              const uint32_t *operands, uint32_t count);
 /* An instruction that writes a given slice. */
 void uir_kernel_instruct_to(uir_kernel *k, const uir_kernel_operation *operation, const uir_islice *target,
-                            const uint32_t *operands, uint32_t count);
+                            uint32_t lanes, const uint32_t *operands, uint32_t count);
+uint32_t uir_kernel_add_value(uir_kernel *k, uir_kernel_value value);
+void uir_kernel_add_instruction(uir_kernel *k, const uir_kernel_instruction *instruction);
 /* As memory that varies along all of `lanes`, for instructions that do not broadcast. */
 uint32_t uir_kernel_materialise(uir_kernel *k, uint32_t value, uint32_t lanes);
 /* target = value: the instruction that makes the value writes the target where it can. */
 void uir_kernel_store(uir_kernel *k, const uir_islice *target, uint32_t target_lanes, uir_dtype dtype, uint32_t value);
-/* Gives temporaries their memory and puts the instructions where the walk is. */
+
+/* ---- kernel_operands.c ---- */
+/* Brings operands to where the machine has them, gives temporaries their memory and puts the instructions where the
+ * walk is. */
 void uir_kernel_end_block(uir_kernel *k);
 
 #endif

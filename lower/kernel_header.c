@@ -104,6 +104,25 @@ static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, 
     if (k->status == UIR_STATUS_OK) k->status = uir_vector_push(&k->graph->arena, &k->graph->pointers, *pointer);
 }
 
+/* Rows of what lies in this space begin at multiples of its alignment, where instructions want them so. */
+static void align_rows(uir_kernel *k, uir_ipointer *p, int space) {
+    const uir_space *s = &k->device->spaces[space < 0 ? 0 : space];
+    uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
+    uir_dim strides[UIR_LAYOUT_MAX_RANK], stride = uir_dim_const(k->dims, 1), unit;
+    bool lines = false;
+    for (uint32_t d = 0; d + 1 < p->rank; d++) lines = lines || !uir_kernel_is_one(k, p->extents[d]);
+    if (!lines || p->layout.given || space < 0 || !bytes || s->alignment <= bytes) return;
+    if (!uir_device_wants_rows(k->device, space)) return;
+    unit = uir_dim_const(k->dims, s->alignment / bytes);
+    for (uint32_t d = p->rank; d-- > 0;) {
+        strides[d] = stride;
+        stride = uir_dim_mul(k->dims, stride, p->extents[d]);
+        if (d + 1 == p->rank) stride = uir_dim_mul(k->dims, uir_dim_ceildiv(k->dims, stride, unit), unit);
+        if (!stride.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    }
+    uir_layout_set_strides(&p->layout, p->extents, strides, p->rank);
+}
+
 static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     const uir_kernel_pointer *p = &k->pointers[tensor];
@@ -119,24 +138,16 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     } else if (!p->on_chip) {
         pointer.role = UIR_IPOINTER_WORK;
     }
+    if (p->on_chip) align_rows(k, &pointer, p->space);
     add_pointer(k, &pointer, p->name, p->space);
-}
-
-/* Temporaries of one element lie in registers, where there are any. */
-static int space_of_memory(uir_kernel *k, const uir_kernel_memory *m) {
-    bool single = true;
-    for (uint32_t d = 0; d < m->rank; d++) single = single && uir_kernel_is_one(k, m->extents[d]);
-    int space = single ? uir_device_find_role(k->device, UIR_SPACE_REGISTERS) : -1;
-    if (space < 0) space = uir_device_find_role(k->device, UIR_SPACE_SCRATCH);
-    if (space < 0) uir_kernel_refuse(k, "%s has no space for what is computed on the way", k->device->name);
-    return space;
 }
 
 static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
     uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL};
     for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
     for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
-    add_pointer(k, &pointer, m->name, space_of_memory(k, m));
+    align_rows(k, &pointer, m->space);
+    add_pointer(k, &pointer, m->name, m->space);
 }
 
 /* Bytes of a space: a sum over the places in it, each rounded up. */
@@ -186,9 +197,12 @@ static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
 /* Slices name tensors and memories while the body is made, and declared pointers from now on. */
 static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
     uir_igraph *g = k->graph;
-    for (uint32_t i = 0; i < g->instructions.count; i++)
-        for (uint32_t s = 0; s < g->instructions.data[i].slice_count; s++)
-            g->instructions.data[i].slices[s].pointer = numbers[g->instructions.data[i].slices[s].pointer];
+    for (uint32_t i = 0; i < g->instructions.count; i++) {
+        uir_iinstruction *instruction = &g->instructions.data[i];
+        for (uint32_t s = 0; s < instruction->slice_count; s++)
+            instruction->slices[s].pointer = numbers[instruction->slices[s].pointer];
+        if (instruction->has_scratch) instruction->scratch.pointer = numbers[instruction->scratch.pointer];
+    }
     for (uint32_t i = 0; i < g->items.count; i++)
         if (g->items.data[i].kind == UIR_IITEM_INDEX)
             g->items.data[i].index.slice.pointer = numbers[g->items.data[i].index.slice.pointer];
@@ -199,7 +213,14 @@ static void check_legal(uir_kernel *k) {
     const uir_igraph *g = k->graph;
     for (uint32_t i = 0; i < g->instructions.count && k->status == UIR_STATUS_OK; i++) {
         const uir_iinstruction *instruction = &g->instructions.data[i];
-        if (uir_igraph_find_legal(g, instruction, 0) >= 0) continue;
+        int row = uir_igraph_find_legal(g, instruction, 0);
+        bool apart = false; /* elements that do not lie side by side */
+        for (uint32_t s = 0; s < instruction->slice_count; s++) apart = apart || instruction->slices[s].window;
+        if (row >= 0 && apart && (k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS))
+            uir_kernel_refuse(k, "%s.%s on %s takes elements that lie side by side",
+                              uir_iop_get_row(instruction->code)->name, uir_dtype_name(instruction->dtype),
+                              k->device->name);
+        if (row >= 0) continue;
         uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do", k->device->unit_kinds[0],
                           k->device->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));

@@ -420,9 +420,13 @@ static uir_status leave_out(uir_schedule *s, uint32_t block, uint32_t which, uin
         return uir_step_refuse(s, "operand %u of %s is not 0 outside", which, name);
     const uir_loop_tensor *tensor = UIR_SCHEDULE_TENSOR(s, e->load.tensor);
     if (dim >= tensor->rank) return uir_step_refuse(s, "%s has no dim %u", tensor->name, dim);
-    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++)
-        UIR_TRY(uir_substitution_set(s, &at, UIR_SCHEDULE_AT(s, block)->iters[i].symbol,
-                                     UIR_SCHEDULE_AT(s, block)->iters[i].value));
+    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++) {
+        const uir_loop_iter *iter = &UIR_SCHEDULE_AT(s, block)->iters[i];
+        if (!iter->data)
+            UIR_TRY(uir_substitution_set(s, &at, iter->symbol, iter->value));
+        else if (uir_dim_mentions(f->dims, e->load.indices[dim], iter->symbol))
+            return uir_step_refuse(s, "where operand %u of %s lies is read from data", which, name);
+    }
     uir_dim index = uir_substitute(s, &at, e->load.indices[dim]), zero = uir_dim_const(f->dims, 0);
     UIR_TRY(uir_order_given(s, block, &given));
     if (!uir_order_proved(s, &given, index, UIR_RELATION_LT, tensor->extents[dim]))

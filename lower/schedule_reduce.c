@@ -76,7 +76,12 @@ static uir_status check(factoring *f, uint32_t block, uint32_t loop) {
         f->loops[f->loop_count++] = path[k];
     }
     bool inside = false;
-    for (uint32_t k = 0; k < f->loop_count; k++) inside |= f->loops[k] == loop;
+    for (uint32_t k = 0; k < f->loop_count; k++) {
+        inside |= f->loops[k] == loop;
+        if (decides(s, block, f->loops[k], true) && decides(s, block, f->loops[k], false))
+            return uir_step_refuse(s, "%s says both which state of %s it is and what goes into it",
+                                   UIR_SCHEDULE_AT(s, f->loops[k])->name, b->name);
+    }
     if (!inside)
         return uir_step_refuse(s, "other blocks than %s stand under %s", b->name, UIR_SCHEDULE_AT(s, loop)->name);
     bool outermost = true;

@@ -331,6 +331,12 @@ static const refusal refusals[] = {
          "M) { ScheduleBlock(Y) { v, r = axis.bind(k, k) : M, reduce M update sum (Y[v]) with (C[v, "
          "r]) } }",
      "rfactor Y at k of Y: P", "is not of the reduction"},
+    {"rfactor: another loop that says what is summed and where to",
+     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [2] out 0 serial for (h, 0, 2) { "
+         "ScheduleBlock(Z) { v = axis.bind(h) : 2 init sum (Y[v]) } } serial for (i, 0, M) { serial "
+         "for (k, 0, N) { ScheduleBlock(Y) { v, q, r = axis.bind(mod(i, 2), i, k) : 2, reduce M, "
+         "reduce N update sum (Y[v]) with (C[q, r]) } } }",
+     "rfactor Y at k of Y: P", "i says both which state of Y it is and what goes into it"},
     {"rfactor: a loop of what is not summed",
      SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
          "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
@@ -495,6 +501,12 @@ static const refusal refusals[] = {
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = sub(A[v], i64(1)) } }",
      "exchange operands of Y", "the order of what Y takes matters"},
+    {"leave out: where it lies is read from data",
+     SUM " tensor C : i64 [M] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
+         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial for (k, 0, N) { "
+         "ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N g = axis.read(G[v]) : M clamp update sum (Y[v]) with "
+         "(mul(C[g - 1] fill 0, C[v])) } } }",
+     "leave out operand 0 of Y outside along 0", "is read from data"},
     {"leave out: no sum of products",
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = mul(A[v], A[v]) } }",
