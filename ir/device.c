@@ -41,8 +41,8 @@ bool uir_legal_name_matches(const char *pattern, const char *iop) {
 }
 
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
-                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind) {
-    for (uint32_t i = 0; i < device->legal_count; i++) {
+                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from) {
+    for (uint32_t i = (uint32_t)from; i < device->legal_count; i++) {
         const uir_legal_row *row = &device->legal[i];
         uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
         if (uir_legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
@@ -91,7 +91,7 @@ bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype f
     if (result < 0 || left < 0 || right < 0) return false;
     if (is_right) return multiplies_right(device, sums, factor);
     for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
-        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind) >= 0)
+        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind, 0) >= 0)
             return true;
     return false;
 }
@@ -99,7 +99,7 @@ bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype f
 /* The edges between spaces: does some unit move elements from one to the other? */
 static bool device_moves(const uir_device *device, uir_dtype dtype, int from, int to) {
     for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
-        if (uir_device_find_legal(device, "move", dtype, UIR_DTYPE_NONE, (uint32_t)to, 1u << from, kind) >= 0)
+        if (uir_device_find_legal(device, "move", dtype, UIR_DTYPE_NONE, (uint32_t)to, 1u << from, kind, 0) >= 0)
             return true;
     return false;
 }

@@ -38,8 +38,8 @@ typedef struct uir_space {
     uint32_t bytes_per_cycle; /* that a unit moves out of it or into it; 0: not known */
 } uir_space;
 
-/* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit; then its
- * constraints must hold. */
+/* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit and whose
+ * constraints hold. */
 typedef struct uir_legal_row {
     const char *iop;         /* "binary.add", "unary.*", "mma", "move", "*": names of iops.def, '*' matches the rest */
     uint32_t dtypes;         /* bit per uir_dtype of the op's (first) dtype */
@@ -99,10 +99,10 @@ int uir_device_find_role(const uir_device *device, uint32_t role);
 uint64_t uir_device_working_set(const uir_device *device, int space);
 /* Does a row's name ("unary.*", "*") match an instruction's? */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
-/* The first row that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the
+/* The first row from `from` on that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the
  * dtype cast to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
-                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind);
+                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
 /* Do instructions that work in this space want rows that begin at multiples of its alignment? */

@@ -130,7 +130,7 @@ bool uir_igraph_device_value(const uir_device *device, const char *name, size_t 
     return false;
 }
 
-int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind) {
+int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from) {
     const uir_device *device = igraph->device;
     const uir_iop_row *iop = uir_iop_get_row(instruction->code);
     bool mixed = iop->family == UIR_IOP_FAMILY_CAST || iop->family == UIR_IOP_FAMILY_MMA;
@@ -138,7 +138,7 @@ int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *inst
     for (uint32_t k = 1; k < instruction->slice_count; k++)
         operands |= 1u << igraph->pointers.data[instruction->slices[k].pointer].space;
     int row = uir_device_find_legal(device, iop->name, instruction->dtype,
-                                    mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind);
+                                    mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind, from);
     if (row < 0 || iop->family != UIR_IOP_FAMILY_MMA) return row;
     return uir_legal_row_get_right(&device->legal[row]) >> instruction->dtype_c & 1 ? row : -1;
 }

@@ -211,9 +211,9 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
-/* The row of the device's table by which a unit of the kind may execute the instruction on its slices; -1: none allows
- * it. */
-int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind);
+/* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its
+ * slices, if the row's constraints hold; -1: none allows it. */
+int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from);
 /* Finishes the layout and sets element_span; INVALID_ARGUMENT when an expression overflows. */
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
 /* The pointer that gives a pointer its place: itself, or the one it lies over. */

@@ -2,6 +2,8 @@
 #include "ir/igraph_verify.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct check {
@@ -9,7 +11,22 @@ typedef struct check {
     uir_iinstruction *i;
     const uir_iop_row *row;
     uint32_t line;
+    bool *wrong; /* is only asked whether constraints hold; NULL: what does not is reported */
 } check;
+
+/* A constraint of the device's that does not hold. */
+static void UIR_PRINTF(2, 3) complain(const check *c, const char *format, ...) {
+    char message[400];
+    va_list arguments;
+    if (c->wrong) {
+        *c->wrong = true;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    uir_iverify_report(c->v, c->line, "%s", message);
+}
 
 static uir_term count_of(const check *c, const uir_islice *slice, uint32_t d) {
     return uir_term_of_dim(&c->v->terms, slice->counts[d]);
@@ -247,11 +264,11 @@ static void check_alignment(const check *c, const uir_islice *slice) {
         start = uir_term_add(t, start, uir_term_mul(t, uir_term_of_dim(t, slice->starts[d]), stride));
         bool packed = is_one(c, slice, slice->rank - 1); /* a column of scalars may lie densely */
         if (d + 1 < p->rank && !is_one(c, slice, d) && !packed && !divides(c, stride, space->alignment))
-            uir_iverify_report(c->v, c->line, "alignment: rows of %s do not begin at multiples of %u bytes",
+            complain(c, "alignment: rows of %s do not begin at multiples of %u bytes",
                                text(c, slice), space->alignment);
     }
     if (!divides(c, start, space->alignment))
-        uir_iverify_report(c->v, c->line, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice),
+        complain(c, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice),
                            space->alignment);
 }
 
@@ -265,7 +282,7 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
                                   &stride) &&
                 stride == 1;
     if (slice->window || (!single && !unit))
-        uir_iverify_report(c->v, c->line, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice),
+        complain(c, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice),
                            c->row->name, c->v->g->device->name);
     check_alignment(c, slice);
 }
@@ -278,14 +295,14 @@ static void check_broadcasts(const check *c, uint32_t constraints) {
         int64_t count;
         if (operand->block && (constraints & UIR_LEGAL_BLOCK_BROADCAST) &&
             (!uir_term_is_const(&c->v->terms, count_of(c, operand, operand->rank - 1), &count) || count * bytes != 32))
-            uir_iverify_report(c->v, c->line, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name,
+            complain(c, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name,
                                text(c, operand));
         for (uint32_t n = 1; n <= operand->rank && n <= result->rank; n++) {
             bool repeats = is_one(c, operand, operand->rank - n) && !is_one(c, result, result->rank - n) &&
                            !(operand->block && n == 1);
             if (repeats &&
                 ((constraints & UIR_LEGAL_NO_BROADCAST) || (n == 1 && (constraints & UIR_LEGAL_BLOCK_BROADCAST))))
-                uir_iverify_report(c->v, c->line, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name,
+                complain(c, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name,
                                    text(c, operand));
         }
     }
@@ -298,18 +315,18 @@ static void check_constraints(const check *c, uint32_t constraints) {
         const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
         if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
-            uir_iverify_report(c->v, c->line, "%s on %s wants all its operands in one space", c->row->name,
+            complain(c, "%s on %s wants all its operands in one space", c->row->name,
                                device->name);
         if ((constraints & UIR_LEGAL_FRACTAL) && !uir_iverify_is_dram(c->v, i->slices[k].pointer) &&
             !fractal_layout(c, &i->slices[k]))
-            uir_iverify_report(c->v, c->line, "layout: %%%s must be in the fractal layout of %s for %s", p->name,
+            complain(c, "layout: %%%s must be in the fractal layout of %s for %s", p->name,
                                device->name, c->row->name);
     }
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
-        uir_iverify_report(c->v, c->line, "%s.row on %s needs a scratch slice", c->row->name, device->name);
+        complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);
     if ((constraints & UIR_LEGAL_EQUAL_OPERANDS) && i->dtype_b != i->dtype_c)
-        uir_iverify_report(c->v, c->line, "dtype: both operands of %s on %s have one dtype", c->row->name,
+        complain(c, "dtype: both operands of %s on %s have one dtype", c->row->name,
                            device->name);
 }
 
@@ -323,13 +340,22 @@ static void check_legal(const check *c, uint32_t unit_kind) {
                                device->name, space->name);
     }
     uint32_t result = uir_iverify_pointer(c->v, i->slices[0].pointer)->space;
-    int row = uir_igraph_find_legal(c->v->g, i, unit_kind);
+    int row = uir_igraph_find_legal(c->v->g, i, unit_kind, 0);
     if (row < 0) {
         uir_iverify_report(c->v, c->line,
                            "illegal on %s: no %s unit does %s.%s with its result in %s and operands so placed",
                            device->name, device->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype),
                            device->spaces[result].name);
         return;
+    }
+    /* Of the rows that fit, the first whose constraints hold; where none's do, those of the first are wanted. */
+    for (int other = row; other >= 0; other = uir_igraph_find_legal(c->v->g, i, unit_kind, other + 1)) {
+        bool wrong = false;
+        check ask = *c;
+        ask.wrong = &wrong;
+        check_constraints(&ask, device->legal[other].constraints);
+        i->legal_row = (uint32_t)other;
+        if (!wrong) return;
     }
     i->legal_row = (uint32_t)row;
     check_constraints(c, device->legal[row].constraints);
@@ -362,7 +388,7 @@ static void check_one_place(const check *c) {
 }
 
 void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, uint32_t unit_kind, uint32_t line) {
-    check c = {v, instruction, uir_iop_get_row(instruction->code), line};
+    check c = {v, instruction, uir_iop_get_row(instruction->code), line, NULL};
     instruction->unguarded = (1u << instruction->slice_count) - 1;
     instruction->legal_row = UINT32_MAX;
     if (c.row->family == UIR_IOP_FAMILY_SYNC) {

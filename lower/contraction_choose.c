@@ -99,12 +99,6 @@ static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype, uint32_t fac
     return uir_contraction_multiplies(p->device, state, dtype, factor);
 }
 
-/* A tile is copied once: what mma reads is one move away from the device's memory. */
-static bool is_one_move_away(const uir_contraction_plan *p, uir_dtype dtype, uint32_t role) {
-    int spaces[UIR_DEVICE_MAX_SPACES], memory = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
-    return uir_device_find_path(p->device, dtype, memory, uir_device_find_role(p->device, role), spaces) == 1;
-}
-
 /* What mma can read: the factor itself, or what is cast in it when the device multiplies that. */
 uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
     uir_loop_function *f = p->f;
@@ -116,8 +110,6 @@ uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
         p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
         if (!has_mma(p, p->dtypes[k], k))
             return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
-        if (!is_one_move_away(p, p->dtypes[k], k ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT))
-            return uir_contraction_refuse(&p->c, "a factor comes to where it is multiplied by several moves");
     }
     return UIR_STATUS_OK;
 }

@@ -31,7 +31,8 @@ typedef struct uir_kernel_value {
     uir_dtype dtype;
     uint32_t lanes;          /* bit per lane that it varies along */
     const uir_islice *slice; /* SLICE; RESULT: of its memory, once it has some */
-    uint32_t block;          /* RESULT: not 0: of so many equal elements, which instructions repeat along the last lane */
+    uint32_t block; /* RESULT: not 0: of so many equal elements, which instructions repeat along the last lane */
+    const struct uir_kernel_cover *cover; /* RESULT: not NULL: elements of a tensor as they lie there */
     double number;           /* NUMBER */
     uint32_t pool;           /* RESULT: its memory */
     uint32_t uses;
@@ -46,6 +47,13 @@ typedef struct uir_kernel_operation {
     uir_dim start; /* IOTA */
 } uir_kernel_operation;
 
+/* The least box of a tensor that has all elements of a slice: per dim of the tensor. */
+typedef struct uir_kernel_cover {
+    uint32_t rank;
+    uir_dim extents[UIR_IGRAPH_MAX_RANK]; /* at most */
+    uir_dim counts[UIR_IGRAPH_MAX_RANK];
+} uir_kernel_cover;
+
 /* One instruction of a block. */
 typedef struct uir_kernel_instruction {
     uir_kernel_operation operation;
@@ -53,6 +61,7 @@ typedef struct uir_kernel_instruction {
     const uir_islice *target;
     uint32_t target_lanes; /* that it varies along */
     uint32_t operands[4], operand_count;
+    const uir_islice *seen; /* not NULL: what the one of the first operand and the result that is a cover is seen by */
     bool stream;      /* the kernel does not read what is written */
     uir_dim scratch;  /* elements that the machine wants for itself; NONE: it wants none */
 } uir_kernel_instruction;
@@ -61,7 +70,7 @@ typedef struct uir_kernel_instruction {
 typedef struct uir_kernel_memory {
     const char *name;
     uir_dtype dtype;
-    uir_dim extents[UIR_KERNEL_MAX_LANES];
+    uir_dim extents[UIR_IGRAPH_MAX_RANK];
     uint32_t rank;
     int space;
     bool taken;

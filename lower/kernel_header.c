@@ -213,14 +213,11 @@ static void check_legal(uir_kernel *k) {
     const uir_igraph *g = k->graph;
     for (uint32_t i = 0; i < g->instructions.count && k->status == UIR_STATUS_OK; i++) {
         const uir_iinstruction *instruction = &g->instructions.data[i];
-        int row = uir_igraph_find_legal(g, instruction, 0);
-        bool apart = false; /* elements that do not lie side by side */
+        bool apart = false, allowed = false; /* elements that do not lie side by side */
         for (uint32_t s = 0; s < instruction->slice_count; s++) apart = apart || instruction->slices[s].window;
-        if (row >= 0 && apart && (k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS))
-            uir_kernel_refuse(k, "%s.%s on %s takes elements that lie side by side",
-                              uir_iop_get_row(instruction->code)->name, uir_dtype_name(instruction->dtype),
-                              k->device->name);
-        if (row >= 0) continue;
+        for (int row = -1; !allowed && (row = uir_igraph_find_legal(g, instruction, 0, row + 1)) >= 0;)
+            allowed = !apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS);
+        if (allowed) continue;
         uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do", k->device->unit_kinds[0],
                           k->device->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));

@@ -686,7 +686,7 @@ static uir_status multiply_and_add(windows *w) {
     int space = uir_device_find_role(d, UIR_SPACE_SCRATCH);
     if (!uir_iop_is_defined_for(UIR_IOP_FMA, dtype) || uir_dtype_bits(dtype) < 32 || space < 0 ||
         uir_device_find_legal(d, uir_iop_get_row(UIR_IOP_FMA)->name, dtype, UIR_DTYPE_NONE, (uint32_t)space,
-                              1u << space, 0) < 0)
+                              1u << space, 0, 0) < 0)
         return UIR_STATUS_OK;
     return uir_schedule_set_use(w->t.s, w->p.c.update, UIR_LOOP_USE_FMA);
 }

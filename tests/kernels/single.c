@@ -8,7 +8,7 @@
 static bool is_legal(const uir_device *device, const uir_iop_row *row, uir_dtype dtype, uir_dtype other) {
     uir_dtype_class class = uir_dtype_get_class(dtype);
     char letter = class == UIR_DTYPE_CLASS_BOOL ? 'B' : uir_dtype_is_float(dtype) ? 'F' : 'I';
-    return strchr(row->classes, letter) && uir_device_find_legal(device, row->name, dtype, other, 0, 1, 0) >= 0;
+    return strchr(row->classes, letter) && uir_device_find_legal(device, row->name, dtype, other, 0, 1, 0, 0) >= 0;
 }
 
 typedef struct list {
