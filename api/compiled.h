@@ -5,6 +5,7 @@
 #include "api/internal.h"
 #include "cache/cache.h"
 #include "compile/compile.h"
+#include "compile/kernel.h"
 
 /* What the cache knows a model by, and what it gave. */
 typedef struct uir_model_cached {
@@ -44,6 +45,9 @@ typedef struct uir_model_code {
 typedef struct uir_model_source {
     uir_compile compile;
     uir_model_code *code; /* NULL: the interpreter runs it */
+    /* Of a model whose kernels are interpreted: the devices, one of which they are for, and who runs it. */
+    uir_compile_devices *devices;
+    const char *ran_on;
     /* Of the options, for whoever waits. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user;
@@ -86,6 +90,10 @@ void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnosti
 void uir_model_cached_deinit(uir_model_code *code);
 
 /* interpret.c */
+/* Kernels for the described device that the options name, for sessions to interpret. */
+uir_status uir_model_choose_described(uir_call *call, uir_model *model, const uir_model_options *options,
+                                      const uir_device **out_device);
+uir_status uir_model_compile_described(uir_call *call, uir_model *model, uir_progress progress);
 uir_status uir_session_interpret(uir_call *call, uir_session *session);
 uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,
                                             uint32_t output, int64_t *out_dims);

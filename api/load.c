@@ -126,7 +126,8 @@ static uir_status build(uir_call *call, uir_progress progress, bool describes, u
 static uir_status check_device(uir_call *call, const uir_model_options *options) {
     const char *device = options->device;
     uir_text names;
-    if (!device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_device_find(device, NULL)) return UIR_STATUS_OK;
+    if (options->interpret || !device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_device_find(device, NULL))
+        return UIR_STATUS_OK;
     uir_text_init(&names, &call->context->allocator);
     for (size_t i = 0; uir_device_name(i); i++)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
@@ -138,8 +139,9 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
     return status;
 }
 
+/* Of primitives, or of kernels: no package is made. */
 static bool wants_interpreter(const uir_model_options *options) {
-    return options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0;
+    return options->interpret || (options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0);
 }
 
 static const char *find_reason(const uir_call *call, uir_status status) {
@@ -168,12 +170,13 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
 /* On the device, or else on the interpreter. */
 static uir_status build_code(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
                              uir_progress progress, uir_model *model) {
-    if (wants_interpreter(options)) return UIR_STATUS_OK;
+    if (wants_interpreter(options) && !options->interpret) return UIR_STATUS_OK;
     uir_module *module = uir_model_get_source(model)->compile.primitives;
     module->diagnostics = &call->diagnostics;
-    uir_status status = uir_model_compile(call, model, options, progress);
+    uir_status status = options->interpret ? uir_model_compile_described(call, model, progress)
+                                           : uir_model_compile(call, model, options, progress);
     module->diagnostics = NULL;
-    return uir_lowering_is_refusal(status) && !model->package && !uir_model_wants_source(options)
+    return uir_lowering_is_refusal(status) && !model->package && !uir_model_wants_source(options) && !options->interpret
                ? fall_back(call, source, progress, model, status)
                : status;
 }
@@ -274,6 +277,7 @@ void uir_model_destroy_source(uir_model *model) {
     if (!from) return;
     uir_model_code_destroy(model);
     uir_compile_deinit(&from->compile);
+    uir_compile_devices_destroy(from->devices);
     uir_release(&model->allocator, from, sizeof *from);
 }
 
@@ -301,7 +305,8 @@ static const uir_model_table compiled_model = {
     .get_slice = uir_session_get_interpreted_slice,
 };
 
-static uir_status begin_compile(uir_model *model, const uir_onnx_source *source, const uir_model_options *options) {
+static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx_source *source,
+                                const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
                                    .check_text = options->debug->round_trip,
@@ -311,13 +316,14 @@ static uir_status begin_compile(uir_model *model, const uir_onnx_source *source,
     if (options->device)
         UIR_TRY_ALLOCATE(compile.device,
                          uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
+    if (options->interpret) UIR_TRY(uir_model_choose_described(call, model, options, &compile.description));
     uir_compile_init(&uir_model_get_source(model)->compile, source, &compile, &model->allocator, &model->arena);
     return UIR_STATUS_OK;
 }
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options, uir_progress progress) {
-    double read = wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
+    double read = options->interpret ? 0.1 : wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->allocator, sizeof(uir_model_source)));
     uir_model_source *from = uir_model_get_source(model);
     from->progress = options->progress;
@@ -325,7 +331,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     from->cancel = options->cancel;
     UIR_TRY(uir_progress_tell(progress, "reading", 0));
     UIR_TRY(check_device(call, options));
-    UIR_TRY(begin_compile(model, source, options));
+    UIR_TRY(begin_compile(call, model, source, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "there is no source: the interpreter runs no kernels");

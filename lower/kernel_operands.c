@@ -146,13 +146,14 @@ typedef struct seen_lanes {
 
 static bool find_lanes(uir_kernel *k, const uir_islice *slice, uint32_t rank, seen_lanes *out) {
     uir_dim_replacement back[UIR_IGRAPH_MAX_RANK];
-    uint32_t count = 0, uses[UIR_KERNEL_MAX_LANES] = {0};
+    uint32_t count = 0, uses[UIR_KERNEL_MAX_LANES];
+    memset(uses, 0, sizeof uses);
     out->plain = true;
     if (k->row_lanes) return false;
     for (uint32_t a = 0; a < slice->axis_count; a++) {
         uint32_t behind = slice->axis_count - a; /* axes are those of the last lanes; one of a line has another before */
         if (behind <= k->lane_count)
-            back[count++] = (uir_dim_replacement){slice->axes[a].symbol,
+            back[count++] = (uir_dim_replacement){{slice->axes[a].symbol},
                                                   uir_dim_symbol(k->dims, k->lanes[k->lane_count - behind].symbol)};
     }
     for (uint32_t d = 0; d < rank; d++) {

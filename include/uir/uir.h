@@ -355,6 +355,12 @@ typedef struct uir_model_options {
     /* Every operator is computed by the formula that defines it. Else convolutions of 3 x 3 may take Winograd's, of fewer
      * multiplications: results differ by rounding, and an infinity or NaN reaches up to three elements further. */
     bool exact;
+    /* The kernels are made for `device`, which may be any that this build describes, "ascend", "cuda:sm_80", or NULL for the
+     * first one of `device_text`, and are run by their interpreter: to see what such a machine would compute, slowly, without
+     * one. uir_run_statistics says so. */
+    bool interpret;
+    const char *device_text;      /* descriptions of machines besides this build's; with `interpret`; NULL: none */
+    const char *device_text_name; /* of their file, for messages; NULL: none */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -627,7 +633,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
     size_t struct_size;
-    const char *ran_on; /* "interpreter", "vm", "cpu"; lives as long as the model */
+    const char *ran_on; /* "interpreter", "vm", "cpu", "interpreter of ascend kernels"; lives as long as the model */
     double run_ms;
     uint64_t peak_bytes; /* of tensors alive at once */
     uint64_t interpreter_calls;

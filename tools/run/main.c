@@ -393,6 +393,12 @@ static uir_status check_options(const run_options *options) {
         wrong = "--iterations needs at least 1";
     else if (options->has_sessions && !options->bench)
         wrong = "--sessions says what --bench measures: give it";
+    else if (options->device_file && !options->interpret)
+        wrong = "--device-file is for --interpret: give it";
+    else if (options->interpret && (options->no_vm || options->source || options->dump_source || options->check ||
+                                    options->reduce || options->plan))
+        wrong = "--interpret runs kernels of another machine: without --no-vm, --source, --dump-source, --check, "
+                "--reduce and --plan";
     else if (options->has_sessions && (options->sessions == 0 || options->sessions > STEADY_MAX_SESSIONS))
         wrong = "--sessions takes 1 to 256";
     if (!wrong) return UIR_STATUS_OK;
@@ -412,6 +418,10 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
                                              .trust_count = options->trust.count};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
+        return UIR_STATUS_UNSUPPORTED;
+    }
+    if (package && options->interpret) {
+        complain("give the model it was made from", "--interpret: a package has no kernels for other devices");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && options->check) {
@@ -528,8 +538,10 @@ static uir_status run(const run_options *options) {
     if (status != UIR_STATUS_OK) return status;
     uir_context *context = NULL;
     uir_model *model = NULL;
-    char *records = NULL;
+    char *records = NULL, *described = NULL;
     if (options->records) status = text_file_read("--records", options->records, &records);
+    if (status == UIR_STATUS_OK && options->device_file)
+        status = text_file_read("--device-file", options->device_file, &described);
     if (status != UIR_STATUS_OK) return status;
     status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
@@ -553,6 +565,9 @@ static uir_status run(const run_options *options) {
                                        .limits = &options->limits};
     model_options.describe = options->info;
     model_options.device = options->can_run || options->reduce || options->info ? "interpreter" : options->device;
+    model_options.interpret = options->interpret && !options->can_run && !options->info;
+    model_options.device_text = described;
+    model_options.device_text_name = options->device_file;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
@@ -605,6 +620,7 @@ static uir_status run(const run_options *options) {
     uir_model_destroy(model);
     uir_context_destroy(context);
     free(records);
+    free(described);
     return status;
 }
 
