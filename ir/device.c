@@ -77,6 +77,49 @@ static bool multiplies_right(const uir_device *device, uir_dtype sums, uir_dtype
     return false;
 }
 
+/* ---- formats ---- */
+const char *uir_space_blocks_name(uir_space_blocks blocks) {
+    static const char *const names[] = {
+        [UIR_BLOCKS_NONE] = "none",
+#define UIR_SPACE_BLOCKS(word, constant) [constant] = #word,
+#include "ir/device.def"
+    };
+    return names[blocks];
+}
+
+static bool has_columns_inside(const uir_space *space) {
+    return space->blocks == UIR_BLOCKS_ROWS_OF_COLUMNS || space->blocks == UIR_BLOCKS_COLUMNS_OF_COLUMNS;
+}
+
+bool uir_space_get_block(const uir_space *space, uir_dtype dtype, int64_t *out_rows, int64_t *out_columns) {
+    int64_t bytes = uir_dtype_bits(dtype) / 8, width = space->block_elements;
+    if (space->block_bytes && bytes) width = space->block_bytes / bytes;
+    *out_rows = has_columns_inside(space) ? width : space->block_lines;
+    *out_columns = has_columns_inside(space) ? space->block_lines : width;
+    return space->blocks != UIR_BLOCKS_NONE && *out_rows > 0 && *out_columns > 0;
+}
+
+void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_dim extents[2], uir_dims *dims,
+                           uir_layout *out_layout) {
+    int64_t block[2];
+    uir_dim one = uir_dim_const(dims, 1), count[2];
+    (void)uir_space_get_block(space, dtype, &block[0], &block[1]);
+    uint32_t inner = has_columns_inside(space) ? 0 : 1; /* the dim along which neighbours of a block lie together */
+    bool by_columns = space->blocks == UIR_BLOCKS_COLUMNS_OF_ROWS || space->blocks == UIR_BLOCKS_COLUMNS_OF_COLUMNS;
+    uint32_t next = by_columns ? 0 : 1; /* and along which the next block is */
+    *out_layout = (uir_layout){.given = true, .split = true};
+    for (uint32_t d = 0; d < 2; d++) count[d] = uir_dim_ceildiv(dims, extents[d], uir_dim_const(dims, block[d]));
+    uir_dim size = uir_dim_const(dims, block[0] * block[1]);
+    for (uint32_t d = 0; d < 2; d++) {
+        out_layout->mode_count[d] = 2;
+        out_layout->modes[d][0] =
+            (uir_mode){uir_dim_const(dims, block[d]), d == inner ? one : uir_dim_const(dims, block[inner])};
+        out_layout->modes[d][1] =
+            (uir_mode){count[d], d == next ? size : uir_dim_mul(dims, size, count[next])};
+    }
+}
+
+/* ---- models of cost ---- */
 int64_t uir_device_lanes(const uir_device *device) {
     return device->vector_bytes >= 4 ? device->vector_bytes / 4 : 1;
 }

@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "ir/iops.h"
+#include "ir/layout.h"
 
 #define UIR_DEVICE_MAX_SPACES     8
 #define UIR_DEVICE_MAX_UNIT_KINDS 4
@@ -26,6 +27,17 @@ enum {
     UIR_SPACE_ACCUMULATORS = 1u << 5 /* and sums there */
 };
 
+/* In what order matrices of a space lie in blocks: blocks one after the other along rows or columns, the elements of each
+ * along rows or columns. Of the width of a row, or of the height of a column, a block has `block_bytes`, else
+ * `block_elements`; the other way `block_lines`. */
+typedef enum uir_space_blocks {
+    UIR_BLOCKS_NONE,
+    UIR_BLOCKS_ROWS_OF_ROWS,
+    UIR_BLOCKS_ROWS_OF_COLUMNS,
+    UIR_BLOCKS_COLUMNS_OF_ROWS,
+    UIR_BLOCKS_COLUMNS_OF_COLUMNS
+} uir_space_blocks;
+
 typedef struct uir_space {
     const char *name; /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
     uint32_t roles;   /* UIR_SPACE_* */
@@ -36,6 +48,8 @@ typedef struct uir_space {
     uint32_t unit_kinds;      /* bit per unit kind that can reach it */
     uint64_t working_set;     /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
     uint32_t bytes_per_cycle; /* that a unit moves out of it or into it; 0: not known */
+    uir_space_blocks blocks;
+    uint32_t block_lines, block_bytes, block_elements;
 } uir_space;
 
 /* What one iOp may do here. The verifier takes the first row whose name, dtypes, spaces and unit kinds fit and whose
@@ -56,7 +70,7 @@ enum {
     UIR_LEGAL_LAST_CONTIGUOUS = 1u << 0, /* last dim of every operand has stride 1 */
     UIR_LEGAL_BLOCK_BROADCAST = 1u << 1, /* a broadcast operand must be a 32-byte block (`block`) or one whole row */
     UIR_LEGAL_REDUCE_SCRATCH = 1u << 2,  /* row reductions name a scratch slice */
-    UIR_LEGAL_FRACTAL = 1u << 3,         /* operands in the machine's fractal layouts; extents multiples of the block */
+    UIR_LEGAL_FRACTAL = 1u << 3,         /* operands on the chip lie in the blocks of their spaces */
     UIR_LEGAL_SAME_SPACE = 1u << 4,      /* all operands in one space */
     UIR_LEGAL_NO_BROADCAST = 1u << 5,
     UIR_LEGAL_EQUAL_OPERANDS = 1u << 6, /* mma: a and b have one dtype */
@@ -107,6 +121,12 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
 /* Do instructions that work in this space want rows that begin at multiples of its alignment? */
 bool uir_device_wants_rows(const uir_device *device, int space);
+/* Elements of a block of the space's format, in rows and in columns; false: it has no format for them. */
+bool uir_space_get_block(const uir_space *space, uir_dtype dtype, int64_t *out_rows, int64_t *out_columns);
+/* The layout of a matrix of these extents in the blocks of a space that has some; its last blocks may be in part. */
+void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_dim extents[2], uir_dims *dims,
+                           uir_layout *out_layout);
+const char *uir_space_blocks_name(uir_space_blocks blocks); /* "rows_of_columns" */
 /* What a cost is counted in, at least 1, also where the description does not say: elements of f32 in a vector, and
  * vectors multiplied and added in a cycle. */
 int64_t uir_device_lanes(const uir_device *device);

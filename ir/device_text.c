@@ -35,6 +35,10 @@ static const word_row scopes[] = {
 #define UIR_SPACE_SCOPE(word, constant) {#word, constant},
 #include "ir/device.def"
 };
+static const word_row block_orders[] = {
+#define UIR_SPACE_BLOCKS(word, constant) {#word, constant},
+#include "ir/device.def"
+};
 static const word_row constraints[] = {
 #define UIR_LEGAL_CONSTRAINT(word, constant) {#word, constant},
 #include "ir/device.def"
@@ -226,11 +230,15 @@ static uir_status parse_space(device_parser *p) {
             uint32_t scope;
             UIR_TRY(find_word(p, "whose it is", scopes, LENGTH(scopes), sizeof *scopes, &scope));
             space->scope = (uir_scope)scopes[scope].bits;
+        } else if (uir_tokenizer_accept(p->tokens, "blocks")) {
+            uint32_t order;
+            UIR_TRY(find_word(p, "how matrices lie", block_orders, LENGTH(block_orders), sizeof *block_orders, &order));
+            space->blocks = (uir_space_blocks)block_orders[order].bits;
         } else if (uir_tokenizer_accept(p->tokens, "reached_by")) {
             UIR_TRY(parse_kinds(p, &space->unit_kinds));
         } else {
-            return uir_tokenizer_error(p->tokens, "expected what a space is: roles, of, reached_by, cache, capacity, "
-                                                  "working_set, alignment, bytes_per_cycle or '}'");
+            return uir_tokenizer_error(p->tokens, "expected what a space is: roles, of, reached_by, cache, blocks, "
+                                                  "a number of its own (capacity ...) or '}'");
         }
     }
     return UIR_STATUS_OK;
@@ -452,6 +460,14 @@ static uir_status check_device(device_parser *p, const uir_token *at) {
             return uir_tokenizer_error_at(p->tokens, at, "%s is the device's memory and not `of device`", s->name);
         if (s->alignment & (s->alignment - 1))
             return uir_tokenizer_error_at(p->tokens, at, "the alignment of %s is no power of two", s->name);
+        if (s->blocks ? !s->block_lines || !s->block_bytes == !s->block_elements
+                      : s->block_lines || s->block_bytes || s->block_elements)
+            return uir_tokenizer_error_at(p->tokens, at,
+                                          "%s: blocks are said by `blocks ORDER`, block_lines and one of block_bytes "
+                                          "and block_elements",
+                                          s->name);
+        if (s->block_bytes % 8)
+            return uir_tokenizer_error_at(p->tokens, at, "%s: block_bytes is a multiple of 8", s->name);
         if (s->working_set > s->capacity && s->capacity)
             return uir_tokenizer_error_at(p->tokens, at, "the working set of %s is more than it holds", s->name);
     }
@@ -591,6 +607,7 @@ static void print_space(const uir_device *d, const uir_space *s, uir_text *text)
         if (scopes[i].bits == (uint32_t)s->scope) uir_text_append_format(text, " of %s", scopes[i].word);
     print_mask(s->unit_kinds, " reached_by ", d->unit_kinds, d->unit_kind_count, sizeof *d->unit_kinds, text);
     if (s->is_cache) uir_text_append_string(text, " cache");
+    if (s->blocks) uir_text_append_format(text, " blocks %s", uir_space_blocks_name(s->blocks));
     print_numbers(space_numbers, LENGTH(space_numbers), s, " ", text);
     uir_text_append_string(text, " }\n");
 }

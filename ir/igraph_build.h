@@ -19,7 +19,8 @@ typedef struct uir_ibuilder {
 
 void uir_ibuilder_init(uir_ibuilder *builder, uir_igraph *igraph);
 /* Opens a phase of one body. `parallel`: its axes, outermost first. */
-uir_status uir_ibuilder_begin_phase(uir_ibuilder *builder, const uir_iparallel *parallel, uint32_t count);
+uir_status uir_ibuilder_begin_phase(uir_ibuilder *builder, const uir_iparallel *parallel, uint32_t count,
+                                    uint32_t unit_kind);
 /* An item at the end of the block that is open. */
 uir_status uir_ibuilder_add(uir_ibuilder *builder, const uir_iitem *item);
 uir_status uir_ibuilder_add_instruction(uir_ibuilder *builder, const uir_iinstruction *instruction,

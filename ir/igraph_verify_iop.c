@@ -232,17 +232,37 @@ static void check_overlap(const check *c) {
 }
 
 /* ---- the device ---- */
-static bool fractal_layout(const check *c, const uir_islice *slice) {
+/* Does the operand lie in the blocks of its space, in their order? Of more dims than two the last two do. */
+static bool lies_in_blocks(const check *c, const uir_islice *slice) {
     const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
-    int64_t block, width = 32 * 8 / (int64_t)uir_dtype_bits(p->dtype);
-    if (p->rank < 2) return false;
-    for (uint32_t d = p->rank - 2; d < p->rank; d++) {
-        if (p->layout.mode_count[d] < 2 ||
-            !uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->layout.modes[d][0].size), &block) ||
-            (block != 16 && block != width))
-            return false;
+    uir_layout wanted;
+    uir_dim extents[2];
+    if (p->rank < 2 || p->layout.swizzle.bits) return false;
+    for (uint32_t d = 0; d < 2; d++) extents[d] = p->extents[p->rank - 2 + d];
+    uir_space_make_layout(uir_iverify_space(c->v, slice->pointer), p->dtype, extents, c->v->g->dims, &wanted);
+    for (uint32_t d = 0; d < 2; d++) {
+        uint32_t own = p->rank - 2 + d;
+        if (p->layout.mode_count[own] != wanted.mode_count[d]) return false;
+        for (uint32_t m = 0; m < wanted.mode_count[d]; m++) {
+            uir_mode is = p->layout.modes[own][m], should = wanted.modes[d][m];
+            if (!uir_term_prove_eq(&c->v->terms, uir_term_of_dim(&c->v->terms, is.size),
+                                   uir_term_of_dim(&c->v->terms, should.size)) ||
+                !uir_term_prove_eq(&c->v->terms, uir_term_of_dim(&c->v->terms, is.stride),
+                                   uir_term_of_dim(&c->v->terms, should.stride)))
+                return false;
+        }
     }
     return true;
+}
+
+static void check_blocks(const check *c, const uir_islice *slice) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    const uir_space *space = uir_iverify_space(c->v, slice->pointer);
+    int64_t rows, columns;
+    if (!uir_space_get_block(space, p->dtype, &rows, &columns) || lies_in_blocks(c, slice)) return;
+    complain(c, "layout: %%%s must lie in the blocks of %s on %s for %s: %s, of %lld x %lld elements of %s", p->name,
+             space->name, c->v->g->device->name, c->row->name, uir_space_blocks_name(space->blocks), (long long)rows,
+             (long long)columns, uir_dtype_name(p->dtype));
 }
 
 static bool divides(const check *c, uir_term term, uint32_t bytes) {
@@ -317,10 +337,7 @@ static void check_constraints(const check *c, uint32_t constraints) {
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
             complain(c, "%s on %s wants all its operands in one space", c->row->name,
                                device->name);
-        if ((constraints & UIR_LEGAL_FRACTAL) && !uir_iverify_is_dram(c->v, i->slices[k].pointer) &&
-            !fractal_layout(c, &i->slices[k]))
-            complain(c, "layout: %%%s must be in the fractal layout of %s for %s", p->name,
-                               device->name, c->row->name);
+        if (constraints & UIR_LEGAL_FRACTAL) check_blocks(c, &i->slices[k]);
     }
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)

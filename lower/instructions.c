@@ -522,6 +522,17 @@ static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
     return e->kind == UIR_LOOP_CALL && e->op == UIR_OP_SUB && is_reduced_by(k, e->arguments[1], UIR_OP_MAX);
 }
 
+/* Does some unit of the kind at work have the instruction, wherever its operands lie? */
+static bool has_instruction(const uir_kernel *k, uir_iop_code code, uir_dtype dtype) {
+    for (uint32_t i = 0; i < k->device->legal_count; i++) {
+        const uir_legal_row *row = &k->device->legal[i];
+        if (uir_legal_name_matches(row->iop, uir_iop_get_row(code)->name) && (row->dtypes >> dtype & 1) &&
+            (row->unit_kinds >> k->unit_kind & 1))
+            return true;
+    }
+    return false;
+}
+
 /* e^below as 2^(below log2 e), which is cheaper: what the product loses is what the difference lost before it. */
 static uint32_t exponential_below(uir_kernel *k, uint32_t below) {
     uint32_t operands[2] = {below, kernel_number(k, UIR_DTYPE_F32, 1.4426950408889634)};
@@ -559,7 +570,7 @@ static uint32_t make_expression(uir_kernel *k, uint32_t expression, uint32_t dep
             k->values.data[operands[0]].lanes && !k->values.data[operands[1]].lanes)
             return divide_by_sum(k, operands[0], operands[1]);
         if (k->status == UIR_STATUS_OK && e->op == UIR_OP_EXP && e->dtype == UIR_DTYPE_F32 &&
-            is_below_greatest(k, e->arguments[0]))
+            is_below_greatest(k, e->arguments[0]) && has_instruction(k, UIR_IOP_EXP2, UIR_DTYPE_F32))
             return exponential_below(k, operands[0]);
         if (e->overflows) return cast_to(k, operands[0], e->dtype, true);
         return uir_kernel_call(k, e->op, e->dtype, operands, e->argument_count);

@@ -641,10 +641,42 @@ static bool is_parallel(const uir_loop_statement *s) {
     return s->kind == UIR_LOOP_STATEMENT_FOR && (s->loop_kind == UIR_LOOP_PARALLEL || s->loop_kind == UIR_LOOP_BOUND);
 }
 
+/* Does a block under the statement multiply matrices? */
+static bool multiplies(const uir_kernel *k, uint32_t id) {
+    const uir_loop_statement *s = statement(k, id);
+    if (s->kind == UIR_LOOP_STATEMENT_BLOCK) return uir_contraction_is_mma(k, id);
+    for (uint32_t c = s->first_child; c != UIR_LOOP_NONE; c = statement(k, c)->next)
+        if (multiplies(k, c)) return true;
+    return false;
+}
+
+/* The kind of unit that does the statements of a phase: the one that multiplies matrices, where they are multiplied. */
+static uint32_t kind_of(const uir_kernel *k, uint32_t id, uint32_t end) {
+    bool found = false;
+    for (; id != end && id != UIR_LOOP_NONE; id = statement(k, id)->next) found = found || multiplies(k, id);
+    int space = found ? uir_device_find_role(k->device, UIR_SPACE_ACCUMULATORS) : -1;
+    if (space < 0) return 0;
+    for (uint32_t kind = 0; kind < k->device->unit_kind_count; kind++)
+        if (k->device->spaces[space].unit_kinds >> kind & 1) return kind;
+    return 0;
+}
+
+/* Whose work an index of a phase's axes is: where each unit keeps what it works on for itself, a unit's; else a
+ * group's. A kind of unit that a group has one of is the group's. */
+static uir_scope scope_of_axes(const uir_kernel *k) {
+    int space = uir_device_find_role(k->device, UIR_SPACE_SCRATCH);
+    bool alone = space >= 0 && k->device->spaces[space].scope == UIR_SCOPE_UNIT && k->device->units_per_group > 1;
+    return alone && !k->unit_kind ? UIR_SCOPE_UNIT : UIR_SCOPE_GROUP;
+}
+
 /* A top statement and those after it that share no parallel loop: one unit does them in order. */
 static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
     uint32_t axes = 0, list = id, mark = k->given.count, next = UIR_LOOP_NONE;
     uir_iparallel parallel[4];
+    uint32_t end = statement(k, id)->next;
+    while (!is_parallel(statement(k, id)) && end != UIR_LOOP_NONE && !is_parallel(statement(k, end)))
+        end = statement(k, end)->next;
+    k->unit_kind = kind_of(k, id, end);
     while (is_parallel(statement(k, list)) && axes < 4) {
         const uir_loop_statement *s = statement(k, list);
         uir_dim extent = uir_kernel_substitute(k, s->extent), least = uir_kernel_substitute(k, s->min);
@@ -653,7 +685,7 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         if (!uir_kernel_is_one(k, extent)) {
             uir_symbol symbol = uir_kernel_new_symbol(k, "p", UIR_ISYMBOL_PARALLEL, extent);
             uir_kernel_replace(k, s->symbol, uir_dim_add(k->dims, least, uir_dim_symbol(k->dims, symbol)));
-            parallel[axes++] = (uir_iparallel){symbol.id, extent, UIR_SCOPE_GROUP};
+            parallel[axes++] = (uir_iparallel){symbol.id, extent, scope_of_axes(k)};
         } else {
             uir_kernel_replace(k, s->symbol, least);
         }
@@ -665,7 +697,7 @@ static uint32_t emit_phase(uir_kernel *k, uint32_t id) {
         for (next = id; next != UIR_LOOP_NONE && !is_parallel(statement(k, next)); next = statement(k, next)->next) {
         }
     }
-    if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_begin_phase(&k->builder, parallel, axes));
+    if (k->status == UIR_STATUS_OK) built(k, uir_ibuilder_begin_phase(&k->builder, parallel, axes, k->unit_kind));
     bool guarded = list != id && begin_if(k, hoist(k, list));
     emit_until(k, list, list == id ? next : UIR_LOOP_NONE);
     if (guarded) end_item(k);

@@ -110,6 +110,7 @@ typedef struct uir_kernel {
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
     uint32_t row_lanes; /* not 0: slices are matrices, the first lanes their rows, the others their columns */
+    uint32_t unit_kind; /* of the phase being made */
     bool *fresh;        /* per statement: an update whose init was left out: it does not go on from an old state */
     const char *block;
     /* the block being made */

@@ -209,18 +209,23 @@ static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
 }
 
 /* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
-static void check_legal(uir_kernel *k) {
-    const uir_igraph *g = k->graph;
-    for (uint32_t i = 0; i < g->instructions.count && k->status == UIR_STATUS_OK; i++) {
-        const uir_iinstruction *instruction = &g->instructions.data[i];
-        bool apart = false, allowed = false; /* elements that do not lie side by side */
-        for (uint32_t s = 0; s < instruction->slice_count; s++) apart = apart || instruction->slices[s].window;
-        for (int row = -1; !allowed && (row = uir_igraph_find_legal(g, instruction, 0, row + 1)) >= 0;)
-            allowed = !apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS);
-        if (allowed) continue;
-        uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do", k->device->unit_kinds[0],
-                          k->device->name, uir_iop_get_row(instruction->code)->name,
+static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint32_t unit_kind) {
+    bool apart = false, allowed = false; /* elements that do not lie side by side */
+    for (uint32_t s = 0; s < instruction->slice_count; s++) apart = apart || instruction->slices[s].window;
+    for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;)
+        allowed = !apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS);
+    if (!allowed)
+        uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do",
+                          k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));
+}
+
+static void check_items(uir_kernel *k, uint32_t item, uint32_t unit_kind) {
+    const uir_igraph *g = k->graph;
+    for (; item != UINT32_MAX && k->status == UIR_STATUS_OK; item = g->items.data[item].next) {
+        const uir_iitem *i = &g->items.data[item];
+        if (i->kind == UIR_IITEM_INSTRUCTION) check_legal(k, &g->instructions.data[i->instruction], unit_kind);
+        check_items(k, i->first_child, unit_kind);
     }
 }
 
@@ -240,7 +245,10 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
     if (k->status == UIR_STATUS_OK) share_places(k);
     for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
-    check_legal(k);
+    for (uint32_t p = 0; p < k->graph->phases.count; p++)
+        for (uint32_t b = 0; b < k->graph->phases.data[p].body_count; b++)
+            check_items(k, k->graph->phases.data[p].bodies[b].first_item,
+                        k->graph->phases.data[p].bodies[b].unit_kind);
 }
 
 /* Tensors and memories with a dtype of less than a byte have no address. */

@@ -80,7 +80,7 @@ static const uir_legal_row *legal_row(const uir_kernel *k, const uir_kernel_oper
                                       uint32_t operands, bool apart) {
     for (int row = -1;;) {
         row = uir_device_find_legal(k->device, uir_iop_get_row(o->code)->name, o->dtype, other_dtype(o),
-                                    (uint32_t)result, operands, 0, row + 1);
+                                    (uint32_t)result, operands, k->unit_kind, row + 1);
         if (row < 0) return NULL;
         if (!apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS)) return &k->device->legal[row];
     }

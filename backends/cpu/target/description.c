@@ -131,17 +131,25 @@ static sum_block choose_block(const uir_device *d) {
 /* The row's machine. */
 static uir_device from_template(const variant_row *v) {
     uir_device d = {.name = "cpu", .chip = v->name, .is_first_chip = true};
-    d.spaces[DRAM] = (uir_space){"dram", UIR_SPACE_MEMORY, UIR_SCOPE_DEVICE, 0, LINE_BYTES, false, 1, 0, v->far_bytes};
-    d.spaces[SRAM] = (uir_space){"sram",
-                                 UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
-                                 UIR_SCOPE_UNIT,
-                                 UNIT_BYTES,
-                                 LINE_BYTES,
-                                 true,
-                                 1,
-                                 0,
-                                 v->near_bytes};
-    d.spaces[REG] = (uir_space){"reg", UIR_SPACE_REGISTERS, UIR_SCOPE_UNIT, 64u << 10, LINE_BYTES, false, 1, 0, 0};
+    d.spaces[DRAM] = (uir_space){.name = "dram",
+                                 .roles = UIR_SPACE_MEMORY,
+                                 .scope = UIR_SCOPE_DEVICE,
+                                 .alignment = LINE_BYTES,
+                                 .unit_kinds = 1,
+                                 .bytes_per_cycle = v->far_bytes};
+    d.spaces[SRAM] =
+        (uir_space){.name = "sram",
+                    .roles = UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
+                    .capacity = UNIT_BYTES,
+                    .alignment = LINE_BYTES,
+                    .is_cache = true,
+                    .unit_kinds = 1,
+                    .bytes_per_cycle = v->near_bytes};
+    d.spaces[REG] = (uir_space){.name = "reg",
+                                .roles = UIR_SPACE_REGISTERS,
+                                .capacity = 64u << 10,
+                                .alignment = LINE_BYTES,
+                                .unit_kinds = 1};
     d.space_count = 3;
     d.unit_kinds[0] = "core";
     d.unit_kind_count = 1;

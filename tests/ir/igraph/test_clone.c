@@ -86,7 +86,7 @@ static uint32_t build(kernel *k, uir_ibuilder *b) {
         assert_int_equal(uir_vector_push(&g->arena, &g->pointers, pointer), UIR_STATUS_OK);
     }
     uir_ibuilder_init(b, g);
-    assert_int_equal(uir_ibuilder_begin_phase(b, NULL, 0), UIR_STATUS_OK);
+    assert_int_equal(uir_ibuilder_begin_phase(b, NULL, 0, 0), UIR_STATUS_OK);
     uir_iitem item = {.kind = UIR_IITEM_LOOP, .symbol = loop, .extent = n};
     assert_int_equal(uir_ibuilder_begin(b, &item), UIR_STATUS_OK);
     return loop;
@@ -161,7 +161,7 @@ static void what_is_too_large_is_refused(void **state) {
     item.guard.count--;
     assert_int_equal(uir_ibuilder_add(&b, &item), UIR_STATUS_OK);
     uir_iparallel parallel[5] = {{0}};
-    assert_int_equal(uir_ibuilder_begin_phase(&b, parallel, 5), UIR_STATUS_LIMIT);
+    assert_int_equal(uir_ibuilder_begin_phase(&b, parallel, 5, 0), UIR_STATUS_LIMIT);
     kernel_close(&k);
 }
 
