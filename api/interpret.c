@@ -49,7 +49,7 @@ typedef struct kernel_run {
 
 static bool has_kernel(const uir_model *model, const uir_node_info *node) {
     const uir_compile *compile = &uir_model_get_source(model)->compile;
-    return compile->next > UIR_STAGE_IGRAPH && node->op == UIR_OP_GROUP &&
+    return uir_model_get_source(model)->ran_on && node->op == UIR_OP_GROUP &&
            uir_lowering_find_kernel(&compile->lowering, uir_node_string(compile->primitives, node, "kernel", ""));
 }
 

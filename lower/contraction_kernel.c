@@ -319,10 +319,17 @@ void uir_contraction_describe(uir_kernel *k) {
         uir_kernel_refuse(k, "mma sums products of what it loads");
         return;
     }
-    for (uint32_t i = 0; i < count; i++) describe_factors(&o, blocks[i]);
-    order_list(&o, f->first);
-    match_outputs(k);
+    int memory = uir_device_find_role(k->device, UIR_SPACE_MEMORY);
+    bool rows = memory >= 0 && uir_device_wants_rows(k->device, memory); /* dims of tensors stay in their order */
+    for (uint32_t i = 0; i < count && !rows; i++) describe_factors(&o, blocks[i]);
+    if (!rows) order_list(&o, f->first);
+    if (!rows) match_outputs(k);
     for (uint32_t i = 0; i < count; i++) describe_tiles(k, blocks[i]);
+    for (uint32_t i = 0; i < f->tensors.count && rows; i++) { /* and tiles in blocks are matrices as they are */
+        if (!f->tensors.data[i].layout || !k->pointers[i].on_chip) continue;
+        keep_dims(k, i, 0);
+        uir_kernel_take_layout(k, i);
+    }
 }
 
 bool uir_contraction_is_mma(const uir_kernel *k, uint32_t block) {

@@ -93,17 +93,19 @@ static uir_status merge_list(uir_tactic *t, uint32_t first) {
     while (first != UIR_LOOP_NONE && uir_tactic_at(t, first)->next != UIR_LOOP_NONE) {
         uint32_t next = uir_tactic_at(t, first)->next;
         bool done = false;
-        bool loops = uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR &&
+        bool apart = uir_tactic_is_complete(t, first) || uir_tactic_is_complete(t, next);
+        bool loops = !apart && uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR &&
                      uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR &&
                      uir_tactic_at(t, first)->loop_kind != UIR_LOOP_VECTORISED;
         if (loops) UIR_TRY(uir_tactic_asked(uir_schedule_merge_loops(t->s, first, next), &done));
         if (!done) {
-            if (uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
+            if (uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR && !uir_tactic_is_complete(t, first))
                 UIR_TRY(merge_list(t, uir_tactic_at(t, first)->first_child));
             first = next;
         }
     }
-    if (first != UIR_LOOP_NONE && uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR)
+    if (first != UIR_LOOP_NONE && uir_tactic_at(t, first)->kind == UIR_LOOP_STATEMENT_FOR &&
+        !uir_tactic_is_complete(t, first))
         return merge_list(t, uir_tactic_at(t, first)->first_child);
     return UIR_STATUS_OK;
 }
@@ -129,7 +131,7 @@ static uir_status compute_shared(uir_tactic *t) {
         for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
             uint32_t b = blocks[i - 1], tensor = uir_tactic_at(t, uir_tactic_at(t, b)->first_child)->targets[0].tensor;
             uint32_t loop = uir_tactic_is_temp(t, tensor) ? loop_of_readers(t, tensor) : UIR_LOOP_NONE;
-            if (loop == UIR_LOOP_NONE || uir_tactic_is_under(t, b, loop)) continue;
+            if (loop == UIR_LOOP_NONE || uir_tactic_is_under(t, b, loop) || uir_tactic_is_of_parts(t, b)) continue;
             UIR_TRY(uir_tactic_asked(uir_schedule_compute_at(t->s, b, loop), &again));
             if (again) UIR_TRY(uir_tactic_vectorise_block(t, b, loop));
         }
@@ -180,25 +182,31 @@ static uir_status schedule_trivial(uir_tactic *t) {
 }
 
 /* ---- variants ---- */
-static bool has_reduction(const uir_loop_function *f) {
-    for (uint32_t i = 0; i < f->statements.count; i++)
-        if (f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE) return true;
+/* Is something reduced, but for the sums of complete products? */
+static bool has_reduction(const uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE) && !uir_tactic_is_of_parts(t, blocks[i]))
+            return true;
     return false;
 }
 
 static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
-                                   uir_diagnostics *diagnostics, uir_loop_list *out) {
+                                   uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_reduces) {
     uir_loop_function *f = NULL;
     UIR_TRY(uir_loop_clone(naive, &f));
-    uir_tactic t = {.f = f, .device = device, .reduces = has_reduction(f), .stream = stream};
+    uir_tactic t = {.f = f, .device = device, .stream = stream};
     uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
-        status = t.reduces ? uir_tactic_schedule_reduction(&t) : schedule_trivial(&t);
+        status = uir_tactic_schedule_products(&t);
+        t.reduces = has_reduction(&t);
+        if (status == UIR_STATUS_OK) status = t.reduces ? uir_tactic_schedule_reduction(&t) : schedule_trivial(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
             status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));
     }
+    *out_reduces = t.reduces;
     if (status == UIR_STATUS_OK)
         status = uir_loop_list_add(out, f, uir_schedule_trace(t.s));
     else
@@ -222,7 +230,8 @@ static bool has_long_rows(const uir_loop_function *f) {
 uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
                              uir_loop_list *out) {
     uint32_t first = out->count;
-    UIR_TRY(schedule_variant(f, device, false, diagnostics, out));
-    if (!has_reduction(f) || !has_long_rows(out->variants[first].function)) return UIR_STATUS_OK;
-    return schedule_variant(f, device, true, diagnostics, out);
+    bool reduces;
+    UIR_TRY(schedule_variant(f, device, false, diagnostics, out, &reduces));
+    if (!reduces || !has_long_rows(out->variants[first].function)) return UIR_STATUS_OK;
+    return schedule_variant(f, device, true, diagnostics, out, &reduces);
 }

@@ -22,6 +22,7 @@ typedef struct uir_tactic {
     bool reduces;
     bool stream; /* rows of any length: nothing of a row is kept */
     bool shares; /* all rows read some operand alike */
+    bool products; /* some nests are complete products */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;
@@ -109,12 +110,19 @@ uir_status uir_tactic_schedule_reduction(uir_tactic *t);
  * false: it reads nothing that changes. */
 bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_columns);
 
+/* ---- products through several spaces (levels.c) ---- */
+/* Products that the machine multiplies far from memory get nests of their own, which are complete then, as those of
+ * parts are. */
+uir_status uir_tactic_schedule_products(uir_tactic *t);
+
 /* ---- reductions by parts (tactics_parts.c) ---- */
 /* Is there a reduction so long, and with so little to do beside it, that parts of it are worth a second phase? */
 bool uir_tactic_wants_parts(const uir_tactic *t);
 /* Such reductions get parts, in nests of their own that are complete then. */
 uir_status uir_tactic_reduce_by_parts(uir_tactic *t);
-/* Does it stand in such a nest? */
+/* Does it stand in a nest that is complete, of parts or of a product? */
 bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block);
+/* Is the statement at the top of such a nest? */
+bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top);
 
 #endif

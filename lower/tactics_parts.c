@@ -117,10 +117,14 @@ static uir_status reduce_by_parts(uir_tactic *t, const reduction *r, int64_t len
     return join_nests(t, r, blocks, 2 + count);
 }
 
-bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block) {
+bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top) {
     for (uint32_t i = 0; i < t->store_count; i++)
-        if (uir_tactic_top_of(t, block) == uir_tactic_top_of(t, t->stores[i])) return true;
+        if (top == uir_tactic_top_of(t, t->stores[i])) return true;
     return false;
+}
+
+bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block) {
+    return t->store_count && uir_tactic_is_complete(t, uir_tactic_top_of(t, block));
 }
 
 bool uir_tactic_wants_parts(const uir_tactic *t) {

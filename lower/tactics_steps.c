@@ -20,11 +20,23 @@ uir_status uir_tactic_asked(uir_status status, bool *out_done) {
 }
 
 /* ---- inline ---- */
+/* Is a nest that is complete among those that write or read the tensor? */
+static bool is_of_complete(const uir_tactic *t, uint32_t tensor) {
+    uint32_t blocks[2 * MOST_BLOCKS], count = uir_schedule_writers(t->s, tensor, blocks, MOST_BLOCKS);
+    count = count < MOST_BLOCKS ? count : MOST_BLOCKS;
+    uint32_t readers = uir_schedule_readers(t->s, tensor, blocks + count, MOST_BLOCKS);
+    count += readers < MOST_BLOCKS ? readers : MOST_BLOCKS;
+    for (uint32_t i = 0; i < count; i++)
+        if (uir_tactic_is_of_parts(t, blocks[i])) return true;
+    return false;
+}
+
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
 static bool wants_inline(const uir_tactic *t, uint32_t block) {
     const uir_loop_statement *s = uir_tactic_only_statement(t, block);
     bool as_index;
     if (!s || s->target_count != 1 || !uir_tactic_is_temp(t, s->targets[0].tensor)) return false;
+    if (t->store_count && is_of_complete(t, s->targets[0].tensor)) return false;
     if (s->kind != UIR_LOOP_STATEMENT_STORE && s->kind != UIR_LOOP_STATEMENT_FINISH) return false;
     uint32_t uses = uir_tactic_count_uses(t, s->targets[0].tensor, &as_index);
     if (as_index) return false;
@@ -312,6 +324,7 @@ uir_status uir_tactic_place_temps(uir_tactic *t) {
         bool done;
         if (!uir_tactic_is_temp(t, i) || !uir_schedule_writers(t->s, i, blocks, MOST_BLOCKS) || goes_between(t, i))
             continue;
+        if (t->products && uir_tactic_is_of_parts(t, blocks[0])) continue; /* it lies where its tactic wants it */
         if (scratch) UIR_TRY(uir_tactic_asked(uir_schedule_set_scope(t->s, i, scratch), &done));
         UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, i), &done));
         bool single = true;

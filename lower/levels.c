@@ -1,0 +1,506 @@
+/* Products on a machine whose multiplier takes its operands from spaces of its own, several moves away from memory.
+ *
+ * Each product is a nest by itself: tiles of its sums are what units share out; a tile of sums stays where the machine
+ * sums, and for each step along the depth a tile of both factors goes from space to space, in each in the blocks that
+ * the description wants there. Finished sums go to the device's memory. What comes before and after is other nests,
+ * which other units may do, with what passes between them in memory; a phase for each. All by schedule primitives. */
+#include "lower/contraction_internal.h"
+#include "lower/tactics.h"
+#include "lower/tiles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NONE UIR_LOOP_NONE
+
+enum { MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS, MOST_LOOPS = 2 * UIR_LOOP_MAX_ITERS };
+enum { ROWS, COLUMNS, DEPTH, SIDES };
+
+/* One of m, n, k: the iteration variable that is tiled. */
+typedef struct side {
+    uint32_t iter; /* of the update; NONE: there is none, and it is one element */
+    uir_dim extent;
+    int64_t tile;
+    bool split;
+} side;
+
+typedef struct product {
+    uir_tactic *t;
+    uint32_t update, init, copy; /* blocks; the copy brings finished sums to memory */
+    uint32_t sums;               /* tensor */
+    uir_loop_access factors[2];  /* as the update reads them */
+    uir_dtype dtypes[2], sum_dtype;
+    side sides[SIDES];
+    uint32_t unit, inside; /* the loops around a tile of sums, and around a step along the depth */
+    uint32_t tiles[2];     /* blocks that copy a tile of a factor to where it is multiplied */
+} product;
+
+static const uint32_t factor_sides[2][2] = {{ROWS, DEPTH}, {DEPTH, COLUMNS}};
+static const uint32_t sum_sides[2] = {ROWS, COLUMNS};
+
+/* ---- what is a product for the machine ---- */
+static const uir_loop_expression *expression(const uir_tactic *t, uint32_t id) {
+    return &t->f->expressions.data[id];
+}
+
+/* The dim of the access that the iteration variable moves along; NONE: there is none. `*out_plain`: nothing else moves
+ * there, and it moves along no other. */
+static uint32_t dim_of_iter(const uir_tactic *t, const uir_loop_access *a, const uir_loop_iter *iter, bool *out_plain) {
+    uint32_t found = NONE;
+    *out_plain = true;
+    for (uint32_t d = 0; d < t->f->tensors.data[a->tensor].rank; d++) {
+        uir_symbol symbol;
+        if (!uir_dim_mentions(t->f->dims, a->indices[d], iter->symbol)) continue;
+        *out_plain = *out_plain && found == NONE && uir_dim_is_symbol(t->f->dims, a->indices[d], &symbol);
+        found = d;
+    }
+    return found;
+}
+
+/* A factor that lies in memory as it is multiplied. */
+static bool is_plain_factor(product *p, uint32_t which, uint32_t id) {
+    const uir_loop_expression *e = expression(p->t, id);
+    if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = expression(p->t, e->arguments[0]);
+    if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
+    p->factors[which] = e->load;
+    p->dtypes[which] = e->dtype;
+    return uir_device_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
+}
+
+/* The longest of a class is tiled; of equal ones, or where only the run knows, the last. */
+static void choose_iter(product *p, uint32_t which, uint32_t iter) {
+    side *s = &p->sides[which];
+    int64_t low, high, least, most;
+    uir_dim extent = uir_tactic_at(p->t, p->update)->iters[iter].extent;
+    uir_dim_bounds(p->t->f->dims, extent, &low, &high);
+    if (s->iter != NONE) uir_dim_bounds(p->t->f->dims, s->extent, &least, &most);
+    if (s->iter != NONE && most > high) return;
+    s->iter = iter;
+    s->extent = extent;
+}
+
+/* What each iteration variable is to the two factors. */
+static bool classify(product *p) {
+    const uir_loop_statement *b = uir_tactic_at(p->t, p->update);
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        bool plain[2];
+        uint32_t dims[2];
+        if (b->iters[i].data) return false;
+        for (uint32_t k = 0; k < 2; k++) dims[k] = dim_of_iter(p->t, &p->factors[k], &b->iters[i], &plain[k]);
+        if (!plain[0] || !plain[1] || (dims[0] == NONE && dims[1] == NONE)) return false;
+        if (b->iters[i].reduce && (dims[0] == NONE || dims[1] == NONE)) return false;
+        if (b->iters[i].reduce)
+            choose_iter(p, DEPTH, i);
+        else if (dims[1] == NONE)
+            choose_iter(p, ROWS, i);
+        else if (dims[0] == NONE)
+            choose_iter(p, COLUMNS, i);
+    }
+    return p->sides[DEPTH].iter != NONE;
+}
+
+/* Spaces that a tile goes through from one to the other, the last one `to`; false: no moves lead there. */
+typedef struct way {
+    int spaces[UIR_DEVICE_MAX_SPACES], count;
+} way;
+
+static bool find_way(const uir_device *device, uir_dtype dtype, int from, int to, way *out) {
+    out->count = uir_device_find_path(device, dtype, from, to, out->spaces);
+    return out->count > 0;
+}
+
+static uint32_t role_of(uint32_t which) {
+    return which ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT;
+}
+
+static bool find_factor_way(const product *p, uint32_t which, way *out) {
+    const uir_device *d = p->t->device;
+    return find_way(d, p->dtypes[which], uir_device_find_role(d, UIR_SPACE_MEMORY),
+                    uir_device_find_role(d, role_of(which)), out);
+}
+
+static bool find_sum_way(const product *p, way *out) {
+    const uir_device *d = p->t->device;
+    return find_way(d, p->sum_dtype, uir_device_find_role(d, UIR_SPACE_ACCUMULATORS),
+                    uir_device_find_role(d, UIR_SPACE_MEMORY), out);
+}
+
+/* Is it a sum of products that the machine multiplies? */
+static bool find_product(uir_tactic *t, uint32_t block, product *out) {
+    const uir_loop_statement *s = uir_tactic_only_statement(t, block);
+    way ways[3];
+    *out = (product){.t = t, .update = block};
+    for (uint32_t i = 0; i < SIDES; i++) out->sides[i] = (side){NONE, uir_tactic_number(t, 1), 1, false};
+    if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->target_count != 1 ||
+        !(uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONTRACTION & 1) ||
+        (uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONVOLUTION & 1) ||
+        uir_loop_monoid_get_op(t->f, &t->f->monoids.data[s->monoid]) != UIR_OP_ADD)
+        return false;
+    const uir_loop_expression *product = expression(t, s->values[0]);
+    if (product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL || !uir_tactic_is_temp(t, s->targets[0].tensor))
+        return false;
+    out->sums = s->targets[0].tensor;
+    out->sum_dtype = t->f->tensors.data[out->sums].dtype;
+    for (uint32_t k = 0; k < 2; k++)
+        if (!is_plain_factor(out, k, product->arguments[k])) return false;
+    if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
+        uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
+        return false; /* that has a tactic of its own */
+    if (!classify(out)) return false;
+    return find_factor_way(out, 0, &ways[0]) && find_factor_way(out, 1, &ways[1]) && find_sum_way(out, &ways[2]);
+}
+
+/* ---- tiles ---- */
+/* Bytes of a tile of two sides in a space. */
+static int64_t tile_bytes(const product *p, const uint32_t sides[2], uir_dtype dtype) {
+    return p->sides[sides[0]].tile * p->sides[sides[1]].tile * (uir_dtype_bits(dtype) / 8);
+}
+
+/* Does all that lies on the chip at once fit, each space by itself? */
+static bool fits(const product *p) {
+    const uir_device *d = p->t->device;
+    int64_t used[UIR_DEVICE_MAX_SPACES] = {0};
+    way w;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!find_factor_way(p, k, &w)) return false;
+        for (int i = 0; i < w.count; i++) used[w.spaces[i]] += tile_bytes(p, factor_sides[k], p->dtypes[k]) + 512;
+    }
+    if (!find_sum_way(p, &w)) return false;
+    used[uir_device_find_role(d, UIR_SPACE_ACCUMULATORS)] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
+    for (int i = 0; i + 1 < w.count; i++) used[w.spaces[i]] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
+    for (uint32_t i = 0; i < d->space_count; i++)
+        if (d->spaces[i].capacity && used[i] > (int64_t)d->spaces[i].capacity) return false;
+    return true;
+}
+
+static int64_t least_multiple(int64_t a, int64_t b) {
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Of what a tile of a side is a multiple: the machine's block, and the blocks of every space that the tile comes to. */
+static int64_t block_of(const product *p, uint32_t which) {
+    const uir_device *d = p->t->device;
+    int64_t block = which == ROWS ? d->mma_m : which == COLUMNS ? d->mma_n : d->mma_k;
+    way w;
+    block = block > 0 ? block : 1;
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint32_t *sides = k < 2 ? factor_sides[k] : sum_sides;
+        uir_dtype dtype = k < 2 ? p->dtypes[k] : p->sum_dtype;
+        bool found = k < 2 ? find_factor_way(p, k, &w) : find_sum_way(p, &w);
+        if (k == 2) w.spaces[w.count++] = uir_device_find_role(d, UIR_SPACE_ACCUMULATORS);
+        for (int i = 0; found && i < w.count; i++) {
+            int64_t size[2];
+            if (!uir_space_get_block(&d->spaces[w.spaces[i]], dtype, &size[0], &size[1])) continue;
+            for (uint32_t n = 0; n < 2; n++)
+                if (sides[n] == which) block = least_multiple(block, size[n]);
+        }
+    }
+    return block;
+}
+
+/* What a side is taken to be where only the run knows. */
+enum { UNKNOWN = 1024, LONGEST = 2048 };
+
+static int64_t guess(const product *p, uint32_t which) {
+    int64_t low, high;
+    uir_dim_bounds(p->t->f->dims, p->sides[which].extent, &low, &high);
+    return low == high ? low : high < UNKNOWN ? high : UNKNOWN;
+}
+
+static int64_t count_tiles(int64_t extent, int64_t tile) {
+    return (extent + tile - 1) / tile;
+}
+
+/* A tile's part of the work of the busiest unit, in bytes moved from memory and in steps that are begun, by what the
+ * description says of the way; its own measure, to compare tiles of one product. */
+static double cost_of(const product *p, const int64_t *extents) {
+    const uir_device *d = p->t->device;
+    int64_t m = p->sides[ROWS].tile, n = p->sides[COLUMNS].tile, k = p->sides[DEPTH].tile;
+    int64_t units = count_tiles(extents[ROWS], m) * count_tiles(extents[COLUMNS], n);
+    int64_t groups = d->group_count ? d->group_count : 1, turns = count_tiles(units, groups);
+    int64_t steps = count_tiles(extents[DEPTH], k);
+    double bytes = 0, begun = 4096; /* bytes that could be moved while a step is begun */
+    for (uint32_t i = 0; i < 2; i++) bytes += (double)tile_bytes(p, factor_sides[i], p->dtypes[i]);
+    double products = (double)m * (double)n * (double)k / 64; /* of whole tiles: what is padded is multiplied too */
+    double step = bytes > products ? bytes : products;
+    return (double)turns * ((double)steps * (step + begun) + (double)tile_bytes(p, sum_sides, p->sum_dtype) + begun);
+}
+
+/* Tiles of one, two, four ... blocks of each side. */
+static bool choose_tiles(product *p) {
+    int64_t blocks[SIDES], extents[SIDES], best[SIDES] = {0};
+    double least = 0;
+    for (uint32_t i = 0; i < SIDES; i++) {
+        blocks[i] = block_of(p, i);
+        extents[i] = guess(p, i);
+    }
+    for (int64_t m = blocks[ROWS]; m < 2 * extents[ROWS] + blocks[ROWS] && m <= LONGEST; m *= 2)
+        for (int64_t n = blocks[COLUMNS]; n < 2 * extents[COLUMNS] + blocks[COLUMNS] && n <= LONGEST; n *= 2)
+            for (int64_t k = blocks[DEPTH]; k < 2 * extents[DEPTH] + blocks[DEPTH] && k <= LONGEST; k *= 2) {
+                p->sides[ROWS].tile = m, p->sides[COLUMNS].tile = n, p->sides[DEPTH].tile = k;
+                if (!fits(p)) break;
+                double cost = cost_of(p, extents);
+                if (best[ROWS] && cost >= least) continue;
+                least = cost;
+                best[ROWS] = m, best[COLUMNS] = n, best[DEPTH] = k;
+            }
+    for (uint32_t i = 0; i < SIDES; i++) {
+        side *s = &p->sides[i];
+        int64_t low, high;
+        s->tile = best[i];
+        uir_dim_bounds(p->t->f->dims, s->extent, &low, &high);
+        s->split = s->iter != NONE && high > s->tile;
+    }
+    return best[ROWS] > 0;
+}
+
+/* ---- loops ---- */
+/* Of the loops of a block below another (NONE: all), the one that its iteration variable moves with; NONE. */
+static uint32_t loop_of(const product *p, uint32_t block, uint32_t under, uint32_t iter) {
+    uint32_t loops[MOST_LOOPS], count = uir_tactic_own_loops(p->t, block, under, loops);
+    for (uint32_t i = count; iter != NONE && i > 0; i--)
+        if (uir_tactic_mentions(p->t, uir_tactic_at(p->t, block)->iters[iter].value,
+                                uir_tactic_at(p->t, loops[i - 1])->symbol))
+            return loops[i - 1];
+    return NONE;
+}
+
+/* The iteration variable of the copy that is the update's: by the dim of the sums along which both go. */
+static uint32_t iter_of_copy(const product *p, uint32_t iter) {
+    const uir_loop_statement *update = uir_tactic_only_statement(p->t, p->update);
+    const uir_loop_statement *copy = uir_tactic_only_statement(p->t, p->copy);
+    const uir_loop_statement *u = uir_tactic_at(p->t, p->update), *c = uir_tactic_at(p->t, p->copy);
+    bool plain;
+    if (iter == NONE) return NONE;
+    uint32_t dim = dim_of_iter(p->t, &update->targets[0], &u->iters[iter], &plain);
+    const uir_loop_access *load = &expression(p->t, copy->values[0])->load;
+    for (uint32_t i = 0; i < c->iter_count && dim != NONE; i++)
+        if (uir_dim_mentions(p->t->f->dims, load->indices[dim], c->iters[i].symbol)) return i;
+    return NONE;
+}
+
+/* The copy of the sums to memory: a block that does only that, or one that is made. */
+static uir_status find_copy(product *p) {
+    uir_tactic *t = p->t;
+    uint32_t readers[MOST_BLOCKS], count = uir_schedule_readers(t->s, p->sums, readers, MOST_BLOCKS), reader = NONE;
+    const char *memory = uir_lower_space(t->device, UIR_SPACE_MEMORY);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        if (readers[i] == p->update) continue;
+        if (reader != NONE) return UIR_STATUS_UNSUPPORTED;
+        reader = readers[i];
+    }
+    if (reader == NONE) return UIR_STATUS_UNSUPPORTED;
+    const uir_loop_statement *s = uir_tactic_only_statement(t, reader);
+    if (s && s->kind == UIR_LOOP_STATEMENT_STORE && expression(t, s->values[0])->kind == UIR_LOOP_LOAD) {
+        p->copy = reader;
+        return UIR_STATUS_OK;
+    }
+    return uir_schedule_cache_read(t->s, p->sums, reader, memory, NULL, &p->copy);
+}
+
+static uir_status order(product *p, uint32_t block, const uint32_t *loops, uint32_t count) {
+    uint32_t now[MOST_LOOPS], all = uir_schedule_loops(p->t->s, block, now, MOST_LOOPS);
+    if (count < 2 || (all >= count && !memcmp(now + all - count, loops, count * sizeof *loops))) return UIR_STATUS_OK;
+    return uir_schedule_reorder(p->t->s, loops, count);
+}
+
+static uir_status split(product *p, uint32_t which, uint32_t loop, uint32_t *out_outer, uint32_t *out_inner) {
+    *out_outer = NONE;
+    *out_inner = loop;
+    if (loop == NONE || !p->sides[which].split) return UIR_STATUS_OK;
+    return uir_schedule_split(p->t->s, loop, uir_tactic_number(p->t, p->sides[which].tile), out_outer, out_inner);
+}
+
+/* Tiles of the finished sums; the loops over tiles are what units share out. */
+static uir_status tile_sums(product *p, uint32_t *outer, uint32_t *out_count) {
+    uir_tactic *t = p->t;
+    uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, p->copy, loops, MOST_LOOPS);
+    uint32_t tiled[2], out[2], in[2], list[MOST_LOOPS + 2], count = 0;
+    for (uint32_t i = 0; i < 2; i++)
+        tiled[i] = loop_of(p, p->copy, NONE, iter_of_copy(p, p->sides[sum_sides[i]].iter));
+    for (uint32_t i = 0; i < all; i++)
+        if (loops[i] != tiled[0] && loops[i] != tiled[1]) list[count++] = loops[i];
+    for (uint32_t i = 0; i < 2; i++) {
+        UIR_TRY(split(p, sum_sides[i], tiled[i], &out[i], &in[i]));
+        if (out[i] != NONE) list[count++] = out[i];
+    }
+    *out_count = count;
+    memcpy(outer, list, count * sizeof *list);
+    for (uint32_t i = 0; i < 2; i++)
+        if (in[i] != NONE) list[count++] = in[i];
+    UIR_TRY(order(p, p->copy, list, count));
+    if (!*out_count) { /* one tile: a loop of one turn around it */
+        if (!count) return UIR_STATUS_UNSUPPORTED;
+        UIR_TRY(uir_schedule_add_unit_loop(t->s, list[0], &outer[0]));
+        *out_count = 1;
+    }
+    p->unit = outer[*out_count - 1];
+    return UIR_STATUS_OK;
+}
+
+/* The sums in a tile's loop, by steps along the depth. */
+static uir_status place_sums(product *p) {
+    uir_tactic *t = p->t;
+    uint32_t writers[MOST_BLOCKS], loops[MOST_LOOPS], list[MOST_LOOPS + 1], count = 0, tiled[SIDES], out, in;
+    UIR_TRY(uir_schedule_compute_at(t->s, p->update, p->unit));
+    uint32_t all = uir_tactic_own_loops(t, p->update, p->unit, loops);
+    for (uint32_t i = 0; i < SIDES; i++) tiled[i] = loop_of(p, p->update, p->unit, p->sides[i].iter);
+    for (uint32_t i = 0; i < all; i++)
+        if (loops[i] != tiled[ROWS] && loops[i] != tiled[COLUMNS] && loops[i] != tiled[DEPTH]) list[count++] = loops[i];
+    UIR_TRY(split(p, DEPTH, tiled[DEPTH], &out, &in));
+    if (out != NONE) list[count++] = out;
+    p->inside = count ? list[count - 1] : p->unit;
+    for (uint32_t i = 0; i < 2; i++)
+        if (tiled[i] != NONE) list[count++] = tiled[i];
+    if (in != NONE) list[count++] = in;
+    UIR_TRY(order(p, p->update, list, count));
+    p->init = NONE;
+    all = uir_schedule_writers(t->s, p->sums, writers, MOST_BLOCKS);
+    for (uint32_t i = 0; i < all && i < MOST_BLOCKS; i++)
+        if (uir_tactic_has_kind(t, writers[i], UIR_LOOP_STATEMENT_INIT)) p->init = writers[i];
+    return p->init == NONE ? UIR_STATUS_UNSUPPORTED : UIR_STATUS_OK;
+}
+
+/* ---- what lies on the chip ---- */
+/* A tile of two sides: its tensor has these two dims, as long as the tiles, in the blocks of its space. */
+static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2], const uint32_t sides[2]) {
+    uir_tactic *t = p->t;
+    bool done;
+    UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, tensor), &done));
+    const uir_loop_tensor *tile = &t->f->tensors.data[tensor];
+    if (tile->rank != 2 || dims[0] != 0 || dims[1] != 1) UIR_TRY(uir_schedule_arrange(t->s, tensor, dims, 2));
+    for (uint32_t i = 0; i < 2; i++)
+        if (!uir_dim_equal(t->f->tensors.data[tensor].extents[i], uir_tactic_number(t, p->sides[sides[i]].tile)))
+            UIR_TRY(uir_schedule_pad(t->s, tensor, i, uir_tactic_number(t, p->sides[sides[i]].tile)));
+    tile = &t->f->tensors.data[tensor];
+    const uir_space *space =
+        &t->device->spaces[uir_device_find_space(t->device, tile->space, strlen(tile->space))];
+    int64_t rows, columns;
+    uir_layout layout;
+    if (!uir_space_get_block(space, tile->dtype, &rows, &columns)) return UIR_STATUS_OK;
+    uir_dim extents[2] = {tile->extents[0], tile->extents[1]};
+    uir_space_make_layout(space, tile->dtype, extents, t->f->dims, &layout);
+    return uir_schedule_set_layout(t->s, tensor, &layout);
+}
+
+
+/* A tile of a factor comes to where it is multiplied, from space to space, in each step. */
+static uir_status bring_factor(product *p, uint32_t which) {
+    static const char *const names[] = {"rows", "columns"};
+    uir_tactic *t = p->t;
+    way w;
+    uint32_t iters[2], count = 0, tensors[UIR_DEVICE_MAX_SPACES], blocks[UIR_DEVICE_MAX_SPACES];
+    uint32_t dims[UIR_DEVICE_MAX_SPACES][2];
+    if (!find_factor_way(p, which, &w)) return UIR_STATUS_UNSUPPORTED;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t iter = p->sides[factor_sides[which][i]].iter;
+        dims[0][i] = iter == NONE ? NONE : count;
+        if (iter != NONE) iters[count++] = iter;
+    }
+    const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
+    uint32_t argument = expression(t, s->values[0])->arguments[which];
+    uir_schedule_operand operand = {
+        .which = which, .under_cast = expression(t, argument)->kind == UIR_LOOP_CALL, .name = names[which]};
+    UIR_TRY(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, p->inside,
+                                       t->device->spaces[w.spaces[w.count - 1]].name, &tensors[0], &blocks[0]));
+    uint32_t source = p->factors[which].tensor, made = 1;
+    for (int i = w.count - 1; i > 0; i--, made++) {
+        UIR_TRY(uir_schedule_cache_read(t->s, source, blocks[made - 1], t->device->spaces[w.spaces[i - 1]].name,
+                                        &tensors[made], &blocks[made]));
+        UIR_TRY(uir_schedule_compute_at(t->s, blocks[made], p->inside));
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t iter = p->sides[factor_sides[which][k]].iter;
+            bool plain;
+            dims[made][k] = iter == NONE ? NONE
+                                         : dim_of_iter(t, &p->factors[which],
+                                                       &uir_tactic_at(t, p->update)->iters[iter], &plain);
+        }
+    }
+    for (uint32_t i = 0; i < made; i++) {
+        UIR_TRY(keep_tile(p, tensors[i], dims[i], factor_sides[which]));
+        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, blocks[i], p->inside, loops);
+        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The sums where the machine sums; finished ones go through what lies on the way to memory. */
+static uir_status keep_sums(product *p) {
+    uir_tactic *t = p->t;
+    const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
+    uint32_t dims[2];
+    way w;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t iter = p->sides[sum_sides[i]].iter;
+        bool plain;
+        dims[i] = iter == NONE ? NONE
+                               : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter], &plain);
+    }
+    if (!find_sum_way(p, &w)) return UIR_STATUS_UNSUPPORTED;
+    uint32_t reader = p->copy, source = p->sums;
+    for (int i = 0; i + 1 < w.count; i++) {
+        uint32_t tensor, block;
+        UIR_TRY(uir_schedule_cache_read(t->s, source, reader, t->device->spaces[w.spaces[i]].name, &tensor, &block));
+        UIR_TRY(uir_schedule_compute_at(t->s, block, p->unit));
+        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, block, p->unit, loops);
+        UIR_TRY(keep_tile(p, tensor, dims, sum_sides));
+        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
+        source = tensor;
+    }
+    UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->device, UIR_SPACE_ACCUMULATORS)));
+    return keep_tile(p, p->sums, dims, sum_sides);
+}
+
+static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) {
+    uir_tactic *t = p->t;
+    const uint32_t blocks[3] = {p->init, p->update, p->copy}, under[3] = {p->unit, p->inside, p->unit};
+    uir_loop_class classes[UIR_LOOP_MAX_ITERS];
+    bool done;
+    const uir_loop_statement *u = uir_tactic_at(t, p->update);
+    for (uint32_t i = 0; i < u->iter_count; i++)
+        classes[i] = i == p->sides[ROWS].iter      ? UIR_LOOP_CLASS_M
+                     : i == p->sides[COLUMNS].iter ? UIR_LOOP_CLASS_N
+                     : u->iters[i].reduce          ? UIR_LOOP_CLASS_K
+                                                   : UIR_LOOP_CLASS_BATCH;
+    UIR_TRY(uir_schedule_set_classes(t->s, p->update, classes));
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, blocks[i], under[i], loops);
+        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
+    }
+    for (uint32_t i = 0; i < outer_count && i < 4; i++) {
+        UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, outer[i], UIR_LOOP_PARALLEL, NULL), &done));
+        if (!done) break;
+    }
+    return uir_schedule_set_use(t->s, p->update, UIR_LOOP_USE_MMA);
+}
+
+static uir_status schedule_product(product *p) {
+    uint32_t outer[MOST_LOOPS + 2], count;
+    if (!choose_tiles(p)) return UIR_STATUS_UNSUPPORTED;
+    UIR_TRY(find_copy(p));
+    UIR_TRY(tile_sums(p, outer, &count));
+    UIR_TRY(place_sums(p));
+    for (uint32_t which = 0; which < 2; which++) UIR_TRY(bring_factor(p, which));
+    UIR_TRY(keep_sums(p));
+    return mark(p, outer, count);
+}
+
+uir_status uir_tactic_schedule_products(uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, NONE, blocks, MOST_BLOCKS);
+    if (!t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        product p;
+        if (!find_product(t, blocks[i], &p)) continue;
+        if (t->store_count == UIR_TACTIC_PARTED) return UIR_STATUS_UNSUPPORTED;
+        UIR_TRY(schedule_product(&p));
+        t->stores[t->store_count++] = p.copy;
+        t->products = true;
+    }
+    return UIR_STATUS_OK;
+}
