@@ -2,6 +2,7 @@
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
 #include "compile/launch.h"
+#include "planner/planner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +92,10 @@ static void after_node(void *user, const uir_module *module, uir_node_id node, d
     if (node.id >= session->time_count) return;
     session->times[node.id].ms += ms;
     session->times[node.id].calls++;
-    if (!has_kernel(session->model, uir_node_get(module, node))) session->statistics.interpreter_calls++;
+    uir_plan_maker maker = UIR_PLAN_BY_OPENER; /* on the interpreter of primitives all work is its own */
+    if (uir_model_get_source(session->model)->ran_on) maker = uir_plan_find_maker(module, uir_node_get(module, node));
+    if (maker == UIR_PLAN_BY_HOST) session->statistics.host_calls++;
+    if (maker == UIR_PLAN_BY_OPENER) session->statistics.interpreter_calls++;
     if (!session->trace) return;
     uir_session_slice slice = {node.id, uir_api_now_ms() - session->began_ms - ms, ms};
     (void)!uir_vector_push(&session->slice_arena, &session->slices, slice);

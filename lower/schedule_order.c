@@ -241,6 +241,12 @@ static uir_status find_direction(inquiry *q, uir_dim loop, uir_dim twin, uir_dir
     return UIR_STATUS_OK;
 }
 
+/* A loop of one turn: both are in it. */
+static bool turns_once(uir_schedule *s, uint32_t loop) {
+    int64_t extent;
+    return uir_dim_is_const(s->function->dims, UIR_SCHEDULE_AT(s, loop)->extent, &extent) && extent <= 1;
+}
+
 static uir_status add_equations(inquiry *q, const uir_site *x, const uir_site *y, const uir_substitution *twins) {
     for (uint32_t d = 0; d < UIR_SCHEDULE_TENSOR(q->s, x->tensor)->rank; d++) {
         q->left[q->count] = x->at[d];
@@ -298,7 +304,11 @@ uir_status uir_conflict_prove(uir_schedule *s, const uir_site *x, const uir_site
         for (uint32_t k = held_count; k < out->loop_count; k++) {
             if (out->directions[k] == UIR_DIRECTION_EQUAL) continue;
             uir_symbol symbol = UIR_SCHEDULE_AT(s, out->loops[k])->symbol;
-            UIR_TRY(find_direction(&q, uir_dim_symbol(s->function->dims, symbol), twins_of[k], &out->directions[k]));
+            if (turns_once(s, out->loops[k]))
+                out->directions[k] = UIR_DIRECTION_EQUAL;
+            else
+                UIR_TRY(
+                    find_direction(&q, uir_dim_symbol(s->function->dims, symbol), twins_of[k], &out->directions[k]));
             if (out->directions[k] != UIR_DIRECTION_EQUAL) continue;
             if (out->loops[k] == equal_until) return UIR_STATUS_OK; /* that is what is asked */
             UIR_TRY(make_equal(&q, symbol, twins_of[k]));

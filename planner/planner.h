@@ -44,6 +44,15 @@ typedef struct uir_plan_options {
     uint32_t metadata_count;     /* pairs */
 } uir_plan_options;
 
+/* Who does a node's work when a package runs. */
+typedef enum uir_plan_maker {
+    UIR_PLAN_BY_KERNEL, /* of a group that has one */
+    UIR_PLAN_BY_STEPS,  /* a step of the plan that computes nothing of tensors: views, dims, control flow, checks */
+    UIR_PLAN_BY_HOST,   /* a host operator of the runtime */
+    UIR_PLAN_BY_OPENER  /* neither: whoever opened the package */
+} uir_plan_maker;
+uir_plan_maker uir_plan_find_maker(const uir_module *module, const uir_node_info *node);
+
 /* Hands the package's bytes over, the weights first and each constant as soon as it is packed, so that no more than one
  * of them is held here. `sink` NULL: only looks whether there is a package, and says why not. `options` may be NULL. */
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,

@@ -491,8 +491,7 @@ static uir_status plan_custom(planner *p, const uir_node_info *node, uir_node_id
 
 /* Whether neither a kernel nor the runtime computes the node. */
 static bool is_custom(const planner *p, const uir_node_info *node) {
-    if (node->op == UIR_OP_GROUP) return !uir_node_find_attribute(p->module, node, "kernel");
-    return !find_rule(node->op);
+    return uir_plan_find_maker(p->module, node) == UIR_PLAN_BY_OPENER;
 }
 
 /* ---- graphs ---- */
@@ -515,6 +514,13 @@ static plan_node *find_rule(uir_op op) {
     }
     const uir_op_row *row = uir_op_get_row(op);
     return (row->traits & UIR_TRAIT_HOST) && uir_plan_find_host_op(row->name) != UIR_PLAN_NONE ? plan_host : NULL;
+}
+
+uir_plan_maker uir_plan_find_maker(const uir_module *module, const uir_node_info *node) {
+    plan_node *rule = find_rule(node->op);
+    if (node->op == UIR_OP_GROUP)
+        return uir_node_find_attribute(module, node, "kernel") ? UIR_PLAN_BY_KERNEL : UIR_PLAN_BY_OPENER;
+    return !rule ? UIR_PLAN_BY_OPENER : rule == plan_host ? UIR_PLAN_BY_HOST : UIR_PLAN_BY_STEPS;
 }
 
 /* A value of the node that no package holds, and what it is; none where there is no such value. */

@@ -1,6 +1,6 @@
 /* The onnx backend suite over the public API.
  *
- *   conformance_suite [--data DIR] [--device NAME] [--compiled] [--by-kernels N] [--every N] [--jobs N]
+ *   conformance_suite [--data DIR] [--device NAME] [--interpret] [--compiled] [--by-kernels N] [--every N] [--jobs N]
  *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N]
  *
  * The device is the interpreter of primitives unless one is given. `--compiled` waits for compiled kernels,
@@ -46,7 +46,7 @@ typedef struct test {
 typedef struct settings {
     const char *filter, *device;
     int jobs, timeout, at_least, by_kernels, every;
-    bool verbose, compiled;
+    bool verbose, compiled, interpret;
 } settings;
 
 /* ---- in the child: one test ---- */
@@ -265,7 +265,7 @@ static void run_test(run *r, const char *folder, const settings *s) {
         return;
     }
     uir_model_options options = {
-        .struct_size = sizeof options, .device = s->device, .wait = s->compiled, .no_cache = true};
+        .struct_size = sizeof options, .device = s->device, .wait = s->compiled, .no_cache = true, .interpret = s->interpret};
     uir_status status = uir_model_load_file(r->context, model, &options, &r->model);
     if (status != UIR_STATUS_OK) {
         fail(r, uir_status_text(status));
@@ -505,6 +505,8 @@ int main(int argc, char **argv) {
             s.verbose = true;
         else if (strcmp(argv[i], "--compiled") == 0)
             s.compiled = true;
+        else if (strcmp(argv[i], "--interpret") == 0)
+            s.interpret = true;
         else if (value && strcmp(argv[i], "--device") == 0)
             s.device = argv[++i];
         else if (value && strcmp(argv[i], "--by-kernels") == 0)
