@@ -153,8 +153,8 @@ static uir_status schedule_trivial(uir_tactic *t) {
             bool untouched = true;
             for (uint32_t k = 0; k < depth; k++)
                 untouched = untouched && uir_tactic_at(t, loops[k])->loop_kind == UIR_LOOP_SERIAL;
-            if (depth && untouched && !uir_tactic_is_temp(t, s->targets[0].tensor) &&
-                !uir_tactic_is_in(tiled, tiled_count, blocks[i]))
+            if (depth && untouched && !uir_tactic_is_of_parts(t, blocks[i]) &&
+                uir_tactic_leaves(t, s->targets[0].tensor) && !uir_tactic_is_in(tiled, tiled_count, blocks[i]))
                 anchor = blocks[i];
         }
         if (anchor == UIR_LOOP_NONE) break;
@@ -174,7 +174,8 @@ static uir_status schedule_trivial(uir_tactic *t) {
     }
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-        UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], UIR_LOOP_NONE));
+        if (!t->products || !uir_tactic_is_of_parts(t, blocks[i]))
+            UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], UIR_LOOP_NONE));
     UIR_TRY(merge_list(t, t->f->first));
     UIR_TRY(compute_shared(t));
     UIR_TRY(uir_tactic_bind_strays(t));
@@ -191,22 +192,40 @@ static bool has_reduction(const uir_tactic *t) {
     return false;
 }
 
+/* What stands between complete products, a segment after the other; some may be empty. */
+static uir_status schedule_segments(uir_tactic *t, bool *out_reduces) {
+    uint32_t blocks[MOST_BLOCKS];
+    *out_reduces = false;
+    UIR_TRY(uir_tactic_inline_all(t));
+    for (t->segment = 0; t->segment <= t->store_count; t->segment++) {
+        uint32_t count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS), own = 0;
+        for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) own += !uir_tactic_is_of_parts(t, blocks[i]);
+        t->reduces = has_reduction(t);
+        *out_reduces = *out_reduces || t->reduces;
+        if (own) UIR_TRY(t->reduces ? uir_tactic_schedule_reduction(t) : schedule_trivial(t));
+    }
+    t->segment = UIR_LOOP_NONE;
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
                                    uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_reduces) {
     uir_loop_function *f = NULL;
     UIR_TRY(uir_loop_clone(naive, &f));
-    uir_tactic t = {.f = f, .device = device, .stream = stream};
+    uir_tactic t = {.f = f, .device = device, .stream = stream, .segment = UIR_LOOP_NONE};
     uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
         status = uir_tactic_schedule_products(&t);
-        t.reduces = has_reduction(&t);
-        if (status == UIR_STATUS_OK) status = t.reduces ? uir_tactic_schedule_reduction(&t) : schedule_trivial(&t);
+        *out_reduces = t.reduces = has_reduction(&t);
+        if (status == UIR_STATUS_OK)
+            status = t.products  ? schedule_segments(&t, out_reduces)
+                     : t.reduces ? uir_tactic_schedule_reduction(&t)
+                                 : schedule_trivial(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
             status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));
     }
-    *out_reduces = t.reduces;
     if (status == UIR_STATUS_OK)
         status = uir_loop_list_add(out, f, uir_schedule_trace(t.s));
     else

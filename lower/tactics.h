@@ -22,7 +22,8 @@ typedef struct uir_tactic {
     bool reduces;
     bool stream; /* rows of any length: nothing of a row is kept */
     bool shares; /* all rows read some operand alike */
-    bool products; /* some nests are complete products */
+    bool products;    /* some nests are complete products */
+    uint32_t segment; /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;
@@ -120,9 +121,11 @@ uir_status uir_tactic_schedule_products(uir_tactic *t);
 bool uir_tactic_wants_parts(const uir_tactic *t);
 /* Such reductions get parts, in nests of their own that are complete then. */
 uir_status uir_tactic_reduce_by_parts(uir_tactic *t);
-/* Does it stand in a nest that is complete, of parts or of a product? */
+/* Does it stand in a nest that is left as it is: complete, of parts or of a product, or of another segment? */
 bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block);
 /* Is the statement at the top of such a nest? */
 bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top);
+/* Is the tensor what the nests at work give to others: an output, or what a nest that is left as it is reads? */
+bool uir_tactic_leaves(const uir_tactic *t, uint32_t tensor);
 
 #endif

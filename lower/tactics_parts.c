@@ -117,14 +117,37 @@ static uir_status reduce_by_parts(uir_tactic *t, const reduction *r, int64_t len
     return join_nests(t, r, blocks, 2 + count);
 }
 
-bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top) {
+static bool is_complete(const uir_tactic *t, uint32_t top) {
     for (uint32_t i = 0; i < t->store_count; i++)
         if (top == uir_tactic_top_of(t, t->stores[i])) return true;
     return false;
 }
 
+/* How many complete products stand before a nest. */
+static uint32_t segment_of(const uir_tactic *t, uint32_t top) {
+    uint32_t segment = 0;
+    for (uint32_t id = t->f->first; id != UIR_LOOP_NONE && id != top; id = uir_tactic_at(t, id)->next)
+        segment += is_complete(t, id);
+    return segment;
+}
+
+bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top) {
+    if (!t->store_count) return false;
+    return is_complete(t, top) || (t->products && t->segment != UIR_LOOP_NONE && segment_of(t, top) != t->segment);
+}
+
 bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block) {
     return t->store_count && uir_tactic_is_complete(t, uir_tactic_top_of(t, block));
+}
+
+bool uir_tactic_leaves(const uir_tactic *t, uint32_t tensor) {
+    uint32_t readers[MOST_BLOCKS], count;
+    if (!uir_tactic_is_temp(t, tensor)) return true;
+    if (!t->products) return false;
+    count = uir_schedule_readers(t->s, tensor, readers, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (uir_tactic_is_of_parts(t, readers[i])) return true;
+    return false;
 }
 
 bool uir_tactic_wants_parts(const uir_tactic *t) {

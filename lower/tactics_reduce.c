@@ -56,7 +56,7 @@ static uint32_t find_anchor(const uir_tactic *t) {
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
         const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
-        if (uir_tactic_is_temp(t, s->targets[0].tensor) || uir_tactic_is_of_parts(t, blocks[i])) continue;
+        if (uir_tactic_is_of_parts(t, blocks[i]) || !uir_tactic_leaves(t, s->targets[0].tensor)) continue;
         if (anchor != UIR_LOOP_NONE && depth < best) continue;
         anchor = blocks[i];
         best = depth;
@@ -273,14 +273,16 @@ static bool reduces_after_output(const uir_tactic *t) {
         const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
         if (uir_tactic_is_of_parts(t, blocks[i])) continue;
         if (stored && s->kind == UIR_LOOP_STATEMENT_UPDATE) return true;
-        stored = stored || !uir_tactic_is_temp(t, s->targets[0].tensor);
+        stored = stored || uir_tactic_leaves(t, s->targets[0].tensor);
     }
     return false;
 }
 
 /* The rows' loops of all nests become one, as far as they go together. */
 static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
-    for (uint32_t at = t->f->first; levels > 0 && at != UIR_LOOP_NONE; levels--) {
+    uint32_t at = t->f->first;
+    while (at != UIR_LOOP_NONE && uir_tactic_is_complete(t, at)) at = uir_tactic_at(t, at)->next;
+    for (; levels > 0 && at != UIR_LOOP_NONE; levels--) {
         for (bool done = true; done;) {
             uint32_t next = uir_tactic_at(t, at)->next;
             done = false;
@@ -319,7 +321,7 @@ static bool stores_rows(const uir_tactic *t) {
 }
 
 uir_status uir_tactic_schedule_reduction(uir_tactic *t) {
-    bool parts = uir_tactic_wants_parts(t) && (t->stream || !stores_rows(t));
+    bool parts = !t->products && uir_tactic_wants_parts(t) && (t->stream || !stores_rows(t));
     t->stream = t->stream || parts; /* none of what parts are of is kept */
     UIR_TRY(uir_tactic_inline_all(t));
     if (parts) UIR_TRY(uir_tactic_reduce_by_parts(t));

@@ -213,7 +213,7 @@ uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop) {
             const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, b)->first_child);
             if (uir_tactic_is_under(t, b, loop) || s->kind == UIR_LOOP_STATEMENT_INIT) continue;
             if (uir_tactic_is_of_parts(t, b)) continue;
-            bool made = uir_tactic_is_temp(t, s->targets[0].tensor);
+            bool made = !uir_tactic_leaves(t, s->targets[0].tensor);
             UIR_TRY(uir_tactic_find_touched(t, b, &own));
             if (made && uir_tactic_feeds(t, &own, &there))
                 UIR_TRY(uir_tactic_asked(uir_schedule_compute_at(t->s, b, loop), &again));
@@ -306,6 +306,7 @@ uir_status uir_tactic_bind_strays(uir_tactic *t) {
     for (uint32_t id = t->f->first; id != UIR_LOOP_NONE; id = uir_tactic_at(t, id)->next) {
         if (uir_tactic_at(t, id)->kind != UIR_LOOP_STATEMENT_FOR || uir_tactic_at(t, id)->loop_kind != UIR_LOOP_SERIAL)
             continue;
+        if (t->products && uir_tactic_is_complete(t, id)) continue;
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, id, blocks, MOST_BLOCKS);
         if (!is_little(t, blocks, count))
             UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, id, UIR_LOOP_PARALLEL, NULL), &done));
