@@ -33,15 +33,15 @@ typedef struct classifier {
     bool given_up;
 } classifier;
 
-/* A tile is copied once: what mma reads is one move away from the device's memory. */
-static bool is_one_move_away(const uir_device *device, uir_dtype dtype, uint32_t role) {
-    int spaces[UIR_DEVICE_MAX_SPACES], memory = uir_device_find_role(device, UIR_SPACE_MEMORY);
-    return uir_device_find_path(device, dtype, memory, uir_device_find_role(device, role), spaces) == 1;
+/* Does mma read what lies in memory, by way of a cache? Else tiles come to it by moves (levels.c). */
+static bool reads_memory(const uir_device *device, uint32_t role) {
+    int space = uir_device_find_role(device, role);
+    return space >= 0 && (device->spaces[space].is_cache || device->spaces[space].roles & UIR_SPACE_MEMORY);
 }
 
 bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
     return uir_device_multiplies(device, sums, factor, is_right) &&
-           is_one_move_away(device, factor, is_right ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT);
+           reads_memory(device, is_right ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT);
 }
 
 /* ---- what an update adds, in its own iteration variables ---- */

@@ -130,7 +130,7 @@ static uir_status compute_shared(uir_tactic *t) {
         again = false;
         for (uint32_t i = count < MOST_BLOCKS ? count : MOST_BLOCKS; i > 0 && !again; i--) {
             uint32_t b = blocks[i - 1], tensor = uir_tactic_at(t, uir_tactic_at(t, b)->first_child)->targets[0].tensor;
-            uint32_t loop = uir_tactic_is_temp(t, tensor) ? loop_of_readers(t, tensor) : UIR_LOOP_NONE;
+            uint32_t loop = !uir_tactic_leaves(t, tensor) ? loop_of_readers(t, tensor) : UIR_LOOP_NONE;
             if (loop == UIR_LOOP_NONE || uir_tactic_is_under(t, b, loop) || uir_tactic_is_of_parts(t, b)) continue;
             UIR_TRY(uir_tactic_asked(uir_schedule_compute_at(t->s, b, loop), &again));
             if (again) UIR_TRY(uir_tactic_vectorise_block(t, b, loop));
