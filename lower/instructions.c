@@ -228,6 +228,37 @@ static const struct {
 #include "lower/elementwise.def"
 };
 
+/* What stands for an instruction that the device lacks. */
+static const struct {
+    uir_op op;
+    const char *text;
+} substitute_rows[] = {
+#define UIR_LOWER_SUBSTITUTE(op, text) {UIR_OP_##op, text},
+#include "lower/elementwise.def"
+};
+
+static const char *find_substitute(uir_op op) {
+    for (size_t i = 0; i < sizeof substitute_rows / sizeof *substitute_rows; i++)
+        if (substitute_rows[i].op == op) return substitute_rows[i].text;
+    return NULL;
+}
+
+/* Does some unit of the kind at work have the instruction, wherever its operands lie? `other`: the dtype cast to. */
+static bool has_instruction_to(const uir_kernel *k, uir_iop_code code, uir_dtype dtype, uir_dtype other) {
+    for (uint32_t i = 0; i < k->device->legal_count; i++) {
+        const uir_legal_row *row = &k->device->legal[i];
+        uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
+        if (uir_legal_name_matches(row->iop, uir_iop_get_row(code)->name) && (row->dtypes >> dtype & 1) &&
+            (other == UIR_DTYPE_NONE || others >> other & 1) && (row->unit_kinds >> k->unit_kind & 1))
+            return true;
+    }
+    return false;
+}
+
+static bool has_instruction(const uir_kernel *k, uir_iop_code code, uir_dtype dtype) {
+    return has_instruction_to(k, code, dtype, UIR_DTYPE_NONE);
+}
+
 static bool is_half(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) < 32;
 }
@@ -235,6 +266,24 @@ static bool is_half(uir_dtype dtype) {
 /* A float of a byte: only f32 is cast to it and from it. */
 static bool is_small(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) == 8;
+}
+
+/* By way of which dtype a cast goes that the device lacks; NONE: it has it, or there is no such way. What lies between
+ * has every value of what is cast, or both are whole. */
+static uir_dtype find_between(const uir_kernel *k, uir_dtype from, uir_dtype to) {
+    static const uir_dtype ways[] = {UIR_DTYPE_F32, UIR_DTYPE_I32, UIR_DTYPE_F16, UIR_DTYPE_I64};
+    if (has_instruction_to(k, UIR_IOP_CAST, from, to)) return UIR_DTYPE_NONE;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        uir_dtype way = ways[i];
+        uint32_t bits = uir_dtype_bits(from), digits = way == UIR_DTYPE_F32 ? 24 : way == UIR_DTYPE_F16 ? 11 : 0;
+        bool whole = !uir_dtype_is_float(from);
+        bool holds = !digits ? whole && (!uir_dtype_is_float(to) || bits < uir_dtype_bits(way))
+                     : whole ? bits <= digits
+                             : bits < uir_dtype_bits(way);
+        if (way == from || way == to || !holds) continue;
+        if (has_instruction_to(k, UIR_IOP_CAST, from, way) && has_instruction_to(k, UIR_IOP_CAST, way, to)) return way;
+    }
+    return UIR_DTYPE_NONE;
 }
 
 /* Small integers are widened wherever rows of them are read, which costs a machine no more than reading them: so that
@@ -266,6 +315,8 @@ static uint32_t cast_to(uir_kernel *k, uint32_t value, uir_dtype to, bool overfl
     }
     if (v.kind == UIR_KERNEL_NUMBER && to == UIR_DTYPE_BOOL) return kernel_number(k, to, v.number != 0);
     if (v.kind == UIR_KERNEL_NUMBER) value = uir_kernel_materialise(k, value, 0);
+    uir_dtype between = find_between(k, v.dtype, to);
+    if (between != UIR_DTYPE_NONE) return cast_to(k, cast_to(k, value, between, false), to, overflows);
     uir_kernel_operation cast = {.code = UIR_IOP_CAST, .dtype = v.dtype, .dtype_b = to};
     cast.saturate = is_small(to) && !overflows;
     return uir_kernel_instruct(k, &cast, to, lanes_of_cast(k, &v, to), &value, 1);
@@ -433,9 +484,11 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
     if (op == UIR_OP_POW && uir_dtype_is_integer(dtype)) return integer_power(k, dtype, args[0], args[1]);
     for (size_t i = 0; i < sizeof instruction_rows / sizeof *instruction_rows; i++) {
         if (instruction_rows[i].op != op) continue;
-        const uir_iop_row *row = uir_iop_get_row(instruction_rows[i].code);
-        if (uir_iop_is_defined_for(instruction_rows[i].code, k->values.data[args[typed_operand(row)]].dtype))
-            return plain_call(k, instruction_rows[i].code, result, args, count);
+        uir_iop_code code = instruction_rows[i].code;
+        uir_dtype typed = k->values.data[args[typed_operand(uir_iop_get_row(code))]].dtype;
+        if (!uir_iop_is_defined_for(code, typed)) continue;
+        const char *text = uir_dtype_is_float(typed) && !has_instruction(k, code, typed) ? find_substitute(op) : NULL;
+        return text ? expand_row(k, text, args, count) : plain_call(k, code, result, args, count);
     }
     for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {
         if (expansion_rows[i].of == OF_DOUBLES) continue;
@@ -520,17 +573,6 @@ static uint32_t divide_by_sum(uir_kernel *k, uint32_t row, uint32_t sum) {
 static bool is_below_greatest(const uir_kernel *k, uint32_t expression) {
     const uir_loop_expression *e = &k->f->expressions.data[expression];
     return e->kind == UIR_LOOP_CALL && e->op == UIR_OP_SUB && is_reduced_by(k, e->arguments[1], UIR_OP_MAX);
-}
-
-/* Does some unit of the kind at work have the instruction, wherever its operands lie? */
-static bool has_instruction(const uir_kernel *k, uir_iop_code code, uir_dtype dtype) {
-    for (uint32_t i = 0; i < k->device->legal_count; i++) {
-        const uir_legal_row *row = &k->device->legal[i];
-        if (uir_legal_name_matches(row->iop, uir_iop_get_row(code)->name) && (row->dtypes >> dtype & 1) &&
-            (row->unit_kinds >> k->unit_kind & 1))
-            return true;
-    }
-    return false;
 }
 
 /* e^below as 2^(below log2 e), which is cheaper: what the product loses is what the difference lost before it. */

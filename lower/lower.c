@@ -31,8 +31,7 @@ uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function, c
     return UIR_STATUS_OK;
 }
 
-/* Destroys what was added after the first `count`. */
-static void truncate_list(uir_loop_list *list, uint32_t count) {
+void uir_loop_list_truncate(uir_loop_list *list, uint32_t count) {
     while (list->count > count) {
         uir_loop_variant *last = &list->variants[--list->count];
         uir_text_deinit(&last->trace);
@@ -41,7 +40,7 @@ static void truncate_list(uir_loop_list *list, uint32_t count) {
 }
 
 void uir_loop_list_deinit(uir_loop_list *list) {
-    truncate_list(list, 0);
+    uir_loop_list_truncate(list, 0);
     if (list->variants) uir_release(&list->allocator, list->variants, list->capacity * sizeof *list->variants);
     *list = (uir_loop_list){.allocator = list->allocator};
 }
@@ -66,7 +65,7 @@ static uir_status try_contraction(const uir_loop_function *f, const uir_device *
         uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);
     if (status == UIR_STATUS_OK) return status;
-    truncate_list(out, before);
+    uir_loop_list_truncate(out, before);
     if (steps && steps->data) {
         steps->length = mark;
         steps->data[mark] = 0;

@@ -29,6 +29,8 @@ typedef struct uir_loop_list {
     uint32_t count, capacity;
     uir_allocator allocator;
 } uir_loop_list;
+/* Destroys what was added after the first `count`. */
+void uir_loop_list_truncate(uir_loop_list *list, uint32_t count);
 void uir_loop_list_deinit(uir_loop_list *list); /* destroys the functions */
 /* Takes the function over, also on failure; copies the trace (NULL: there is none). */
 uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function, const uir_text *trace);

@@ -4,6 +4,7 @@
  * not reduced: its outer loops are shared among the units, its last one becomes a slice. Everything else is inlined, or
  * computed at the tile in memory on the chip. Reductions get two variants: rows kept on the chip, and, for rows of any
  * length, blocks of rows that are computed again in each pass. */
+#include "lower/kernel.h"
 #include "lower/tactics.h"
 
 #include <string.h>
@@ -50,19 +51,19 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, uint32_t *out_at, 
             if (i != lane) outer[outers++] = loops[i];
         elements = extent;
         if (outers == 0) {
-            uir_dim factor = uir_tactic_number(t, UIR_TACTIC_LANES);
-            if (!uir_tactic_is_short(t, extent, UIR_TACTIC_LANES)) {
+            uir_dim factor = uir_tactic_number(t, t->lanes);
+            if (!uir_tactic_is_short(t, extent, t->lanes)) {
                 UIR_TRY(uir_schedule_split(t->s, last, factor, &outer[outers], &inner[0]));
                 outers++, inners = 1;
                 elements = uir_tactic_number(t, UIR_TACTIC_TILE);
             } else {
                 inner[inners++] = last;
             }
-        } else if (uir_tactic_is_short(t, extent, UIR_TACTIC_LANES)) {
+        } else if (uir_tactic_is_short(t, extent, t->lanes)) {
             inner[inners++] = last;
         } else {
             uint32_t step;
-            UIR_TRY(uir_schedule_split(t->s, last, uir_tactic_number(t, UIR_TACTIC_LANES), &step, &inner[0]));
+            UIR_TRY(uir_schedule_split(t->s, last, uir_tactic_number(t, t->lanes), &step, &inner[0]));
             inners = 1;
             /* rows, then steps along the row */
             uint32_t order[MOST_LOOPS + 4], n = 0;
@@ -208,18 +209,30 @@ static uir_status schedule_segments(uir_tactic *t, bool *out_reduces) {
     return UIR_STATUS_OK;
 }
 
-static uir_status schedule_variant(const uir_loop_function *naive, const uir_device *device, bool stream,
-                                   uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_reduces) {
+/* One variant to make. */
+typedef struct variant {
+    const uir_loop_function *naive;
+    const uir_device *device;
+    bool stream, reduces, fits;
+    int64_t lanes;
+} variant;
+
+static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f = NULL;
-    UIR_TRY(uir_loop_clone(naive, &f));
-    uir_tactic t = {.f = f, .device = device, .stream = stream, .segment = UIR_LOOP_NONE};
-    uir_status status = uir_schedule_create(f, device, diagnostics, &t.s);
+    UIR_TRY(uir_loop_clone(v->naive, &f));
+    uir_tactic t = {.f = f,
+                    .device = v->device,
+                    .stream = v->stream,
+                    .lanes = v->lanes,
+                    .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
+                    .segment = UIR_LOOP_NONE};
+    uir_status status = uir_schedule_create(f, v->device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
         status = uir_tactic_schedule_products(&t);
-        *out_reduces = t.reduces = has_reduction(&t);
+        v->reduces = t.reduces = has_reduction(&t);
         if (status == UIR_STATUS_OK)
-            status = t.products  ? schedule_segments(&t, out_reduces)
+            status = t.products  ? schedule_segments(&t, &v->reduces)
                      : t.reduces ? uir_tactic_schedule_reduction(&t)
                                  : schedule_trivial(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
@@ -235,22 +248,48 @@ static uir_status schedule_variant(const uir_loop_function *naive, const uir_dev
 }
 
 /* Are there slices that may be longer than what is on the chip? */
-static bool has_long_rows(const uir_loop_function *f) {
+static bool has_long_rows(const uir_loop_function *f, int64_t lanes) {
     for (uint32_t i = 0; i < f->statements.count; i++) {
         const uir_loop_statement *s = &f->statements.data[i];
         int64_t low, high;
         if (s->kind != UIR_LOOP_STATEMENT_FOR || s->loop_kind != UIR_LOOP_VECTORISED) continue;
         uir_dim_bounds(f->dims, s->extent, &low, &high);
-        if (high > UIR_TACTIC_LANES) return true;
+        if (high > lanes) return true;
     }
     return false;
 }
 
+/* Does its kernel have room on the chip, as far as sizes are known? */
+static uir_status find_room(variant *v, const uir_loop_function *f) {
+    uir_diagnostics said;
+    uir_igraph *igraph = NULL;
+    int scratch = uir_device_find_role(v->device, UIR_SPACE_SCRATCH);
+    v->fits = true;
+    if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
+    uir_diagnostics_init(&said, &f->allocator);
+    uir_status status = uir_lower_kernel_build(f, v->device, &f->allocator, &said, &igraph);
+    uir_diagnostics_deinit(&said);
+    uir_igraph_destroy(igraph);
+    v->fits = status != UIR_STATUS_UNSUPPORTED;
+    return v->fits ? status : UIR_STATUS_OK;
+}
+
+/* By the longest slices that there is room for. */
+static uir_status schedule_fitting(variant *v, uir_diagnostics *diagnostics, uir_loop_list *out) {
+    for (v->lanes = UIR_TACTIC_LANES;; v->lanes /= 2) {
+        UIR_TRY(schedule_variant(v, diagnostics, out));
+        UIR_TRY(find_room(v, out->variants[out->count - 1].function));
+        if (v->fits || v->lanes <= UIR_TACTIC_FEWEST) return UIR_STATUS_OK;
+        uir_loop_list_truncate(out, out->count - 1);
+    }
+}
+
 uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
                              uir_loop_list *out) {
+    variant rows = {.naive = f, .device = device}, stream = {.naive = f, .device = device, .stream = true};
     uint32_t first = out->count;
-    bool reduces;
-    UIR_TRY(schedule_variant(f, device, false, diagnostics, out, &reduces));
-    if (!reduces || !has_long_rows(out->variants[first].function)) return UIR_STATUS_OK;
-    return schedule_variant(f, device, true, diagnostics, out, &reduces);
+    UIR_TRY(schedule_fitting(&rows, diagnostics, out));
+    if (!rows.reduces || (rows.fits && !has_long_rows(out->variants[first].function, rows.lanes))) return UIR_STATUS_OK;
+    if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
+    return schedule_fitting(&stream, diagnostics, out);
 }

@@ -9,7 +9,8 @@
 #define UIR_TACTIC_MOST_BLOCKS 256
 
 enum {
-    UIR_TACTIC_LANES = 4096, /* elements of a slice, at most */
+    UIR_TACTIC_LANES = 4096, /* elements of a slice, at most: as many as there is room for */
+    UIR_TACTIC_FEWEST = 32,  /* and at least */
     UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, at least */
     UIR_TACTIC_COLUMN = 256, /* columns reduced at once */
     UIR_TACTIC_PARTED = 8,   /* reductions by parts, at most */
@@ -24,6 +25,7 @@ typedef struct uir_tactic {
     bool shares; /* all rows read some operand alike */
     bool products;    /* some nests are complete products */
     uint32_t segment; /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
+    int64_t lanes, column; /* elements of a slice, and columns reduced at once, at most */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
     uint32_t tile_count;

@@ -50,7 +50,7 @@ static int64_t part_length(const uir_tactic *t, const reduction *r) {
     if (least_results != results || length != high || results < 1) return 0;
     if (r->columns) {
         bounds(t, &r->loops[r->kept - 1], 1, &width, &high);
-        if (width > UIR_TACTIC_COLUMN) width = UIR_TACTIC_COLUMN;
+        if (width > t->column) width = t->column;
     }
     int64_t reduced = elements / results, units = results / width;
     if (units >= ENOUGH || reduced * width < 2 * PART) return 0;
@@ -68,10 +68,10 @@ static uir_status order_nest(uir_tactic *t, const reduction *r, uint32_t block, 
     for (uint32_t i = 0; i < r->kept; i++) order[n++] = loops[i];
     if (r->columns) {
         lane = order[n - 1];
-        if (uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, UIR_TACTIC_COLUMN))
+        if (uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, t->column))
             n--;
         else
-            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, UIR_TACTIC_COLUMN), &order[n - 1], &lane));
+            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, t->column), &order[n - 1], &lane));
     }
     order[n++] = loops[part];
     *out_count = n;

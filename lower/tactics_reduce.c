@@ -202,14 +202,14 @@ static bool has_windows_along(const uir_tactic *t, uint32_t axis) {
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
-    uir_dim elements = uir_tactic_number(t, UIR_TACTIC_LANES / 8);
+    uir_dim elements = uir_tactic_number(t, t->lanes / 8);
     uint32_t columns = 0, pixels = 0, pixel = UIR_LOOP_NONE; /* their axes; a loop over some of the windows of a line */
     if (reduces_columns(t) && count) {                       /* columns side by side */
         uint32_t outer;
         lane = spatial[count - 1];
         columns = axis_of_loop(t, anchor, lane);
-        if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, UIR_TACTIC_COLUMN)) {
-            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, UIR_TACTIC_COLUMN), &outer, &lane));
+        if (!uir_tactic_is_short(t, uir_tactic_at(t, lane)->extent, t->column)) {
+            UIR_TRY(uir_schedule_split(t->s, lane, uir_tactic_number(t, t->column), &outer, &lane));
             spatial[count - 1] = outer;
         } else {
             count--;

@@ -261,9 +261,9 @@ uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t lo
         !has_own_state(t, block, last))
         return UIR_STATUS_OK; /* step by step: what is left of a two-step reduction */
     bool sliced = t->stream || !t->reduces || uir_tactic_is_of_parts(t, block);
-    if (sliced && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, UIR_TACTIC_LANES)) {
+    if (sliced && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, t->lanes)) {
         uint32_t inner;
-        UIR_TRY(uir_tactic_asked(uir_schedule_split(t->s, last, uir_tactic_number(t, UIR_TACTIC_LANES), NULL, &inner),
+        UIR_TRY(uir_tactic_asked(uir_schedule_split(t->s, last, uir_tactic_number(t, t->lanes), NULL, &inner),
                                  &done));
         if (done) last = inner;
     }
