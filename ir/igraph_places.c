@@ -12,6 +12,7 @@
 #define NONE UINT32_MAX
 
 typedef struct loop_span {
+    uint32_t symbol;
     uint32_t parent, depth; /* the outermost loops are 1 deep */
     uint32_t first, last;   /* steps */
 } loop_span;
@@ -31,6 +32,7 @@ typedef struct written {
 
 typedef struct buffer {
     bool shared;      /* may share its place */
+    bool moved;       /* a move brings it here from another space or takes it there */
     uint32_t touches; /* NONE: there are none */
     uint32_t written; /* the last of those that hold here */
     uint32_t kept;    /* loops that no value crosses an iteration of: as many from outside as are around each read */
@@ -116,6 +118,9 @@ static void see_instruction(places *p, const uir_iinstruction *in, bool certain)
     bool tied = in->accumulate || row->family == UIR_IOP_FAMILY_MMA;
     if (row->family == UIR_IOP_FAMILY_SYNC) return;
     for (uint32_t k = 0; k < in->slice_count; k++) touch_slice(p, &in->slices[k], k > 0 || tied);
+    bool moves = row->family == UIR_IOP_FAMILY_MOVE && p->g->pointers.data[in->slices[0].pointer].space !=
+                                                           p->g->pointers.data[in->slices[1].pointer].space;
+    for (uint32_t k = 0; k < in->slice_count && moves; k++) p->buffers[in->slices[k].pointer].moved = true;
     if (in->has_scratch) touch_slice(p, &in->scratch, false);
     /* What the units of a group do together, one of them writes. */
     if (certain && in->scope == UIR_SCOPE_UNIT && in->slice_count) write_slice(p, &in->slices[0]);
@@ -133,7 +138,7 @@ static void forget(places *p, uint32_t mark) {
 
 static void see_loop(places *p, const uir_iitem *item) {
     uint32_t mark = p->trail.count, outer = p->loop, loop = p->loops.count;
-    loop_span span = {.parent = outer, .depth = depth_of(p, outer) + 1, .first = p->step};
+    loop_span span = {.symbol = item->symbol, .parent = outer, .depth = depth_of(p, outer) + 1, .first = p->step};
     p->status = uir_vector_push(p->arena, &p->loops, span);
     if (p->status != UIR_STATUS_OK) return;
     p->loop = loop;
@@ -282,13 +287,19 @@ static bool may_share(const uir_igraph *g, uint32_t index) {
            !(uir_dim_is_const(g->dims, p->element_span, &elements) && elements <= 1);
 }
 
-static uir_status share(places *p) {
+/* Which buffers are touched where. */
+static uir_status look(places *p) {
     uir_igraph *g = p->g;
     uint32_t count = g->pointers.count;
     UIR_TRY_ALLOCATE(p->buffers, uir_arena_allocate_array(p->arena, (size_t)count + 1, sizeof *p->buffers));
     UIR_TRY_ALLOCATE(p->run, uir_arena_allocate_array(p->arena, (size_t)g->instructions.count + 1, sizeof *p->run));
     for (uint32_t i = 0; i < count; i++) {
-        p->buffers[i] = (buffer){may_share(g, i), NONE, NONE, NONE, 0, 0, uir_igraph_pointer_bytes(g, i), NONE};
+        p->buffers[i] = (buffer){.shared = may_share(g, i),
+                                 .touches = NONE,
+                                 .written = NONE,
+                                 .kept = NONE,
+                                 .bytes = uir_igraph_pointer_bytes(g, i),
+                                 .next_over = NONE};
         if (!p->buffers[i].bytes.id) return UIR_STATUS_INVALID_ARGUMENT;
     }
     for (uint32_t i = 0; i < count; i++) /* whose place others have already keeps it for them */
@@ -298,8 +309,11 @@ static uir_status share(places *p) {
             see_items(p, g->phases.data[ph].bodies[b].first_item, true);
             forget(p, 0);
         }
-    UIR_TRY(p->status);
-    for (uint32_t i = 0; i < count; i++) {
+    return p->status;
+}
+
+static uir_status share(places *p) {
+    for (uint32_t i = 0; i < p->g->pointers.count; i++) {
         if (!p->buffers[i].shared || p->buffers[i].touches == NONE) continue;
         find_life(p, &p->buffers[i]);
         uint32_t place = find_place(p, i);
@@ -308,13 +322,40 @@ static uir_status share(places *p) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_igraph_share_places(uir_igraph *igraph) {
+/* The innermost loop around all that touches the buffer; NONE. */
+static uint32_t common_loop(const places *p, const buffer *b) {
+    uint32_t depth = common_loops(p, b);
+    return depth ? ancestor(p, p->touches.data[b->touches].loop, depth) : NONE;
+}
+
+static uir_status give_instances(places *p) {
+    for (uint32_t i = 0; i < p->g->pointers.count; i++) {
+        const buffer *b = &p->buffers[i];
+        if (!b->shared || !b->moved || b->touches == NONE) continue;
+        uint32_t loop = common_loop(p, b);
+        if (loop == NONE || b->kept < depth_of(p, loop)) continue;
+        p->g->pointers.data[i].instances = 2;
+        p->g->pointers.data[i].by_loop = p->loops.data[loop].symbol;
+    }
+    return UIR_STATUS_OK;
+}
+
+static uir_status work(uir_igraph *igraph, uir_status (*pass)(places *p)) {
     places p = {.g = igraph, .loop = NONE};
     uir_arena arena;
     if (igraph->synchronised) return UIR_STATUS_OK;
     uir_arena_init(&arena, &igraph->allocator);
     p.arena = &arena;
-    uir_status status = share(&p);
+    uir_status status = look(&p);
+    if (status == UIR_STATUS_OK) status = pass(&p);
     uir_arena_deinit(&arena);
     return status;
+}
+
+uir_status uir_igraph_share_places(uir_igraph *igraph) {
+    return work(igraph, share);
+}
+
+uir_status uir_igraph_give_instances(uir_igraph *igraph) {
+    return igraph->device->pipe_count > 1 ? work(igraph, give_instances) : UIR_STATUS_OK;
 }

@@ -9,5 +9,9 @@
  * A kernel whose text says where its pipes wait for each other is left as it is. INVALID_ARGUMENT where the size of a
  * buffer overflows. */
 uir_status uir_igraph_share_places(uir_igraph *igraph);
+/* Double buffering: what moves bring to the chip or take from it, in a loop of which no value of it leaves an
+ * iteration, gets two instances by that loop, so that pipes need not wait for each other. Nothing is done on a device
+ * whose pipes do not run apart. Before places are shared. */
+uir_status uir_igraph_give_instances(uir_igraph *igraph);
 
 #endif

@@ -1,6 +1,7 @@
 /* A scheduled loop AST as an iGraph, which is then verified. */
 #include "lower/kernel.h"
 
+#include "ir/igraph_synchronise.h"
 #include "lower/contraction.h"
 
 #include <stdio.h>
@@ -733,9 +734,10 @@ static void build(uir_kernel *k, uir_arena *arena) {
 }
 
 /* What lowering made in passing (symbols of lanes) is left behind by the clone. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
-                                  uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
-    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics};
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, bool doubled,
+                                  const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                                  uir_igraph **out_igraph) {
+    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics, .doubled = doubled};
     uir_arena arena;
     *out_igraph = NULL;
     UIR_TRY(uir_igraph_create(allocator, f->name, device, &k.graph));
@@ -747,12 +749,32 @@ uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *
     return k.status;
 }
 
+/* Verified, and where pipes run apart with their waits, which is verified again. */
+static uir_status make_kernel(const uir_loop_function *f, const uir_device *device, bool doubled,
+                              const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
+    UIR_TRY(uir_lower_kernel_build(f, device, doubled, allocator, diagnostics, out_igraph));
+    uir_status status = uir_igraph_verify(*out_igraph, diagnostics);
+    if (status == UIR_STATUS_OK && device->pipe_count > 1) {
+        status = uir_igraph_synchronise(*out_igraph);
+        if (status == UIR_STATUS_OK) status = uir_igraph_verify(*out_igraph, diagnostics);
+    }
+    if (status == UIR_STATUS_OK) return status;
+    uir_igraph_destroy(*out_igraph);
+    *out_igraph = NULL;
+    return status;
+}
+
 uir_status uir_lower_kernel(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
                             uir_diagnostics *diagnostics, uir_igraph_list *out) {
-    uir_igraph *igraph;
-    UIR_TRY(uir_lower_kernel_build(f, device, allocator, diagnostics, &igraph));
-    uir_status status = uir_igraph_verify(igraph, diagnostics);
-    if (status == UIR_STATUS_OK) return uir_igraph_list_add(out, igraph);
-    uir_igraph_destroy(igraph);
-    return status;
+    uir_igraph *igraph = NULL;
+    uir_status status = UIR_STATUS_UNSUPPORTED;
+    if (device->pipe_count > 1) { /* what has no room for two instances has one */
+        uir_diagnostics said;
+        uir_diagnostics_init(&said, allocator);
+        status = make_kernel(f, device, true, allocator, &said, &igraph);
+        uir_diagnostics_deinit(&said);
+    }
+    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED) return status;
+    if (status != UIR_STATUS_OK) UIR_TRY(make_kernel(f, device, false, allocator, diagnostics, &igraph));
+    return uir_igraph_list_add(out, igraph);
 }

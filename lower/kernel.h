@@ -110,6 +110,7 @@ typedef struct uir_kernel {
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
     uint32_t row_lanes; /* not 0: slices are matrices, the first lanes their rows, the others their columns */
+    bool doubled;       /* what is moved in a loop gets two instances */
     uint32_t unit_kind; /* of the phase being made */
     bool *fresh;        /* per statement: an update whose init was left out: it does not go on from an old state */
     const char *block;
@@ -121,9 +122,11 @@ typedef struct uir_kernel {
 } uir_kernel;
 
 /* ---- kernel.c ---- */
-/* The kernel of a scheduled function, not yet verified. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
-                                  uir_diagnostics *diagnostics, uir_igraph **out_igraph);
+/* The kernel of a scheduled function, not yet verified. `doubled`: what is moved in a loop has two instances where the
+ * device's pipes run apart. */
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, bool doubled,
+                                  const uir_allocator *allocator, uir_diagnostics *diagnostics,
+                                  uir_igraph **out_igraph);
 /* Records that the function has no kernel, and why. */
 void uir_kernel_refuse(uir_kernel *k, const char *format, ...) UIR_PRINTF(2, 3);
 void uir_kernel_fail(uir_kernel *k, uir_status status);

@@ -153,13 +153,16 @@ static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
 /* Bytes of a space: a sum over the places in it, each rounded up. */
 static uir_dim count_bytes(uir_kernel *k, uint32_t space) {
     uir_dim bytes = uir_dim_const(k->dims, 0);
+    uint32_t rounding = k->device->spaces[space].alignment;
     for (uint32_t i = 0; i < k->graph->pointers.count; i++) {
         const uir_ipointer *p = &k->graph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL || p->space != space || p->over != UINT32_MAX) continue;
         uir_dim place = uir_dim_const(k->dims, uir_dtype_bits(p->dtype) / 8 ? uir_dtype_bits(p->dtype) / 8 : 1);
         if (p->layout.given) place = uir_dim_mul(k->dims, place, p->element_span);
         for (uint32_t d = 0; d < p->rank && !p->layout.given; d++) place = uir_dim_mul(k->dims, place, p->extents[d]);
-        bytes = uir_dim_add(k->dims, bytes, uir_dim_add(k->dims, place, uir_dim_const(k->dims, 64)));
+        place = uir_dim_add(k->dims, place, uir_dim_const(k->dims, rounding));
+        if (p->instances > 1) place = uir_dim_mul(k->dims, place, uir_dim_const(k->dims, p->instances));
+        bytes = uir_dim_add(k->dims, bytes, place);
     }
     if (!bytes.id) uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
     return bytes;
@@ -243,6 +246,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
         declare_memory(k, &k->memories.data[i]);
     }
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
+    if (k->status == UIR_STATUS_OK && k->doubled) k->status = uir_igraph_give_instances(k->graph);
     if (k->status == UIR_STATUS_OK) share_places(k);
     for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
     for (uint32_t p = 0; p < k->graph->phases.count; p++)

@@ -67,14 +67,20 @@ static bool is_plain_factor(product *p, uint32_t which, uint32_t id) {
     return uir_device_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
 }
 
-/* The longest of a class is tiled; of equal ones, or where only the run knows, the last. */
+/* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are. */
+enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, LONGEST = 2048 };
+
+static int64_t guess(const product *p, uir_dim extent, int64_t unknown) {
+    int64_t low, high;
+    uir_dim_bounds(p->t->f->dims, extent, &low, &high);
+    return low == high ? low : high < unknown ? high : unknown;
+}
+
+/* The longest of a class is tiled; of equal ones the last. */
 static void choose_iter(product *p, uint32_t which, uint32_t iter) {
     side *s = &p->sides[which];
-    int64_t low, high, least, most;
     uir_dim extent = uir_tactic_at(p->t, p->update)->iters[iter].extent;
-    uir_dim_bounds(p->t->f->dims, extent, &low, &high);
-    if (s->iter != NONE) uir_dim_bounds(p->t->f->dims, s->extent, &least, &most);
-    if (s->iter != NONE && most > high) return;
+    if (s->iter != NONE && guess(p, s->extent, UNKNOWN_AXIS) > guess(p, extent, UNKNOWN_AXIS)) return;
     s->iter = iter;
     s->extent = extent;
 }
@@ -159,11 +165,12 @@ static int64_t tile_bytes(const product *p, const uint32_t sides[2], uir_dtype d
 /* Does all that lies on the chip at once fit, each space by itself? */
 static bool fits(const product *p) {
     const uir_device *d = p->t->device;
-    int64_t used[UIR_DEVICE_MAX_SPACES] = {0};
+    int64_t used[UIR_DEVICE_MAX_SPACES] = {0}, instances = d->pipe_count > 1 ? 2 : 1; /* of what is moved */
     way w;
     for (uint32_t k = 0; k < 2; k++) {
         if (!find_factor_way(p, k, &w)) return false;
-        for (int i = 0; i < w.count; i++) used[w.spaces[i]] += tile_bytes(p, factor_sides[k], p->dtypes[k]) + 512;
+        for (int i = 0; i < w.count; i++)
+            used[w.spaces[i]] += instances * (tile_bytes(p, factor_sides[k], p->dtypes[k]) + 512);
     }
     if (!find_sum_way(p, &w)) return false;
     used[uir_device_find_role(d, UIR_SPACE_ACCUMULATORS)] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
@@ -204,15 +211,6 @@ static int64_t block_of(const product *p, uint32_t which) {
     return block;
 }
 
-/* What a side is taken to be where only the run knows. */
-enum { UNKNOWN = 1024, LONGEST = 2048 };
-
-static int64_t guess(const product *p, uint32_t which) {
-    int64_t low, high;
-    uir_dim_bounds(p->t->f->dims, p->sides[which].extent, &low, &high);
-    return low == high ? low : high < UNKNOWN ? high : UNKNOWN;
-}
-
 static int64_t count_tiles(int64_t extent, int64_t tile) {
     return (extent + tile - 1) / tile;
 }
@@ -238,7 +236,7 @@ static bool choose_tiles(product *p) {
     double least = 0;
     for (uint32_t i = 0; i < SIDES; i++) {
         blocks[i] = block_of(p, i);
-        extents[i] = guess(p, i);
+        extents[i] = guess(p, p->sides[i].extent, UNKNOWN);
     }
     for (int64_t m = blocks[ROWS]; m < 2 * extents[ROWS] + blocks[ROWS] && m <= LONGEST; m *= 2)
         for (int64_t n = blocks[COLUMNS]; n < 2 * extents[COLUMNS] + blocks[COLUMNS] && n <= LONGEST; n *= 2)

@@ -267,7 +267,9 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     v->fits = true;
     if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_lower_kernel_build(f, v->device, &f->allocator, &said, &igraph);
+    uir_status status = uir_lower_kernel_build(f, v->device, true, &f->allocator, &said, &igraph);
+    if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
+        status = uir_lower_kernel_build(f, v->device, false, &f->allocator, &said, &igraph);
     uir_diagnostics_deinit(&said);
     uir_igraph_destroy(igraph);
     v->fits = status != UIR_STATUS_UNSUPPORTED;

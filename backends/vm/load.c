@@ -128,12 +128,11 @@ static bool check_dtypes(const uir_vm_kernel *k, const vm_instruction *in, const
 }
 
 static bool check_instruction(const uir_vm_kernel *k, const vm_instruction *in) {
-    if (in->code >= UIR_IOP_COUNT || !uir_dtype_is_valid((int)in->dtype) || in->axis > UIR_IAXIS_COL ||
-        in->immediate_mask > 7)
-        return false;
+    if (in->code >= UIR_IOP_COUNT || in->axis > UIR_IAXIS_COL || in->immediate_mask > 7) return false;
     const uir_iop_row *row = uir_iop_get_row((uir_iop_code)in->code);
     uint32_t immediates = 0;
-    if (row->family == UIR_IOP_FAMILY_SYNC) return in->slice_count == 0;
+    if (row->family == UIR_IOP_FAMILY_SYNC) return in->slice_count == 0; /* of no dtype; it does nothing here */
+    if (!uir_dtype_is_valid((int)in->dtype)) return false;
     for (uint32_t i = 0; i < 3; i++) immediates += in->immediate_mask >> i & 1;
     if (in->immediate_mask >> row->operands || in->slice_count != row->results + row->operands - immediates ||
         in->slice_count > UIR_IOP_MAX_SLICES)
