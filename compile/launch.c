@@ -135,9 +135,11 @@ static uir_status check_argument(const uir_launch *l, const argument *a, uir_dia
     if (a->index >= count || !datums[a->index] || datums[a->index]->kind != UIR_VALUE_TENSOR)
         return misfit(l, a->file, a->line, diagnostics, "it has no argument with the number of ", a->name);
     const uir_tensor *tensor = datums[a->index]->tensor;
-    if (tensor->dtype != a->dtype)
+    /* Elements of less than a byte are a kernel's by the bytes that they share. */
+    bool shared = uir_dtype_bits(tensor->dtype) < 8 && a->dtype == UIR_DTYPE_U8;
+    if (tensor->dtype != a->dtype && !shared)
         return misfit(l, a->file, a->line, diagnostics, "the element types differ of ", a->name);
-    if (tensor->element_count != a->elements)
+    if ((shared ? tensor->byte_size : tensor->element_count) != a->elements)
         return misfit(l, a->file, a->line, diagnostics, "the numbers of elements differ of ", a->name);
     return UIR_STATUS_OK;
 }

@@ -140,13 +140,24 @@ static uir_status compute_shared(uir_tactic *t) {
     return UIR_STATUS_OK;
 }
 
+uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block) {
+    uint32_t blocks[MOST_BLOCKS], lanes[2], lane_count, at;
+    UIR_TRY(tile_trivial(t, block, &at, lanes, &lane_count));
+    if (at != UIR_LOOP_NONE) UIR_TRY(uir_tactic_compute_producers(t, at));
+    for (uint32_t i = 0; i < lane_count; i++) UIR_TRY(uir_tactic_vectorise(t, lanes[i]));
+    if (at == UIR_LOOP_NONE) return UIR_STATUS_OK;
+    uint32_t count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (blocks[i] != block) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], at));
+    return lane_count == 1 ? uir_tactic_cache_operands(t, at) : UIR_STATUS_OK;
+}
+
 static uir_status schedule_trivial(uir_tactic *t) {
     uint32_t tiled[MOST_BLOCKS], tiled_count = 0;
     UIR_TRY(uir_tactic_inline_all(t));
     while (tiled_count < MOST_BLOCKS) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
-        uint32_t anchor = UIR_LOOP_NONE, lanes[2], lane_count;
-        uint32_t at;
+        uint32_t anchor = UIR_LOOP_NONE;
         /* The next output whose nest is as it was made. */
         for (uint32_t i = 0; i < count && i < MOST_BLOCKS && anchor == UIR_LOOP_NONE; i++) {
             const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
@@ -160,18 +171,7 @@ static uir_status schedule_trivial(uir_tactic *t) {
         }
         if (anchor == UIR_LOOP_NONE) break;
         tiled[tiled_count++] = anchor; /* where no loop may be shared or vectorised, its nest looks as it did */
-        UIR_TRY(tile_trivial(t, anchor, &at, lanes, &lane_count));
-        if (at != UIR_LOOP_NONE) {
-            UIR_TRY(uir_tactic_compute_producers(t, at));
-        }
-        for (uint32_t i = 0; i < lane_count; i++) UIR_TRY(uir_tactic_vectorise(t, lanes[i]));
-        if (!lane_count && at == UIR_LOOP_NONE) break;
-        if (at != UIR_LOOP_NONE) {
-            count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
-            for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-                if (blocks[i] != anchor) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], at));
-            if (lane_count == 1) UIR_TRY(uir_tactic_cache_operands(t, at));
-        }
+        UIR_TRY(uir_tactic_schedule_elementwise(t, anchor));
     }
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)

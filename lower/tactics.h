@@ -107,6 +107,9 @@ uir_status uir_tactic_bind_strays(uir_tactic *t);
 /* What is on the chip, and where. */
 uir_status uir_tactic_place_temps(uir_tactic *t);
 
+/* The nest of a block that reduces nothing, and with it what is made for it (tactics.c). */
+uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block);
+
 /* ---- groups that reduce (tactics_reduce.c) ---- */
 uir_status uir_tactic_schedule_reduction(uir_tactic *t);
 /* Does it run across the last index of what it reads, of those that change? Columns are reduced side by side then.

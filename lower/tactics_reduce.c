@@ -124,13 +124,21 @@ bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_colum
     return false;
 }
 
+/* Has it been shaped, for another anchor? */
+static bool is_shaped(const uir_tactic *t, uint32_t block) {
+    uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, block, loops, MOST_LOOPS);
+    for (uint32_t i = 0; i < depth && i < MOST_LOOPS; i++)
+        if (uir_tactic_at(t, loops[i])->loop_kind != UIR_LOOP_SERIAL) return true;
+    return false;
+}
+
 /* Are columns reduced side by side? */
 static bool reduces_columns(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     bool columns;
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
         if (uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE) && !uir_tactic_is_of_parts(t, blocks[i]) &&
-            uir_tactic_has_columns(t, blocks[i], &columns))
+            !(t->products && is_shaped(t, blocks[i])) && uir_tactic_has_columns(t, blocks[i], &columns))
             return columns;
     return false;
 }
@@ -260,8 +268,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
     }
     if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop));
-    UIR_TRY(uir_tactic_bind_strays(t));
-    return uir_tactic_place_temps(t);
+    return UIR_STATUS_OK;
 }
 
 /* Is something reduced after an output is stored? Neither is computed for the other: no compute-at brings what both
@@ -320,17 +327,57 @@ static bool stores_rows(const uir_tactic *t) {
            spatial_loops(t, anchor, loops) < uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS);
 }
 
+/* Is something that was reduced, in nests that are not left as they are, in what the block computes? */
+static bool follows_reduction(uir_tactic *t, uint32_t block, uint32_t depth, bool *out) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    uir_tactic_touched own = {0}, other = {0};
+    *out = *out || uir_tactic_has_kind(t, block, UIR_LOOP_STATEMENT_UPDATE);
+    if (*out || depth > 16) return true;
+    if (uir_tactic_find_touched(t, block, &own) != UIR_STATUS_OK) return false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS && !*out; i++) {
+        if (blocks[i] == block || uir_tactic_is_of_parts(t, blocks[i])) continue;
+        if (uir_tactic_find_touched(t, blocks[i], &other) != UIR_STATUS_OK) return false;
+        if (uir_tactic_feeds(t, &other, &own) && !follows_reduction(t, blocks[i], depth + 1, out)) return false;
+    }
+    return true;
+}
+
+/* What a segment gives to others, one after the other: rows where something is reduced for it. */
+static uir_status schedule_segment(uir_tactic *t) {
+    uint32_t done[MOST_BLOCKS], done_count = 0;
+    while (done_count < MOST_BLOCKS) {
+        uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+        uint32_t anchor = UIR_LOOP_NONE;
+        bool reduced = false;
+        for (uint32_t i = 0; i < count && i < MOST_BLOCKS && anchor == UIR_LOOP_NONE; i++) {
+            const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
+            if (!uir_tactic_is_of_parts(t, blocks[i]) && uir_tactic_leaves(t, s->targets[0].tensor) &&
+                !is_shaped(t, blocks[i]) && !uir_tactic_is_in(done, done_count, blocks[i]))
+                anchor = blocks[i];
+        }
+        if (anchor == UIR_LOOP_NONE) break;
+        done[done_count++] = anchor;
+        if (!follows_reduction(t, anchor, 0, &reduced)) return UIR_STATUS_OUT_OF_MEMORY;
+        UIR_TRY(reduced ? schedule_rows(t, anchor) : uir_tactic_schedule_elementwise(t, anchor));
+    }
+    UIR_TRY(uir_tactic_bind_strays(t));
+    return uir_tactic_place_temps(t);
+}
+
 uir_status uir_tactic_schedule_reduction(uir_tactic *t) {
     bool parts = !t->products && uir_tactic_wants_parts(t) && (t->stream || !stores_rows(t));
     t->stream = t->stream || parts; /* none of what parts are of is kept */
     UIR_TRY(uir_tactic_inline_all(t));
     if (parts) UIR_TRY(uir_tactic_reduce_by_parts(t));
     UIR_TRY(two_step(t));
+    if (t->products) return schedule_segment(t);
     uint32_t anchor = find_anchor(t), spatial[MOST_LOOPS];
     if (anchor == UIR_LOOP_NONE) return UIR_STATUS_UNSUPPORTED;
     if (reduces_after_output(t) && !reduces_columns(t)) {
         UIR_TRY(order_rows(t));
         UIR_TRY(merge_rows(t, spatial_loops(t, anchor, spatial)));
     }
-    return schedule_rows(t, anchor);
+    UIR_TRY(schedule_rows(t, anchor));
+    UIR_TRY(uir_tactic_bind_strays(t));
+    return uir_tactic_place_temps(t);
 }
