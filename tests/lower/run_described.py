@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Kernels for machines that are descriptions: `run_described.py [--all]`.
+
+For each of this build's described devices, and the chips that differ in what they can do: every group of the models gets
+a verified kernel, with its waits where pipes run apart; interpreted, the models give their reference outputs by kernels
+and host operators alone; so do operators and products at sizes about the tiles, held to NumPy. Of kernels with waits
+none can do without one of them. Kernels whose operands lie in another space's blocks, or in none, are refused.
+
+In: the programs in $UIR_BIN, the models in $UIR_MODELS_BUILT. --all: all models, which takes some minutes.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon"]
+PIPES = ("ascend", "cambricon")  # whose pipes run apart
+FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
+SLOW = {"resnet50", "resnet50_fp16", "convnext_tiny", "efficientnet_b0", "unet_small", "yolo_tiny", "ppocr_det",
+        "resnet18_qdq_int8", "deit_small"}  # minutes by the interpreter
+passed, failed, skipped = 0, 0, 0
+
+
+def tell(good, what):
+    global passed, failed
+    passed, failed = passed + good, failed + (not good)
+    if not good:
+        print("FAILED", what)
+
+
+def run(program, *words):
+    return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, errors="replace")
+
+
+def compile_for(device, model):
+    """The text of a model's kernels for the device, or None, and what was said."""
+    done = run("uir-opt", model, "--device", device, "--after", "igraph")
+    return done.stdout if done.returncode == 0 else None, done.stderr
+
+
+def kernels_of(text):
+    return re.findall(r"^igraph @.*?^\}", text, re.M | re.S)
+
+
+def check_kernels(device, name, model):
+    text, said = compile_for(device, model)
+    tell(text is not None and "has no kernel" not in said, f"{device}: {name}: {said[:300]}")
+    if text is None:
+        return []
+    kernels = kernels_of(text)
+    if device.startswith(PIPES):
+        bare = [k.split("\n")[0] for k in kernels if " synchronised {" not in k.split("\n")[0]]
+        tell(not bare, f"{device}: {name}: without waits: {bare[:3]}")
+    return kernels
+
+
+# ---- models ----
+def check_model(device, name, interpreted):
+    folder = os.path.join(MODELS, name)
+    model = os.path.join(folder, "model.onnx")
+    kernels = check_kernels(device, name, model)
+    if not interpreted:
+        return kernels
+    data = sorted(d for d in os.listdir(folder) if d.startswith("test_data_set"))[0]
+    done = run("uir-run", model, "--device", device, "--interpret", "--data", os.path.join(folder, data), "--json")
+    said = json.loads(done.stdout) if done.returncode == 0 else {}
+    tell(done.returncode == 0, f"{device}: {name}: {done.stderr[:300]}")
+    if said:
+        by = f"interpreter of {device.split(':')[0]} kernels"
+        tell(said["ran_on"] == by and said["calls"]["interpreter"] == 0, f"{device}: {name}: {said['calls']}")
+    return kernels
+
+
+# ---- operators ----
+def save(folder, nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(model, path)
+    return path
+
+
+def interpret(device, path, arrays, folder):
+    given = os.path.join(folder, "in.npz")
+    np.savez(given, **arrays)
+    done = run("uir-run", path, "--device", device, "--interpret", "--inputs", given, "--save", folder, "--format", "npy",
+               "--quiet")
+    return (np.load(os.path.join(folder, "y.npy")) if done.returncode == 0 else None), done.stderr
+
+
+def check_against(device, what, path, arrays, right, folder):
+    got, said = interpret(device, path, arrays, folder)
+    close = got is not None and got.shape == right.shape and np.allclose(got, right, rtol=2e-4, atol=2e-4)
+    tell(close, f"{device}: {what}: {said[:300] or 'another result'}")
+
+
+def tensor(name, shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+# name, node, what it should give; of x: f32[N, 12, M]
+OPERATORS = [
+    ("transpose", ("Transpose", {"perm": [2, 0, 1]}, ()), lambda x: x.transpose(2, 0, 1)),
+    ("softmax", ("Softmax", {"axis": -1}, ()), softmax),
+    ("sum of columns", ("ReduceSum", {"keepdims": 0}, ([1],)), lambda x: x.sum(1)),
+    ("greatest of rows", ("ReduceMax", {"keepdims": 0}, ([2],)), lambda x: x.max(2)),
+    ("every other", ("Slice", {}, ([1], [12], [1], [2])), lambda x: x[:, 1:12:2]),
+    ("backwards", ("Slice", {}, ([-1], [-13], [1], [-1])), lambda x: x[:, ::-1]),
+    ("padded", ("Pad", {}, ([0, 1, 2, 0, 0, 3],)), lambda x: np.pad(x, ((0, 0), (1, 0), (2, 3)))),
+    ("arctangent", ("Atan", {}, ()), np.arctan),
+    ("error function", ("Erf", {}, ()), lambda x: np.vectorize(__import__("math").erf)(x)),
+    ("running sum", ("CumSum", {}, (2,)), lambda x: x.cumsum(2)),
+]
+
+
+def check_operators(device, folder):
+    rng = np.random.default_rng(7)
+    for name, (op, attributes, constants), right in OPERATORS:
+        made = [numpy_helper.from_array(np.array(c, np.int64), f"c{i}") for i, c in enumerate(constants)]
+        node = helper.make_node(op, ["x"] + [c.name for c in made], ["y"], **attributes)
+        path = save(folder, [node], [tensor("x", ["N", 12, "M"])], [tensor("y", None)], made)
+        check_kernels(device, name, path)
+        for n, m in ((1, 1), (3, 33), (2, 70)):
+            x = rng.standard_normal((n, 12, m)).astype(np.float32)
+            check_against(device, f"{name} {n} {m}", path, {"x": x}, right(x.astype(np.float64)), folder)
+
+
+def check_products(device, folder):
+    rng = np.random.default_rng(8)
+    node = [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Tanh", ["p"], ["y"])]
+    path = save(folder, node, [tensor("a", ["M", "K"]), tensor("b", ["K", "N"])], [tensor("y", ["M", "N"])])
+    kernels = check_kernels(device, "product", path)
+    if device == "ascend:910B1":
+        tell(any("mma.f32" in k for k in kernels), f"{device}: no product is multiplied by the cube unit")
+    for m, k, n in ((1, 1, 1), (5, 7, 3), (16, 16, 16), (17, 15, 33), (64, 65, 63), (127, 31, 129), (0, 4, 4), (4, 0, 4)):
+        a, b = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
+        check_against(device, f"product {m} {k} {n}", path, {"a": a, "b": b}, np.tanh(a.astype(np.float64) @ b), folder)
+
+
+# ---- waits ----
+def check_waits(kernels, folder, most):
+    """Each wait taken away leaves a kernel that the verifier refuses for want of it."""
+    path, tried = os.path.join(folder, "k.igraph"), 0
+    for kernel in kernels:
+        lines = kernel.split("\n")
+        waits = [i for i, line in enumerate(lines) if line.strip().startswith("sync.")]
+        if not waits or len(waits) > 40:
+            continue
+        for i in waits:
+            with open(path, "w") as out:
+                out.write("\n".join(lines[:i] + lines[i + 1:]) + "\n")
+            done = run("uir-opt", path, "--after", "verify")
+            tell(done.returncode != 0 and "missing sync." in done.stderr,
+                 f"waits: {lines[0]}: without '{lines[i].strip()}': {done.stderr[:200] or 'accepted'}")
+        tried += 1
+        if tried == most:
+            return
+    tell(tried > 0, "waits: there was no kernel with some")
+
+
+# ---- blocks ----
+ORDERS = ["rows_of_rows", "rows_of_columns", "columns_of_rows", "columns_of_columns"]
+PLACES = [("a1", "l1", "tm", "tk", "columns_of_rows"), ("b1", "l1", "tk", "tn", "columns_of_rows"),
+          ("a0", "l0a", "tm", "tk", "rows_of_rows"), ("b0", "l0b", "tk", "tn", "rows_of_columns"),
+          ("c", "l0c", "tm", "tn", "columns_of_rows")]
+KERNEL = """igraph @product on ascend {{
+  dim M in 0..65536, K in 0..65536, N in 0..65536
+  tile tm in 32..128 mult 32, tn in 32..128 mult 32, tk in 32..64 mult 32
+  candidate tm = 64, tn = 64, tk = 32
+  ptr %x : dram {dtype} [M,K] in 0    ptr %w : dram {dtype} [K,N] in 1    ptr %y : dram {sums} [M,N] out 0
+{pointers}
+  phase {{ parallel p : ceildiv(M,tm), q : ceildiv(N,tn) group
+    on cube {{
+      fill.{sums}  %c, 0
+      loop k : ceildiv(K,tk) {{
+        let kt = min(tk, K-k*tk)
+        move.dram.l1.{dtype}  %a1[0:tm, 0:kt], %x[p*tm:tm, k*tk:kt]
+        move.dram.l1.{dtype}  %b1[0:kt, 0:tn], %w[k*tk:kt, q*tn:tn]
+        move.l1.l0a.{dtype}   %a0[0:tm, 0:kt], %a1[0:tm, 0:kt]
+        move.l1.l0b.{dtype}   %b0[0:kt, 0:tn], %b1[0:kt, 0:tn]
+        mma.{sums}.{dtype}.{dtype}   %c, %a0[0:tm, 0:kt], %b0[0:kt, 0:tn]
+      }}
+      move.l0c.dram.{sums}  %y[p*tm:tm, q*tn:tn], %c
+    }} }}
+}}
+"""
+
+
+def in_blocks(rows, columns, order, width):
+    """The layout's text, by what a description means: blocks of 16 lines, `width` elements wide."""
+    outer, inner = order.split("_of_")
+    high, wide = (16, width) if inner == "rows" else (width, 16)
+    within = (wide, 1) if inner == "rows" else (1, high)
+    size = high * wide
+    beyond = (f"{size}*({columns}/{wide})", f"{size}") if outer == "rows" else (f"{size}", f"{size}*({rows}/{high})")
+    return (f"[{rows},{columns}]:(({high},{rows}/{high}),({wide},{columns}/{wide})):"
+            f"(({within[0]},{beyond[0]}),({within[1]},{beyond[1]}))")
+
+
+def product(dtype, sums, wrong=None, layout=None):
+    lines = []
+    for name, space, rows, columns, order in PLACES:
+        width = 16 if space == "l0c" else {"f16": 16, "f32": 8, "i8": 32}[dtype]
+        text = layout if name == wrong else in_blocks(rows, columns, order, width)
+        lines.append(f"  ptr %{name} : {space} {sums if space == 'l0c' else dtype} {text}")
+    return KERNEL.format(dtype=dtype, sums=sums, pointers="\n".join(lines))
+
+
+def check_blocks(folder):
+    path = os.path.join(folder, "b.igraph")
+
+    def verify(text):
+        with open(path, "w") as out:
+            out.write(text)
+        return run("uir-opt", path, "--after", "verify")
+    broken = 0
+    for dtype, sums in (("f16", "f32"), ("f32", "f32"), ("i8", "i32")):
+        done = verify(product(dtype, sums))
+        tell(done.returncode == 0, f"blocks: {dtype}: {done.stderr[:300]}")
+        for name, space, rows, columns, order in PLACES:
+            width = 16 if space == "l0c" else {"f16": 16, "f32": 8, "i8": 32}[dtype]
+            layouts = [in_blocks(rows, columns, other, width) for other in ORDERS if other != order]
+            layouts += [in_blocks(rows, columns, order, width // 2 if width > 8 else width * 2), f"[{rows},{columns}]"]
+            for layout in layouts:
+                done = verify(product(dtype, sums, name, layout))
+                wanted = f"layout: %{name} must lie in the blocks of {space} on ascend"
+                tell(done.returncode != 0 and wanted in done.stderr,
+                     f"blocks: {dtype} {name} {layout}: {done.stderr[:200] or 'accepted'}")
+                broken += 1
+    tell(broken >= 60, f"blocks: only {broken} broken kernels were tried")
+
+
+def main():
+    global skipped
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--all", action="store_true")
+    options = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        check_blocks(folder)
+        for device in DEVICES:
+            check_products(device, folder)
+            check_operators(device, folder)
+        names = FEW if not options.all else sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else []
+        if not os.path.isdir(os.path.join(MODELS, FEW[0])):
+            print("skip: the models are not built: UIR_MODELS")
+            skipped += 1
+            names = []
+        for device in DEVICES if not options.all else [*DEVICES, "ascend:910B3", "ascend:310P3", "cuda:sm_80",
+                                                       "cambricon:MLU370"]:
+            kernels = []
+            for name in names:
+                interpreted = name not in SLOW and (options.all or name != "espcn")
+                kernels += check_model(device, name, interpreted)
+            if device == "ascend:910B1" and kernels:
+                check_waits(kernels, folder, 200 if options.all else 12)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
