@@ -325,8 +325,8 @@ void uir_contraction_describe(uir_kernel *k) {
     if (!rows) order_list(&o, f->first);
     if (!rows) match_outputs(k);
     for (uint32_t i = 0; i < count; i++) describe_tiles(k, blocks[i]);
-    for (uint32_t i = 0; i < f->tensors.count && rows; i++) { /* and tiles in blocks are matrices as they are */
-        if (!f->tensors.data[i].layout || !k->pointers[i].on_chip) continue;
+    for (uint32_t i = 0; i < f->tensors.count; i++) { /* other tiles are matrices as they are, in their blocks */
+        if (!f->tensors.data[i].layout || !k->pointers[i].on_chip || k->pointers[i].layout.given) continue;
         keep_dims(k, i, 0);
         uir_kernel_take_layout(k, i);
     }

@@ -128,6 +128,10 @@ bool uir_tactic_wants_parts(const uir_tactic *t);
 uir_status uir_tactic_reduce_by_parts(uir_tactic *t);
 /* Does it stand in a nest that is left as it is: complete, of parts or of a product, or of another segment? */
 bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block);
+/* The same where there are complete products: those of parts are shaped like others once they stand. */
+static inline bool uir_tactic_is_left(const uir_tactic *t, uint32_t block) {
+    return t->products && uir_tactic_is_of_parts(t, block);
+}
 /* Is the statement at the top of such a nest? */
 bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top);
 /* Is the tensor what the nests at work give to others: an output, or what a nest that is left as it is reads? */

@@ -34,8 +34,7 @@ static bool is_side_by_side(const uir_tactic *t, uint32_t block) {
 static uir_status two_step(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE) || uir_tactic_is_of_parts(t, blocks[i]))
-            continue;
+        if (!uir_tactic_has_kind(t, blocks[i], UIR_LOOP_STATEMENT_UPDATE) || uir_tactic_is_left(t, blocks[i])) continue;
         const uir_loop_statement *s = uir_tactic_only_statement(t, blocks[i]);
         uint32_t loop = innermost_reduce_loop(t, blocks[i]);
         bool done;
@@ -56,7 +55,7 @@ static uint32_t find_anchor(const uir_tactic *t) {
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
         const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
-        if (uir_tactic_is_of_parts(t, blocks[i]) || !uir_tactic_leaves(t, s->targets[0].tensor)) continue;
+        if (uir_tactic_is_left(t, blocks[i]) || !uir_tactic_leaves(t, s->targets[0].tensor)) continue;
         if (anchor != UIR_LOOP_NONE && depth < best) continue;
         anchor = blocks[i];
         best = depth;
@@ -153,7 +152,7 @@ static uint32_t spatial_loops(const uir_tactic *t, uint32_t anchor, uint32_t *ou
         uint32_t iter = uir_tactic_iter_of_loop(t, anchor, loops[i]);
         bool reduced = false;
         for (uint32_t k = 0; iter != UIR_LOOP_NONE && k < block_count && k < MOST_BLOCKS; k++) {
-            if (t->products && uir_tactic_is_of_parts(t, blocks[k])) continue;
+            if (uir_tactic_is_left(t, blocks[k])) continue;
             const uir_loop_statement *b = uir_tactic_at(t, blocks[k]);
             for (uint32_t n = 0; n < b->iter_count; n++)
                 if (b->iters[n].reduce && b->iters[n].axis && b->iters[n].axis == a->iters[iter].axis) reduced = true;
@@ -278,7 +277,7 @@ static bool reduces_after_output(const uir_tactic *t) {
     bool stored = false;
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
         const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, blocks[i])->first_child);
-        if (uir_tactic_is_of_parts(t, blocks[i])) continue;
+        if (uir_tactic_is_left(t, blocks[i])) continue;
         if (stored && s->kind == UIR_LOOP_STATEMENT_UPDATE) return true;
         stored = stored || uir_tactic_leaves(t, s->targets[0].tensor);
     }
@@ -288,12 +287,13 @@ static bool reduces_after_output(const uir_tactic *t) {
 /* The rows' loops of all nests become one, as far as they go together. */
 static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
     uint32_t at = t->f->first;
-    while (at != UIR_LOOP_NONE && uir_tactic_is_complete(t, at)) at = uir_tactic_at(t, at)->next;
+    while (t->products && at != UIR_LOOP_NONE && uir_tactic_is_complete(t, at)) at = uir_tactic_at(t, at)->next;
     for (; levels > 0 && at != UIR_LOOP_NONE; levels--) {
         for (bool done = true; done;) {
             uint32_t next = uir_tactic_at(t, at)->next;
             done = false;
-            if (next != UIR_LOOP_NONE && (uir_tactic_is_complete(t, at) || uir_tactic_is_complete(t, next))) break;
+            if (t->products && next != UIR_LOOP_NONE && (uir_tactic_is_complete(t, at) || uir_tactic_is_complete(t, next)))
+                break;
             if (next != UIR_LOOP_NONE && uir_tactic_at(t, at)->kind == UIR_LOOP_STATEMENT_FOR &&
                 uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR)
                 UIR_TRY(uir_tactic_asked(uir_schedule_merge_loops(t->s, at, next), &done));
@@ -308,7 +308,7 @@ static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
 static uir_status order_rows(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     for (uint32_t b = 0; b < count && b < MOST_BLOCKS; b++) {
-        if (uir_tactic_is_of_parts(t, blocks[b])) continue;
+        if (uir_tactic_is_left(t, blocks[b])) continue;
         uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, blocks[b], loops, MOST_LOOPS);
         uint32_t order[2 * MOST_LOOPS], rows = spatial_loops(t, blocks[b], order), n = rows;
         bool done;
