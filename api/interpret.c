@@ -121,10 +121,9 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
                                     &run.launcher));
         options.run_group = run_group;
     }
-    uir_status status =
-        uir_module_interpret(from->compile.primitives, &session->allocator, &call->diagnostics, &options,
-                             session->datums, model->input_count, results, model->output_count,
-                             &session->statistics.peak_bytes);
+    uir_status status = uir_module_interpret(from->compile.primitives, &session->allocator, &call->diagnostics,
+                                             &options, session->datums, model->input_count, results,
+                                             model->output_count, &session->statistics.peak_bytes);
     uir_launcher_destroy(run.launcher);
     UIR_TRY(status);
     session->statistics.run_ms = uir_api_now_ms() - start;
@@ -143,16 +142,15 @@ bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_n
         if (session->times[i].calls == 0 || index-- > 0) continue;
         const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
         bool kernel = has_kernel(session->model, node);
-        *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),
-                                          .op = uir_op_get_row(node->origin)->name,
-                                          .kernel = kernel ? uir_node_string(module, node, "kernel", "")
-                                                           : uir_op_get_row(node->op)->name,
-                                          .by = kernel ? uir_model_get_source(session->model)->ran_on
-                                                       : UIR_INTERPRETER_NAME,
-                                          .why = session->model->info.why,
-                                          .joined = "",
-                                          .ms = session->times[i].ms,
-                                          .calls = session->times[i].calls};
+        *out_node = (uir_node_statistics){
+            .name = uir_string_text(&module->strings, node->name),
+            .op = uir_op_get_row(node->origin)->name,
+            .kernel = kernel ? uir_node_string(module, node, "kernel", "") : uir_op_get_row(node->op)->name,
+            .by = kernel ? uir_model_get_source(session->model)->ran_on : UIR_INTERPRETER_NAME,
+            .why = session->model->info.why,
+            .joined = "",
+            .ms = session->times[i].ms,
+            .calls = session->times[i].calls};
         return true;
     }
     return false;

@@ -323,7 +323,10 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
 
 static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_source *source,
                             const uir_model_options *options, uir_progress progress) {
-    double read = options->interpret ? 0.1 : wants_interpreter(options) ? 1 : options->wait ? 0.03 : 0.1; /* of the whole */
+    double read = options->interpret           ? 0.1
+                  : wants_interpreter(options) ? 1
+                  : options->wait              ? 0.03
+                                               : 0.1; /* of the whole */
     UIR_TRY_ALLOCATE(model->origin, uir_allocate_zeroed(&model->allocator, sizeof(uir_model_source)));
     uir_model_source *from = uir_model_get_source(model);
     from->progress = options->progress;

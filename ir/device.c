@@ -55,8 +55,7 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
 
 bool uir_device_wants_rows(const uir_device *device, int space) {
     for (uint32_t i = 0; i < device->legal_count; i++)
-        if ((device->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) &&
-            (device->legal[i].spaces_result >> space & 1))
+        if ((device->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) && (device->legal[i].spaces_result >> space & 1))
             return true;
     return false;
 }
@@ -114,8 +113,7 @@ void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_di
         out_layout->mode_count[d] = 2;
         out_layout->modes[d][0] =
             (uir_mode){uir_dim_const(dims, block[d]), d == inner ? one : uir_dim_const(dims, block[inner])};
-        out_layout->modes[d][1] =
-            (uir_mode){count[d], d == next ? size : uir_dim_mul(dims, size, count[next])};
+        out_layout->modes[d][1] = (uir_mode){count[d], d == next ? size : uir_dim_mul(dims, size, count[next])};
     }
 }
 
@@ -134,7 +132,8 @@ bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype f
     if (result < 0 || left < 0 || right < 0) return false;
     if (is_right) return multiplies_right(device, sums, factor);
     for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
-        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind, 0) >= 0)
+        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind, 0) >=
+            0)
             return true;
     return false;
 }

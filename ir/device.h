@@ -27,8 +27,8 @@ enum {
     UIR_SPACE_ACCUMULATORS = 1u << 5 /* and sums there */
 };
 
-/* In what order matrices of a space lie in blocks: blocks one after the other along rows or columns, the elements of each
- * along rows or columns. Of the width of a row, or of the height of a column, a block has `block_bytes`, else
+/* In what order matrices of a space lie in blocks: blocks one after the other along rows or columns, the elements of
+ * each along rows or columns. Of the width of a row, or of the height of a column, a block has `block_bytes`, else
  * `block_elements`; the other way `block_lines`. */
 typedef enum uir_space_blocks {
     UIR_BLOCKS_NONE,
@@ -113,8 +113,8 @@ int uir_device_find_role(const uir_device *device, uint32_t role);
 uint64_t uir_device_working_set(const uir_device *device, int space);
 /* Does a row's name ("unary.*", "*") match an instruction's? */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
-/* The first row from `from` on that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in; `other`: the
- * dtype cast to, or mma's a or b; NONE elsewhere. */
+/* The first row from `from` on that fits; -1 when none does. `spaces_operand`: bit per space that an operand lies in;
+ * `other`: the dtype cast to, or mma's a or b; NONE elsewhere. */
 int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */

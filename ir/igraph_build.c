@@ -17,7 +17,8 @@ uir_status uir_ibuilder_begin_phase(uir_ibuilder *builder, const uir_iparallel *
     uir_iphase phase = {.body_count = 1, .has_kinds = unit_kind != 0};
     if (count > sizeof phase.parallel / sizeof *phase.parallel) return UIR_STATUS_LIMIT;
     for (uint32_t i = 0; i < count; i++) phase.parallel[phase.parallel_count++] = parallel[i];
-    phase.bodies[0] = (uir_ibody){.unit_kind = unit_kind, .unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
+    phase.bodies[0] =
+        (uir_ibody){.unit_kind = unit_kind, .unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
     UIR_TRY(uir_vector_push(&builder->igraph->arena, &builder->igraph->phases, phase));
     return open_block(builder, UINT32_MAX);
 }

@@ -118,8 +118,8 @@ static void see_instruction(places *p, const uir_iinstruction *in, bool certain)
     bool tied = in->accumulate || row->family == UIR_IOP_FAMILY_MMA;
     if (row->family == UIR_IOP_FAMILY_SYNC) return;
     for (uint32_t k = 0; k < in->slice_count; k++) touch_slice(p, &in->slices[k], k > 0 || tied);
-    bool moves = row->family == UIR_IOP_FAMILY_MOVE && p->g->pointers.data[in->slices[0].pointer].space !=
-                                                           p->g->pointers.data[in->slices[1].pointer].space;
+    bool moves = row->family == UIR_IOP_FAMILY_MOVE &&
+                 p->g->pointers.data[in->slices[0].pointer].space != p->g->pointers.data[in->slices[1].pointer].space;
     for (uint32_t k = 0; k < in->slice_count && moves; k++) p->buffers[in->slices[k].pointer].moved = true;
     if (in->has_scratch) touch_slice(p, &in->scratch, false);
     /* What the units of a group do together, one of them writes. */

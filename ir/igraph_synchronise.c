@@ -249,8 +249,7 @@ static void number(synchroniser *s, uint32_t first, uir_iinstruction *to, uint32
 static uir_status number_all(synchroniser *s) {
     uir_igraph *g = s->g;
     uint32_t count = 0;
-    uir_iinstruction *ordered =
-        uir_arena_allocate_array(s->arena, (size_t)g->instructions.count + 1, sizeof *ordered);
+    uir_iinstruction *ordered = uir_arena_allocate_array(s->arena, (size_t)g->instructions.count + 1, sizeof *ordered);
     if (!ordered) return UIR_STATUS_OUT_OF_MEMORY;
     for (uint32_t p = 0; p < g->phases.count; p++)
         for (uint32_t b = 0; b < g->phases.data[p].body_count; b++)

@@ -284,12 +284,11 @@ static void check_alignment(const check *c, const uir_islice *slice) {
         start = uir_term_add(t, start, uir_term_mul(t, uir_term_of_dim(t, slice->starts[d]), stride));
         bool packed = is_one(c, slice, slice->rank - 1); /* a column of scalars may lie densely */
         if (d + 1 < p->rank && !is_one(c, slice, d) && !packed && !divides(c, stride, space->alignment))
-            complain(c, "alignment: rows of %s do not begin at multiples of %u bytes",
-                               text(c, slice), space->alignment);
+            complain(c, "alignment: rows of %s do not begin at multiples of %u bytes", text(c, slice),
+                     space->alignment);
     }
     if (!divides(c, start, space->alignment))
-        complain(c, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice),
-                           space->alignment);
+        complain(c, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice), space->alignment);
 }
 
 static void check_contiguous(const check *c, const uir_islice *slice) {
@@ -302,8 +301,8 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
                                   &stride) &&
                 stride == 1;
     if (slice->window || (!single && !unit))
-        complain(c, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice),
-                           c->row->name, c->v->g->device->name);
+        complain(c, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice), c->row->name,
+                 c->v->g->device->name);
     check_alignment(c, slice);
 }
 
@@ -315,15 +314,13 @@ static void check_broadcasts(const check *c, uint32_t constraints) {
         int64_t count;
         if (operand->block && (constraints & UIR_LEGAL_BLOCK_BROADCAST) &&
             (!uir_term_is_const(&c->v->terms, count_of(c, operand, operand->rank - 1), &count) || count * bytes != 32))
-            complain(c, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name,
-                               text(c, operand));
+            complain(c, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name, text(c, operand));
         for (uint32_t n = 1; n <= operand->rank && n <= result->rank; n++) {
             bool repeats = is_one(c, operand, operand->rank - n) && !is_one(c, result, result->rank - n) &&
                            !(operand->block && n == 1);
             if (repeats &&
                 ((constraints & UIR_LEGAL_NO_BROADCAST) || (n == 1 && (constraints & UIR_LEGAL_BLOCK_BROADCAST))))
-                complain(c, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name,
-                                   text(c, operand));
+                complain(c, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name, text(c, operand));
         }
     }
 }
@@ -335,16 +332,14 @@ static void check_constraints(const check *c, uint32_t constraints) {
         const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
         if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
-            complain(c, "%s on %s wants all its operands in one space", c->row->name,
-                               device->name);
+            complain(c, "%s on %s wants all its operands in one space", c->row->name, device->name);
         if (constraints & UIR_LEGAL_FRACTAL) check_blocks(c, &i->slices[k]);
     }
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
         complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);
     if ((constraints & UIR_LEGAL_EQUAL_OPERANDS) && i->dtype_b != i->dtype_c)
-        complain(c, "dtype: both operands of %s on %s have one dtype", c->row->name,
-                           device->name);
+        complain(c, "dtype: both operands of %s on %s have one dtype", c->row->name, device->name);
 }
 
 static void check_legal(const check *c, uint32_t unit_kind) {

@@ -151,7 +151,8 @@ static bool same_slice(const uir_islice *a, const uir_islice *b) {
 uint32_t uir_kernel_slice_value(uir_kernel *k, uir_dtype dtype, uint32_t lanes, const uir_islice *slice) {
     for (uint32_t i = 0; i < k->values.count; i++)
         if (k->values.data[i].kind == UIR_KERNEL_SLICE && same_slice(k->values.data[i].slice, slice)) return i;
-    return uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .slice = slice});
+    return uir_kernel_add_value(
+        k, (uir_kernel_value){.kind = UIR_KERNEL_SLICE, .dtype = dtype, .lanes = lanes, .slice = slice});
 }
 
 void uir_kernel_add_instruction(uir_kernel *k, const uir_kernel_instruction *instruction) {
@@ -179,7 +180,8 @@ uint32_t uir_kernel_instruct(uir_kernel *k, const uir_kernel_operation *operatio
     }
     uir_kernel_instruction instruction = {.operation = *operation, .operand_count = count};
     for (uint32_t i = 0; i < count; i++) instruction.operands[i] = operands[i];
-    instruction.result = uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
+    instruction.result =
+        uir_kernel_add_value(k, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype, .lanes = lanes});
     uir_kernel_add_instruction(k, &instruction);
     return instruction.result;
 }
@@ -387,6 +389,8 @@ typedef struct expansion {
     uint32_t named[26]; /* by letter */
 } expansion;
 
+static uint32_t plain_call(uir_kernel *k, uir_iop_code code, uir_dtype result, uint32_t *operands, uint32_t count);
+
 /* The same bits as another dtype of that width. */
 static uint32_t bits_as(uir_kernel *k, uint32_t value, uir_dtype to) {
     if (k->status != UIR_STATUS_OK) return 0;
@@ -395,6 +399,19 @@ static uint32_t bits_as(uir_kernel *k, uint32_t value, uir_dtype to) {
     if (v.dtype == to || k->status != UIR_STATUS_OK) return value;
     uir_kernel_operation bits = {.code = UIR_IOP_BITS, .dtype = v.dtype, .dtype_b = to};
     return uir_kernel_instruct(k, &bits, to, v.lanes, &value, 1);
+}
+
+/* An instruction of one operand that no primitive is, by its name in iops.def. */
+static uint32_t unary_call(uir_kernel *k, const char *name, size_t length, uint32_t operand) {
+    uir_dtype dtype = k->values.data[operand].dtype;
+    for (int code = 0; code < UIR_IOP_COUNT; code++) {
+        const uir_iop_row *row = uir_iop_get_row((uir_iop_code)code);
+        const char *own = strchr(row->name, '.');
+        if (row->family == UIR_IOP_FAMILY_UNARY && own && strlen(own + 1) == length && !memcmp(own + 1, name, length))
+            return plain_call(k, (uir_iop_code)code, dtype, &operand, 1);
+    }
+    uir_kernel_fail(k, UIR_STATUS_INTERNAL); /* a text of ours names what there is not */
+    return 0;
 }
 
 static uint32_t expand(expansion *x) {
@@ -428,6 +445,7 @@ static uint32_t expand(expansion *x) {
     bool bits = length > 5 && !memcmp(begin, "bits_", 5);
     if (uir_dtype_from_name(begin + (bits ? 5 : 0), length - (bits ? 5 : 0), &to))
         return bits ? bits_as(k, operands[0], to) : uir_kernel_cast(k, operands[0], to);
+    if (op == UIR_OP_NONE) return unary_call(k, begin, length, operands[0]);
     bool test = (uir_op_get_row(op)->traits & UIR_TRAIT_COMPARISON) != 0;
     uir_dtype dtype = test ? UIR_DTYPE_BOOL : k->values.data[operands[op == UIR_OP_SELECT ? 1 : 0]].dtype;
     return uir_kernel_call(k, op, dtype, operands, count);

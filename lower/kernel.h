@@ -33,8 +33,8 @@ typedef struct uir_kernel_value {
     const uir_islice *slice; /* SLICE; RESULT: of its memory, once it has some */
     uint32_t block; /* RESULT: not 0: of so many equal elements, which instructions repeat along the last lane */
     const struct uir_kernel_cover *cover; /* RESULT: not NULL: elements of a tensor as they lie there */
-    double number;           /* NUMBER */
-    uint32_t pool;           /* RESULT: its memory */
+    double number;                        /* NUMBER */
+    uint32_t pool;                        /* RESULT: its memory */
     uint32_t uses;
 } uir_kernel_value;
 
@@ -62,8 +62,8 @@ typedef struct uir_kernel_instruction {
     uint32_t target_lanes; /* that it varies along */
     uint32_t operands[4], operand_count;
     const uir_islice *seen; /* not NULL: what the one of the first operand and the result that is a cover is seen by */
-    bool stream;      /* the kernel does not read what is written */
-    uir_dim scratch;  /* elements that the machine wants for itself; NONE: it wants none */
+    bool stream;            /* the kernel does not read what is written */
+    uir_dim scratch;        /* elements that the machine wants for itself; NONE: it wants none */
 } uir_kernel_instruction;
 
 /* Memory for temporaries: shared by values that are not alive together. */

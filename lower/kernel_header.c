@@ -251,8 +251,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
     for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
     for (uint32_t p = 0; p < k->graph->phases.count; p++)
         for (uint32_t b = 0; b < k->graph->phases.data[p].body_count; b++)
-            check_items(k, k->graph->phases.data[p].bodies[b].first_item,
-                        k->graph->phases.data[p].bodies[b].unit_kind);
+            check_items(k, k->graph->phases.data[p].bodies[b].first_item, k->graph->phases.data[p].bodies[b].unit_kind);
 }
 
 /* Tensors and memories with a dtype of less than a byte have no address. */

@@ -11,7 +11,7 @@
 typedef struct shape {
     uint32_t rank;
     uir_dim extents[UIR_IGRAPH_MAX_RANK], counts[UIR_IGRAPH_MAX_RANK];
-    bool single; /* one element */
+    bool single;  /* one element */
     bool scratch; /* never in registers */
 } shape;
 
@@ -76,8 +76,8 @@ static uir_dtype other_dtype(const uir_kernel_operation *o) {
 }
 
 /* The first row for operands in these spaces; `apart`: some do not lie in rows. NULL: there is none. */
-static const uir_legal_row *legal_row(const uir_kernel *k, const uir_kernel_operation *o, int result,
-                                      uint32_t operands, bool apart) {
+static const uir_legal_row *legal_row(const uir_kernel *k, const uir_kernel_operation *o, int result, uint32_t operands,
+                                      bool apart) {
     for (int row = -1;;) {
         row = uir_device_find_legal(k->device, uir_iop_get_row(o->code)->name, o->dtype, other_dtype(o),
                                     (uint32_t)result, operands, k->unit_kind, row + 1);
@@ -125,12 +125,12 @@ static bool repeats_along_row(const uir_kernel *k, const uir_kernel_instruction 
 /* ---- copies by way of the scratch space ---- */
 typedef struct fitting {
     uir_kernel *k;
-    uint32_t *brought; /* per value: the value that is it in the scratch space, in rows, + 1 */
+    uint32_t *brought;  /* per value: the value that is it in the scratch space, in rows, + 1 */
     uint32_t *repeated; /* and that repeated along the row */
 } fitting;
 
-static uint32_t make_value(fitting *f, const uir_kernel_operation *operation, uint32_t operand,
-                           uir_kernel_value result, const uir_islice *seen) {
+static uint32_t make_value(fitting *f, const uir_kernel_operation *operation, uint32_t operand, uir_kernel_value result,
+                           const uir_islice *seen) {
     uir_kernel_instruction i = {.operation = *operation, .operands = {operand}, .operand_count = 1, .seen = seen};
     i.result = uir_kernel_add_value(f->k, result);
     uir_kernel_add_instruction(f->k, &i);
@@ -151,7 +151,8 @@ static bool find_lanes(uir_kernel *k, const uir_islice *slice, uint32_t rank, se
     out->plain = true;
     if (k->row_lanes) return false;
     for (uint32_t a = 0; a < slice->axis_count; a++) {
-        uint32_t behind = slice->axis_count - a; /* axes are those of the last lanes; one of a line has another before */
+        uint32_t behind =
+            slice->axis_count - a; /* axes are those of the last lanes; one of a line has another before */
         if (behind <= k->lane_count)
             back[count++] = (uir_dim_replacement){{slice->axes[a].symbol},
                                                   uir_dim_symbol(k->dims, k->lanes[k->lane_count - behind].symbol)};
@@ -193,8 +194,7 @@ static bool cover_window(uir_kernel *k, const uir_islice *slice, bool written, c
     if (!find_lanes(k, slice, rank, &lanes) || (written && !lanes.plain)) return false;
     out->inside = out->box + 1;
     *out->cover = (uir_kernel_cover){.rank = rank};
-    *out->box = (uir_islice){
-        .pointer = slice->pointer, .rank = rank, .has_fill = slice->has_fill, .fill = slice->fill};
+    *out->box = (uir_islice){.pointer = slice->pointer, .rank = rank, .has_fill = slice->has_fill, .fill = slice->fill};
     *out->inside = *slice;
     out->inside->has_fill = false;
     out->inside->fill = 0;
@@ -236,9 +236,8 @@ static bool bring_window(fitting *f, uint32_t value, uint32_t *out_value) {
     uint32_t whole = make_value(
         f, &move, box,
         (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes, .cover = c.cover}, NULL);
-    *out_value = make_value(f, &move, whole,
-                            (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes},
-                            c.inside);
+    *out_value = make_value(
+        f, &move, whole, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes}, c.inside);
     return true;
 }
 
@@ -252,8 +251,8 @@ static uint32_t bring(fitting *f, uint32_t value) {
     uir_kernel_operation move = {.code = UIR_IOP_MOVE, .dtype = v.dtype};
     uir_kernel_value made = {.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes};
     uint32_t found;
-    bool direct = legal_row(k, &move, space_of_value(k, &made), 1u << space_of_value(k, &v),
-                            !is_of_rows(k, v.slice)) != NULL;
+    bool direct =
+        legal_row(k, &move, space_of_value(k, &made), 1u << space_of_value(k, &v), !is_of_rows(k, v.slice)) != NULL;
     if (direct || !bring_window(f, value, &found)) found = make_value(f, &move, value, made, NULL);
     f->brought[value] = found + 1;
     return found;
@@ -276,8 +275,7 @@ static void store(fitting *f, uint32_t value, uir_kernel_instruction to) {
         cover_window(k, to.target, true, &c)) {
         to.operands[0] = make_value(
             f, &to.operation, value,
-            (uir_kernel_value){
-                .kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = to.target_lanes, .cover = c.cover},
+            (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = to.target_lanes, .cover = c.cover},
             c.inside);
         to.target = c.box;
     }
@@ -340,8 +338,7 @@ static uir_dim scratch_of_row(const uir_kernel *k, uir_dtype dtype) {
     uint32_t bytes = uir_dtype_bits(dtype) / 8 ? uir_dtype_bits(dtype) / 8 : 1;
     int space = uir_device_find_role(k->device, UIR_SPACE_SCRATCH);
     uint32_t step = k->device->vector_bytes / bytes, unit = k->device->spaces[space].alignment / bytes;
-    uir_dim steps =
-        uir_dim_ceildiv(dims, k->lanes[k->lane_count - 1].extent, uir_dim_const(dims, step ? step : 1));
+    uir_dim steps = uir_dim_ceildiv(dims, k->lanes[k->lane_count - 1].extent, uir_dim_const(dims, step ? step : 1));
     unit = unit ? unit : 1;
     return uir_dim_mul(dims, uir_dim_ceildiv(dims, steps, uir_dim_const(dims, unit)), uir_dim_const(dims, unit));
 }
@@ -400,8 +397,8 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
     }
     if (row->constraints & UIR_LEGAL_REDUCE_SCRATCH && i.operation.axis == UIR_IAXIS_ROW && k->lane_count)
         i.scratch = scratch_of_row(k, i.operation.dtype);
-    if (i.result != UIR_LOWER_NONE || ((row->spaces_result >> space_of_target(k, &i) & 1) &&
-                                       (!rows || is_of_rows(k, i.target)))) {
+    if (i.result != UIR_LOWER_NONE ||
+        ((row->spaces_result >> space_of_target(k, &i) & 1) && (!rows || is_of_rows(k, i.target)))) {
         uir_kernel_add_instruction(k, &i);
         return;
     }
@@ -413,8 +410,8 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
     plain.target = NULL;
     plain.stream = false;
     plain.result = uir_kernel_add_value(
-        k, (uir_kernel_value){
-               .kind = UIR_KERNEL_RESULT, .dtype = dtype_of_result(&i.operation), .lanes = i.target_lanes});
+        k,
+        (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = dtype_of_result(&i.operation), .lanes = i.target_lanes});
     uir_kernel_add_instruction(k, &plain);
     store(f, plain.result, i);
 }

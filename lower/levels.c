@@ -320,8 +320,7 @@ static uir_status tile_sums(product *p, uint32_t *outer, uint32_t *out_count) {
     uir_tactic *t = p->t;
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, p->copy, loops, MOST_LOOPS);
     uint32_t tiled[2], out[2], in[2], list[MOST_LOOPS + 2], count = 0;
-    for (uint32_t i = 0; i < 2; i++)
-        tiled[i] = loop_of(p, p->copy, NONE, iter_of_copy(p, p->sides[sum_sides[i]].iter));
+    for (uint32_t i = 0; i < 2; i++) tiled[i] = loop_of(p, p->copy, NONE, iter_of_copy(p, p->sides[sum_sides[i]].iter));
     for (uint32_t i = 0; i < all; i++)
         if (loops[i] != tiled[0] && loops[i] != tiled[1]) list[count++] = loops[i];
     for (uint32_t i = 0; i < 2; i++) {
@@ -377,8 +376,7 @@ static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2],
         if (!uir_dim_equal(t->f->tensors.data[tensor].extents[i], uir_tactic_number(t, p->sides[sides[i]].tile)))
             UIR_TRY(uir_schedule_pad(t->s, tensor, i, uir_tactic_number(t, p->sides[sides[i]].tile)));
     tile = &t->f->tensors.data[tensor];
-    const uir_space *space =
-        &t->device->spaces[uir_device_find_space(t->device, tile->space, strlen(tile->space))];
+    const uir_space *space = &t->device->spaces[uir_device_find_space(t->device, tile->space, strlen(tile->space))];
     int64_t rows, columns;
     uir_layout layout;
     if (!uir_space_get_block(space, tile->dtype, &rows, &columns)) return UIR_STATUS_OK;
@@ -386,7 +384,6 @@ static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2],
     uir_space_make_layout(space, tile->dtype, extents, t->f->dims, &layout);
     return uir_schedule_set_layout(t->s, tensor, &layout);
 }
-
 
 /* A tile of a factor comes to where it is multiplied, from space to space, in each step. */
 static uir_status bring_factor(product *p, uint32_t which) {
@@ -415,9 +412,9 @@ static uir_status bring_factor(product *p, uint32_t which) {
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t iter = p->sides[factor_sides[which][k]].iter;
             bool plain;
-            dims[made][k] = iter == NONE ? NONE
-                                         : dim_of_iter(t, &p->factors[which],
-                                                       &uir_tactic_at(t, p->update)->iters[iter], &plain);
+            dims[made][k] = iter == NONE
+                                ? NONE
+                                : dim_of_iter(t, &p->factors[which], &uir_tactic_at(t, p->update)->iters[iter], &plain);
         }
     }
     for (uint32_t i = 0; i < made; i++) {
@@ -437,8 +434,8 @@ static uir_status keep_sums(product *p) {
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[sum_sides[i]].iter;
         bool plain;
-        dims[i] = iter == NONE ? NONE
-                               : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter], &plain);
+        dims[i] =
+            iter == NONE ? NONE : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter], &plain);
     }
     if (!find_sum_way(p, &w)) return UIR_STATUS_UNSUPPORTED;
     uint32_t reader = p->copy, source = p->sums;

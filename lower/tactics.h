@@ -21,10 +21,10 @@ typedef struct uir_tactic {
     const uir_device *device;
     uir_schedule *s;
     bool reduces;
-    bool stream; /* rows of any length: nothing of a row is kept */
-    bool shares; /* all rows read some operand alike */
-    bool products;    /* some nests are complete products */
-    uint32_t segment; /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
+    bool stream;           /* rows of any length: nothing of a row is kept */
+    bool shares;           /* all rows read some operand alike */
+    bool products;         /* some nests are complete products */
+    uint32_t segment;      /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
     int64_t lanes, column; /* elements of a slice, and columns reduced at once, at most */
     uint32_t names;
     uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */

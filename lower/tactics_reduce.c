@@ -292,7 +292,8 @@ static uir_status merge_rows(uir_tactic *t, uint32_t levels) {
         for (bool done = true; done;) {
             uint32_t next = uir_tactic_at(t, at)->next;
             done = false;
-            if (t->products && next != UIR_LOOP_NONE && (uir_tactic_is_complete(t, at) || uir_tactic_is_complete(t, next)))
+            if (t->products && next != UIR_LOOP_NONE &&
+                (uir_tactic_is_complete(t, at) || uir_tactic_is_complete(t, next)))
                 break;
             if (next != UIR_LOOP_NONE && uir_tactic_at(t, at)->kind == UIR_LOOP_STATEMENT_FOR &&
                 uir_tactic_at(t, next)->kind == UIR_LOOP_STATEMENT_FOR)

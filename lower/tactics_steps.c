@@ -263,8 +263,7 @@ uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t lo
     bool sliced = t->stream || !t->reduces || uir_tactic_is_of_parts(t, block);
     if (sliced && !uir_tactic_is_short(t, uir_tactic_at(t, last)->extent, t->lanes)) {
         uint32_t inner;
-        UIR_TRY(uir_tactic_asked(uir_schedule_split(t->s, last, uir_tactic_number(t, t->lanes), NULL, &inner),
-                                 &done));
+        UIR_TRY(uir_tactic_asked(uir_schedule_split(t->s, last, uir_tactic_number(t, t->lanes), NULL, &inner), &done));
         if (done) last = inner;
     }
     return uir_tactic_asked(uir_tactic_vectorise(t, last), &done);

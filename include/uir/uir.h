@@ -1,8 +1,8 @@
 /* uir: a tensor compiler and deployment runtime for ONNX models. The public C API.
  *
  * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Anything not in this header
- * is not API; tools.h beside it is for tools that look inside, and promises nothing. Nothing here prints, exits or keeps
- * global state; every object belongs to a context.
+ * is not API; tools.h beside it is for tools that look inside, and promises nothing. Nothing here prints, exits or
+ * keeps global state; every object belongs to a context.
  *
  *   uir_context *context;
  *   uir_model *model;
@@ -30,15 +30,15 @@
  *     zeros; struct_size stays.
  *   - What is handed to a callback: struct_size is the library's. A member is there when it lies within.
  *
- * Objects: what a uir_..._create, _load or _open gives belongs to the caller until its uir_..._destroy, and is NULL where
- * the call failed. NULL may be given to every uir_..._destroy, which then does nothing. All other pointers that come out of
- * the library belong to it; how long each lives is said where it comes from. What goes in by pointer is needed until the
- * call returns, unless it says more. Objects of several contexts may be used together.
+ * Objects: what a uir_..._create, _load or _open gives belongs to the caller until its uir_..._destroy, and is NULL
+ * where the call failed. NULL may be given to every uir_..._destroy, which then does nothing. All other pointers that
+ * come out of the library belong to it; how long each lives is said where it comes from. What goes in by pointer is
+ * needed until the call returns, unless it says more. Objects of several contexts may be used together.
  *
  * What does not name a version has been there since 0.1.0.
  *
- * Threads: a context may be used from several threads when each works on its own models and sessions; one model may have
- * sessions on several threads; one session is used by one thread at a time. */
+ * Threads: a context may be used from several threads when each works on its own models and sessions; one model may
+ * have sessions on several threads; one session is used by one thread at a time. */
 #ifndef UIR_UIR_H
 #define UIR_UIR_H
 
@@ -58,7 +58,7 @@ extern "C" {
 #define UIR_VERSION_NUMBER (UIR_VERSION_MAJOR * 1000000 + UIR_VERSION_MINOR * 1000 + UIR_VERSION_PATCH)
 
 #if defined(__GNUC__)
-#define UIR_API __attribute__((visibility("default")))
+#define UIR_API         __attribute__((visibility("default")))
 #define UIR_WARN_UNUSED __attribute__((warn_unused_result))
 #else
 #define UIR_API
@@ -101,7 +101,8 @@ UIR_API uint32_t uir_version_number(void);
 typedef enum uir_severity { UIR_SEVERITY_NOTE, UIR_SEVERITY_WARNING, UIR_SEVERITY_ERROR } uir_severity;
 
 /* Memory. One function does all: pointer NULL allocates, new_size 0 releases (returns NULL), else resizes. Blocks are
- * aligned to 64 bytes. It returns NULL on failure, leaving the old block valid, and may be called from several threads. */
+ * aligned to 64 bytes. It returns NULL on failure, leaving the old block valid, and may be called from several threads.
+ */
 typedef struct uir_allocator {
     void *(*resize)(void *user, void *pointer, size_t old_size, size_t new_size);
     void *user;
@@ -153,8 +154,8 @@ typedef struct uir_model uir_model;
 typedef struct uir_session uir_session;
 typedef struct uir_value uir_value;
 
-/* `allocator`, which is copied, may be NULL: the C library's. All memory comes from it but what reading a picture takes for
- * itself. */
+/* `allocator`, which is copied, may be NULL: the C library's. All memory comes from it but what reading a picture takes
+ * for itself. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
 /* Models, sessions and values of the context must be destroyed before. Messages end with it. */
 UIR_API void uir_context_destroy(uir_context *context);
@@ -186,8 +187,8 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
 /* ---- limits -------------------------------------------------------------------------------------------------- */
 #define UIR_NO_LIMIT UINT64_MAX
 /* The members of uir_limits, in their order: UIR_LIMIT(constant, field, option, scale, base, per_byte, what, help). The
- * command line tools have --limit-OPTION, times `scale`; the default is `base` and `per_byte` for each byte of the files
- * that are read. */
+ * command line tools have --limit-OPTION, times `scale`; the default is `base` and `per_byte` for each byte of the
+ * files that are read. */
 #define UIR_LIMIT_TABLE(UIR_LIMIT)                                                                                     \
     UIR_LIMIT(MILLISECONDS, milliseconds, "seconds", 1000, UIR_NO_LIMIT, 0, "time",                                    \
               "ends a load, with its compile, or a run, after so long")                                                \
@@ -204,9 +205,9 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
     UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
               "of constants computed at load, likewise")                                                               \
     UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")
-/* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is the
- * default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and a
- * message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
+/* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is
+ * the default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and
+ * a message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
 typedef struct uir_limits {
     size_t struct_size;
     uint64_t milliseconds; /* wall time, of a load with the compile of its kernels; default: none */
@@ -218,10 +219,10 @@ typedef struct uir_limits {
     uint64_t depth;        /* of graphs in graphs; default and greatest: 100 */
     uint64_t kernels;      /* different ones; default: 2^16 */
     uint64_t work;         /* steps of the compiler, each some 100 ns; the same on every machine; default: none */
-    uint64_t fold_work;    /* operations on constants that are done once for all runs; what is beyond is left to each run;
-                              default: 2^28 and 64 for each byte of the model's files */
-    uint64_t fold_bytes;   /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
-    uint64_t elements;     /* of one value; default: 2^40 */
+    uint64_t fold_work;  /* operations on constants that are done once for all runs; what is beyond is left to each run;
+                            default: 2^28 and 64 for each byte of the model's files */
+    uint64_t fold_bytes; /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
+    uint64_t elements;   /* of one value; default: 2^40 */
 } uir_limits;
 
 /* Limits of the context's values: `memory` of all that are alive, default: none; `file_bytes` of each file that one is
@@ -237,8 +238,9 @@ UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor(uir_context *context,
                                                            const int64_t *shape, uir_value **out_value);
 /* Borrows `data` (row-major, packed), which must outlive the value. `size` in bytes must match exactly: else
  * INVALID_ARGUMENT. */
-UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtype, uint32_t rank,
-                                                                    const int64_t *shape, const void *data, size_t size,
+UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtype,
+                                                                    uint32_t rank, const int64_t *shape,
+                                                                    const void *data, size_t size,
                                                                     uir_value **out_value);
 /* Not of what is borrowed: elements of another value, outputs of a session. */
 UIR_API void uir_value_destroy(uir_value *value);
@@ -257,16 +259,17 @@ UIR_API uir_value *uir_value_get_element(const uir_value *value, size_t index);
 /* Element `index` of a tensor (row-major) as a double; booleans 0 or 1; strings, complex and what is not
  * there give 0. */
 UIR_API double uir_value_get_double(const uir_value *value, uint64_t index);
-/* Copies into element `index` of a string tensor; the view that was there ends. INVALID_ARGUMENT for another value, or past
- * the end. */
-UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *text, size_t length);
+/* Copies into element `index` of a string tensor; the view that was there ends. INVALID_ARGUMENT for another value, or
+ * past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *text,
+                                                        size_t length);
 /* Seeded uniform values: floats in [low, high), integers in [low, high], booleans 0 or 1; the same for the same seed.
  * INVALID_ARGUMENT for strings, complex, borrowed data and what is no tensor. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, double high);
 
-/* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected` says),
- * .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels], without alpha). `expected_kind` matters
- * for .pb only. Raw bytes need uir_value_load_raw. */
+/* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected`
+ * says), .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels], without
+ * alpha). `expected_kind` matters for .pb only. Raw bytes need uir_value_load_raw. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_file(uir_context *context, const char *path, const char *member,
                                                        uir_value_kind expected_kind, uir_value **out_value);
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype dtype,
@@ -277,19 +280,21 @@ UIR_API const char *uir_value_get_name(const uir_value *value);
 UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, const uir_value *value, const char *path,
                                                        const char *name);
 
-/* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals NaN, an
- * infinity equals itself; integers within `integers`; booleans, strings, dtype, kind and shape exactly. */
+/* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals
+ * NaN, an infinity equals itself; integers within `integers`; booleans, strings, dtype, kind and shape exactly. */
 typedef struct uir_comparison {
     size_t struct_size;
     bool agree;
-    double max_abs;        /* greatest |actual - expected| over finite pairs */
-    double max_rel;        /* greatest of that over |expected|, where expected is not 0 */
-    uint64_t differing;    /* elements out of tolerance */
-    uint64_t first_index;  /* of those, row-major */
-    char text[256];        /* what differs, "" when they agree */
-    uint64_t count;        /* elements compared; a complex one is two */
-    double cosine;         /* of the angle between the two, over finite pairs (two of zeros alone: 1, one: 0); NaN where there is none */
-    double rtol, atol;     /* applied to the floats (to the last tensor of a sequence); atol in full, 0 where there is none */
+    double max_abs;       /* greatest |actual - expected| over finite pairs */
+    double max_rel;       /* greatest of that over |expected|, where expected is not 0 */
+    uint64_t differing;   /* elements out of tolerance */
+    uint64_t first_index; /* of those, row-major */
+    char text[256];       /* what differs, "" when they agree */
+    uint64_t count;       /* elements compared; a complex one is two */
+    double cosine; /* of the angle between the two, over finite pairs (two of zeros alone: 1, one: 0); NaN where there
+                      is none */
+    double rtol,
+        atol; /* applied to the floats (to the last tensor of a sequence); atol in full, 0 where there is none */
 } uir_comparison;
 /* A negative rtol or atol_relative_to_max stands for what the expected dtype has by uir_dtype_get_tolerance. */
 typedef struct uir_tolerance {
@@ -297,10 +302,10 @@ typedef struct uir_tolerance {
     double rtol, atol, atol_relative_to_max; /* of floats */
     double integers;
 } uir_tolerance;
-/* What results of a model may differ by where nobody states it: they are sums in another order of numbers that were rounded
- * before. f32: rtol 1e-3 and 1e-4 of the greatest magnitude; f16 and bf16: 4 epsilons of either (0.0039, 0.031); f64: half its
- * digits (2^-26, of either); floats of 8 bits and less: one epsilon of rtol, which is a neighbour; complex: as its parts; all
- * else exactly. */
+/* What results of a model may differ by where nobody states it: they are sums in another order of numbers that were
+ * rounded before. f32: rtol 1e-3 and 1e-4 of the greatest magnitude; f16 and bf16: 4 epsilons of either (0.0039,
+ * 0.031); f64: half its digits (2^-26, of either); floats of 8 bits and less: one epsilon of rtol, which is a
+ * neighbour; complex: as its parts; all else exactly. */
 UIR_API UIR_WARN_UNUSED uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance);
 /* `tolerance` NULL: as uir_dtype_get_tolerance says. OK whether or not they agree. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
@@ -324,40 +329,41 @@ typedef struct uir_model_options {
      * cannot run as a whole is run by the interpreter: uir_model_info says why. */
     const char *device;
     bool wait; /* the load returns when the kernels are compiled; else the VM runs while they are */
-    /* Compiled kernels are kept in a folder of their owner's: NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. What goes wrong with it
-     * is a warning. */
+    /* Compiled kernels are kept in a folder of their owner's: NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. What goes
+     * wrong with it is a warning. */
     const char *cache;
     bool no_cache;
-    uint64_t cache_limit; /* bytes; 0: 8 GiB */
+    uint64_t cache_limit;                  /* bytes; 0: 8 GiB */
     const struct uir_debug_options *debug; /* of tools.h; NULL: none */
     /* A folder in which external data is looked for first; NULL: none. NOT_FOUND when it is not there. */
     const char *external_data;
-    /* Values that become outputs of the model after its own, on every device: those called `keep`, or made by the nodes so
-     * called (as in the file; a node without a name is called after its first output); or all that nodes of the main graph
-     * make. INVALID_ARGUMENT for what is no such name. What is kept is computed and rounded as an output is. */
+    /* Values that become outputs of the model after its own, on every device: those called `keep`, or made by the nodes
+     * so called (as in the file; a node without a name is called after its first output); or all that nodes of the main
+     * graph make. INVALID_ARGUMENT for what is no such name. What is kept is computed and rounded as an output is. */
     const char *const *keep;
     size_t keep_count;
     bool keep_all; /* but strings, sequences and optionals, which are kept when they are named */
-    /* For who only wants to know what the file holds: a model of which a part is not supported is loaded all the same, with
-     * the ports that the file declares and the problems as messages; it can be asked about, and not run. */
+    /* For who only wants to know what the file holds: a model of which a part is not supported is loaded all the same,
+     * with the ports that the file declares and the problems as messages; it can be asked about, and not run. */
     bool describe;
     bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
     /* Set by another thread or a signal handler it ends the load, or a uir_model_wait, soon with CANCELLED; as long as
      * it is set, so it ends the next ones. Nothing is left of a load that was cancelled but parts that the cache keeps.
      * Lives as long as the model. May be NULL. */
     const volatile bool *cancel;
-    /* Files are mapped where nobody but the caller can change them (he owns them, and others may not write to them), else
-     * copied. An owner who cuts a mapped file short during a run ends the process with SIGBUS; when a run begins, a mapped
-     * file that was cut or written to is BAD_FILE. True: they are always copied, as is what the cache has, and what
-     * becomes of them later is nothing to the model. */
+    /* Files are mapped where nobody but the caller can change them (he owns them, and others may not write to them),
+     * else copied. An owner who cuts a mapped file short during a run ends the process with SIGBUS; when a run begins,
+     * a mapped file that was cut or written to is BAD_FILE. True: they are always copied, as is what the cache has, and
+     * what becomes of them later is nothing to the model. */
     bool no_map;
     const uir_limits *limits; /* NULL: defaults; copied */
-    /* Every operator is computed by the formula that defines it. Else convolutions of 3 x 3 may take Winograd's, of fewer
-     * multiplications: results differ by rounding, and an infinity or NaN reaches up to three elements further. */
+    /* Every operator is computed by the formula that defines it. Else convolutions of 3 x 3 may take Winograd's, of
+     * fewer multiplications: results differ by rounding, and an infinity or NaN reaches up to three elements further.
+     */
     bool exact;
-    /* The kernels are made for `device`, which may be any that this build describes, "ascend", "cuda:sm_80", or NULL for the
-     * first one of `device_text`, and are run by their interpreter: to see what such a machine would compute, slowly, without
-     * one. uir_run_statistics says so. */
+    /* The kernels are made for `device`, which may be any that this build describes, "ascend", "cuda:sm_80", or NULL
+     * for the first one of `device_text`, and are run by their interpreter: to see what such a machine would compute,
+     * slowly, without one. uir_run_statistics says so. */
     bool interpret;
     const char *device_text;      /* descriptions of machines besides this build's; with `interpret`; NULL: none */
     const char *device_text_name; /* of their file, for messages; NULL: none */
@@ -386,22 +392,22 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 typedef struct uir_package_open_options {
     size_t struct_size;
-    bool trusted;       /* native code in the package may run in this process; else the VM runs its kernels */
-    const char *device; /* "cpu" or "vm"; NULL: "cpu" */
-    bool no_map;        /* as in uir_model_options */
-    const uir_limits *limits; /* of the opening; NULL: defaults */
+    bool trusted;                /* native code in the package may run in this process; else the VM runs its kernels */
+    const char *device;          /* "cpu" or "vm"; NULL: "cpu" */
+    bool no_map;                 /* as in uir_model_options */
+    const uir_limits *limits;    /* of the opening; NULL: defaults */
     const volatile bool *cancel; /* as in uir_model_options, of the opening */
-    /* Files of public keys (uir_package_make_key). Where there are any, the package has to be signed by one of them: its
-     * native code may run then, and else it is not opened: BAD_FILE with a message, whatever `trusted` says. The file is
-     * copied, and the bytes that are checked are those that are used. libsodium checks them, which libuir_rt opens when it
-     * is asked to: UNSUPPORTED where that cannot be. */
+    /* Files of public keys (uir_package_make_key). Where there are any, the package has to be signed by one of them:
+     * its native code may run then, and else it is not opened: BAD_FILE with a message, whatever `trusted` says. The
+     * file is copied, and the bytes that are checked are those that are used. libsodium checks them, which libuir_rt
+     * opens when it is asked to: UNSUPPORTED where that cannot be. */
     const char *const *trust;
     size_t trust_count;
 } uir_package_open_options;
 
-/* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it holds of
- * constants is checked when a run first needs them. It must not be changed while it is open (replacing it by rename is
- * fine). `options` may be NULL: not trusted. BAD_FILE for what is no package of this version. */
+/* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it
+ * holds of constants is checked when a run first needs them. It must not be changed while it is open (replacing it by
+ * rename is fine). `options` may be NULL: not trusted. BAD_FILE for what is no package of this version. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_open_package_file(uir_context *context, const char *path,
                                                                const uir_package_open_options *options,
                                                                uir_model **out_model);
@@ -412,18 +418,18 @@ typedef struct uir_package_write_options {
      * for its variant, and the VM's form is always there. None: "cpu". */
     const char *const *devices;
     size_t device_count;
-    bool no_native; /* no native code: the VM runs it everywhere */
+    bool no_native;                                                   /* no native code: the VM runs it everywhere */
     bool (*progress)(void *user, const char *stage, double fraction); /* as in uir_model_options */
     void *progress_user;
     const volatile bool *cancel;    /* as in uir_model_options: what was written is gone */
     const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
-    const char *external_data;   /* as in uir_model_options */
-    bool no_map;                 /* likewise */
-    const uir_limits *limits;    /* NULL: defaults */
-    const char *sign_key;        /* the file of a secret key, which signs the package; NULL: it is not signed */
-    /* Kernels have the tiles that uir_model_tune_file (uir/tools.h) found best on this machine for the first device, and
-     * kept in the cache: the package is as fast as it can be there, the same bytes only from the same cache, and computes
-     * the same bits. A warning where nothing is kept for any kernel of it. */
+    const char *external_data;      /* as in uir_model_options */
+    bool no_map;                    /* likewise */
+    const uir_limits *limits;       /* NULL: defaults */
+    const char *sign_key;           /* the file of a secret key, which signs the package; NULL: it is not signed */
+    /* Kernels have the tiles that uir_model_tune_file (uir/tools.h) found best on this machine for the first device,
+     * and kept in the cache: the package is as fast as it can be there, the same bytes only from the same cache, and
+     * computes the same bits. A warning where nothing is kept for any kernel of it. */
     bool tuned;
     const char *cache; /* of `tuned`: as in uir_model_options */
     bool exact;        /* as in uir_model_options */
@@ -453,9 +459,9 @@ UIR_API UIR_WARN_UNUSED uir_status uir_package_make_key(uir_context *context, co
  * and for a model that is no package. */
 typedef struct uir_native_code {
     size_t struct_size;
-    const char *isa;    /* "avx2"; lives as long as the model */
-    uint64_t size;      /* bytes */
-    bool runs_here;     /* this machine can run it: it does when the package is trusted and opened for such a device */
+    const char *isa; /* "avx2"; lives as long as the model */
+    uint64_t size;   /* bytes */
+    bool runs_here;  /* this machine can run it: it does when the package is trusted and opened for such a device */
 } uir_native_code;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_native_code(const uir_model *model, size_t index,
                                                              uir_native_code *out_code);
@@ -492,12 +498,13 @@ typedef struct uir_model_contents {
     size_t struct_size;
     const char *producer_version, *domain, *graph; /* "" where the file says nothing */
     int64_t model_version;
-    uint64_t parameter_count;  /* elements of initializers, in bodies too */
-    uint64_t weight_bytes;     /* of these, as they lie in the file */
-    uint64_t external_bytes;   /* of these, in files of external data */
-    uint32_t function_count;   /* local functions */
-    uint32_t package_version;  /* of the format; 0: it is no package */
-    uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there is none */
+    uint64_t parameter_count;      /* elements of initializers, in bodies too */
+    uint64_t weight_bytes;         /* of these, as they lie in the file */
+    uint64_t external_bytes;       /* of these, in files of external data */
+    uint32_t function_count;       /* local functions */
+    uint32_t package_version;      /* of the format; 0: it is no package */
+    uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there
+                                      is none */
 } uir_model_contents;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
 /* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */
@@ -507,32 +514,35 @@ typedef struct uir_opset {
     int64_t version;
 } uir_opset;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
-/* The ops of the file's nodes, with those in bodies and, once for each local function, in functions; the most used first.
- * NOT_FOUND, without a message, past the last. */
+/* The ops of the file's nodes, with those in bodies and, once for each local function, in functions; the most used
+ * first. NOT_FOUND, without a message, past the last. */
 typedef struct uir_op_count {
     size_t struct_size;
     const char *domain, *op; /* domain "": ai.onnx; both live as long as the model */
     uint64_t count;
 } uir_op_count;
-UIR_API UIR_WARN_UNUSED uir_status uir_model_get_op_count(const uir_model *model, size_t index, uir_op_count *out_count);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_op_count(const uir_model *model, size_t index,
+                                                          uir_op_count *out_count);
 /* Metadata of the file in its order; NOT_FOUND, without a message, past the last. */
 typedef struct uir_metadata {
     size_t struct_size;
     const char *key, *value; /* live as long as the model */
 } uir_metadata;
-UIR_API UIR_WARN_UNUSED uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_metadata *out_metadata);
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_metadata_at(const uir_model *model, size_t index,
+                                                             uir_metadata *out_metadata);
 /* Which node makes output `index`, and whether it is one for `keep` alone. NOT_FOUND, without a
  * message, past the end. */
 typedef struct uir_output_maker {
     size_t struct_size;
-    const char *node, *op; /* as in the file; "" where no node makes it, or none is known. They live as long as the model */
-    uint32_t place;        /* of the node in the model's order, from 1; 0: unknown */
-    bool is_kept;          /* the file has no such output */
+    const char *node,
+        *op;        /* as in the file; "" where no node makes it, or none is known. They live as long as the model */
+    uint32_t place; /* of the node in the model's order, from 1; 0: unknown */
+    bool is_kept;   /* the file has no such output */
 } uir_output_maker;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *model, size_t index,
                                                               uir_output_maker *out_maker);
-/* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every other
- * free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
+/* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every
+ * other free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
                                                              const uir_dim_binding *bindings, size_t binding_count,
                                                              int64_t *out_dims);
@@ -548,22 +558,23 @@ typedef struct uir_model_info {
     int64_t ir_version;
     int64_t opset; /* of ai.onnx */
     uint32_t onnx_node_count;
-    uint32_t primitive_count; /* after decomposition and clean-up */
-    double load_ms;           /* reading and parsing */
-    double compile_ms;        /* from there to kernels that run */
-    const char *device;       /* "cpu", "vm" or "interpreter" */
-    const char *why;          /* why the interpreter runs it though another device was asked for; "" otherwise */
-    uint32_t kernel_count;    /* different kernels */
+    uint32_t primitive_count;  /* after decomposition and clean-up */
+    double load_ms;            /* reading and parsing */
+    double compile_ms;         /* from there to kernels that run */
+    const char *device;        /* "cpu", "vm" or "interpreter" */
+    const char *why;           /* why the interpreter runs it though another device was asked for; "" otherwise */
+    uint32_t kernel_count;     /* different kernels */
     uint32_t compiled_kernels; /* of these, compiled by this process by now */
     /* Where kernels run it: values between them whose elements lie in another order than their dims (images with their
-     * channels innermost); places where one order becomes another, by kernels of their own or in others; convolutions by
-     * Winograd's formula. */
+     * channels innermost); places where one order becomes another, by kernels of their own or in others; convolutions
+     * by Winograd's formula. */
     uint32_t laid_out_count, conversion_count, winograd_count;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 
 /* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
-UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes);
+UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder,
+                                                           uint64_t *out_bytes);
 
 /* Names of the devices of this build, which live as long as the program; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
@@ -578,7 +589,7 @@ typedef struct uir_session_options {
      * that runs the session, as long as that lives. NULL: the session has threads of its own. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
     void *parallel_user;
-    bool trace; /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
+    bool trace;               /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
     const uir_limits *limits; /* of each run, and of the memory that the session holds; NULL: defaults; copied */
 } uir_session_options;
 
@@ -590,41 +601,41 @@ UIR_API void uir_session_destroy(uir_session *session);
  * dims that several inputs share are checked when the run starts. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
 /* Binds an input to the caller's memory, which is read by every run until another is bound; nothing is copied here.
- * `shape` has `rank` extents >= 0. `strides`, per axis in elements and >= 0, may be NULL: packed, row-major. `capacity`:
- * the bytes behind `data` that may be read. The elements are read where they lie when they are packed, or when the input
- * is a cache that an output of the model appends to along one axis, the strides leave room behind each stretch of that
- * axis and are packed otherwise, and `capacity` covers that room; with other strides each run copies them together.
- * BAD_DATA for a shape that the model excludes, INVALID_ARGUMENT for a buffer too small, UNSUPPORTED for what is no
- * tensor of bytes. */
+ * `shape` has `rank` extents >= 0. `strides`, per axis in elements and >= 0, may be NULL: packed, row-major.
+ * `capacity`: the bytes behind `data` that may be read. The elements are read where they lie when they are packed, or
+ * when the input is a cache that an output of the model appends to along one axis, the strides leave room behind each
+ * stretch of that axis and are packed otherwise, and `capacity` covers that room; with other strides each run copies
+ * them together. BAD_DATA for a shape that the model excludes, INVALID_ARGUMENT for a buffer too small, UNSUPPORTED for
+ * what is no tensor of bytes. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t rank,
                                                           const int64_t *shape, const int64_t *strides,
                                                           const void *data, size_t capacity);
 /* Results of output `index` are written to the caller's `capacity` bytes of `data` by every run until another buffer is
- * bound; the output's value then borrows them. It may be the data of an input's value. NULL: memory of the session again.
- * A run whose result is larger fails with INVALID_ARGUMENT. */
+ * bound; the output's value then borrows them. It may be the data of an input's value. NULL: memory of the session
+ * again. A run whose result is larger fails with INVALID_ARGUMENT. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session, size_t index, void *data,
                                                            size_t capacity);
-/* The same with strides, per axis in elements and >= 0, as many as the output's rank; no two elements may share a place.
- * A cache that grows in place: bind the input (`past`) and the output that appends to it (`present`) to the same memory
- * with the same strides, room for the greatest length among them, and a run writes the new rows and nothing else. The
- * value of such an output is a packed copy of it, made when it is asked for. */
+/* The same with strides, per axis in elements and >= 0, as many as the output's rank; no two elements may share a
+ * place. A cache that grows in place: bind the input (`past`) and the output that appends to it (`present`) to the same
+ * memory with the same strides, room for the greatest length among them, and a run writes the new rows and nothing
+ * else. The value of such an output is a packed copy of it, made when it is asked for. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
-                                                                   const int64_t *strides, void *data,
-                                                                   size_t capacity);
+                                                                   const int64_t *strides, void *data, size_t capacity);
 /* The shape that output `index` has in a run with inputs of the given shapes, as many as the model has inputs, in their
- * order: as many extents as the output's rank, -1 where only data tell. Nothing runs, the session's inputs stay bound and its
- * outputs as they are. BAD_DATA with a message for shapes that a run would refuse; INVALID_ARGUMENT for another number of
- * shapes or no such output; UNSUPPORTED where an input or the output is no tensor, or the output's rank is known after a
- * run alone. */
+ * order: as many extents as the output's rank, -1 where only data tell. Nothing runs, the session's inputs stay bound
+ * and its outputs as they are. BAD_DATA with a message for shapes that a run would refuse; INVALID_ARGUMENT for another
+ * number of shapes or no such output; UNSUPPORTED where an input or the output is no tensor, or the output's rank is
+ * known after a run alone. */
 typedef struct uir_input_shape {
     uint32_t rank;
     const int64_t *dims;
 } uir_input_shape;
-UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output_shape(uir_session *session, const uir_input_shape *input_shapes,
-                                                                size_t input_count, size_t index, int64_t *out_dims);
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output_shape(uir_session *session,
+                                                                const uir_input_shape *input_shapes, size_t input_count,
+                                                                size_t index, int64_t *out_dims);
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
-/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running the
- * next one is; the end of that run ends the request. */
+/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running
+ * the next one is; the end of that run ends the request. */
 UIR_API void uir_session_cancel(uir_session *session);
 /* Borrowed: it lives, with its shape and data, until the next run or the session's end; of an output that is bound, its
  * data lie in what it is bound to. INVALID_ARGUMENT before a run that went well. */

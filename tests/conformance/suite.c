@@ -264,8 +264,11 @@ static void run_test(run *r, const char *folder, const settings *s) {
         fail(r, "there is no model");
         return;
     }
-    uir_model_options options = {
-        .struct_size = sizeof options, .device = s->device, .wait = s->compiled, .no_cache = true, .interpret = s->interpret};
+    uir_model_options options = {.struct_size = sizeof options,
+                                 .device = s->device,
+                                 .wait = s->compiled,
+                                 .no_cache = true,
+                                 .interpret = s->interpret};
     uir_status status = uir_model_load_file(r->context, model, &options, &r->model);
     if (status != UIR_STATUS_OK) {
         fail(r, uir_status_text(status));

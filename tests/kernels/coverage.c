@@ -155,8 +155,8 @@ uint32_t coverage_print(const coverage *c, const uir_device *device) {
     int columns[COVERAGE_DTYPES];
     uint32_t count = 0, missing = 0, total = single_list(device, NULL, 0);
     for (int d = 1; d < COVERAGE_DTYPES; d++) {
-        bool here =
-            uir_dtype_is_valid(d) && uir_device_find_legal(device, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
+        bool here = uir_dtype_is_valid(d) &&
+                    uir_device_find_legal(device, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
         if (here) columns[count++] = d;
     }
     print_rows(c, columns, count);

@@ -30,8 +30,8 @@ WHOLE = "i8, u8, i16, u16, i32, u32, i64, u64, bool"
 # Functions of f32 that a machine may lack.
 MAY_LACK = ["unary.exp", "unary.exp2", "unary.tanh", "unary.erf", "unary.sigmoid", "unary.floor", "unary.ceil",
             "unary.round", "unary.trunc", "unary.sign", "unary.abs", "unary.neg", "unary.sin", "unary.cos",
-            "binary.sub", "binary.max", "binary.min", "ternary.fma"]
-ALWAYS = ["unary.sqrt", "unary.rsqrt", "unary.reciprocal", "unary.log", "binary.add", "binary.mul", "binary.div",
+            "binary.sub", "binary.div", "binary.max", "binary.min", "ternary.fma"]
+ALWAYS = ["unary.sqrt", "unary.rsqrt", "unary.reciprocal", "unary.log", "binary.add", "binary.mul",
           "binary.fmod", "binary.maxnum", "compare.*", "ternary.select", "reduce.add", "reduce.max", "reduce.min"]
 
 

@@ -137,19 +137,15 @@ static uir_device from_template(const variant_row *v) {
                                  .alignment = LINE_BYTES,
                                  .unit_kinds = 1,
                                  .bytes_per_cycle = v->far_bytes};
-    d.spaces[SRAM] =
-        (uir_space){.name = "sram",
-                    .roles = UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
-                    .capacity = UNIT_BYTES,
-                    .alignment = LINE_BYTES,
-                    .is_cache = true,
-                    .unit_kinds = 1,
-                    .bytes_per_cycle = v->near_bytes};
-    d.spaces[REG] = (uir_space){.name = "reg",
-                                .roles = UIR_SPACE_REGISTERS,
-                                .capacity = 64u << 10,
-                                .alignment = LINE_BYTES,
-                                .unit_kinds = 1};
+    d.spaces[SRAM] = (uir_space){.name = "sram",
+                                 .roles = UIR_SPACE_SCRATCH | UIR_SPACE_LEFT | UIR_SPACE_RIGHT | UIR_SPACE_ACCUMULATORS,
+                                 .capacity = UNIT_BYTES,
+                                 .alignment = LINE_BYTES,
+                                 .is_cache = true,
+                                 .unit_kinds = 1,
+                                 .bytes_per_cycle = v->near_bytes};
+    d.spaces[REG] = (uir_space){
+        .name = "reg", .roles = UIR_SPACE_REGISTERS, .capacity = 64u << 10, .alignment = LINE_BYTES, .unit_kinds = 1};
     d.space_count = 3;
     d.unit_kinds[0] = "core";
     d.unit_kind_count = 1;
