@@ -20,10 +20,10 @@
 bool uir_contraction_matches(const uir_loop_function *function);
 bool uir_contraction_is_scheduled(const uir_loop_function *function);
 
-/* Blocks said to be contractions whose factors the device's mma does not take are so no more. Where none is left, blocks
- * that sum products along axes of their factors' own are contractions from now on, whatever operators they come from:
- * what they add becomes a product of two, what has no summed axis is multiplied with the finished sum. `out_count`: how
- * many. */
+/* Blocks said to be contractions whose factors the device's mma does not take are so no more. Where none is left,
+ * blocks that sum products along axes of their factors' own are contractions from now on, whatever operators they come
+ * from: what they add becomes a product of two, what has no summed axis is multiplied with the finished sum.
+ * `out_count`: how many. */
 uir_status uir_contraction_classify(uir_loop_function *function, const uir_device *device, uint32_t *out_count);
 
 /* Appends the variants; `choice` as for uir_lower_schedule; `steps` (may be NULL) says in words what was done.

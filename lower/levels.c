@@ -43,32 +43,25 @@ static const uir_loop_expression *expression(const uir_tactic *t, uint32_t id) {
     return &t->f->expressions.data[id];
 }
 
-/* The dim of the access that the iteration variable moves along; NONE: there is none. `*out_plain`: nothing else moves
- * there, and it moves along no other. */
-static uint32_t dim_of_iter(const uir_tactic *t, const uir_loop_access *a, const uir_loop_iter *iter, bool *out_plain) {
-    uint32_t found = NONE;
-    *out_plain = true;
-    for (uint32_t d = 0; d < t->f->tensors.data[a->tensor].rank; d++) {
-        uir_symbol symbol;
-        if (!uir_dim_mentions(t->f->dims, a->indices[d], iter->symbol)) continue;
-        *out_plain = *out_plain && found == NONE && uir_dim_is_symbol(t->f->dims, a->indices[d], &symbol);
-        found = d;
-    }
-    return found;
+/* The dim of the access that the iteration variable moves along, the last of several; NONE: there is none. */
+static uint32_t dim_of_iter(const uir_tactic *t, const uir_loop_access *a, const uir_loop_iter *iter) {
+    for (uint32_t d = t->f->tensors.data[a->tensor].rank; d > 0; d--)
+        if (uir_dim_mentions(t->f->dims, a->indices[d - 1], iter->symbol)) return d - 1;
+    return NONE;
 }
 
-/* A factor that lies in memory as it is multiplied. */
-static bool is_plain_factor(product *p, uint32_t which, uint32_t id) {
+/* A factor whose elements lie in memory as they are multiplied, but for those outside. */
+static bool is_stored_factor(product *p, uint32_t which, uint32_t id) {
     const uir_loop_expression *e = expression(p->t, id);
     if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = expression(p->t, e->arguments[0]);
-    if (e->kind != UIR_LOOP_LOAD || e->has_fill) return false;
+    if (e->kind != UIR_LOOP_LOAD) return false;
     p->factors[which] = e->load;
     p->dtypes[which] = e->dtype;
     return uir_device_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
 }
 
 /* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are. */
-enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, LONGEST = 2048 };
+enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, LONGEST = 2048, FEW = 8 };
 
 static int64_t guess(const product *p, uir_dim extent, int64_t unknown) {
     int64_t low, high;
@@ -89,11 +82,10 @@ static void choose_iter(product *p, uint32_t which, uint32_t iter) {
 static bool classify(product *p) {
     const uir_loop_statement *b = uir_tactic_at(p->t, p->update);
     for (uint32_t i = 0; i < b->iter_count; i++) {
-        bool plain[2];
         uint32_t dims[2];
         if (b->iters[i].data) return false;
-        for (uint32_t k = 0; k < 2; k++) dims[k] = dim_of_iter(p->t, &p->factors[k], &b->iters[i], &plain[k]);
-        if (!plain[0] || !plain[1] || (dims[0] == NONE && dims[1] == NONE)) return false;
+        for (uint32_t k = 0; k < 2; k++) dims[k] = dim_of_iter(p->t, &p->factors[k], &b->iters[i]);
+        if (dims[0] == NONE && dims[1] == NONE) return false;
         if (b->iters[i].reduce && (dims[0] == NONE || dims[1] == NONE)) return false;
         if (b->iters[i].reduce)
             choose_iter(p, DEPTH, i);
@@ -102,7 +94,12 @@ static bool classify(product *p) {
         else if (dims[0] == NONE)
             choose_iter(p, COLUMNS, i);
     }
-    return p->sides[DEPTH].iter != NONE;
+    if (p->sides[DEPTH].iter == NONE) return false;
+    if (!(b->uses >> UIR_LOOP_USE_CONVOLUTION & 1)) return true;
+    /* Windows with few channels, in or out, are little to multiply. */
+    for (uint32_t i = 0; i < SIDES; i++)
+        if (p->sides[i].iter == NONE || (i != ROWS && guess(p, p->sides[i].extent, UNKNOWN_AXIS) < FEW)) return false;
+    return true;
 }
 
 /* Spaces that a tile goes through from one to the other, the last one `to`; false: no moves lead there. */
@@ -139,7 +136,6 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     for (uint32_t i = 0; i < SIDES; i++) out->sides[i] = (side){NONE, uir_tactic_number(t, 1), 1, false};
     if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->target_count != 1 ||
         !(uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONTRACTION & 1) ||
-        (uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONVOLUTION & 1) ||
         uir_loop_monoid_get_op(t->f, &t->f->monoids.data[s->monoid]) != UIR_OP_ADD)
         return false;
     const uir_loop_expression *product = expression(t, s->values[0]);
@@ -148,7 +144,7 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     out->sums = s->targets[0].tensor;
     out->sum_dtype = t->f->tensors.data[out->sums].dtype;
     for (uint32_t k = 0; k < 2; k++)
-        if (!is_plain_factor(out, k, product->arguments[k])) return false;
+        if (!is_stored_factor(out, k, product->arguments[k])) return false;
     if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
         uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
         return false; /* that has a tactic of its own */
@@ -274,9 +270,8 @@ static uint32_t iter_of_copy(const product *p, uint32_t iter) {
     const uir_loop_statement *update = uir_tactic_only_statement(p->t, p->update);
     const uir_loop_statement *copy = uir_tactic_only_statement(p->t, p->copy);
     const uir_loop_statement *u = uir_tactic_at(p->t, p->update), *c = uir_tactic_at(p->t, p->copy);
-    bool plain;
     if (iter == NONE) return NONE;
-    uint32_t dim = dim_of_iter(p->t, &update->targets[0], &u->iters[iter], &plain);
+    uint32_t dim = dim_of_iter(p->t, &update->targets[0], &u->iters[iter]);
     const uir_loop_access *load = &expression(p->t, copy->values[0])->load;
     for (uint32_t i = 0; i < c->iter_count && dim != NONE; i++)
         if (uir_dim_mentions(p->t->f->dims, load->indices[dim], c->iters[i].symbol)) return i;
@@ -390,35 +385,26 @@ static uir_status bring_factor(product *p, uint32_t which) {
     static const char *const names[] = {"rows", "columns"};
     uir_tactic *t = p->t;
     way w;
-    uint32_t iters[2], count = 0, tensors[UIR_DEVICE_MAX_SPACES], blocks[UIR_DEVICE_MAX_SPACES];
-    uint32_t dims[UIR_DEVICE_MAX_SPACES][2];
+    uint32_t iters[2], dims[2], count = 0, tensors[UIR_DEVICE_MAX_SPACES], blocks[UIR_DEVICE_MAX_SPACES];
     if (!find_factor_way(p, which, &w)) return UIR_STATUS_UNSUPPORTED;
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[factor_sides[which][i]].iter;
-        dims[0][i] = iter == NONE ? NONE : count;
+        dims[i] = iter == NONE ? NONE : count;
         if (iter != NONE) iters[count++] = iter;
     }
     const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
     uint32_t argument = expression(t, s->values[0])->arguments[which];
-    uir_schedule_operand operand = {
-        .which = which, .under_cast = expression(t, argument)->kind == UIR_LOOP_CALL, .name = names[which]};
-    UIR_TRY(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, p->inside,
-                                       t->device->spaces[w.spaces[w.count - 1]].name, &tensors[0], &blocks[0]));
-    uint32_t source = p->factors[which].tensor, made = 1;
-    for (int i = w.count - 1; i > 0; i--, made++) {
-        UIR_TRY(uir_schedule_cache_read(t->s, source, blocks[made - 1], t->device->spaces[w.spaces[i - 1]].name,
-                                        &tensors[made], &blocks[made]));
-        UIR_TRY(uir_schedule_compute_at(t->s, blocks[made], p->inside));
-        for (uint32_t k = 0; k < 2; k++) {
-            uint32_t iter = p->sides[factor_sides[which][k]].iter;
-            bool plain;
-            dims[made][k] = iter == NONE
-                                ? NONE
-                                : dim_of_iter(t, &p->factors[which], &uir_tactic_at(t, p->update)->iters[iter], &plain);
-        }
+    uir_schedule_operand operand = {.which = which, .under_cast = expression(t, argument)->kind == UIR_LOOP_CALL};
+    for (int i = 0; i < w.count; i++) {
+        const char *space = t->device->spaces[w.spaces[i]].name;
+        char name[80];
+        snprintf(name, sizeof name, i ? "%s_%.60s" : "%s", names[which], space);
+        operand.name = name;
+        UIR_TRY(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, p->inside, space, &tensors[i],
+                                           &blocks[i]));
     }
-    for (uint32_t i = 0; i < made; i++) {
-        UIR_TRY(keep_tile(p, tensors[i], dims[i], factor_sides[which]));
+    for (int i = 0; i < w.count; i++) {
+        UIR_TRY(keep_tile(p, tensors[i], dims, factor_sides[which]));
         uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, blocks[i], p->inside, loops);
         for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
     }
@@ -433,9 +419,7 @@ static uir_status keep_sums(product *p) {
     way w;
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[sum_sides[i]].iter;
-        bool plain;
-        dims[i] =
-            iter == NONE ? NONE : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter], &plain);
+        dims[i] = iter == NONE ? NONE : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter]);
     }
     if (!find_sum_way(p, &w)) return UIR_STATUS_UNSUPPORTED;
     uint32_t reader = p->copy, source = p->sums;

@@ -65,25 +65,41 @@ static void note_symbol(void *user, uir_symbol symbol) {
     }
 }
 
-/* Does anything at or after the statement's place write the tensor? */
-static bool written_later(uir_schedule *s, uint32_t root, uint32_t tensor) {
+/* A place before which something is to be complete: the top of a nest; or a statement of `under`'s list, and then what
+ * is written before it in the same iteration is complete as well. */
+typedef struct deadline {
+    uint32_t root, under, before;
+} deadline;
+
+static deadline deadline_of(uir_schedule *s, uint32_t block, uint32_t under) {
+    deadline d = {uir_tree_root(s, block), under, block};
+    while (under != UIR_LOOP_NONE && uir_schedule_parent(s, d.before) != under)
+        d.before = uir_schedule_parent(s, d.before);
+    return d;
+}
+
+/* Does anything at or after the place write the tensor? */
+static bool written_later(uir_schedule *s, const deadline *d, uint32_t tensor) {
     uint32_t count = uir_schedule_writers(s, tensor, NULL, 0), *blocks;
     blocks = uir_arena_allocate_array(&s->scratch, count + 1, sizeof *blocks);
     if (!blocks) return true;
     uir_schedule_writers(s, tensor, blocks, count);
-    for (uint32_t i = 0; i < count; i++)
-        if (s->places.data[blocks[i]] >= s->places.data[root]) return true;
+    for (uint32_t i = 0; i < count; i++) {
+        bool here = d->under != UIR_LOOP_NONE && uir_tree_holds(s, d->under, blocks[i]) &&
+                    s->places.data[blocks[i]] < s->places.data[d->before];
+        if (!here && s->places.data[blocks[i]] >= s->places.data[d->root]) return true;
+    }
     return false;
 }
 
 /* What the expression loads is written before the statement, and not by it. */
-static uir_status check_complete(uir_schedule *s, uint32_t block, uint32_t root, uint32_t id) {
+static uir_status check_complete(uir_schedule *s, uint32_t block, const deadline *d, uint32_t id) {
     const uir_loop_expression *e = &s->function->expressions.data[id];
-    if (e->kind == UIR_LOOP_LOAD && written_later(s, root, e->load.tensor))
+    if (e->kind == UIR_LOOP_LOAD && written_later(s, d, e->load.tensor))
         return uir_step_refuse(s, "%s is not complete before %s", UIR_SCHEDULE_TENSOR(s, e->load.tensor)->name,
                                UIR_SCHEDULE_AT(s, block)->name);
     for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        UIR_TRY(check_complete(s, block, root, e->arguments[i]));
+        UIR_TRY(check_complete(s, block, d, e->arguments[i]));
     return UIR_STATUS_OK;
 }
 
@@ -228,7 +244,8 @@ static uir_status cache_operand(ahead *a, const uir_schedule_operand *operand, c
     UIR_TRY(find_call(s, a->block, &statement, &call));
     UIR_TRY(find_operand(s, a->block, call, operand->which, operand->under_cast, &expression));
     UIR_TRY(check_iters(a));
-    UIR_TRY(check_complete(s, a->block, uir_tree_root(s, a->block), expression));
+    const deadline now = deadline_of(s, a->block, a->under);
+    UIR_TRY(check_complete(s, a->block, &now, expression));
     UIR_TRY(check_operand(&search, expression));
     const char *loop = a->under == UIR_LOOP_NONE ? "" : uir_step_loop_text(s, a->under);
     uir_loop_tensor t = {.dtype = s->function->expressions.data[expression].dtype, .role = UIR_LOOP_ROLE_TEMP};
@@ -355,7 +372,8 @@ static uir_status take_operand(ahead *a, const uir_schedule_operand *operand, ui
     UIR_TRY(check_iters(a));
     if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
     UIR_TRY(find_keeper(a, tensor, &keeper, dims));
-    UIR_TRY(check_complete(s, a->block, uir_tree_root(s, keeper), expression));
+    const deadline of_keeper = deadline_of(s, keeper, UIR_LOOP_NONE);
+    UIR_TRY(check_complete(s, a->block, &of_keeper, expression));
     UIR_TRY(find_kept(a, keeper, dims, &kept));
     if (!is_same_expression(s->function, kept, expression))
         return uir_step_refuse(s, "%s is not proved to hold what %s takes", UIR_SCHEDULE_TENSOR(s, tensor)->name,
