@@ -171,8 +171,11 @@ static bool fits(const product *p) {
     if (!find_sum_way(p, &w)) return false;
     used[uir_device_find_role(d, UIR_SPACE_ACCUMULATORS)] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
     for (int i = 0; i + 1 < w.count; i++) used[w.spaces[i]] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
-    for (uint32_t i = 0; i < d->space_count; i++)
-        if (d->spaces[i].capacity && used[i] > (int64_t)d->spaces[i].capacity) return false;
+    for (uint32_t i = 0; i < d->space_count; i++) {
+        int64_t room = (int64_t)d->spaces[i].capacity;
+        if ((int)i == uir_device_find_role(d, UIR_SPACE_SCRATCH)) room /= 2; /* other phases keep what they have there */
+        if (room && used[i] > room) return false;
+    }
     return true;
 }
 

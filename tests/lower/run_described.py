@@ -24,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
 DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon"]
+PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
 PIPES = ("ascend", "cambricon")  # whose pipes run apart
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
 SLOW = {"resnet50", "resnet50_fp16", "convnext_tiny", "efficientnet_b0", "unet_small", "yolo_tiny", "ppocr_det",
@@ -42,9 +43,14 @@ def run(program, *words):
     return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, errors="replace")
 
 
+def select(device):
+    """The words that name a device, or a file of its own."""
+    return ("--device-file", device) if device.endswith(".device") else ("--device", device)
+
+
 def compile_for(device, model):
     """The text of a model's kernels for the device, or None, and what was said."""
-    done = run("uir-opt", model, "--device", device, "--after", "igraph")
+    done = run("uir-opt", model, *select(device), "--after", "igraph")
     return done.stdout if done.returncode == 0 else None, done.stderr
 
 
@@ -58,7 +64,7 @@ def check_kernels(device, name, model):
     if text is None:
         return []
     kernels = kernels_of(text)
-    if device.startswith(PIPES):
+    if device.startswith(PIPES) or device == PORTED:
         bare = [k.split("\n")[0] for k in kernels if " synchronised {" not in k.split("\n")[0]]
         tell(not bare, f"{device}: {name}: without waits: {bare[:3]}")
     return kernels
@@ -72,11 +78,11 @@ def check_model(device, name, interpreted):
     if not interpreted:
         return kernels
     data = sorted(d for d in os.listdir(folder) if d.startswith("test_data_set"))[0]
-    done = run("uir-run", model, "--device", device, "--interpret", "--data", os.path.join(folder, data), "--json")
+    done = run("uir-run", model, *select(device), "--interpret", "--data", os.path.join(folder, data), "--json")
     said = json.loads(done.stdout) if done.returncode == 0 else {}
     tell(done.returncode == 0, f"{device}: {name}: {done.stderr[:300]}")
     if said:
-        by = f"interpreter of {device.split(':')[0]} kernels"
+        by = f"interpreter of {re.split('[:.]', os.path.basename(device))[0]} kernels"
         tell(said["ran_on"] == by and said["calls"]["interpreter"] == 0, f"{device}: {name}: {said['calls']}")
     return kernels
 
@@ -93,7 +99,7 @@ def save(folder, nodes, inputs, outputs, constants=()):
 def interpret(device, path, arrays, folder):
     given = os.path.join(folder, "in.npz")
     np.savez(given, **arrays)
-    done = run("uir-run", path, "--device", device, "--interpret", "--inputs", given, "--save", folder, "--format", "npy",
+    done = run("uir-run", path, *select(device), "--interpret", "--inputs", given, "--save", folder, "--format", "npy",
                "--quiet")
     return (np.load(os.path.join(folder, "y.npy")) if done.returncode == 0 else None), done.stderr
 
@@ -268,6 +274,10 @@ def main():
                 kernels += check_model(device, name, interpreted)
             if device == "ascend:910B1" and kernels:
                 check_waits(kernels, folder, 200 if options.all else 12)
+        check_products(PORTED, folder)
+        check_operators(PORTED, folder)
+        for name in ("minilm_l6", "mobilenet_v2") if names else ():
+            check_model(PORTED, name, True)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return failed != 0
 
