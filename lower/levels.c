@@ -464,7 +464,6 @@ static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) 
 
 static uir_status schedule_product(product *p) {
     uint32_t outer[MOST_LOOPS + 2], count;
-    if (!choose_tiles(p)) return UIR_STATUS_UNSUPPORTED;
     UIR_TRY(find_copy(p));
     UIR_TRY(tile_sums(p, outer, &count));
     UIR_TRY(place_sums(p));
@@ -478,7 +477,7 @@ uir_status uir_tactic_schedule_products(uir_tactic *t) {
     if (!t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < count; i++) {
         product p;
-        if (!find_product(t, blocks[i], &p)) continue;
+        if (!find_product(t, blocks[i], &p) || !choose_tiles(&p)) continue; /* it is a sum like others */
         if (t->store_count == UIR_TACTIC_PARTED) return UIR_STATUS_UNSUPPORTED;
         UIR_TRY(schedule_product(&p));
         t->stores[t->store_count++] = p.copy;
