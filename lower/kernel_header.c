@@ -213,10 +213,16 @@ static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
 
 /* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
 static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint32_t unit_kind) {
-    bool apart = false, allowed = false; /* elements that do not lie side by side */
-    for (uint32_t s = 0; s < instruction->slice_count; s++) apart = apart || instruction->slices[s].window;
+    const uir_ipointer *pointers = k->graph->pointers.data;
+    bool apart = false, mixed = false, allowed = false; /* elements that do not lie side by side, or in one space */
+    for (uint32_t s = 0; s < instruction->slice_count; s++) {
+        apart = apart || instruction->slices[s].window;
+        mixed =
+            mixed || pointers[instruction->slices[s].pointer].space != pointers[instruction->slices[0].pointer].space;
+    }
     for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;)
-        allowed = !apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS);
+        allowed = (!apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS)) &&
+                  (!mixed || !(k->device->legal[row].constraints & UIR_LEGAL_SAME_SPACE));
     if (!allowed)
         uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do",
                           k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,

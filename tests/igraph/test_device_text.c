@@ -113,6 +113,13 @@ static const struct {
     {HEAD "\nspace c { roles scratch reached_by k capacity 64 @s alignment 12 @s }" TAIL, 3, "no power of two"},
     {HEAD "\nspace c { roles scratch reached_by k capacity 64 @s working_set 65 @s }" TAIL, 3, "more than it holds"},
     {HEAD "\nspace n { roles memory reached_by k }" TAIL, 3, "not `of device`"},
+    {HEAD "space c { blocks rows }" TAIL, 2, "expected how matrices lie: rows_of_rows"},
+    {HEAD "\nspace c { roles left reached_by k capacity 64 @s blocks rows_of_rows block_lines 2 @s }" TAIL, 3,
+     "one of block_bytes and block_elements"},
+    {HEAD "\nspace c { roles left reached_by k capacity 64 @s block_lines 2 @s }" TAIL, 3, "said by `blocks ORDER`"},
+    {HEAD
+     "\nspace c { roles left reached_by k capacity 64 @s blocks rows_of_rows block_lines 2 @s block_bytes 12 @s }" TAIL,
+     3, "multiple of 8"},
     {"device d { source s \"x\" kinds k\nchip \"a\" {} }", 2, "no space is the device's memory"},
     {"device d { source s \"x\"\nchip \"a\" {} }", 2, "no kind of unit"},
     {HEAD "legal binary.plus of f32 into m on k" TAIL, 2, "names no instruction"},
