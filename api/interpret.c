@@ -69,6 +69,23 @@ static uir_status interpret(kernel_run *run, const uir_launch *launch, void *con
     return status;
 }
 
+/* Who does a node's work. */
+static const char *name_maker(const uir_model *model, const uir_node_info *node) {
+    const uir_model_source *from = uir_model_get_source(model);
+    if (!from->ran_on) return UIR_INTERPRETER_NAME;
+    switch (uir_plan_find_maker(from->compile.primitives, node)) {
+    case UIR_PLAN_BY_KERNEL:
+        return from->ran_on;
+    case UIR_PLAN_BY_STEPS:
+        return "plan";
+    case UIR_PLAN_BY_HOST:
+        return "host";
+    case UIR_PLAN_BY_OPENER:
+        break;
+    }
+    return UIR_INTERPRETER_NAME;
+}
+
 static uir_status run_group(void *user, const uir_node_values *values, bool *out_ran) {
     kernel_run *run = user;
     uir_session *session = run->session;
@@ -142,15 +159,16 @@ bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_n
         if (session->times[i].calls == 0 || index-- > 0) continue;
         const uir_node_info *node = uir_node_get(module, (uir_node_id){i});
         bool kernel = has_kernel(session->model, node);
-        *out_node = (uir_node_statistics){
-            .name = uir_string_text(&module->strings, node->name),
-            .op = uir_op_get_row(node->origin)->name,
-            .kernel = kernel ? uir_node_string(module, node, "kernel", "") : uir_op_get_row(node->op)->name,
-            .by = kernel ? uir_model_get_source(session->model)->ran_on : UIR_INTERPRETER_NAME,
-            .why = session->model->info.why,
-            .joined = "",
-            .ms = session->times[i].ms,
-            .calls = session->times[i].calls};
+        const char *by = name_maker(session->model, node);
+        *out_node = (uir_node_statistics){.name = uir_string_text(&module->strings, node->name),
+                                          .op = uir_op_get_row(node->origin)->name,
+                                          .kernel = kernel ? uir_node_string(module, node, "kernel", "")
+                                                           : uir_op_get_row(node->op)->name,
+                                          .by = by,
+                                          .why = session->model->info.why,
+                                          .joined = "",
+                                          .ms = session->times[i].ms,
+                                          .calls = session->times[i].calls};
         return true;
     }
     return false;

@@ -123,6 +123,19 @@ static uir_status build(uir_call *call, uir_progress progress, bool describes, u
     return status;
 }
 
+/* Does this build have a description of it? */
+static bool is_described(uir_call *call, const char *device) {
+    uir_diagnostics said;
+    uir_compile_devices *devices = NULL;
+    const uir_device *found = NULL;
+    uir_diagnostics_init(&said, &call->context->allocator);
+    if (uir_compile_devices_create(&call->context->allocator, NULL, &said, &devices) == UIR_STATUS_OK)
+        (void)!uir_compile_devices_find(devices, device, &said, &found);
+    uir_compile_devices_destroy(devices);
+    uir_diagnostics_deinit(&said);
+    return found != NULL;
+}
+
 static uir_status check_device(uir_call *call, const uir_model_options *options) {
     const char *device = options->device;
     uir_text names;
@@ -133,8 +146,12 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
     uir_status status = uir_text_status(&names);
     if (status == UIR_STATUS_OK)
-        status = uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "there is no device '%s'; the devices are: %s", device, names.data);
+        status = uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                                is_described(call, device)
+                                    ? "the machine is described, and not there: with `interpret` (--interpret) its "
+                                      "kernels are run by their interpreter"
+                                    : NULL,
+                                "there is no device '%s'; the devices are: %s", device, names.data);
     uir_text_deinit(&names);
     return status;
 }

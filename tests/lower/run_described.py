@@ -251,12 +251,31 @@ def check_blocks(folder):
     tell(broken >= 60, f"blocks: only {broken} broken kernels were tried")
 
 
+# ---- what is said ----
+def check_refusals(folder):
+    model = os.path.join(ROOT, "models", "digits", "digits.onnx")
+    bad = os.path.join(folder, "bad.device")
+    with open(bad, "w") as out:
+        out.write("device lune {\n  kinds vector\n  groups 4\n}\n")
+    for words, code, said in ((("--device", "ascend"), 2, "--interpret"),
+                              (("--device", "ascend:910Z", "--interpret"), 2, "not for 'ascend:910Z'"),
+                              (("--device-file", bad), 2, "--device-file is for --interpret"),
+                              (("--device-file", bad, "--interpret"), 3, "bad.device:4:1: error: a number needs its source"),
+                              (("--device-file", folder, "--interpret"), 5, "Is a directory"),
+                              (("--device", "cuda", "--interpret", "--plan"), 2, "--interpret runs kernels of another")):
+        done = run("uir-run", model, *words)
+        tell(done.returncode == code and said in done.stderr, f"{words}: {done.returncode}: {done.stderr[:300]}")
+    done = run("uir-run", model, "--device", "cuda:sm_80", "--interpret", "--explain")
+    tell(done.returncode == 0 and "by interpreter of cuda kernels" in done.stdout, f"digits: {done.stderr[:300]}")
+
+
 def main():
     global skipped
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--all", action="store_true")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        check_refusals(folder)
         check_blocks(folder)
         for device in DEVICES:
             check_products(device, folder)
