@@ -505,7 +505,8 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
         uir_iop_code code = instruction_rows[i].code;
         uir_dtype typed = k->values.data[args[typed_operand(uir_iop_get_row(code))]].dtype;
         if (!uir_iop_is_defined_for(code, typed)) continue;
-        const char *text = uir_dtype_is_float(typed) && !has_instruction(k, code, typed) ? find_substitute(op) : NULL;
+        /* What stands for a function has the digits of f32. */
+        const char *text = typed == UIR_DTYPE_F32 && !has_instruction(k, code, typed) ? find_substitute(op) : NULL;
         return text ? expand_row(k, text, args, count) : plain_call(k, code, result, args, count);
     }
     for (size_t i = 0; i < sizeof expansion_rows / sizeof *expansion_rows; i++) {

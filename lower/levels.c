@@ -6,7 +6,6 @@
  * which other units may do, with what passes between them in memory; a phase for each. All by schedule primitives. */
 #include "lower/contraction_internal.h"
 #include "lower/tactics.h"
-#include "lower/tiles.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +31,6 @@ typedef struct product {
     uir_dtype dtypes[2], sum_dtype;
     side sides[SIDES];
     uint32_t unit, inside; /* the loops around a tile of sums, and around a step along the depth */
-    uint32_t tiles[2];     /* blocks that copy a tile of a factor to where it is multiplied */
 } product;
 
 static const uint32_t factor_sides[2][2] = {{ROWS, DEPTH}, {DEPTH, COLUMNS}};
@@ -173,7 +171,8 @@ static bool fits(const product *p) {
     for (int i = 0; i + 1 < w.count; i++) used[w.spaces[i]] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
     for (uint32_t i = 0; i < d->space_count; i++) {
         int64_t room = (int64_t)d->spaces[i].capacity;
-        if ((int)i == uir_device_find_role(d, UIR_SPACE_SCRATCH)) room /= 2; /* other phases keep what they have there */
+        if ((int)i == uir_device_find_role(d, UIR_SPACE_SCRATCH))
+            room /= 2; /* other phases keep what they have there */
         if (room && used[i] > room) return false;
     }
     return true;
