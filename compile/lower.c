@@ -240,7 +240,7 @@ static uir_status drop_kernel(uir_lowering *lowering, uint32_t at, const uir_dia
 
 static bool has_record(const uir_lowered *kernel) {
     const uir_parameters *given = &kernel->choice.given;
-    return given->depth || given->every || given->tile_count;
+    return given->depth || given->every || given->has_stationary || given->tile_count;
 }
 
 /* A schedule that is given is what was asked for: nothing takes its place, and what a later stage refuses of it is the

@@ -126,24 +126,45 @@ int64_t uir_device_multiply_adds(const uir_device *device) {
     return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
 }
 
-bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
-    int result = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS),
-        left = uir_device_find_role(device, UIR_SPACE_LEFT), right = uir_device_find_role(device, UIR_SPACE_RIGHT);
-    if (result < 0 || left < 0 || right < 0) return false;
-    if (is_right) return multiplies_right(device, sums, factor);
-    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
-        if (uir_device_find_legal(device, "mma", sums, factor, (uint32_t)result, 1u << left | 1u << right, kind, 0) >=
-            0)
-            return true;
-    return false;
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, uint64_t bytes) {
+    uint32_t a = device->spaces[from].bytes_per_cycle, b = device->spaces[to].bytes_per_cycle;
+    uint32_t rate = row && row->bytes_per_cycle ? row->bytes_per_cycle : a && b && b < a ? b : a ? a : b;
+    if (!rate) rate = device->vector_bytes ? device->vector_bytes : 1;
+    return (double)bytes / rate + (row ? row->latency : 0);
 }
 
-/* The edges between spaces: does some unit move elements from one to the other? */
-static bool device_moves(const uir_device *device, uir_dtype dtype, int from, int to) {
-    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++)
-        if (uir_device_find_legal(device, "move", dtype, UIR_DTYPE_NONE, (uint32_t)to, 1u << from, kind, 0) >= 0)
-            return true;
-    return false;
+int64_t uir_device_count_units(const uir_device *device, uint32_t kind) {
+    int64_t of_group = device->unit_counts[kind] ? device->unit_counts[kind] : device->units_per_group;
+    return of_group * device->group_count;
+}
+
+/* ---- what some kind of unit does ---- */
+static const uir_legal_row *find_row(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
+                                     int to, uint32_t from) {
+    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++) {
+        int row = uir_device_find_legal(device, iop, dtype, other, (uint32_t)to, from, kind, 0);
+        if (row >= 0) return &device->legal[row];
+    }
+    return NULL;
+}
+
+const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to) {
+    return find_row(device, "move", dtype, UIR_DTYPE_NONE, to, 1u << from);
+}
+
+const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor) {
+    int result = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS),
+        left = uir_device_find_role(device, UIR_SPACE_LEFT), right = uir_device_find_role(device, UIR_SPACE_RIGHT);
+    if (result < 0 || left < 0 || right < 0) return NULL;
+    return find_row(device, "mma", sums, factor, result, 1u << left | 1u << right);
+}
+
+bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
+    bool has_places = uir_device_find_role(device, UIR_SPACE_ACCUMULATORS) >= 0 &&
+                      uir_device_find_role(device, UIR_SPACE_LEFT) >= 0 &&
+                      uir_device_find_role(device, UIR_SPACE_RIGHT) >= 0;
+    return is_right ? has_places && multiplies_right(device, sums, factor)
+                    : uir_device_find_mma(device, sums, factor) != NULL;
 }
 
 int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,
@@ -155,7 +176,7 @@ int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, in
     before[from] = from;
     for (int i = 0; i < count && before[to] < 0; i++)
         for (int next = 0; next < (int)device->space_count; next++) {
-            if (before[next] >= 0 || !device_moves(device, dtype, queue[i], next)) continue;
+            if (before[next] >= 0 || !uir_device_find_move(device, dtype, queue[i], next)) continue;
             before[next] = queue[i];
             queue[count++] = next;
         }

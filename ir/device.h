@@ -64,6 +64,9 @@ typedef struct uir_legal_row {
     uint32_t constraints;    /* UIR_LEGAL_* */
     uint32_t dtypes_other;   /* cast: bit per dtype cast to; mma: bit per dtype of a and b; 0: those in `dtypes` */
     uint32_t dtypes_right;   /* mma: bit per dtype of b; 0: as of a */
+    /* What it costs, in cycles of its pipe; 0: not known. `cycles` for each vector of its longest operand, of mma for
+     * each block; of a move by its bytes instead. `latency` more for each that is begun. */
+    uint32_t cycles, latency, bytes_per_cycle;
 } uir_legal_row;
 
 enum {
@@ -86,9 +89,10 @@ typedef struct uir_device {
     uint32_t unit_kind_count;
     const char *pipes[UIR_DEVICE_MAX_PIPES]; /* for sync.<pipe>.<pipe>; none where program order is enough */
     uint32_t pipe_count;
-    uint32_t units_per_group; /* at most; 1: no groups beyond a unit */
-    uint32_t group_count;     /* of the machine (cores); 0 unknown */
-    bool has_device_barrier;  /* phases of one kernel are possible */
+    uint32_t unit_counts[UIR_DEVICE_MAX_UNIT_KINDS]; /* of a group; 0: units_per_group, whatever their kind */
+    uint32_t units_per_group;                        /* at most; 1: no groups beyond a unit */
+    uint32_t group_count;                            /* of the machine (cores); 0 unknown */
+    bool has_device_barrier;                         /* phases of one kernel are possible */
     const uir_legal_row *legal;
     uint32_t legal_count;
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
@@ -96,9 +100,10 @@ typedef struct uir_device {
     uint32_t vector_bytes;
     uint32_t registers, loads_per_cycle, multiply_adds_per_cycle; /* of a unit, in vectors; 0: not known */
     uint32_t multiply_add_latency;                                /* cycles until the result can be added to */
-    uint32_t unit_cycles;    /* that it takes to begin with a unit of work; 0: not known */
-    uint32_t conflict_bytes; /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
-    uint64_t cache_bytes[3]; /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
+    uint32_t unit_cycles;     /* that it takes to begin with a unit of work; 0: not known */
+    uint32_t conflict_bytes;  /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
+    uint64_t cache_bytes[3];  /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
+    double cycles_per_second; /* of its units; 0 unknown */
     double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */
 } uir_device;
 
@@ -133,6 +138,14 @@ int64_t uir_device_lanes(const uir_device *device);
 int64_t uir_device_multiply_adds(const uir_device *device);
 /* The dtypes that mma's second factor may have, a bit each. */
 uint32_t uir_legal_row_get_right(const uir_legal_row *row);
+/* The row by which some kind of unit moves elements between two spaces, or multiplies; NULL: none does. */
+const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to);
+const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor);
+/* Of a move of so many bytes: by its row (NULL: nothing is known of it), else by the slower of its spaces, else a
+ * vector a cycle. */
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, uint64_t bytes);
+/* Units of a kind that the device has in all; 0: the description does not say. */
+int64_t uir_device_count_units(const uir_device *device, uint32_t kind);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,
  * the last one `to`. 0 within one space; -1 where no moves lead there. */
 int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,

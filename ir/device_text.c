@@ -27,6 +27,10 @@ static const number_row space_numbers[] = {
 #define UIR_SPACE_NUMBER(word, type, member, least, most) {#word, type, offsetof(uir_space, member), least, most},
 #include "ir/device.def"
 };
+static const number_row legal_numbers[] = {
+#define UIR_LEGAL_NUMBER(word, type, member, least, most) {#word, type, offsetof(uir_legal_row, member), least, most},
+#include "ir/device.def"
+};
 static const word_row roles[] = {
 #define UIR_SPACE_ROLE(word, constant) {#word, constant},
 #include "ir/device.def"
@@ -293,19 +297,29 @@ static uir_status parse_iop(device_parser *p, const char **out_name) {
     return status == UIR_STATUS_OK && !*out_name ? UIR_STATUS_OUT_OF_MEMORY : status;
 }
 
-/* Where an instruction's operands are, whose it is, and what it wants. */
+/* What a form says goes into a row; of numbers the one that is said last counts. */
+static void take_form(uir_legal_row *row, const uir_legal_row *form) {
+    row->spaces_result |= form->spaces_result;
+    row->spaces_operand |= form->spaces_operand;
+    row->unit_kinds |= form->unit_kinds;
+    row->constraints |= form->constraints;
+    if (form->pipe >= 0) row->pipe = form->pipe;
+    if (form->cycles) row->cycles = form->cycles;
+    if (form->latency) row->latency = form->latency;
+    if (form->bytes_per_cycle) row->bytes_per_cycle = form->bytes_per_cycle;
+}
+
+/* Where an instruction's operands are, whose it is, what it wants, and what it costs. */
 static uir_status parse_form(device_parser *p, uir_legal_row *row) {
     const uir_device *d = p->device;
     for (;;) {
+        bool is_number;
+        UIR_TRY(parse_number(p, legal_numbers, LENGTH(legal_numbers), row, &is_number));
+        if (is_number) continue;
         if (uir_tokenizer_accept(p->tokens, "as")) {
             uint32_t form;
             UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &form));
-            uir_legal_row given = p->forms.data[form].row;
-            row->spaces_result |= given.spaces_result;
-            row->spaces_operand |= given.spaces_operand;
-            row->unit_kinds |= given.unit_kinds;
-            row->constraints |= given.constraints;
-            if (given.pipe >= 0) row->pipe = given.pipe;
+            take_form(row, &p->forms.data[form].row);
         } else if (uir_tokenizer_accept(p->tokens, "into")) {
             UIR_TRY(parse_spaces(p, &row->spaces_result));
         } else if (uir_tokenizer_accept(p->tokens, "from")) {
@@ -388,13 +402,24 @@ static uir_status parse_without(device_parser *p) {
 }
 
 /* ---- the whole ---- */
-static uir_status parse_names(device_parser *p, const char *what, const char **names, uint32_t most, uint32_t *count) {
+/* `numbers`: a number may stand behind each name; NULL: none may. */
+static uir_status parse_names(device_parser *p, const char *what, const char **names, uint32_t most, uint32_t *count,
+                              uint32_t *numbers) {
     do {
         if (*count == most) return uir_tokenizer_error(p->tokens, "a device has at most %u of these", most);
         UIR_TRY(expect_new_name(p, what, &names[*count]));
         for (uint32_t i = 0; i < *count; i++)
             if (strcmp(names[i], names[*count]) == 0)
                 return uir_tokenizer_error_at(p->tokens, &p->tokens->previous, "named twice");
+        if (numbers && p->tokens->current.kind == UIR_TOKEN_INTEGER) {
+            uir_token at = p->tokens->current;
+            int64_t number;
+            UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &number));
+            if (number < 1 || number > 1024)
+                return uir_tokenizer_error_at(p->tokens, &at, "a group has 1 to 1024 units of a kind");
+            UIR_TRY(parse_source(p));
+            numbers[*count] = (uint32_t)number;
+        }
         ++*count;
     } while (uir_tokenizer_accept(p->tokens, ","));
     return UIR_STATUS_OK;
@@ -414,9 +439,9 @@ static uir_status parse_item(device_parser *p) {
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
         return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_DEVICE_MAX_UNIT_KINDS,
-                           &p->device->unit_kind_count);
+                           &p->device->unit_kind_count, p->device->unit_counts);
     if (uir_tokenizer_accept(p->tokens, "pipes"))
-        return parse_names(p, "a pipe", p->device->pipes, UIR_DEVICE_MAX_PIPES, &p->device->pipe_count);
+        return parse_names(p, "a pipe", p->device->pipes, UIR_DEVICE_MAX_PIPES, &p->device->pipe_count, NULL);
     if (uir_tokenizer_accept(p->tokens, "device_barrier")) {
         p->device->has_device_barrier = true;
         return UIR_STATUS_OK;
@@ -622,13 +647,17 @@ static void print_legal(const uir_device *d, const uir_legal_row *row, uir_text 
     print_mask(row->unit_kinds, " on ", d->unit_kinds, d->unit_kind_count, sizeof *d->unit_kinds, text);
     if (row->pipe >= 0) uir_text_append_format(text, " by %s", d->pipes[row->pipe]);
     print_words(row->constraints, " with ", constraints, LENGTH(constraints), text);
+    print_numbers(legal_numbers, LENGTH(legal_numbers), row, " ", text);
     uir_text_append_string(text, "\n");
 }
 
 void uir_device_print(const uir_device *d, uir_text *text) {
     uir_text_append_format(text, "device %s {\n  source given \"the description that this was printed from\"\n",
                            d->name);
-    print_mask(UINT32_MAX, "  kinds ", d->unit_kinds, d->unit_kind_count, sizeof *d->unit_kinds, text);
+    for (uint32_t i = 0; i < d->unit_kind_count; i++) {
+        uir_text_append_format(text, "%s%s", i ? ", " : "  kinds ", d->unit_kinds[i]);
+        if (d->unit_counts[i]) uir_text_append_format(text, " %u @given", d->unit_counts[i]);
+    }
     print_mask(UINT32_MAX, "\n  pipes ", d->pipes, d->pipe_count, sizeof *d->pipes, text);
     if (d->has_device_barrier) uir_text_append_string(text, "\n  device_barrier");
     print_numbers(device_numbers, LENGTH(device_numbers), d, "\n  ", text);

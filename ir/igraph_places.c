@@ -328,15 +328,59 @@ static uint32_t common_loop(const places *p, const buffer *b) {
     return depth ? ancestor(p, p->touches.data[b->touches].loop, depth) : NONE;
 }
 
-static uir_status give_instances(places *p) {
+/* The loop by which the buffer may have two instances; NONE: it may not. */
+static uint32_t doubling_loop(const places *p, uint32_t index) {
+    const buffer *b = &p->buffers[index];
+    if (!b->shared || !b->moved || b->touches == NONE) return NONE;
+    uint32_t loop = common_loop(p, b);
+    return loop == NONE || b->kept < depth_of(p, loop) ? NONE : loop;
+}
+
+static void double_buffer(places *p, uint32_t index, uint32_t loop) {
+    p->g->pointers.data[index].instances = 2;
+    p->g->pointers.data[index].by_loop = p->loops.data[loop].symbol;
+}
+
+static uir_status give_all(places *p) {
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
-        const buffer *b = &p->buffers[i];
-        if (!b->shared || !b->moved || b->touches == NONE) continue;
-        uint32_t loop = common_loop(p, b);
-        if (loop == NONE || b->kept < depth_of(p, loop)) continue;
-        p->g->pointers.data[i].instances = 2;
-        p->g->pointers.data[i].by_loop = p->loops.data[loop].symbol;
+        uint32_t loop = doubling_loop(p, i);
+        if (loop != NONE) double_buffer(p, i, loop);
     }
+    return UIR_STATUS_OK;
+}
+
+/* Bytes that an instance takes in its space, at most; -1: too many to tell. */
+static int64_t most_bytes(const places *p, uint32_t index) {
+    int64_t alignment = p->g->device->spaces[p->g->pointers.data[index].space].alignment, least, most;
+    uir_dim_bounds(p->g->dims, p->buffers[index].bytes, &least, &most);
+    return most < INT64_MAX / 4 ? (most + alignment - 1) / alignment * alignment : -1;
+}
+
+/* Bytes of a space that are not taken; -1: not known. */
+static int64_t room_left(const places *p, uint32_t space) {
+    uint64_t capacity = p->g->device->spaces[space].capacity;
+    int64_t left = capacity && capacity < INT64_MAX ? (int64_t)capacity : INT64_MAX;
+    for (uint32_t i = 0; i < p->g->pointers.count && left >= 0; i++) {
+        const uir_ipointer *pointer = &p->g->pointers.data[i];
+        if (pointer->role != UIR_IPOINTER_LOCAL || pointer->space != space || pointer->over != NONE) continue;
+        int64_t bytes = most_bytes(p, i);
+        left = bytes < 0 || bytes > left / pointer->instances ? -1 : left - bytes * pointer->instances;
+    }
+    return left;
+}
+
+/* The innermost loops turn most often: theirs first. */
+static uir_status give_fitting(places *p) {
+    uint32_t deepest = 0;
+    for (uint32_t l = 0; l < p->loops.count; l++)
+        if (p->loops.data[l].depth > deepest) deepest = p->loops.data[l].depth;
+    for (uint32_t depth = deepest; depth > 0; depth--)
+        for (uint32_t i = 0; i < p->g->pointers.count; i++) {
+            uint32_t loop = doubling_loop(p, i);
+            if (loop == NONE || depth_of(p, loop) != depth) continue;
+            int64_t bytes = most_bytes(p, i);
+            if (bytes >= 0 && bytes <= room_left(p, p->g->pointers.data[i].space)) double_buffer(p, i, loop);
+        }
     return UIR_STATUS_OK;
 }
 
@@ -356,6 +400,7 @@ uir_status uir_igraph_share_places(uir_igraph *igraph) {
     return work(igraph, share);
 }
 
-uir_status uir_igraph_give_instances(uir_igraph *igraph) {
-    return igraph->device->pipe_count > 1 ? work(igraph, give_instances) : UIR_STATUS_OK;
+uir_status uir_igraph_give_instances(uir_igraph *igraph, uir_doubling doubling) {
+    if (igraph->device->pipe_count < 2 || doubling == UIR_DOUBLE_NONE) return UIR_STATUS_OK;
+    return work(igraph, doubling == UIR_DOUBLE_ALL ? give_all : give_fitting);
 }

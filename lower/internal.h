@@ -174,7 +174,7 @@ uir_status uir_lower_give_layouts(uir_lower_builder *b);
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 
 /* The tactics of everything that is no contraction (tactics.c); as uir_lower_schedule. */
-uir_status uir_nest_schedule(const uir_loop_function *function, const uir_device *device, uir_diagnostics *diagnostics,
-                             uir_loop_list *out);
+uir_status uir_nest_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
+                             uir_diagnostics *diagnostics, uir_loop_list *out);
 
 #endif

@@ -734,10 +734,10 @@ static void build(uir_kernel *k, uir_arena *arena) {
 }
 
 /* What lowering made in passing (symbols of lanes) is left behind by the clone. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, bool doubled,
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph) {
-    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics, .doubled = doubled};
+    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics, .doubling = doubling};
     uir_arena arena;
     *out_igraph = NULL;
     UIR_TRY(uir_igraph_create(allocator, f->name, device, &k.graph));
@@ -750,9 +750,9 @@ uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *
 }
 
 /* Verified, and where pipes run apart with their waits, which is verified again. */
-static uir_status make_kernel(const uir_loop_function *f, const uir_device *device, bool doubled,
+static uir_status make_kernel(const uir_loop_function *f, const uir_device *device, uir_doubling doubling,
                               const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
-    UIR_TRY(uir_lower_kernel_build(f, device, doubled, allocator, diagnostics, out_igraph));
+    UIR_TRY(uir_lower_kernel_build(f, device, doubling, allocator, diagnostics, out_igraph));
     uir_status status = uir_igraph_verify(*out_igraph, diagnostics);
     if (status == UIR_STATUS_OK && device->pipe_count > 1) {
         status = uir_igraph_synchronise(*out_igraph);
@@ -768,13 +768,15 @@ uir_status uir_lower_kernel(const uir_loop_function *f, const uir_device *device
                             uir_diagnostics *diagnostics, uir_igraph_list *out) {
     uir_igraph *igraph = NULL;
     uir_status status = UIR_STATUS_UNSUPPORTED;
-    if (device->pipe_count > 1) { /* what has no room for two instances has one */
+    /* What has no room for two instances has one. */
+    for (uir_doubling doubling = UIR_DOUBLE_ALL; device->pipe_count > 1 && doubling > UIR_DOUBLE_NONE; doubling--) {
         uir_diagnostics said;
         uir_diagnostics_init(&said, allocator);
-        status = make_kernel(f, device, true, allocator, &said, &igraph);
+        status = make_kernel(f, device, doubling, allocator, &said, &igraph);
         uir_diagnostics_deinit(&said);
+        if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED) return status;
+        if (status == UIR_STATUS_OK) break;
     }
-    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED) return status;
-    if (status != UIR_STATUS_OK) UIR_TRY(make_kernel(f, device, false, allocator, diagnostics, &igraph));
+    if (status != UIR_STATUS_OK) UIR_TRY(make_kernel(f, device, UIR_DOUBLE_NONE, allocator, diagnostics, &igraph));
     return uir_igraph_list_add(out, igraph);
 }

@@ -11,6 +11,7 @@
 #ifndef UIR_LOWER_KERNEL_H
 #define UIR_LOWER_KERNEL_H
 
+#include "ir/igraph_places.h"
 #include "ir/igraph_build.h"
 #include "lower/internal.h"
 
@@ -109,10 +110,10 @@ typedef struct uir_kernel {
     uir_vector(uir_condition) given; /* hold where the walk is; of the graph */
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
-    uint32_t row_lanes; /* not 0: slices are matrices, the first lanes their rows, the others their columns */
-    bool doubled;       /* what is moved in a loop gets two instances */
-    uint32_t unit_kind; /* of the phase being made */
-    bool *fresh;        /* per statement: an update whose init was left out: it does not go on from an old state */
+    uint32_t row_lanes;    /* not 0: slices are matrices, the first lanes their rows, the others their columns */
+    uir_doubling doubling; /* which of what is moved in a loop gets two instances */
+    uint32_t unit_kind;    /* of the phase being made */
+    bool *fresh;           /* per statement: an update whose init was left out: it does not go on from an old state */
     const char *block;
     /* the block being made */
     uir_vector(uir_kernel_value) values;
@@ -122,9 +123,8 @@ typedef struct uir_kernel {
 } uir_kernel;
 
 /* ---- kernel.c ---- */
-/* The kernel of a scheduled function, not yet verified. `doubled`: what is moved in a loop has two instances where the
- * device's pipes run apart. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, bool doubled,
+/* The kernel of a scheduled function, not yet verified. */
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph);
 /* Records that the function has no kernel, and why. */

@@ -160,7 +160,10 @@ static uir_dim count_bytes(uir_kernel *k, uint32_t space) {
         uir_dim place = uir_dim_const(k->dims, uir_dtype_bits(p->dtype) / 8 ? uir_dtype_bits(p->dtype) / 8 : 1);
         if (p->layout.given) place = uir_dim_mul(k->dims, place, p->element_span);
         for (uint32_t d = 0; d < p->rank && !p->layout.given; d++) place = uir_dim_mul(k->dims, place, p->extents[d]);
-        place = uir_dim_add(k->dims, place, uir_dim_const(k->dims, rounding));
+        int64_t known;
+        place = uir_dim_is_const(k->dims, place, &known)
+                    ? uir_dim_const(k->dims, (known + rounding - 1) / rounding * rounding)
+                    : uir_dim_add(k->dims, place, uir_dim_const(k->dims, rounding));
         if (p->instances > 1) place = uir_dim_mul(k->dims, place, uir_dim_const(k->dims, p->instances));
         bytes = uir_dim_add(k->dims, bytes, place);
     }
@@ -252,7 +255,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
         declare_memory(k, &k->memories.data[i]);
     }
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
-    if (k->status == UIR_STATUS_OK && k->doubled) k->status = uir_igraph_give_instances(k->graph);
+    if (k->status == UIR_STATUS_OK) k->status = uir_igraph_give_instances(k->graph, k->doubling);
     if (k->status == UIR_STATUS_OK) share_places(k);
     for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
     for (uint32_t p = 0; p < k->graph->phases.count; p++)

@@ -1,10 +1,12 @@
 /* Products on a machine whose multiplier takes its operands from spaces of its own, several moves away from memory.
  *
- * Each product is a nest by itself: tiles of its sums are what units share out; a tile of sums stays where the machine
- * sums, and for each step along the depth a tile of both factors goes from space to space, in each in the blocks that
- * the description wants there. Finished sums go to the device's memory. What comes before and after is other nests,
+ * Each product is a nest by itself: tiles of its sums, or rows or columns of such tiles, are what units share out
+ * (stationary.h); a tile of sums stays where the machine sums, and for each step along the depth a tile of both factors
+ * goes from space to space, in each in the blocks that the description wants there, unless it is there already.
+ * Finished sums go to the device's memory. What comes before and after is other nests,
  * which other units may do, with what passes between them in memory; a phase for each. All by schedule primitives. */
 #include "lower/contraction_internal.h"
+#include "lower/stationary.h"
 #include "lower/tactics.h"
 
 #include <stdio.h>
@@ -13,7 +15,7 @@
 #define NONE UIR_LOOP_NONE
 
 enum { MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS, MOST_LOOPS = 2 * UIR_LOOP_MAX_ITERS };
-enum { ROWS, COLUMNS, DEPTH, SIDES };
+enum { ROWS = UIR_SIDE_ROWS, COLUMNS = UIR_SIDE_COLUMNS, DEPTH = UIR_SIDE_DEPTH, SIDES = UIR_SIDES };
 
 /* One of m, n, k: the iteration variable that is tiled. */
 typedef struct side {
@@ -30,11 +32,13 @@ typedef struct product {
     uir_loop_access factors[2];  /* as the update reads them */
     uir_dtype dtypes[2], sum_dtype;
     side sides[SIDES];
-    uint32_t unit, inside; /* the loops around a tile of sums, and around a step along the depth */
+    uir_product_problem problem;
+    uir_product_choice choice;
+    /* The loops around what stays of a factor (NONE: nothing does), a tile of sums, and a step along the depth. */
+    uint32_t around, unit, inside;
 } product;
 
-static const uint32_t factor_sides[2][2] = {{ROWS, DEPTH}, {DEPTH, COLUMNS}};
-static const uint32_t sum_sides[2] = {ROWS, COLUMNS};
+static const uint32_t *const sum_sides = uir_tile_sides[UIR_TILE_SUMS];
 
 /* ---- what is a product for the machine ---- */
 static const uir_loop_expression *expression(const uir_tactic *t, uint32_t id) {
@@ -59,7 +63,7 @@ static bool is_stored_factor(product *p, uint32_t which, uint32_t id) {
 }
 
 /* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are. */
-enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, LONGEST = 2048, FEW = 8 };
+enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, FEW = 8 };
 
 static int64_t guess(const product *p, uir_dim extent, int64_t unknown) {
     int64_t low, high;
@@ -100,12 +104,8 @@ static bool classify(product *p) {
     return true;
 }
 
-/* Spaces that a tile goes through from one to the other, the last one `to`; false: no moves lead there. */
-typedef struct way {
-    int spaces[UIR_DEVICE_MAX_SPACES], count;
-} way;
-
-static bool find_way(const uir_device *device, uir_dtype dtype, int from, int to, way *out) {
+/* The spaces from one to the other, the last one `to`; false: no moves lead there. */
+static bool find_way(const uir_device *device, uir_dtype dtype, int from, int to, uir_tile_way *out) {
     out->count = uir_device_find_path(device, dtype, from, to, out->spaces);
     return out->count > 0;
 }
@@ -114,22 +114,22 @@ static uint32_t role_of(uint32_t which) {
     return which ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT;
 }
 
-static bool find_factor_way(const product *p, uint32_t which, way *out) {
+/* The ways of all three tiles. */
+static bool find_ways(product *p) {
     const uir_device *d = p->t->device;
-    return find_way(d, p->dtypes[which], uir_device_find_role(d, UIR_SPACE_MEMORY),
-                    uir_device_find_role(d, role_of(which)), out);
-}
-
-static bool find_sum_way(const product *p, way *out) {
-    const uir_device *d = p->t->device;
-    return find_way(d, p->sum_dtype, uir_device_find_role(d, UIR_SPACE_ACCUMULATORS),
-                    uir_device_find_role(d, UIR_SPACE_MEMORY), out);
+    int memory = uir_device_find_role(d, UIR_SPACE_MEMORY), sums = uir_device_find_role(d, UIR_SPACE_ACCUMULATORS);
+    uir_tile_way *way = p->problem.ways, out;
+    for (uint32_t k = 0; k < 2; k++)
+        if (!find_way(d, p->dtypes[k], memory, uir_device_find_role(d, role_of(k)), &way[k])) return false;
+    if (!find_way(d, p->sum_dtype, sums, memory, &out)) return false;
+    way[UIR_TILE_SUMS] = (uir_tile_way){.spaces = {sums}, .count = out.count}; /* memory itself is not kept */
+    for (int i = 1; i < out.count; i++) way[UIR_TILE_SUMS].spaces[i] = out.spaces[i - 1];
+    return true;
 }
 
 /* Is it a sum of products that the machine multiplies? */
 static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     const uir_loop_statement *s = uir_tactic_only_statement(t, block);
-    way ways[3];
     *out = (product){.t = t, .update = block};
     for (uint32_t i = 0; i < SIDES; i++) out->sides[i] = (side){NONE, uir_tactic_number(t, 1), 1, false};
     if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->target_count != 1 ||
@@ -146,38 +146,10 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
         uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
         return false; /* that has a tactic of its own */
-    if (!classify(out)) return false;
-    return find_factor_way(out, 0, &ways[0]) && find_factor_way(out, 1, &ways[1]) && find_sum_way(out, &ways[2]);
+    return classify(out) && find_ways(out);
 }
 
 /* ---- tiles ---- */
-/* Bytes of a tile of two sides in a space. */
-static int64_t tile_bytes(const product *p, const uint32_t sides[2], uir_dtype dtype) {
-    return p->sides[sides[0]].tile * p->sides[sides[1]].tile * (uir_dtype_bits(dtype) / 8);
-}
-
-/* Does all that lies on the chip at once fit, each space by itself? */
-static bool fits(const product *p) {
-    const uir_device *d = p->t->device;
-    int64_t used[UIR_DEVICE_MAX_SPACES] = {0}, instances = d->pipe_count > 1 ? 2 : 1; /* of what is moved */
-    way w;
-    for (uint32_t k = 0; k < 2; k++) {
-        if (!find_factor_way(p, k, &w)) return false;
-        for (int i = 0; i < w.count; i++)
-            used[w.spaces[i]] += instances * (tile_bytes(p, factor_sides[k], p->dtypes[k]) + 512);
-    }
-    if (!find_sum_way(p, &w)) return false;
-    used[uir_device_find_role(d, UIR_SPACE_ACCUMULATORS)] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
-    for (int i = 0; i + 1 < w.count; i++) used[w.spaces[i]] += tile_bytes(p, sum_sides, p->sum_dtype) + 512;
-    for (uint32_t i = 0; i < d->space_count; i++) {
-        int64_t room = (int64_t)d->spaces[i].capacity;
-        if ((int)i == uir_device_find_role(d, UIR_SPACE_SCRATCH))
-            room /= 2; /* other phases keep what they have there */
-        if (room && used[i] > room) return false;
-    }
-    return true;
-}
-
 static int64_t least_multiple(int64_t a, int64_t b) {
     int64_t x = a, y = b;
     while (y) {
@@ -192,68 +164,117 @@ static int64_t least_multiple(int64_t a, int64_t b) {
 static int64_t block_of(const product *p, uint32_t which) {
     const uir_device *d = p->t->device;
     int64_t block = which == ROWS ? d->mma_m : which == COLUMNS ? d->mma_n : d->mma_k;
-    way w;
     block = block > 0 ? block : 1;
-    for (uint32_t k = 0; k < 3; k++) {
-        const uint32_t *sides = k < 2 ? factor_sides[k] : sum_sides;
-        uir_dtype dtype = k < 2 ? p->dtypes[k] : p->sum_dtype;
-        bool found = k < 2 ? find_factor_way(p, k, &w) : find_sum_way(p, &w);
-        if (k == 2) w.spaces[w.count++] = uir_device_find_role(d, UIR_SPACE_ACCUMULATORS);
-        for (int i = 0; found && i < w.count; i++) {
+    for (uint32_t k = 0; k < UIR_TILES; k++)
+        for (int i = 0; i < p->problem.ways[k].count; i++) {
             int64_t size[2];
-            if (!uir_space_get_block(&d->spaces[w.spaces[i]], dtype, &size[0], &size[1])) continue;
+            const uir_space *space = &d->spaces[p->problem.ways[k].spaces[i]];
+            if (!uir_space_get_block(space, p->problem.dtypes[k], &size[0], &size[1])) continue;
             for (uint32_t n = 0; n < 2; n++)
-                if (sides[n] == which) block = least_multiple(block, size[n]);
+                if (uir_tile_sides[k][n] == which) block = least_multiple(block, size[n]);
         }
-    }
     return block;
 }
 
-static int64_t count_tiles(int64_t extent, int64_t tile) {
-    return (extent + tile - 1) / tile;
+/* Units that multiply, as many as the machine has at once. */
+static int64_t count_units(const uir_device *d, uir_dtype sums, uir_dtype factor) {
+    const uir_legal_row *row = uir_device_find_mma(d, sums, factor);
+    int64_t units = 0;
+    for (uint32_t kind = 0; row && kind < d->unit_kind_count; kind++)
+        if (row->unit_kinds >> kind & 1) units += uir_device_count_units(d, kind);
+    return units > 0 ? units : 1;
 }
 
-/* A tile's part of the work of the busiest unit, in bytes moved from memory and in steps that are begun, by what the
- * description says of the way; its own measure, to compare tiles of one product. */
-static double cost_of(const product *p, const int64_t *extents) {
+/* Products that are alike: of the axes that are not tiled, but for those that are summed over. */
+static int64_t count_others(const product *p) {
+    const uir_loop_statement *b = uir_tactic_at(p->t, p->update);
+    int64_t others = 1;
+    for (uint32_t i = 0; i < b->iter_count; i++)
+        if (!b->iters[i].reduce && i != p->sides[ROWS].iter && i != p->sides[COLUMNS].iter &&
+            __builtin_mul_overflow(others, guess(p, b->iters[i].extent, UNKNOWN_AXIS), &others))
+            return INT64_MAX >> 16;
+    return others > 0 ? others : 1;
+}
+
+/* A factor stays where nothing else moves it: a product of known depth, which is the only axis that is summed over. */
+static bool may_stay(const product *p, uint32_t which) {
+    const uir_loop_statement *b = uir_tactic_at(p->t, p->update);
+    int64_t depth;
+    for (uint32_t i = 0; i < b->iter_count; i++)
+        if (b->iters[i].reduce && i != p->sides[DEPTH].iter) return false;
+    return uir_dim_is_const(p->t->f->dims, p->sides[DEPTH].extent, &depth) &&
+           p->sides[which ? COLUMNS : ROWS].iter != NONE && p->sides[which ? ROWS : COLUMNS].iter != NONE;
+}
+
+/* The product in numbers. */
+static void pose(product *p) {
     const uir_device *d = p->t->device;
-    int64_t m = p->sides[ROWS].tile, n = p->sides[COLUMNS].tile, k = p->sides[DEPTH].tile;
-    int64_t units = count_tiles(extents[ROWS], m) * count_tiles(extents[COLUMNS], n);
-    int64_t groups = d->group_count ? d->group_count : 1, turns = count_tiles(units, groups);
-    int64_t steps = count_tiles(extents[DEPTH], k);
-    double bytes = 0, begun = 4096; /* bytes that could be moved while a step is begun */
-    for (uint32_t i = 0; i < 2; i++) bytes += (double)tile_bytes(p, factor_sides[i], p->dtypes[i]);
-    double products = (double)m * (double)n * (double)k / 64; /* of whole tiles: what is padded is multiplied too */
-    double step = bytes > products ? bytes : products;
-    return (double)turns * ((double)steps * (step + begun) + (double)tile_bytes(p, sum_sides, p->sum_dtype) + begun);
+    uir_product_problem *q = &p->problem;
+    q->device = d;
+    q->dtypes[UIR_TILE_LEFT] = p->dtypes[0], q->dtypes[UIR_TILE_RIGHT] = p->dtypes[1];
+    q->dtypes[UIR_TILE_SUMS] = p->sum_dtype;
+    for (uint32_t i = 0; i < SIDES; i++) {
+        int64_t extent = guess(p, p->sides[i].extent, UNKNOWN);
+        q->blocks[i] = block_of(p, i);
+        q->extents[i] = extent > 0 ? extent : 1;
+    }
+    q->others = count_others(p);
+    for (uint32_t k = 0; k < 2; k++) q->may_stay[k] = may_stay(p, k);
+    q->units = count_units(d, p->sum_dtype, p->dtypes[0]);
+    q->instances = d->pipe_count > 1 ? 2 : 1;
+    for (uint32_t i = 0; i < d->space_count; i++) q->room[i] = (int64_t)d->spaces[i].capacity;
+    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    if (scratch >= 0) q->room[scratch] /= 2; /* other phases keep what they have there */
 }
 
-/* Tiles of one, two, four ... blocks of each side. */
-static bool choose_tiles(product *p) {
-    int64_t blocks[SIDES], extents[SIDES], best[SIDES] = {0};
-    double least = 0;
-    for (uint32_t i = 0; i < SIDES; i++) {
-        blocks[i] = block_of(p, i);
-        extents[i] = guess(p, p->sides[i].extent, UNKNOWN);
-    }
-    for (int64_t m = blocks[ROWS]; m < 2 * extents[ROWS] + blocks[ROWS] && m <= LONGEST; m *= 2)
-        for (int64_t n = blocks[COLUMNS]; n < 2 * extents[COLUMNS] + blocks[COLUMNS] && n <= LONGEST; n *= 2)
-            for (int64_t k = blocks[DEPTH]; k < 2 * extents[DEPTH] + blocks[DEPTH] && k <= LONGEST; k *= 2) {
-                p->sides[ROWS].tile = m, p->sides[COLUMNS].tile = n, p->sides[DEPTH].tile = k;
-                if (!fits(p)) break;
-                double cost = cost_of(p, extents);
-                if (best[ROWS] && cost >= least) continue;
-                least = cost;
-                best[ROWS] = m, best[COLUMNS] = n, best[DEPTH] = k;
-            }
+/* What the record of parameters says. */
+static uir_status take_given(product *p, const uir_parameters *given) {
+    const char *why = NULL;
+    const uir_parameter_tile *tile = &given->tiles[0];
+    uir_product_choice *c = &p->choice;
+    *c = (uir_product_choice){
+        .stationary = given->stationary, .tiles = {tile->rows, tile->columns, given->depth}, .held = (int)given->held};
+    int factor = c->stationary == UIR_STATIONARY_LEFT ? 0 : c->stationary == UIR_STATIONARY_RIGHT ? 1 : -1;
+    if (!given->has_stationary || given->tile_count != 1 || !given->depth || !tile->columns)
+        why = "it says what is stationary, a depth and one tile of rows and columns";
+    for (uint32_t i = 0; !why && i < SIDES; i++)
+        if (c->tiles[i] % p->problem.blocks[i]) why = "its tile is not of whole blocks";
+    if (!why && factor >= 0 && (!p->problem.may_stay[factor] || c->held > p->problem.ways[factor].count))
+        why = "that factor cannot stay so";
+    if (!why && !uir_product_fits(&p->problem, c)) why = "its tiles do not fit on the chip";
+    if (!why) return UIR_STATUS_OK;
+    return uir_error(p->t->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: its record of parameters: %s",
+                     p->t->f->name, why);
+}
+
+static void say_chosen(const product *p, uir_parameters *out) {
+    const uir_product_choice *c = &p->choice;
+    double cycles = uir_product_cycles(&p->problem, c);
+    *out = (uir_parameters){.depth = c->tiles[DEPTH],
+                            .has_stationary = true,
+                            .stationary = c->stationary,
+                            .held = c->held,
+                            .tile_count = 1,
+                            .tiles = {{c->tiles[ROWS], c->tiles[COLUMNS], cycles < 1e18 ? (int64_t)cycles : 0}}};
+}
+
+/* By the record where the function has one product and that is given; else by the solver. `out_fits`: something fits.
+ */
+static uir_status choose_tiles(product *p, uir_parameter_choice *choice, bool *out_fits) {
+    pose(p);
+    bool is_given = choice && (choice->given.has_stationary || choice->given.depth || choice->given.tile_count);
+    if (is_given) UIR_TRY(take_given(p, &choice->given));
+    *out_fits = is_given || uir_product_solve(&p->problem, &p->choice);
+    if (!*out_fits) return UIR_STATUS_OK;
+    if (choice) say_chosen(p, &choice->chosen);
     for (uint32_t i = 0; i < SIDES; i++) {
         side *s = &p->sides[i];
         int64_t low, high;
-        s->tile = best[i];
+        s->tile = p->choice.tiles[i];
         uir_dim_bounds(p->t->f->dims, s->extent, &low, &high);
         s->split = s->iter != NONE && high > s->tile;
     }
-    return best[ROWS] > 0;
+    return UIR_STATUS_OK;
 }
 
 /* ---- loops ---- */
@@ -312,18 +333,19 @@ static uir_status split(product *p, uint32_t which, uint32_t loop, uint32_t *out
     return uir_schedule_split(p->t->s, loop, uir_tactic_number(p->t, p->sides[which].tile), out_outer, out_inner);
 }
 
-/* Tiles of the finished sums; the loops over tiles are what units share out. */
+/* Tiles of the finished sums. Of the loops over tiles units share out those that are not under what stays. */
 static uir_status tile_sums(product *p, uint32_t *outer, uint32_t *out_count) {
     uir_tactic *t = p->t;
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, p->copy, loops, MOST_LOOPS);
-    uint32_t tiled[2], out[2], in[2], list[MOST_LOOPS + 2], count = 0;
+    uint32_t tiled[2], out[2], in[2], list[MOST_LOOPS + 3], count = 0;
+    /* What goes by comes last: rows where the right factor stays, else columns. */
+    uint32_t last = p->choice.stationary == UIR_STATIONARY_RIGHT ? 0 : 1;
     for (uint32_t i = 0; i < 2; i++) tiled[i] = loop_of(p, p->copy, NONE, iter_of_copy(p, p->sides[sum_sides[i]].iter));
     for (uint32_t i = 0; i < all; i++)
         if (loops[i] != tiled[0] && loops[i] != tiled[1]) list[count++] = loops[i];
-    for (uint32_t i = 0; i < 2; i++) {
-        UIR_TRY(split(p, sum_sides[i], tiled[i], &out[i], &in[i]));
-        if (out[i] != NONE) list[count++] = out[i];
-    }
+    for (uint32_t i = 0; i < 2; i++) UIR_TRY(split(p, sum_sides[i], tiled[i], &out[i], &in[i]));
+    if (out[!last] != NONE) list[count++] = out[!last];
+    if (out[last] != NONE) list[count++] = out[last];
     *out_count = count;
     memcpy(outer, list, count * sizeof *list);
     for (uint32_t i = 0; i < 2; i++)
@@ -335,6 +357,13 @@ static uir_status tile_sums(product *p, uint32_t *outer, uint32_t *out_count) {
         *out_count = 1;
     }
     p->unit = outer[*out_count - 1];
+    p->around = NONE;
+    if (p->choice.stationary == UIR_STATIONARY_SUMS) return UIR_STATUS_OK;
+    if (*out_count == 1) { /* one row of tiles: a loop of one turn around what goes by */
+        UIR_TRY(uir_schedule_add_unit_loop(t->s, p->unit, &outer[0]));
+        outer[(*out_count)++] = p->unit;
+    }
+    p->around = outer[*out_count - 2];
     return UIR_STATUS_OK;
 }
 
@@ -362,16 +391,16 @@ static uir_status place_sums(product *p) {
 }
 
 /* ---- what lies on the chip ---- */
-/* A tile of two sides: its tensor has these two dims, as long as the tiles, in the blocks of its space. */
-static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2], const uint32_t sides[2]) {
+/* A tile: its tensor has these two dims, so long, in the blocks of its space. */
+static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2], const int64_t sizes[2]) {
     uir_tactic *t = p->t;
     bool done;
     UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, tensor), &done));
     const uir_loop_tensor *tile = &t->f->tensors.data[tensor];
     if (tile->rank != 2 || dims[0] != 0 || dims[1] != 1) UIR_TRY(uir_schedule_arrange(t->s, tensor, dims, 2));
     for (uint32_t i = 0; i < 2; i++)
-        if (!uir_dim_equal(t->f->tensors.data[tensor].extents[i], uir_tactic_number(t, p->sides[sides[i]].tile)))
-            UIR_TRY(uir_schedule_pad(t->s, tensor, i, uir_tactic_number(t, p->sides[sides[i]].tile)));
+        if (!uir_dim_equal(t->f->tensors.data[tensor].extents[i], uir_tactic_number(t, sizes[i])))
+            UIR_TRY(uir_schedule_pad(t->s, tensor, i, uir_tactic_number(t, sizes[i])));
     tile = &t->f->tensors.data[tensor];
     const uir_space *space = &t->device->spaces[uir_device_find_space(t->device, tile->space, strlen(tile->space))];
     int64_t rows, columns;
@@ -382,33 +411,53 @@ static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2],
     return uir_schedule_set_layout(t->s, tensor, &layout);
 }
 
-/* A tile of a factor comes to where it is multiplied, from space to space, in each step. */
+static uir_status vectorise_own(product *p, uint32_t block, uint32_t under) {
+    uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(p->t, block, under, loops);
+    for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(p->t, loops[k]));
+    return UIR_STATUS_OK;
+}
+
+/* Spaces of the factor's way in which it lies whole in depth, since it stays. */
+static int count_held(const product *p, uint32_t which) {
+    uir_stationary stays = which ? UIR_STATIONARY_RIGHT : UIR_STATIONARY_LEFT;
+    return p->choice.stationary == stays ? p->choice.held : 0;
+}
+
+/* A tile of a factor comes to where it is multiplied, from space to space: what stays once, else in each step. */
 static uir_status bring_factor(product *p, uint32_t which) {
     static const char *const names[] = {"rows", "columns"};
     uir_tactic *t = p->t;
-    way w;
+    const uir_tile_way *w = &p->problem.ways[which];
+    const uint32_t *sides = uir_tile_sides[which];
+    int held = count_held(p, which);
     uint32_t iters[2], dims[2], count = 0, tensors[UIR_DEVICE_MAX_SPACES], blocks[UIR_DEVICE_MAX_SPACES];
-    if (!find_factor_way(p, which, &w)) return UIR_STATUS_UNSUPPORTED;
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t iter = p->sides[factor_sides[which][i]].iter;
+        uint32_t iter = p->sides[sides[i]].iter;
         dims[i] = iter == NONE ? NONE : count;
         if (iter != NONE) iters[count++] = iter;
     }
     const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
     uint32_t argument = expression(t, s->values[0])->arguments[which];
     uir_schedule_operand operand = {.which = which, .under_cast = expression(t, argument)->kind == UIR_LOOP_CALL};
-    for (int i = 0; i < w.count; i++) {
-        const char *space = t->device->spaces[w.spaces[i]].name;
+    for (int i = 0; i < w->count; i++) {
+        const char *space = t->device->spaces[w->spaces[i]].name;
         char name[80];
         snprintf(name, sizeof name, i ? "%s_%.60s" : "%s", names[which], space);
         operand.name = name;
-        UIR_TRY(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, p->inside, space, &tensors[i],
-                                           &blocks[i]));
+        UIR_TRY(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, i < held ? p->around : p->inside,
+                                           space, &tensors[i], &blocks[i]));
     }
-    for (int i = 0; i < w.count; i++) {
-        UIR_TRY(keep_tile(p, tensors[i], dims, factor_sides[which]));
-        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, blocks[i], p->inside, loops);
-        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
+    for (int i = 0; i < w->count; i++) {
+        int64_t sizes[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const side *of = &p->sides[sides[k]];
+            sizes[k] = of->tile;
+            if (i < held && sides[k] == DEPTH)
+                sizes[k] = (p->problem.extents[DEPTH] + p->problem.blocks[DEPTH] - 1) / p->problem.blocks[DEPTH] *
+                           p->problem.blocks[DEPTH];
+        }
+        UIR_TRY(keep_tile(p, tensors[i], dims, sizes));
+        UIR_TRY(vectorise_own(p, blocks[i], i < held ? p->around : p->inside));
     }
     return UIR_STATUS_OK;
 }
@@ -417,25 +466,24 @@ static uir_status bring_factor(product *p, uint32_t which) {
 static uir_status keep_sums(product *p) {
     uir_tactic *t = p->t;
     const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
+    const int64_t sizes[2] = {p->sides[ROWS].tile, p->sides[COLUMNS].tile};
+    const uir_tile_way *w = &p->problem.ways[UIR_TILE_SUMS];
     uint32_t dims[2];
-    way w;
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[sum_sides[i]].iter;
         dims[i] = iter == NONE ? NONE : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter]);
     }
-    if (!find_sum_way(p, &w)) return UIR_STATUS_UNSUPPORTED;
     uint32_t reader = p->copy, source = p->sums;
-    for (int i = 0; i + 1 < w.count; i++) {
+    for (int i = 1; i < w->count; i++) {
         uint32_t tensor, block;
-        UIR_TRY(uir_schedule_cache_read(t->s, source, reader, t->device->spaces[w.spaces[i]].name, &tensor, &block));
+        UIR_TRY(uir_schedule_cache_read(t->s, source, reader, t->device->spaces[w->spaces[i]].name, &tensor, &block));
         UIR_TRY(uir_schedule_compute_at(t->s, block, p->unit));
-        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, block, p->unit, loops);
-        UIR_TRY(keep_tile(p, tensor, dims, sum_sides));
-        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
+        UIR_TRY(keep_tile(p, tensor, dims, sizes));
+        UIR_TRY(vectorise_own(p, block, p->unit));
         source = tensor;
     }
     UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->device, UIR_SPACE_ACCUMULATORS)));
-    return keep_tile(p, p->sums, dims, sum_sides);
+    return keep_tile(p, p->sums, dims, sizes);
 }
 
 static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) {
@@ -450,11 +498,9 @@ static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) 
                      : u->iters[i].reduce          ? UIR_LOOP_CLASS_K
                                                    : UIR_LOOP_CLASS_BATCH;
     UIR_TRY(uir_schedule_set_classes(t->s, p->update, classes));
-    for (uint32_t i = 0; i < 3; i++) {
-        uint32_t loops[MOST_LOOPS], own = uir_tactic_own_loops(t, blocks[i], under[i], loops);
-        for (uint32_t k = 0; k < own; k++) UIR_TRY(uir_tactic_vectorise(t, loops[k]));
-    }
-    for (uint32_t i = 0; i < outer_count && i < 4; i++) {
+    for (uint32_t i = 0; i < 3; i++) UIR_TRY(vectorise_own(p, blocks[i], under[i]));
+    uint32_t shared = p->around == NONE ? outer_count : outer_count - 1; /* the last goes by what stays */
+    for (uint32_t i = 0; i < shared && i < 4; i++) {
         UIR_TRY(uir_tactic_asked(uir_schedule_set_kind(t->s, outer[i], UIR_LOOP_PARALLEL, NULL), &done));
         if (!done) break;
     }
@@ -472,11 +518,15 @@ static uir_status schedule_product(product *p) {
 }
 
 uir_status uir_tactic_schedule_products(uir_tactic *t) {
-    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, NONE, blocks, MOST_BLOCKS);
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, NONE, blocks, MOST_BLOCKS), products = 0;
+    product p;
     if (!t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) products += find_product(t, blocks[i], &p);
     for (uint32_t i = 0; i < count; i++) {
-        product p;
-        if (!find_product(t, blocks[i], &p) || !choose_tiles(&p)) continue; /* it is a sum like others */
+        bool fits;
+        if (!find_product(t, blocks[i], &p)) continue;
+        UIR_TRY(choose_tiles(&p, products == 1 ? t->choice : NULL, &fits));
+        if (!fits) continue; /* it is a sum like others */
         if (t->store_count == UIR_TACTIC_PARTED) return UIR_STATUS_UNSUPPORTED;
         UIR_TRY(schedule_product(&p));
         t->stores[t->store_count++] = p.copy;

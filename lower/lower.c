@@ -100,7 +100,7 @@ static uir_status schedule(const uir_loop_function *function, const uir_device *
         rows = (status = try_contraction(f, device, choice, steps, diagnostics, out)) == UIR_STATUS_UNSUPPORTED;
     uir_loop_function_destroy(f);
     if (status == UIR_STATUS_OK && !rows) status = say_classified(out, first);
-    return rows ? uir_nest_schedule(function, device, diagnostics, out) : status;
+    return rows ? uir_nest_schedule(function, device, choice, diagnostics, out) : status;
 }
 
 /* What a variant's steps begin with where there are several. */
@@ -123,7 +123,7 @@ uir_status uir_lower_schedule(const uir_loop_function *function, const uir_devic
     if (choice) choice->chosen = (uir_parameters){0};
     UIR_TRY(schedule(function, device, choice, steps, diagnostics, out));
     if (steps) UIR_TRY(say_traces(out, first, steps));
-    if (choice && !choice->chosen.tile_count && (choice->given.depth || choice->given.tile_count))
+    if (choice && !choice->chosen.tile_count && (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "@%s: its record of parameters: there is nothing to choose in this kernel", function->name);
     return UIR_STATUS_OK;

@@ -21,6 +21,17 @@ static uir_status read_tile(uir_tokenizer *tokens, uir_parameters *p) {
     return UIR_STATUS_OK;
 }
 
+static uir_status read_stationary(uir_tokenizer *tokens, uir_parameters *p) {
+    p->has_stationary = true;
+    for (uint32_t i = UIR_STATIONARY_SUMS; i <= UIR_STATIONARY_RIGHT; i++) {
+        if (!uir_tokenizer_accept(tokens, uir_stationary_name((uir_stationary)i))) continue;
+        p->stationary = (uir_stationary)i;
+        if (i == UIR_STATIONARY_SUMS) return UIR_STATUS_OK;
+        return read_size(tokens, UIR_DEVICE_MAX_SPACES, "the number of spaces in which a factor stays", &p->held);
+    }
+    return uir_tokenizer_error(tokens, "expected what is stationary: sums, left or right");
+}
+
 uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out) {
     *out = (uir_parameters){0};
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
@@ -28,11 +39,13 @@ uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out) {
     while (!uir_tokenizer_accept(tokens, "}")) {
         if (!out->depth && uir_tokenizer_accept(tokens, "depth"))
             UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "the depth", &out->depth));
+        else if (!out->has_stationary && uir_tokenizer_accept(tokens, "stationary"))
+            UIR_TRY(read_stationary(tokens, out));
         else if (!out->every && uir_tokenizer_accept(tokens, "tile"))
             UIR_TRY(read_tile(tokens, out));
         else
-            return uir_tokenizer_error(tokens, "expected %s%s'}'", out->depth ? "" : "'depth' or ",
-                                       out->every ? "" : "'tile' or ");
+            return uir_tokenizer_error(tokens, "expected %s%s%s'}'", out->depth ? "" : "'depth' or ",
+                                       out->has_stationary ? "" : "'stationary' or ", out->every ? "" : "'tile' or ");
     }
     return UIR_STATUS_OK;
 }
@@ -41,6 +54,11 @@ void uir_parameters_print(const uir_parameters *p, uir_text *text) {
     uir_text_append_string(text, "{\n");
     if (p->every) uir_text_append_string(text, "  every\n");
     if (p->depth) uir_text_append_format(text, "  depth %lld\n", (long long)p->depth);
+    if (p->has_stationary) {
+        uir_text_append_format(text, "  stationary %s", uir_stationary_name(p->stationary));
+        if (p->held) uir_text_append_format(text, " %lld", (long long)p->held);
+        uir_text_append_string(text, "\n");
+    }
     for (uint32_t i = 0; i < p->tile_count; i++) {
         const uir_parameter_tile *tile = &p->tiles[i];
         uir_text_append_format(text, "  tile %lld", (long long)tile->rows);

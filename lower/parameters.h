@@ -12,13 +12,16 @@
  *     tile 48 x 256 cost 9999
  *   }
  *
- * `every`: all tiles that are legal, not only those that promise most; no tile is named then. A tile is rows by
+ * `every`: all tiles that are legal, not only those that promise most; no tile is named then. Of a product that goes
+ * through several spaces (lower/stationary.h) a record says what is stationary and has one tile, and `depth` is the
+ * tile's: `stationary left 2` keeps rows whole in depth in the first two spaces on the way. A tile is rows by
  * columns; rows alone where columns are not cut by sizes. When sizes and threads are known, that tile is taken whose
  * units take the least time. */
 #ifndef UIR_LOWER_PARAMETERS_H
 #define UIR_LOWER_PARAMETERS_H
 
 #include "base/text.h"
+#include "lower/stationary.h"
 
 enum { UIR_PARAMETERS_MAX_TILES = 64, UIR_PARAMETERS_MAX_SIZE = 1 << 16 };
 
@@ -30,6 +33,9 @@ typedef struct uir_parameter_tile {
 typedef struct uir_parameters {
     int64_t depth; /* how much of the summed axis is copied to the chip at once; 0 in what was chosen: nothing is */
     bool every;    /* of what is given alone: all tiles that are legal */
+    bool has_stationary; /* the next two are said */
+    uir_stationary stationary;
+    int64_t held; /* of uir_product_choice */
     uint32_t tile_count;
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
 } uir_parameters;

@@ -66,7 +66,7 @@ static void note_symbol(void *user, uir_symbol symbol) {
 }
 
 /* A place before which something is to be complete: the top of a nest; or a statement of `under`'s list, and then what
- * is written before it in the same iteration is complete as well. */
+ * is written before it in the same iteration of the loops around is complete as well. */
 typedef struct deadline {
     uint32_t root, under, before;
 } deadline;
@@ -85,8 +85,7 @@ static bool written_later(uir_schedule *s, const deadline *d, uint32_t tensor) {
     if (!blocks) return true;
     uir_schedule_writers(s, tensor, blocks, count);
     for (uint32_t i = 0; i < count; i++) {
-        bool here = d->under != UIR_LOOP_NONE && uir_tree_holds(s, d->under, blocks[i]) &&
-                    s->places.data[blocks[i]] < s->places.data[d->before];
+        bool here = d->under != UIR_LOOP_NONE && s->places.data[blocks[i]] < s->places.data[d->before];
         if (!here && s->places.data[blocks[i]] >= s->places.data[d->root]) return true;
     }
     return false;

@@ -213,6 +213,7 @@ static uir_status schedule_segments(uir_tactic *t, bool *out_reduces) {
 typedef struct variant {
     const uir_loop_function *naive;
     const uir_device *device;
+    uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;
     int64_t lanes;
 } variant;
@@ -222,6 +223,8 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
     UIR_TRY(uir_loop_clone(v->naive, &f));
     uir_tactic t = {.f = f,
                     .device = v->device,
+                    .choice = v->choice,
+                    .diagnostics = diagnostics,
                     .stream = v->stream,
                     .lanes = v->lanes,
                     .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
@@ -267,9 +270,9 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     v->fits = true;
     if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_lower_kernel_build(f, v->device, true, &f->allocator, &said, &igraph);
+    uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_ALL, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
-        status = uir_lower_kernel_build(f, v->device, false, &f->allocator, &said, &igraph);
+        status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_NONE, &f->allocator, &said, &igraph);
     uir_diagnostics_deinit(&said);
     uir_igraph_destroy(igraph);
     v->fits = status != UIR_STATUS_UNSUPPORTED;
@@ -286,10 +289,11 @@ static uir_status schedule_fitting(variant *v, uir_diagnostics *diagnostics, uir
     }
 }
 
-uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_diagnostics *diagnostics,
-                             uir_loop_list *out) {
-    variant rows = {.naive = f, .device = device}, stream = {.naive = f, .device = device, .stream = true};
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
+                             uir_diagnostics *diagnostics, uir_loop_list *out) {
+    variant rows = {.naive = f, .device = device, .choice = choice}, stream = rows;
     uint32_t first = out->count;
+    stream.stream = true;
     UIR_TRY(schedule_fitting(&rows, diagnostics, out));
     if (!rows.reduces || (rows.fits && !has_long_rows(out->variants[first].function, rows.lanes))) return UIR_STATUS_OK;
     if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */

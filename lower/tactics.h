@@ -20,6 +20,8 @@ typedef struct uir_tactic {
     uir_loop_function *f;
     const uir_device *device;
     uir_schedule *s;
+    uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
+    uir_diagnostics *diagnostics;
     bool reduces;
     bool stream;           /* rows of any length: nothing of a row is kept */
     bool shares;           /* all rows read some operand alike */

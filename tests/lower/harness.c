@@ -99,8 +99,8 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
                 note(c, LOWER_KERNEL, NULL, &d);
                 uir_igraph *refused = NULL;
                 uir_diagnostics_clear(&d);
-                if (c->show && uir_lower_kernel_build(l->scheduled.variants[i].function, c->device, false, c->allocator,
-                                                      &d, &refused) == UIR_STATUS_OK)
+                if (c->show && uir_lower_kernel_build(l->scheduled.variants[i].function, c->device, UIR_DOUBLE_NONE,
+                                                      c->allocator, &d, &refused) == UIR_STATUS_OK)
                     uir_igraph_print(refused, &c->kernel_text);
                 uir_igraph_destroy(refused);
             }

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
 #include "compile/kernel.h"
+#include "ir/igraph_estimate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -448,11 +449,43 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
     return status;
 }
 
+/* ---- estimates ---- */
+static void print_bytes(const uir_device *d, const uir_estimate *e) {
+    for (uint32_t i = 0; i < d->space_count; i++) {
+        if (!e->read[i] && !e->written[i]) continue;
+        printf("  %-8s read %llu bytes, written %llu\n", d->spaces[i].name, (unsigned long long)e->read[i],
+               (unsigned long long)e->written[i]);
+    }
+    for (uint32_t i = 0; i < d->space_count; i++)
+        for (uint32_t k = 0; k < d->space_count; k++)
+            if (e->moved[i][k])
+                printf("  %s to %s: moved %llu bytes\n", d->spaces[i].name, d->spaces[k].name,
+                       (unsigned long long)e->moved[i][k]);
+}
+
+/* What the kernel moves, and how long its machine would take. */
+static uir_status estimate(const run_state *s) {
+    const uir_device *d = s->igraph->device;
+    uir_estimate e;
+    UIR_TRY(uir_igraph_estimate(s->igraph, s->dims, s->tiles, NULL, s->diagnostics, &e));
+    print_bytes(d, &e);
+    for (uint32_t i = 0; i < d->pipe_count; i++)
+        if (e.pipe_cycles[i] > 0) printf("  pipe %-5s %.0f cycles of all units\n", d->pipes[i], e.pipe_cycles[i]);
+    printf("  modelled, not measured: %.0f cycles", e.cycles);
+    if (d->cycles_per_second > 0) printf(", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
+    printf("; %llu units at most have work\n", (unsigned long long)e.most_units);
+    return UIR_STATUS_OK;
+}
+
 static uir_status run_in(run_state *s, uir_context *context) {
     uir_kernel_runner *runner = NULL;
     uir_status status = s->options->seconds != 1 && !s->options->time
                             ? usage("--seconds is how long --time%s%s takes", "", "")
                             : bind_sizes(s);
+    if (status == UIR_STATUS_OK && s->options->estimate) {
+        print_sizes(s);
+        return estimate(s);
+    }
     if (status == UIR_STATUS_OK) status = check_inputs(s);
     if (status == UIR_STATUS_OK) status = make_buffers(s, context);
     if (status == UIR_STATUS_OK) {

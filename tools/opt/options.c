@@ -64,6 +64,8 @@ static const option_row rows[] = {
      "compares every bit with the kernels' interpreter"},
     {"--time", NO_VALUE, offsetof(opt_options, time), OPT_RUN_KERNEL, NULL,
      "the median and the least time of a kernel's runs"},
+    {"--estimate", NO_VALUE, offsetof(opt_options, estimate), OPT_RUN_KERNEL, NULL,
+     "instead of running a kernel: the bytes that it moves by space, and its cycles by its device's description"},
     {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S", "of --time (default 1)"},
     {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "for the cpu (default 1)"},
 #define LIMIT_ROW(constant, field, option, scale, base, per_byte, what, help)                                          \
