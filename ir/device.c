@@ -126,11 +126,11 @@ int64_t uir_device_multiply_adds(const uir_device *device) {
     return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
 }
 
-double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, uint64_t bytes) {
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double bytes) {
     uint32_t a = device->spaces[from].bytes_per_cycle, b = device->spaces[to].bytes_per_cycle;
     uint32_t rate = row && row->bytes_per_cycle ? row->bytes_per_cycle : a && b && b < a ? b : a ? a : b;
     if (!rate) rate = device->vector_bytes ? device->vector_bytes : 1;
-    return (double)bytes / rate + (row ? row->latency : 0);
+    return bytes / rate + (row ? row->latency : 0);
 }
 
 int64_t uir_device_count_units(const uir_device *device, uint32_t kind) {

@@ -143,7 +143,7 @@ const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dt
 const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor);
 /* Of a move of so many bytes: by its row (NULL: nothing is known of it), else by the slower of its spaces, else a
  * vector a cycle. */
-double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, uint64_t bytes);
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double bytes);
 /* Units of a kind that the device has in all; 0: the description does not say. */
 int64_t uir_device_count_units(const uir_device *device, uint32_t kind);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,

@@ -135,7 +135,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     if (op->family == UIR_IOP_FAMILY_MOVE) {
         uint32_t to = space_of(w, &in->slices[0]), from = in->slice_count > 1 ? space_of(w, &in->slices[1]) : to;
         w->out->moved[from][to] += longest;
-        cycles = uir_device_move_cycles(d, row, (int)from, (int)to, longest);
+        cycles = uir_device_move_cycles(d, row, (int)from, (int)to, (double)longest);
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
         UIR_TRY(count_mma_blocks(w, in, &steps));
         cycles = steps * each + row->latency;

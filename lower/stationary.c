@@ -89,60 +89,77 @@ static double busiest(const uir_product_problem *p, const pipe_cycles *cycles) {
     return p->instances > 1 ? most : sum;
 }
 
-/* So many moves of a tile over one edge. */
-static void add_moves(const uir_product_problem *p, uir_dtype dtype, int from, int to, int64_t bytes, double times,
+/* The work of one unit: what its tiles are on average, since those at an end are cut, and how many it makes. */
+typedef struct unit_work {
+    double sides[UIR_SIDES];
+    double sums, steps, turns; /* tiles of sums, steps along the depth of all of them; such units of work one by one */
+} unit_work;
+
+static unit_work find_work(const uir_product_problem *p, const uir_product_choice *c) {
+    int64_t tiles[UIR_SIDES];
+    unit_work w = {.sums = 1};
+    int stays = stationary_factor(c);
+    uint32_t passing = c->stationary == UIR_STATIONARY_LEFT ? UIR_SIDE_COLUMNS : UIR_SIDE_ROWS;
+    for (uint32_t i = 0; i < UIR_SIDES; i++) tiles[i] = count_tiles(p->extents[i], c->tiles[i]);
+    if (stays >= 0) w.sums = (double)tiles[passing];
+    w.steps = w.sums * (double)tiles[UIR_SIDE_DEPTH];
+    double work = (double)tiles[UIR_SIDE_ROWS] * (double)tiles[UIR_SIDE_COLUMNS] / w.sums * (double)p->others;
+    w.turns = (work + (double)(p->units - 1)) / (double)p->units;
+    w.turns = w.turns < 1 ? 1 : (double)(int64_t)w.turns;
+    for (uint32_t i = 0; i < UIR_SIDES; i++) {
+        /* Of what units share the busiest one has whole tiles, when each has one. */
+        bool is_whole = w.turns < 2 && i != UIR_SIDE_DEPTH && !(stays >= 0 && i == passing);
+        w.sides[i] = is_whole ? (double)c->tiles[i] : (double)round_up(p->extents[i], p->blocks[i]) / (double)tiles[i];
+    }
+    return w;
+}
+
+/* A tile over one edge, so many times. */
+static void add_moves(const uir_product_problem *p, uint32_t tile, int from, int to, double elements, double times,
                       pipe_cycles *cycles) {
+    uir_dtype dtype = p->dtypes[tile];
     const uir_legal_row *row = uir_device_find_move(p->device, dtype, from, to);
-    add_cycles(cycles, row ? row->pipe : 0, times * uir_device_move_cycles(p->device, row, from, to, (uint64_t)bytes));
+    double bytes = elements * (double)(uir_dtype_bits(dtype) / 8);
+    add_cycles(cycles, row ? row->pipe : 0, times * uir_device_move_cycles(p->device, row, from, to, bytes));
 }
 
-/* A factor's tile on all its way but the first `skipped` edges. */
-static void add_factor(const uir_product_problem *p, const uir_product_choice *c, uint32_t tile, int from_edge,
-                       int to_edge, bool is_whole, double times, pipe_cycles *cycles) {
-    int memory = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
+/* A factor: what stays goes the first part of its way once, all else the whole way in each step. */
+static void add_factor(const uir_product_problem *p, const uir_product_choice *c, uint32_t tile, const unit_work *w,
+                       pipe_cycles *cycles) {
     const uir_tile_way *way = &p->ways[tile];
-    int64_t bytes = tile_bytes(p, c, tile, is_whole);
-    for (int i = from_edge; i < to_edge; i++)
-        add_moves(p, p->dtypes[tile], i ? way->spaces[i - 1] : memory, way->spaces[i], bytes, times, cycles);
+    uint32_t own = tile == UIR_TILE_LEFT ? UIR_SIDE_ROWS : UIR_SIDE_COLUMNS;
+    int from = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
+    for (int i = 0; i < way->count; from = way->spaces[i++]) {
+        bool held = is_held(c, tile, i);
+        double depth = held ? (double)whole_depth(p) : w->sides[UIR_SIDE_DEPTH];
+        add_moves(p, tile, from, way->spaces[i], w->sides[own] * depth, held ? 1 : w->steps, cycles);
+    }
 }
 
-static void add_finished(const uir_product_problem *p, const uir_product_choice *c, double times, pipe_cycles *cycles) {
+static void add_finished(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
     int memory = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
     const uir_tile_way *way = &p->ways[UIR_TILE_SUMS];
-    int64_t bytes = tile_bytes(p, c, UIR_TILE_SUMS, false);
     for (int i = 0; i < way->count; i++)
-        add_moves(p, p->dtypes[UIR_TILE_SUMS], way->spaces[i], i + 1 < way->count ? way->spaces[i + 1] : memory, bytes,
-                  times, cycles);
+        add_moves(p, UIR_TILE_SUMS, way->spaces[i], i + 1 < way->count ? way->spaces[i + 1] : memory,
+                  w->sides[UIR_SIDE_ROWS] * w->sides[UIR_SIDE_COLUMNS], w->sums, cycles);
 }
 
-static void add_products(const uir_product_problem *p, const uir_product_choice *c, double times, pipe_cycles *cycles) {
+static void add_products(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
     const uir_device *d = p->device;
     const uir_legal_row *row = uir_device_find_mma(d, p->dtypes[UIR_TILE_SUMS], p->dtypes[UIR_TILE_LEFT]);
-    double blocks = (double)count_tiles(c->tiles[UIR_SIDE_ROWS], d->mma_m) *
-                    (double)count_tiles(c->tiles[UIR_SIDE_COLUMNS], d->mma_n) *
-                    (double)count_tiles(c->tiles[UIR_SIDE_DEPTH], d->mma_k);
+    double blocks = w->sides[UIR_SIDE_ROWS] / d->mma_m * w->sides[UIR_SIDE_COLUMNS] / d->mma_n *
+                    w->sides[UIR_SIDE_DEPTH] / d->mma_k;
     double each = row && row->cycles ? row->cycles : 1, latency = row ? row->latency : 0;
-    add_cycles(cycles, row ? row->pipe : 0, times * (blocks * each + latency));
+    add_cycles(cycles, row ? row->pipe : 0, w->steps * (blocks * each + latency));
 }
 
 double uir_product_cycles(const uir_product_problem *p, const uir_product_choice *c) {
     pipe_cycles cycles = {{0}};
-    int64_t tiles[UIR_SIDES];
-    int stays = stationary_factor(c);
-    for (uint32_t i = 0; i < UIR_SIDES; i++) tiles[i] = count_tiles(p->extents[i], c->tiles[i]);
-    /* A unit of work makes so many tiles of sums. */
-    uint32_t passing = c->stationary == UIR_STATIONARY_LEFT ? UIR_SIDE_COLUMNS : UIR_SIDE_ROWS;
-    int64_t sums = stays < 0 ? 1 : tiles[passing], work = tiles[UIR_SIDE_ROWS] * tiles[UIR_SIDE_COLUMNS] / sums;
-    double steps = (double)sums * (double)tiles[UIR_SIDE_DEPTH];
-    for (uint32_t k = 0; k < 2; k++) {
-        int held = (int)k == stays ? c->held : 0;
-        add_factor(p, c, k, 0, held, true, 1, &cycles);
-        add_factor(p, c, k, held, p->ways[k].count, false, steps, &cycles);
-    }
-    add_products(p, c, steps, &cycles);
-    add_finished(p, c, (double)sums, &cycles);
-    double turns = ((double)work * (double)p->others + (double)(p->units - 1)) / (double)p->units;
-    return (turns < 1 ? 1 : (double)(int64_t)turns) * busiest(p, &cycles);
+    unit_work w = find_work(p, c);
+    for (uint32_t k = 0; k < 2; k++) add_factor(p, c, k, &w, &cycles);
+    add_products(p, &w, &cycles);
+    add_finished(p, &w, &cycles);
+    return w.turns * busiest(p, &cycles);
 }
 
 double uir_product_loads(const uir_product_problem *p, const uir_product_choice *c) {
@@ -176,25 +193,37 @@ static uint32_t list_parts(const uir_product_problem *p, uint32_t side, int64_t 
     return count;
 }
 
+/* Cycles are modelled, and of one unit with memory to itself; bytes are what they are, and what units wait for one
+ * after the other. Of choices within so much of the fewest cycles the one that loads least is taken, of these the
+ * fastest, and of equals the one that leaves least room unused. */
+static const double SLACK = 0.15;
+
 typedef struct search {
     const uir_product_problem *p;
     int64_t sizes[UIR_SIDES][MOST_PARTS];
     uint32_t counts[UIR_SIDES];
+    double fewest_cycles; /* of all choices: found the first time around */
     uir_product_choice best;
     double cycles, loads, full;
-    bool found;
+    bool found, is_second;
 } search;
 
 static bool is_better(const search *s, double cycles, double loads, double full) {
     if (!s->found) return true;
-    if (cycles < s->cycles * (1 - 1e-9)) return true;
-    if (cycles > s->cycles * (1 + 1e-9)) return false;
     if (loads != s->loads) return loads < s->loads;
-    return full > s->full;
+    if (cycles < s->cycles * (1 - 1e-9)) return true;
+    return cycles <= s->cycles * (1 + 1e-9) && full > s->full;
 }
 
 static void consider(search *s, const uir_product_choice *c) {
-    double cycles = uir_product_cycles(s->p, c), loads = uir_product_loads(s->p, c), full = fullness(s->p, c);
+    double cycles = uir_product_cycles(s->p, c);
+    if (!s->is_second) {
+        if (!s->found || cycles < s->fewest_cycles) s->fewest_cycles = cycles;
+        s->found = true;
+        return;
+    }
+    if (cycles > s->fewest_cycles * (1 + SLACK)) return;
+    double loads = uir_product_loads(s->p, c), full = fullness(s->p, c);
     if (!is_better(s, cycles, loads, full)) return;
     s->best = *c;
     s->cycles = cycles, s->loads = loads, s->full = full;
@@ -227,17 +256,24 @@ static void consider_stationary(search *s, uir_product_choice c) {
     if (uir_product_fits(s->p, &c)) consider(s, &c);
 }
 
+static void consider_all(search *s) {
+    for (uint32_t m = 0; m < s->counts[UIR_SIDE_ROWS]; m++)
+        for (uint32_t n = 0; n < s->counts[UIR_SIDE_COLUMNS]; n++)
+            for (uint32_t kind = UIR_STATIONARY_SUMS; kind <= UIR_STATIONARY_RIGHT; kind++) {
+                uir_product_choice c = {.stationary = (uir_stationary)kind};
+                c.tiles[UIR_SIDE_ROWS] = s->sizes[UIR_SIDE_ROWS][m];
+                c.tiles[UIR_SIDE_COLUMNS] = s->sizes[UIR_SIDE_COLUMNS][n];
+                consider_stationary(s, c);
+            }
+}
+
 bool uir_product_solve(const uir_product_problem *p, uir_product_choice *out) {
     search s = {.p = p};
     for (uint32_t i = 0; i < UIR_SIDES; i++) s.counts[i] = list_parts(p, i, s.sizes[i]);
-    for (uint32_t m = 0; m < s.counts[UIR_SIDE_ROWS]; m++)
-        for (uint32_t n = 0; n < s.counts[UIR_SIDE_COLUMNS]; n++)
-            for (uint32_t kind = UIR_STATIONARY_SUMS; kind <= UIR_STATIONARY_RIGHT; kind++) {
-                uir_product_choice c = {.stationary = (uir_stationary)kind};
-                c.tiles[UIR_SIDE_ROWS] = s.sizes[UIR_SIDE_ROWS][m];
-                c.tiles[UIR_SIDE_COLUMNS] = s.sizes[UIR_SIDE_COLUMNS][n];
-                consider_stationary(&s, c);
-            }
+    consider_all(&s);
+    if (!s.found) return false;
+    s.found = false, s.is_second = true;
+    consider_all(&s);
     *out = s.best;
     return s.found;
 }

@@ -59,7 +59,12 @@ static uir_status parse(const char *text, uir_parameters *out, char *message, si
 
 static void texts_are_read_back(void **state) {
     static const char *const texts[] = {
-        "{\n}\n", "{\n  depth 64\n}\n", "{\n  tile 1\n}\n", "{\n  every\n  depth 7\n}\n",
+        "{\n}\n",
+        "{\n  depth 64\n}\n",
+        "{\n  tile 1\n}\n",
+        "{\n  every\n  depth 7\n}\n",
+        "{\n  depth 48\n  stationary left 2\n  tile 64 x 32\n}\n",
+        "{\n  stationary sums\n  tile 7 x 32\n}\n",
         "{\n  depth 65536\n  tile 96 x 512 cost 9223372036854775807\n  tile 7 x 32\n  tile 12 cost 5\n}\n"};
     uir_allocator allocator = uir_allocator_system();
     char message[200];
@@ -79,13 +84,17 @@ static void what_is_no_record_is_refused(void **state) {
     static const struct {
         const char *text, *why;
     } bad[] = {{"", "expected '{'"},
-               {"{", "expected 'depth' or 'tile' or '}'"},
-               {"{ width 3 }", "expected 'depth' or 'tile' or '}'"},
-               {"{ every tile 6 }", "expected 'depth' or '}'"},
-               {"{ depth 8 every }", "expected 'tile' or '}'"},
+               {"{", "expected 'depth' or 'stationary' or 'tile' or '}'"},
+               {"{ width 3 }", "expected 'depth' or 'stationary' or 'tile' or '}'"},
+               {"{ every tile 6 }", "expected 'depth' or 'stationary' or '}'"},
+               {"{ depth 8 every }", "expected 'stationary' or 'tile' or '}'"},
                {"{ depth 0 }", "the depth of a record is 1 to 65536"},
                {"{ depth 65537 }", "the depth of a record is 1 to 65536"},
-               {"{ depth 8 depth 8 }", "expected 'tile' or '}'"},
+               {"{ depth 8 depth 8 }", "expected 'stationary' or 'tile' or '}'"},
+               {"{ stationary rows }", "expected what is stationary: sums, left or right"},
+               {"{ stationary left }", "expected an integer"},
+               {"{ stationary left 9 }", "the number of spaces in which a factor stays of a record is 1 to 8"},
+               {"{ stationary sums stationary sums }", "expected 'depth' or 'tile' or '}'"},
                {"{ tile -4 x 32 }", "a tile's number of rows of a record is 1 to 65536"},
                {"{ tile 4 x 0 }", "a tile's number of columns of a record is 1 to 65536"},
                {"{ tile 4 cost 0 }", "a cost of a record is 1 to 9223372036854775807"},
