@@ -110,6 +110,8 @@ static const uir_model_table cached_model = {
     .interpret = uir_session_interpret,
     .get_node_statistics = uir_session_get_interpreted,
     .get_slice = uir_session_get_interpreted_slice,
+    .get_estimate = uir_session_find_estimate,
+    .get_space_estimate = uir_session_find_space_estimate,
 };
 
 /* ---- facts of the model, kept as metadata before its own ---- */

@@ -99,5 +99,8 @@ uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *mod
                                             uint32_t output, int64_t *out_dims);
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node);
 bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice);
+bool uir_session_find_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate);
+bool uir_session_find_space_estimate(const uir_session *session, size_t index, size_t space,
+                                     uir_space_estimate *out_estimate);
 
 #endif

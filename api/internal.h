@@ -84,6 +84,10 @@ typedef struct uir_model_table {
                              int64_t *out_dims);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
     bool (*get_slice)(const uir_session *session, size_t index, uir_trace_slice *out_slice);
+    /* What kernels take of a described machine; NULL where there are none of such. */
+    bool (*get_estimate)(const uir_session *session, size_t index, uir_machine_estimate *out_estimate);
+    bool (*get_space_estimate)(const uir_session *session, size_t index, size_t space,
+                               uir_space_estimate *out_estimate);
 } uir_model_table;
 
 struct uir_model {
@@ -146,6 +150,16 @@ typedef struct uir_session_slice {
     double begin_ms, ms;
 } uir_session_slice;
 
+enum { UIR_API_MAX_SPACES = 8 };
+/* Of a node's kernel on a described machine: of all its launches in a run. */
+typedef struct uir_session_estimate {
+    uint32_t node;
+    uint64_t launches;
+    const struct uir_device *device;
+    double cycles;
+    uint64_t units, read[UIR_API_MAX_SPACES], written[UIR_API_MAX_SPACES]; /* by space of the device */
+} uir_session_estimate;
+
 struct uir_session {
     uir_model *model;
     uir_budget budget;       /* of each run, and of the memory that the session holds */
@@ -167,7 +181,9 @@ struct uir_session {
     bool trace;
     double began_ms; /* an interpreted run */
     uir_vector(uir_session_slice) slices;
-    uir_arena slice_arena;
+    bool estimate;
+    uir_vector(uir_session_estimate) estimates;
+    uir_arena slice_arena; /* of both */
     uir_run_statistics statistics;
 };
 /* Whether it could be the value of input `index`; BAD_DATA with a message that has both types. */

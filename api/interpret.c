@@ -86,6 +86,56 @@ static const char *name_maker(const uir_model *model, const uir_node_info *node)
     return UIR_INTERPRETER_NAME;
 }
 
+/* ---- what a machine would take ---- */
+_Static_assert((int)UIR_API_MAX_SPACES >= (int)UIR_DEVICE_MAX_SPACES, "each space of a device has room");
+
+static uir_status keep_estimate(kernel_run *run, const uir_launch *launch) {
+    uir_session *session = run->session;
+    uir_session_estimate made = {.node = launch->values->node.id}, *sum = NULL;
+    uir_estimate one;
+    UIR_TRY(uir_launch_estimate(launch, &run->call->diagnostics, &made.device, &one));
+    for (uint32_t i = 0; i < session->estimates.count && !sum; i++)
+        if (session->estimates.data[i].node == made.node) sum = &session->estimates.data[i];
+    if (!sum) {
+        UIR_TRY(uir_vector_push(&session->slice_arena, &session->estimates, made));
+        sum = &session->estimates.data[session->estimates.count - 1];
+    }
+    for (uint32_t i = 0; i < made.device->space_count; i++) {
+        sum->read[i] += one.read[i];
+        sum->written[i] += one.written[i];
+    }
+    sum->cycles += one.cycles;
+    if (one.most_units > sum->units) sum->units = one.most_units;
+    sum->launches++;
+    return UIR_STATUS_OK;
+}
+
+bool uir_session_find_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate) {
+    if (index >= session->estimates.count) return false;
+    const uir_session_estimate *e = &session->estimates.data[index];
+    const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
+    const uir_node_info *node = uir_node_get(module, (uir_node_id){e->node});
+    double clock = e->device->cycles_per_second;
+    *out_estimate = (uir_machine_estimate){.kernel = uir_node_string(module, node, "kernel", ""),
+                                           .name = uir_string_text(&module->strings, node->name),
+                                           .op = uir_op_get_row(node->origin)->name,
+                                           .launches = e->launches,
+                                           .cycles = e->cycles,
+                                           .ms = clock > 0 ? 1e3 * e->cycles / clock : 0,
+                                           .units = e->units};
+    return true;
+}
+
+bool uir_session_find_space_estimate(const uir_session *session, size_t index, size_t space,
+                                     uir_space_estimate *out_estimate) {
+    if (index >= session->estimates.count) return false;
+    const uir_session_estimate *e = &session->estimates.data[index];
+    if (space >= e->device->space_count) return false;
+    *out_estimate = (uir_space_estimate){
+        .space = e->device->spaces[space].name, .read = e->read[space], .written = e->written[space]};
+    return true;
+}
+
 static uir_status run_group(void *user, const uir_node_values *values, bool *out_ran) {
     kernel_run *run = user;
     uir_session *session = run->session;
@@ -97,6 +147,7 @@ static uir_status run_group(void *user, const uir_node_values *values, bool *out
     UIR_TRY_ALLOCATE(outputs, uir_allocate_zeroed(&session->allocator, size));
     for (uint32_t i = 0; i < launch.node->output_count; i++) outputs[i] = values->outputs[i]->tensor->data;
     uir_status status = interpret(run, &launch, outputs);
+    if (status == UIR_STATUS_OK && session->estimate) status = keep_estimate(run, &launch);
     uir_release(&session->allocator, outputs, size);
     session->statistics.groups++;
     return status;
@@ -132,6 +183,7 @@ uir_status uir_session_interpret(uir_call *call, uir_session *session) {
     UIR_TRY(uir_session_take_inputs(call, session));
     uir_arena_reset(&session->slice_arena);
     memset(&session->slices, 0, sizeof session->slices);
+    memset(&session->estimates, 0, sizeof session->estimates);
     double start = session->began_ms = uir_api_now_ms();
     if (from->ran_on) {
         UIR_TRY(uir_launcher_create(&from->compile.lowering, &session->cancel, session->threads, &session->allocator,

@@ -320,6 +320,8 @@ static const uir_model_table compiled_model = {
     .find_shape = uir_model_find_interpreted_shape,
     .get_node_statistics = uir_session_get_interpreted,
     .get_slice = uir_session_get_interpreted_slice,
+    .get_estimate = uir_session_find_estimate,
+    .get_space_estimate = uir_session_find_space_estimate,
 };
 
 static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx_source *source,

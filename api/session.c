@@ -51,6 +51,7 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
     session->model = model;
     session->threads = options->threads ? options->threads : uir_core_count();
     session->trace = options->trace;
+    session->estimate = options->estimate;
     uir_budget_init(&session->budget, &model->context->allocator, limits);
     session->allocator = uir_budget_allocator(&session->budget);
     uir_arena_init(&session->slice_arena, &session->allocator);
@@ -755,4 +756,26 @@ uir_status uir_session_get_trace_slice(const uir_session *session, size_t index,
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_trace_slice, &slice, out_slice),
                         "asking about a run");
+}
+
+uir_status uir_session_get_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate) {
+    const uir_model_table *table = session->model->table;
+    uir_machine_estimate known;
+    uir_call call;
+    if (!table->get_estimate || !table->get_estimate(session, index, &known)) return UIR_STATUS_NOT_FOUND;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_machine_estimate, &known, out_estimate),
+                        "asking what a machine would take");
+}
+
+uir_status uir_session_get_space_estimate(const uir_session *session, size_t index, size_t space,
+                                          uir_space_estimate *out_estimate) {
+    const uir_model_table *table = session->model->table;
+    uir_space_estimate known;
+    uir_call call;
+    if (!table->get_space_estimate || !table->get_space_estimate(session, index, space, &known))
+        return UIR_STATUS_NOT_FOUND;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_space_estimate, &known, out_estimate),
+                        "asking what a machine would take");
 }

@@ -429,3 +429,14 @@ uir_status uir_launch_vm(const uir_launch *l, void *const *outputs, uir_diagnost
 uir_status uir_launch_native(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
     return uir_launch_igraph(l, "cpu", outputs, diagnostics);
 }
+
+uir_status uir_launch_estimate(const uir_launch *l, uir_diagnostics *diagnostics, const uir_device **out_device,
+                               uir_estimate *out_estimate) {
+    int64_t tiles[UIR_LAUNCH_MAX_SIZES];
+    uint32_t variant = 0;
+    UIR_TRY(choose_igraph(l, diagnostics, &variant));
+    const uir_igraph *g = l->kernel->lowered.igraphs.igraphs[variant];
+    *out_device = g->device;
+    UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, diagnostics));
+    return uir_igraph_estimate(g, l->sizes, tiles, l->launcher->cancel, diagnostics, out_estimate);
+}

@@ -8,6 +8,7 @@
 
 #include "compile/kernel.h"
 #include "compile/compile.h"
+#include "ir/igraph_estimate.h"
 
 typedef struct uir_launcher uir_launcher;
 /* `cancel` may be NULL; `threads` for what can use them. The kernels must outlive the launcher. */
@@ -40,5 +41,9 @@ uir_status uir_launch_native(const uir_launch *launch, void *const *outputs, uir
 /* Its iGraph. `runner` as for uir_kernel_runner_create; it is made once for each kernel. */
 uir_status uir_launch_igraph(const uir_launch *launch, const char *runner, void *const *outputs,
                              uir_diagnostics *diagnostics);
+/* What that moves at these sizes, and how long its machine would take: modelled. `out_device`: whose spaces it is by.
+ */
+uir_status uir_launch_estimate(const uir_launch *launch, uir_diagnostics *diagnostics, const uir_device **out_device,
+                               uir_estimate *out_estimate);
 
 #endif

@@ -162,7 +162,8 @@ double uir_product_cycles(const uir_product_problem *p, const uir_product_choice
     return w.turns * busiest(p, &cycles);
 }
 
-double uir_product_loads(const uir_product_problem *p, const uir_product_choice *c) {
+/* Bytes that all units together load from memory, of both factors. */
+static double count_loads(const uir_product_problem *p, const uir_product_choice *c) {
     double total = 0;
     int stays = stationary_factor(c);
     for (uint32_t k = 0; k < 2; k++) {
@@ -223,7 +224,7 @@ static void consider(search *s, const uir_product_choice *c) {
         return;
     }
     if (cycles > s->fewest_cycles * (1 + SLACK)) return;
-    double loads = uir_product_loads(s->p, c), full = fullness(s->p, c);
+    double loads = count_loads(s->p, c), full = fullness(s->p, c);
     if (!is_better(s, cycles, loads, full)) return;
     s->best = *c;
     s->cycles = cycles, s->loads = loads, s->full = full;

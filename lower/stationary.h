@@ -51,8 +51,6 @@ typedef struct uir_product_choice {
 bool uir_product_fits(const uir_product_problem *problem, const uir_product_choice *choice);
 /* Of the busiest unit. */
 double uir_product_cycles(const uir_product_problem *problem, const uir_product_choice *choice);
-/* Of both factors, from the device's memory, by all units together. */
-double uir_product_loads(const uir_product_problem *problem, const uir_product_choice *choice);
 /* false: nothing fits. */
 bool uir_product_solve(const uir_product_problem *problem, uir_product_choice *out_choice);
 

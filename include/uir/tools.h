@@ -250,6 +250,31 @@ typedef struct uir_launch_cost {
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
                                                                uir_launch_cost *out_cost);
 
+/* What a node's kernel took of a described machine in the last run of a session with `estimate`, all its launches
+ * together: modelled by the costs of the machine's description, never measured. In the order in which they first ran.
+ * NOT_FOUND, without a message, past the end. The texts live as long as the session. */
+typedef struct uir_machine_estimate {
+    size_t struct_size;
+    const char *kernel;
+    const char *name, *op; /* of the ONNX node it came from */
+    uint64_t launches;
+    double cycles;
+    double ms;      /* 0: the description does not say how long a cycle is */
+    uint64_t units; /* that have work at once, at most */
+} uir_machine_estimate;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_estimate(const uir_session *session, size_t index,
+                                                            uir_machine_estimate *out_estimate);
+
+/* Of that, the bytes of operands that lie in a space of the machine, results included: what the spaces' own
+ * instructions read and write. By index of the space; NOT_FOUND, without a message, past the last. */
+typedef struct uir_space_estimate {
+    size_t struct_size;
+    const char *space; /* as the description names it */
+    uint64_t read, written;
+} uir_space_estimate;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_space_estimate(const uir_session *session, size_t index,
+                                                                  size_t space, uir_space_estimate *out_estimate);
+
 /* A roofline: what the machine can do at best. */
 typedef struct uir_roofline {
     size_t struct_size;

@@ -591,6 +591,9 @@ typedef struct uir_session_options {
     void *parallel_user;
     bool trace;               /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
     const uir_limits *limits; /* of each run, and of the memory that the session holds; NULL: defaults; copied */
+    /* Each run of a model with `interpret` keeps what its kernels move, and how long their machine would take:
+     * uir_session_get_estimate in uir/tools.h. */
+    bool estimate;
 } uir_session_options;
 
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,

@@ -15,6 +15,8 @@ typedef struct world {
     uir_model *model, *packaged; /* on the VM; a package with native code and a tolerance */
     uir_session *session;        /* has run */
     uir_session *plan;           /* has not */
+    uir_model *described;        /* of kernels for a machine that is not there */
+    uir_session *machine;        /* of these; has run, and was estimated */
     uir_extractor *extractor;
 } world;
 
@@ -46,6 +48,8 @@ FILLS(uir_node_statistics, uir_session_get_node_statistics(w->session, 0, out))
 FILLS(uir_trace_slice, uir_session_get_trace_slice(w->session, 0, out))
 FILLS(uir_cost, uir_session_get_cost(w->plan, NULL, 0, out))
 FILLS(uir_launch_cost, uir_session_get_launch_cost(w->plan, 0, out))
+FILLS(uir_machine_estimate, uir_session_get_estimate(w->machine, 0, out))
+FILLS(uir_space_estimate, uir_session_get_space_estimate(w->machine, 0, 0, out))
 FILLS(uir_roofline, uir_session_measure_roofline(w->plan, out))
 
 static uir_status fill_output(world *w, void *out) {
@@ -84,6 +88,8 @@ static const filled_row filled[] = {
     {FILLED(uir_trace_slice), 0},
     {FILLED(uir_cost), 0},
     {FILLED(uir_launch_cost), 0},
+    {FILLED(uir_machine_estimate), 0},
+    {FILLED(uir_space_estimate), 0},
     {FILLED(uir_roofline), offsetof(uir_roofline, flops_per_second)},
 };
 
@@ -327,6 +333,12 @@ static int begin(void **state) {
     assert_int_equal(uir_session_get_output(w.session, 0, &y), UIR_STATUS_INVALID_ARGUMENT); /* a message */
     assert_int_equal(uir_session_set_input(w.session, 0, w.input), UIR_STATUS_OK);
     assert_int_equal(uir_session_run(w.session), UIR_STATUS_OK);
+    options.device = "ascend", options.interpret = true;
+    session = (uir_session_options){.struct_size = sizeof session, .threads = 1, .estimate = true};
+    assert_int_equal(uir_model_load_file(w.context, w.onnx, &options, &w.described), UIR_STATUS_OK);
+    assert_int_equal(uir_session_create(w.described, &session, &w.machine), UIR_STATUS_OK);
+    assert_int_equal(uir_session_set_input(w.machine, 0, w.input), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(w.machine), UIR_STATUS_OK);
     uir_tolerance tolerance = {.struct_size = sizeof tolerance, .rtol = 0.25, .integers = 1};
     uir_package_write_options writing = {.struct_size = sizeof writing, .tolerance = &tolerance};
     uir_package_open_options opening = {.struct_size = sizeof opening};
@@ -343,7 +355,9 @@ static int end(void **state) {
     uir_extractor_destroy(w->extractor);
     uir_session_destroy(w->session);
     uir_session_destroy(w->plan);
+    uir_session_destroy(w->machine);
     uir_model_destroy(w->model);
+    uir_model_destroy(w->described);
     uir_model_destroy(w->packaged);
     uir_value_destroy(w->input);
     uir_context_destroy(w->context);

@@ -88,9 +88,9 @@ def check_model(device, name, interpreted):
 
 
 # ---- operators ----
-def save(folder, nodes, inputs, outputs, constants=()):
+def save(folder, nodes, inputs, outputs, constants=(), opset=20):
     graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     return path
@@ -252,6 +252,41 @@ def check_blocks(folder):
 
 
 # ---- what is said ----
+# name, nodes, of which operators of x: f32[4096, 1024] a kernel moves no more than what goes in and comes out
+STREAMED = [
+    ("softmax", [helper.make_node("Softmax", ["x"], ["y"], axis=-1)], ()),
+    ("layer norm", [helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], axis=-1)], ("s", "b")),
+    ("root mean square norm", [helper.make_node("RMSNormalization", ["x", "s"], ["y"], axis=-1)], ("s",)),
+    ("sum of rows", [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=1, noop_with_empty_axes=0)], ()),
+    ("chain", [helper.make_node("Sigmoid", ["x"], ["a"]), helper.make_node("Mul", ["a", "x"], ["c"]),
+               helper.make_node("Add", ["c", "s"], ["d"]), helper.make_node("Tanh", ["d"], ["y"])], ("s",)),
+]
+VECTOR_UNITS = 48  # of a 910B1
+
+
+def check_bytes(folder):
+    rows, columns = 4096, 1024
+    x = np.random.default_rng(9).standard_normal((rows, columns)).astype(np.float32)
+    given = os.path.join(folder, "in.npz")
+    np.savez(given, x=x)
+    for name, nodes, vectors in STREAMED:
+        constants = [numpy_helper.from_array(np.linspace(0.5, 1.5, columns, dtype=np.float32), v) for v in vectors]
+        if name == "sum of rows":
+            constants.append(numpy_helper.from_array(np.array([1], np.int64), "axes"))
+            nodes[0].input.append("axes")
+        results = rows * (1 if name == "sum of rows" else columns)
+        path = save(folder, nodes, [tensor("x", [rows, columns])], [tensor("y", None)], constants, 23)
+        done = run("uir-run", path, "--device", "ascend", "--interpret", "--inputs", given, "--plan", "--json")
+        machine = json.loads(done.stdout)["machine"] if done.returncode == 0 else None
+        dram = machine["spaces"]["dram"] if machine else {"read_bytes": 0, "written_bytes": 0}
+        least = 4 * (rows * columns + len(vectors) * columns + results)
+        moved = dram["read_bytes"] + dram["written_bytes"]
+        tell(4 * rows * columns < moved <= 1.05 * least,
+             f"{name}: {moved} bytes of {least}: {done.stderr[:300]}")
+        tell(bool(machine) and machine["units"] == VECTOR_UNITS and len(machine["kernels"]) == 1
+             and machine["modelled_cycles"] > 0 and machine["modelled_ms"] > 0, f"{name}: {machine}")
+
+
 def check_refusals(folder):
     model = os.path.join(ROOT, "models", "digits", "digits.onnx")
     bad = os.path.join(folder, "bad.device")
@@ -262,11 +297,16 @@ def check_refusals(folder):
                               (("--device-file", bad), 2, "--device-file is for --interpret"),
                               (("--device-file", bad, "--interpret"), 3, "bad.device:4:1: error: a number needs its source"),
                               (("--device-file", folder, "--interpret"), 5, "Is a directory"),
-                              (("--device", "cuda", "--interpret", "--plan"), 2, "--interpret runs kernels of another")):
+                              (("--device", "cuda", "--interpret", "--reduce", "o.onnx"), 2,
+                               "--interpret runs kernels of another")):
         done = run("uir-run", model, *words)
         tell(done.returncode == code and said in done.stderr, f"{words}: {done.returncode}: {done.stderr[:300]}")
     done = run("uir-run", model, "--device", "cuda:sm_80", "--interpret", "--explain")
     tell(done.returncode == 0 and "by interpreter of cuda kernels" in done.stdout, f"digits: {done.stderr[:300]}")
+    for option in ("--plan", "--profile"):
+        done = run("uir-run", model, "--device", "ascend", "--interpret", option)
+        tell(done.returncode == 0 and "modelled by the costs" in done.stdout and " dram" in done.stdout,
+             f"digits: {option}: {done.stdout[:300]} {done.stderr[:300]}")
 
 
 def main():
@@ -277,6 +317,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_refusals(folder)
         check_blocks(folder)
+        check_bytes(folder)
         for device in DEVICES:
             check_products(device, folder)
             check_operators(device, folder)

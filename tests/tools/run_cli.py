@@ -638,7 +638,7 @@ JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "c
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
                "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
-               "runs_per_second": (float, int, type(None)), "profile": (dict, type(None))}
+               "runs_per_second": (float, int, type(None)), "profile": (dict, type(None)), "machine": (dict, type(None))}
 OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
 NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops"}
 

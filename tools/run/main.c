@@ -195,11 +195,12 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     if (status != UIR_STATUS_OK) return status;
     result->statistics = query_statistics(session);
     bool several = options->bench && options->sessions > 1;
-    if (options->profile || (options->bench && !several)) status = steady_measure(session, options, run_once, result);
+    bool profiled = options->profile && !options->interpret;
+    if (profiled || (options->bench && !several)) status = steady_measure(session, options, run_once, result);
     if (status == UIR_STATUS_OK && several) status = steady_measure_sessions(model, options, c, run_once, result);
     if (status != UIR_STATUS_OK) return status;
     result->statistics = query_statistics(session);
-    if (options->profile && status == UIR_STATUS_OK) {
+    if (profiled && status == UIR_STATUS_OK) {
         progress_set("measuring the machine's limits");
         UIR_INIT(&result->limits);
         status = uir_session_measure_roofline(session, &result->limits);
@@ -226,11 +227,18 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
 static void show_case(uir_model *model, uir_session *session, const run_options *options, const run_case *c,
                       const case_result *result, double wait_ms) {
     if (options->quiet || options->json) return;
+    if (options->plan) {
+        (void)report_machine(session, result->statistics.ran_on);
+        return;
+    }
     report_inputs(model, c);
     report_outputs(model, session, c, result);
     report_times(model, result, wait_ms);
     if (options->explain) report_nodes(session), report_layouts(model);
-    if (options->profile) report_profile(session, result);
+    if (options->profile && options->interpret)
+        (void)report_machine(session, result->statistics.ran_on);
+    else if (options->profile)
+        report_profile(session, result);
 }
 
 /* What the messages, which follow, do not know: where the inputs came from. */
@@ -260,6 +268,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
                                            .trace = options->trace != NULL,
+                                           .estimate = options->interpret && (options->plan || options->profile),
                                            .limits = &options->limits};
     uir_status status = case_folders(options, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
@@ -395,10 +404,10 @@ static uir_status check_options(const run_options *options) {
         wrong = "--sessions says what --bench measures: give it";
     else if (options->device_file && !options->interpret)
         wrong = "--device-file is for --interpret: give it";
-    else if (options->interpret && (options->no_vm || options->source || options->dump_source || options->check ||
-                                    options->reduce || options->plan))
-        wrong = "--interpret runs kernels of another machine: without --no-vm, --source, --dump-source, --check, "
-                "--reduce and --plan";
+    else if (options->interpret &&
+             (options->no_vm || options->source || options->dump_source || options->check || options->reduce))
+        wrong = "--interpret runs kernels of another machine: without --no-vm, --source, --dump-source, --check and "
+                "--reduce";
     else if (options->has_sessions && (options->sessions == 0 || options->sessions > STEADY_MAX_SESSIONS))
         wrong = "--sessions takes 1 to 256";
     if (!wrong) return UIR_STATUS_OK;
@@ -600,7 +609,7 @@ static uir_status run(const run_options *options) {
     } else if (status == UIR_STATUS_OK && options->reduce) {
         status = reduce(context, model, options);
         if (caught_signal) status = UIR_STATUS_CANCELLED;
-    } else if (status == UIR_STATUS_OK && options->plan) {
+    } else if (status == UIR_STATUS_OK && options->plan && !options->interpret) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
         advise_trust(model, options);

@@ -58,6 +58,16 @@ static inline bool query_launch(const uir_session *session, size_t index, uir_la
     return uir_session_get_launch_cost(session, index, out_cost) == UIR_STATUS_OK;
 }
 
+static inline bool query_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate) {
+    UIR_INIT(out_estimate);
+    return uir_session_get_estimate(session, index, out_estimate) == UIR_STATUS_OK;
+}
+
+static inline bool query_space(const uir_session *session, size_t index, size_t space, uir_space_estimate *out_space) {
+    UIR_INIT(out_space);
+    return uir_session_get_space_estimate(session, index, space, out_space) == UIR_STATUS_OK;
+}
+
 static inline bool query_op(size_t index, uir_op_info *out_op) {
     UIR_INIT(out_op);
     return uir_op_get_info(index, out_op) == UIR_STATUS_OK;

@@ -43,6 +43,9 @@ void report_nodes(uir_session *session);
 void report_layouts(const uir_model *model);
 /* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
 void report_profile(uir_session *session, const case_result *result);
+/* What kernels of a described machine moved in its spaces, and its modelled time, the longest first. False when memory
+ * runs out. */
+bool report_machine(const uir_session *session, const char *ran_on);
 /* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */
 bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
 /* What each thread did in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
@@ -74,6 +77,8 @@ void report_add_text(struct cJSON *object, const char *key, const char *text);
 void report_add_number(struct cJSON *object, const char *key, double value); /* null when it is no number */
 /* --profile as the member `profile`, null without it. */
 bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
+/* What report_machine tells as the member `machine`, null where nothing is known. */
+bool report_add_machine(struct cJSON *root, const uir_session *session);
 /* Takes over `root`. */
 bool report_write_json(FILE *stream, struct cJSON *root);
 
