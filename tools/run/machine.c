@@ -113,10 +113,9 @@ bool report_machine(const uir_session *session, const char *ran_on) {
         print_row(printable(work[i].of.kernel, kernel, sizeof kernel), &work[i], &sum);
     }
     print_row("all", &sum, &sum);
-    printf(
-        "  Bytes in MB, of all units, by the spaces that they are read and written in; cycles and ms are modelled by\n"
-        "  the costs of the description, not measured: %s\n",
-        ran_on);
+    printf("  By space: kB read/kB written, of all units together. Cycles%s are modelled by the costs of\n"
+           "  the description, not measured: %s\n",
+           sum.of.ms > 0 ? " and ms" : "", ran_on);
     free(work);
     return true;
 }
