@@ -19,12 +19,12 @@ enum { FEW = 8 }; /* channels or filters, of which there is little to multiply: 
 typedef struct precision_row {
     const char *name;
     uir_dtype types[2];
-    bool where_needed;
+    bool where_faster;
 } precision_row;
 
 static const precision_row rows[UIR_PRECISION_COUNT] = {
-#define UIR_PRECISION(constant, name, first, second, where_needed, purpose)                                            \
-    {name, {UIR_DTYPE_##first, UIR_DTYPE_##second}, where_needed},
+#define UIR_PRECISION(constant, name, first, second, where_faster, purpose)                                            \
+    {name, {UIR_DTYPE_##first, UIR_DTYPE_##second}, where_faster},
 #include "passes/precisions.def"
 };
 
@@ -49,14 +49,27 @@ uir_status uir_precision_find(const char *name, uir_diagnostics *diagnostics, ui
 /* ---- what the machine multiplies ---- */
 typedef enum halves { NEITHER, WEIGHTS, BOTH } halves;
 
+static const uir_legal_row *find_f32(const uir_device *device) {
+    return uir_device_find_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
+}
+
 static halves multiplied_halves(const uir_device *device, uir_dtype half) {
     if (half == UIR_DTYPE_NONE) return NEITHER;
     if (uir_device_multiplies_pair(device, UIR_DTYPE_F32, half, half)) return BOTH;
     return uir_device_multiplies_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, half) ? WEIGHTS : NEITHER;
 }
 
-static bool is_wanted(const precision_row *row, const uir_device *device) {
-    return !row->where_needed || !uir_device_multiplies_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
+/* Where the description does not say what they cost they cost the same. */
+static bool is_faster(const uir_device *device, uir_dtype half, halves which) {
+    const uir_legal_row *wide = find_f32(device),
+                        *row = uir_device_find_pair(device, UIR_DTYPE_F32, which == BOTH ? half : UIR_DTYPE_F32, half);
+    return !wide || (row->cycles && wide->cycles && row->cycles < wide->cycles);
+}
+
+/* Of which factors the row asks for this half type on the device. */
+static halves wanted_halves(const precision_row *row, uint32_t which, const uir_device *device) {
+    halves halves = multiplied_halves(device, row->types[which]);
+    return halves != NEITHER && row->where_faster && !is_faster(device, row->types[which], halves) ? NEITHER : halves;
 }
 
 /* ---- products ---- */
@@ -107,9 +120,12 @@ static bool has_halves(const uir_module *module, const uir_node_info *node, uir_
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *node, uir_precision precision,
                          const uir_device *device) {
     const precision_row *row = &rows[precision];
-    if (!is_product(module, node) || !is_wanted(row, device)) return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (has_halves(module, node, row->types[i], multiplied_halves(device, row->types[i]))) return true;
+    if (!is_product(module, node)) return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        halves halves = wanted_halves(row, i, device);
+        if (halves == WEIGHTS && find_f32(device)) continue;
+        if (has_halves(module, node, row->types[i], halves)) return true;
+    }
     return false;
 }
 
@@ -205,9 +221,9 @@ static uir_status choose(chooser *c, uir_builder *b, const uir_node_info *node) 
     const uir_device *device = c->context->device;
     bool out_of_range = false;
     c->counts.products++;
-    if (!is_wanted(c->row, device) || !has_matrices(c->module, node)) return UIR_STATUS_OK;
+    if (!has_matrices(c->module, node)) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < 2; i++) {
-        halves halves = multiplied_halves(device, c->row->types[i]);
+        halves halves = wanted_halves(c->row, i, device);
         if (halves == NEITHER || (halves == WEIGHTS && !constant_of(c->module, node->inputs[1]))) continue;
         if (!are_in_range(c->module, node, c->row->types[i])) {
             out_of_range = true;
@@ -232,12 +248,12 @@ static uir_value_id choose_node(void *user, uir_builder *builder, const uir_node
 
 static uir_status check_device(const uir_pass_context *context, const precision_row *row) {
     const uir_device *device = context->device;
-    if (row->where_needed || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
+    if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
         return UIR_STATUS_OK;
-    return uir_error_hint(context->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                          "leave it out, or take auto: f32 where the device multiplies no half type",
-                          "precision %s: the device %s %s multiplies no %s", row->name, device->name, device->chip,
-                          row->name);
+    return uir_error_hint(context->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                          "leave it out, or take auto, which is f32 where the device multiplies no half type faster",
+                          "precision %s: by its description the device %s %s multiplies no %s", row->name, device->name,
+                          device->chip, row->name);
 }
 
 uir_status uir_choose_precision(uir_module *module, uir_pass_context *context) {

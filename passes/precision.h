@@ -23,10 +23,11 @@ typedef struct uir_precision_counts {
     uint32_t products, f16, bf16, out_of_range;
 } uir_precision_counts;
 
-/* UNSUPPORTED where a half type is named of which the device multiplies nothing. */
+/* INVALID_ARGUMENT where a half type is named of which the device multiplies nothing. */
 uir_status uir_choose_precision(uir_module *module, uir_pass_context *context);
 
-/* A convolution whose factors are halves by the precision: nothing else takes its place. */
+/* A product whose factors are halves by the precision, on a machine that has nothing as good for f32: no other formula
+ * takes its place. */
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *product, uir_precision precision,
                          const struct uir_device *device);
 
