@@ -125,10 +125,8 @@ static uir_status take_facts(uir_model *model) {
                                    .opset = f->opset,
                                    .onnx_node_count = (uint32_t)f->node_count,
                                    .primitive_count = (uint32_t)f->primitive_count,
-                                   .why = "",
-                                   .laid_out_count = (uint32_t)f->laid_out_count,
-                                   .conversion_count = (uint32_t)f->conversion_count,
-                                   .winograd_count = (uint32_t)f->winograd_count};
+                                   .why = ""};
+    uir_facts_tell_kernels(f, &model->info);
     return UIR_STATUS_OK;
 }
 

@@ -27,6 +27,12 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
                                .report = forward,
                                .progress = uir_operation_whole(operation),
                                .user = (void *)(uintptr_t)options};
+    uir_tolerance f16 = {.struct_size = sizeof f16}, bf16 = {.struct_size = sizeof bf16};
+    UIR_TRY(uir_dtype_get_tolerance(UIR_DTYPE_F16, &f16));
+    UIR_TRY(uir_dtype_get_tolerance(UIR_DTYPE_BF16, &bf16));
+    check.f16_tolerance = f16.rtol;
+    check.bf16_tolerance = bf16.rtol;
+    UIR_TRY(uir_precision_find(options->precision, &call->diagnostics, &check.precision));
     uir_datum **datums;
     size_t size = (input_count + 1) * sizeof *datums;
     UIR_TRY_ALLOCATE(datums, uir_allocate_zeroed(allocator, size));

@@ -340,10 +340,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     if (status == UIR_STATUS_OK) status = uir_compile_run(compile, UIR_STAGE_RUNS, &lower);
     uir_api_records_deinit(&records);
     UIR_TRY(status);
-    uir_facts_take_layouts(compile, &model->facts);
-    model->info.laid_out_count = compile->layouts.values;
-    model->info.conversion_count = compile->layouts.conversions;
-    model->info.winograd_count = compile->layouts.winograd;
+    uir_facts_take_kernels(compile, &model->facts);
+    uir_facts_tell_kernels(&model->facts, &model->info);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
     bool native = uir_compile_get_isa(compile) != NULL;
     model->info.device = native ? "cpu" : "vm";

@@ -34,6 +34,11 @@ static const fact_row single[] = {
     NUMBER(uir_facts, laid_out_count),
     NUMBER(uir_facts, conversion_count),
     NUMBER(uir_facts, winograd_count),
+    TEXT(uir_facts, precision),
+    NUMBER(uir_facts, product_count),
+    NUMBER(uir_facts, f16_count),
+    NUMBER(uir_facts, bf16_count),
+    NUMBER(uir_facts, out_of_range_count),
     NUMBER(uir_facts, parameter_count),
     NUMBER(uir_facts, weight_bytes),
     NUMBER(uir_facts, external_bytes),
@@ -73,6 +78,7 @@ void uir_facts_init(uir_facts *facts) {
     *facts = (uir_facts){.producer = ""};
     for (size_t i = 0; i < SINGLE_COUNT; i++)
         if (single[i].kind == FACT_TEXT) *(const char **)(void *)((char *)facts + single[i].offset) = "";
+    facts->precision = "f32";
 }
 
 /* ---- to metadata ---- */
@@ -219,4 +225,15 @@ uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_fact
         uir_package_get_metadata_at(package, first, &pair->key, &pair->value);
     }
     return UIR_STATUS_OK;
+}
+
+void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info) {
+    info->laid_out_count = (uint32_t)facts->laid_out_count;
+    info->conversion_count = (uint32_t)facts->conversion_count;
+    info->winograd_count = (uint32_t)facts->winograd_count;
+    info->precision = facts->precision;
+    info->product_count = (uint32_t)facts->product_count;
+    info->f16_count = (uint32_t)facts->f16_count;
+    info->bf16_count = (uint32_t)facts->bf16_count;
+    info->out_of_range_count = (uint32_t)facts->out_of_range_count;
 }

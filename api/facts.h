@@ -33,7 +33,8 @@ typedef struct uir_facts_pair {
 typedef struct uir_facts {
     const char *producer, *producer_version, *domain, *graph;
     int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
-    int64_t laid_out_count, conversion_count, winograd_count; /* as in uir_model_info */
+    const char *precision; /* as in uir_model_info, as are these */
+    int64_t laid_out_count, conversion_count, winograd_count, product_count, f16_count, bf16_count, out_of_range_count;
     int64_t parameter_count, weight_bytes, external_bytes;
     int64_t has_tolerance;
     uir_tolerance tolerance;
@@ -66,5 +67,7 @@ void uir_facts_init(uir_facts *facts);
 uir_status uir_facts_print(const uir_facts *facts, uir_arena *arena, const char *const **out_list, uint32_t *out_count);
 /* Out of a package; texts are the package's. Facts that are not there, or not to be read, are as after init. */
 uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_facts *out_facts);
+/* What kernels have to do with, for whoever asks for the model's info. */
+void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info);
 
 #endif

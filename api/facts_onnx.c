@@ -75,10 +75,15 @@ static uir_status list_keys(const uir_module *module, uir_arena *arena, uir_fact
     return UIR_STATUS_OK;
 }
 
-void uir_facts_take_layouts(const uir_compile *compile, uir_facts *facts) {
+void uir_facts_take_kernels(const uir_compile *compile, uir_facts *facts) {
     facts->laid_out_count = compile->layouts.values;
     facts->conversion_count = compile->layouts.conversions;
     facts->winograd_count = compile->layouts.winograd;
+    facts->precision = uir_precision_name(compile->options.precision);
+    facts->product_count = compile->precision.products;
+    facts->f16_count = compile->precision.f16;
+    facts->bf16_count = compile->precision.bf16;
+    facts->out_of_range_count = compile->precision.out_of_range;
 }
 
 uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts) {

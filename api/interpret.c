@@ -31,10 +31,8 @@ uir_status uir_model_compile_described(uir_call *call, uir_model *model, uir_pro
     const uir_compile_call lower = {.diagnostics = &call->diagnostics, .progress = progress};
     double start = uir_api_now_ms();
     UIR_TRY(uir_compile_run(&from->compile, UIR_STAGE_IGRAPH, &lower));
-    uir_facts_take_layouts(&from->compile, &model->facts);
-    model->info.laid_out_count = from->compile.layouts.values;
-    model->info.conversion_count = from->compile.layouts.conversions;
-    model->info.winograd_count = from->compile.layouts.winograd;
+    uir_facts_take_kernels(&from->compile, &model->facts);
+    uir_facts_tell_kernels(&model->facts, &model->info);
     model->info.kernel_count = from->compile.lowering.kernels.count;
     model->info.device = from->ran_on;
     model->info.compile_ms += uir_api_now_ms() - start;

@@ -76,7 +76,8 @@ static uir_status describe(uir_model *model, const uir_compile *compile) {
                                    .load_ms = compile->load_ms,
                                    .compile_ms = compile->compile_ms,
                                    .device = UIR_INTERPRETER_NAME,
-                                   .why = ""};
+                                   .why = "",
+                                   .precision = uir_precision_name(UIR_PRECISION_F32)};
     return UIR_STATUS_OK;
 }
 
@@ -106,7 +107,8 @@ static uir_status describe_file(uir_model *model, const uir_compile *compile) {
                                    .opset = model->facts.opset,
                                    .onnx_node_count = info->node_count,
                                    .device = "",
-                                   .why = "the model is not supported"};
+                                   .why = "the model is not supported",
+                                   .precision = uir_precision_name(UIR_PRECISION_F32)};
     return UIR_STATUS_OK;
 }
 
@@ -335,6 +337,12 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
     if (options->device)
         UIR_TRY_ALLOCATE(compile.device,
                          uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
+    UIR_TRY(uir_precision_find(options->precision, &call->diagnostics, &compile.precision));
+    if (wants_interpreter(options) && !options->interpret &&
+        (compile.precision == UIR_PRECISION_F16 || compile.precision == UIR_PRECISION_BF16))
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "leave it out, or name a device that has kernels",
+                              "precision %s: the interpreter multiplies what the model has", options->precision);
     if (options->interpret) UIR_TRY(uir_model_choose_described(call, model, options, &compile.description));
     uir_compile_init(&uir_model_get_source(model)->compile, source, &compile, &model->allocator, &model->arena);
     return UIR_STATUS_OK;

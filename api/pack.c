@@ -227,8 +227,9 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     uir_onnx_source source = {
         .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    const uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact};
+    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact};
     const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
+    UIR_TRY(uir_precision_find(k->options->precision, diagnostics, &options.precision));
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);
     UIR_TRY(uir_compile_run(&k->compile, UIR_STAGE_CLEANED, &read));
     k->compile.primitives->diagnostics = diagnostics;
@@ -237,7 +238,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     facts.has_tolerance = k->options->tolerance != NULL;
     UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
     UIR_TRY(make_kernels(k));
-    uir_facts_take_layouts(&k->compile, &facts);
+    uir_facts_take_kernels(&k->compile, &facts);
     uir_compile_contents contents = {.natives = k->natives};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!k->options->no_native) {

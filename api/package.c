@@ -121,11 +121,9 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                                    .primitive_count = (uint32_t)model->facts.primitive_count,
                                    .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
                                    .why = "",
-                                   .laid_out_count = (uint32_t)model->facts.laid_out_count,
-                                   .conversion_count = (uint32_t)model->facts.conversion_count,
-                                   .winograd_count = (uint32_t)model->facts.winograd_count,
                                    .kernel_count = uir_package_get_facts(model->package).kernels,
                                    .load_ms = uir_api_now_ms() - start};
+    uir_facts_tell_kernels(&model->facts, &model->info);
     return UIR_STATUS_OK;
 }
 

@@ -91,7 +91,8 @@ static uir_status begin_trial(tuning *t, trial *trial) {
                                        .cancel = o->cancel,
                                        .no_map = o->no_map,
                                        .limits = o->limits,
-                                       .exact = o->exact};
+                                       .exact = o->exact,
+                                       .precision = o->precision};
     const uir_session_options session = {.struct_size = sizeof session, .threads = o->threads, .limits = o->limits};
     double start = uir_api_now_ms();
     UIR_TRY(uir_model_load_file(t->context, t->path, &options, &trial->model));

@@ -16,6 +16,7 @@ typedef struct checker {
     uint64_t checked[UIR_STAGE_COUNT], skipped[UIR_STAGE_COUNT];
     bool differs;
     uint32_t groups, launched; /* of the main graph; launches so far */
+    double loosened;           /* what more than the options may differ, relative and of the greatest; 0: no more */
 } checker;
 
 /* What is broken off is no difference. */
@@ -29,12 +30,13 @@ typedef enum check_step {
     READ_AGAIN,
     REFERENCE,
     CLEANED_RUN,
+    PRECISION_RUN,
     WINOGRAD_RUN,
     LOWER,
     LAUNCHES,
     STEP_COUNT
 } check_step;
-static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.15, 0.2, 0.35, 1};
+static const double step_ends[STEP_COUNT] = {0.02, 0.05, 0.1, 0.14, 0.17, 0.2, 0.35, 1};
 static uir_progress part_of(const checker *c, check_step step) {
     return uir_progress_part(c->options->progress, step ? step_ends[step - 1] : 0, step_ends[step]);
 }
@@ -79,8 +81,8 @@ static double magnitude(const uir_tensor *like, const void *data) {
 static bool same(const checker *c, const uir_tensor *like, const void *got, const void *wanted, bool bits, char *text,
                  size_t capacity) {
     bool real = uir_dtype_is_float(like->dtype), packed = uir_dtype_bits(like->dtype) % 8 != 0;
-    double rtol = c->options->rtol > 0 ? c->options->rtol : 1e-3,
-           atol = (c->options->atol_relative > 0 ? c->options->atol_relative : 1e-4) *
+    double rtol = fmax(c->options->rtol > 0 ? c->options->rtol : 1e-3, c->loosened),
+           atol = fmax(c->options->atol_relative > 0 ? c->options->atol_relative : 1e-4, c->loosened) *
                   (real && !bits ? magnitude(like, wanted) : 0);
     *text = 0;
     for (uint64_t i = 0; i < like->element_count; i++) {
@@ -278,44 +280,69 @@ static uint32_t count_groups(const uir_module *module) {
     return count;
 }
 
-static uir_status check_module(checker *c, uir_compile *plain, uir_compile *cleaned, uir_datum *const *inputs,
-                               uint32_t input_count) {
-    uir_datum **reference = NULL, **clean = NULL, **reshaped = NULL, **grouped = NULL;
-    uint32_t count = uir_graph_get(plain->primitives, plain->primitives->main)->outputs.count;
-    uir_compile_call lower = {.diagnostics = c->diagnostics, .progress = part_of(c, LOWER)};
-    uir_status status = uir_progress_tell(part_of(c, REFERENCE), "interpreter", 0);
-    if (status == UIR_STATUS_OK) status = interpret(c, plain->primitives, inputs, input_count, false, &reference);
-    if (status == UIR_STATUS_OK)
-        status = uir_progress_tell(part_of(c, CLEANED_RUN), uir_stage_get(UIR_STAGE_CLEANED)->checked, 0);
-    if (status == UIR_STATUS_OK) status = interpret(c, cleaned->primitives, inputs, input_count, false, &clean);
-    if (status == UIR_STATUS_OK) compare_outputs(c, UIR_STAGE_CLEANED, clean, reference, count);
-    if (status == UIR_STATUS_OK && !c->differs) status = uir_compile_run(cleaned, UIR_STAGE_WINOGRAD, &lower);
-    if (status == UIR_STATUS_OK && !c->differs)
-        status = uir_progress_tell(part_of(c, WINOGRAD_RUN), uir_stage_get(UIR_STAGE_WINOGRAD)->checked, 0);
-    if (status == UIR_STATUS_OK && !c->differs)
-        status = interpret(c, cleaned->primitives, inputs, input_count, false, &reshaped);
-    if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_WINOGRAD, reshaped, clean, count);
-    if (status == UIR_STATUS_OK && !c->differs) status = uir_compile_run(cleaned, UIR_STAGE_RUNS, &lower);
-    if (status == UIR_STATUS_OK && !c->differs)
-        status = uir_launcher_create(&cleaned->lowering, c->options->cancel, 1, c->allocator, &c->launcher);
-    if (status == UIR_STATUS_OK && !c->differs) {
-        c->groups = count_groups(cleaned->primitives);
-        status = interpret(c, cleaned->primitives, inputs, input_count, true, &grouped);
-        if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, UIR_STAGE_FUSION, grouped, reshaped, count);
-    }
-    for (uir_stage s = UIR_STAGE_LOOP; s < UIR_STAGE_COUNT && status == UIR_STATUS_OK && !c->differs; s++)
-        if (is_looked_at(c, s)) say(c, s, "", "", "");
-    if (reference) release_all(reference, count);
-    if (clean) release_all(clean, count);
-    if (reshaped) release_all(reshaped, count);
-    if (grouped) release_all(grouped, count);
+typedef struct graph_run {
+    uir_compile *compile;
+    uir_datum *const *inputs;
+    uint32_t input_count, output_count;
+    uir_datum **outputs; /* of the last stage that ran; NULL: none has */
+} graph_run;
+
+static void drop_outputs(graph_run *run) {
+    if (run->outputs) release_all(run->outputs, run->output_count);
+    run->outputs = NULL;
+}
+
+/* The whole graph as a stage leaves it, held to what it gave before. `hooked`: with every launch by itself. */
+static uir_status check_graph(checker *c, graph_run *run, uir_stage stage, check_step step, bool hooked) {
+    uir_datum **outputs = NULL;
+    uir_compile_call call = {.diagnostics = c->diagnostics, .progress = part_of(c, step)};
+    UIR_TRY(uir_progress_tell(call.progress, uir_stage_get(stage)->checked, 0));
+    if (!hooked) UIR_TRY(uir_compile_run(run->compile, stage, &call));
+    uir_status status = interpret(c, run->compile->primitives, run->inputs, run->input_count, hooked, &outputs);
+    if (status == UIR_STATUS_OK && !c->differs) compare_outputs(c, stage, outputs, run->outputs, run->output_count);
+    drop_outputs(run);
+    run->outputs = outputs;
     return status;
+}
+
+/* Factors that were rounded may differ by what they were rounded to. */
+static uir_status check_precision(checker *c, graph_run *run) {
+    const uir_precision_counts *counts = &run->compile->precision;
+    uir_compile_call call = {.diagnostics = c->diagnostics, .progress = part_of(c, PRECISION_RUN)};
+    UIR_TRY(uir_compile_run(run->compile, UIR_STAGE_PRECISION, &call));
+    if (!counts->f16 && !counts->bf16) return UIR_STATUS_OK;
+    c->loosened = counts->bf16 ? c->options->bf16_tolerance : c->options->f16_tolerance;
+    uir_status status = check_graph(c, run, UIR_STAGE_PRECISION, PRECISION_RUN, false);
+    c->loosened = 0;
+    return status;
+}
+
+static uir_status check_kernels(checker *c, graph_run *run) {
+    uir_compile *compile = run->compile;
+    uir_compile_call lower = {.diagnostics = c->diagnostics, .progress = part_of(c, LOWER)};
+    UIR_TRY(uir_compile_run(compile, UIR_STAGE_RUNS, &lower));
+    UIR_TRY(uir_launcher_create(&compile->lowering, c->options->cancel, 1, c->allocator, &c->launcher));
+    c->groups = count_groups(compile->primitives);
+    UIR_TRY(check_graph(c, run, UIR_STAGE_FUSION, LAUNCHES, true));
+    for (uir_stage s = UIR_STAGE_LOOP; s < UIR_STAGE_COUNT && !c->differs; s++)
+        if (is_looked_at(c, s)) say(c, s, "", "", "");
+    return UIR_STATUS_OK;
+}
+
+static uir_status check_module(checker *c, const uir_compile *plain, graph_run *run) {
+    UIR_TRY(uir_progress_tell(part_of(c, REFERENCE), "interpreter", 0));
+    UIR_TRY(interpret(c, plain->primitives, run->inputs, run->input_count, false, &run->outputs));
+    UIR_TRY(check_graph(c, run, UIR_STAGE_CLEANED, CLEANED_RUN, false));
+    if (!c->differs) UIR_TRY(check_precision(c, run));
+    if (!c->differs) UIR_TRY(check_graph(c, run, UIR_STAGE_WINOGRAD, WINOGRAD_RUN, false));
+    return c->differs ? UIR_STATUS_OK : check_kernels(c, run);
 }
 
 uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                      const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics) {
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
-    const uir_compile_options device = {.device = options->device, .exact = options->exact};
+    const uir_compile_options device = {
+        .device = options->device, .exact = options->exact, .precision = options->precision};
     uir_compile plain, cleaned;
     uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
                      second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};
@@ -326,7 +353,11 @@ uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, ui
     uir_compile_init(&cleaned, source, &device, allocator, &c.arena);
     uir_status status = uir_compile_run(&plain, UIR_STAGE_PRIMITIVES, &first);
     if (status == UIR_STATUS_OK) status = uir_compile_run(&cleaned, UIR_STAGE_CLEANED, &second);
-    if (status == UIR_STATUS_OK) status = check_module(&c, &plain, &cleaned, inputs, input_count);
+    graph_run run = {.compile = &cleaned, .inputs = inputs, .input_count = input_count};
+    if (status == UIR_STATUS_OK)
+        run.output_count = uir_graph_get(plain.primitives, plain.primitives->main)->outputs.count;
+    if (status == UIR_STATUS_OK) status = check_module(&c, &plain, &run);
+    drop_outputs(&run);
     uir_launcher_destroy(c.launcher);
     uir_compile_deinit(&cleaned);
     uir_compile_deinit(&plain);

@@ -1,19 +1,19 @@
 /* The compile checked against the interpreters, stage by stage, on given inputs: `uir-run --check`.
  *
  * In: a model and inputs. Out: the first stage, kernel and node whose results differ from the stage before. Primitives
- * as decomposed are the reference. The cleaned graph is held to them by tolerance, and so is the graph with other
- * formulas to the cleaned one; groups are held to that by bits; then every launch of every kernel is taken by itself,
- * on the reference's own operands: naive loop AST, scheduled loop AST and iGraph by tolerance (their sums go in other
- * orders), the VM and native code to the iGraph's interpreter bit by bit. Launches of more than `limit` operations are
- * too large for the interpreters of loops and iGraphs: there the VM is held to the group's results by tolerance, and
- * native code to the VM by bits. */
+ * as decomposed are the reference. The cleaned graph is held to them by tolerance, so is the graph with factors that
+ * are halves to the cleaned one, and the graph with other formulas to that; groups are held to that by bits; then every
+ * launch of every kernel is taken by itself, on the reference's own operands: naive loop AST, scheduled loop AST and
+ * iGraph by tolerance (their sums go in other orders), the VM and native code to the iGraph's interpreter bit by bit.
+ * Launches of more than `limit` operations are too large for the interpreters of loops and iGraphs: there the VM is
+ * held to the group's results by tolerance, and native code to the VM by bits. */
 #ifndef UIR_COMPILE_CHECK_H
 #define UIR_COMPILE_CHECK_H
 
 #include "compile/compile.h"
 
 typedef struct uir_check_report {
-    const char *stage;  /* "cleaned", "winograd", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
+    const char *stage;  /* "cleaned", "precision", "winograd", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
     const char *kernel; /* "" above the kernels */
     const char *node;   /* ONNX node, "" unknown */
     bool agrees;
@@ -23,11 +23,13 @@ typedef struct uir_check_report {
 } uir_check_report;
 
 typedef struct uir_check_options {
-    const char *device;          /* as for packages; NULL: "cpu" */
-    bool exact;                  /* as in uir_compile_options */
-    uint64_t limit;              /* operations; 0: 4 million; UINT64_MAX: everything */
-    double rtol, atol_relative;  /* 0: 1e-3, 1e-4 */
-    const volatile bool *cancel; /* the operation's, for what tells nothing of how far it is */
+    const char *device; /* as for packages; NULL: "cpu" */
+    bool exact;         /* as in uir_compile_options, and so is this */
+    uir_precision precision;
+    double f16_tolerance, bf16_tolerance; /* relative, and of the greatest: of the graph with factors of these */
+    uint64_t limit;                       /* operations; 0: 4 million; UINT64_MAX: everything */
+    double rtol, atol_relative;           /* 0: 1e-3, 1e-4 */
+    const volatile bool *cancel;          /* the operation's, for what tells nothing of how far it is */
     void (*report)(void *user, const uir_check_report *report); /* at each difference, and at the end of each stage */
     uir_progress progress;                                      /* may cancel */
     void *user;

@@ -12,6 +12,7 @@
 #include "frontend/frontend.h"
 #include "package/package.h"
 #include "passes/layouts.h"
+#include "passes/precision.h"
 
 /* The clean-up passes stand between PRIMITIVES and FUSION; CLEANED is the last of them. */
 typedef enum uir_stage {
@@ -25,7 +26,7 @@ typedef enum uir_stage {
 #undef UIR_STAGE_PASS_ON
 #undef UIR_STAGE
     UIR_STAGE_COUNT,
-    UIR_STAGE_CLEANED = UIR_STAGE_LAYOUTS - 1
+    UIR_STAGE_CLEANED = UIR_STAGE_PRECISION - 1
 } uir_stage;
 
 /* ---- what is asked ---- */
@@ -35,6 +36,7 @@ typedef struct uir_compile_options {
     bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
     bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */
+    uir_precision precision;       /* of what products multiply, for PRECISION */
     uint32_t layouts_left_out;     /* bit per rule of passes/layouts.h, for tests of it */
     bool check_text;               /* print, parse and compare after each pass */
     /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
@@ -101,9 +103,10 @@ typedef struct uir_compile {
     uir_module *onnx;       /* as the frontend made it, types filled in by PRIMITIVES */
     uir_module *primitives; /* owns what both borrow (mapped files); from FUSION on with groups */
     uir_onnx_info info;
-    double load_ms, compile_ms; /* ONNX; PRIMITIVES to CLEANED */
-    uir_layout_counts layouts;  /* from FUSION on */
-    const uir_device_row *row;  /* from FUSION on, as are these */
+    double load_ms, compile_ms;     /* ONNX; PRIMITIVES to CLEANED */
+    uir_layout_counts layouts;      /* from FUSION on */
+    uir_precision_counts precision; /* from LAYOUTS on */
+    const uir_device_row *row;      /* from FUSION on, as are these */
     uir_cpu_device cpu;
     uir_lowering lowering;
     const uir_igraph **igraphs; /* after RUNS: all variants of all kernels */

@@ -412,8 +412,14 @@ static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_ca
     if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_pass_options options = {.check_text = c->options.check_text,
                                 .device = c->lowering.device,
+                                .precision = c->options.precision,
+                                .precision_counts = &c->precision,
                                 .layouts_left_out = c->options.layouts_left_out};
     return uir_passes_run(c->primitives, &pass, 1, &options);
+}
+
+uir_status uir_compile_choose_precision(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+    return run_pass(c, stage, call, uir_choose_precision);
 }
 
 uir_status uir_compile_lay_out(uir_compile *c, uir_stage stage, const uir_compile_call *call) {

@@ -195,6 +195,14 @@ static void drop_dead(uir_clusters *c) {
 }
 
 /* Half of what a kernel has on chip beside its registers, without costing more. */
+bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place) {
+    const uir_node_info *node = uir_clusters_node(c, place);
+    if (node->op != UIR_OP_CAST) return false;
+    uir_dtype from = uir_value_type(c->module, node->inputs[0])->dtype,
+              to = uir_value_type(c->module, node->outputs[0])->dtype;
+    return c->options->device && from != to && uir_device_multiplies_pair(c->options->device, to, from, from);
+}
+
 static uint64_t row_capacity_of(const uir_device *device) {
     uint64_t most = 0;
     for (uint32_t i = 0; device && i < device->space_count; i++) {

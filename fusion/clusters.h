@@ -83,6 +83,8 @@ static inline const uir_node_info *uir_clusters_node(const uir_clusters *c, uint
 static inline uint32_t uir_clusters_maker(const uir_clusters *c, uir_value_id value) {
     return value.id && value.id < c->value_count ? c->maker[value.id] : UIR_FUSION_NONE;
 }
+/* Whether the place widens what mma takes as it is stored, both factors: in a product it is no work. */
+bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place);
 /* The index of the first place that is not before this one. */
 uint32_t uir_node_set_find(const uir_node_set *places, uint32_t place);
 bool uir_node_set_has(const uir_node_set *places, uint32_t place);

@@ -244,10 +244,11 @@ enum {
     CLASSES_IN_REDUCE = CLASSES_LOADED | 1u << UIR_FUSION_CLASS_IOTA | 1u << UIR_FUSION_CLASS_REDUCE,
 };
 
-/* Weights as they are stored, made what is multiplied. */
-static bool widens_constant(const inspection *l, uint32_t index) {
+/* Weights or halves as they are stored, made what is multiplied. */
+static bool widens(const inspection *l, uint32_t index) {
     const uir_node_info *node = node_of(l, index);
-    return node->op == UIR_OP_CAST && uir_value_info_get(l->c->module, node->inputs[0])->constant;
+    return (node->op == UIR_OP_CAST && uir_value_info_get(l->c->module, node->inputs[0])->constant) ||
+           uir_clusters_widens_factor(l->c, place_of(l, index));
 }
 
 static bool fits_contraction(const inspection *l, uint32_t index) {
@@ -262,8 +263,7 @@ static bool fits_contraction(const inspection *l, uint32_t index) {
     default: { /* a prologue is computed once for each tile that reads it */
         bool windows = false;
         for (uint32_t i = 0; i < count_of(l); i++) windows |= node_of(l, i)->op == UIR_OP_CONV;
-        return class & CLASSES_LOADED && !l->c->items[place_of(l, index)].is_heavy &&
-               (!windows || widens_constant(l, index));
+        return class & CLASSES_LOADED && !l->c->items[place_of(l, index)].is_heavy && (!windows || widens(l, index));
     }
     }
 }
@@ -279,7 +279,10 @@ static bool are_siblings(const inspection *l) {
     for (uint32_t i = 0; i < count_of(l); i++) {
         const uir_node_info *node = node_of(l, i);
         if (class_of(l, i) != UIR_FUSION_CLASS_CONTRACTION) continue;
-        if (node->op != UIR_OP_MATMUL || !is_view_of_outside(l, maker_of(l, i, 0))) return false;
+        uint32_t maker = maker_of(l, i, 0);
+        if (maker != UIR_FUSION_NONE && uir_clusters_widens_factor(l->c, place_of(l, maker)))
+            maker = maker_of(l, maker, 0);
+        if (node->op != UIR_OP_MATMUL || !is_view_of_outside(l, maker)) return false;
         if (left.id && left.id != node->inputs[0].id) return false;
         left = node->inputs[0];
         for (uint32_t k = i + 1; k < count_of(l); k++)

@@ -155,7 +155,8 @@ static uir_status goes_elsewhere(tail *t, uint32_t place, bool *out_goes) {
         uint32_t user = users->data[i];
         uir_fusion_class class = c->items[user].class;
         bool takes = uir_fusion_is_trivial(class) || class == UIR_FUSION_CLASS_REDUCE ||
-                     (uir_clusters_node(c, user)->op == UIR_OP_MATMUL && !c->items[place].is_heavy);
+                     (uir_clusters_node(c, user)->op == UIR_OP_MATMUL && !c->items[place].is_heavy) ||
+                     (class == UIR_FUSION_CLASS_CONTRACTION && uir_clusters_widens_factor(c, place));
         if (!takes || (c->items[place].is_heavy && users->count > 1)) *out_goes = false;
     }
     return UIR_STATUS_OK;
@@ -327,7 +328,7 @@ static bool is_cheap(const uir_clusters *c, uint32_t place, uint32_t readers) {
     case UIR_FUSION_CLASS_IOTA:
         return true;
     case UIR_FUSION_CLASS_ELEMENTWISE:
-        return !c->items[place].is_heavy && readers <= MOST_COPIES;
+        return !c->items[place].is_heavy && (readers <= MOST_COPIES || uir_clusters_widens_factor(c, place));
     default:
         return false;
     }

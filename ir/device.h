@@ -124,6 +124,12 @@ int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype d
                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
 /* Does a unit multiply matrices of these dtypes into sums of that one, each where mma wants it? */
 bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
+/* The row by which it multiplies a first factor of one by a second one of another; NULL: it does not. */
+const uir_legal_row *uir_device_find_pair(const uir_device *device, uir_dtype sums, uir_dtype left, uir_dtype right);
+static inline bool uir_device_multiplies_pair(const uir_device *device, uir_dtype sums, uir_dtype left,
+                                              uir_dtype right) {
+    return uir_device_find_pair(device, sums, left, right) != NULL;
+}
 /* Do instructions that work in this space want rows that begin at multiples of its alignment? */
 bool uir_device_wants_rows(const uir_device *device, int space);
 /* Elements of a block of the space's format, in rows and in columns; false: it has no format for them. */

@@ -341,6 +341,8 @@ typedef struct uir_pass_context {
     uint32_t changes;                /* a pass adds what it changed */
     const struct uir_device *device; /* that kernels are made for; NULL: not known */
     uint32_t layouts_left_out;       /* bit per rule of passes/layouts.h */
+    uint32_t precision;              /* of passes/precision.h, as are the counts; NULL: nobody wants them */
+    struct uir_precision_counts *precision_counts;
 } uir_pass_context;
 typedef struct uir_pass {
     const char *name;
@@ -359,6 +361,8 @@ typedef struct uir_pass_options {
     const char *stage;     /* which together are this one */
     const struct uir_device *device;
     uint32_t layouts_left_out;
+    uint32_t precision; /* as in the context */
+    struct uir_precision_counts *precision_counts;
 } uir_pass_options;
 uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t count, const uir_pass_options *options);
 

@@ -57,7 +57,9 @@ uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t cou
     uir_pass_context context = {.diagnostics = module->diagnostics,
                                 .scratch = &scratch,
                                 .device = options ? options->device : NULL,
-                                .layouts_left_out = options ? options->layouts_left_out : 0};
+                                .layouts_left_out = options ? options->layouts_left_out : 0,
+                                .precision = options ? options->precision : 0,
+                                .precision_counts = options ? options->precision_counts : NULL};
     uir_status status = UIR_STATUS_OK;
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
         if (options) status = uir_progress_tell(options->progress, options->stage, (double)i / (double)count);

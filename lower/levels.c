@@ -143,6 +143,7 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     out->sum_dtype = t->f->tensors.data[out->sums].dtype;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_stored_factor(out, k, product->arguments[k])) return false;
+    if (!uir_device_multiplies_pair(t->device, out->sum_dtype, out->dtypes[0], out->dtypes[1])) return false;
     if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
         uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
         return false; /* that has a tactic of its own */

@@ -101,6 +101,19 @@ static uir_status choose_inside(uir_schedule *s, const uir_loop_expression *load
     return add_call(s, UIR_OP_SELECT, s->function->expressions.data[value].dtype, condition, value, fill, out_id);
 }
 
+/* Is the value what the load's fill is where the load is outside: an element of a tensor of the same extents at the
+ * same place, cast or not, with 0 outside? */
+static bool is_filled(uir_schedule *s, const uir_loop_expression *load, uint32_t value) {
+    const uir_loop_expression *e = &s->function->expressions.data[value];
+    if (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = &s->function->expressions.data[e->arguments[0]];
+    if (e->kind != UIR_LOOP_LOAD || !e->has_fill || e->fill != 0 || load->fill != 0) return false;
+    const uir_loop_tensor *a = UIR_SCHEDULE_TENSOR(s, load->load.tensor), *b = UIR_SCHEDULE_TENSOR(s, e->load.tensor);
+    bool same = a->rank == b->rank;
+    for (uint32_t d = 0; same && d < a->rank; d++)
+        same = uir_dim_equal(a->extents[d], b->extents[d]) && uir_dim_equal(load->load.indices[d], e->load.indices[d]);
+    return same;
+}
+
 /* The producer's variables read from data become the consumer's. */
 static uir_status take_data(replacement *r, uir_substitution *values) {
     uir_schedule *s = r->s;
@@ -208,6 +221,7 @@ static uir_status replace_loads(replacement *r, uint32_t id, uint32_t *out_id) {
     UIR_TRY(uir_expression_substitute(s, r->value, &values, out_id));
     if (inside) return UIR_STATUS_OK;
     UIR_TRY(fill_loads(s, *out_id, out_id));
+    if (is_filled(s, &e, *out_id)) return UIR_STATUS_OK;
     return choose_inside(s, &e, *out_id, out_id);
 }
 

@@ -232,7 +232,8 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
     uir_status status = uir_schedule_create(f, v->device, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
-        status = uir_tactic_schedule_products(&t);
+        status = uir_tactic_inline_widenings(&t);
+        if (status == UIR_STATUS_OK) status = uir_tactic_schedule_products(&t);
         v->reduces = t.reduces = has_reduction(&t);
         if (status == UIR_STATUS_OK)
             status = t.products  ? schedule_segments(&t, &v->reduces)

@@ -78,6 +78,9 @@ uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint
 /* ---- steps ---- */
 /* A refusal of a primitive is an answer; all else ends the tactic. */
 uir_status uir_tactic_asked(uir_status status, bool *out_done);
+/* Factors that are widened for a product which the machine multiplies as they are stored: the widening goes into the
+ * product, so that tiles of them come as they lie. */
+uir_status uir_tactic_inline_widenings(uir_tactic *t);
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
 uir_status uir_tactic_inline_all(uir_tactic *t);
 /* One state, and an update that is one instruction. */

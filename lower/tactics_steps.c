@@ -31,6 +31,55 @@ static bool is_of_complete(const uir_tactic *t, uint32_t tensor) {
     return false;
 }
 
+/* What is loaded to be widened, NULL: nothing is. */
+static const uir_loop_expression *find_widened(const uir_tactic *t, const uir_loop_expression *value) {
+    if (value->kind != UIR_LOOP_CALL || value->op != UIR_OP_CAST) return NULL;
+    const uir_loop_expression *stored = &t->f->expressions.data[value->arguments[0]];
+    return stored->kind == UIR_LOOP_LOAD ? stored : NULL;
+}
+
+/* The block that makes a factor by widening what lies in memory; NONE: none does, or the product itself. */
+static uint32_t find_widening(const uir_tactic *t, const uir_loop_expression *factor, uir_dtype *out_stored) {
+    uint32_t writers[2];
+    const uir_loop_expression *stored = find_widened(t, factor);
+    *out_stored = stored ? stored->dtype : factor->dtype;
+    if (factor->kind != UIR_LOOP_LOAD || !uir_tactic_is_temp(t, factor->load.tensor) ||
+        uir_schedule_writers(t->s, factor->load.tensor, writers, 2) != 1)
+        return UIR_LOOP_NONE;
+    const uir_loop_statement *s = uir_tactic_only_statement(t, writers[0]);
+    if (!s || s->kind != UIR_LOOP_STATEMENT_STORE) return UIR_LOOP_NONE;
+    stored = find_widened(t, &t->f->expressions.data[s->values[0]]);
+    if (!stored) return UIR_LOOP_NONE;
+    *out_stored = stored->dtype;
+    return writers[0];
+}
+
+static uir_status inline_widenings_of(uir_tactic *t, uint32_t update) {
+    const uir_loop_statement *s = uir_tactic_only_statement(t, update);
+    uir_dtype stored[2];
+    uint32_t blocks[2];
+    bool done;
+    if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->value_count != 1 ||
+        !(uir_tactic_at(t, update)->uses >> UIR_LOOP_USE_CONTRACTION & 1))
+        return UIR_STATUS_OK;
+    const uir_loop_expression product = t->f->expressions.data[s->values[0]];
+    uir_dtype sums = t->f->tensors.data[s->targets[0].tensor].dtype;
+    if (product.kind != UIR_LOOP_CALL || product.op != UIR_OP_MUL) return UIR_STATUS_OK;
+    for (uint32_t k = 0; k < 2; k++)
+        blocks[k] = find_widening(t, &t->f->expressions.data[product.arguments[k]], &stored[k]);
+    if (!uir_device_multiplies_pair(t->device, sums, stored[0], stored[1])) return UIR_STATUS_OK;
+    for (uint32_t k = 0; k < 2; k++)
+        if (blocks[k] != UIR_LOOP_NONE && (k == 0 || blocks[1] != blocks[0]))
+            UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, blocks[k]), &done));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_tactic_inline_widenings(uir_tactic *t) {
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) UIR_TRY(inline_widenings_of(t, blocks[i]));
+    return UIR_STATUS_OK;
+}
+
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
 static bool wants_inline(const uir_tactic *t, uint32_t block) {
     const uir_loop_statement *s = uir_tactic_only_statement(t, block);

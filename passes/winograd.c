@@ -14,6 +14,7 @@
  * Signs are exact factors. An infinity or NaN among the sixteen elements makes all of the 2 x 2 NaN or infinite, also
  * those that it is not beside. */
 #include "passes/layouts.h"
+#include "passes/precision.h"
 #include "passes/tools.h"
 
 #include "ir/device.h"
@@ -31,6 +32,7 @@ enum {
 typedef struct winograd {
     uir_module *module;
     const uir_device *device;
+    uir_precision precision;
     uir_builder *b;
     const uir_node_info *node;
     uir_dim batch, channels, filters, height, width; /* of the result */
@@ -86,7 +88,7 @@ static bool gains(const winograd *w) {
 static bool is_for(winograd *w, const uir_node_info *node) {
     uir_module *module = w->module;
     w->node = node;
-    if (node->op != UIR_OP_CONV) return false;
+    if (node->op != UIR_OP_CONV || uir_precision_keeps(module, node, w->precision, w->device)) return false;
     const uir_value_info *image = uir_value_info_get(module, node->inputs[0]),
                          *filters = uir_value_info_get(module, node->inputs[1]),
                          *result = uir_value_info_get(module, node->outputs[0]);
@@ -220,7 +222,9 @@ static uir_dim tiles_along(const winograd *w, uir_dim extent) {
 }
 
 static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *node) {
-    winograd w = {.module = b->module, .b = b, .device = user};
+    const uir_pass_context *context = user;
+    winograd w = {
+        .module = b->module, .b = b, .device = context->device, .precision = (uir_precision)context->precision};
     if (!is_for(&w, node)) return (uir_value_id){0};
     w.lines = tiles_along(&w, w.height);
     w.columns = tiles_along(&w, w.width);
@@ -236,7 +240,7 @@ static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *nod
 }
 
 uir_status uir_choose_winograd(uir_module *module, uir_pass_context *context) {
-    uir_rewriter rewriter = {.rewrite = rewrite, .user = (void *)(uintptr_t)context->device};
+    uir_rewriter rewriter = {.rewrite = rewrite, .user = context};
     if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
     return uir_rewrite_nodes(module, context, &rewriter);
 }

@@ -76,6 +76,7 @@ typedef struct uir_model_check_options {
     bool all; /* large kernels too go through the interpreters of loops and iGraphs */
     const uir_limits *limits; /* of the whole check; NULL: defaults */
     bool exact;               /* as for loading */
+    const char *precision;    /* likewise; the stage that rounds is held to what its half type may differ by */
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
@@ -112,6 +113,7 @@ typedef struct uir_model_tune_options {
     bool no_map;
     const uir_limits *limits; /* of each load and each run */
     bool exact;               /* as for loading */
+    const char *precision;    /* likewise */
 } uir_model_tune_options;
 typedef struct uir_tune_result {
     size_t struct_size;

@@ -367,6 +367,12 @@ typedef struct uir_model_options {
     bool interpret;
     const char *device_text;      /* descriptions of machines besides this build's; with `interpret`; NULL: none */
     const char *device_text_name; /* of their file, for messages; NULL: none */
+    /* What products of f32 (matrices, convolutions) multiply: "f32", or NULL: that; "f16" or "bf16": factors are rounded
+     * to it where the device's description says that it multiplies it (a CPU: constants alone), sums and results stay
+     * f32; "auto": f16, or bf16 where a constant leaves its range, where the device multiplies that faster than f32.
+     * INVALID_ARGUMENT for another word, and for a type of which the device multiplies nothing, as the interpreter.
+     * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
+    const char *precision;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -433,6 +439,7 @@ typedef struct uir_package_write_options {
     bool tuned;
     const char *cache; /* of `tuned`: as in uir_model_options */
     bool exact;        /* as in uir_model_options */
+    const char *precision; /* likewise, of the first device */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -569,6 +576,10 @@ typedef struct uir_model_info {
      * channels innermost); places where one order becomes another, by kernels of their own or in others; convolutions
      * by Winograd's formula. */
     uint32_t laid_out_count, conversion_count, winograd_count;
+    /* Likewise: the precision that was asked for, and of the products of f32 how many there are, how many multiply
+     * halves of either type by it, and how many stay f32 since a constant is beyond these types' range. */
+    const char *precision;
+    uint32_t product_count, f16_count, bf16_count, out_of_range_count;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

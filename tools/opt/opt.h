@@ -18,7 +18,8 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *device_file, *kernel, *schedule, *constants, *external_data, *data;
+    const char *after, *from, *output, *device, *device_file, *kernel, *schedule, *constants, *external_data, *data,
+        *precision;
     opt_list dims, tiles, inputs, no_layouts;
     const char *save;
     int64_t random, threads;

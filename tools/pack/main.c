@@ -124,7 +124,8 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .sign_key = options->sign,
                                        .tuned = options->tune,
                                        .cache = options->cache,
-                                       .exact = options->exact};
+                                       .exact = options->exact,
+                                       .precision = options->precision};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

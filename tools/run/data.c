@@ -1,5 +1,6 @@
 /* Where inputs come from, in order: --input, --data, seeded random values. */
 #define _POSIX_C_SOURCE 200809L
+#include "accuracy.h"
 #include "data.h"
 #include "picture.h"
 #include "printable.h"
@@ -8,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,6 +124,18 @@ uir_status case_folders(const run_options *options, char ***out_folders, size_t 
 
 /* ---- tolerance ---- */
 #ifdef PROGRAM_COMPARES
+/* What was rounded to a half type may differ by as much as its numbers do, whatever is stated for f32. */
+static void loosen(const uir_model *model, uir_tolerance *tolerance, const char **stated) {
+    uir_model_info info = query_info(model);
+    uir_dtype dtype = accuracy_of(&info);
+    uir_tolerance half = {.struct_size = sizeof half};
+    if (dtype == UIR_DTYPE_F32 || uir_dtype_get_tolerance(dtype, &half) != UIR_STATUS_OK) return;
+    if (tolerance->rtol >= half.rtol && tolerance->atol_relative_to_max >= half.atol_relative_to_max) return;
+    tolerance->rtol = fmax(tolerance->rtol, half.rtol);
+    tolerance->atol_relative_to_max = fmax(tolerance->atol_relative_to_max, half.atol_relative_to_max);
+    *stated = dtype == UIR_DTYPE_F16 ? "of f16, which products multiply" : "of bf16, which products multiply";
+}
+
 /* What the command line says of the relative or of the absolute part takes that part's place. */
 static void find_tolerance(const run_options *options, const uir_model *model, run_case *c) {
     const char *stated = NULL;
@@ -130,6 +144,7 @@ static void find_tolerance(const run_options *options, const uir_model *model, r
         stated = "the package";
     else
         stated = tolerance_find_beside(options->model, &c->tolerance);
+    loosen(model, &c->tolerance, &stated);
     bool absolute = options->has_atol || options->has_atol_relative;
     if (options->has_rtol) c->tolerance.rtol = options->rtol;
     if (absolute) {

@@ -1,5 +1,6 @@
 /* uir-run: loads a model, runs it on inputs, shows and compares the outputs. Uses the public API alone. */
 #define _DEFAULT_SOURCE
+#include "accuracy.h"
 #include "debug.h"
 #include "clock.h"
 #include "info.h"
@@ -163,7 +164,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .external_data = options->external_data,
                                      .no_map = options->no_map,
                                      .limits = &options->limits,
-                                     .exact = options->exact};
+                                     .exact = options->exact,
+                                     .precision = options->precision};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -184,8 +186,11 @@ static uir_status make_output_folder(const run_options *options, char *const *fo
     return status == UIR_STATUS_OK && count > 1 ? saved_make_folder("--save", buffer) : status;
 }
 
-static uir_status run_case_in(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
-                              run_case *c, const char *output_folder, const char *other_folder, case_result *result) {
+/* `exact`: the model in f32, to measure its accuracy by, or NULL. */
+static uir_status run_case_in(uir_context *context, uir_model *model, uir_model *exact,
+                              const uir_session_options *session_options, uir_session *session,
+                              const run_options *options, run_case *c, const char *output_folder,
+                              const char *other_folder, case_result *result) {
     uir_status status = UIR_STATUS_OK;
     result->folder = c->folder;
     for (size_t i = 0; i < c->input_count && status == UIR_STATUS_OK; i++)
@@ -213,6 +218,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_sessio
     }
     status = check_calls(options, model, session, &result->statistics);
     if (status == UIR_STATUS_OK) status = compare_outputs(session, c, result);
+    if (status == UIR_STATUS_OK) status = accuracy_measure(exact, session_options, run_once, session, c, result);
     if (status == UIR_STATUS_OK && options->save)
         status =
             saved_write(context, model, session, options->format && !strcmp(options->format, "npy"), output_folder);
@@ -233,6 +239,7 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     }
     report_inputs(model, c);
     report_outputs(model, session, c, result);
+    accuracy_report(model, result);
     report_times(model, result, wait_ms);
     if (options->explain) report_nodes(session), report_layouts(model);
     if (options->profile && options->interpret)
@@ -259,7 +266,8 @@ static void announce(size_t index, size_t count) {
     progress_set(what);
 }
 
-static uir_status run_cases(uir_context *context, uir_model *model, const run_options *options, double wait_ms) {
+static uir_status run_cases(uir_context *context, uir_model *model, uir_model *exact, const run_options *options,
+                            double wait_ms) {
     char **folders = NULL;
     size_t count = 0;
     uir_session *session = NULL;
@@ -286,7 +294,8 @@ static uir_status run_cases(uir_context *context, uir_model *model, const run_op
                                   sizeof other_folder);
         announce(i, cases);
         if (status == UIR_STATUS_OK)
-            status = run_case_in(context, model, session, options, &c, output_folder, other_folder, &result);
+            status = run_case_in(context, model, exact, &session_options, session, options, &c, output_folder,
+                                 other_folder, &result);
         progress_hide();
         if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
         if (status == UIR_STATUS_OK) {
@@ -408,6 +417,8 @@ static uir_status check_options(const run_options *options) {
              (options->no_vm || options->source || options->dump_source || options->check || options->reduce))
         wrong = "--interpret runs kernels of another machine: without --no-vm, --source, --dump-source, --check and "
                 "--reduce";
+    else if (options->accuracy && !options->precision)
+        wrong = "--accuracy says how far --precision's outputs are from f32's: give it";
     else if (options->has_sessions && (options->sessions == 0 || options->sessions > STEADY_MAX_SESSIONS))
         wrong = "--sessions takes 1 to 256";
     if (!wrong) return UIR_STATUS_OK;
@@ -437,9 +448,10 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         complain("check the model it was made from", "--check: a package has no stages to compare");
         return UIR_STATUS_UNSUPPORTED;
     }
-    if (package && (options->keep.count || options->no_fusion || options->exact)) {
+    if (package && (options->keep.count || options->no_fusion || options->exact || options->precision)) {
         complain("give the model it was made from", "%s: what a package computes was settled when it was made",
                  options->exact       ? "--exact"
+                 : options->precision ? "--precision"
                  : options->no_fusion ? "--no-fusion"
                                       : "--keep");
         return UIR_STATUS_UNSUPPORTED;
@@ -542,11 +554,25 @@ static uir_status take_keep(const run_options *options, uir_model_options *model
     return UIR_STATUS_OK;
 }
 
+/* The model in f32, where --accuracy asks how far from it the results are and they are. */
+static uir_status load_exact(uir_context *context, const run_options *options, const uir_model *model,
+                             const uir_model_options *model_options, uir_model **out_exact) {
+    uir_model_options exact = *model_options;
+    uir_debug_options debug = *model_options->debug;
+    uir_model_info info = query_info(model);
+    if (!options->accuracy || !accuracy_is_lowered(&info)) return UIR_STATUS_OK;
+    progress_set("loading the model in f32");
+    exact.precision = NULL;
+    debug.dump_source = debug.source = NULL;
+    exact.debug = &debug;
+    return uir_model_load_file(context, options->model, &exact, out_exact);
+}
+
 static uir_status run(const run_options *options) {
     uir_status status = check_options(options);
     if (status != UIR_STATUS_OK) return status;
     uir_context *context = NULL;
-    uir_model *model = NULL;
+    uir_model *model = NULL, *exact = NULL;
     char *records = NULL, *described = NULL;
     if (options->records) status = text_file_read("--records", options->records, &records);
     if (status == UIR_STATUS_OK && options->device_file)
@@ -584,6 +610,7 @@ static uir_status run(const run_options *options) {
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
     model_options.exact = options->exact;
+    model_options.precision = options->can_run || options->reduce || options->info ? NULL : options->precision;
     if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
     if (status == UIR_STATUS_OK) status = debug_init(&debug, &debugged);
@@ -615,7 +642,10 @@ static uir_status run(const run_options *options) {
         advise_trust(model, options);
         double wait_ms = wait_for_kernels(context, model, options, start);
         waited = options->bench || options->profile;
-        status = caught_signal ? UIR_STATUS_CANCELLED : run_cases(context, model, options, wait_ms);
+        status = load_exact(context, options, model, &model_options, &exact);
+        progress_hide();
+        if (caught_signal) status = UIR_STATUS_CANCELLED;
+        if (status == UIR_STATUS_OK) status = run_cases(context, model, exact, options, wait_ms);
         bool answered = (status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT) && !caught_signal;
         if (answered && !options->no_cache && !waited) finish_compiling(context, model, options);
         if (caught_signal) status = UIR_STATUS_CANCELLED;
@@ -626,6 +656,7 @@ static uir_status run(const run_options *options) {
     report_messages(context, options->quiet);
     if (status != UIR_STATUS_OK && !said && !options->reduce && !caught_signal)
         complain(NULL, "%s", uir_status_text(status));
+    uir_model_destroy(exact);
     uir_model_destroy(model);
     uir_context_destroy(context);
     free(records);

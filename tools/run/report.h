@@ -14,6 +14,13 @@ typedef struct run_times {
     uint32_t session_threads;
 } run_times;
 
+/* The greatest differences of all outputs, relative ones where something else than 0 was wanted. */
+typedef struct run_accuracy {
+    const char *against; /* what the outputs were compared with; NULL: with nothing */
+    double max_abs, max_rel;
+    bool agrees; /* within the tolerance */
+} run_accuracy;
+
 /* Result of one case, kept after its values are gone (comparisons NULL where nothing was expected). */
 typedef struct case_result {
     const char *folder;
@@ -23,6 +30,7 @@ typedef struct case_result {
     uir_run_statistics statistics;
     run_times times;
     saved_comparison saved;
+    run_accuracy accuracy;
     uir_roofline limits; /* of the machine, with --profile */
     double *node_ms;     /* with --profile: the median of each node's times; to be freed */
     size_t node_count, profiled_runs;

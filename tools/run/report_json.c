@@ -166,6 +166,19 @@ static void add_tolerance(cJSON *object, const run_case *c) {
     report_add_number(tolerance, "integers", t->integers);
 }
 
+/* Null where the outputs were compared with nothing. */
+static void add_accuracy(cJSON *set, const run_accuracy *accuracy) {
+    if (!accuracy->against) {
+        cJSON_AddNullToObject(set, "accuracy");
+        return;
+    }
+    cJSON *object = cJSON_AddObjectToObject(set, "accuracy");
+    report_add_text(object, "against", accuracy->against);
+    report_add_number(object, "max_abs", accuracy->max_abs);
+    report_add_number(object, "max_rel", accuracy->max_rel);
+    cJSON_AddBoolToObject(object, "agrees", accuracy->agrees);
+}
+
 void report_add_case(cJSON *cases, uir_model *model, uir_session *session, const run_case *c,
                      const case_result *result) {
     cJSON *set = cJSON_CreateObject();
@@ -175,6 +188,7 @@ void report_add_case(cJSON *cases, uir_model *model, uir_session *session, const
         cJSON_AddNullToObject(set, "data");
     cJSON_AddBoolToObject(set, "agree", result->agree);
     add_times(set, &result->times);
+    add_accuracy(set, &result->accuracy);
     cJSON_AddNumberToObject(set, "peak_bytes", (double)result->statistics.peak_bytes);
     add_outputs(set, model, session, result);
     cJSON_AddItemToArray(cases, set);
@@ -185,6 +199,15 @@ static void add_layouts(cJSON *root, const uir_model_info *info) {
     cJSON_AddNumberToObject(layouts, "values", info->laid_out_count);
     cJSON_AddNumberToObject(layouts, "conversions", info->conversion_count);
     cJSON_AddNumberToObject(layouts, "winograd", info->winograd_count);
+}
+
+static void add_precision(cJSON *root, const uir_model_info *info) {
+    report_add_text(root, "precision", info->precision);
+    cJSON *products = cJSON_AddObjectToObject(root, "products");
+    cJSON_AddNumberToObject(products, "all", info->product_count);
+    cJSON_AddNumberToObject(products, "f16", info->f16_count);
+    cJSON_AddNumberToObject(products, "bf16", info->bf16_count);
+    cJSON_AddNumberToObject(products, "out_of_range", info->out_of_range_count);
 }
 
 static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
@@ -213,6 +236,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
     add_calls(root, &result->statistics);
     add_layouts(root, &info);
+    add_precision(root, &info);
     report_add_number(root, "load_ms", info.load_ms);
     report_add_number(root, "compile_ms", info.compile_ms);
     report_add_number(root, "wait_ms", facts->wait_ms);

@@ -61,6 +61,7 @@ static void add_options(words *w, const trial *t) {
     add_limits(w, &o->limits);
     if (o->no_fallback) add(w, "--no-fallback");
     if (o->exact) add(w, "--exact");
+    if (o->precision) add(w, "--precision"), add(w, o->precision);
     if (o->no_vendor) add(w, "--no-vendor");
     if (check) add(w, !strcmp(check, "all") ? "--check=all" : "--check");
     if (t->tolerance->rtol >= 0) add_number(w, "--rtol", "%.9g", t->tolerance->rtol);

@@ -122,7 +122,8 @@ static uir_status tune(const run_options *options) {
                                    .external_data = options->external_data,
                                    .no_map = options->no_map,
                                    .limits = &options->limits,
-                                   .exact = options->exact};
+                                   .exact = options->exact,
+                                   .precision = options->precision};
     if (!options->model) {
         complain("try: " PROGRAM " --help", "no model given");
         return UIR_STATUS_INVALID_ARGUMENT;
