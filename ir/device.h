@@ -77,6 +77,8 @@ enum {
     UIR_LEGAL_SAME_SPACE = 1u << 4,      /* all operands in one space */
     UIR_LEGAL_NO_BROADCAST = 1u << 5,
     UIR_LEGAL_EQUAL_OPERANDS = 1u << 6, /* mma: a and b have one dtype */
+    UIR_LEGAL_SAME_FORMAT = 1u << 7,    /* of two on the chip: the same slice of the same layout: no order is changed */
+    UIR_LEGAL_IN_PIECES = 1u << 8, /* rows on the chip lie in pieces of whole alignments, each side by side */
 };
 
 typedef struct uir_device {

@@ -232,6 +232,12 @@ static void check_overlap(const check *c) {
 }
 
 /* ---- the device ---- */
+static bool same_mode(const check *c, uir_mode a, uir_mode b) {
+    uir_terms *t = &c->v->terms;
+    return uir_term_prove_eq(t, uir_term_of_dim(t, a.size), uir_term_of_dim(t, b.size)) &&
+           uir_term_prove_eq(t, uir_term_of_dim(t, a.stride), uir_term_of_dim(t, b.stride));
+}
+
 /* Does the operand lie in the blocks of its space, in their order? Of more dims than two the last two do. */
 static bool lies_in_blocks(const check *c, const uir_islice *slice) {
     const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
@@ -244,12 +250,7 @@ static bool lies_in_blocks(const check *c, const uir_islice *slice) {
         uint32_t own = p->rank - 2 + d;
         if (p->layout.mode_count[own] != wanted.mode_count[d]) return false;
         for (uint32_t m = 0; m < wanted.mode_count[d]; m++) {
-            uir_mode is = p->layout.modes[own][m], should = wanted.modes[d][m];
-            if (!uir_term_prove_eq(&c->v->terms, uir_term_of_dim(&c->v->terms, is.size),
-                                   uir_term_of_dim(&c->v->terms, should.size)) ||
-                !uir_term_prove_eq(&c->v->terms, uir_term_of_dim(&c->v->terms, is.stride),
-                                   uir_term_of_dim(&c->v->terms, should.stride)))
-                return false;
+            if (!same_mode(c, p->layout.modes[own][m], wanted.modes[d][m])) return false;
         }
     }
     return true;
@@ -306,6 +307,59 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
     check_alignment(c, slice);
 }
 
+/* Elements along the last dim that lie side by side, on the chip; 0: not known. */
+static int64_t piece_of(const check *c, const uir_ipointer *p) {
+    uint32_t last = p->rank - 1;
+    int64_t size, stride;
+    for (uint32_t m = 0; m < p->layout.mode_count[last]; m++) {
+        uir_mode mode = p->layout.modes[last][m];
+        if (uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, mode.stride), &stride) && stride == 1 &&
+            uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, mode.size), &size))
+            return size;
+    }
+    return 0;
+}
+
+/* Of what lies in memory rows lie side by side. */
+static void check_pieces(const check *c, const uir_islice *slice) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    const uir_space *space = uir_iverify_space(c->v, slice->pointer);
+    if (p->rank == 0) return;
+    if (space->scope == UIR_SCOPE_DEVICE || p->layout.mode_count[p->rank - 1] == 1) {
+        check_contiguous(c, slice);
+        return;
+    }
+    int64_t piece = p->layout.swizzle.bits || slice->window ? 0 : piece_of(c, p);
+    uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
+    uir_term start = uir_term_of_dim(&c->v->terms, slice->starts[p->rank - 1]);
+    if (!piece || piece * bytes % space->alignment || !divides(c, start, (uint32_t)piece))
+        complain(c, "layout: rows of %s must lie in pieces of whole %u bytes for %s on %s", text(c, slice),
+                 space->alignment, c->row->name, c->v->g->device->name);
+}
+
+/* Is the order of elements the same, and the place in it? */
+static bool has_format_of(const check *c, const uir_islice *a, const uir_islice *b) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, a->pointer), *q = uir_iverify_pointer(c->v, b->pointer);
+    uir_terms *t = &c->v->terms;
+    if (a->window || b->window || p->rank != q->rank || p->layout.swizzle.bits || q->layout.swizzle.bits) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (p->layout.mode_count[d] != q->layout.mode_count[d] ||
+            !uir_term_prove_eq(t, uir_term_of_dim(t, a->starts[d]), uir_term_of_dim(t, b->starts[d])))
+            return false;
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++)
+            if (!same_mode(c, p->layout.modes[d][m], q->layout.modes[d][m])) return false;
+    }
+    return true;
+}
+
+static void check_same_format(const check *c) {
+    const uir_islice *s = c->i->slices;
+    for (uint32_t k = 1; k < c->i->slice_count; k++)
+        if (!has_format_of(c, &s[0], &s[k]))
+            complain(c, "layout: %s must lie as %s does for %s on %s, which changes no order", text(c, &s[k]),
+                     text(c, &s[0]), c->row->name, c->v->g->device->name);
+}
+
 static void check_broadcasts(const check *c, uint32_t constraints) {
     const uir_islice *result = &c->i->slices[0];
     for (uint32_t k = 1; k < c->i->slice_count; k++) {
@@ -334,7 +388,9 @@ static void check_constraints(const check *c, uint32_t constraints) {
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
             complain(c, "%s on %s wants all its operands in one space", c->row->name, device->name);
         if (constraints & UIR_LEGAL_FRACTAL) check_blocks(c, &i->slices[k]);
+        if (constraints & UIR_LEGAL_IN_PIECES) check_pieces(c, &i->slices[k]);
     }
+    if (constraints & UIR_LEGAL_SAME_FORMAT) check_same_format(c);
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
         complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);

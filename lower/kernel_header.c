@@ -224,8 +224,9 @@ static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint
             mixed || pointers[instruction->slices[s].pointer].space != pointers[instruction->slices[0].pointer].space;
     }
     for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;)
-        allowed = (!apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS)) &&
-                  (!mixed || !(k->device->legal[row].constraints & UIR_LEGAL_SAME_SPACE));
+        allowed =
+            (!apart || !(k->device->legal[row].constraints & (UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_IN_PIECES))) &&
+            (!mixed || !(k->device->legal[row].constraints & UIR_LEGAL_SAME_SPACE));
     if (!allowed)
         uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do",
                           k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,

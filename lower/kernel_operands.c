@@ -55,19 +55,27 @@ static int space_of_value(const uir_kernel *k, const uir_kernel_value *v) {
     return space_of_shape(k, &s);
 }
 
-/* Do the slice's rows lie side by side and begin where the machine begins rows? */
-static bool is_of_rows(uir_kernel *k, const uir_islice *slice) {
+/* How rows of a slice lie: side by side from where the machine begins rows, in blocks of such pieces, or otherwise. */
+typedef enum lie { IN_ROWS, IN_PIECES, APART } lie;
+
+static lie lie_of(uir_kernel *k, const uir_islice *slice) {
     const uir_space *space = &k->device->spaces[space_of_slice(k, slice)];
     uint32_t tensors = k->f->tensors.count;
-    if (slice->window) return false;
-    if (space->scope == UIR_SCOPE_DEVICE || !slice->rank || slice->pointer >= tensors) return true;
-    uint32_t bytes = uir_dtype_bits(k->f->tensors.data[slice->pointer].dtype) / 8;
+    if (slice->window) return APART;
+    if (space->scope == UIR_SCOPE_DEVICE || !slice->rank || slice->pointer >= tensors) return IN_ROWS;
+    const uir_loop_tensor *tensor = &k->f->tensors.data[slice->pointer];
+    if (tensor->layout && tensor->rank && tensor->layout->mode_count[tensor->rank - 1] > 1) return IN_PIECES;
+    uint32_t bytes = uir_dtype_bits(tensor->dtype) / 8;
     uint32_t unit = bytes && space->alignment > bytes ? space->alignment / bytes : 1;
-    return uir_dim_multiple(k->dims, slice->starts[slice->rank - 1]) % unit == 0;
+    return uir_dim_multiple(k->dims, slice->starts[slice->rank - 1]) % unit == 0 ? IN_ROWS : APART;
 }
 
-static bool is_of_rows_value(uir_kernel *k, const uir_kernel_value *v) {
-    return v->kind != UIR_KERNEL_SLICE || is_of_rows(k, v->slice);
+static lie lie_of_value(uir_kernel *k, const uir_kernel_value *v) {
+    return v->kind != UIR_KERNEL_SLICE ? IN_ROWS : lie_of(k, v->slice);
+}
+
+static lie worse(lie a, lie b) {
+    return a > b ? a : b;
 }
 
 /* ---- what the description wants ---- */
@@ -75,14 +83,19 @@ static uir_dtype other_dtype(const uir_kernel_operation *o) {
     return uir_iop_get_row(o->code)->family == UIR_IOP_FAMILY_CAST ? o->dtype_b : UIR_DTYPE_NONE;
 }
 
-/* The first row for operands in these spaces; `apart`: some do not lie in rows. NULL: there is none. */
+static bool takes(const uir_legal_row *row, lie lie) {
+    if (row->constraints & UIR_LEGAL_LAST_CONTIGUOUS) return lie == IN_ROWS;
+    return lie != APART || !(row->constraints & UIR_LEGAL_IN_PIECES);
+}
+
+/* The first row for operands in these spaces, of which one lies no better than so. NULL: there is none. */
 static const uir_legal_row *legal_row(const uir_kernel *k, const uir_kernel_operation *o, int result, uint32_t operands,
-                                      bool apart) {
+                                      lie lie) {
     for (int row = -1;;) {
         row = uir_device_find_legal(k->device, uir_iop_get_row(o->code)->name, o->dtype, other_dtype(o),
                                     (uint32_t)result, operands, k->unit_kind, row + 1);
         if (row < 0) return NULL;
-        if (!apart || !(k->device->legal[row].constraints & UIR_LEGAL_LAST_CONTIGUOUS)) return &k->device->legal[row];
+        if (takes(&k->device->legal[row], lie)) return &k->device->legal[row];
     }
 }
 
@@ -111,7 +124,7 @@ static const uir_legal_row *row_of_temporaries(const uir_kernel *k, const uir_ke
         int space = space_of_value(k, v);
         from |= 1u << (space == memory ? scratch : space);
     }
-    return legal_row(k, &i->operation, result == memory ? scratch : result, from, false);
+    return legal_row(k, &i->operation, result == memory ? scratch : result, from, IN_ROWS);
 }
 
 /* Does the operand repeat along the last lane of what is computed? */
@@ -252,7 +265,7 @@ static uint32_t bring(fitting *f, uint32_t value) {
     uir_kernel_value made = {.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes};
     uint32_t found;
     bool direct =
-        legal_row(k, &move, space_of_value(k, &made), 1u << space_of_value(k, &v), !is_of_rows(k, v.slice)) != NULL;
+        legal_row(k, &move, space_of_value(k, &made), 1u << space_of_value(k, &v), lie_of(k, v.slice)) != NULL;
     if (direct || !bring_window(f, value, &found)) found = make_value(f, &move, value, made, NULL);
     f->brought[value] = found + 1;
     return found;
@@ -270,7 +283,7 @@ static void store(fitting *f, uint32_t value, uir_kernel_instruction to) {
     to.scratch = UIR_DIM_NONE;
     if (k->status != UIR_STATUS_OK) return;
     bool direct = legal_row(k, &to.operation, space_of_slice(k, to.target), 1u << space_of_value(k, &v),
-                            !is_of_rows(k, to.target)) != NULL;
+                            lie_of(k, to.target)) != NULL;
     if (!direct && to.target->window && to.target->pointer < k->f->tensors.count &&
         cover_window(k, to.target, true, &c)) {
         to.operands[0] = make_value(
@@ -305,8 +318,8 @@ static void fit_copy(fitting *f, uir_kernel_instruction i) {
     uir_kernel *k = f->k;
     uir_kernel_value v = k->values.data[i.operands[0]];
     uint32_t lanes = lanes_of_target(k, &i), value = i.operands[0];
-    bool apart = !is_of_rows_value(k, &v) || (i.target && !is_of_rows(k, i.target));
-    const uir_legal_row *row = legal_row(k, &i.operation, space_of_target(k, &i), 1u << space_of_value(k, &v), apart);
+    lie lie = worse(lie_of_value(k, &v), i.target ? lie_of(k, i.target) : IN_ROWS);
+    const uir_legal_row *row = legal_row(k, &i.operation, space_of_target(k, &i), 1u << space_of_value(k, &v), lie);
     bool spreads = v.lanes != lanes && (!row || row->constraints & UIR_LEGAL_NO_BROADCAST);
     if (row && !spreads) {
         uir_kernel_add_instruction(k, &i);
@@ -384,11 +397,10 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
         uir_kernel_add_instruction(k, &i);
         return;
     }
-    bool rows = row->constraints & UIR_LEGAL_LAST_CONTIGUOUS;
     for (uint32_t o = 0; o < i.operand_count; o++) {
         uir_kernel_value v = k->values.data[i.operands[o]];
         if (v.kind == UIR_KERNEL_NUMBER) continue;
-        if (!(row->spaces_operand >> space_of_value(k, &v) & 1) || (rows && !is_of_rows_value(k, &v)))
+        if (!(row->spaces_operand >> space_of_value(k, &v) & 1) || !takes(row, lie_of_value(k, &v)))
             i.operands[o] = bring(f, i.operands[o]);
         if (k->status != UIR_STATUS_OK) return;
         if (row->constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST) &&
@@ -398,7 +410,7 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
     if (row->constraints & UIR_LEGAL_REDUCE_SCRATCH && i.operation.axis == UIR_IAXIS_ROW && k->lane_count)
         i.scratch = scratch_of_row(k, i.operation.dtype);
     if (i.result != UIR_LOWER_NONE ||
-        ((row->spaces_result >> space_of_target(k, &i) & 1) && (!rows || is_of_rows(k, i.target)))) {
+        ((row->spaces_result >> space_of_target(k, &i) & 1) && takes(row, lie_of(k, i.target)))) {
         uir_kernel_add_instruction(k, &i);
         return;
     }
@@ -421,18 +433,19 @@ static bool all_fit(uir_kernel *k) {
     for (uint32_t n = 0; n < k->instructions.count; n++) {
         const uir_kernel_instruction *i = &k->instructions.data[n];
         uint32_t operands = 0;
-        bool repeats = false, apart = i->target && !is_of_rows(k, i->target);
+        bool repeats = false;
+        lie lie = i->target ? lie_of(k, i->target) : IN_ROWS;
         for (uint32_t o = 0; o < i->operand_count; o++) {
             const uir_kernel_value *v = &k->values.data[i->operands[o]];
             if (v->kind == UIR_KERNEL_NUMBER) continue;
             operands |= 1u << space_of_value(k, v);
             repeats = repeats || v->lanes != lanes_of_target(k, i);
-            apart = apart || !is_of_rows_value(k, v);
+            lie = worse(lie, lie_of_value(k, v));
         }
-        const uir_legal_row *row = legal_row(k, &i->operation, space_of_target(k, i), operands, false);
+        const uir_legal_row *row = legal_row(k, &i->operation, space_of_target(k, i), operands, IN_ROWS);
         if (!row || row->constraints & UIR_LEGAL_REDUCE_SCRATCH) return false;
         if (repeats && row->constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) return false;
-        if (apart && row->constraints & UIR_LEGAL_LAST_CONTIGUOUS) return false;
+        if (!takes(row, lie)) return false;
     }
     return true;
 }

@@ -29,7 +29,8 @@ typedef struct product {
     uir_tactic *t;
     uint32_t update, init, copy; /* blocks; the copy brings finished sums to memory */
     uint32_t sums;               /* tensor */
-    uir_loop_access factors[2];  /* as the update reads them */
+    uint32_t passed[UIR_DEVICE_MAX_SPACES], passing[UIR_DEVICE_MAX_SPACES]; /* tensors, blocks: on the way there */
+    uir_loop_access factors[2];                                             /* as the update reads them */
     uir_dtype dtypes[2], sum_dtype;
     side sides[SIDES];
     uir_product_problem problem;
@@ -392,8 +393,24 @@ static uir_status place_sums(product *p) {
 }
 
 /* ---- what lies on the chip ---- */
-/* A tile: its tensor has these two dims, so long, in the blocks of its space. */
-static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2], const int64_t sizes[2]) {
+/* Whose blocks a tile of the way lies in: its space's; where that has none, those of the space that a move which
+ * changes no order brings it to, or from. */
+static const uir_space *format_of(const product *p, uint32_t which, int place) {
+    const uir_device *d = p->t->device;
+    const uir_tile_way *w = &p->problem.ways[which];
+    const uir_space *own = &d->spaces[w->spaces[place]];
+    int64_t rows, columns;
+    int other = which == UIR_TILE_SUMS ? place - 1 : place + 1;
+    if (uir_space_get_block(own, p->problem.dtypes[which], &rows, &columns) || other < 0 || other >= w->count)
+        return own;
+    int from = which == UIR_TILE_SUMS ? other : place, to = which == UIR_TILE_SUMS ? place : other;
+    const uir_legal_row *move = uir_device_find_move(d, p->problem.dtypes[which], w->spaces[from], w->spaces[to]);
+    return move && move->constraints & UIR_LEGAL_SAME_FORMAT ? format_of(p, which, other) : own;
+}
+
+/* A tile: its tensor has these two dims, so long, in the blocks of this space. */
+static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2], const int64_t sizes[2],
+                            const uir_space *space) {
     uir_tactic *t = p->t;
     bool done;
     UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, tensor), &done));
@@ -403,7 +420,6 @@ static uir_status keep_tile(product *p, uint32_t tensor, const uint32_t dims[2],
         if (!uir_dim_equal(t->f->tensors.data[tensor].extents[i], uir_tactic_number(t, sizes[i])))
             UIR_TRY(uir_schedule_pad(t->s, tensor, i, uir_tactic_number(t, sizes[i])));
     tile = &t->f->tensors.data[tensor];
-    const uir_space *space = &t->device->spaces[uir_device_find_space(t->device, tile->space, strlen(tile->space))];
     int64_t rows, columns;
     uir_layout layout;
     if (!uir_space_get_block(space, tile->dtype, &rows, &columns)) return UIR_STATUS_OK;
@@ -457,34 +473,47 @@ static uir_status bring_factor(product *p, uint32_t which) {
                 sizes[k] = (p->problem.extents[DEPTH] + p->problem.blocks[DEPTH] - 1) / p->problem.blocks[DEPTH] *
                            p->problem.blocks[DEPTH];
         }
-        UIR_TRY(keep_tile(p, tensors[i], dims, sizes));
+        UIR_TRY(keep_tile(p, tensors[i], dims, sizes, format_of(p, which, i)));
         UIR_TRY(vectorise_own(p, blocks[i], i < held ? p->around : p->inside));
     }
     return UIR_STATUS_OK;
 }
 
-/* The sums where the machine sums; finished ones go through what lies on the way to memory. */
+/* Finished sums go to memory through what lies on the way: whole tensors, before they are tiled. */
+static uir_status read_through(product *p) {
+    const uir_tile_way *w = &p->problem.ways[UIR_TILE_SUMS];
+    uint32_t source = p->sums;
+    for (int i = 1; i < w->count; i++) {
+        const char *space = p->t->device->spaces[w->spaces[i]].name;
+        UIR_TRY(uir_schedule_cache_read(p->t->s, source, p->copy, space, &p->passed[i], &p->passing[i]));
+        source = p->passed[i];
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The last of the way first: each is placed before the one that reads it. */
+static uir_status place_passing(product *p) {
+    for (int i = p->problem.ways[UIR_TILE_SUMS].count; i-- > 1;)
+        UIR_TRY(uir_schedule_compute_at(p->t->s, p->passing[i], p->unit));
+    return UIR_STATUS_OK;
+}
+
+/* The sums where the machine sums. */
 static uir_status keep_sums(product *p) {
     uir_tactic *t = p->t;
     const uir_loop_statement *s = uir_tactic_only_statement(t, p->update);
     const int64_t sizes[2] = {p->sides[ROWS].tile, p->sides[COLUMNS].tile};
-    const uir_tile_way *w = &p->problem.ways[UIR_TILE_SUMS];
     uint32_t dims[2];
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[sum_sides[i]].iter;
         dims[i] = iter == NONE ? NONE : dim_of_iter(t, &s->targets[0], &uir_tactic_at(t, p->update)->iters[iter]);
     }
-    uint32_t reader = p->copy, source = p->sums;
-    for (int i = 1; i < w->count; i++) {
-        uint32_t tensor, block;
-        UIR_TRY(uir_schedule_cache_read(t->s, source, reader, t->device->spaces[w->spaces[i]].name, &tensor, &block));
-        UIR_TRY(uir_schedule_compute_at(t->s, block, p->unit));
-        UIR_TRY(keep_tile(p, tensor, dims, sizes));
-        UIR_TRY(vectorise_own(p, block, p->unit));
-        source = tensor;
+    for (int i = 1; i < p->problem.ways[UIR_TILE_SUMS].count; i++) {
+        UIR_TRY(keep_tile(p, p->passed[i], dims, sizes, format_of(p, UIR_TILE_SUMS, i)));
+        UIR_TRY(vectorise_own(p, p->passing[i], p->unit));
     }
     UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->device, UIR_SPACE_ACCUMULATORS)));
-    return keep_tile(p, p->sums, dims, sizes);
+    return keep_tile(p, p->sums, dims, sizes, format_of(p, UIR_TILE_SUMS, 0));
 }
 
 static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) {
@@ -511,7 +540,9 @@ static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) 
 static uir_status schedule_product(product *p) {
     uint32_t outer[MOST_LOOPS + 2], count;
     UIR_TRY(find_copy(p));
+    UIR_TRY(read_through(p));
     UIR_TRY(tile_sums(p, outer, &count));
+    UIR_TRY(place_passing(p));
     UIR_TRY(place_sums(p));
     for (uint32_t which = 0; which < 2; which++) UIR_TRY(bring_factor(p, which));
     UIR_TRY(keep_sums(p));

@@ -251,6 +251,45 @@ def check_blocks(folder):
     tell(broken >= 60, f"blocks: only {broken} broken kernels were tried")
 
 
+# On a 910A what goes to the cube unit and comes from it passes the unified buffer, where its format is made: another
+# layout there, and what the verifier says of it.
+PASSED = [("rows", "", "%rows[0:16, 0:64] must lie as %rows_l1[0:16, 0:64] does for move on ascend, which changes no"),
+          ("rows", "blocks of 8", "the last dim of %rows[0:16, 0:64] must be contiguous"),
+          ("columns", "", "must lie as %columns_l1"), ("s6_ub", "", "must lie as %s6_ub")]
+
+
+def check_halves(folder):
+    device, halves = "ascend:910A", TensorProto.FLOAT16
+    node = [helper.make_node("MatMul", ["a", "b"], ["y"])]
+    ports = [tensor("a", ["M", "K"], halves), tensor("b", ["K", "N"], halves)]
+    path = save(folder, node, ports, [tensor("y", ["M", "N"], halves)])
+    kernels = check_kernels(device, "product of halves", path)
+    tell(any("mma.f32.f16.f16" in k for k in kernels), f"{device}: no product of halves is the cube unit's")
+    rng = np.random.default_rng(8)
+    for m, k, n in ((1, 1, 1), (5, 7, 3), (17, 15, 33), (64, 65, 63), (127, 31, 129), (0, 4, 4), (4, 0, 4)):
+        a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+        right = (a.astype(np.float64) @ b).astype(np.float16)
+        got, said = interpret(device, path, {"a": a, "b": b}, folder)
+        tell(got is not None and got.shape == right.shape and np.allclose(got, right, rtol=2e-3, atol=2e-3),
+             f"{device}: product of halves {m} {k} {n}: {said[:300] or 'another result'}")
+    whole = save(folder, node, [tensor("a", [64, 64], halves), tensor("b", [64, 64], halves)], [tensor("y", None, halves)])
+    text = next(k for k in kernels_of(compile_for(device, whole)[0]) if "mma.f32.f16.f16" in k)
+    text = re.sub(r"^ *sync.*\n", "", text, flags=re.M).replace(" synchronised", "")
+    text = re.sub(r" x2 by \w+$", "", text, flags=re.M)
+    broken = os.path.join(folder, "broken.igraph")
+    for name, what, wanted in [(None, "", "")] + PASSED:
+        edited = text
+        if name:
+            layout = ":((16,4),(8,8)):((8,128),(1,512))" if what else ""
+            edited, count = re.subn(rf"(ptr +%{name} : ub f\d+ \[\d+, \d+\]):\S.*$", rf"\1{layout}", text, flags=re.M)
+            tell(count == 1, f"{device}: %{name} is not in the kernel: {text}")
+        with open(broken, "w") as out:
+            out.write(edited)
+        done = run("uir-opt", broken, "--after", "verify")
+        tell((done.returncode != 0 and wanted in done.stderr) if name else done.returncode == 0,
+             f"{device}: %{name} {what}: {done.stderr[:300] or 'accepted'}")
+
+
 # ---- what is said ----
 # name, nodes, of which operators of x: f32[4096, 1024] a kernel moves no more than what goes in and comes out
 STREAMED = [
@@ -318,6 +357,7 @@ def main():
         check_refusals(folder)
         check_blocks(folder)
         check_bytes(folder)
+        check_halves(folder)
         for device in DEVICES:
             check_products(device, folder)
             check_operators(device, folder)
