@@ -194,7 +194,6 @@ static void drop_dead(uir_clusters *c) {
     }
 }
 
-/* Half of what a kernel has on chip beside its registers, without costing more. */
 bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place) {
     const uir_node_info *node = uir_clusters_node(c, place);
     if (node->op != UIR_OP_CAST) return false;
@@ -203,6 +202,13 @@ bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place) {
     return c->options->device && from != to && uir_device_multiplies_pair(c->options->device, to, from, from);
 }
 
+bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place) {
+    const uir_node_info *node = uir_clusters_node(c, place);
+    return (node->op == UIR_OP_CAST && uir_value_info_get(c->module, node->inputs[0])->constant) ||
+           uir_clusters_widens_factor(c, place);
+}
+
+/* Half of what a kernel has on chip beside its registers, without costing more. */
 static uint64_t row_capacity_of(const uir_device *device) {
     uint64_t most = 0;
     for (uint32_t i = 0; device && i < device->space_count; i++) {

@@ -85,6 +85,8 @@ static inline uint32_t uir_clusters_maker(const uir_clusters *c, uir_value_id va
 }
 /* Whether the place widens what mma takes as it is stored, both factors: in a product it is no work. */
 bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place);
+/* The same, or a constant as it is stored made what is multiplied. */
+bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place);
 /* The index of the first place that is not before this one. */
 uint32_t uir_node_set_find(const uir_node_set *places, uint32_t place);
 bool uir_node_set_has(const uir_node_set *places, uint32_t place);

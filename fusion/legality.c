@@ -244,13 +244,6 @@ enum {
     CLASSES_IN_REDUCE = CLASSES_LOADED | 1u << UIR_FUSION_CLASS_IOTA | 1u << UIR_FUSION_CLASS_REDUCE,
 };
 
-/* Weights or halves as they are stored, made what is multiplied. */
-static bool widens(const inspection *l, uint32_t index) {
-    const uir_node_info *node = node_of(l, index);
-    return (node->op == UIR_OP_CAST && uir_value_info_get(l->c->module, node->inputs[0])->constant) ||
-           uir_clusters_widens_factor(l->c, place_of(l, index));
-}
-
 static bool fits_contraction(const inspection *l, uint32_t index) {
     uint32_t class = 1u << class_of(l, index);
     switch (l->roles[index]) {
@@ -263,7 +256,8 @@ static bool fits_contraction(const inspection *l, uint32_t index) {
     default: { /* a prologue is computed once for each tile that reads it */
         bool windows = false;
         for (uint32_t i = 0; i < count_of(l); i++) windows |= node_of(l, i)->op == UIR_OP_CONV;
-        return class & CLASSES_LOADED && !l->c->items[place_of(l, index)].is_heavy && (!windows || widens(l, index));
+        return class & CLASSES_LOADED && !l->c->items[place_of(l, index)].is_heavy &&
+               (!windows || uir_clusters_widens_stored(l->c, place_of(l, index)));
     }
     }
 }

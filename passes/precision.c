@@ -4,7 +4,8 @@
  *
  * which mma reads as f16, so that no sum and no result is rounded. A machine whose mma takes a half as its second
  * factor alone has weights so, and its first factors stay. Constants are rounded here, and are of the half type from
- * then on. */
+ * then on. Whatever is asked for, a half beside a constant that is one in all its numbers is multiplied as a half: the
+ * model's own halves, whose constants the clean-up has widened. */
 #include "passes/precision.h"
 #include "passes/tools.h"
 
@@ -21,6 +22,9 @@ typedef struct precision_row {
     uir_dtype types[2];
     bool where_faster;
 } precision_row;
+
+enum { HALVES = 2 };
+static const uir_dtype half_types[HALVES] = {UIR_DTYPE_F16, UIR_DTYPE_BF16};
 
 static const precision_row rows[UIR_PRECISION_COUNT] = {
 #define UIR_PRECISION(constant, name, first, second, where_faster, purpose)                                            \
@@ -121,6 +125,10 @@ bool uir_precision_keeps(const uir_module *module, const uir_node_info *node, ui
                          const uir_device *device) {
     const precision_row *row = &rows[precision];
     if (!is_product(module, node)) return false;
+    for (uint32_t i = 0; i < HALVES; i++)
+        if (multiplied_halves(device, half_types[i]) == BOTH && is_faster(device, half_types[i], BOTH) &&
+            has_halves(module, node, half_types[i], BOTH))
+            return true;
     for (uint32_t i = 0; i < 2; i++) {
         halves halves = wanted_halves(row, i, device);
         if (halves == WEIGHTS && find_f32(device)) continue;
@@ -135,9 +143,9 @@ typedef struct chooser {
     uir_pass_context *context;
     const precision_row *row;
     uir_precision_counts counts;
-    uir_value_id *constants[2]; /* by value, of each half type: what a constant was rounded to */
-    uir_value_id *made[2];      /* likewise: what stands for it where a product reads it */
-    uir_graph_id *where;        /* by value: the graph that these are in */
+    uir_value_id *constants[HALVES]; /* by value, of each half type: what a constant was rounded to */
+    uir_value_id *made[HALVES];      /* likewise: what stands for it where a product reads it */
+    uir_graph_id *where;             /* by value: the graph that these are in */
 } chooser;
 
 /* The constant that a factor is, stored as a half or not; NULL. */
@@ -169,7 +177,7 @@ static bool are_in_range(const uir_module *module, const uir_node_info *node, ui
 
 static uir_status round_constant(chooser *c, uir_value_id factor, uint32_t which, uir_value_id *out) {
     const uir_tensor *constant = constant_of(c->module, factor);
-    uir_dtype half = c->row->types[which];
+    uir_dtype half = half_types[which];
     uir_tensor *tensor;
     *out = c->constants[which][factor.id];
     if (out->id) return UIR_STATUS_OK;
@@ -187,7 +195,7 @@ static uir_status round_constant(chooser *c, uir_value_id factor, uint32_t which
 /* The factor as a half that is widened again: once in each graph. */
 static uir_status round_factor(chooser *c, uir_builder *b, uir_value_id factor, uint32_t which, uir_value_id *out) {
     uir_module *module = c->module;
-    uir_dtype half = c->row->types[which];
+    uir_dtype half = half_types[which];
     uir_value_id rounded;
     *out = factor;
     if (is_half(module, factor, half)) return UIR_STATUS_OK;
@@ -217,6 +225,30 @@ static uir_status round_factors(chooser *c, uir_builder *b, const uir_node_info 
     return UIR_STATUS_OK;
 }
 
+/* Is it a constant that loses nothing as a half? */
+static bool is_exact(const uir_module *module, uir_value_id factor, uir_dtype half) {
+    const uir_tensor *constant = uir_value_info_get(module, factor)->constant;
+    uint32_t stored;
+    for (uint64_t i = 0; constant && i < constant->element_count; i++) {
+        double x = uir_dtype_load_double(constant->dtype, constant->data, i);
+        uir_dtype_store_double(half, &stored, 0, x, UIR_ROUND_NEAREST_EVEN);
+        if (uir_dtype_load_double(half, &stored, 0) != x) return false;
+    }
+    return constant != NULL;
+}
+
+/* A half that the model has itself, and a constant that may be one. */
+static uir_status keep_halves(chooser *c, uir_builder *b, const uir_node_info *node) {
+    for (uint32_t which = 0; which < HALVES; which++) {
+        uir_dtype half = half_types[which];
+        if (multiplied_halves(c->context->device, half) != BOTH) continue;
+        for (uint32_t k = 0; k < 2; k++)
+            if (is_half(c->module, node->inputs[k], half) && is_exact(c->module, node->inputs[!k], half))
+                return round_factors(c, b, node, which, BOTH);
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status choose(chooser *c, uir_builder *b, const uir_node_info *node) {
     const uir_device *device = c->context->device;
     bool out_of_range = false;
@@ -229,11 +261,12 @@ static uir_status choose(chooser *c, uir_builder *b, const uir_node_info *node) 
             out_of_range = true;
             continue;
         }
-        *(c->row->types[i] == UIR_DTYPE_F16 ? &c->counts.f16 : &c->counts.bf16) += 1;
-        return round_factors(c, b, node, i, halves);
+        uint32_t which = c->row->types[i] == half_types[1];
+        *(which ? &c->counts.bf16 : &c->counts.f16) += 1;
+        return round_factors(c, b, node, which, halves);
     }
     c->counts.out_of_range += out_of_range;
-    return UIR_STATUS_OK;
+    return keep_halves(c, b, node);
 }
 
 /* Products keep their places and their results: what is built stands before them. */
@@ -261,7 +294,7 @@ uir_status uir_choose_precision(uir_module *module, uir_pass_context *context) {
     size_t count = (size_t)module->values.count + 1;
     if (!context->device) return UIR_STATUS_OK;
     UIR_TRY(check_device(context, c.row));
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < HALVES; i++) {
         UIR_TRY_ALLOCATE(c.constants[i], uir_arena_allocate_array(context->scratch, count, sizeof **c.constants));
         UIR_TRY_ALLOCATE(c.made[i], uir_arena_allocate_array(context->scratch, count, sizeof **c.made));
     }

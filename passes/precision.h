@@ -26,8 +26,8 @@ typedef struct uir_precision_counts {
 /* INVALID_ARGUMENT where a half type is named of which the device multiplies nothing. */
 uir_status uir_choose_precision(uir_module *module, uir_pass_context *context);
 
-/* A product whose factors are halves by the precision, on a machine that has nothing as good for f32: no other formula
- * takes its place. */
+/* A product whose factors are halves, by the precision or the model's own, which the machine multiplies faster than f32
+ * or as it was asked to: no other formula takes its place. */
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *product, uir_precision precision,
                          const struct uir_device *device);
 

@@ -634,7 +634,7 @@ def test_random_inputs():
         expect("f32[4,4]" in run(INTERPRET, c.model, "--shape", "x=4x3").out, "--shape")
 
 
-JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict,
+JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
                "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
@@ -730,6 +730,50 @@ def test_exact():
         expect("= windows(" in text and "= conv(" not in text, text)
         text = run(OPT, model, "--after", "winograd", "--exact").out
         expect("= windows(" not in text and "= conv(" in text, text)
+
+
+def test_precision():
+    """Weights as f16 or bf16 by --precision alone, said in words and in JSON with their accuracy, of a model, of what the cache has of
+    it, and of its package; results are held to what the half type may differ by, unless a tolerance is given."""
+    with Case() as c:
+        random = np.random.default_rng(6)
+        weights, x = random.standard_normal((64, 48)).astype(np.float32), random.standard_normal((5, 64)).astype(np.float32)
+        model = save(make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [5, 64])], [value("y", None)],
+                                [numpy_helper.from_array(weights, "w")]), c.path("m.onnx"))
+        data, folder, package = write_set(c.path("set"), x, x @ weights), c.path("out"), c.path("m.uir")
+        outputs = {}
+        for precision in ("f32", "f16", "bf16", "f32", "f16"):
+            options = ["--precision", precision] if precision != "f32" else []
+            done = run(RUN, model, "--device", "vm", "--data", data, *options, "--json", "--save", folder, "--format", "npy")
+            said, made = json.loads(done.out or "{}"), np.load(os.path.join(folder, "y.npy"))
+            expect(done.returncode == RAN and said["precision"] == precision, f"{precision}: {said.get('precision')}", done)
+            expect(said["products"] == {"all": 1, "f16": 0, "bf16": 0, "out_of_range": 0, **({precision: 1} if options else {})},
+                   f"{precision}: {said['products']}")
+            expect(not precision in outputs or np.array_equal(made, outputs[precision]), f"{precision}: the cache gives another's")
+            outputs[precision] = made
+            differs = float(np.abs(made.astype(np.float64) - x @ weights).max())
+            accuracy = said["data_sets"][0]["accuracy"]
+            expect(accuracy["against"] == "what was expected" and abs(accuracy["max_abs"] - differs) <= 1e-6 * differs, f"{accuracy} of {differs}")
+        wanted = x.astype(np.float64) @ weights.astype(np.float16).astype(np.float64)
+        expect(np.abs(outputs["f16"] - wanted).max() < 1e-5 < np.abs(outputs["f32"] - wanted).max(), "weights are rounded to f16, and nothing else")
+        lowered = [RUN, model, "--device", "vm", "--precision", "f16"]
+        shown = run(*lowered, "--data", data).out
+        expect("precision: f16 by 1 of 1 products" in shown and "to what was expected" in shown and "of f16, which products multiply" in shown, shown)
+        expect("precision:" not in run(RUN, model, "--device", "vm", "--data", data).out, "f32 is the default, of which nothing is said")
+        expect("precision: f32 for auto" in run(RUN, model, "--device", "vm", "--precision", "auto").out, "a CPU multiplies no half type faster")
+        shown = run(*lowered, "--input", f"x={c.path('set/input_0.pb')}").out
+        expect("accuracy: not known; --accuracy" in shown, shown)
+        done = run(*lowered, "--input", f"x={c.path('set/input_0.pb')}", "--accuracy", "--json")
+        accuracy = json.loads(done.out)["data_sets"][0]["accuracy"]
+        differs = float(np.abs(outputs["f16"].astype(np.float64) - outputs["f32"]).max())
+        expect(accuracy["against"] == "a run in f32" and abs(accuracy["max_abs"] - differs) <= 1e-6 * differs, f"{accuracy} of {differs}", done)
+        expect(run(*lowered, "--data", data, "--rtol", "1e-6", "--atol", "1e-6").returncode == DIFFERS, "a tolerance that is given counts")
+        expect(run(PACK, model, "-o", package, "--no-native", "--precision", "f16").returncode == RAN, "packing")
+        done = run(RUN, package, "--device", "vm", "--data", data, "--json", "--save", folder, "--format", "npy")
+        expect(json.loads(done.out)["precision"] == "f16" and np.array_equal(np.load(os.path.join(folder, "y.npy")), outputs["f16"]),
+               "a package computes what the model does", done)
+        fails(UNSUPPORTED, "--precision", "settled when it was made", command=[RUN, package, "--precision", "f16"])
+        fails(USAGE, "--accuracy", "--precision", command=[RUN, model, "--accuracy"])
 
 
 def engine_model(op, shape, outputs=1, domain="", after=None, kind=TensorProto.FLOAT, constants=(), **attributes):
