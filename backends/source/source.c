@@ -175,3 +175,90 @@ const char *uir_c_condition(uir_c_writer *w, const uir_iguard *guard) {
     }
     return text;
 }
+
+/* ---- sizes, indices ---- */
+uir_status uir_c_begin(uir_c_writer *w) {
+    const uir_igraph *g = w->igraph;
+    UIR_TRY_ALLOCATE(w->symbols, uir_arena_allocate_array(&w->arena, g->symbols.count + 1, sizeof *w->symbols));
+    UIR_TRY_ALLOCATE(w->may_miss, uir_arena_allocate_array(&w->arena, g->symbols.count + 1, sizeof *w->may_miss));
+    for (uint32_t i = 0; i < g->symbols.count; i++)
+        w->symbols[i] =
+            uir_c_name(w, g->symbols.data[i].kind <= UIR_ISYMBOL_DEVICE ? "n" : "i", g->symbols.data[i].name, i);
+    return UIR_STATUS_OK;
+}
+
+bool uir_c_is_header_let(const uir_igraph *igraph, uint32_t symbol) {
+    for (uint32_t i = 0; i < igraph->items.count; i++)
+        if (igraph->items.data[i].kind == UIR_IITEM_LET && igraph->items.data[i].symbol == symbol) return false;
+    return igraph->symbols.data[symbol].kind == UIR_ISYMBOL_LET;
+}
+
+void uir_c_sizes(uir_c_writer *w, const char *array) {
+    const uir_igraph *g = w->igraph;
+    uint32_t dims = 0, tiles = uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM);
+    for (uint32_t i = 0; i < g->symbols.count; i++) {
+        const uir_isymbol *s = &g->symbols.data[i];
+        if (s->kind == UIR_ISYMBOL_DIM)
+            uir_c_line(w, "UIR_LET %s = %s[%u];", w->symbols[i], array, dims++);
+        else if (s->kind == UIR_ISYMBOL_TILE)
+            uir_c_line(w, "UIR_LET %s = %s[%u];", w->symbols[i], array, tiles++);
+        else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE || uir_c_is_header_let(g, i))
+            uir_c_line(w, "UIR_LET %s = %s;", w->symbols[i], uir_c_dim(w, s->definition));
+    }
+}
+
+void uir_c_index(uir_c_writer *w, const uir_iitem *item, const char *read) {
+    const char *i = w->symbols[item->symbol], *limit = uir_c_dim(w, item->index.limit);
+    uir_c_line(w, "int64_t %s = (int64_t)%s;", i, read);
+    uir_c_line(w, "const int64_t %s_limit = %s;", i, limit);
+    bool positive = uir_c_dim_at_least(w, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
+    w->may_miss[item->symbol] = !positive || skip;
+    if (w->may_miss[item->symbol])
+        uir_c_line(w, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i, i, i,
+                   i);
+    if (item->index.mode == UIR_INDEX_CLAMP)
+        uir_c_line(w, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
+    else if (item->index.mode == UIR_INDEX_WRAP)
+        uir_c_line(w, "%s = uir_mod(%s, %s_limit);", i, i, i);
+    else
+        uir_c_line(w, "if (!%s_ok) %s = 0;", i, i);
+}
+
+typedef struct index_search {
+    uir_c_writer *w;
+    const char *condition;
+    uint32_t depth;
+} index_search;
+
+/* Whether a conjunction has a term; each ends with the " && " before the next one. */
+static bool has_term(const char *condition, const char *term) {
+    size_t length = strlen(term);
+    for (const char *at = condition; at; at = strchr(at, ' ') ? strchr(at, ' ') + strlen(" && ") : NULL)
+        if (strcspn(at, " ") == length && !memcmp(at, term, length)) return true;
+    return false;
+}
+
+/* Symbols read from data put their slices outside, also through the names of expressions. */
+static void find_index(void *user, uir_symbol symbol) {
+    index_search *s = user;
+    uir_c_writer *w = s->w;
+    const uir_isymbol *named = &w->igraph->symbols.data[symbol.id];
+    if (named->kind == UIR_ISYMBOL_LET && s->depth < 32) {
+        s->depth++;
+        uir_dim_visit_symbols(w->igraph->dims, named->definition, find_index, s);
+        s->depth--;
+    }
+    if (named->kind != UIR_ISYMBOL_INDEX || !w->may_miss[symbol.id]) return;
+    const char *ok = uir_c_format(w, "%s_ok", w->symbols[symbol.id]);
+    if (!s->condition)
+        s->condition = ok;
+    else if (!has_term(s->condition, ok))
+        s->condition = uir_c_format(w, "%s && %s", s->condition, ok);
+}
+
+const char *uir_c_missing(uir_c_writer *w, const uir_islice *slice) {
+    index_search search = {w, NULL, 0};
+    for (uint32_t d = 0; d < w->igraph->pointers.data[slice->pointer].rank; d++)
+        uir_dim_visit_symbols(w->igraph->dims, slice->starts[d], find_index, &search);
+    return search.condition;
+}

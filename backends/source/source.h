@@ -2,7 +2,8 @@
  *
  * In: a kernel and what its symbols are called. Out: strings, which live as long as the writer's arena, and lines.
  * Where memory runs out a string is "0" and `failed` is set. The text may call uir_floordiv, uir_ceildiv, uir_mod (of
- * a divisor of at least 1), uir_min and uir_max of int64_t: what includes it has them. */
+ * a divisor of at least 1), uir_min and uir_max of int64_t, and says UIR_LET for
+ * `const int64_t`, whether it is used or not: what the text includes has these. */
 #ifndef UIR_BACKENDS_SOURCE_SOURCE_H
 #define UIR_BACKENDS_SOURCE_SOURCE_H
 
@@ -13,9 +14,13 @@ typedef struct uir_c_writer {
     uir_text *text;
     uir_arena arena;
     const char **symbols; /* C expression of each symbol */
+    bool *may_miss;       /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     int indent;
     bool failed; /* memory ran out */
 } uir_c_writer;
+
+/* Names all symbols of the writer's kernel: sizes n_NAME, indices i_NAME. */
+uir_status uir_c_begin(uir_c_writer *w);
 
 const char *uir_c_format(uir_c_writer *w, const char *format, ...) UIR_PRINTF(2, 3);
 void uir_c_line(uir_c_writer *w, const char *format, ...) UIR_PRINTF(2, 3);
@@ -27,11 +32,23 @@ const char *uir_c_name(uir_c_writer *w, const char *prefix, const char *name, si
 const char *uir_c_dim(uir_c_writer *w, uir_dim dim);
 const char *uir_c_sum(uir_c_writer *w, const char *a, const char *b);
 const char *uir_c_product(uir_c_writer *w, const char *a, const char *b);
-/* The loops whose ends it names have their number of turns in SYMBOL_trips. NULL when there is none. */
+/* NULL when there is none. The loops whose ends it names have their number of turns in SYMBOL_trips. */
 const char *uir_c_condition(uir_c_writer *w, const uir_iguard *guard);
 bool uir_c_dim_is(uir_c_writer *w, uir_dim dim, int64_t value);
 bool uir_c_dim_at_least(uir_c_writer *w, uir_dim dim, int64_t value);
 bool uir_c_dim_multiple_of(uir_c_writer *w, uir_dim dim, int64_t divisor);
+/* Declares dims, tiles (in this order the elements of `array`), constants and what the header names, as UIR_LET. */
+void uir_c_sizes(uir_c_writer *w, const char *array);
+/* Declares an index whose element is `read`: clamped, wrapped, or telling that slices through it are outside. */
+void uir_c_index(uir_c_writer *w, const uir_iitem *item, const char *read);
+/* The condition under which no index puts the slice outside; NULL: none can. */
+const char *uir_c_missing(uir_c_writer *w, const uir_islice *slice);
+/* Whether a symbol is a name that the header gives to an expression. */
+bool uir_c_is_header_let(const uir_igraph *igraph, uint32_t symbol);
+/* choose.c: the tiling function, `int NAME(const int64_t *sizes, int64_t workers, int64_t *tiles)`: of dims the tiles;
+ * 0 where the kernel is not for them. Calls uir_shared_cost as well, and divisions set uir_undefined where their
+ * divisor is below 1. */
+void uir_c_choose(uir_c_writer *w, const char *name);
 /* An integer, in parentheses where it has a sign. */
 const char *uir_c_integer(uir_c_writer *w, int64_t value);
 

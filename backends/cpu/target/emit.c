@@ -236,26 +236,12 @@ static void emit_loop(emitter *e, const uir_iitem *item) {
     uir_c_close(&e->c);
 }
 
-/* An index is clamped, wrapped, or tells that its slices are outside; a machine integer in every case. */
 static void emit_index(emitter *e, const uir_iitem *item) {
-    const char *i = e->c.symbols[item->symbol], *zero[INDEX_MAX], *limit = uir_c_dim(&e->c, item->index.limit);
+    const char *zero[INDEX_MAX];
     access a;
     uir_access_init(e, &item->index.slice, false, &a);
     for (uint32_t d = 0; d < INDEX_MAX; d++) zero[d] = "0";
-    uir_c_line(&e->c, "int64_t %s = (int64_t)%s;", i,
-               uir_access_read(e, &a, zero, uir_c_literal(e, a.pointer->dtype, 0)));
-    uir_c_line(&e->c, "const int64_t %s_limit = %s;", i, limit);
-    bool positive = uir_c_dim_at_least(&e->c, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
-    e->may_miss[item->symbol] = !positive || skip;
-    if (e->may_miss[item->symbol])
-        uir_c_line(&e->c, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i,
-                   i, i, i);
-    if (item->index.mode == UIR_INDEX_CLAMP)
-        uir_c_line(&e->c, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
-    else if (item->index.mode == UIR_INDEX_WRAP)
-        uir_c_line(&e->c, "%s = uir_mod(%s, %s_limit);", i, i, i);
-    else
-        uir_c_line(&e->c, "if (!%s_ok) %s = 0;", i, i);
+    uir_c_index(&e->c, item, uir_access_read(e, &a, zero, uir_c_literal(e, a.pointer->dtype, 0)));
 }
 
 static void emit_item(emitter *e, uint32_t index) {
@@ -346,30 +332,6 @@ static void emit_items(emitter *e, uint32_t first) {
 }
 
 /* ---- a phase ---- */
-static void emit_symbols(emitter *e) {
-    const uir_igraph *g = e->c.igraph;
-    uint32_t dims = 0, tiles = uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM);
-    bool *body;
-    body = uir_arena_allocate_array(&e->c.arena, g->symbols.count + 1, sizeof *body);
-    if (!body) {
-        e->c.failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < g->items.count; i++) {
-        if (g->items.data[i].kind == UIR_IITEM_LET) body[g->items.data[i].symbol] = true;
-    }
-    for (uint32_t i = 0; i < g->symbols.count; i++) {
-        const uir_isymbol *s = &g->symbols.data[i];
-        if (s->kind == UIR_ISYMBOL_DIM)
-            uir_c_line(&e->c, "UIR_LET %s = symbols[%u];", e->c.symbols[i], dims++);
-        else if (s->kind == UIR_ISYMBOL_TILE)
-            uir_c_line(&e->c, "UIR_LET %s = symbols[%u];", e->c.symbols[i], tiles++);
-        else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE ||
-                 (s->kind == UIR_ISYMBOL_LET && !body[i]))
-            uir_c_line(&e->c, "UIR_LET %s = %s;", e->c.symbols[i], uir_c_dim(&e->c, s->definition));
-    }
-}
-
 /* A number by itself has no address: the compiler keeps it in a register from one run to the next. */
 static bool is_number(emitter *e, uint32_t pointer) {
     const uir_igraph *g = e->c.igraph;
@@ -431,7 +393,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
     uir_c_open(&e->c, "%s", head);
     uir_c_line(&e->c, "UIR_ALIGN_STACK;");
     uir_c_line(&e->c, "(void)symbols, (void)pointers, (void)scratch, (void)cancel;");
-    emit_symbols(e);
+    uir_c_sizes(&e->c, "symbols");
     emit_pointers(e);
     uir_c_open(&e->c, "for (int64_t flat = begin; flat < end; flat++)");
     if (polls) emit_poll(e);
@@ -469,18 +431,11 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
 static uir_status emit_kernel(emitter *e, uint32_t index) {
     const uir_igraph *g = e->c.igraph;
     char symbol[80];
-    uint32_t symbols = g->symbols.count;
-    UIR_TRY_ALLOCATE(e->c.symbols, uir_arena_allocate_array(&e->c.arena, symbols + 1, sizeof *e->c.symbols));
+    UIR_TRY(uir_c_begin(&e->c));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->pointers));
     UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->forwarded));
     UIR_TRY_ALLOCATE(e->begins, uir_arena_allocate_array(&e->c.arena, g->instructions.count + 1, sizeof *e->begins));
-    UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->c.arena, symbols + 1, sizeof *e->may_miss));
     UIR_TRY(uir_igraph_find_forwarded(g, e->forwarded));
-    for (uint32_t i = 0; i < symbols; i++) {
-        uir_isymbol_kind kind = g->symbols.data[i].kind;
-        bool size = kind <= UIR_ISYMBOL_DEVICE;
-        e->c.symbols[i] = uir_c_name(&e->c, size ? "n" : "i", g->symbols.data[i].name, i);
-    }
     for (uint32_t i = 0; i < g->pointers.count; i++)
         e->pointers[i] = uir_c_name(&e->c, "p", g->pointers.data[i].name, i);
     uir_cpu_symbol(g, index, symbol);

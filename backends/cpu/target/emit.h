@@ -17,7 +17,6 @@ typedef struct emitter {
     const uir_iinstruction *
         *forwarded; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
     bool *begins;   /* per instruction: mma whose sums are 0 before it, which a fill says that is not made */
-    bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
     uint32_t next;  /* number for names of one block */
     bool streams;   /* the phase stores around the caches */
 } emitter;

@@ -3,30 +3,6 @@
 
 #include <string.h>
 
-typedef struct index_search {
-    emitter *e;
-    const char *condition;
-    uint32_t depth;
-} index_search;
-
-/* Symbols read from data put their slices outside, also through the names of expressions. */
-static void find_index(void *user, uir_symbol symbol) {
-    index_search *s = user;
-    emitter *e = s->e;
-    const uir_isymbol *named = &e->c.igraph->symbols.data[symbol.id];
-    if (named->kind == UIR_ISYMBOL_LET && s->depth < 32) {
-        s->depth++;
-        uir_dim_visit_symbols(e->c.igraph->dims, named->definition, find_index, s);
-        s->depth--;
-    }
-    if (named->kind != UIR_ISYMBOL_INDEX || !e->may_miss[symbol.id]) return;
-    const char *ok = uir_c_format(&e->c, "%s_ok", e->c.symbols[symbol.id]);
-    if (!s->condition)
-        s->condition = ok;
-    else if (!strstr(s->condition, ok))
-        s->condition = uir_c_format(&e->c, "%s && %s", s->condition, ok);
-}
-
 void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
     const uir_iinstruction *copied = e->forwarded[slice->pointer];
     if (copied) slice = &copied->slices[1], unguarded = true;
@@ -36,9 +12,7 @@ void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access
     if (p->by_loop != UINT32_MAX)
         out->base = uir_c_format(&e->c, "(%s + %s %% %u * %s_span)", out->base, e->c.symbols[p->by_loop], p->instances,
                                  out->base);
-    index_search search = {e, NULL, 0};
     for (uint32_t d = 0; d < p->rank; d++) {
-        uir_dim_visit_symbols(dims, slice->starts[d], find_index, &search);
         if (unguarded) continue;
         out->low[d] = !uir_c_dim_at_least(&e->c, slice->starts[d], 0);
         if (slice->window) {
@@ -48,7 +22,7 @@ void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access
             out->high[d] = !end.id || uir_dim_compare(dims, end, UIR_RELATION_LE, p->extents[d]) != UIR_TRUE;
         }
     }
-    out->missing = search.condition;
+    out->missing = uir_c_missing(&e->c, slice);
 }
 
 bool uir_access_guarded(const access *a) {
