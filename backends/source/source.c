@@ -2,6 +2,8 @@
  * pass, under a prefix that nothing else has. */
 #include "backends/source/source.h"
 
+#include "base/number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +111,23 @@ bool uir_c_dim_multiple_of(uir_c_writer *w, uir_dim dim, int64_t divisor) {
 const char *uir_c_integer(uir_c_writer *w, int64_t value) {
     if (value == INT64_MIN) return "(-9223372036854775807 - 1)";
     return uir_c_format(w, value < 0 ? "(%lld)" : "%lld", (long long)value);
+}
+
+const char *uir_c_real(uir_c_writer *w, double value) {
+    char text[UIR_NUMBER_TEXT_SIZE];
+    if (value != value) return "NAN";
+    if (value - value != 0) return value < 0 ? "-INFINITY" : "INFINITY";
+    uir_double_to_text(value, text);
+    return uir_c_format(w, "%s", text);
+}
+
+void uir_c_symbol(const uir_igraph *igraph, uint32_t index, char out[UIR_C_SYMBOL_SIZE]) {
+    int used = snprintf(out, UIR_C_SYMBOL_SIZE, "k%u_", index);
+    for (const char *c = igraph->name ? igraph->name : ""; *c && used < UIR_C_SYMBOL_SIZE - 16; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        out[used++] = plain ? *c : '_';
+    }
+    out[used] = 0;
 }
 
 static const char *operand(uir_c_writer *w, uir_dim dim) {

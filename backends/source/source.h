@@ -51,5 +51,46 @@ bool uir_c_is_header_let(const uir_igraph *igraph, uint32_t symbol);
 void uir_c_choose(uir_c_writer *w, const char *name);
 /* An integer, in parentheses where it has a sign. */
 const char *uir_c_integer(uir_c_writer *w, int64_t value);
+/* A float's value as C of math.h. */
+const char *uir_c_real(uir_c_writer *w, double value);
+/* What a kernel's function is called: kINDEX_NAME, of letters, digits and '_'. */
+#define UIR_C_SYMBOL_SIZE 80
+void uir_c_symbol(const uir_igraph *igraph, uint32_t index, char out[UIR_C_SYMBOL_SIZE]);
+
+/* ---- tree.c ---- */
+/* What an emitter prints itself: an instruction, and a symbol that is read from data (by uir_c_index). */
+typedef struct uir_c_leaves {
+    void *user;
+    void (*instruction)(void *user, const uir_iinstruction *in);
+    void (*index)(void *user, const uir_iitem *item);
+} uir_c_leaves;
+/* The items from `first` on with all that is in them. What a run computes may stay in registers; here it is its
+ * instructions. */
+void uir_c_items(uir_c_writer *w, uint32_t first, const uir_c_leaves *leaves);
+/* How many groups a phase has, or units that each of its groups has of each kind. */
+const char *uir_c_count(uir_c_writer *w, const uir_iphase *phase, bool groups);
+/* Declares the parallel axes, of the number of the group and that of the unit in its group. */
+void uir_c_parallel(uir_c_writer *w, const uir_iphase *phase, const char *group, const char *unit);
+
+/* ---- view.c ---- */
+/* A dim of a slice: index i = i0 + size0*(i1 + size1*(i2 + ...)) lies i0*stride0 + i1*stride1 + ... elements further
+ * on; the last mode's size stands for nothing. Indices below `from` and from `until` on are outside; without `from`
+ * none is. */
+typedef struct uir_c_view_dim {
+    uir_dim count, from, until;
+    uint32_t mode_count;
+    uir_mode modes[UIR_IGRAPH_MAX_RANK];
+} uir_c_view_dim;
+typedef struct uir_c_view {
+    uir_dim first; /* address of the element at 0, 0, ..., in elements */
+    uint32_t rank;
+    uir_c_view_dim dims[UIR_IGRAPH_MAX_RANK];
+} uir_c_view;
+/* Where a slice's elements lie in its pointer; `inside`: all are proved to lie in its extents. False where no strides
+ * reach them. */
+bool uir_c_view_find(uir_c_writer *w, const uir_islice *slice, bool inside, uir_c_view *out);
+/* Prints lines that make the list NAME of the elements' addresses, row-major, OUTSIDE for what is not there. They call
+ * make_list(COUNT) for its memory, and SWIZZLE(ADDRESS, BITS, BASE, SHIFT). */
+void uir_c_list(uir_c_writer *w, const uir_islice *slice, bool inside, const char *name);
 
 #endif

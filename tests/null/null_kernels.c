@@ -1,13 +1,15 @@
-/* The null backend's kernels, run: `uir-null-kernels SIZES [--device-file F] FILE...`.
+/* The null backend's kernels, run: `uir-null-kernels SIZES [--device-file F] [--random N] [--instructions] FILE...`.
  *
- * Every kernel of the files (texts in which some stand, or folders of .igraph files) is emitted as C on machine.h,
- * compiled by the system's compiler, and run at up to SIZES sizes; results are the interpreter's in every bit, and the
- * emitted tiling function chooses what the kernel's own does. Kernels of any device: they print alike. Ends with "N
- * passed, M failed, S skipped". */
+ * Every kernel of the files (texts in which some stand, or folders of .igraph files), N random ones, and those of every
+ * instruction that the CPU has, is emitted as C on machine.h, compiled by the system's compiler, and run at up to SIZES
+ * sizes; results are the interpreter's in every bit, and the emitted tiling function chooses what the kernel's own
+ * does. Kernels of any device: they print alike. Ends with "N passed, M failed, S skipped". */
 #define _DEFAULT_SOURCE
 #include "backends/null/target/null.h"
+#include "backends/source/source.h"
 #include "tests/kernels/generate.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/single.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,7 +22,7 @@
 #include <unistd.h>
 
 extern char **environ;
-enum { MAX_KERNELS = 4096, BATCH = 64, MAX_BUFFERS = 60, MAX_DIMS = 30 };
+enum { MAX_KERNELS = 4096, BATCH = 64, MAX_BUFFERS = 60, MAX_DIMS = 30, MAX_SINGLES = 4000, SINGLES = 16 };
 
 typedef void kernel_function(const int64_t *sizes, void *const *arguments);
 typedef int choose_function(const int64_t *sizes, int64_t workers, int64_t *tiles);
@@ -46,17 +48,19 @@ static void fail(tests *t, const char *format, ...) {
 }
 
 /* ---- reading ---- */
-/* What machine.h has no type for, and what the harness has no room for. */
+/* Whether machine.h has such a type. */
+static bool is_type(uir_dtype dtype) {
+    return uir_dtype_bits(dtype) >= (uir_dtype_is_float(dtype) ? 16 : 8);
+}
+
+/* Whether the machine has its types, and the harness room for it. */
 static bool is_for_machine(const uir_igraph *g) {
-    uint32_t buffers = 0, bits = 64;
+    uint32_t buffers = 0;
     for (uint32_t i = 0; i < g->pointers.count; i++) {
-        uir_dtype dtype = g->pointers.data[i].dtype;
-        uint32_t own = uir_dtype_bits(dtype);
-        if (uir_dtype_is_float(dtype) && own < 16) return false;
-        bits = own < bits ? own : bits;
+        if (!is_type(g->pointers.data[i].dtype)) return false;
         buffers += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
     }
-    return bits >= 8 && buffers <= MAX_BUFFERS && uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) <= MAX_DIMS &&
+    return buffers <= MAX_BUFFERS && uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) <= MAX_DIMS &&
            uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE) <= MAX_DIMS;
 }
 
@@ -111,6 +115,49 @@ static void read_path(tests *t, const char *path) {
     if (count >= 0) free(entries);
 }
 
+static void take_random(tests *t, uint64_t count) {
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        uir_text text;
+        uir_text_init(&text, &t->h.allocator);
+        if (!generate_igraph(seed, false, &text)) take_kernel(t, text.data, text.length, "a random kernel");
+        uir_text_deinit(&text);
+    }
+}
+
+/* The CPU's instructions of the machine's types. */
+static uint32_t list_instructions(tests *t, single *out) {
+    uir_cpu_device device;
+    uint32_t kept = 0, count = uir_cpu_describe(NULL, NULL, &device) == UIR_STATUS_OK
+                                   ? single_list(&device.device, out, MAX_SINGLES)
+                                   : 0;
+    if (!count || count > MAX_SINGLES) fail(t, "%u instructions", count);
+    for (uint32_t i = 0; i < count && count <= MAX_SINGLES; i++) {
+        const uir_dtype dtypes[] = {out[i].dtype, out[i].dtype_b, out[i].dtype_c};
+        bool has = true;
+        for (int k = 0; k < 3; k++) has &= dtypes[k] == UIR_DTYPE_NONE || is_type(dtypes[k]);
+        if (has) out[kept++] = out[i];
+    }
+    return kept;
+}
+
+/* Some instructions a kernel; the forms of their operands change from one to the next. */
+static void take_instructions(tests *t) {
+    static single singles[MAX_SINGLES];
+    uint32_t count = list_instructions(t, singles);
+    for (uint32_t at = 0; at < count;) {
+        single_kernel kernel;
+        uir_text text;
+        uir_text_init(&text, &t->h.allocator);
+        single_begin(&kernel, &t->h.allocator);
+        for (uint32_t k = 0; k < SINGLES && at < count && kernel.pointer_count < MAX_BUFFERS - 2; k++, at++)
+            if (!single_add(&kernel, &singles[at], (single_form)(at % SINGLE_FORM_COUNT)))
+                (void)single_add(&kernel, &singles[at], SINGLE_PLAIN);
+        single_end(&kernel, "instructions", 6, 150, &text);
+        take_kernel(t, text.data, text.length, "kernels of single instructions");
+        uir_text_deinit(&text);
+    }
+}
+
 /* ---- compiling ---- */
 static bool compile(tests *t, const char *source, const char *object) {
     const char *compiler = getenv("CC") ? getenv("CC") : "cc";
@@ -124,7 +171,7 @@ static bool compile(tests *t, const char *source, const char *object) {
                            "-shared",
                            "-fPIC",
                            "-I.",
-                           "-Ibackends/null/target",
+                           "-Itests/null/machine",
                            "-o",
                            (char *)(uintptr_t)object,
                            (char *)(uintptr_t)source,
@@ -167,8 +214,8 @@ static void *load(tests *t, uir_igraph *const *kernels, uint32_t count) {
 
 /* A function of the kernel, by what follows its name. */
 static void *find(tests *t, void *library, const uir_igraph *igraph, uint32_t index, const char *ending) {
-    char symbol[UIR_NULL_SYMBOL_SIZE], name[UIR_NULL_SYMBOL_SIZE + 20];
-    uir_null_symbol(igraph, index, symbol);
+    char symbol[UIR_C_SYMBOL_SIZE], name[UIR_C_SYMBOL_SIZE + 20];
+    uir_c_symbol(igraph, index, symbol);
     snprintf(name, sizeof name, "%s%s", symbol, ending);
     void *found = dlsym(library, name);
     if (!found) fail(t, "@%s: there is no %s", igraph->name, name);
@@ -261,7 +308,7 @@ int main(int argc, char **argv) {
     static tests t;
     const char *temporary = getenv("TMPDIR");
     if (argc < 3) {
-        fputs("uir-null-kernels SIZES [--device-file F] FILE...\n", stderr);
+        fputs("uir-null-kernels SIZES [--device-file F] [--random N] [--instructions] FILE...\n", stderr);
         return 2;
     }
     snprintf(t.folder, sizeof t.folder, "%s/uir-null-XXXXXX", temporary ? temporary : "/tmp");
@@ -274,6 +321,10 @@ int main(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--device-file") && i + 1 < argc)
             add_devices(&t, argv[++i]);
+        else if (!strcmp(argv[i], "--random") && i + 1 < argc)
+            take_random(&t, strtoull(argv[++i], NULL, 0));
+        else if (!strcmp(argv[i], "--instructions"))
+            take_instructions(&t);
         else
             read_path(&t, argv[i]);
     }

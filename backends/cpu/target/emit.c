@@ -7,15 +7,6 @@
 
 #define NONE UINT32_MAX
 
-void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
-    int used = snprintf(out, 80, "k%u_", index);
-    for (const char *c = igraph->name ? igraph->name : ""; *c && used < 64; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        out[used++] = plain ? *c : '_';
-    }
-    out[used] = 0;
-}
-
 #define PAGE_BYTES 4096
 
 /* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never
@@ -430,7 +421,7 @@ static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
 
 static uir_status emit_kernel(emitter *e, uint32_t index) {
     const uir_igraph *g = e->c.igraph;
-    char symbol[80];
+    char symbol[UIR_C_SYMBOL_SIZE];
     UIR_TRY(uir_c_begin(&e->c));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->pointers));
     UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->forwarded));
@@ -438,7 +429,7 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     UIR_TRY(uir_igraph_find_forwarded(g, e->forwarded));
     for (uint32_t i = 0; i < g->pointers.count; i++)
         e->pointers[i] = uir_c_name(&e->c, "p", g->pointers.data[i].name, i);
-    uir_cpu_symbol(g, index, symbol);
+    uir_c_symbol(g, index, symbol);
     uir_c_line(&e->c, "/* ---- %s ---- */", symbol);
     for (uint32_t p = 0; p < g->phases.count; p++) emit_phase(e, symbol, p);
     return e->c.failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->c.text);
