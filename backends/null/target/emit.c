@@ -17,7 +17,7 @@ typedef struct emitter {
  * among the units of a group; of sync they are by kind (UIR_SYNC_*): pipes, a group, none, kinds of units. NULL: the
  * machine has no such instruction. */
 static const char *const snippets[][4] = {
-    [UIR_IOP_FAMILY_MOVE] = {"move({dtype}, {operands})"},
+    [UIR_IOP_FAMILY_MOVE] = {"/* {source} to {target} */ move({dtype}, {operands})"},
     [UIR_IOP_FAMILY_FILL] = {"fill({dtype}, {operands}, {number})"},
     [UIR_IOP_FAMILY_IOTA] = {"iota({dtype}, {operands}, {axis}, {start})"},
     [UIR_IOP_FAMILY_UNARY] = {"{name}({dtype}, {operands})"},
@@ -46,6 +46,13 @@ static const char *with_underscores(emitter *e, const char *name) {
     return dot ? uir_c_format(&e->c, "%.*s_%s", (int)(dot - name), name, dot + 1) : name;
 }
 
+/* The space of one of the instruction's slices. */
+static const char *space_of(emitter *e, const uir_iinstruction *in, uint32_t slice) {
+    const uir_igraph *g = e->c.igraph;
+    if (slice >= in->slice_count) return "none";
+    return g->device->spaces[g->pointers.data[in->slices[slice].pointer].space].name;
+}
+
 /* The snippet with its words replaced. */
 static const char *replace(emitter *e, const char *snippet, const uir_iinstruction *in) {
     static const char *const identities[] = {"ZERO", "ONE", "LEAST", "GREATEST"}; /* by uir_iop_identity */
@@ -57,6 +64,8 @@ static const char *replace(emitter *e, const char *snippet, const uir_iinstructi
                                {"dtype", uir_c_format(&e->c, "t_%s", uir_dtype_name(in->dtype))},
                                {"to", uir_c_format(&e->c, "t_%s", uir_dtype_name(in->dtype_b))},
                                {"operands", print_operands(e, in)},
+                               {"target", space_of(e, in, 0)},
+                               {"source", space_of(e, in, 1)},
                                {"number", uir_c_real(&e->c, in->immediate)},
                                {"axis", in->axis == UIR_IAXIS_COL ? "COL" : "ROW"},
                                {"start", in->start.id ? uir_c_dim(&e->c, in->start) : "0"},
