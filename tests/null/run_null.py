@@ -18,10 +18,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
 DEVICES = {  # and their models where not all are asked for
-    "null": ["minilm_l6", "lstm_classifier", "espcn", "llama_tiny_op23", "silero_vad"],
-    "docs/lune.device": ["minilm_l6", "lstm_classifier"],
+    "null": ["lstm_classifier", "silero_vad"],
+    "docs/lune.device": ["lstm_classifier", "silero_vad", "minilm_l6"],
     "ascend:910B1": ["lstm_classifier"],
-    "cuda:sm_90": ["minilm_l6"],
+    "cuda:sm_90": ["lstm_classifier"],
     "opencl": ["lstm_classifier"],
     "cambricon": ["lstm_classifier"],
 }

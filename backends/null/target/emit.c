@@ -17,19 +17,20 @@ typedef struct emitter {
  * among the units of a group; of sync they are by kind (UIR_SYNC_*): pipes, a group, none, kinds of units. NULL: the
  * machine has no such instruction. */
 static const char *const snippets[][4] = {
-    [UIR_IOP_FAMILY_MOVE] = {"/* {source} to {target} */ move({dtype}, {operands})"},
-    [UIR_IOP_FAMILY_FILL] = {"fill({dtype}, {operands}, {number})"},
-    [UIR_IOP_FAMILY_IOTA] = {"iota({dtype}, {operands}, {axis}, {start})"},
-    [UIR_IOP_FAMILY_UNARY] = {"{name}({dtype}, {operands})"},
-    [UIR_IOP_FAMILY_BINARY] = {"{name}({dtype}, {operands})"},
-    [UIR_IOP_FAMILY_COMPARE] = {"{name}({dtype}, {operands})"},
-    [UIR_IOP_FAMILY_TERNARY] = {"{name}({dtype}, {operands})"},
-    [UIR_IOP_FAMILY_CAST] = {"{name}({dtype}, {to}, {operands}, {saturate})"},
-    [UIR_IOP_FAMILY_BROADCAST] = {"move({dtype}, {operands})", "broadcast_group(u, {dtype}, {operands})"},
-    [UIR_IOP_FAMILY_REDUCE] = {"reduce({operation}, {identity}, {dtype}, {axis}, {operands}, {accumulate})",
-                               "reduce_group(u, {operation}, {identity}, {dtype}, {axis}, {operands}, {accumulate})"},
-    [UIR_IOP_FAMILY_SCAN] = {"scan({operation}, {dtype}, {axis}, {operands}, {exclusive})"},
-    [UIR_IOP_FAMILY_MMA] = {"mma({dtype}, {operands})"},
+    [UIR_IOP_FAMILY_MOVE] = {"/* {source} to {target} */ move(t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_FILL] = {"fill(t_{dtype}, {operands}, {number})"},
+    [UIR_IOP_FAMILY_IOTA] = {"iota(t_{dtype}, {operands}, {axis}, {start})"},
+    [UIR_IOP_FAMILY_UNARY] = {"{name}(t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_BINARY] = {"{name}(t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_COMPARE] = {"{name}(t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_TERNARY] = {"{name}(t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_CAST] = {"{name}(t_{dtype}, t_{to}, {operands}, {saturate})"},
+    [UIR_IOP_FAMILY_BROADCAST] = {"move(t_{dtype}, {operands})", "broadcast_group(u, t_{dtype}, {operands})"},
+    [UIR_IOP_FAMILY_REDUCE] =
+        {"reduce({operation}_of, {identity}, t_{dtype}, {axis}, {operands}, {accumulate})",
+         "reduce_group(u, {operation}_of, {identity}, t_{dtype}, {axis}, {operands}, {accumulate})"},
+    [UIR_IOP_FAMILY_SCAN] = {"scan({operation}_of, t_{dtype}, {axis}, {operands}, {exclusive})"},
+    [UIR_IOP_FAMILY_MMA] = {"mma(t_{dtype}, {operands})"},
     [UIR_IOP_FAMILY_SYNC] = {"wait_pipe(u, {from}, {until}, {distance})", "wait_group(u)", NULL,
                              "wait_kind(u, {from}, {until})"},
 };
@@ -59,26 +60,27 @@ static const char *replace(emitter *e, const char *snippet, const uir_iinstructi
     uir_iop_family family = uir_iop_get_row(in->code)->family;
     bool repeats = family == UIR_IOP_FAMILY_REDUCE || family == UIR_IOP_FAMILY_SCAN;
     uir_iop_monoid monoid = repeats ? uir_iop_get_monoid(in->code) : (uir_iop_monoid){UIR_IOP_ADD, 0};
-    const char *text = "", *words[][2] = {
-                               {"name", with_underscores(e, uir_iop_get_row(in->code)->name)},
-                               {"dtype", uir_c_format(&e->c, "t_%s", uir_dtype_name(in->dtype))},
-                               {"to", uir_c_format(&e->c, "t_%s", uir_dtype_name(in->dtype_b))},
-                               {"operands", print_operands(e, in)},
-                               {"target", space_of(e, in, 0)},
-                               {"source", space_of(e, in, 1)},
-                               {"number", uir_c_real(&e->c, in->immediate)},
-                               {"axis", in->axis == UIR_IAXIS_COL ? "COL" : "ROW"},
-                               {"start", in->start.id ? uir_c_dim(&e->c, in->start) : "0"},
-                               {"operation",
-                                uir_c_format(&e->c, "%s_of", strchr(uir_iop_get_row(monoid.operation)->name, '.') + 1)},
-                               {"identity", identities[monoid.identity]},
-                               {"accumulate", in->accumulate ? "1" : "0"},
-                               {"exclusive", in->exclusive ? "1" : "0"},
-                               {"saturate", in->saturate ? "1" : "0"},
-                               {"from", uir_c_format(&e->c, "%u", in->sync_from)},
-                               {"until", uir_c_format(&e->c, "%u", in->sync_to)},
-                               {"distance", uir_c_format(&e->c, "%u", in->sync_distance)},
-                           };
+    const char *text = "";
+    const char *const words[][2] = {
+        {"name", with_underscores(e, uir_iop_get_row(in->code)->name)},
+        {"dtype", uir_dtype_name(in->dtype)},
+        {"to", uir_dtype_name(in->dtype_b)},
+        {"operands", print_operands(e, in)},
+        {"target", space_of(e, in, 0)},
+        {"source", space_of(e, in, 1)},
+        {"number", uir_c_real(&e->c, in->immediate)},
+        {"axis", in->axis == UIR_IAXIS_COL ? "COL" : "ROW"},
+        {"start", in->start.id ? uir_c_dim(&e->c, in->start) : "0"},
+        {"operation", strchr(uir_iop_get_row(monoid.operation)->name, '.') + 1},
+        {"identity", identities[monoid.identity]},
+        {"accumulate", in->accumulate ? "1" : "0"},
+        {"exclusive", in->exclusive ? "1" : "0"},
+        {"saturate", in->saturate ? "1" : "0"},
+        /* numbers of pipes, or of kinds of units, in the description's order */
+        {"from", uir_c_format(&e->c, "%u", in->sync_from)},
+        {"until", uir_c_format(&e->c, "%u", in->sync_to)},
+        {"distance", uir_c_format(&e->c, "%u", in->sync_distance)},
+    };
     for (const char *open; (open = strchr(snippet, '{')) != NULL; snippet = strchr(open, '}') + 1) {
         text = uir_c_format(&e->c, "%s%.*s", text, (int)(open - snippet), snippet);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
