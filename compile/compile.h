@@ -33,6 +33,7 @@ typedef enum uir_stage {
 typedef struct uir_compile_options {
     const char *device;            /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
     const uir_device *description; /* of what kernels are made for; NULL: the device's own */
+    const char *emitter;           /* whose sources EMIT prints; NULL: the device's own */
     bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
     bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/target/cpu.h"
 #include "backends/descriptions/descriptions.h"
+#include "backends/null/target/null.h"
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
 
@@ -81,6 +82,38 @@ const uir_device_list *uir_compile_devices_get(const uir_compile_devices *d) {
     return &d->list;
 }
 
+/* ---- emitters ---- */
+/* Every source is a file by itself, of one kernel. */
+static uir_status cpu_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
+    (void)index;
+    return uir_cpu_emit(&igraph, 1, text, diagnostics);
+}
+
+static const struct emitter_row {
+    const char *device; /* whose kernels it is for where none is named */
+    uir_status (*emit)(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
+} emitters[] = {
+    {"cpu", cpu_emit},
+    {"null", uir_null_emit},
+};
+enum { EMITTER_COUNT = sizeof emitters / sizeof emitters[0] };
+
+const char *uir_compile_emitter_name(size_t index) {
+    return index < EMITTER_COUNT ? emitters[index].device : NULL;
+}
+
+uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter, uint32_t index, uir_text *text,
+                                   uir_diagnostics *diagnostics) {
+    const char *name = emitter ? emitter : igraph->device->name;
+    for (size_t i = 0; i < EMITTER_COUNT; i++)
+        if (!strcmp(emitters[i].device, name)) return emitters[i].emit(igraph, index, text, diagnostics);
+    if (emitter) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no emitter '%s'", emitter);
+    return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                     "there is no emitter for the device '%s'; docs/porting.md says how one is made, and the emitter "
+                     "'null' prints kernels of any device for a machine that does not exist",
+                     name);
+}
+
 /* ---- runners ---- */
 struct uir_kernel_runner {
     uir_allocator allocator;
@@ -98,7 +131,6 @@ typedef struct runner_row {
     uir_status (*open)(uir_kernel_runner *runner, uir_diagnostics *diagnostics);
     uir_status (*run)(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                       uint32_t threads, uir_diagnostics *diagnostics);
-    uir_status (*emit)(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
     const char *(*variant)(size_t index); /* names after the colon; NULL past the end */
 } runner_row;
 
@@ -135,10 +167,6 @@ static const char *vm_variant(size_t index) {
     return uir_vm_isa(index, &name) ? name : NULL;
 }
 
-static uir_status cpu_emit(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
-    return uir_cpu_emit(&igraph, 1, text, diagnostics);
-}
-
 static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
     uir_cpu_device device;
     uir_text source;
@@ -147,7 +175,7 @@ static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnosti
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
                          runner->variant);
     uir_text_init(&source, &runner->allocator);
-    uir_status status = cpu_emit(runner->igraph, &source, diagnostics);
+    uir_status status = cpu_emit(runner->igraph, 0, &source, diagnostics);
     uir_cpu_compile_options options = {.variant = device.variant, .cancel = runner->cancel};
     if (status == UIR_STATUS_OK)
         status = uir_cpu_compile(&runner->allocator, &options, source.data, source.length, diagnostics, &runner->cpu);
@@ -175,9 +203,9 @@ static const char *no_variant(size_t index) {
 }
 
 static const runner_row rows[] = {
-    {"interpreter", NULL, interpreter_open, interpreter_run, NULL, no_variant},
-    {"vm", NULL, vm_open, vm_run, NULL, vm_variant},
-    {"cpu", "cpu", cpu_open, cpu_run, cpu_emit, cpu_variant},
+    {"interpreter", NULL, interpreter_open, interpreter_run, no_variant},
+    {"vm", NULL, vm_open, vm_run, vm_variant},
+    {"cpu", "cpu", cpu_open, cpu_run, cpu_variant},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
@@ -260,13 +288,4 @@ void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                  uint32_t threads, uir_diagnostics *diagnostics) {
     return runner->row->run(runner, arguments, sizes, threads, diagnostics);
-}
-
-uir_status uir_compile_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (rows[i].emit && !strcmp(rows[i].device, igraph->device->name))
-            return rows[i].emit(igraph, text, diagnostics);
-    }
-    return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "this build has no emitter for the device '%s'",
-                     igraph->device->name);
 }

@@ -23,8 +23,11 @@ uir_status uir_compile_devices_find(const uir_compile_devices *devices, const ch
 void uir_compile_devices_destroy(uir_compile_devices *devices);
 const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
 
-/* Appends the source that the kernel's device compiles; UNSUPPORTED for a device without an emitter in this build. */
-uir_status uir_compile_emit_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
+/* Appends the source that the kernel's device compiles, or that of another emitter, by its name (NULL: none); `index`
+ * tells the kernels of one text apart. UNSUPPORTED for a device without an emitter in this build. */
+uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter, uint32_t index, uir_text *text,
+                                   uir_diagnostics *diagnostics);
+const char *uir_compile_emitter_name(size_t index); /* NULL past the end */
 
 typedef struct uir_kernel_runner uir_kernel_runner;
 /* INVALID_ARGUMENT, saying what there is, for a name that no runner has. */

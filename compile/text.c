@@ -53,25 +53,29 @@ uir_status uir_compile_print_kernels(const uir_compile *c, uir_stage stage, cons
     return uir_text_status(text);
 }
 
-static uir_status print_source(const uir_igraph_list *variants, uir_text *text, uir_diagnostics *diagnostics) {
+/* `count`: kernels of the text so far. */
+static uir_status print_source(const uir_compile *c, const uir_igraph_list *variants, uint32_t *count, uir_text *text,
+                               uir_diagnostics *diagnostics) {
     for (uint32_t v = 0; v < variants->count; v++)
-        UIR_TRY(uir_compile_emit_kernel(variants->igraphs[v], text, diagnostics));
+        UIR_TRY(uir_compile_emit_kernel(variants->igraphs[v], c->options.emitter, (*count)++, text, diagnostics));
     return uir_text_status(text);
 }
 
 uir_status uir_compile_print_sources(const uir_compile *c, uir_stage stage, const uir_print_options *options,
                                      uir_text *text, uir_diagnostics *diagnostics) {
+    uint32_t count = 0;
     (void)stage, (void)options;
     for (uint32_t k = 0; k < c->lowering.kernels.count; k++)
-        UIR_TRY(print_source(&c->lowering.kernels.data[k].lowered.igraphs, text, diagnostics));
+        UIR_TRY(print_source(c, &c->lowering.kernels.data[k].lowered.igraphs, &count, text, diagnostics));
     return UIR_STATUS_OK;
 }
 
 uir_status uir_compile_print_kernel(const uir_compile *c, uir_stage stage, const char *name, uir_text *text,
                                     uir_diagnostics *diagnostics) {
     const uir_lowering_kernel *kernel = uir_lowering_find_kernel(&c->lowering, name);
+    uint32_t count = 0;
     if (!kernel) return UIR_STATUS_NOT_FOUND;
-    if (stage == UIR_STAGE_EMIT) return print_source(&kernel->lowered.igraphs, text, diagnostics);
+    if (stage == UIR_STAGE_EMIT) return print_source(c, &kernel->lowered.igraphs, &count, text, diagnostics);
     print_kernel(stage, &kernel->lowered, text);
     return uir_text_status(text);
 }

@@ -27,7 +27,7 @@ static void header_errors(void **state) {
     wants("graph @k on cpu {}", 1, 1, "expected 'igraph', found 'graph'");
     wants("igraph k on cpu {}", 1, 8, "expected @name");
     wants("igraph @k on ascend \"910C\" {}", 1, 21, "unknown chip; known are: 910B1, 910B3, 910A, 310P3");
-    wants("igraph @k on cpv {}", 1, 14, "unknown device; known are: cpu, ascend, cambricon, cuda, opencl");
+    wants("igraph @k on cpv {}", 1, 14, "unknown device; known are: cpu, ascend, cambricon, cuda, null, opencl");
     wants("igraph @k on cpu {\n  dim M, M\n}", 2, 10, "'M' already names something here");
     wants("igraph @k on cpu {\n  dim M in 4..2\n}", 3, 1, "leave no size");
     wants("igraph @k on cpu {\n  tile t in 0..2\n}", 3, 1, "a tile is at least 1");

@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
-DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon"]
+DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon", "null"]
 PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
 PIPES = ("ascend", "cambricon")  # whose pipes run apart
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]

@@ -79,6 +79,15 @@ uir_status opt_make_folder(const char *path) {
     return UIR_STATUS_IO_FAILED;
 }
 
+uir_status opt_check_emitter(const opt_options *options, bool emits) {
+    const char *name = options->emitter;
+    if (!name) return UIR_STATUS_OK;
+    if (!emits) return opt_usage("--emitter is for --after emit", NULL);
+    for (size_t i = 0; uir_compile_emitter_name(i); i++)
+        if (!strcmp(uir_compile_emitter_name(i), name)) return UIR_STATUS_OK;
+    return opt_usage("--emitter: uir-opt --list names them; there is no", name);
+}
+
 static uir_status add_file(const opt_options *options, uir_compile_devices *devices, uir_diagnostics *diagnostics,
                            const uir_device **out_device) {
     char *text = NULL;
@@ -133,7 +142,8 @@ static uir_status run_loop(work *w) {
 typedef struct kernel_stage {
     const char *name;
     uir_status (*run)(uir_igraph *igraph, uir_diagnostics *diagnostics);
-    uir_status (*print)(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics);
+    /* `index`: of the kernel in its file */
+    uir_status (*print)(const work *w, const uir_igraph *igraph, uint32_t index, uir_text *text);
 } kernel_stage;
 
 static uir_status keep(uir_igraph *igraph, uir_diagnostics *diagnostics) {
@@ -141,17 +151,21 @@ static uir_status keep(uir_igraph *igraph, uir_diagnostics *diagnostics) {
     return UIR_STATUS_OK;
 }
 
-static uir_status print_kernel(const uir_igraph *igraph, uir_text *text, uir_diagnostics *diagnostics) {
-    (void)diagnostics;
+static uir_status print_kernel(const work *w, const uir_igraph *igraph, uint32_t index, uir_text *text) {
+    (void)w, (void)index;
     uir_igraph_print(igraph, text);
     return UIR_STATUS_OK;
+}
+
+static uir_status print_source(const work *w, const uir_igraph *igraph, uint32_t index, uir_text *text) {
+    return uir_compile_emit_kernel(igraph, w->options->emitter, index, text, w->diagnostics);
 }
 
 static const kernel_stage kernel_stages[] = {
     {"igraph", keep, print_kernel},
     {"verify", uir_igraph_verify, print_kernel},
     {"runs", uir_igraph_form_runs, print_kernel},
-    {"emit", keep, uir_compile_emit_kernel},
+    {"emit", keep, print_source},
 };
 enum { KERNEL_STAGE_COUNT = sizeof kernel_stages / sizeof kernel_stages[0] };
 
@@ -161,17 +175,18 @@ static size_t find_kernel_stage(const char *name) {
     return i;
 }
 
-static uir_status print_kernel_stage(work *w, uir_igraph *igraph, uir_text *text) {
+static uir_status print_kernel_stage(work *w, uir_igraph *igraph, uint32_t index, uir_text *text) {
     size_t from = w->options->from ? find_kernel_stage(w->options->from) + 1 : 0,
            after = w->options->after ? find_kernel_stage(w->options->after) : 1;
     if (from > KERNEL_STAGE_COUNT) return opt_usage("a kernel has no stage", w->options->from);
     if (after == KERNEL_STAGE_COUNT) return opt_usage("a kernel has no stage", w->options->after);
+    UIR_TRY(opt_check_emitter(w->options, after == find_kernel_stage("emit")));
     if (from > after + 1) return opt_usage("this stage does not come after --from's:", kernel_stages[after].name);
     for (size_t i = from; i <= after; i++) {
         uir_status status = kernel_stages[i].run(igraph, w->diagnostics);
         if (status != UIR_STATUS_OK) return status;
     }
-    return kernel_stages[after].print(igraph, text, w->diagnostics);
+    return kernel_stages[after].print(w, igraph, index, text);
 }
 
 /* --run: verified, runs formed, then on the device. All variants of the kernel that is wanted, or of the first. */
@@ -200,7 +215,7 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         any = true;
-        UIR_TRY(print_kernel_stage(w, list->igraphs[i], text));
+        UIR_TRY(print_kernel_stage(w, list->igraphs[i], i, text));
     }
     if (!any) return opt_usage("the file has no kernel", w->options->kernel);
     UIR_TRY(uir_text_status(text));
@@ -257,6 +272,8 @@ static void list_stages(void) {
         printf("  %-20s %s\n", uir_stage_get(stage)->name, uir_stage_get(stage)->purpose);
     fputs("stages of a kernel:", stdout);
     for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) printf(" %s", kernel_stages[i].name);
+    fputs("\nemitters, for --emitter:", stdout);
+    for (size_t i = 0; uir_compile_emitter_name(i); i++) printf(" %s", uir_compile_emitter_name(i));
     fputs("\nrules of layouts, for --no-layout:", stdout);
     for (uint32_t rule = 0; rule < UIR_LAYOUT_RULE_COUNT; rule++)
         printf(" %s", uir_layout_rule_name((uir_layout_rule)rule));

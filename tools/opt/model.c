@@ -156,6 +156,8 @@ static uir_status take_target(model_work *w, bool is_text) {
     if (options->precision && is_text && w->from >= UIR_STAGE_PRECISION)
         return opt_usage("--precision: factors were settled before a text after", uir_stage_get(w->from)->name);
     UIR_TRY(uir_precision_find(w->options->precision, w->diagnostics, &w->compile_options.precision));
+    w->compile_options.emitter = options->emitter;
+    UIR_TRY(opt_check_emitter(options, w->after == UIR_STAGE_EMIT));
     UIR_TRY(take_layouts(w));
     return take_schedule(w);
 }

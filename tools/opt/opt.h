@@ -18,8 +18,8 @@ typedef struct opt_list {
 
 typedef struct opt_options {
     const char *file;
-    const char *after, *from, *output, *device, *device_file, *kernel, *schedule, *constants, *external_data, *data,
-        *precision;
+    const char *after, *from, *output, *device, *device_file, *emitter, *kernel, *schedule, *constants, *external_data,
+        *data, *precision;
     opt_list dims, tiles, inputs, no_layouts;
     const char *save;
     int64_t random, threads;
@@ -84,6 +84,9 @@ uir_status opt_make_folder(const char *path);
  */
 uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                             uir_compile_devices **out_devices, const uir_device **out_device);
+
+/* That --emitter, where it is given, is one, and that sources are what is printed. */
+uir_status opt_check_emitter(const opt_options *options, bool emits);
 
 /* Takes the options' model (`text` NULL), or the text of one after the stage `from`, on to the stage `after` and prints
  * its text, or runs it. */

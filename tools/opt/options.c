@@ -47,6 +47,8 @@ static const option_row rows[] = {
      "made: cpu[:variant], or a described machine, NAME[:CHIP]"},
     {"--device-file", TEXT_VALUE, offsetof(opt_options, device_file), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "FILE",
      "describes further machines (docs/devices.md); kernels are made for its first chip where --device names none"},
+    {"--emitter", TEXT_VALUE, offsetof(opt_options, emitter), MODELS | OPT_PRINT_KERNELS, "NAME",
+     "--after emit: in whose language (--list names them; default: the device's own)"},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
      "of several kernels this one (--run: a kernel by itself)"},
     {"--schedule", TEXT_VALUE, offsetof(opt_options, schedule), MODELS | RUN_MODELS, "STEPS",

@@ -105,7 +105,7 @@ static uir_status name_symbols(const uir_allocator *allocator, const uir_igraph 
     UIR_TRY_ALLOCATE(object->symbols, uir_allocate_array(allocator, count + 1, sizeof *object->symbols));
     object->symbol_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        uir_cpu_symbol(igraphs[first[i]], first[i], object->symbols[i]);
+        uir_c_symbol(igraphs[first[i]], first[i], object->symbols[i]);
         object->function_count += first[i] == i;
     }
     return UIR_STATUS_OK;

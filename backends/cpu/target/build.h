@@ -8,6 +8,7 @@
 #define UIR_BACKENDS_CPU_TARGET_BUILD_H
 
 #include "backends/cpu/target/cpu.h"
+#include "backends/source/source.h"
 
 #define UIR_CPU_FILES_MAX 96 /* source files of one object */
 
@@ -38,7 +39,7 @@ typedef struct uir_cpu_build_options {
     void *progress_user;
 } uir_cpu_build_options;
 
-typedef char uir_cpu_symbol_name[80];
+typedef char uir_cpu_symbol_name[UIR_C_SYMBOL_SIZE];
 
 typedef struct uir_cpu_object {
     uir_allocator allocator;

@@ -42,13 +42,12 @@ bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 
 /* ---- source ---- */
-/* Appends one C file with all kernels. Kernel i's phases are named after uir_cpu_symbol. */
+/* Appends one C file with all kernels. Kernel i's phases are named after uir_c_symbol. */
 uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text, uir_diagnostics *diagnostics);
 /* What uir_cpu_emit puts together: the part that every file begins with, and one kernel. */
 uir_status uir_cpu_emit_prelude(uir_text *text);
 uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
 /* "k<i>_<name>": the name with everything but letters, digits and '_' replaced; at most 79 characters. */
-void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out_symbol[80]);
 /* Bytes of scratch that one unit needs, over the kernel's symbols; none when the expression cannot be made. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph);
 /* The same evaluated; `values` as bound by uir_igraph_bind. */

@@ -7,15 +7,6 @@
 
 #define NONE UINT32_MAX
 
-void uir_cpu_symbol(const uir_igraph *igraph, uint32_t index, char out[80]) {
-    int used = snprintf(out, 80, "k%u_", index);
-    for (const char *c = igraph->name ? igraph->name : ""; *c && used < 64; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        out[used++] = plain ? *c : '_';
-    }
-    out[used] = 0;
-}
-
 #define PAGE_BYTES 4096
 
 /* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never
@@ -59,7 +50,7 @@ static void emit_instruction(emitter *e, const uir_iinstruction *in) {
         uir_emit_mma(e, in);
     else if (family == UIR_IOP_FAMILY_SCAN)
         uir_emit_scan(e, in);
-    else if (family == UIR_IOP_FAMILY_REDUCE && !uir_iinstruction_ends_run(e->igraph, in))
+    else if (family == UIR_IOP_FAMILY_REDUCE && !uir_iinstruction_ends_run(e->c.igraph, in))
         uir_emit_reduce(e, in);
     else if (!uir_emit_move(e, in))
         uir_emit_run(e, &in, 1, NULL, 0, NULL);
@@ -70,14 +61,14 @@ static const uir_iinstruction **find_members(emitter *e, const uir_iitem *run, u
     const uir_iinstruction **members;
     uint32_t capacity = 0;
     *out_count = 0;
-    for (uint32_t i = run->first_child; i != NONE; i = e->igraph->items.data[i].next) capacity++;
-    members = uir_arena_allocate_array(&e->arena, capacity + 1, sizeof *members);
-    if (!members) e->failed = true;
-    for (uint32_t i = run->first_child; i != NONE && members; i = e->igraph->items.data[i].next) {
-        const uir_iitem *item = &e->igraph->items.data[i];
+    for (uint32_t i = run->first_child; i != NONE; i = e->c.igraph->items.data[i].next) capacity++;
+    members = uir_arena_allocate_array(&e->c.arena, capacity + 1, sizeof *members);
+    if (!members) e->c.failed = true;
+    for (uint32_t i = run->first_child; i != NONE && members; i = e->c.igraph->items.data[i].next) {
+        const uir_iitem *item = &e->c.igraph->items.data[i];
         if (item->kind != UIR_IITEM_INSTRUCTION || item->guard.count > 0) return NULL;
-        const uir_iinstruction *in = &e->igraph->instructions.data[item->instruction];
-        if (!uir_igraph_run_accepts(e->igraph, members, *out_count, in)) return NULL;
+        const uir_iinstruction *in = &e->c.igraph->instructions.data[item->instruction];
+        if (!uir_igraph_run_accepts(e->c.igraph, members, *out_count, in)) return NULL;
         members[(*out_count)++] = in;
     }
     return members;
@@ -86,7 +77,7 @@ static const uir_iinstruction **find_members(emitter *e, const uir_iitem *run, u
 static void emit_members(emitter *e, const uir_iitem *run) {
     uint32_t count;
     const uir_iinstruction **members = find_members(e, run, &count);
-    if (e->failed) return;
+    if (e->c.failed) return;
     /* One move may be better done whole; what is not a run after all goes one by one. */
     if (members && count == 1 && run->dead_count == 0)
         emit_instruction(e, members[0]);
@@ -99,11 +90,11 @@ static void emit_members(emitter *e, const uir_iitem *run) {
 /* Whether a turn over these items may take long: an inner loop, or a product. All else is bounded by the data that it
  * reads and writes once. */
 static bool may_take_long(const emitter *e, uint32_t first) {
-    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next) {
-        const uir_iitem *item = &e->igraph->items.data[i];
+    for (uint32_t i = first; i != NONE; i = e->c.igraph->items.data[i].next) {
+        const uir_iitem *item = &e->c.igraph->items.data[i];
         if (item->kind == UIR_IITEM_LOOP) return true;
         if (item->kind == UIR_IITEM_INSTRUCTION) {
-            const uir_iinstruction *in = &e->igraph->instructions.data[item->instruction];
+            const uir_iinstruction *in = &e->c.igraph->instructions.data[item->instruction];
             if (uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_MMA) return true;
         } else if (item->kind != UIR_IITEM_LET && item->kind != UIR_IITEM_INDEX &&
                    may_take_long(e, item->first_child)) {
@@ -118,8 +109,8 @@ static bool may_take_long(const emitter *e, uint32_t first) {
  * last is written while the next turn reads its first row: one run of both. */
 static uint32_t find_last(const emitter *e, const uir_iitem *loop) {
     uint32_t last = NONE;
-    for (uint32_t i = loop->first_child; i != NONE; i = e->igraph->items.data[i].next) {
-        uir_iitem_kind kind = e->igraph->items.data[i].kind;
+    for (uint32_t i = loop->first_child; i != NONE; i = e->c.igraph->items.data[i].next) {
+        uir_iitem_kind kind = e->c.igraph->items.data[i].kind;
         if (kind == UIR_IITEM_LET || kind == UIR_IITEM_INDEX) return NONE;
         last = i;
     }
@@ -143,7 +134,7 @@ static bool are_apart(emitter *e, const uir_iinstruction *late, const uir_iinstr
         for (uint32_t k = 0; k < early->slice_count; k++) {
             uint32_t p = find_source(e, late->slices[i].pointer), q = find_source(e, early->slices[k].pointer);
             if (!writes(e, late, i) && !writes(e, early, k)) continue;
-            if (p != q && !uir_igraph_share_place(e->igraph, p, q)) continue;
+            if (p != q && !uir_igraph_share_place(e->c.igraph, p, q)) continue;
             bool replaced = i > 0 && k == 0 && uir_iop_get_row(early->code)->family == UIR_IOP_FAMILY_REDUCE;
             if (!replaced || early->accumulate || p != q || !is_number(e, p)) return false;
         }
@@ -155,9 +146,9 @@ static bool are_apart(emitter *e, const uir_iinstruction *late, const uir_iinstr
 static bool has_plain_turns(const emitter *e, const uir_iinstruction *in, uir_symbol turn) {
     for (uint32_t k = 0; k < in->slice_count; k++) {
         const uir_islice *slice = &in->slices[k];
-        if (slice->window || e->igraph->pointers.data[slice->pointer].instances != 1) return false;
+        if (slice->window || e->c.igraph->pointers.data[slice->pointer].instances != 1) return false;
         for (uint32_t d = 0; d < slice->rank; d++)
-            if (uir_dim_mentions(e->igraph->dims, slice->counts[d], turn)) return false;
+            if (uir_dim_mentions(e->c.igraph->dims, slice->counts[d], turn)) return false;
     }
     return !in->has_scratch;
 }
@@ -168,24 +159,25 @@ static bool is_lone_move(const uir_iinstruction *const *members, uint32_t count)
 }
 
 static bool overlap_turns(emitter *e, const uir_iitem *item, uint32_t last, const char *extent) {
-    const uir_iitem *items = e->igraph->items.data, *first = &items[item->first_child], *final = &items[last];
+    const uir_iitem *items = e->c.igraph->items.data, *first = &items[item->first_child], *final = &items[last];
     uint32_t late, early;
     bool streams = false;
-    if (item->guard.count > 0 || first == final || uir_c_dim_is(e, item->extent, 1) || first->kind != UIR_IITEM_RUN ||
-        final->kind != UIR_IITEM_RUN || first->guard.count > 0 || final->guard.count > 0)
+    if (item->guard.count > 0 || first == final || uir_c_dim_is(&e->c, item->extent, 1) ||
+        first->kind != UIR_IITEM_RUN || final->kind != UIR_IITEM_RUN || first->guard.count > 0 ||
+        final->guard.count > 0)
         return false;
     const uir_iinstruction **reads = find_members(e, first, &early), **stores = find_members(e, final, &late);
     if (!reads || !stores || is_lone_move(reads, early) || is_lone_move(stores, late)) return false;
-    const uir_iinstruction **both = uir_arena_allocate_array(&e->arena, late + early + 1, sizeof *both);
-    uint32_t *dead = uir_arena_allocate_array(&e->arena, first->dead_count + final->dead_count + 1, sizeof *dead);
+    const uir_iinstruction **both = uir_arena_allocate_array(&e->c.arena, late + early + 1, sizeof *both);
+    uint32_t *dead = uir_arena_allocate_array(&e->c.arena, first->dead_count + final->dead_count + 1, sizeof *dead);
     if (!both || !dead) {
-        e->failed = true;
+        e->c.failed = true;
         return false;
     }
     for (uint32_t i = 0; i < late + early; i++) {
         const uir_iinstruction *in = i < late ? stores[i] : reads[i - late];
-        if (!has_plain_turns(e, in, e->igraph->symbols.data[item->symbol].symbol) ||
-            !uir_igraph_run_accepts(e->igraph, both, i, in))
+        if (!has_plain_turns(e, in, e->c.igraph->symbols.data[item->symbol].symbol) ||
+            !uir_igraph_run_accepts(e->c.igraph, both, i, in))
             return false;
         for (uint32_t k = 0; i >= late && k < late; k++)
             if (!are_apart(e, stores[k], in)) return false;
@@ -195,107 +187,94 @@ static bool overlap_turns(emitter *e, const uir_iitem *item, uint32_t last, cons
     if (!streams) return false;
     for (uint32_t i = 0; i < final->dead_count; i++) dead[i] = final->dead[i];
     for (uint32_t i = 0; i < first->dead_count; i++) dead[final->dead_count + i] = first->dead[i];
-    const char *i = e->symbols[item->symbol], *before = uir_c_format(e, "%s_before", i);
-    uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s_trips > 0 && %s <= %s_trips; %s++)", i, i, extent, i, i, i,
-               i);
+    const char *i = e->c.symbols[item->symbol], *before = uir_c_format(&e->c, "%s_before", i);
+    uir_c_open(&e->c, "for (int64_t %s = 0, %s_trips = %s; %s_trips > 0 && %s <= %s_trips; %s++)", i, i, extent, i, i,
+               i, i);
     if (may_take_long(e, item->first_child)) emit_poll(e);
-    uir_c_line(e, "UIR_LET %s = %s - 1;", before, i);
-    uir_c_open(e, "if (%s == 0)", i);
+    uir_c_line(&e->c, "UIR_LET %s = %s - 1;", before, i);
+    uir_c_open(&e->c, "if (%s == 0)", i);
     emit_members(e, first);
-    uir_c_close(e);
-    uir_c_open(e, "else if (%s == %s_trips)", i, i);
-    e->symbols[item->symbol] = before;
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "else if (%s == %s_trips)", i, i);
+    e->c.symbols[item->symbol] = before;
     emit_members(e, final);
-    e->symbols[item->symbol] = i;
-    uir_c_line(e, "break;");
-    uir_c_close(e);
-    uir_c_open(e, "else");
+    e->c.symbols[item->symbol] = i;
+    uir_c_line(&e->c, "break;");
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "else");
     uir_emit_run(e, both, late + early, dead, first->dead_count + final->dead_count,
                  &(overlap){.late = late, .symbol = item->symbol, .before = before});
-    uir_c_close(e);
+    uir_c_close(&e->c);
     for (uint32_t k = first->next; k != last; k = items[k].next) emit_item(e, k);
-    uir_c_close(e);
+    uir_c_close(&e->c);
     return true;
 }
 
 static void emit_poll(emitter *e) {
-    uir_c_line(e, "if (*cancel) goto stopped;");
+    uir_c_line(&e->c, "if (*cancel) goto stopped;");
 }
 
 static void emit_loop(emitter *e, const uir_iitem *item) {
-    const char *i = e->symbols[item->symbol], *extent = uir_c_dim(e, item->extent), *when;
-    if (item->named_ends) extent = uir_c_format(e, "uir_max(1, %s)", extent);
+    const char *i = e->c.symbols[item->symbol], *extent = uir_c_dim(&e->c, item->extent), *when;
+    if (item->named_ends) extent = uir_c_format(&e->c, "uir_max(1, %s)", extent);
     uint32_t last = find_last(e, item);
     if (last != NONE && overlap_turns(e, item, last, extent)) return;
-    uir_c_open(e, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
+    uir_c_open(&e->c, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
     if (may_take_long(e, item->first_child)) emit_poll(e);
-    when = uir_c_condition(e, &item->guard);
-    if (when) uir_c_line(e, "if (!(%s)) continue;", when);
+    when = uir_c_condition(&e->c, &item->guard);
+    if (when) uir_c_line(&e->c, "if (!(%s)) continue;", when);
     emit_items(e, item->first_child);
-    uir_c_close(e);
+    uir_c_close(&e->c);
 }
 
-/* An index is clamped, wrapped, or tells that its slices are outside; a machine integer in every case. */
 static void emit_index(emitter *e, const uir_iitem *item) {
-    const char *i = e->symbols[item->symbol], *zero[INDEX_MAX], *limit = uir_c_dim(e, item->index.limit);
+    const char *zero[INDEX_MAX];
     access a;
     uir_access_init(e, &item->index.slice, false, &a);
     for (uint32_t d = 0; d < INDEX_MAX; d++) zero[d] = "0";
-    uir_c_line(e, "int64_t %s = (int64_t)%s;", i, uir_access_read(e, &a, zero, uir_c_literal(e, a.pointer->dtype, 0)));
-    uir_c_line(e, "const int64_t %s_limit = %s;", i, limit);
-    bool positive = uir_c_dim_at_least(e, item->index.limit, 1), skip = item->index.mode == UIR_INDEX_SKIP;
-    e->may_miss[item->symbol] = !positive || skip;
-    if (e->may_miss[item->symbol])
-        uir_c_line(e, skip ? "const int %s_ok = %s >= 0 && %s < %s_limit;" : "const int %s_ok = %s_limit > 0;", i, i, i,
-                   i);
-    if (item->index.mode == UIR_INDEX_CLAMP)
-        uir_c_line(e, "%s = %s < 0 || %s_limit <= 0 ? 0 : uir_min(%s, %s_limit - 1);", i, i, i, i, i);
-    else if (item->index.mode == UIR_INDEX_WRAP)
-        uir_c_line(e, "%s = uir_mod(%s, %s_limit);", i, i, i);
-    else
-        uir_c_line(e, "if (!%s_ok) %s = 0;", i, i);
+    uir_c_index(&e->c, item, uir_access_read(e, &a, zero, uir_c_literal(e, a.pointer->dtype, 0)));
 }
 
 static void emit_item(emitter *e, uint32_t index) {
-    const uir_iitem *item = &e->igraph->items.data[index];
+    const uir_iitem *item = &e->c.igraph->items.data[index];
     if (item->kind == UIR_IITEM_LOOP) {
         emit_loop(e, item);
         return;
     }
     if (item->kind == UIR_IITEM_LET) {
-        uir_c_line(e, "UIR_LET %s = %s;", e->symbols[item->symbol],
-                   uir_c_dim(e, e->igraph->symbols.data[item->symbol].definition));
+        uir_c_line(&e->c, "UIR_LET %s = %s;", e->c.symbols[item->symbol],
+                   uir_c_dim(&e->c, e->c.igraph->symbols.data[item->symbol].definition));
         return;
     }
     if (item->kind == UIR_IITEM_INDEX) {
         emit_index(e, item);
         return;
     }
-    const char *when = uir_c_condition(e, &item->guard);
-    if (when) uir_c_open(e, "if (%s)", when);
+    const char *when = uir_c_condition(&e->c, &item->guard);
+    if (when) uir_c_open(&e->c, "if (%s)", when);
     if (item->kind == UIR_IITEM_INSTRUCTION)
-        emit_instruction(e, &e->igraph->instructions.data[item->instruction]);
+        emit_instruction(e, &e->c.igraph->instructions.data[item->instruction]);
     else if (item->kind == UIR_IITEM_RUN)
         emit_members(e, item);
     else
         emit_items(e, item->first_child);
-    if (when) uir_c_close(e);
+    if (when) uir_c_close(&e->c);
 }
 
 /* The instruction that an item is, by itself or as a run; NULL: it is none, or more. */
 static const uir_iinstruction *only_instruction(const emitter *e, uint32_t index) {
-    const uir_iitem *item = &e->igraph->items.data[index];
+    const uir_iitem *item = &e->c.igraph->items.data[index];
     if (item->guard.count) return NULL;
     if (item->kind == UIR_IITEM_RUN && item->first_child != NONE) {
-        item = &e->igraph->items.data[item->first_child];
+        item = &e->c.igraph->items.data[item->first_child];
         if (item->next != NONE || item->guard.count) return NULL;
     }
-    return item->kind == UIR_IITEM_INSTRUCTION ? &e->igraph->instructions.data[item->instruction] : NULL;
+    return item->kind == UIR_IITEM_INSTRUCTION ? &e->c.igraph->instructions.data[item->instruction] : NULL;
 }
 
 /* The same elements: of a box, or of a window that goes along the dims of one. */
 static bool covers_same(emitter *e, const uir_islice *box, const uir_islice *slice) {
-    const uir_ipointer *p = &e->igraph->pointers.data[box->pointer];
+    const uir_ipointer *p = &e->c.igraph->pointers.data[box->pointer];
     if (box->pointer != slice->pointer || box->window || box->block || slice->block || box->rank != p->rank)
         return false;
     if (!slice->window) {
@@ -306,8 +285,8 @@ static bool covers_same(emitter *e, const uir_islice *box, const uir_islice *sli
     }
     if (slice->axis_count != p->rank) return false;
     for (uint32_t d = 0; d < p->rank; d++) {
-        uir_dim axis = uir_dim_symbol(e->igraph->dims, (uir_symbol){slice->axes[d].symbol});
-        if (!uir_c_dim_is(e, box->starts[d], 0) || !uir_dim_equal(slice->starts[d], axis) ||
+        uir_dim axis = uir_dim_symbol(e->c.igraph->dims, (uir_symbol){slice->axes[d].symbol});
+        if (!uir_c_dim_is(&e->c, box->starts[d], 0) || !uir_dim_equal(slice->starts[d], axis) ||
             !uir_dim_equal(slice->axes[d].extent, box->counts[d]))
             return false;
     }
@@ -319,18 +298,18 @@ static bool covers_same(emitter *e, const uir_islice *box, const uir_islice *sli
 static bool begins_sums(emitter *e, uint32_t index) {
     const uir_iinstruction *fill = only_instruction(e, index);
     if (!fill || fill->code != UIR_IOP_FILL || fill->immediate != 0) return false;
-    for (uint32_t i = e->igraph->items.data[index].next; i != NONE; i = e->igraph->items.data[i].next) {
+    for (uint32_t i = e->c.igraph->items.data[index].next; i != NONE; i = e->c.igraph->items.data[i].next) {
         const uir_iinstruction *in = only_instruction(e, i);
         if (in && in->code == UIR_IOP_MMA && in->slices[0].pointer == fill->slices[0].pointer) {
             if (!covers_same(e, &fill->slices[0], &in->slices[0]) || !uir_emit_can_begin(e, in)) return false;
-            return e->begins[in - e->igraph->instructions.data] = true;
+            return e->begins[in - e->c.igraph->instructions.data] = true;
         }
-        if (e->igraph->items.data[i].kind != UIR_IITEM_RUN && !in) return false;
-        uint32_t member = e->igraph->items.data[i].kind == UIR_IITEM_RUN ? e->igraph->items.data[i].first_child : i;
-        for (; member != NONE; member = member == i ? NONE : e->igraph->items.data[member].next) {
-            const uir_iitem *item = &e->igraph->items.data[member];
+        if (e->c.igraph->items.data[i].kind != UIR_IITEM_RUN && !in) return false;
+        uint32_t member = e->c.igraph->items.data[i].kind == UIR_IITEM_RUN ? e->c.igraph->items.data[i].first_child : i;
+        for (; member != NONE; member = member == i ? NONE : e->c.igraph->items.data[member].next) {
+            const uir_iitem *item = &e->c.igraph->items.data[member];
             if (item->kind != UIR_IITEM_INSTRUCTION) return false;
-            const uir_iinstruction *other = &e->igraph->instructions.data[item->instruction];
+            const uir_iinstruction *other = &e->c.igraph->instructions.data[item->instruction];
             for (uint32_t k = 0; k < other->slice_count; k++)
                 if (other->slices[k].pointer == fill->slices[0].pointer) return false;
         }
@@ -339,150 +318,121 @@ static bool begins_sums(emitter *e, uint32_t index) {
 }
 
 static void emit_items(emitter *e, uint32_t first) {
-    for (uint32_t i = first; i != NONE; i = e->igraph->items.data[i].next)
+    for (uint32_t i = first; i != NONE; i = e->c.igraph->items.data[i].next)
         if (!begins_sums(e, i)) emit_item(e, i);
 }
 
 /* ---- a phase ---- */
-static void emit_symbols(emitter *e) {
-    const uir_igraph *g = e->igraph;
-    uint32_t dims = 0, tiles = uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM);
-    bool *body;
-    body = uir_arena_allocate_array(&e->arena, g->symbols.count + 1, sizeof *body);
-    if (!body) {
-        e->failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < g->items.count; i++) {
-        if (g->items.data[i].kind == UIR_IITEM_LET) body[g->items.data[i].symbol] = true;
-    }
-    for (uint32_t i = 0; i < g->symbols.count; i++) {
-        const uir_isymbol *s = &g->symbols.data[i];
-        if (s->kind == UIR_ISYMBOL_DIM)
-            uir_c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], dims++);
-        else if (s->kind == UIR_ISYMBOL_TILE)
-            uir_c_line(e, "UIR_LET %s = symbols[%u];", e->symbols[i], tiles++);
-        else if (s->kind == UIR_ISYMBOL_CONSTANT || s->kind == UIR_ISYMBOL_DEVICE ||
-                 (s->kind == UIR_ISYMBOL_LET && !body[i]))
-            uir_c_line(e, "UIR_LET %s = %s;", e->symbols[i], uir_c_dim(e, s->definition));
-    }
-}
-
 /* A number by itself has no address: the compiler keeps it in a register from one run to the next. */
 static bool is_number(emitter *e, uint32_t pointer) {
-    const uir_igraph *g = e->igraph;
+    const uir_igraph *g = e->c.igraph;
     const uir_ipointer *p = &g->pointers.data[pointer];
     bool alone = p->over == NONE && p->instances == 1;
     for (uint32_t i = 0; i < g->pointers.count && alone; i++) alone = g->pointers.data[i].over != pointer;
-    return alone && uir_c_dim_is(e, p->element_span, 1);
+    return alone && uir_c_dim_is(&e->c, p->element_span, 1);
 }
 
 static void emit_pointers(emitter *e) {
-    const uir_igraph *g = e->igraph;
+    const uir_igraph *g = e->c.igraph;
     uint32_t argument = 0, arguments = 0;
     const char *at = "0";
     for (uint32_t i = 0; i < g->pointers.count; i++) arguments += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
     /* Half a page from where the first tensor begins: a load that agrees with an earlier store in the bits of a page
      * waits for it, and rows of whole pages would agree all along. */
-    uir_c_line(e, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
-               arguments ? uir_c_format(e, "(((uintptr_t)pointers[0] + %u - (uintptr_t)scratch) & %u)", PAGE_BYTES / 2u,
-                                        PAGE_BYTES - 64u)
+    uir_c_line(&e->c, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
+               arguments ? uir_c_format(&e->c, "(((uintptr_t)pointers[0] + %u - (uintptr_t)scratch) & %u)",
+                                        PAGE_BYTES / 2u, PAGE_BYTES - 64u)
                          : "0");
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
         const char *type = uir_c_type(p->dtype), *name = e->pointers[i];
-        uir_c_line(e, "UIR_LET %s_span = uir_max(0, %s);", name, uir_c_dim(e, p->element_span));
+        uir_c_line(&e->c, "UIR_LET %s_span = uir_max(0, %s);", name, uir_c_dim(&e->c, p->element_span));
         if (p->role != UIR_IPOINTER_LOCAL) {
-            uir_c_line(e, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
+            uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
             continue;
         }
         if (p->over != NONE) continue;
         if (is_number(e, i)) {
-            uir_c_line(e, "%s %s_number[1] = {0}, *const %s __attribute__((unused)) = %s_number;", type, name, name,
+            uir_c_line(&e->c, "%s %s_number[1] = {0}, *const %s __attribute__((unused)) = %s_number;", type, name, name,
                        name);
             continue;
         }
-        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)(local + %s);", type, name, type, at);
-        uir_c_line(e, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
+        uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = (%s *)(void *)(local + %s);", type, name, type, at);
+        uir_c_line(&e->c, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
-        at = uir_c_format(e, "%s_end", name);
+        at = uir_c_format(&e->c, "%s_end", name);
     }
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
         if (p->over == NONE) continue;
-        uir_c_line(e, "%s *const %s __attribute__((unused)) = (%s *)(void *)%s;", uir_c_type(p->dtype), e->pointers[i],
-                   uir_c_type(p->dtype), e->pointers[p->over]);
+        uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = (%s *)(void *)%s;", uir_c_type(p->dtype),
+                   e->pointers[i], uir_c_type(p->dtype), e->pointers[p->over]);
     }
 }
 
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
-    const uir_igraph *g = e->igraph;
+    const uir_igraph *g = e->c.igraph;
     const uir_iphase *phase = &g->phases.data[index];
-    const char *head = uir_c_format(e,
+    const char *head = uir_c_format(&e->c,
                                     "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, "
                                     "int64_t begin, int64_t end, const volatile _Bool *cancel)",
                                     symbol, index);
     bool polls = false;
     e->streams = false;
     for (uint32_t b = 0; b < phase->body_count; b++) polls |= may_take_long(e, phase->bodies[b].first_item);
-    uir_c_line(e, "%s;", head);
-    uir_c_open(e, "%s", head);
-    uir_c_line(e, "UIR_ALIGN_STACK;");
-    uir_c_line(e, "(void)symbols, (void)pointers, (void)scratch, (void)cancel;");
-    emit_symbols(e);
+    uir_c_line(&e->c, "%s;", head);
+    uir_c_open(&e->c, "%s", head);
+    uir_c_line(&e->c, "UIR_ALIGN_STACK;");
+    uir_c_line(&e->c, "(void)symbols, (void)pointers, (void)scratch, (void)cancel;");
+    uir_c_sizes(&e->c, "symbols");
     emit_pointers(e);
-    uir_c_open(e, "for (int64_t flat = begin; flat < end; flat++)");
+    uir_c_open(&e->c, "for (int64_t flat = begin; flat < end; flat++)");
     if (polls) emit_poll(e);
-    if (phase->parallel_count > 1) uir_c_line(e, "int64_t rest = flat;");
+    if (phase->parallel_count > 1) uir_c_line(&e->c, "int64_t rest = flat;");
     for (uint32_t a = phase->parallel_count; a-- > 0;) {
-        const char *name = e->symbols[phase->parallel[a].symbol], *extent = uir_c_dim(e, phase->parallel[a].extent);
+        const char *name = e->c.symbols[phase->parallel[a].symbol],
+                   *extent = uir_c_dim(&e->c, phase->parallel[a].extent);
         if (phase->parallel_count == 1)
-            uir_c_line(e, "UIR_LET %s = flat;", name);
+            uir_c_line(&e->c, "UIR_LET %s = flat;", name);
         else if (a == 0)
-            uir_c_line(e, "UIR_LET %s = rest;", name);
+            uir_c_line(&e->c, "UIR_LET %s = rest;", name);
         else {
-            uir_c_line(e, "UIR_LET %s = rest %% (%s);", name, extent);
-            uir_c_line(e, "rest /= (%s);", extent);
+            uir_c_line(&e->c, "UIR_LET %s = rest %% (%s);", name, extent);
+            uir_c_line(&e->c, "rest /= (%s);", extent);
         }
     }
     for (uint32_t b = 0; b < phase->body_count; b++) {
         const uir_ibody *body = &phase->bodies[b];
         bool counted = body->unit_symbol != NONE;
         if (counted)
-            uir_c_open(e, "for (int64_t %s = 0; %s < %u; %s++)", e->symbols[body->unit_symbol],
-                       e->symbols[body->unit_symbol], body->unit_count, e->symbols[body->unit_symbol]);
+            uir_c_open(&e->c, "for (int64_t %s = 0; %s < %u; %s++)", e->c.symbols[body->unit_symbol],
+                       e->c.symbols[body->unit_symbol], body->unit_count, e->c.symbols[body->unit_symbol]);
         else
-            uir_c_open(e, "%s", "");
+            uir_c_open(&e->c, "%s", "");
         emit_items(e, body->first_item);
-        uir_c_close(e);
+        uir_c_close(&e->c);
     }
-    uir_c_close(e);
-    if (polls) uir_c_line(e, "stopped:;");
-    if (e->streams) uir_c_line(e, "uir_fence();");
-    uir_c_close(e);
-    uir_c_line(e, "%s", "");
+    uir_c_close(&e->c);
+    if (polls) uir_c_line(&e->c, "stopped:;");
+    if (e->streams) uir_c_line(&e->c, "uir_fence();");
+    uir_c_close(&e->c);
+    uir_c_line(&e->c, "%s", "");
 }
 
 static uir_status emit_kernel(emitter *e, uint32_t index) {
-    const uir_igraph *g = e->igraph;
-    char symbol[80];
-    uint32_t symbols = g->symbols.count;
-    UIR_TRY_ALLOCATE(e->symbols, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->symbols));
-    UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->pointers));
-    UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->arena, g->pointers.count + 1, sizeof *e->forwarded));
-    UIR_TRY_ALLOCATE(e->begins, uir_arena_allocate_array(&e->arena, g->instructions.count + 1, sizeof *e->begins));
-    UIR_TRY_ALLOCATE(e->may_miss, uir_arena_allocate_array(&e->arena, symbols + 1, sizeof *e->may_miss));
+    const uir_igraph *g = e->c.igraph;
+    char symbol[UIR_C_SYMBOL_SIZE];
+    UIR_TRY(uir_c_begin(&e->c));
+    UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->pointers));
+    UIR_TRY_ALLOCATE(e->forwarded, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->forwarded));
+    UIR_TRY_ALLOCATE(e->begins, uir_arena_allocate_array(&e->c.arena, g->instructions.count + 1, sizeof *e->begins));
     UIR_TRY(uir_igraph_find_forwarded(g, e->forwarded));
-    for (uint32_t i = 0; i < symbols; i++) {
-        uir_isymbol_kind kind = g->symbols.data[i].kind;
-        bool size = kind <= UIR_ISYMBOL_DEVICE;
-        e->symbols[i] = uir_c_name(e, size ? "n" : "i", g->symbols.data[i].name, i);
-    }
-    for (uint32_t i = 0; i < g->pointers.count; i++) e->pointers[i] = uir_c_name(e, "p", g->pointers.data[i].name, i);
-    uir_cpu_symbol(g, index, symbol);
-    uir_c_line(e, "/* ---- %s ---- */", symbol);
+    for (uint32_t i = 0; i < g->pointers.count; i++)
+        e->pointers[i] = uir_c_name(&e->c, "p", g->pointers.data[i].name, i);
+    uir_c_symbol(g, index, symbol);
+    uir_c_line(&e->c, "/* ---- %s ---- */", symbol);
     for (uint32_t p = 0; p < g->phases.count; p++) emit_phase(e, symbol, p);
-    return e->failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->text);
+    return e->c.failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->c.text);
 }
 
 uir_status uir_cpu_emit_prelude(uir_text *text) {
@@ -501,10 +451,10 @@ uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_tex
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                              "kernel @%s: %%%s is swizzled; a cpu's memory has no banks that would want it",
                              igraph->name, igraph->pointers.data[i].name);
-    emitter e = {.igraph = igraph, .text = text, .diagnostics = diagnostics};
-    uir_arena_init(&e.arena, &igraph->allocator);
+    emitter e = {.c = {.igraph = igraph, .text = text}, .diagnostics = diagnostics};
+    uir_arena_init(&e.c.arena, &igraph->allocator);
     uir_status status = emit_kernel(&e, index);
-    uir_arena_deinit(&e.arena);
+    uir_arena_deinit(&e.c.arena);
     return status;
 }
 

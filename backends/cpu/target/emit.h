@@ -6,41 +6,24 @@
 #define UIR_BACKENDS_CPU_TARGET_EMIT_H
 
 #include "backends/cpu/target/cpu.h"
+#include "backends/source/source.h"
 #include "ir/igraph_forwarding.h"
 #include "ir/igraph_runs.h"
 
 typedef struct emitter {
-    const uir_igraph *igraph;
-    uir_text *text;
+    uir_c_writer c;
     uir_diagnostics *diagnostics;
-    uir_arena arena;
-    const char **symbols;  /* C expression of each symbol */
     const char **pointers; /* C name of each pointer */
     const uir_iinstruction *
         *forwarded; /* per pointer: the move not to be made, as caches are the chip's memory; NULL */
     bool *begins;   /* per instruction: mma whose sums are 0 before it, which a fill says that is not made */
-    bool *may_miss; /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
-    int indent;
-    uint32_t next; /* number for names of one block */
-    bool failed;   /* memory ran out */
-    bool streams;  /* the phase stores around the caches */
+    uint32_t next;  /* number for names of one block */
+    bool streams;   /* the phase stores around the caches */
 } emitter;
 
-/* emit_text.c: C text. Strings live as long as the emitter; on failure they are "0" and `failed` is set. */
-const char *uir_c_format(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
-void uir_c_line(emitter *e, const char *format, ...) UIR_PRINTF(2, 3);
-void uir_c_open(emitter *e, const char *format, ...) UIR_PRINTF(2, 3); /* "... {", one step in */
-void uir_c_close(emitter *e);
-const char *uir_c_name(emitter *e, const char *prefix, const char *name, size_t id); /* only [A-Za-z0-9_] */
-const char *uir_c_dim(emitter *e, uir_dim dim);
-const char *uir_c_sum(emitter *e, const char *a, const char *b);
-const char *uir_c_product(emitter *e, const char *a, const char *b);
-const char *uir_c_type(uir_dtype dtype); /* of prelude_vector.inc: "f32", "boolean" */
+/* emit_text.c: what the prelude (prelude_vector.inc) calls a type, and a literal of it. */
+const char *uir_c_type(uir_dtype dtype); /* "f32", "boolean" */
 const char *uir_c_literal(emitter *e, uir_dtype dtype, double value);
-const char *uir_c_condition(emitter *e, const uir_iguard *guard); /* NULL when there is none */
-bool uir_c_dim_is(emitter *e, uir_dim dim, int64_t value);
-bool uir_c_dim_at_least(emitter *e, uir_dim dim, int64_t value);
-bool uir_c_dim_multiple_of(emitter *e, uir_dim dim, int64_t divisor);
 
 /* emit_slice.c: where a slice's elements lie. */
 #define INDEX_MAX UIR_IGRAPH_MAX_RANK

@@ -28,22 +28,22 @@ static bool has_axes_of(const uir_islice *a, const uir_islice *b) {
 
 /* `row`: the slice's dim along which it goes `by` further on. */
 static bool shift_window(emitter *e, names *known, uir_islice *slice, uint32_t row, int64_t by) {
-    uir_dims *dims = e->igraph->dims;
+    uir_dims *dims = e->c.igraph->dims;
     const uir_islice **first = &known->of[slice->rank], *axes = *first;
     if (!has_plain_axes(slice)) return false;
     if (!axes) axes = *first = slice;
     if (!has_axes_of(slice, axes)) axes = slice;
-    uint32_t count = e->igraph->symbols.count;
-    uir_dim *replacements = uir_arena_allocate_array(&e->arena, count + 1, sizeof *replacements);
+    uint32_t count = e->c.igraph->symbols.count;
+    uir_dim *replacements = uir_arena_allocate_array(&e->c.arena, count + 1, sizeof *replacements);
     if (!replacements) {
-        e->failed = true;
+        e->c.failed = true;
         return false;
     }
     for (uint32_t a = 0; a < slice->axis_count; a++) {
         uir_dim axis = uir_dim_symbol(dims, (uir_symbol){axes->axes[a].symbol});
         replacements[slice->axes[a].symbol] = a == row ? uir_dim_add(dims, axis, uir_dim_const(dims, by)) : axis;
     }
-    for (uint32_t d = 0; d < e->igraph->pointers.data[slice->pointer].rank; d++) {
+    for (uint32_t d = 0; d < e->c.igraph->pointers.data[slice->pointer].rank; d++) {
         slice->starts[d] = uir_dim_substitute(dims, slice->starts[d], replacements, count);
         if (!slice->starts[d].id) return false;
     }
@@ -52,7 +52,7 @@ static bool shift_window(emitter *e, names *known, uir_islice *slice, uint32_t r
 }
 
 bool uir_run_moves_with_row(emitter *e, const uir_islice *slice) {
-    return slice->rank >= 2 && !uir_c_dim_is(e, slice->counts[slice->rank - 2], 1);
+    return slice->rank >= 2 && !uir_c_dim_is(&e->c, slice->counts[slice->rank - 2], 1);
 }
 
 static bool shift(emitter *e, names *known, uir_islice *slice, uir_dim rows, int64_t by) {
@@ -62,7 +62,7 @@ static bool shift(emitter *e, names *known, uir_islice *slice, uir_dim rows, int
     if (slice->window) return shift_window(e, known, slice, moves ? slice->rank - 2 : UINT32_MAX, by);
     if (!moves) return true;
     uir_dim *start = &slice->starts[slice->rank - 2];
-    *start = uir_dim_add(e->igraph->dims, *start, uir_dim_const(e->igraph->dims, by));
+    *start = uir_dim_add(e->c.igraph->dims, *start, uir_dim_const(e->c.igraph->dims, by));
     return start->id != 0;
 }
 
@@ -70,11 +70,11 @@ static bool shift(emitter *e, names *known, uir_islice *slice, uir_dim rows, int
  * further along the second last dim. NULL: a slice of it cannot be told so. */
 static const uir_iinstruction **copy_abreast(emitter *e, const uir_iinstruction *const *instructions, uint32_t count,
                                              uir_dim rows, uint32_t abreast) {
-    const uir_iinstruction **out = uir_arena_allocate_array(&e->arena, (size_t)count * abreast, sizeof *out);
-    uir_iinstruction *copies = uir_arena_allocate_array(&e->arena, (size_t)count * abreast, sizeof *copies);
+    const uir_iinstruction **out = uir_arena_allocate_array(&e->c.arena, (size_t)count * abreast, sizeof *out);
+    uir_iinstruction *copies = uir_arena_allocate_array(&e->c.arena, (size_t)count * abreast, sizeof *copies);
     names known = {{NULL}};
     if (!out || !copies) {
-        e->failed = true;
+        e->c.failed = true;
         return NULL;
     }
     for (uint32_t i = 0; i < count * abreast; i++) {
@@ -92,7 +92,7 @@ bool uir_run_same_elements(const emitter *e, const uir_islice *a, const uir_isli
     if (a->pointer != b->pointer || !a->window || !b->window || a->axes != b->axes || a->rank != b->rank ||
         a->has_fill != b->has_fill || (a->has_fill && memcmp(&a->fill, &b->fill, sizeof a->fill) != 0))
         return false;
-    for (uint32_t d = 0; d < e->igraph->pointers.data[a->pointer].rank; d++) {
+    for (uint32_t d = 0; d < e->c.igraph->pointers.data[a->pointer].rank; d++) {
         if (!uir_dim_equal(a->starts[d], b->starts[d])) return false;
     }
     return true;
@@ -114,8 +114,8 @@ static void add_bound(emitter *e, bound *bounds, uint32_t *count, bound made) {
     for (uint32_t i = 0; i < *count; i++) {
         bound *b = &bounds[i];
         if (b->pointer != made.pointer || b->dim != made.dim || b->high != made.high) continue;
-        if (uir_dim_compare(e->igraph->dims, b->start, stricter, made.start) == UIR_TRUE) return;
-        if (uir_dim_compare(e->igraph->dims, made.start, stricter, b->start) == UIR_TRUE) {
+        if (uir_dim_compare(e->c.igraph->dims, b->start, stricter, made.start) == UIR_TRUE) return;
+        if (uir_dim_compare(e->c.igraph->dims, made.start, stricter, b->start) == UIR_TRUE) {
             *b = made;
             return;
         }
@@ -127,10 +127,11 @@ static const char *name_all_inside(run *r) {
     emitter *e = r->e;
     uint32_t count = 0, slices = r->count * UIR_IOP_MAX_SLICES;
     const char *row = r->loops[r->rank - 2], *index[INDEX_MAX], *coordinates[INDEX_MAX], *missing = NULL;
-    const char *text = uir_c_format(e, "%s + %u <= %s", row, (unsigned)r->abreast, uir_c_dim(e, r->shape[r->rank - 2]));
-    bound *bounds = uir_arena_allocate_array(&e->arena, (size_t)slices * 2 * INDEX_MAX, sizeof *bounds);
+    const char *text =
+        uir_c_format(&e->c, "%s + %u <= %s", row, (unsigned)r->abreast, uir_c_dim(&e->c, r->shape[r->rank - 2]));
+    bound *bounds = uir_arena_allocate_array(&e->c.arena, (size_t)slices * 2 * INDEX_MAX, sizeof *bounds);
     if (!bounds) {
-        e->failed = true;
+        e->c.failed = true;
         return "0";
     }
     for (uint32_t i = 0; i < slices; i++) {
@@ -139,36 +140,36 @@ static const char *name_all_inside(run *r) {
         uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
         for (uint32_t d = 0; d < o->access.pointer->rank; d++) {
             bound b = {o->access.pointer, d, false, o->access.slice->starts[d],
-                       uir_c_format(e, "%s >= 0", coordinates[d])};
+                       uir_c_format(&e->c, "%s >= 0", coordinates[d])};
             if (o->access.low[d]) add_bound(e, bounds, &count, b);
             b.high = true;
-            b.text = uir_c_format(e, "%s < %s", coordinates[d], uir_c_dim(e, o->access.pointer->extents[d]));
+            b.text = uir_c_format(&e->c, "%s < %s", coordinates[d], uir_c_dim(&e->c, o->access.pointer->extents[d]));
             if (o->access.high[d]) add_bound(e, bounds, &count, b);
         }
         const char *misses = o->access.missing;
         if (misses && (!missing || strcmp(missing, misses) != 0))
-            missing = misses, text = uir_c_format(e, "%s && %s", text, misses);
+            missing = misses, text = uir_c_format(&e->c, "%s && %s", text, misses);
     }
-    for (uint32_t i = 0; i < count; i++) text = uir_c_format(e, "%s && %s", text, bounds[i].text);
+    for (uint32_t i = 0; i < count; i++) text = uir_c_format(&e->c, "%s && %s", text, bounds[i].text);
     return text;
 }
 
 static void emit_addresses(run *r, bool all_inside) {
     emitter *e = r->e;
-    const char *row = r->loops[r->rank - 2], *rows = uir_c_dim(e, r->shape[r->rank - 2]);
+    const char *row = r->loops[r->rank - 2], *rows = uir_c_dim(&e->c, r->shape[r->rank - 2]);
     for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
         const operand *o = &r->operands[i];
         const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *inside;
         if (!o->used || !o->moves) continue;
         uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
         const char *address =
-            uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
+            uir_c_format(&e->c, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
         inside = all_inside ? "1" : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        if (!all_inside && o->row > 0) inside = uir_c_format(e, "%s + %u < %s && %s", row, o->row, rows, inside);
+        if (!all_inside && o->row > 0) inside = uir_c_format(&e->c, "%s + %u < %s && %s", row, o->row, rows, inside);
         if (strcmp(inside, "1") == 0)
-            uir_c_line(e, "%s = %s;", o->name, address);
+            uir_c_line(&e->c, "%s = %s;", o->name, address);
         else
-            uir_c_line(e, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);
+            uir_c_line(&e->c, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);
     }
 }
 
@@ -177,14 +178,14 @@ void uir_run_emit_addresses(run *r) {
     for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
         const operand *o = &r->operands[i];
         if (!o->used || !o->moves) continue;
-        uir_c_line(e, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
+        uir_c_line(&e->c, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
     }
-    uir_c_open(e, "if (%s)", name_all_inside(r));
+    uir_c_open(&e->c, "if (%s)", name_all_inside(r));
     emit_addresses(r, true);
-    uir_c_close(e);
-    uir_c_open(e, "else");
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "else");
     emit_addresses(r, false);
-    uir_c_close(e);
+    uir_c_close(&e->c);
 }
 
 /* ---- which runs ---- */
@@ -232,7 +233,7 @@ bool uir_run_set_abreast(const run *plain, run *out) {
         return false;
     uir_dim rows = plain->shape[plain->rank - 2];
     int64_t few;
-    uint32_t abreast = uir_dim_is_const(e->igraph->dims, rows, &few) && few < ABREAST ? (uint32_t)few : ABREAST;
+    uint32_t abreast = uir_dim_is_const(e->c.igraph->dims, rows, &few) && few < ABREAST ? (uint32_t)few : ABREAST;
     if (abreast < 2) return false;
     const uir_iinstruction **copies = copy_abreast(e, plain->instructions, plain->count, rows, abreast);
     if (!copies) return false;

@@ -27,11 +27,11 @@ typedef struct term {
 
 /* coordinate = base + sum of moves * axis, with moves free of axes. */
 static bool linear(emitter *e, const uir_islice *slice, uir_dim coordinate, term *out) {
-    uir_dims *dims = e->igraph->dims;
+    uir_dims *dims = e->c.igraph->dims;
     uint32_t count = 0;
     for (uint32_t a = 0; a < slice->axis_count; a++)
         if (slice->axes[a].symbol >= count) count = slice->axes[a].symbol + 1;
-    uir_dim *values = uir_arena_allocate_array(&e->arena, count + 1, sizeof *values);
+    uir_dim *values = uir_arena_allocate_array(&e->c.arena, count + 1, sizeof *values);
     if (!values) return false;
     for (uint32_t a = 0; a < slice->axis_count; a++) values[slice->axes[a].symbol] = uir_dim_const(dims, 0);
     out->base = uir_dim_substitute(dims, coordinate, values, count);
@@ -47,8 +47,8 @@ static bool linear(emitter *e, const uir_islice *slice, uir_dim coordinate, term
 }
 
 const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, uint32_t first, uint32_t *out_dims) {
-    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
-    uir_islice *box = uir_arena_allocate(&e->arena, sizeof *box);
+    const uir_ipointer *p = &e->c.igraph->pointers.data[window->pointer];
+    uir_islice *box = uir_arena_allocate(&e->c.arena, sizeof *box);
     uint32_t sides[2] = {UINT32_MAX, UINT32_MAX};
     if (!box || window->block || window->has_fill) return NULL;
     for (uint32_t a = 0; a < window->axis_count; a++) {
@@ -66,10 +66,11 @@ const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, u
         term t;
         if (!linear(e, window, window->starts[d], &t)) return NULL;
         box->starts[d] = t.base;
-        box->counts[d] = uir_dim_const(e->igraph->dims, 1);
+        box->counts[d] = uir_dim_const(e->c.igraph->dims, 1);
         for (uint32_t i = 0; i < 2; i++) {
-            if (uir_c_dim_is(e, t.moves[sides[i]], 0)) continue;
-            if (!uir_c_dim_is(e, t.moves[sides[i]], 1) || out_dims[i] != UINT32_MAX || out_dims[!i] == d) return NULL;
+            if (uir_c_dim_is(&e->c, t.moves[sides[i]], 0)) continue;
+            if (!uir_c_dim_is(&e->c, t.moves[sides[i]], 1) || out_dims[i] != UINT32_MAX || out_dims[!i] == d)
+                return NULL;
             out_dims[i] = d;
             box->counts[d] = window->axes[sides[i]].extent;
         }
@@ -80,8 +81,8 @@ const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, u
 /* Neighbours along a dim lie together in groups, so many of each column in turn; 1: they do not. */
 static uint32_t group_of(emitter *e, const uir_ipointer *p, uint32_t d) {
     const uir_mode *modes = p->layout.modes[d];
-    if (p->layout.mode_count[d] != 2 || !uir_c_dim_is(e, modes[0].stride, 1)) return 1;
-    return uir_c_dim_is(e, modes[0].size, UIR_CPU_BYTE_GROUP) ? UIR_CPU_BYTE_GROUP : 1;
+    if (p->layout.mode_count[d] != 2 || !uir_c_dim_is(&e->c, modes[0].stride, 1)) return 1;
+    return uir_c_dim_is(&e->c, modes[0].size, UIR_CPU_BYTE_GROUP) ? UIR_CPU_BYTE_GROUP : 1;
 }
 
 /* The step from one row to the next, as if a group's were all as far apart. */
@@ -89,47 +90,47 @@ static uir_dim step_in_groups(emitter *e, const uir_ipointer *p, uint32_t d) {
     const uir_mode *modes = p->layout.modes[d];
     uint32_t group = group_of(e, p, d);
     if (group == 1) return modes[0].stride;
-    return uir_dim_floordiv(e->igraph->dims, modes[1].stride, uir_dim_const(e->igraph->dims, group));
+    return uir_dim_floordiv(e->c.igraph->dims, modes[1].stride, uir_dim_const(e->c.igraph->dims, group));
 }
 
 /* A dim that lies in panels of 32 of which a window's columns take whole ones, along an axis of their own. */
 static bool is_panelled(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t,
                         uint32_t group) {
-    const uir_layout *layout = &e->igraph->pointers.data[window->pointer].layout;
+    const uir_layout *layout = &e->c.igraph->pointers.data[window->pointer].layout;
     int64_t low, high;
     uint32_t columns = UINT32_MAX;
-    if (layout->mode_count[d] != 2 || !uir_c_dim_is(e, layout->modes[d][0].stride, group)) return false;
+    if (layout->mode_count[d] != 2 || !uir_c_dim_is(&e->c, layout->modes[d][0].stride, group)) return false;
     for (uint32_t a = 0; a < window->axis_count; a++) {
-        bool moves = !uir_c_dim_is(e, t->moves[a], 0);
-        if (moves && (window->axes[a].dim != first + 1 || !uir_c_dim_is(e, t->moves[a], 1))) return false;
+        bool moves = !uir_c_dim_is(&e->c, t->moves[a], 0);
+        if (moves && (window->axes[a].dim != first + 1 || !uir_c_dim_is(&e->c, t->moves[a], 1))) return false;
         if (window->axes[a].dim != first + 1) continue;
         if (columns != UINT32_MAX) return false;
         columns = a;
     }
-    if (columns == UINT32_MAX || uir_c_dim_is(e, t->moves[columns], 0)) return false;
-    if (uir_c_dim_is(e, layout->modes[d][0].size, 32)) return uir_c_dim_multiple_of(e, t->base, 32);
-    uir_dim_bounds(e->igraph->dims, window->axes[columns].extent, &low, &high);
+    if (columns == UINT32_MAX || uir_c_dim_is(&e->c, t->moves[columns], 0)) return false;
+    if (uir_c_dim_is(&e->c, layout->modes[d][0].size, 32)) return uir_c_dim_multiple_of(&e->c, t->base, 32);
+    uir_dim_bounds(e->c.igraph->dims, window->axes[columns].extent, &low, &high);
     int64_t width;
-    return uir_dim_is_const(e->igraph->dims, layout->modes[d][0].size, &width) && high <= width &&
-           uir_c_dim_multiple_of(e, t->base, width);
+    return uir_dim_is_const(e->c.igraph->dims, layout->modes[d][0].size, &width) && high <= width &&
+           uir_c_dim_multiple_of(&e->c, t->base, width);
 }
 
 /* Is the dim all there, by one axis of the rows, and in groups? */
 static bool is_grouped(emitter *e, const uir_islice *window, uint32_t first, uint32_t d, const term *t) {
-    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    const uir_ipointer *p = &e->c.igraph->pointers.data[window->pointer];
     uint32_t group = group_of(e, p, d), along = UINT32_MAX;
     for (uint32_t a = 0; a < window->axis_count; a++) {
-        if (uir_c_dim_is(e, t->moves[a], 0)) continue;
-        if (along != UINT32_MAX || window->axes[a].dim != first || !uir_c_dim_is(e, t->moves[a], 1)) return false;
+        if (uir_c_dim_is(&e->c, t->moves[a], 0)) continue;
+        if (along != UINT32_MAX || window->axes[a].dim != first || !uir_c_dim_is(&e->c, t->moves[a], 1)) return false;
         along = a;
     }
-    return group > 1 && along != UINT32_MAX && uir_c_dim_is(e, t->base, 0) &&
-           uir_c_dim_multiple_of(e, window->axes[along].extent, group);
+    return group > 1 && along != UINT32_MAX && uir_c_dim_is(&e->c, t->base, 0) &&
+           uir_c_dim_multiple_of(&e->c, window->axes[along].extent, group);
 }
 
 /* In how many the rows of a window lie together; one dim at most has groups. */
 static uint32_t group_of_rows(emitter *e, const uir_islice *window, uint32_t first) {
-    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
+    const uir_ipointer *p = &e->c.igraph->pointers.data[window->pointer];
     uint32_t group = 1;
     for (uint32_t d = 0; d < p->rank; d++) {
         term t;
@@ -141,18 +142,19 @@ static uint32_t group_of_rows(emitter *e, const uir_islice *window, uint32_t fir
 /* The distance of neighbours along a side whose axes lie in memory as one: each a whole number of the next. */
 static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, uint32_t side, uint32_t group,
                          uir_dim *out) {
-    const uir_ipointer *p = &e->igraph->pointers.data[window->pointer];
-    uir_dims *dims = e->igraph->dims;
+    const uir_ipointer *p = &e->c.igraph->pointers.data[window->pointer];
+    uir_dims *dims = e->c.igraph->dims;
     uir_dim wanted = UIR_DIM_NONE;
     *out = uir_dim_const(dims, 0);
     for (uint32_t a = window->axis_count; a-- > 0;) {
-        if (window->axes[a].dim != side || uir_c_dim_is(e, window->axes[a].extent, 1)) continue;
+        if (window->axes[a].dim != side || uir_c_dim_is(&e->c, window->axes[a].extent, 1)) continue;
         uir_dim step = uir_dim_const(dims, 0);
         for (uint32_t d = 0; d < p->rank; d++) {
             term t;
             if (!linear(e, window, window->starts[d], &t)) return false;
             bool panelled = is_panelled(e, window, first, d, &t, group), grouped = is_grouped(e, window, first, d, &t);
-            if (!uir_c_dim_is(e, t.moves[a], 0) && p->layout.mode_count[d] != 1 && !panelled && !grouped) return false;
+            if (!uir_c_dim_is(&e->c, t.moves[a], 0) && p->layout.mode_count[d] != 1 && !panelled && !grouped)
+                return false;
             uir_dim stride = grouped ? step_in_groups(e, p, d) : p->layout.modes[d][0].stride;
             step = uir_dim_add(dims, step, uir_dim_mul(dims, t.moves[a], stride));
         }
@@ -177,28 +179,28 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
         term t;
         if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
         if (is_panelled(e, slice, out->first, d, &t, out->group)) {
-            panel = uir_c_dim(e, p->layout.modes[d][1].stride);
-            at = uir_c_sum(e, at,
-                           uir_c_product(e,
-                                         uir_c_format(e, "(%s) / (%s)", uir_c_dim(e, t.base),
-                                                      uir_c_dim(e, p->layout.modes[d][0].size)),
-                                         uir_c_format(e, "(%s)", panel)));
+            panel = uir_c_dim(&e->c, p->layout.modes[d][1].stride);
+            at = uir_c_sum(&e->c, at,
+                           uir_c_product(&e->c,
+                                         uir_c_format(&e->c, "(%s) / (%s)", uir_c_dim(&e->c, t.base),
+                                                      uir_c_dim(&e->c, p->layout.modes[d][0].size)),
+                                         uir_c_format(&e->c, "(%s)", panel)));
             continue;
         }
-        if (p->layout.mode_count[d] != 1 && !uir_c_dim_is(e, t.base, 0)) return false;
-        at = uir_c_sum(e, at,
-                       uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t.base)),
-                                     uir_c_format(e, "(%s)", uir_c_dim(e, p->layout.modes[d][0].stride))));
+        if (p->layout.mode_count[d] != 1 && !uir_c_dim_is(&e->c, t.base, 0)) return false;
+        at = uir_c_sum(&e->c, at,
+                       uir_c_product(&e->c, uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, t.base)),
+                                     uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, p->layout.modes[d][0].stride))));
     }
     if (!step_of_side(e, slice, out->first, out->first, out->group, &row) ||
         !step_of_side(e, slice, out->first, out->first + 1, out->group, &column))
         return false;
     /* A side of one element has no distance; any serves. */
-    if (uir_c_dim_is(e, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->igraph->dims, 1);
+    if (uir_c_dim_is(&e->c, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->c.igraph->dims, 1);
     out->at = at;
-    out->row = uir_c_dim(e, row);
-    out->column = uir_c_dim(e, column);
-    out->panel = panel ? panel : uir_c_product(e, out->column, "32");
+    out->row = uir_c_dim(&e->c, row);
+    out->column = uir_c_dim(&e->c, column);
+    out->panel = panel ? panel : uir_c_product(&e->c, out->column, "32");
     return true;
 }
 
@@ -225,32 +227,32 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
         bool guarded = out->access.high[d];
         if (guarded && slice->has_fill) return false;
         if (guarded) {
-            const char *left =
-                uir_c_format(e, "uir_max(0, %s - (%s))", uir_c_dim(e, p->extents[d]), uir_c_dim(e, slice->starts[d]));
+            const char *left = uir_c_format(&e->c, "uir_max(0, %s - (%s))", uir_c_dim(&e->c, p->extents[d]),
+                                            uir_c_dim(&e->c, slice->starts[d]));
             *(i ? &out->columns : &out->rows) = left;
         }
-        const char *step = uir_c_dim(e, p->layout.modes[d][0].stride);
+        const char *step = uir_c_dim(&e->c, p->layout.modes[d][0].stride);
         *(i ? &out->column : &out->row) = step;
         if (p->layout.mode_count[d] == 1) {
-            if (i) out->panel = uir_c_product(e, step, "32");
+            if (i) out->panel = uir_c_product(&e->c, step, "32");
             continue;
         }
         int64_t size, count;
-        if (!uir_dim_is_const(e->igraph->dims, p->layout.modes[d][0].size, &size) || size < 1) return false;
-        if (!uir_c_dim_multiple_of(e, slice->starts[d], size)) return false;
-        if (!i && group_of(e, p, d) > 1 && uir_c_dim_multiple_of(e, slice->counts[d], size)) {
+        if (!uir_dim_is_const(e->c.igraph->dims, p->layout.modes[d][0].size, &size) || size < 1) return false;
+        if (!uir_c_dim_multiple_of(&e->c, slice->starts[d], size)) return false;
+        if (!i && group_of(e, p, d) > 1 && uir_c_dim_multiple_of(&e->c, slice->counts[d], size)) {
             out->group = group_of(e, p, d);
-            out->row = uir_c_dim(e, step_in_groups(e, p, d));
+            out->row = uir_c_dim(&e->c, step_in_groups(e, p, d));
             continue;
         }
-        bool fits = uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size;
+        bool fits = uir_dim_is_const(e->c.igraph->dims, slice->counts[d], &count) && count <= size;
         if (!fits) {
             int64_t low, high;
-            uir_dim_bounds(e->igraph->dims, slice->counts[d], &low, &high);
+            uir_dim_bounds(e->c.igraph->dims, slice->counts[d], &low, &high);
             fits = high <= size;
         }
         if (i && (fits || (size == 32 && p->layout.mode_count[d] == 2))) {
-            out->panel = fits ? uir_c_product(e, step, "32") : uir_c_dim(e, p->layout.modes[d][1].stride);
+            out->panel = fits ? uir_c_product(&e->c, step, "32") : uir_c_dim(&e->c, p->layout.modes[d][1].stride);
         } else if (!fits) {
             return false;
         }
@@ -260,14 +262,15 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
 }
 
 static const char *smaller(emitter *e, const char *a, const char *b) {
-    return b ? uir_c_format(e, "uir_min(%s, %s)", a, b) : a;
+    return b ? uir_c_format(&e->c, "uir_min(%s, %s)", a, b) : a;
 }
 
 /* What of m, n, k is there: rows and columns that memory lacks are undefined where read and dropped where written. */
 static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c, const plane *a, const plane *b) {
     const uir_islice *slice = &in->slices[0], *left = &in->slices[1];
-    const char *m = uir_c_dim(e, slice->counts[slice->rank - 2]), *n = uir_c_dim(e, slice->counts[slice->rank - 1]),
-               *k = uir_c_dim(e, left->counts[left->rank - 1]);
+    const char *m = uir_c_dim(&e->c, slice->counts[slice->rank - 2]),
+               *n = uir_c_dim(&e->c, slice->counts[slice->rank - 1]),
+               *k = uir_c_dim(&e->c, left->counts[left->rank - 1]);
     m = smaller(e, m, c->rows);
     n = smaller(e, smaller(e, n, c->columns), b->columns);
     k = smaller(e, k, b->rows);
@@ -275,10 +278,10 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
         m = smaller(e, m, a->rows);
         k = smaller(e, k, a->columns);
     }
-    const char *inside = uir_c_format(e, "%s && %s && %s", c->inside, a ? a->inside : "1", b->inside);
-    if (strcmp(inside, "1 && 1 && 1") != 0) m = uir_c_format(e, "%s ? %s : 0", inside, m);
-    uir_c_line(e, "const int64_t m = %s, n = %s;", m, n);
-    if (a) uir_c_line(e, "const int64_t k = %s;", k);
+    const char *inside = uir_c_format(&e->c, "%s && %s && %s", c->inside, a ? a->inside : "1", b->inside);
+    if (strcmp(inside, "1 && 1 && 1") != 0) m = uir_c_format(&e->c, "%s ? %s : 0", inside, m);
+    uir_c_line(&e->c, "const int64_t m = %s, n = %s;", m, n);
+    if (a) uir_c_line(&e->c, "const int64_t k = %s;", k);
 }
 
 /* Does the routine begin with sums of 0 when it is told? */
@@ -292,29 +295,29 @@ static bool is_dot(const uir_iinstruction *in) {
 }
 
 static const char *signedness(emitter *e, const uir_iinstruction *in, uir_dtype dtype) {
-    return is_dot(in) ? uir_c_format(e, ", %d", uir_dtype_integer_min(dtype) < 0) : "";
+    return is_dot(in) ? uir_c_format(&e->c, ", %d", uir_dtype_integer_min(dtype) < 0) : "";
 }
 
 /* And in how many its rows lie together. */
 static const char *second_factor(emitter *e, const uir_iinstruction *in, uint32_t group) {
-    return is_dot(in) ? uir_c_format(e, "%s, %u", signedness(e, in, in->dtype_c), group) : "";
+    return is_dot(in) ? uir_c_format(&e->c, "%s, %u", signedness(e, in, in->dtype_c), group) : "";
 }
 
 static const char *routine_of(emitter *e, const uir_iinstruction *in) {
     if (is_dot(in)) return "uir_mma_dot";
-    return uir_c_format(e, "uir_mma_%s_%s_%s", uir_dtype_name(in->dtype), uir_dtype_name(in->dtype_b),
+    return uir_c_format(&e->c, "uir_mma_%s_%s_%s", uir_dtype_name(in->dtype), uir_dtype_name(in->dtype_b),
                         uir_dtype_name(in->dtype_c));
 }
 
 static const char *begins(emitter *e, const uir_iinstruction *in) {
     if (!can_be_told_to_begin(in)) return "";
-    return e->begins[in - e->igraph->instructions.data] ? ", 1" : ", 0";
+    return e->begins[in - e->c.igraph->instructions.data] ? ", 1" : ", 0";
 }
 
 /* Does the routine take the sums and the second factor where they lie? c's columns lie together. */
 static bool suit(emitter *e, const uir_iinstruction *in, const plane *c, const plane *b) {
     if (strcmp(c->column, "1") != 0 || strcmp(c->panel, "32") != 0 || c->group != 1) return false;
-    return strcmp(b->column, uir_c_format(e, "%u", b->group)) == 0 && (b->group == 1 || is_dot(in));
+    return strcmp(b->column, uir_c_format(&e->c, "%u", b->group)) == 0 && (b->group == 1 || is_dot(in));
 }
 
 static bool find_direct(emitter *e, const uir_iinstruction *in, plane *c, plane *a, plane *b) {
@@ -325,12 +328,12 @@ static bool find_direct(emitter *e, const uir_iinstruction *in, plane *c, plane 
 static bool emit_direct(emitter *e, const uir_iinstruction *in) {
     plane c, a, b;
     if (!find_direct(e, in, &c, &a, &b)) return false;
-    uir_c_open(e, "%s", "");
+    uir_c_open(&e->c, "%s", "");
     emit_extents(e, in, &c, &a, &b);
-    uir_c_line(e, "%s(%s + (%s), %s, %s + (%s), %s, %s%s, %s + (%s), %s, %s%s, m, n, k%s);", routine_of(e, in),
+    uir_c_line(&e->c, "%s(%s + (%s), %s, %s + (%s), %s, %s%s, %s + (%s), %s, %s%s, m, n, k%s);", routine_of(e, in),
                c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column, signedness(e, in, in->dtype_b),
                b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group), begins(e, in));
-    uir_c_close(e);
+    uir_c_close(&e->c);
     return true;
 }
 
@@ -364,7 +367,7 @@ static bool find_sides(const uir_islice *slice, uint32_t first, window *out) {
 static bool term_of(emitter *e, const uir_islice *slice, uint32_t first, uint32_t d, term *out) {
     if (slice->window) return linear(e, slice, slice->starts[d], out);
     out->base = slice->starts[d];
-    for (uint32_t a = 0; a < 2; a++) out->moves[a] = uir_dim_const(e->igraph->dims, d == first + a);
+    for (uint32_t a = 0; a < 2; a++) out->moves[a] = uir_dim_const(e->c.igraph->dims, d == first + a);
     return true;
 }
 
@@ -381,18 +384,20 @@ static bool window_of(emitter *e, const uir_iinstruction *in, window *out) {
     for (uint32_t d = 0; d < p->rank; d++) {
         term *t = &out->terms[d];
         if (p->layout.mode_count[d] != 1 || !term_of(e, slice, first, d, t)) return false;
-        const char *stride = uir_c_dim(e, p->layout.modes[d][0].stride);
-        out->at = uir_c_sum(e, out->at, uir_c_product(e, uir_c_format(e, "(%s)", uir_c_dim(e, t->base)), stride));
+        const char *stride = uir_c_dim(&e->c, p->layout.modes[d][0].stride);
+        out->at = uir_c_sum(&e->c, out->at,
+                            uir_c_product(&e->c, uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, t->base)), stride));
         for (uint32_t a = 0; a < out->axis_total; a++) {
-            if ((slice->window && slice->axes[a].dim < first) || uir_c_dim_is(e, t->moves[a], 0)) continue;
-            const char *move = uir_c_dim(e, t->moves[a]);
-            out->steps[a] = uir_c_sum(
-                e, out->steps[a], uir_c_product(e, strpbrk(move, " ") ? uir_c_format(e, "(%s)", move) : move, stride));
+            if ((slice->window && slice->axes[a].dim < first) || uir_c_dim_is(&e->c, t->moves[a], 0)) continue;
+            const char *move = uir_c_dim(&e->c, t->moves[a]);
+            out->steps[a] =
+                uir_c_sum(&e->c, out->steps[a],
+                          uir_c_product(&e->c, strpbrk(move, " ") ? uir_c_format(&e->c, "(%s)", move) : move, stride));
         }
         if (!out->access.low[d] && !out->access.high[d]) continue;
         if (out->guard_count == 4) return false;
         out->guards[out->guard_count++] = d;
-        out->steps_single |= !uir_c_dim_is(e, t->moves[last], 0);
+        out->steps_single |= !uir_c_dim_is(&e->c, t->moves[last], 0);
     }
     return !out->steps_single || out->axis_count[1] < 4;
 }
@@ -428,44 +433,44 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
     window a;
     const uir_islice *slice = &in->slices[1];
     if (!find_window(e, in, &c, &a, &b)) return false;
-    uir_c_open(e, "%s", "");
+    uir_c_open(&e->c, "%s", "");
     emit_extents(e, in, &c, NULL, &b);
-    uir_c_line(e, "uir_window w;");
-    uir_c_line(e, "w.data = %s + (%s);", a.access.base, a.at);
-    uir_c_line(e, "w.fill = 0x%xu;", fill_bits(in->dtype_b, slice->has_fill ? slice->fill : 0));
+    uir_c_line(&e->c, "uir_window w;");
+    uir_c_line(&e->c, "w.data = %s + (%s);", a.access.base, a.at);
+    uir_c_line(&e->c, "w.fill = 0x%xu;", fill_bits(in->dtype_b, slice->has_fill ? slice->fill : 0));
     uint64_t bytes = uir_dtype_bits(in->dtype_b) / 8;
-    uir_c_line(e, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0],
+    uir_c_line(&e->c, "w.row_axes = %u, w.column_axes = %u, w.guards = %u;", a.axis_count[0],
                a.axis_count[1] + a.steps_single, a.guard_count);
     if (a.steps_single) { /* an axis of one step, which moves nothing */
         uint32_t last = a.axes[1][a.axis_count[1] - 1];
-        uir_c_line(e, "w.column_extent[%u] = 1, w.column_step[%u] = %" PRIu64 " * (%s);", a.axis_count[1],
+        uir_c_line(&e->c, "w.column_extent[%u] = 1, w.column_step[%u] = %" PRIu64 " * (%s);", a.axis_count[1],
                    a.axis_count[1], bytes, a.steps[last]);
     }
     for (uint32_t side = 0; side < 2; side++) {
         const char *name = side ? "column" : "row";
         for (uint32_t x = 0; x < a.axis_count[side]; x++) {
             uint32_t axis = a.axes[side][x];
-            uir_c_line(e, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %" PRIu64 " * (%s);", name, x,
-                       uir_c_dim(e, a.extents[axis]), name, x, bytes, a.steps[axis]);
+            uir_c_line(&e->c, "w.%s_extent[%u] = uir_max(0, %s), w.%s_step[%u] = %" PRIu64 " * (%s);", name, x,
+                       uir_c_dim(&e->c, a.extents[axis]), name, x, bytes, a.steps[axis]);
         }
     }
     for (uint32_t g = 0; g < a.guard_count; g++) {
         const term *t = &a.terms[a.guards[g]];
-        uir_c_line(e, "w.start[%u] = %s, w.extent[%u] = %s;", g, uir_c_dim(e, t->base), g,
-                   uir_c_dim(e, a.access.pointer->extents[a.guards[g]]));
+        uir_c_line(&e->c, "w.start[%u] = %s, w.extent[%u] = %s;", g, uir_c_dim(&e->c, t->base), g,
+                   uir_c_dim(&e->c, a.access.pointer->extents[a.guards[g]]));
         for (uint32_t side = 0; side < 2; side++) {
             for (uint32_t x = 0; x < a.axis_count[side]; x++)
-                uir_c_line(e, "w.%s_move[%u][%u] = %s;", side ? "column" : "row", g, x,
-                           uir_c_dim(e, t->moves[a.axes[side][x]]));
+                uir_c_line(&e->c, "w.%s_move[%u][%u] = %s;", side ? "column" : "row", g, x,
+                           uir_c_dim(&e->c, t->moves[a.axes[side][x]]));
         }
-        if (a.steps_single) uir_c_line(e, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
+        if (a.steps_single) uir_c_line(&e->c, "w.column_move[%u][%u] = 0;", g, a.axis_count[1]);
     }
     const char *routine =
-        is_dot(in) ? "uir_mma_dot_window" : uir_c_format(e, "uir_mma_window_%s", uir_dtype_name(in->dtype_c));
-    uir_c_line(e, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at, c.row,
+        is_dot(in) ? "uir_mma_dot_window" : uir_c_format(&e->c, "uir_mma_window_%s", uir_dtype_name(in->dtype_c));
+    uir_c_line(&e->c, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at, c.row,
                signedness(e, in, in->dtype_b), b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group),
                begins(e, in));
-    uir_c_close(e);
+    uir_c_close(&e->c);
     return true;
 }
 
@@ -489,40 +494,40 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
         zero[k] = uir_c_literal(e, access_of[k].pointer->dtype, 0);
     }
     const uir_islice *c = &in->slices[0], *a = &in->slices[1], *b = &in->slices[2];
-    uir_c_open(e, "%s", "");
-    uir_c_line(e, "const int64_t m = %s, n = %s, k = %s;", uir_c_dim(e, c->counts[c->rank - 2]),
-               uir_c_dim(e, c->counts[c->rank - 1]), uir_c_dim(e, a->counts[a->rank - 1]));
-    uir_c_open(e, "for (int64_t i0 = 0; i0 < m; i0 += 16)");
-    uir_c_open(e, "for (int64_t j0 = 0; j0 < n; j0 += 32)");
-    uir_c_line(e, "const int64_t mi = uir_min(16, m - i0), nj = uir_min(32, n - j0);");
-    uir_c_line(e, "%s cb[16 * 32];", types[0]);
-    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    uir_c_line(e, "for (int64_t j = 0; j < nj; j++) cb[i * 32 + j] = %s;",
+    uir_c_open(&e->c, "%s", "");
+    uir_c_line(&e->c, "const int64_t m = %s, n = %s, k = %s;", uir_c_dim(&e->c, c->counts[c->rank - 2]),
+               uir_c_dim(&e->c, c->counts[c->rank - 1]), uir_c_dim(&e->c, a->counts[a->rank - 1]));
+    uir_c_open(&e->c, "for (int64_t i0 = 0; i0 < m; i0 += 16)");
+    uir_c_open(&e->c, "for (int64_t j0 = 0; j0 < n; j0 += 32)");
+    uir_c_line(&e->c, "const int64_t mi = uir_min(16, m - i0), nj = uir_min(32, n - j0);");
+    uir_c_line(&e->c, "%s cb[16 * 32];", types[0]);
+    uir_c_open(&e->c, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_line(&e->c, "for (int64_t j = 0; j < nj; j++) cb[i * 32 + j] = %s;",
                uir_access_read(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), zero[0]));
-    uir_c_close(e);
-    uir_c_open(e, "for (int64_t p0 = 0; p0 < k; p0 += 64)");
-    uir_c_line(e, "const int64_t kp = uir_min(64, k - p0);");
-    uir_c_line(e, "%s ab[16 * 64];", types[1]);
-    uir_c_line(e, "%s bb[64 * 32];", types[2]);
-    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    uir_c_line(e, "for (int64_t p = 0; p < kp; p++) ab[i * 64 + p] = %s;",
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "for (int64_t p0 = 0; p0 < k; p0 += 64)");
+    uir_c_line(&e->c, "const int64_t kp = uir_min(64, k - p0);");
+    uir_c_line(&e->c, "%s ab[16 * 64];", types[1]);
+    uir_c_line(&e->c, "%s bb[64 * 32];", types[2]);
+    uir_c_open(&e->c, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_line(&e->c, "for (int64_t p = 0; p < kp; p++) ab[i * 64 + p] = %s;",
                uir_access_read(e, &access_of[1], plane_index(e, a, "(i0 + i)", "(p0 + p)", index), zero[1]));
-    uir_c_close(e);
-    uir_c_open(e, "for (int64_t p = 0; p < kp; p++)");
-    uir_c_line(e, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "for (int64_t p = 0; p < kp; p++)");
+    uir_c_line(&e->c, "for (int64_t j = 0; j < nj; j++) bb[p * 32 + j] = %s;",
                uir_access_read(e, &access_of[2], plane_index(e, b, "(p0 + p)", "(j0 + j)", index), zero[2]));
-    uir_c_close(e);
-    uir_c_line(e, "%s(cb, 32, ab, 64, 1%s, bb, 32, 0%s, mi, nj, kp%s);", routine_of(e, in),
+    uir_c_close(&e->c);
+    uir_c_line(&e->c, "%s(cb, 32, ab, 64, 1%s, bb, 32, 0%s, mi, nj, kp%s);", routine_of(e, in),
                signedness(e, in, in->dtype_b), second_factor(e, in, 1), can_be_told_to_begin(in) ? ", 0" : "");
-    uir_c_close(e);
-    uir_c_open(e, "for (int64_t i = 0; i < mi; i++)");
-    uir_c_open(e, "for (int64_t j = 0; j < nj; j++)");
+    uir_c_close(&e->c);
+    uir_c_open(&e->c, "for (int64_t i = 0; i < mi; i++)");
+    uir_c_open(&e->c, "for (int64_t j = 0; j < nj; j++)");
     uir_access_write(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), "cb[i * 32 + j]");
-    uir_c_close(e);
-    uir_c_close(e);
-    uir_c_close(e);
-    uir_c_close(e);
-    uir_c_close(e);
+    uir_c_close(&e->c);
+    uir_c_close(&e->c);
+    uir_c_close(&e->c);
+    uir_c_close(&e->c);
+    uir_c_close(&e->c);
 }
 
 void uir_emit_mma(emitter *e, const uir_iinstruction *in) {

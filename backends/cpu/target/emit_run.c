@@ -19,7 +19,7 @@ static bool is_late(const run *r, uint32_t at) {
 
 /* From here on expressions are of this instruction's turn. */
 static void take_turn(run *r, uint32_t at) {
-    if (r->overlap) r->e->symbols[r->overlap->symbol] = is_late(r, at) ? r->overlap->before : r->turn;
+    if (r->overlap) r->e->c.symbols[r->overlap->symbol] = is_late(r, at) ? r->overlap->before : r->turn;
 }
 
 const char *uir_c_operation(uir_iop_code code) {
@@ -33,10 +33,10 @@ const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype) {
     bool least = identity == UIR_IOP_IDENTITY_LEAST;
     if (identity == UIR_IOP_IDENTITY_ZERO || identity == UIR_IOP_IDENTITY_ONE)
         return uir_c_literal(e, dtype, uir_iop_identity_real(identity));
-    if (uir_dtype_is_float(dtype)) return uir_c_format(e, "(%s)%sUIR_INFINITY", type, least ? "-" : "");
+    if (uir_dtype_is_float(dtype)) return uir_c_format(&e->c, "(%s)%sUIR_INFINITY", type, least ? "-" : "");
     int64_t number = uir_iop_identity_integer(identity, dtype);
-    if (least) return uir_c_format(e, "(%s)(%lld - 1)", type, (long long)(number + 1));
-    return uir_c_format(e, "(%s)%lluu", type, (unsigned long long)number);
+    if (least) return uir_c_format(&e->c, "(%s)(%lld - 1)", type, (long long)(number + 1));
+    return uir_c_format(&e->c, "(%s)%lluu", type, (unsigned long long)number);
 }
 
 static uir_dtype result_dtype(const uir_iinstruction *in) {
@@ -108,7 +108,7 @@ static bool along_one(const operand *o) {
 
 int64_t uir_run_longest_row(const run *r) {
     int64_t low, high;
-    uir_dim_bounds(r->e->igraph->dims, r->shape[r->rank - 1], &low, &high);
+    uir_dim_bounds(r->e->c.igraph->dims, r->shape[r->rank - 1], &low, &high);
     return high;
 }
 
@@ -120,7 +120,7 @@ static const char *name_blank(run *r, const char *type, const char *fill) {
             return b->name;
     }
     if (r->blank_count == BLANKS) return NULL;
-    blank made = {type, fill, uir_c_format(r->e, "blank%u", r->e->next++)};
+    blank made = {type, fill, uir_c_format(&r->e->c, "blank%u", r->e->next++)};
     r->blanks[r->blank_count++] = made;
     return made.name;
 }
@@ -140,8 +140,8 @@ static void emit_blanks(run *r) {
     int64_t length = r->blank_count ? uir_run_longest_row(r) : 0;
     for (uint32_t i = 0; i < r->blank_count; i++) {
         const blank *b = &r->blanks[i];
-        uir_c_line(r->e, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
-        if (b->fill) uir_c_line(r->e, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
+        uir_c_line(&r->e->c, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
+        if (b->fill) uir_c_line(&r->e->c, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
     }
 }
 
@@ -159,7 +159,7 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
     o->used = true;
     const char *index[INDEX_MAX];
     uir_access_align(e, &in->slices[k], r->shape, r->rank, r->loops, index);
-    o->name = uir_c_format(e, "a%u", e->next++);
+    o->name = uir_c_format(&e->c, "a%u", e->next++);
     const char *last = o->access.slice->rank ? index[o->access.slice->rank - 1] : "0";
     if (strcmp(last, "0") == 0) {
         /* One element along the last dim: read once a row, written as the first lane of a row of one. */
@@ -220,7 +220,7 @@ static void emit_row_operand(run *r, operand *o) {
     if (o->along == ALONG_SPLAT) {
         const char *type = o->access.type;
         uir_run_index_last(r, o, "0", index);
-        uir_c_line(e, "const v_%s %s = v_set_%s(%s);", type, o->name, type,
+        uir_c_line(&e->c, "const v_%s %s = v_set_%s(%s);", type, o->name, type,
                    uir_access_read(e, &o->access, index, uir_c_literal(e, o->access.pointer->dtype, 0)));
         return;
     }
@@ -229,72 +229,72 @@ static void emit_row_operand(run *r, operand *o) {
     bool second = o->along == ALONG_SECOND;
     if (o->blank) {
         const char *inside = uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        uir_c_line(e, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside, o->access.base,
+        uir_c_line(&e->c, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside, o->access.base,
                    uir_access_offset(e, &o->access, coordinates), o->blank);
         return;
     }
     if (o->along == ALONG_UNIT || second)
-        uir_c_line(e, "const int64_t %s = %s;", o->name, uir_access_offset(e, &o->access, coordinates));
+        uir_c_line(&e->c, "const int64_t %s = %s;", o->name, uir_access_offset(e, &o->access, coordinates));
     if (!o->guarded) return;
     const char *inside = uir_access_inside(e, &o->access, coordinates, o->dim), *start = coordinates[o->dim];
     const char *low = o->access.low[o->dim]
-                          ? uir_c_format(e, second ? "(uir_max(0, -(%s)) + 1) / 2" : "uir_max(0, -(%s))", start)
+                          ? uir_c_format(&e->c, second ? "(uir_max(0, -(%s)) + 1) / 2" : "uir_max(0, -(%s))", start)
                           : "0";
-    const char *extent = uir_c_dim(e, o->access.pointer->extents[o->dim]);
+    const char *extent = uir_c_dim(&e->c, o->access.pointer->extents[o->dim]);
     const char *high =
         o->access.high[o->dim]
-            ? uir_c_format(e, second ? "uir_min(n, (%s - (%s) + 1) / 2)" : "uir_min(n, %s - (%s))", extent, start)
+            ? uir_c_format(&e->c, second ? "uir_min(n, (%s - (%s) + 1) / 2)" : "uir_min(n, %s - (%s))", extent, start)
             : "n";
-    uir_c_line(e, "const int64_t %s_first = %s;", o->name, low);
-    uir_c_line(e, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
+    uir_c_line(&e->c, "const int64_t %s_first = %s;", o->name, low);
+    uir_c_line(&e->c, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
                o->name, strcmp(inside, "1") == 0 ? high : inside, high);
-    uir_c_line(e, "first = uir_max(first, %s_first);", o->name);
-    uir_c_line(e, "last = uir_min(last, %s_last);", o->name);
+    uir_c_line(&e->c, "first = uir_max(first, %s_first);", o->name);
+    uir_c_line(&e->c, "last = uir_min(last, %s_last);", o->name);
 }
 
 /* ---- one block ---- */
 /* A body's statements, each for all its vectors. */
 static void open_each(run *r, body body) {
     if (body == BODY_INTERLEAVED) {
-        uir_c_open(r->e, "UIR_EACH");
-        uir_c_line(r->e, "const int64_t j = b + (g + u) * UIR_LANES;");
-        uir_c_line(r->e, "(void)j;");
+        uir_c_open(&r->e->c, "UIR_EACH");
+        uir_c_line(&r->e->c, "const int64_t j = b + (g + u) * UIR_LANES;");
+        uir_c_line(&r->e->c, "(void)j;");
     }
 }
 
 static void close_each(run *r, body body) {
-    if (body == BODY_INTERLEAVED) uir_c_close(r->e);
+    if (body == BODY_INTERLEAVED) uir_c_close(&r->e->c);
 }
 
 /* A variable of a vector, or of all of them; returns what names it inside a statement. */
 static const char *emit_variable(run *r, body body, const char *type, const char *expression) {
     emitter *e = r->e;
-    const char *name = uir_c_format(e, "t%u", e->next++);
+    const char *name = uir_c_format(&e->c, "t%u", e->next++);
     if (body != BODY_INTERLEAVED) {
-        uir_c_line(e, "const v_%s %s __attribute__((unused)) = %s;", type, name, expression);
+        uir_c_line(&e->c, "const v_%s %s __attribute__((unused)) = %s;", type, name, expression);
         return name;
     }
-    uir_c_line(e, "v_%s %s[UIR_INTERLEAVE] __attribute__((unused));", type, name);
-    name = uir_c_format(e, "%s[u]", name);
+    uir_c_line(&e->c, "v_%s %s[UIR_INTERLEAVE] __attribute__((unused));", type, name);
+    name = uir_c_format(&e->c, "%s[u]", name);
     open_each(r, body);
-    uir_c_line(e, "%s = %s;", name, expression);
+    uir_c_line(&e->c, "%s = %s;", name, expression);
     close_each(r, body);
     return name;
 }
 
 static const char *block_address(run *r, const operand *o) {
     emitter *e = r->e;
-    if (o->blank) return uir_c_format(e, "%s + j", o->name);
-    if (o->along == ALONG_UNIT) return uir_c_format(e, "%s + (%s + j)", o->access.base, o->name);
-    if (o->along == ALONG_SECOND) return uir_c_format(e, "%s + (%s + 2 * j)", o->access.base, o->name);
+    if (o->blank) return uir_c_format(&e->c, "%s + j", o->name);
+    if (o->along == ALONG_UNIT) return uir_c_format(&e->c, "%s + (%s + j)", o->access.base, o->name);
+    if (o->along == ALONG_SECOND) return uir_c_format(&e->c, "%s + (%s + 2 * j)", o->access.base, o->name);
     const char *index[INDEX_MAX], *coordinates[INDEX_MAX];
     uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "j", index), coordinates);
-    return uir_c_format(e, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
+    return uir_c_format(&e->c, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
 }
 
 static const char *range_of(run *r, const operand *o) {
     if (!o->guarded) return "0, n - j";
-    return uir_c_format(r->e, "%s_first - j, %s_last - j", o->name, o->name);
+    return uir_c_format(&r->e->c, "%s_first - j, %s_last - j", o->name, o->name);
 }
 
 /* Rows of one pointer are asked for once, ahead of the last. */
@@ -313,7 +313,7 @@ static const char *emit_load(run *r, const operand *o, body body) {
     bool whole = body != BODY_PART;
     if (o->along == ALONG_SPLAT) return o->name;
     if (o->along == ALONG_ANY) {
-        const char *name = uir_c_format(e, "t%u", e->next++);
+        const char *name = uir_c_format(&e->c, "t%u", e->next++);
         /* Lane by lane; what decides for the whole row is asked once. */
         const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *fixed, *moving;
         const uir_islice *slice = o->access.slice;
@@ -321,19 +321,20 @@ static const char *emit_load(run *r, const operand *o, body body) {
         const char *outside = slice->has_fill ? uir_c_literal(e, o->access.pointer->dtype, slice->fill) : zero;
         uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "jl", index), coordinates);
         uir_access_split_inside(e, &o->access, coordinates, "jl", &fixed, &moving);
-        const char *element = uir_c_format(e, "%s[%s]", o->access.base, uir_access_offset(e, &o->access, coordinates));
-        if (strcmp(moving, "1") != 0) element = uir_c_format(e, "(%s ? %s : %s)", moving, element, outside);
-        uir_c_line(e, "%s %s_lanes[UIR_LANES];", type, name);
-        uir_c_line(e, "const int %s_inside = %s;", name, fixed);
-        uir_c_open(e, "if (%s_inside) for (int64_t l = 0; l < UIR_LANES; l++)", name);
-        uir_c_line(e, "const int64_t jl = j + l;");
-        uir_c_line(e, "(void)jl;");
-        if (!whole) element = uir_c_format(e, "jl < n ? %s : %s", element, zero);
-        uir_c_line(e, "%s_lanes[l] = %s;", name, element);
-        uir_c_close(e);
-        if (!whole) outside = uir_c_format(e, "j + l < n ? %s : %s", outside, zero);
-        uir_c_line(e, "else for (int64_t l = 0; l < UIR_LANES; l++) %s_lanes[l] = %s;", name, outside);
-        uir_c_line(e, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
+        const char *element =
+            uir_c_format(&e->c, "%s[%s]", o->access.base, uir_access_offset(e, &o->access, coordinates));
+        if (strcmp(moving, "1") != 0) element = uir_c_format(&e->c, "(%s ? %s : %s)", moving, element, outside);
+        uir_c_line(&e->c, "%s %s_lanes[UIR_LANES];", type, name);
+        uir_c_line(&e->c, "const int %s_inside = %s;", name, fixed);
+        uir_c_open(&e->c, "if (%s_inside) for (int64_t l = 0; l < UIR_LANES; l++)", name);
+        uir_c_line(&e->c, "const int64_t jl = j + l;");
+        uir_c_line(&e->c, "(void)jl;");
+        if (!whole) element = uir_c_format(&e->c, "jl < n ? %s : %s", element, zero);
+        uir_c_line(&e->c, "%s_lanes[l] = %s;", name, element);
+        uir_c_close(&e->c);
+        if (!whole) outside = uir_c_format(&e->c, "j + l < n ? %s : %s", outside, zero);
+        uir_c_line(&e->c, "else for (int64_t l = 0; l < UIR_LANES; l++) %s_lanes[l] = %s;", name, outside);
+        uir_c_line(&e->c, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
         return name;
     }
     const char *address = block_address(r, o);
@@ -342,15 +343,15 @@ static const char *emit_load(run *r, const operand *o, body body) {
     if (whole && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL && r->reductions > 0 &&
         r->count > r->reductions && is_last_of_pointer(r, o)) {
         open_each(r, body);
-        uir_c_line(e, "UIR_PREFETCH(%s);", address);
+        uir_c_line(&e->c, "UIR_PREFETCH(%s);", address);
         close_each(r, body);
     }
     const char *which = o->along == ALONG_SECOND ? "second_" : "", *value;
     if (whole) {
-        value = uir_c_format(e, "v_load_%s%s(%s)", which, type, address);
+        value = uir_c_format(&e->c, "v_load_%s%s(%s)", which, type, address);
     } else {
         uir_dtype dtype = o->access.pointer->dtype;
-        value = uir_c_format(e, "v_load_%srange_%s(%s, %s, %s)", which, type, address, range_of(r, o),
+        value = uir_c_format(&e->c, "v_load_%srange_%s(%s, %s, %s)", which, type, address, range_of(r, o),
                              uir_c_literal(e, dtype, o->access.slice->has_fill ? o->access.slice->fill : 0));
     }
     return emit_variable(r, body, type, value);
@@ -361,32 +362,32 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
     const char *type = o->access.type;
     if (o->along == ALONG_ANY) {
         const char *index[INDEX_MAX];
-        uir_c_open(e, "%s", "");
-        uir_c_line(e, "%s lanes[UIR_LANES];", type);
-        uir_c_line(e, "v_store_%s(lanes, %s);", type, name);
-        uir_c_open(e, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
-        uir_c_line(e, "const int64_t jl = j + l;");
-        uir_c_line(e, "(void)jl;");
+        uir_c_open(&e->c, "%s", "");
+        uir_c_line(&e->c, "%s lanes[UIR_LANES];", type);
+        uir_c_line(&e->c, "v_store_%s(lanes, %s);", type, name);
+        uir_c_open(&e->c, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
+        uir_c_line(&e->c, "const int64_t jl = j + l;");
+        uir_c_line(&e->c, "(void)jl;");
         uir_access_write(e, &o->access, uir_run_index_last(r, o, "jl", index), "lanes[l]");
-        uir_c_close(e);
-        uir_c_close(e);
+        uir_c_close(&e->c);
+        uir_c_close(&e->c);
         return;
     }
     const char *address = block_address(r, o);
     if (r->single) {
         /* A scalar store: what reads it next finds it in the store buffer. */
-        uir_c_line(e, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);",
+        uir_c_line(&e->c, o->guarded ? "if (%s_last > 0) v_store_first_%s(%s, %s);" : "%.0sv_store_first_%s(%s, %s);",
                    o->name, type, address, name);
     } else if (!whole) {
-        uir_c_line(e, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
+        uir_c_line(&e->c, "v_store_range_%s(%s, %s, %s);", type, address, range_of(r, o), name);
     } else if (stream) {
-        uir_c_open(e, "if (%s_stream)", o->name);
-        uir_c_line(e, "UIR_TOUCH(%s);", address);
-        uir_c_line(e, "v_stream_%s(%s, %s);", type, address, name);
-        uir_c_close(e);
-        uir_c_line(e, "else v_store_%s(%s, %s);", type, address, name);
+        uir_c_open(&e->c, "if (%s_stream)", o->name);
+        uir_c_line(&e->c, "UIR_TOUCH(%s);", address);
+        uir_c_line(&e->c, "v_stream_%s(%s, %s);", type, address, name);
+        uir_c_close(&e->c);
+        uir_c_line(&e->c, "else v_store_%s(%s, %s);", type, address, name);
     } else {
-        uir_c_line(e, "v_store_%s(%s, %s);", type, address, name);
+        uir_c_line(&e->c, "v_store_%s(%s, %s);", type, address, name);
     }
 }
 
@@ -401,7 +402,7 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     const uir_iinstruction *in = r->instructions[at];
     if (in->immediate_mask >> k & 1) {
         uir_dtype dtype = uir_iop_operand_dtype(in->code, in->dtype, k);
-        return uir_c_format(e, "v_set_%s(%s)", uir_c_type(dtype), uir_c_literal(e, dtype, in->immediates[k]));
+        return uir_c_format(&e->c, "v_set_%s(%s)", uir_c_type(dtype), uir_c_literal(e, dtype, in->immediates[k]));
     }
     uint32_t s = (*slice)++;
     for (uint32_t i = r->value_count; i-- > 0;) {
@@ -432,27 +433,27 @@ static const char *c_compute(run *r, uint32_t at, body body) {
     case UIR_IOP_FAMILY_BROADCAST:
         return x[0];
     case UIR_IOP_FAMILY_FILL:
-        return uir_c_format(e, "v_set_%s(%s)", type, uir_c_literal(e, in->dtype, in->immediate));
+        return uir_c_format(&e->c, "v_set_%s(%s)", type, uir_c_literal(e, in->dtype, in->immediate));
     case UIR_IOP_FAMILY_IOTA: {
         bool column = in->axis == UIR_IAXIS_COL;
-        const char *start = uir_c_dim(e, in->start),
+        const char *start = uir_c_dim(&e->c, in->start),
                    *index = column ? (r->rank > 1 ? r->loops[r->rank - 2] : "0") : "j";
-        return uir_c_format(e, "v_iota_%s(%s, %d)", type, uir_c_sum(e, start, index), column ? 0 : 1);
+        return uir_c_format(&e->c, "v_iota_%s(%s, %d)", type, uir_c_sum(&e->c, start, index), column ? 0 : 1);
     }
     case UIR_IOP_FAMILY_CAST: {
-        if (in->code == UIR_IOP_BITS) return uir_c_format(e, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
+        if (in->code == UIR_IOP_BITS) return uir_c_format(&e->c, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
         bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
              clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
-        return uir_c_format(e, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
+        return uir_c_format(&e->c, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
                             cast_type(in->dtype_b), x[0]);
     }
     default:
         break;
     }
     const char *name = uir_c_operation(in->code);
-    if (row->operands == 1) return uir_c_format(e, "v_%s_%s(%s)", name, type, x[0]);
-    if (row->operands == 2) return uir_c_format(e, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
-    return uir_c_format(e, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
+    if (row->operands == 1) return uir_c_format(&e->c, "v_%s_%s(%s)", name, type, x[0]);
+    if (row->operands == 2) return uir_c_format(&e->c, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
+    return uir_c_format(&e->c, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
 
 /* A reduction of what only it reads: its operand need not wait in registers for the rest. */
@@ -491,10 +492,10 @@ static const char *emit_value(run *r, uint32_t at, body body) {
         uint32_t slice = 1;
         const char *x = emit_operand(r, at, 0, &slice, body), *of = strchr(x, '[');
         if (of) {
-            const char *name = uir_c_format(e, "t%u", e->next++);
-            uir_c_line(e, "v_f32 %s[UIR_INTERLEAVE] __attribute__((unused));", name);
-            uir_c_line(e, "UIR_TOGETHER(w_%s_f32, %s, %.*s)", uir_c_operation(in->code), name, (int)(of - x), x);
-            return uir_c_format(e, "%s[u]", name);
+            const char *name = uir_c_format(&e->c, "t%u", e->next++);
+            uir_c_line(&e->c, "v_f32 %s[UIR_INTERLEAVE] __attribute__((unused));", name);
+            uir_c_line(&e->c, "UIR_TOGETHER(w_%s_f32, %s, %.*s)", uir_c_operation(in->code), name, (int)(of - x), x);
+            return uir_c_format(&e->c, "%s[u]", name);
         }
     }
     return emit_variable(r, body, uir_c_type(result_dtype(in)), c_compute(r, at, body));
@@ -505,18 +506,18 @@ static void emit_reduction_step(run *r, uint32_t i, const char *x, body body) {
     const uir_iinstruction *in = r->instructions[i];
     const char *type = uir_c_type(in->dtype);
     const char *lane = body == BODY_INTERLEAVED ? "g + u" : "u", *below = "uir_lanes_below(n - j)";
-    const char *part = uir_c_format(e, "r%u[%s]", i, lane);
+    const char *part = uir_c_format(&e->c, "r%u[%s]", i, lane);
     if (tracks_nan(in)) {
-        const char *met = uir_c_format(e, "met%u[%s]", i, lane);
+        const char *met = uir_c_format(&e->c, "met%u[%s]", i, lane);
         if (body == BODY_PART)
-            x = uir_c_format(e, "v_select_f32(%s, %s, v_set_f32(%s))", below, x,
+            x = uir_c_format(&e->c, "v_select_f32(%s, %s, v_set_f32(%s))", below, x,
                              uir_c_identity(e, in->code, in->dtype));
-        uir_c_line(e, "%s = uir_met_nan(%s, %s);", met, met, x);
+        uir_c_line(&e->c, "%s = uir_met_nan(%s, %s);", met, met, x);
     }
-    const char *next = uir_c_format(e, "v_%s_%s(%s, %s)", combining(in), type, part, x);
+    const char *next = uir_c_format(&e->c, "v_%s_%s(%s, %s)", combining(in), type, part, x);
     if (body == BODY_PART && !tracks_nan(in))
-        next = uir_c_format(e, "v_select_%s(%s, %s, %s)", type, below, next, part);
-    uir_c_line(e, "%s = %s;", part, next);
+        next = uir_c_format(&e->c, "v_select_%s(%s, %s, %s)", type, below, next, part);
+    uir_c_line(&e->c, "%s = %s;", part, next);
 }
 
 static void emit_reduction(run *r, uint32_t i, body body) {
@@ -561,14 +562,14 @@ static void emit_block(run *r, body body) {
     }
     if (body == BODY_WHOLE && r->interleaved) {
         body = BODY_INTERLEAVED;
-        uir_c_open(e, "UIR_UNROLL for (int g = 0; g < UIR_PARTS; g += UIR_INTERLEAVE)");
+        uir_c_open(&e->c, "UIR_UNROLL for (int g = 0; g < UIR_PARTS; g += UIR_INTERLEAVE)");
     } else {
-        uir_c_open(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
-        uir_c_line(e, "const int64_t j = b + u * UIR_LANES;");
-        uir_c_line(e, "(void)j;");
+        uir_c_open(&e->c, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++)");
+        uir_c_line(&e->c, "const int64_t j = b + u * UIR_LANES;");
+        uir_c_line(&e->c, "(void)j;");
     }
     emit_body(r, body);
-    uir_c_close(e);
+    uir_c_close(&e->c);
 }
 
 static void emit_last_dim(run *r) {
@@ -576,28 +577,28 @@ static void emit_last_dim(run *r) {
     bool blocks = r->reductions > 0;
     const char *step = blocks ? "32" : "UIR_LANES", *j = blocks ? "b" : "j";
     if (r->single) {
-        uir_c_line(e, "const int64_t j = 0;");
-        uir_c_line(e, "(void)n, (void)j;");
-        if (r->guarded) uir_c_line(e, "(void)first, (void)last;");
+        uir_c_line(&e->c, "const int64_t j = 0;");
+        uir_c_line(&e->c, "(void)n, (void)j;");
+        if (r->guarded) uir_c_line(&e->c, "(void)first, (void)last;");
         emit_body(r, BODY_PART);
         return;
     }
-    uir_c_open(e, "for (int64_t %s = 0; %s < n; %s += %s)", j, j, j, step);
+    uir_c_open(&e->c, "for (int64_t %s = 0; %s < n; %s += %s)", j, j, j, step);
     if (r->exact) {
         emit_block(r, BODY_WHOLE);
     } else {
         /* A loop of its own: what it needs is all that its registers hold. The blocks that lie inside every slice are
          * one stretch. */
         const char *last = r->guarded ? "last" : "n";
-        if (r->guarded) uir_c_open(e, "if (%s >= first)", j);
-        uir_c_open(e, "for (; %s <= %s - %s; %s += %s)", j, last, step, j, step);
+        if (r->guarded) uir_c_open(&e->c, "if (%s >= first)", j);
+        uir_c_open(&e->c, "for (; %s <= %s - %s; %s += %s)", j, last, step, j, step);
         emit_block(r, BODY_WHOLE);
-        uir_c_close(e);
-        if (r->guarded) uir_c_close(e);
-        uir_c_line(e, "if (%s >= n) break;", j);
+        uir_c_close(&e->c);
+        if (r->guarded) uir_c_close(&e->c);
+        uir_c_line(&e->c, "if (%s >= n) break;", j);
         emit_block(r, BODY_PART);
     }
-    uir_c_close(e);
+    uir_c_close(&e->c);
 }
 
 /* Lane totals to the result's element of this row. */
@@ -615,11 +616,11 @@ static void emit_finish(run *r, uint32_t i) {
         uint32_t wanted = from_end + shift;
         index[d] = wanted == 1 || wanted > r->rank ? "0" : r->loops[r->rank - wanted];
     }
-    const char *total = uir_c_format(e, "total%u", i);
-    const char *nan = tracks_nan(in) ? uir_c_format(e, "uir_met_any(met%u) ? (f32)UIR_NAN : ", i) : "";
-    uir_c_line(e, "%s %s = %sv_finish_%s_%s(r%u);", type, total, nan, combining(in), type, i);
+    const char *total = uir_c_format(&e->c, "total%u", i);
+    const char *nan = tracks_nan(in) ? uir_c_format(&e->c, "uir_met_any(met%u) ? (f32)UIR_NAN : ", i) : "";
+    uir_c_line(&e->c, "%s %s = %sv_finish_%s_%s(r%u);", type, total, nan, combining(in), type, i);
     if (in->accumulate)
-        uir_c_line(e, "%s = s_%s_%s(%s, %s);", total, operation, type,
+        uir_c_line(&e->c, "%s = s_%s_%s(%s, %s);", total, operation, type,
                    uir_access_read(e, &result, index, uir_c_literal(e, in->dtype, 0)), total);
     uir_access_write(e, &result, index, total);
 }
@@ -627,10 +628,10 @@ static void emit_finish(run *r, uint32_t i) {
 static void emit_rows(run *r) {
     emitter *e = r->e;
     for (uint32_t d = 0; d + 1 < r->rank; d++)
-        uir_c_open(e, "for (int64_t %s = 0; %s < %s; %s += %u)", r->loops[d], r->loops[d], uir_c_dim(e, r->shape[d]),
-                   r->loops[d], d + 2 == r->rank ? r->abreast : 1u);
+        uir_c_open(&e->c, "for (int64_t %s = 0; %s < %s; %s += %u)", r->loops[d], r->loops[d],
+                   uir_c_dim(&e->c, r->shape[d]), r->loops[d], d + 2 == r->rank ? r->abreast : 1u);
     if (r->abreast > 1) uir_run_emit_addresses(r);
-    if (r->guarded) uir_c_line(e, "int64_t first = 0, last = n;");
+    if (r->guarded) uir_c_line(&e->c, "int64_t first = 0, last = n;");
     for (uint32_t i = 0; i < r->count; i++) {
         const uir_iinstruction *in = r->instructions[i];
         bool reduces = i >= r->count - r->reductions;
@@ -640,28 +641,28 @@ static void emit_rows(run *r) {
             if (!o->used) continue;
             emit_row_operand(r, o);
             if (k == 0 && streams(r, in, o)) {
-                uir_c_line(e,
+                uir_c_line(&e->c,
                            "const int %s_stream = %s >= UIR_STREAM_BYTES / 4 && "
                            "(uintptr_t)(%s%s%s) %% (UIR_LANES * 4) == 0;",
-                           o->name, uir_c_dim(e, o->access.pointer->element_span), o->moves ? "" : o->access.base,
+                           o->name, uir_c_dim(&e->c, o->access.pointer->element_span), o->moves ? "" : o->access.base,
                            o->moves ? "" : " + ", o->name);
                 e->streams = true;
             }
         }
         if (reduces) {
             const char *type = uir_c_type(in->dtype);
-            uir_c_line(e, "v_%s r%u[UIR_PARTS];", type, i);
-            uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = v_set_%s(%s);", i, type,
+            uir_c_line(&e->c, "v_%s r%u[UIR_PARTS];", type, i);
+            uir_c_line(&e->c, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) r%u[u] = v_set_%s(%s);", i, type,
                        uir_c_identity(e, in->code, in->dtype));
             if (tracks_nan(in)) {
-                uir_c_line(e, "uir_met met%u[UIR_PARTS];", i);
-                uir_c_line(e, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) met%u[u] = (uir_met){0};", i);
+                uir_c_line(&e->c, "uir_met met%u[UIR_PARTS];", i);
+                uir_c_line(&e->c, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) met%u[u] = (uir_met){0};", i);
             }
         }
     }
     emit_last_dim(r);
     for (uint32_t i = r->count - r->reductions; i < r->count; i++) emit_finish(r, i);
-    for (uint32_t d = 0; d + 1 < r->rank; d++) uir_c_close(e);
+    for (uint32_t d = 0; d + 1 < r->rank; d++) uir_c_close(&e->c);
 }
 
 /* A row that is reduced of what a function gives: its chains leave the machine idle, and what else the run does for the
@@ -680,16 +681,16 @@ static bool is_worth_steps(const run *r) {
 
 bool uir_run_begin(run *r) {
     emitter *e = r->e;
-    r->operands = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->operands);
-    r->values = uir_arena_allocate_array(&e->arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->values);
+    r->operands = uir_arena_allocate_array(&e->c.arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->operands);
+    r->values = uir_arena_allocate_array(&e->c.arena, (size_t)r->count * UIR_IOP_MAX_SLICES, sizeof *r->values);
     if (!r->operands || !r->values) {
-        e->failed = true;
+        e->c.failed = true;
         return false;
     }
     prepare_all(r);
     uir_dim last = r->rank ? r->shape[r->rank - 1] : UIR_DIM_NONE;
-    r->single = r->rank && r->reductions == 0 && uir_c_dim_is(e, last, 1);
-    r->exact = !r->guarded && r->rank && uir_c_dim_multiple_of(e, last, 32);
+    r->single = r->rank && r->reductions == 0 && uir_c_dim_is(&e->c, last, 1);
+    r->exact = !r->guarded && r->rank && uir_c_dim_multiple_of(&e->c, last, 32);
     r->interleaved = is_worth_steps(r);
     return true;
 }
@@ -703,19 +704,19 @@ void uir_emit_run(emitter *e, const uir_iinstruction *const *instructions, uint3
                  .dead_count = dead_count,
                  .abreast = 1,
                  .overlap = overlap,
-                 .turn = overlap ? e->symbols[overlap->symbol] : NULL},
+                 .turn = overlap ? e->c.symbols[overlap->symbol] : NULL},
         abreast;
     for (uint32_t i = 0; i < count; i++) plain.reductions += is_reduction(instructions[i]);
     const uir_islice *shape = &instructions[0]->slices[is_reduction(instructions[0]) ? 1 : 0];
     plain.shape = shape->counts;
     plain.rank = shape->rank;
-    for (uint32_t d = 0; d + 1 < plain.rank; d++) plain.loops[d] = uir_c_format(e, "k%u", d);
+    for (uint32_t d = 0; d + 1 < plain.rank; d++) plain.loops[d] = uir_c_format(&e->c, "k%u", d);
     if (plain.rank) plain.loops[plain.rank - 1] = "j";
     if (!uir_run_begin(&plain)) return;
     run *r = uir_run_set_abreast(&plain, &abreast) ? &abreast : &plain;
-    uir_c_open(e, "%s", "");
-    uir_c_line(e, "const int64_t n = %s;", r->rank ? uir_c_dim(e, r->shape[r->rank - 1]) : "1");
+    uir_c_open(&e->c, "%s", "");
+    uir_c_line(&e->c, "const int64_t n = %s;", r->rank ? uir_c_dim(&e->c, r->shape[r->rank - 1]) : "1");
     emit_blanks(r);
     emit_rows(r);
-    uir_c_close(e);
+    uir_c_close(&e->c);
 }

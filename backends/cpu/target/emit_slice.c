@@ -3,44 +3,18 @@
 
 #include <string.h>
 
-typedef struct index_search {
-    emitter *e;
-    const char *condition;
-    uint32_t depth;
-} index_search;
-
-/* Symbols read from data put their slices outside, also through the names of expressions. */
-static void find_index(void *user, uir_symbol symbol) {
-    index_search *s = user;
-    emitter *e = s->e;
-    const uir_isymbol *named = &e->igraph->symbols.data[symbol.id];
-    if (named->kind == UIR_ISYMBOL_LET && s->depth < 32) {
-        s->depth++;
-        uir_dim_visit_symbols(e->igraph->dims, named->definition, find_index, s);
-        s->depth--;
-    }
-    if (named->kind != UIR_ISYMBOL_INDEX || !e->may_miss[symbol.id]) return;
-    const char *ok = uir_c_format(e, "%s_ok", e->symbols[symbol.id]);
-    if (!s->condition)
-        s->condition = ok;
-    else if (!strstr(s->condition, ok))
-        s->condition = uir_c_format(e, "%s && %s", s->condition, ok);
-}
-
 void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access *out) {
     const uir_iinstruction *copied = e->forwarded[slice->pointer];
     if (copied) slice = &copied->slices[1], unguarded = true;
-    const uir_ipointer *p = &e->igraph->pointers.data[slice->pointer];
-    uir_dims *dims = e->igraph->dims;
+    const uir_ipointer *p = &e->c.igraph->pointers.data[slice->pointer];
+    uir_dims *dims = e->c.igraph->dims;
     *out = (access){.slice = slice, .pointer = p, .type = uir_c_type(p->dtype), .base = e->pointers[slice->pointer]};
     if (p->by_loop != UINT32_MAX)
-        out->base =
-            uir_c_format(e, "(%s + %s %% %u * %s_span)", out->base, e->symbols[p->by_loop], p->instances, out->base);
-    index_search search = {e, NULL, 0};
+        out->base = uir_c_format(&e->c, "(%s + %s %% %u * %s_span)", out->base, e->c.symbols[p->by_loop], p->instances,
+                                 out->base);
     for (uint32_t d = 0; d < p->rank; d++) {
-        uir_dim_visit_symbols(dims, slice->starts[d], find_index, &search);
         if (unguarded) continue;
-        out->low[d] = !uir_c_dim_at_least(e, slice->starts[d], 0);
+        out->low[d] = !uir_c_dim_at_least(&e->c, slice->starts[d], 0);
         if (slice->window) {
             out->high[d] = uir_dim_compare(dims, slice->starts[d], UIR_RELATION_LT, p->extents[d]) != UIR_TRUE;
         } else {
@@ -48,7 +22,7 @@ void uir_access_init(emitter *e, const uir_islice *slice, bool unguarded, access
             out->high[d] = !end.id || uir_dim_compare(dims, end, UIR_RELATION_LE, p->extents[d]) != UIR_TRUE;
         }
     }
-    out->missing = search.condition;
+    out->missing = uir_c_missing(&e->c, slice);
 }
 
 bool uir_access_guarded(const access *a) {
@@ -65,13 +39,13 @@ static void bind_axes(emitter *e, const uir_islice *slice, const char *const *in
         while (end < slice->axis_count && slice->axes[end].dim == dim) end++;
         const char *rest = index[dim];
         for (uint32_t a = end; a-- > first;) {
-            const char *extent = uir_c_dim(e, slice->axes[a].extent);
+            const char *extent = uir_c_dim(&e->c, slice->axes[a].extent);
             bool zero = strcmp(rest, "0") == 0;
             const char *digit = zero         ? "0"
-                                : a == first ? uir_c_format(e, "(%s)", rest)
-                                             : uir_c_format(e, "((%s) %% (%s))", rest, extent);
-            e->symbols[slice->axes[a].symbol] = digit;
-            if (!zero && a > first) rest = uir_c_format(e, "(%s) / (%s)", rest, extent);
+                                : a == first ? uir_c_format(&e->c, "(%s)", rest)
+                                             : uir_c_format(&e->c, "((%s) %% (%s))", rest, extent);
+            e->c.symbols[slice->axes[a].symbol] = digit;
+            if (!zero && a > first) rest = uir_c_format(&e->c, "(%s) / (%s)", rest, extent);
         }
         first = end;
     }
@@ -81,8 +55,8 @@ void uir_access_coordinates(emitter *e, const access *a, const char *const *inde
     const uir_islice *slice = a->slice;
     if (slice->window) bind_axes(e, slice, index);
     for (uint32_t d = 0; d < a->pointer->rank; d++)
-        out[d] =
-            slice->window ? uir_c_dim(e, slice->starts[d]) : uir_c_sum(e, uir_c_dim(e, slice->starts[d]), index[d]);
+        out[d] = slice->window ? uir_c_dim(&e->c, slice->starts[d])
+                               : uir_c_sum(&e->c, uir_c_dim(&e->c, slice->starts[d]), index[d]);
 }
 
 const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates) {
@@ -94,11 +68,11 @@ const char *uir_access_offset(emitter *e, const access *a, const char *const *co
         for (uint32_t m = 0; m < count; m++) {
             const char *digit = rest;
             if (m + 1 < count && strcmp(rest, "0") != 0) {
-                const char *size = uir_c_dim(e, modes[m].size);
-                digit = uir_c_format(e, "(%s) %% (%s)", rest, size);
-                rest = uir_c_format(e, "(%s) / (%s)", rest, size);
+                const char *size = uir_c_dim(&e->c, modes[m].size);
+                digit = uir_c_format(&e->c, "(%s) %% (%s)", rest, size);
+                rest = uir_c_format(&e->c, "(%s) / (%s)", rest, size);
             }
-            sum = uir_c_sum(e, sum, uir_c_product(e, digit, uir_c_dim(e, modes[m].stride)));
+            sum = uir_c_sum(&e->c, sum, uir_c_product(&e->c, digit, uir_c_dim(&e->c, modes[m].stride)));
         }
     }
     return sum;
@@ -109,10 +83,10 @@ const char *uir_access_inside(emitter *e, const access *a, const char *const *co
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
         if (d == skip) continue;
         const char *c = coordinates[d];
-        if (a->low[d]) text = uir_c_format(e, "%s%s%s >= 0", text ? text : "", text ? " && " : "", c);
+        if (a->low[d]) text = uir_c_format(&e->c, "%s%s%s >= 0", text ? text : "", text ? " && " : "", c);
         if (a->high[d])
-            text = uir_c_format(e, "%s%s%s < %s", text ? text : "", text ? " && " : "", c,
-                                uir_c_dim(e, a->pointer->extents[d]));
+            text = uir_c_format(&e->c, "%s%s%s < %s", text ? text : "", text ? " && " : "", c,
+                                uir_c_dim(&e->c, a->pointer->extents[d]));
     }
     return text ? text : "1";
 }
@@ -122,10 +96,10 @@ void uir_access_split_inside(emitter *e, const access *a, const char *const *coo
     const char *fixed = a->missing, *moving = NULL;
     for (uint32_t d = 0; d < a->pointer->rank; d++) {
         const char *c = coordinates[d], **text = strstr(c, variable) ? &moving : &fixed;
-        if (a->low[d]) *text = uir_c_format(e, "%s%s%s >= 0", *text ? *text : "", *text ? " && " : "", c);
+        if (a->low[d]) *text = uir_c_format(&e->c, "%s%s%s >= 0", *text ? *text : "", *text ? " && " : "", c);
         if (a->high[d])
-            *text = uir_c_format(e, "%s%s%s < %s", *text ? *text : "", *text ? " && " : "", c,
-                                 uir_c_dim(e, a->pointer->extents[d]));
+            *text = uir_c_format(&e->c, "%s%s%s < %s", *text ? *text : "", *text ? " && " : "", c,
+                                 uir_c_dim(&e->c, a->pointer->extents[d]));
     }
     *out_fixed = fixed ? fixed : "1";
     *out_moving = moving ? moving : "1";
@@ -135,9 +109,9 @@ const char *uir_access_read(emitter *e, const access *a, const char *const *inde
     const char *coordinates[INDEX_MAX];
     uir_access_coordinates(e, a, index, coordinates);
     const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
-    const char *element = uir_c_format(e, "%s[%s]", a->base, uir_access_offset(e, a, coordinates));
+    const char *element = uir_c_format(&e->c, "%s[%s]", a->base, uir_access_offset(e, a, coordinates));
     if (strcmp(inside, "1") == 0) return element;
-    return uir_c_format(e, "(%s ? %s : %s)", inside, element,
+    return uir_c_format(&e->c, "(%s ? %s : %s)", inside, element,
                         a->slice->has_fill ? uir_c_literal(e, a->pointer->dtype, a->slice->fill) : otherwise);
 }
 
@@ -147,9 +121,9 @@ void uir_access_write(emitter *e, const access *a, const char *const *index, con
     const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
     const char *offset = uir_access_offset(e, a, coordinates);
     if (strcmp(inside, "1") == 0)
-        uir_c_line(e, "%s[%s] = %s;", a->base, offset, value);
+        uir_c_line(&e->c, "%s[%s] = %s;", a->base, offset, value);
     else
-        uir_c_line(e, "if (%s) %s[%s] = %s;", inside, a->base, offset, value);
+        uir_c_line(&e->c, "if (%s) %s[%s] = %s;", inside, a->base, offset, value);
 }
 
 typedef struct symbol_search {
@@ -164,11 +138,11 @@ static void find_symbol(void *user, uir_symbol symbol) {
 
 /* The coordinate is another expression plus so many times the axis. */
 static bool moves_by(emitter *e, uir_dim coordinate, uint32_t axis, int64_t step) {
-    uir_dims *dims = e->igraph->dims;
+    uir_dims *dims = e->c.igraph->dims;
     uint32_t count = axis + 1;
-    uir_dim *zero = uir_arena_allocate_array(&e->arena, count, sizeof *zero);
+    uir_dim *zero = uir_arena_allocate_array(&e->c.arena, count, sizeof *zero);
     if (!zero) {
-        e->failed = true;
+        e->c.failed = true;
         return false;
     }
     zero[axis] = uir_dim_const(dims, 0);
@@ -192,7 +166,7 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
         d = p->rank;
         for (uint32_t i = 0; i < p->rank; i++) {
             symbol_search search = {slice->axes[last].symbol, false};
-            uir_dim_visit_symbols(e->igraph->dims, slice->starts[i], find_symbol, &search);
+            uir_dim_visit_symbols(e->c.igraph->dims, slice->starts[i], find_symbol, &search);
             if (search.found) d = i, moving++;
         }
         if (moving == 0) return ALONG_SPLAT;
@@ -206,15 +180,15 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim) {
     }
     *out_dim = d;
     const uir_mode *modes = p->layout.modes[d];
-    if (!uir_c_dim_is(e, modes[0].stride, 1)) return ALONG_ANY;
+    if (!uir_c_dim_is(&e->c, modes[0].stride, 1)) return ALONG_ANY;
     if (second) return ALONG_SECOND;
     if (p->layout.mode_count[d] == 1) return ALONG_UNIT;
     int64_t size, count;
-    bool constant = uir_dim_is_const(e->igraph->dims, modes[0].size, &size) && size > 0;
-    if (constant && uir_c_dim_multiple_of(e, slice->starts[d], size) &&
-        uir_dim_is_const(e->igraph->dims, slice->counts[d], &count) && count <= size)
+    bool constant = uir_dim_is_const(e->c.igraph->dims, modes[0].size, &size) && size > 0;
+    if (constant && uir_c_dim_multiple_of(&e->c, slice->starts[d], size) &&
+        uir_dim_is_const(e->c.igraph->dims, slice->counts[d], &count) && count <= size)
         return ALONG_UNIT;
-    if (uir_c_dim_multiple_of(e, modes[0].size, 32) && uir_c_dim_multiple_of(e, slice->starts[d], 32))
+    if (uir_c_dim_multiple_of(&e->c, modes[0].size, 32) && uir_c_dim_multiple_of(&e->c, slice->starts[d], 32))
         return ALONG_PANEL;
     return ALONG_ANY;
 }
@@ -223,7 +197,7 @@ void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape,
                       const char *const *loops, const char **out) {
     for (uint32_t d = 0; d < slice->rank; d++) {
         uint32_t from_end = slice->rank - d;
-        if (from_end > shape_rank || uir_c_dim_is(e, slice->counts[d], 1)) {
+        if (from_end > shape_rank || uir_c_dim_is(&e->c, slice->counts[d], 1)) {
             out[d] = "0";
             continue;
         }
@@ -231,14 +205,14 @@ void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape,
         if (uir_dim_equal(slice->counts[d], shape[shape_rank - from_end]))
             out[d] = loop;
         else if (slice->block && from_end == 1)
-            out[d] = uir_c_format(e, "(%s) %% (%s)", loop, uir_c_dim(e, slice->counts[d]));
+            out[d] = uir_c_format(&e->c, "(%s) %% (%s)", loop, uir_c_dim(&e->c, slice->counts[d]));
         else
-            out[d] = uir_c_format(e, "(%s == 1 ? 0 : %s)", uir_c_dim(e, slice->counts[d]), loop);
+            out[d] = uir_c_format(&e->c, "(%s == 1 ? 0 : %s)", uir_c_dim(&e->c, slice->counts[d]), loop);
     }
 }
 
 uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep) {
     uint32_t n = 0;
-    while (slice->rank - n > keep && uir_c_dim_is(e, slice->counts[n], 1)) n++;
+    while (slice->rank - n > keep && uir_c_dim_is(&e->c, slice->counts[n], 1)) n++;
     return n;
 }

@@ -1,5 +1,6 @@
 /* Runs a loaded kernel: binds its sizes, gives every thread a unit's scratch, splits each phase's flat indices. */
 #include "backends/cpu/target/compile.h"
+#include "backends/source/source.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -39,8 +40,8 @@ static uir_status copy_pointers(uir_cpu_launch *l, const uir_igraph *igraph, con
 
 static uir_status bind_phases(uir_cpu_launch *l, const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
                               const int64_t *values, const bool *bound, uir_diagnostics *diagnostics) {
-    char symbol[80];
-    uir_cpu_symbol(igraph, index, symbol);
+    char symbol[UIR_C_SYMBOL_SIZE];
+    uir_c_symbol(igraph, index, symbol);
     l->phase_count = igraph->phases.count;
     UIR_TRY_ALLOCATE(l->phases, uir_arena_allocate_array(&l->arena, l->phase_count + 1, sizeof *l->phases));
     for (uint32_t p = 0; p < l->phase_count; p++) {

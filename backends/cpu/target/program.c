@@ -4,6 +4,7 @@
  * bytes of scratch, the number of pointers and each one's bytes; then the pointers' contents. The answer is the
  * contents of all pointers after the kernel. A word 0 ends the program. */
 #include "backends/cpu/target/cpu.h"
+#include "backends/source/source.h"
 
 #include <string.h>
 
@@ -51,14 +52,14 @@ static const char *const main_text =
 
 uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, uir_text *text) {
     uint32_t most = 1;
-    char symbol[80];
+    char symbol[UIR_C_SYMBOL_SIZE];
     for (uint32_t i = 0; i < count; i++) most = igraphs[i]->phases.count > most ? igraphs[i]->phases.count : most;
     uir_text_append_format(text,
                            "static void (*const kernels[][%u])(const int64_t *, void *const *, void *, int64_t, "
                            "int64_t, const volatile _Bool *) = {\n",
                            most);
     for (uint32_t i = 0; i < count; i++) {
-        uir_cpu_symbol(igraphs[i], i, symbol);
+        uir_c_symbol(igraphs[i], i, symbol);
         uir_text_append_string(text, "    {");
         for (uint32_t p = 0; p < igraphs[i]->phases.count; p++) uir_text_append_format(text, "%s_phase%u, ", symbol, p);
         uir_text_append_string(text, "},\n");

@@ -1,0 +1,96 @@
+/* What emitters have in common: an iGraph's names, expressions and conditions in the words of C.
+ *
+ * In: a kernel and what its symbols are called. Out: strings, which live as long as the writer's arena, and lines.
+ * Where memory runs out a string is "0" and `failed` is set. The text may call uir_floordiv, uir_ceildiv, uir_mod (of
+ * a divisor of at least 1), uir_min and uir_max of int64_t, and says UIR_LET for
+ * `const int64_t`, whether it is used or not: what the text includes has these. */
+#ifndef UIR_BACKENDS_SOURCE_SOURCE_H
+#define UIR_BACKENDS_SOURCE_SOURCE_H
+
+#include "ir/igraph.h"
+
+typedef struct uir_c_writer {
+    const uir_igraph *igraph;
+    uir_text *text;
+    uir_arena arena;
+    const char **symbols; /* C expression of each symbol */
+    bool *may_miss;       /* per INDEX symbol: slices through it may lie outside; then <symbol>_ok is declared */
+    int indent;
+    bool failed; /* memory ran out */
+} uir_c_writer;
+
+/* Names all symbols of the writer's kernel: sizes n_NAME, indices i_NAME. */
+uir_status uir_c_begin(uir_c_writer *w);
+
+const char *uir_c_format(uir_c_writer *w, const char *format, ...) UIR_PRINTF(2, 3);
+void uir_c_line(uir_c_writer *w, const char *format, ...) UIR_PRINTF(2, 3);
+void uir_c_open(uir_c_writer *w, const char *format, ...) UIR_PRINTF(2, 3); /* "... {", one step in */
+void uir_c_close(uir_c_writer *w);
+/* Names come from hostile files: only [A-Za-z0-9_] pass, behind the prefix and '_'; `id` makes one that had other
+ * letters another one than every other of this prefix. */
+const char *uir_c_name(uir_c_writer *w, const char *prefix, const char *name, size_t id);
+const char *uir_c_dim(uir_c_writer *w, uir_dim dim);
+const char *uir_c_sum(uir_c_writer *w, const char *a, const char *b);
+const char *uir_c_product(uir_c_writer *w, const char *a, const char *b);
+/* NULL when there is none. The loops whose ends it names have their number of turns in SYMBOL_trips. */
+const char *uir_c_condition(uir_c_writer *w, const uir_iguard *guard);
+bool uir_c_dim_is(uir_c_writer *w, uir_dim dim, int64_t value);
+bool uir_c_dim_at_least(uir_c_writer *w, uir_dim dim, int64_t value);
+bool uir_c_dim_multiple_of(uir_c_writer *w, uir_dim dim, int64_t divisor);
+/* Declares dims, tiles (in this order the elements of `array`), constants and what the header names, as UIR_LET. */
+void uir_c_sizes(uir_c_writer *w, const char *array);
+/* Declares an index whose element is `read`: clamped, wrapped, or telling that slices through it are outside. */
+void uir_c_index(uir_c_writer *w, const uir_iitem *item, const char *read);
+/* The condition under which no index puts the slice outside; NULL: none can. */
+const char *uir_c_missing(uir_c_writer *w, const uir_islice *slice);
+/* Whether a symbol is a name that the header gives to an expression. */
+bool uir_c_is_header_let(const uir_igraph *igraph, uint32_t symbol);
+/* choose.c: the tiling function, `int NAME(const int64_t *sizes, int64_t workers, int64_t *tiles)`: of dims the tiles;
+ * 0 where the kernel is not for them. Calls uir_shared_cost as well, and divisions set uir_undefined where their
+ * divisor is below 1. */
+void uir_c_choose(uir_c_writer *w, const char *name);
+/* An integer, in parentheses where it has a sign. */
+const char *uir_c_integer(uir_c_writer *w, int64_t value);
+/* A float's value as C of math.h. */
+const char *uir_c_real(uir_c_writer *w, double value);
+/* What a kernel's function is called: kINDEX_NAME, of letters, digits and '_'. */
+#define UIR_C_SYMBOL_SIZE 80
+void uir_c_symbol(const uir_igraph *igraph, uint32_t index, char out[UIR_C_SYMBOL_SIZE]);
+
+/* ---- tree.c ---- */
+/* What an emitter prints itself: an instruction, and a symbol that is read from data (by uir_c_index). */
+typedef struct uir_c_leaves {
+    void *user;
+    void (*instruction)(void *user, const uir_iinstruction *in);
+    void (*index)(void *user, const uir_iitem *item);
+} uir_c_leaves;
+/* The items from `first` on with all that is in them. What a run computes may stay in registers; here it is its
+ * instructions. */
+void uir_c_items(uir_c_writer *w, uint32_t first, const uir_c_leaves *leaves);
+/* How many groups a phase has, or units that each of its groups has of each kind. */
+const char *uir_c_count(uir_c_writer *w, const uir_iphase *phase, bool groups);
+/* Declares the parallel axes, of the number of the group and that of the unit in its group. */
+void uir_c_parallel(uir_c_writer *w, const uir_iphase *phase, const char *group, const char *unit);
+
+/* ---- view.c ---- */
+/* A dim of a slice: index i = i0 + size0*(i1 + size1*(i2 + ...)) lies i0*stride0 + i1*stride1 + ... elements further
+ * on; the last mode's size stands for nothing. Indices below `from` and from `until` on are outside; without `from`
+ * none is. */
+typedef struct uir_c_view_dim {
+    uir_dim count, from, until;
+    uint32_t mode_count;
+    uir_mode modes[UIR_IGRAPH_MAX_RANK];
+} uir_c_view_dim;
+typedef struct uir_c_view {
+    uir_dim first; /* address of the element at 0, 0, ..., in elements */
+    uint32_t rank;
+    uir_c_view_dim dims[UIR_IGRAPH_MAX_RANK];
+} uir_c_view;
+/* Where a slice's elements lie in its pointer; `inside`: all are proved to lie in its extents. False where no strides
+ * reach them. */
+bool uir_c_view_find(uir_c_writer *w, const uir_islice *slice, bool inside, uir_c_view *out);
+/* Prints lines that make the list NAME of the elements' addresses, row-major, OUTSIDE for what is not there. They call
+ * make_list(COUNT) for its memory, and SWIZZLE(ADDRESS, BITS, BASE, SHIFT). */
+void uir_c_list(uir_c_writer *w, const uir_islice *slice, bool inside, const char *name);
+
+#endif
