@@ -37,7 +37,7 @@ static const option_row rows[] = {
      "every operator by the formula that defines it: no convolution takes one of fewer multiplications"},
     {"--precision", TEXT_VALUE, offsetof(opt_options, precision), MODELS | RUN_MODELS, "WORD",
      "f32 (default); f16 or bf16: factors of products are rounded to that where the device multiplies it; auto: to one "
-     "of these where the device multiplies no f32"},
+     "of these where the device multiplies that faster than f32"},
     {"--no-layout", LIST_VALUE, offsetof(opt_options, no_layouts), MODELS | RUN_MODELS, "RULE",
      "leaves out a rule by which images lie with their channels innermost (--list names them): to compare with"},
     {"--run", NO_VALUE, offsetof(opt_options, run), OPT_RUN | OPT_RUN_LOOP, NULL,
