@@ -211,6 +211,8 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
+/* The pipe that executes an instruction of a verified kernel: that of its legal row; -1: it is in order with all. */
+int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its
  * slices, if the row's constraints hold; -1: none allows it. */
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from);
@@ -260,6 +262,20 @@ uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics
  * place, a missing sync. */
 uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics);
+
+/* In what order pipes that run apart go on. A unit's pipes take its instructions in the order of its program, each pipe
+ * by itself, held back by the kernel's syncs alone (docs/igraph.md says what a sync promises). */
+typedef struct uir_interleaving {
+    uint64_t seed;        /* chooses among the pipes that may go on */
+    int32_t delayed_pipe; /* goes on only where no other one can; -1: none is delayed */
+    bool elements_alone;  /* that an element is touched out of order is no fault yet: it shows in what elements hold */
+} uir_interleaving;
+/* A verified kernel by its interpreter, its pipes in that order in place of the program's. The faults are the
+ * interpreter's, and one more: an instruction that reads or writes an element after one behind it in the program has
+ * changed it, or writes one after one behind it has read it. All kernels of a device without pipes run as ever. */
+uir_status uir_igraph_interpret_interleaved(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
+                                            const uir_interleaving *interleaving, const volatile bool *cancel,
+                                            uir_diagnostics *diagnostics);
 
 /* Copies a row-major tensor into a pointer's layout and back. Padding of the layout is zeroed by pack. Sizes from the
  * bound environment of uir_igraph_bind. */

@@ -40,7 +40,7 @@ static void see_instruction(synchroniser *s, uint32_t item) {
     const uir_iinstruction *i = &s->g->instructions.data[s->g->items.data[item].instruction];
     const uir_iop_row *row = uir_iop_get_row(i->code);
     if (row->family == UIR_IOP_FAMILY_SYNC) return;
-    int32_t pipe = i->legal_row != UINT32_MAX ? s->g->device->legal[i->legal_row].pipe : -1;
+    int32_t pipe = uir_igraph_get_pipe(s->g, i);
     bool tied = i->accumulate || row->family == UIR_IOP_FAMILY_MMA;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         push_use(s, item, i->slices[k].pointer, k == 0 || (row->family == UIR_IOP_FAMILY_SCAN && k == 2), pipe);

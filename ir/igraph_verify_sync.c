@@ -75,7 +75,7 @@ static void collect_instruction(collector *c, const uir_iitem *item) {
         return;
     }
     if (is_barrier(i)) push_sync(c, item, i);
-    int32_t pipe = i->legal_row != UINT32_MAX ? v->g->device->legal[i->legal_row].pipe : -1;
+    int32_t pipe = uir_igraph_get_pipe(v->g, i);
     bool tied = i->accumulate || row->family == UIR_IOP_FAMILY_MMA;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         bool write = k == 0 || (row->family == UIR_IOP_FAMILY_SCAN && k == 2);
